@@ -1,0 +1,69 @@
+# Needs make and Python 3.11 or later; everything else is installed into .venv.
+# Two stamps, one environment: `demo` installs what the package runs on, the other
+# targets add the developers' tools. A stamp is redone only when pyproject.toml changes.
+
+VENV   := .venv
+PY     := $(VENV)/bin/python
+PIP    := $(PY) -m pip --disable-pip-version-check --quiet
+# The first of these that is 3.11 or later, unless PYTHON=... says which.
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
+            $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+# Worker processes of the test run: `make test WORKERS=1` runs in one process.
+WORKERS ?= auto
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test pytest docs lint format wheel bench clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.run-stamp ## similarities of 1797 handwritten digits, end to end
+	@$(PY) examples/digits/demo.py --out out
+
+# pytest comes last: its summary is the last thing on the screen.
+test: lint docs wheel pytest ## everything a change must pass
+
+pytest: $(VENV)/.dev-stamp ## the tests, over all cores
+	@$(PY) -m pytest -n $(WORKERS) --dist loadgroup -q
+
+lint: $(VENV)/.dev-stamp ## style, types and the floors
+	@echo "lint: ruff, pyright, import-linter"
+	@$(VENV)/bin/ruff check --quiet .
+	@$(VENV)/bin/ruff format --check --quiet . || { echo "run: make format"; exit 1; }
+	@$(VENV)/bin/pyright --pythonpath $(PY)
+	@$(VENV)/bin/lint-imports --no-logo
+
+format: $(VENV)/.dev-stamp ## rewrite the sources in the project's style
+	@$(VENV)/bin/ruff check --quiet --fix .
+	@$(VENV)/bin/ruff format --quiet .
+
+docs: $(VENV)/.dev-stamp ## build the site into site/; its code blocks run
+	@echo "docs: building the site"
+	@NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict
+
+wheel: $(VENV)/.dev-stamp ## build the wheel and use it from a clean environment
+	@echo "wheel: building and installing it into a clean environment"
+	@$(PY) tests/wheel_install.py
+
+bench: $(VENV)/.run-stamp ## time a GEMM against NumPy, and the import
+	@$(PY) benchmarks/startup.py
+	@$(PY) benchmarks/gemm.py
+
+clean: ## remove everything that was installed or built
+	rm -rf $(VENV) site dist build out .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/bin/python:
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or later is needed (PYTHON=/path/to/python3.11 make ...)"; exit 1; }
+	@echo "creating $(VENV) with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run-stamp: pyproject.toml | $(VENV)/bin/python
+	@echo "installing pycute-xe and what it runs on"
+	@$(PIP) install --editable .
+	@touch $@
+
+$(VENV)/.dev-stamp: pyproject.toml $(VENV)/.run-stamp | $(VENV)/bin/python
+	@echo "installing the developers' tools"
+	@$(PIP) install --editable '.[dev,docs]'
+	@touch $@

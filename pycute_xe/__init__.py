@@ -1,0 +1,281 @@
+"""pycute_xe: CuTe layouts, atoms and kernels for Intel Xe GPUs, in Python.
+
+Describe a composition, check it against a target, verify it for all problem sizes, run it on NumPy
+buffers, draw it. The algebra is imported at once and needs only the standard library; everything
+above it is imported when its name is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from pycute_xe.algebra import (
+    blocked_product,
+    coalesce,
+    complement,
+    composition,
+    downcast,
+    filter_zeros,
+    flat_divide,
+    flat_product,
+    left_inverse,
+    logical_divide,
+    logical_product,
+    nullspace,
+    raked_product,
+    recast_layout,
+    right_inverse,
+    tile_to_shape,
+    tiled_divide,
+    tiled_product,
+    upcast,
+    zipped_divide,
+    zipped_product,
+)
+from pycute_xe.algebra import filter as filter
+from pycute_xe.basis import Basis, E
+from pycute_xe.errors import CuteError
+from pycute_xe.int_tuple import (
+    ceil_div,
+    compatible,
+    congruent,
+    crd2crd,
+    crd2idx,
+    idx2crd,
+    product,
+    round_up,
+    shape_div,
+    weakly_congruent,
+)
+from pycute_xe.layout import (
+    Layout,
+    append,
+    coshape,
+    cosize,
+    depth,
+    dice,
+    flatten,
+    get,
+    group,
+    make_identity_layout,
+    make_layout,
+    make_ordered_layout,
+    prepend,
+    rank,
+    replace,
+    select,
+    shape,
+    size,
+    slice_,
+    slice_and_offset,
+    stride,
+    take,
+    unflatten,
+)
+
+if TYPE_CHECKING:
+    from pycute_xe import atom, kernel
+    from pycute_xe.arch import Target, get_target
+    from pycute_xe.atom import (
+        XE_DPAS_TT,
+        XE_LOAD_2D,
+        XE_LOAD_2D_TRANSPOSE,
+        XE_LOAD_2D_VNNI,
+        XE_PREFETCH_2D,
+        XE_STORE_2D,
+        CopyAtom,
+        MmaAtom,
+        TiledCopy,
+        TiledMma,
+        make_block_2d_copy,
+        make_block_2d_copy_A,
+        make_block_2d_copy_B,
+        make_block_2d_copy_C,
+        make_block_2d_copy_D,
+        make_block_2d_prefetch,
+        make_copy_atom,
+        make_mma_atom,
+        make_tiled_copy,
+        make_tiled_mma,
+        reorder,
+        workgroup_mma,
+    )
+    from pycute_xe.bulk import table
+    from pycute_xe.checking import check
+    from pycute_xe.drawing import draw
+    from pycute_xe.execute import replay, run
+    from pycute_xe.kernel import Counterexample, Kernel
+    from pycute_xe.numeric import Numeric, as_numeric
+    from pycute_xe.tensor import (
+        Tensor,
+        local_partition,
+        local_tile,
+        make_identity_tensor,
+        make_tensor,
+    )
+    from pycute_xe.verifying import verify
+
+__version__ = "0.1.0"
+
+# The names above the algebra, by the module they live in: imported when first used.
+_LAZY = {
+    "pycute_xe.arch": ("Target", "get_target"),
+    "pycute_xe.atom": (
+        "XE_DPAS_TT",
+        "XE_LOAD_2D",
+        "XE_LOAD_2D_TRANSPOSE",
+        "XE_LOAD_2D_VNNI",
+        "XE_PREFETCH_2D",
+        "XE_STORE_2D",
+        "CopyAtom",
+        "MmaAtom",
+        "TiledCopy",
+        "TiledMma",
+        "make_block_2d_copy",
+        "make_block_2d_copy_A",
+        "make_block_2d_copy_B",
+        "make_block_2d_copy_C",
+        "make_block_2d_copy_D",
+        "make_block_2d_prefetch",
+        "make_copy_atom",
+        "make_mma_atom",
+        "make_tiled_copy",
+        "make_tiled_mma",
+        "reorder",
+        "workgroup_mma",
+    ),
+    "pycute_xe.bulk": ("table",),
+    "pycute_xe.checking": ("check",),
+    "pycute_xe.drawing": ("draw",),
+    "pycute_xe.execute": ("replay", "run"),
+    "pycute_xe.kernel": ("Counterexample", "Kernel"),
+    "pycute_xe.numeric": ("Numeric", "as_numeric"),
+    "pycute_xe.tensor": (
+        "Tensor",
+        "local_partition",
+        "local_tile",
+        "make_identity_tensor",
+        "make_tensor",
+    ),
+    "pycute_xe.verifying": ("verify",),
+}
+_HOME = {name: module for module, names in _LAZY.items() for name in names}
+
+__all__ = [
+    "Basis",
+    "CuteError",
+    "E",
+    "Layout",
+    "append",
+    "atom",
+    "blocked_product",
+    "ceil_div",
+    "coalesce",
+    "compatible",
+    "complement",
+    "composition",
+    "congruent",
+    "coshape",
+    "cosize",
+    "crd2crd",
+    "crd2idx",
+    "depth",
+    "dice",
+    "downcast",
+    "filter_zeros",
+    "flat_divide",
+    "flat_product",
+    "flatten",
+    "get",
+    "group",
+    "idx2crd",
+    "kernel",
+    "left_inverse",
+    "logical_divide",
+    "logical_product",
+    "make_identity_layout",
+    "make_layout",
+    "make_ordered_layout",
+    "nullspace",
+    "prepend",
+    "product",
+    "raked_product",
+    "rank",
+    "recast_layout",
+    "replace",
+    "right_inverse",
+    "round_up",
+    "select",
+    "shape",
+    "shape_div",
+    "size",
+    "slice_",
+    "slice_and_offset",
+    "stride",
+    "take",
+    "tile_to_shape",
+    "tiled_divide",
+    "tiled_product",
+    "unflatten",
+    "upcast",
+    "weakly_congruent",
+    "zipped_divide",
+    "zipped_product",
+    "CopyAtom",
+    "Counterexample",
+    "Kernel",
+    "MmaAtom",
+    "Numeric",
+    "Target",
+    "Tensor",
+    "TiledCopy",
+    "TiledMma",
+    "XE_DPAS_TT",
+    "XE_LOAD_2D",
+    "XE_LOAD_2D_TRANSPOSE",
+    "XE_LOAD_2D_VNNI",
+    "XE_PREFETCH_2D",
+    "XE_STORE_2D",
+    "as_numeric",
+    "check",
+    "draw",
+    "get_target",
+    "local_partition",
+    "local_tile",
+    "make_block_2d_copy",
+    "make_block_2d_copy_A",
+    "make_block_2d_copy_B",
+    "make_block_2d_copy_C",
+    "make_block_2d_copy_D",
+    "make_block_2d_prefetch",
+    "make_copy_atom",
+    "make_identity_tensor",
+    "make_mma_atom",
+    "make_tensor",
+    "make_tiled_copy",
+    "make_tiled_mma",
+    "reorder",
+    "replay",
+    "run",
+    "table",
+    "verify",
+    "workgroup_mma",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what a name needs when it is first used."""
+    if name in _HOME:
+        value = getattr(import_module(_HOME[name]), name)
+    elif name in ("atom", "kernel"):
+        value = import_module(f"pycute_xe.{name}")
+    else:
+        raise AttributeError(f"module 'pycute_xe' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """Every public name, imported yet or not."""
+    return sorted({*globals(), *__all__})

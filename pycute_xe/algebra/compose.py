@@ -1,0 +1,135 @@
+"""Floor 3: composition, one layout read through another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pycute_xe.algebra.simplify import flat_modes
+from pycute_xe.basis import Basis
+from pycute_xe.errors import DivisibilityError, RankError, ShapeError
+from pycute_xe.layout import Layout, get, make_layout
+from pycute_xe.typing import Mode, Tiler
+
+__all__ = ["as_tiler", "composition"]
+
+
+def composition(a: Layout, b: Tiler) -> Layout:
+    """Return ``a ∘ b``: the layout that maps a coordinate of ``b`` to ``a`` of ``b``'s offset.
+
+    Law: ``composition(a, b)(c) == a(b(c))`` for every coordinate of ``b``, and the shape nests at
+    least as deep as ``b``'s. The last mode of ``a`` counts as unbounded, as in C++. A basis stride
+    ``k*E(i)`` of ``b`` walks mode ``i`` of ``a``. A tuple composes mode by mode: an integer ``n``
+    stands for ``Layout(n)``, ``None`` keeps the mode, modes of ``a`` beyond the tuple stay.
+    Raises `DivisibilityError` when no layout is that function. C++: ``composition``.
+
+    >>> print(composition(Layout((6, 2), (8, 2)), Layout((4, 3), (3, 1))))
+    ((2,2),3):((24,2),8)
+    >>> composition(Layout((4, 6), (1, 100)), Layout(3, 3))
+    Traceback (most recent call last):
+    pycute_xe.errors.DivisibilityError: composition(a=(4,6):(1,100), b=3:3): stride 3 and extent 3 \
+do not step evenly through the mode 4:1. Way out: use extents and strides that divide 4, or pad it
+    """
+    if isinstance(b, tuple):
+        return _by_mode(a, b)
+    if b is None:
+        return a
+    tiler = as_tiler(b)
+    lhs = _prepared(flat_modes(a))
+
+    def leaf(s: Any, d: Any) -> Layout:
+        if isinstance(d, Basis):
+            part = get(a, *d.modes)
+            return _leaf(_prepared(flat_modes(part)), s, d.value, a, tiler)
+        return _leaf(lhs, s, d, a, tiler)
+
+    def tree(shape: Any, stride: Any) -> Layout:
+        if isinstance(shape, tuple):
+            return make_layout(*map(tree, shape, stride)) if shape else Layout((), ())  # pyright: ignore[reportUnknownArgumentType]
+        return leaf(shape, stride)
+
+    return tree(tiler.shape, tiler.stride)
+
+
+def as_tiler(value: Any) -> Layout:
+    """Return the layout that a leaf of a tiler stands for: ``n`` is ``n:1``, and ``1`` is ``1:0``.
+
+    >>> print(as_tiler(4))
+    4:1
+    """
+    if isinstance(value, Layout):
+        return value
+    if type(value) is int:
+        return Layout(value)
+    raise ShapeError(
+        "tiler", {"value": value}, "a tiler is a layout, an integer, None or a tuple of those", ""
+    )
+
+
+def _by_mode(a: Layout, tiler: tuple[Any, ...]) -> Layout:
+    if len(tiler) > len(a):
+        raise RankError(
+            "composition",
+            {"a": a, "b": tiler},
+            f"the tiler has {len(tiler)} modes, the layout {len(a)}",
+            "give at most one entry for each mode",
+        )
+    parts = [composition(a[i], t) for i, t in enumerate(tiler)]
+    return make_layout(*parts, *(a[i] for i in range(len(tiler), len(a))))
+
+
+def _prepared(modes: list[Mode]) -> list[Mode]:
+    """Merge contiguous modes but keep the last, which is unbounded even when its extent is 1."""
+    out: list[Mode] = []
+    last = len(modes) - 1
+    for i, (s, d) in enumerate(modes):
+        if s == 1 and i != last:
+            continue
+        if out and out[-1][0] * out[-1][1] == d:
+            s, d = out[-1][0] * s, out.pop()[1]
+        out.append((s, d))
+    return out
+
+
+def _leaf(lhs: list[Mode], extent: Any, step: Any, a: Layout, b: Layout) -> Layout:
+    """Compose with one mode ``extent:step``: walk the modes of ``a`` with that step."""
+    if step == 0 or not lhs:
+        return Layout(extent, 0)
+    *inner, (_, last_stride) = lhs
+    if extent == 1:
+        for s, _ in inner:
+            step = -(-step // s)
+        return Layout(1, step * last_stride)
+    out: list[Mode] = []
+    left = extent
+    for s, d in inner:
+        if left == 1:
+            break
+        if step >= s or step < 0:
+            if step % s or step < 0:
+                raise _uneven(a, b, extent, step, s, d)
+            step //= s
+            continue
+        reach = -(-s // step)
+        if left <= reach:
+            out.append((left, step * d))
+            left = 1
+        elif s % step or left % reach:
+            raise _uneven(a, b, extent, step, s, d)
+        else:
+            out.append((reach, step * d))
+            left //= reach
+            step = 1
+    if left != 1:
+        out.append((left, step * last_stride))
+    if len(out) == 1:
+        return Layout(*out[0])
+    return Layout(tuple(s for s, _ in out), tuple(d for _, d in out))
+
+
+def _uneven(a: Layout, b: Layout, extent: Any, step: Any, s: Any, d: Any) -> DivisibilityError:
+    return DivisibilityError(
+        "composition",
+        {"a": a, "b": b},
+        f"stride {step} and extent {extent} do not step evenly through the mode {s}:{d}",
+        f"use extents and strides that divide {s}, or pad it",
+    )

@@ -1,0 +1,133 @@
+"""Floor 3: products, a layout repeated as another says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pycute_xe.algebra.compose import as_tiler, composition
+from pycute_xe.algebra.divide import unpacked, zip_modes
+from pycute_xe.algebra.inverse import complement
+from pycute_xe.errors import RankError
+from pycute_xe.int_tuple import product_each, shape_div
+from pycute_xe.layout import (
+    Layout,
+    append,
+    cosize,
+    make_layout,
+    make_ordered_layout,
+    size,
+)
+from pycute_xe.typing import IntTuple, Shape, Tiler
+
+__all__ = [
+    "blocked_product",
+    "flat_product",
+    "logical_product",
+    "raked_product",
+    "tile_to_shape",
+    "tiled_product",
+    "zipped_product",
+]
+
+
+def logical_product(block: Layout, tiler: Tiler) -> Layout:
+    """Repeat a layout: ``(block, copies)``, the copies where ``tiler`` puts them.
+
+    Law: mode 0 is ``block``; mode 1 is ``composition(complement(block, …), tiler)``, so that no
+    two copies overlap. For a tuple, mode by mode. C++: ``logical_product``.
+
+    >>> print(logical_product(Layout((2, 2), (4, 1)), Layout(6, 1)))
+    ((2,2),(2,3)):((4,1),(2,8))
+    """
+    if tiler is None:
+        return block
+    if isinstance(tiler, tuple):
+        parts = [logical_product(block[i], t) for i, t in enumerate(tiler)]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        return make_layout(*parts, *list(block)[len(tiler) :])  # pyright: ignore[reportUnknownArgumentType]
+    copies = as_tiler(tiler)
+    free = complement(block, size(block) * cosize(copies))
+    return make_layout(block, composition(free, copies))
+
+
+def zipped_product(block: Layout, tiler: Tiler) -> Layout:
+    """As `logical_product`, gathered as ``((block_0, …), (copies_0, …))``. C++ same name.
+
+    >>> print(zipped_product(Layout((2, 2), (4, 1)), Layout(6, 1)))
+    ((2,2),(2,3)):((4,1),(2,8))
+    """
+    if not isinstance(tiler, tuple):
+        return logical_product(block, tiler)
+    blocks, copies = zip_modes(logical_product(block, tiler), tiler)  # pyright: ignore[reportUnknownArgumentType]
+    return make_layout(make_layout(*blocks), make_layout(*copies))
+
+
+def tiled_product(block: Layout, tiler: Tiler) -> Layout:
+    """As `zipped_product`, with the copies unpacked: ``(block, copies_0, …)``. C++ same name.
+
+    >>> print(tiled_product(Layout(16), Layout((8, 4, 1), (4, 1, 0))))
+    (16,8,4,1):(1,64,16,0)
+    """
+    first, second = zipped_product(block, tiler)
+    return make_layout(first, *unpacked(second))
+
+
+def flat_product(block: Layout, tiler: Tiler) -> Layout:
+    """As `zipped_product`, with all modes unpacked. C++ same name.
+
+    >>> print(flat_product(Layout((2, 2), (4, 1)), Layout(6, 1)))
+    (2,2,2,3):(4,1,2,8)
+    """
+    first, second = zipped_product(block, tiler)
+    return make_layout(*unpacked(first), *unpacked(second))
+
+
+def _ranked_product(name: str, block: Layout, tiler: Layout) -> tuple[list[Layout], list[Layout]]:
+    """Return the modes of the block and of the copies, both padded to the same rank."""
+    rank = max(len(block), len(tiler))
+    one = Layout(1, 0)
+    padded = list(block) + [one] * (rank - len(block))
+    wide = make_layout(*(list(tiler) + [one] * (rank - len(tiler))))
+    product = logical_product(make_layout(*padded), wide)
+    if len(product) != 2:
+        raise RankError(name, {"block": block, "tiler": tiler}, "ranks do not match", "")
+    return list(product[0]), list(product[1])
+
+
+def blocked_product(block: Layout, tiler: Layout) -> Layout:
+    """Repeat a layout mode by mode, each block in one piece: mode ``i`` is ``(block_i, copies_i)``.
+
+    Law: ``rank == max(rank(block), rank(tiler))`` and mode ``i`` has the product of both extents.
+    C++: ``blocked_product``.
+
+    >>> print(blocked_product(Layout((2, 5), (5, 1)), Layout((3, 4))))
+    ((2,3),(5,4)):((5,10),(1,30))
+    """
+    blocks, copies = _ranked_product("blocked_product", block, tiler)
+    return make_layout(*(make_layout(b, c) for b, c in zip(blocks, copies, strict=True)))
+
+
+def raked_product(block: Layout, tiler: Layout) -> Layout:
+    """Repeat a layout mode by mode, the blocks interleaved: mode ``i`` is ``(copies_i, block_i)``.
+
+    C++: ``raked_product``.
+
+    >>> print(raked_product(Layout((2, 5), (5, 1)), Layout((3, 4))))
+    ((3,2),(4,5)):((10,5),(30,1))
+    """
+    blocks, copies = _ranked_product("raked_product", block, tiler)
+    return make_layout(*(make_layout(c, b) for b, c in zip(blocks, copies, strict=True)))
+
+
+def tile_to_shape(block: Layout, target: Shape, order: IntTuple = None) -> Layout:
+    """Repeat a layout until it fills ``target``, the copies in the given order of modes.
+
+    Raises `DivisibilityError` when the block does not divide the target. C++: ``tile_to_shape``.
+
+    >>> print(tile_to_shape(Layout((2, 2), (2, 1)), (4, 6)))
+    ((2,2),(2,3)):((2,4),(1,8))
+    """
+    extents: tuple[Any, ...] = product_each(target)
+    padded = append(block, Layout(1, 0), len(extents))
+    counts = shape_div(extents, product_each(padded.shape))
+    copies = make_ordered_layout(counts, order or tuple(range(len(extents))))
+    return blocked_product(padded, copies)

@@ -1,0 +1,74 @@
+"""Floor 3: the same memory seen through wider or narrower elements."""
+
+from __future__ import annotations
+
+from math import gcd
+from typing import Any
+
+from pycute_xe.algebra.simplify import flat_modes
+from pycute_xe.errors import DivisibilityError
+from pycute_xe.int_tuple import unflatten_tuple
+from pycute_xe.layout import Layout
+from pycute_xe.typing import Mode
+
+__all__ = ["downcast", "recast_layout", "upcast"]
+
+
+def upcast(layout: Layout, n: int) -> Layout:
+    """Return the layout in units ``n`` times as wide: contiguous leaves shrink, strides divide.
+
+    Law: with ``U = upcast(L, n)``: ``U`` of a wide coordinate is ``L // n`` of its first element.
+    Raises `DivisibilityError` when ``n`` elements do not fill one unit. C++: ``upcast<N>``.
+
+    >>> print(upcast(Layout((8, 8), (8, 1)), 2))
+    (8,4):(4,1)
+    """
+
+    def leaf(s: Any, d: Any) -> Mode:
+        if d == 0:
+            return s, d
+        if d % n == 0:
+            return s, d // n
+        step = n // gcd(n, d)
+        if n % d or (s % step and step % s):
+            raise DivisibilityError(
+                "upcast",
+                {"layout": layout, "n": n},
+                f"the mode {s}:{d} does not fill whole units of {n}",
+                f"use an extent that is a multiple of {step}",
+            )
+        return -(-s // step), 1
+
+    return _mapped(layout, leaf)
+
+
+def downcast(layout: Layout, n: int) -> Layout:
+    """Return the layout in units ``n`` times as narrow: the stride-1 leaf grows, others scale.
+
+    Law: ``upcast(downcast(L, n), n) == L`` where ``L`` has a stride-1 leaf. C++: ``downcast<N>``.
+
+    >>> print(downcast(Layout((4, 4), (4, 1)), 8))
+    (4,32):(32,1)
+    """
+    return _mapped(layout, lambda s, d: (s * n, d) if d in (1, -1) else (s, d * n))
+
+
+def _mapped(layout: Layout, leaf: Any) -> Layout:
+    modes = [leaf(s, d) for s, d in flat_modes(layout)]
+    return Layout(
+        unflatten_tuple(tuple(s for s, _ in modes), layout.shape),
+        unflatten_tuple(tuple(d for _, d in modes), layout.shape),
+    )
+
+
+def recast_layout(layout: Layout, old_bits: int, new_bits: int) -> Layout:
+    """Return a layout of ``old_bits`` elements in units of ``new_bits``.
+
+    Raises `DivisibilityError` when whole elements do not fill whole units. C++: ``recast_layout``.
+
+    >>> print(recast_layout(Layout((8, 8), (8, 1)), 16, 32))
+    (8,4):(4,1)
+    """
+    common = gcd(old_bits, new_bits)
+    narrow = downcast(layout, old_bits // common) if old_bits != common else layout
+    return upcast(narrow, new_bits // common) if new_bits != common else narrow

@@ -1,0 +1,119 @@
+"""Floor 3: the same function, said with fewer modes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from pycute_xe.errors import RankError
+from pycute_xe.int_tuple import flatten_tuple, leaves, unflatten_tuple
+from pycute_xe.layout import Layout, make_layout
+from pycute_xe.typing import IntTuple, Mode
+
+__all__ = ["coalesce", "filter", "filter_zeros", "flat_modes", "from_modes", "merged", "scaled"]
+
+
+def flat_modes(layout: Layout) -> list[Mode]:
+    """Return the (extent, stride) pairs of the leaves, left to right.
+
+    >>> flat_modes(Layout(((2, 3), 4)))
+    [(2, 1), (3, 2), (4, 6)]
+    """
+    return list(zip(leaves(layout.shape), leaves(layout.stride), strict=True))
+
+
+def from_modes(modes: Iterable[Mode]) -> Layout:
+    """Build a layout from (extent, stride) pairs; one pair gives an integer shape, none ``1:0``.
+
+    >>> print(from_modes([(4, 2)]), from_modes([(4, 2), (8, 1)]))
+    4:2 (4,8):(2,1)
+    """
+    pairs = list(modes)
+    if not pairs:
+        return Layout(1, 0)
+    if len(pairs) == 1:
+        return Layout(*pairs[0])
+    return Layout(tuple(s for s, _ in pairs), tuple(d for _, d in pairs))
+
+
+def merged(modes: Iterable[Mode]) -> list[Mode]:
+    """Drop size-1 modes and merge each mode with the next where one continues the other.
+
+    >>> merged([(2, 1), (1, 9), (4, 2), (3, 100)])
+    [(8, 1), (3, 100)]
+    """
+    out: list[Mode] = []
+    for s, d in modes:
+        if s == 1:
+            continue
+        if out:
+            last_s, last_d = out[-1]
+            if last_s * last_d == d:
+                out[-1] = (last_s * s, last_d)
+                continue
+        out.append((s, d))
+    return out
+
+
+def coalesce(layout: Layout, profile: IntTuple = None) -> Layout:
+    """Return the same function with as few modes as its order allows, flat.
+
+    Law: ``coalesce(L)(i) == L(i)`` for ``0 <= i < size(L)``, ``size`` unchanged, depth at most 1.
+    With a ``profile`` the modes it names are coalesced one by one and the rank stays.
+    Raises `RankError` when the profile has more modes than the layout. C++: ``coalesce``.
+
+    >>> print(coalesce(Layout((2, (1, 6)), (1, (6, 2)))))
+    12:1
+    >>> print(coalesce(Layout(((2, 4), (3, 5))), (1, 1)))
+    (8,15):(1,8)
+    """
+    if not isinstance(profile, tuple):
+        return from_modes(merged(flat_modes(layout)))
+    count = len(profile)  # pyright: ignore[reportUnknownArgumentType]
+    if count > len(layout):
+        raise RankError(
+            "coalesce",
+            {"layout": layout, "profile": profile},
+            f"the profile has {count} modes, the layout {len(layout)}",
+            "give at most one entry for each mode",
+        )
+    parts = [coalesce(layout[i], profile[i]) for i in range(count)]
+    return make_layout(*parts, *(layout[i] for i in range(count, len(layout))))
+
+
+def filter_zeros(layout: Layout) -> Layout:
+    """Give every stride-0 leaf the extent 1: one coordinate for each offset it repeats.
+
+    Law: the image is unchanged and the nesting stays. C++: ``filter_zeros``.
+
+    >>> print(filter_zeros(Layout((4, (2, 8)), (0, (1, 2)))))
+    (1,(2,8)):(0,(1,2))
+    """
+    extents: tuple[Any, ...] = tuple(1 if d == 0 else s for s, d in flat_modes(layout))
+    strides = flatten_tuple(layout.stride)
+    return Layout(
+        unflatten_tuple(extents, layout.shape), unflatten_tuple(strides, layout.shape)
+    )
+
+
+def filter(layout: Layout) -> Layout:
+    """Drop stride-0 and size-1 modes, then coalesce: a layout with the same image.
+
+    C++: ``filter``. The name shadows a builtin; it is an attribute of the package only.
+
+    >>> print(filter(Layout((4, 2, 8), (0, 1, 2))))
+    16:1
+    """
+    return from_modes(merged((s, d) for s, d in flat_modes(layout) if d != 0))
+
+
+def scaled(layout: Layout, n: Any) -> Layout:
+    """Multiply every stride: the same function, ``n`` times as far.
+
+    Law: ``scaled(L, n)(c) == n * L(c)``.
+
+    >>> print(scaled(Layout((4, 8), (8, 1)), 2))
+    (4,8):(16,2)
+    """
+    strides = tuple(d * n for d in leaves(layout.stride))
+    return Layout(layout.shape, unflatten_tuple(strides, layout.shape))

@@ -1,0 +1,28 @@
+"""Floor 5: the machine by formula: surfaces, messages, instructions, registers and their rules.
+
+What a message or an instruction does is a layout here; `pycute_xe.machine` executes the same
+messages by walking the documents instead, and tests compare the two.
+"""
+
+from __future__ import annotations
+
+from pycute_xe.arch.block2d import Block2D
+from pycute_xe.arch.dpas import Dpas, dpas_types
+from pycute_xe.arch.registers import RegisterMap
+from pycute_xe.arch.rules import Broken
+from pycute_xe.arch.surface import Surface
+from pycute_xe.arch.target import SlmLimit, Target, get_target, grf_bytes, targets
+
+__all__ = [
+    "Block2D",
+    "Broken",
+    "Dpas",
+    "RegisterMap",
+    "SlmLimit",
+    "Surface",
+    "Target",
+    "dpas_types",
+    "get_target",
+    "grf_bytes",
+    "targets",
+]

@@ -1,0 +1,180 @@
+"""Floor 5: the systolic matrix instruction and where its operands lie in registers, by formula."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import cast
+
+from pycute_xe.errors import CuteError, DTypeError, ShapeError
+from pycute_xe.facts import Row, rows
+from pycute_xe.layout import Layout
+from pycute_xe.numeric import Numeric, as_numeric
+
+__all__ = ["Dpas", "dpas_types"]
+
+
+@dataclass(frozen=True, slots=True)
+class Dpas:
+    """``D = C + A·B``: D and C are (M, N), A is (M, K), B is (K, N), addressed as (N, K).
+
+    N is the execution size; K is the depth times the operations of a channel, set by the wider of
+    A and B. A is src2, B src1, C src0 (the accumulator). Types may be given by name.
+    Raises `DTypeError` for types without a row, naming the nearest rows, and `ShapeError` for an
+    M or execution size that the instruction does not have.
+    Document: vISA manual, DPAS.md. C++: ``XE_DPAS_TT<M, D, A, B, C>``.
+
+    >>> dpas = Dpas(8, as_numeric("f32"), as_numeric("bf16"), as_numeric("bf16"), as_numeric("f32"))
+    >>> dpas.M, dpas.N, dpas.K, str(dpas)
+    (8, 16, 16, 'dpas.bf.bf.8.8 (M1,16)')
+    """
+
+    M: int
+    D: Numeric
+    A: Numeric
+    B: Numeric
+    C: Numeric
+    exec_size: int = 16
+
+    def __post_init__(self) -> None:
+        """Resolve names, then refuse what has no row."""
+        for name in "DABC":
+            object.__setattr__(self, name, as_numeric(getattr(self, name)))
+        types = (self.D.name, self.A.name, self.B.name, self.C.name)
+        if types not in dpas_types():
+            raise DTypeError(
+                "Dpas",
+                dict(zip("DABC", types, strict=True)),
+                "no instruction takes these types",
+                f"(D, A, B, C) = {_nearest(types)}",
+            )
+        shape = _shape()
+        if not shape["repeat_min"] <= self.M <= shape["repeat_max"]:
+            raise ShapeError(
+                "Dpas",
+                {"M": self.M},
+                f"M is {shape['repeat_min']} to {shape['repeat_max']}",
+                "use a legal M, and more instructions",
+            )
+        if self.exec_size != shape["exec_size"]:
+            raise ShapeError(
+                "Dpas", {"exec_size": self.exec_size}, f"it is {shape['exec_size']}", "leave it out"
+            )
+
+    def __str__(self) -> str:
+        """Text as the vISA assembler takes it, operands left out."""
+        name = _precisions()
+        text = f"dpas.{name[self.B.name]}.{name[self.A.name]}.{self.depth}.{self.M}"
+        return f"{text} (M1,{self.exec_size})"
+
+    @property
+    def N(self) -> int:
+        """Columns of B, C and D: the execution size."""
+        return self.exec_size
+
+    @property
+    def K(self) -> int:
+        """The depth times the operations of a channel."""
+        return self.depth * self.operations
+
+    @property
+    def depth(self) -> int:
+        """Stages of the systolic array."""
+        return _shape()["depth"]
+
+    @property
+    def operations(self) -> int:
+        """Multiply-adds of one 32-bit channel in one stage: its elements of the wider type."""
+        return _operations()[max(self.A.bits, self.B.bits)]
+
+    @property
+    def position_A(self) -> Layout:
+        """(M, K) → element index of src2: row-major.
+
+        >>> print(Dpas(8, *map(as_numeric, ("f32", "bf16", "bf16", "f32"))).position_A)
+        (8,16):(16,1)
+        """
+        return Layout((self.M, self.K), (self.K, 1))
+
+    @property
+    def position_B(self) -> Layout:
+        """(N, K) → element index of src1: consecutive k of one column share a channel (VNNI).
+
+        >>> print(Dpas(8, *map(as_numeric, ("f32", "bf16", "bf16", "f32"))).position_B)
+        (16,(2,8)):(2,(1,32))
+        """
+        pack = self.operations
+        return Layout((self.N, (pack, self.depth)), (pack, (1, pack * self.N)))
+
+    @property
+    def position_C(self) -> Layout:
+        """(M, N) → element index of src0 and of the destination: row-major.
+
+        >>> print(Dpas(8, *map(as_numeric, ("f32", "bf16", "bf16", "f32"))).position_C)
+        (8,16):(16,1)
+        """
+        return Layout((self.M, self.N), (self.N, 1))
+
+    @property
+    def bytes_A(self) -> int:
+        """Register bytes of A."""
+        return self.M * self.K * self.A.bits // 8
+
+    @property
+    def bytes_B(self) -> int:
+        """Register bytes of B."""
+        return self.K * self.N * self.B.bits // 8
+
+    @property
+    def bytes_C(self) -> int:
+        """Register bytes of the accumulator C."""
+        return self.M * self.N * self.C.bits // 8
+
+    @property
+    def bytes_D(self) -> int:
+        """Register bytes of the destination D."""
+        return self.M * self.N * self.D.bits // 8
+
+
+@cache
+def dpas_types() -> tuple[tuple[str, str, str, str], ...]:
+    """Return the type names (D, A, B, C) of every instruction that the facts hold.
+
+    >>> ("f32", "bf16", "bf16", "f32") in dpas_types()
+    True
+    """
+    return tuple(
+        (str(row["d"]), str(row["a"]), str(row["b"]), str(row["c"]))
+        for row in rows("dpas", "types")
+    )
+
+
+def _nearest(types: tuple[str, str, str, str]) -> str:
+    """Rows that agree with the request in the most places, in words."""
+    agreement = {row: sum(map(str.__eq__, row, types)) for row in dpas_types()}
+    best = max(agreement.values())
+    return " or ".join(f"({', '.join(row)})" for row, n in agreement.items() if n == best)
+
+
+@cache
+def _shape() -> Mapping[str, int]:
+    """The one shape row; targets that differ would need one each."""
+    found = rows("dpas", "shape")
+    if len(found) != 1:
+        raise CuteError("Dpas", {"rows": len(found)}, "shapes differ", "name a target")
+    return cast("Mapping[str, int]", found[0])
+
+
+@cache
+def _operations() -> Mapping[int, int]:
+    return {_int(row, "bits"): _int(row, "count") for row in rows("dpas", "operations")}
+
+
+@cache
+def _precisions() -> Mapping[str, str]:
+    return {str(row["type"]): str(row["visa"]) for row in rows("dpas", "precision")}
+
+
+def _int(row: Row, key: str) -> int:
+    return cast("int", row[key])

@@ -1,0 +1,204 @@
+"""Floor 5: a target, the machine that a kernel is checked against."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import cast
+
+from pycute_xe.arch.rules import Broken, Level
+from pycute_xe.errors import CuteError, TargetError
+from pycute_xe.facts import rows, rows_for
+
+__all__ = ["SlmLimit", "Target", "get_target", "grf_bytes", "targets"]
+
+
+@dataclass(frozen=True, slots=True)
+class SlmLimit:
+    """What one source says about the shared local memory of an Xe core, in bytes."""
+
+    bytes: int
+    level: Level
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A machine: register size and modes, hardware threads, execution size, shared local memory.
+
+    ``threads`` pairs each register mode (registers a thread may use) with the hardware threads
+    that one vector engine then keeps. ``vector_engines`` counts those of one Xe core, ``None``
+    where no source says. Get one by name with `get_target`.
+
+    >>> get_target("bmg").grf_modes
+    (128, 256)
+    """
+
+    name: str
+    product: str
+    grf_bytes: int
+    exec_size: int
+    vector_engines: int | None
+    threads: tuple[tuple[int, int], ...]
+    slm: tuple[SlmLimit, ...]
+    source: str
+
+    def __post_init__(self) -> None:
+        """Refuse a target that no thread could run on."""
+        if self.grf_bytes < 1 or self.exec_size < 1 or not self.threads:
+            raise TargetError("Target", {"name": self.name}, "incomplete", "correct the facts")
+
+    def __str__(self) -> str:
+        """The name, as it is written in calls."""
+        return self.name
+
+    @property
+    def grf_modes(self) -> tuple[int, ...]:
+        """Numbers of registers that a thread may be given, ascending."""
+        return tuple(mode for mode, _ in self.threads)
+
+    def grf_mode(self, registers: int) -> int:
+        """Return the smallest mode that holds so many registers; `TargetError` if none does.
+
+        >>> get_target("pvc").grf_mode(224)
+        256
+        """
+        fitting = [mode for mode in self.grf_modes if mode >= registers]
+        if not fitting:
+            most = max(self.grf_modes)
+            raise TargetError(
+                "grf_mode",
+                {"target": self, "registers": registers},
+                f"a thread has at most {most} registers",
+                "use smaller fragments, or more threads for the same tile",
+            )
+        return min(fitting)
+
+    def threads_per_engine(self, grf_mode: int) -> int:
+        """Return the hardware threads of a vector engine in a register mode.
+
+        Raises `TargetError` for a mode that the target does not have.
+
+        >>> get_target("pvc").threads_per_engine(256)
+        4
+        """
+        found = dict(self.threads).get(grf_mode)
+        if found is None:
+            raise TargetError(
+                "threads_per_engine",
+                {"target": self, "grf_mode": grf_mode},
+                "there is no such register mode",
+                f"one of {', '.join(map(str, self.grf_modes))}",
+            )
+        return found
+
+    def threads_per_core(self, grf_mode: int) -> int:
+        """Return the hardware threads of an Xe core in a register mode.
+
+        Law: vector engines × threads of each. Raises `TargetError` where no source gives either.
+
+        >>> get_target("bmg").threads_per_core(128)
+        64
+        """
+        if self.vector_engines is None:
+            raise TargetError(
+                "threads_per_core",
+                {"target": self},
+                "no source gives the vector engines of its Xe core",
+                "use threads_per_engine",
+            )
+        return self.vector_engines * self.threads_per_engine(grf_mode)
+
+    @property
+    def slm_bytes(self) -> int:
+        """The largest shared local memory, in bytes, that a source allows an Xe core.
+
+        >>> get_target("pvc").slm_bytes
+        131072
+        """
+        return max(limit.bytes for limit in self.slm)
+
+    def slm_broken(self, nbytes: int) -> tuple[Broken, ...]:
+        """Return the limits that so many bytes of shared local memory exceed, errors first.
+
+        >>> [b.level for b in get_target("bmg").slm_broken(100_000)]
+        ['warning']
+        """
+        over = [limit for limit in self.slm if nbytes > limit.bytes]
+        return tuple(
+            Broken(
+                "slm-bytes",
+                limit.level,
+                f"shared local memory is {nbytes} bytes, must be at most {limit.bytes}",
+                limit.source,
+                f"use {limit.bytes} bytes or fewer",
+            )
+            for limit in sorted(over, key=lambda limit: limit.level == "warning")
+        )
+
+
+def get_target(target: str | Target) -> Target:
+    """Return the target of a name; a `Target` is returned as it is.
+
+    Raises `TargetError` for an unknown name, listing the known ones.
+
+    >>> get_target("lnl").grf_bytes
+    64
+    """
+    if isinstance(target, Target):
+        return target
+    found = targets().get(target)
+    if found is None:
+        known = ", ".join(targets())
+        raise TargetError("get_target", {"target": target}, "unknown target", f"one of {known}")
+    return found
+
+
+@cache
+def targets() -> dict[str, Target]:
+    """Return every target that the facts describe, by name.
+
+    >>> sorted(targets())
+    ['bmg', 'lnl', 'ptl', 'pvc']
+    """
+    return {target.name: target for target in map(_target, rows("arch", "target"))}
+
+
+@cache
+def grf_bytes() -> int:
+    """Return the register size in bytes, which all described targets share.
+
+    Positions in registers are the same on every target because of it. Raises `CuteError` should
+    the facts ever hold targets that differ.
+
+    >>> grf_bytes()
+    64
+    """
+    sizes = {target.grf_bytes for target in targets().values()}
+    if len(sizes) != 1:
+        raise CuteError("grf_bytes", {"sizes": sizes}, "targets differ", "name a target")
+    return sizes.pop()
+
+
+def _target(row: object) -> Target:
+    facts = cast("dict[str, object]", row)
+    name = cast("str", facts["name"])
+    threads = tuple(
+        cast("tuple[int, int]", pair)
+        for found in rows_for("arch", "threads", name)
+        for pair in cast("tuple[object, ...]", found["modes"])
+    )
+    slm = tuple(
+        SlmLimit(cast("int", r["bytes"]), cast("Level", r["level"]), cast("str", r["source"]))
+        for r in rows_for("arch", "slm", name)
+    )
+    return Target(
+        name=name,
+        product=cast("str", facts["product"]),
+        grf_bytes=cast("int", facts["grf_bytes"]),
+        exec_size=cast("int", facts["exec_size"]),
+        vector_engines=cast("int | None", facts.get("vector_engines")),
+        threads=tuple(sorted(threads)),
+        slm=slm,
+        source=cast("str", facts["source"]),
+    )

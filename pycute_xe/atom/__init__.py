@@ -1,0 +1,54 @@
+"""Floor 6: atoms and their tilings: who owns which element of which operand."""
+
+from pycute_xe.atom.block2d_copy import (
+    make_block_2d_copy,
+    make_block_2d_copy_A,
+    make_block_2d_copy_B,
+    make_block_2d_copy_C,
+    make_block_2d_copy_D,
+    make_block_2d_prefetch,
+)
+from pycute_xe.atom.block2d_op import (
+    XE_LOAD_2D,
+    XE_LOAD_2D_TRANSPOSE,
+    XE_LOAD_2D_VNNI,
+    XE_PREFETCH_2D,
+    XE_STORE_2D,
+    Block2DOp,
+)
+from pycute_xe.atom.copy_atom import CopyAtom, make_copy_atom
+from pycute_xe.atom.mma_atom import XE_DPAS_TT, MmaAtom, make_mma_atom
+from pycute_xe.atom.reordering import is_identity, reorder, reorder_from_copy, reorder_to_copy
+from pycute_xe.atom.tiled_copy import ThrCopy, TiledCopy, make_tiled_copy
+from pycute_xe.atom.tiled_mma import ThrMma, TiledMma, make_tiled_mma, workgroup_mma
+
+__all__ = [
+    "XE_DPAS_TT",
+    "XE_LOAD_2D",
+    "XE_LOAD_2D_TRANSPOSE",
+    "XE_LOAD_2D_VNNI",
+    "XE_PREFETCH_2D",
+    "XE_STORE_2D",
+    "Block2DOp",
+    "CopyAtom",
+    "MmaAtom",
+    "ThrCopy",
+    "ThrMma",
+    "TiledCopy",
+    "TiledMma",
+    "is_identity",
+    "make_block_2d_copy",
+    "make_block_2d_copy_A",
+    "make_block_2d_copy_B",
+    "make_block_2d_copy_C",
+    "make_block_2d_copy_D",
+    "make_block_2d_prefetch",
+    "make_copy_atom",
+    "make_mma_atom",
+    "make_tiled_copy",
+    "make_tiled_mma",
+    "reorder",
+    "reorder_from_copy",
+    "reorder_to_copy",
+    "workgroup_mma",
+]

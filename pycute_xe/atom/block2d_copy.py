@@ -1,0 +1,236 @@
+"""Floor 6: block-2D tiled copies for the operands of a tiled MMA."""
+
+from __future__ import annotations
+
+from math import gcd
+from typing import Any
+
+from pycute_xe.algebra import (
+    blocked_product,
+    composition,
+    filter_zeros,
+    right_inverse,
+    zipped_divide,
+)
+from pycute_xe.algebra.simplify import flat_modes, from_modes, merged
+from pycute_xe.atom.block2d_op import XE_PREFETCH_2D, Block2DOp
+from pycute_xe.atom.copy_atom import make_copy_atom
+from pycute_xe.atom.selection import memory_modes, select_block_2d, subgroup_fragment
+from pycute_xe.atom.tiled_copy import TiledCopy
+from pycute_xe.atom.tiled_mma import TiledMma
+from pycute_xe.basis import E
+from pycute_xe.errors import DivisibilityError
+from pycute_xe.int_tuple import ceil_div
+from pycute_xe.layout import Layout, make_identity_layout, make_layout
+from pycute_xe.numeric import Numeric, as_numeric
+from pycute_xe.tensor import Tensor
+
+__all__ = [
+    "make_block_2d_copy",
+    "make_block_2d_copy_A",
+    "make_block_2d_copy_B",
+    "make_block_2d_copy_C",
+    "make_block_2d_copy_D",
+    "make_block_2d_prefetch",
+]
+
+GlobalStride = tuple[Any, ...] | Tensor
+
+
+def make_block_2d_copy(
+    op: Block2DOp,
+    gmem_stride: GlobalStride,
+    value_type: Numeric | str,
+    atom_shape: tuple[int, ...] | None = None,
+    sv_layout: Layout | None = None,
+) -> TiledCopy:
+    """Return a tiling of one block-2D operation, for one subgroup or for several.
+
+    ``atom_shape`` counts blocks along each mode of the tile; ``sv_layout`` maps (subgroup,
+    message) to a block, with offsets in ``atom_shape``, first mode fastest. C++:
+    ``make_block_2d_copy``.
+
+    >>> from pycute_xe.atom import XE_LOAD_2D
+    >>> make_block_2d_copy(XE_LOAD_2D(16, 8, 16), (1, "ld"), "f16").tiler_mn
+    (16, 8)
+    """
+    strides = _strides(gmem_stride)
+    x, y = memory_modes(strides)
+    atom = make_copy_atom(op, value_type)
+    block = [1] * len(strides)
+    block[x], block[y] = atom.width, atom.height
+    counts = atom_shape or (1,) * len(strides)
+    tile = tuple(b * n for b, n in zip(block, counts, strict=True))
+    # One block's (work-item, value), placed in the whole tile.
+    steps = Layout(tile).stride
+    place = Layout((atom.width, atom.height), (_step(tile, x, steps), _step(tile, y, steps)))
+    one = composition(place, atom.layout_ref_tv)
+    if sv_layout is None:
+        return TiledCopy(atom, one, tile, x, y)
+    blocks = Layout(counts, tuple(b * _step(tile, i, steps) for i, b in enumerate(block)))
+    many = composition(blocks, sv_layout)
+    tv = make_layout(make_layout(one[0], many[0]), make_layout(one[1], many[1]))
+    return TiledCopy(atom, tv, tile, x, y)
+
+
+def _step(tile: tuple[int, ...], mode: int, steps: Any) -> int:
+    """Return the offset between neighbours along a mode of a compact tile."""
+    out = 1
+    for extent in tile[:mode]:
+        out *= extent
+    return out
+
+
+def _strides(gmem: GlobalStride) -> tuple[Any, ...]:
+    return gmem.layout.stride if isinstance(gmem, Tensor) else gmem
+
+
+def _operand_copy(
+    mma: TiledMma,
+    operand: str,
+    register_type: Numeric,
+    gmem: GlobalStride,
+    value_type: Numeric | str | None,
+    op: Block2DOp | None,
+    store: bool = False,
+) -> TiledCopy:
+    strides = _strides(gmem)
+    memory_type = as_numeric(value_type) if value_type is not None else register_type
+    x, y = memory_modes(strides)
+    if op is None:
+        walk = subgroup_fragment(mma, operand)
+        op = select_block_2d(walk, memory_type, register_type, x, y, store)
+    atom = make_copy_atom(op, memory_type)
+    extents = (*mma.operand_tile(operand), *(1 for _ in strides[2:]))
+    block = [1] * len(extents)
+    block[x], block[y] = atom.width, atom.height
+    counts = _block_counts(op, extents, block)
+    sv = _visited_blocks(mma, operand, tuple(block[:2]), counts[:2])
+    return make_block_2d_copy(op, strides, memory_type, counts, sv)
+
+
+def _block_counts(op: Block2DOp, extents: tuple[int, ...], block: list[int]) -> tuple[int, ...]:
+    if any(extent % b for extent, b in zip(extents, block, strict=True)):
+        raise DivisibilityError(
+            "make_block_2d_copy",
+            {"op": op, "tile": extents},
+            f"blocks of {tuple(block)} values do not divide the tile {extents}",
+            "use a smaller block or a larger tile",
+        )
+    return tuple(extent // b for extent, b in zip(extents, block, strict=True))
+
+
+def _visited_blocks(
+    mma: TiledMma, operand: str, block: tuple[int, ...], counts: tuple[int, ...]
+) -> Layout:
+    """(subgroup, message) → block, in the order a subgroup's fragment first meets the blocks."""
+    # A coordinate's block: nothing moves inside a block, one step from block to block.
+    steps = Layout(counts).stride
+    block_of = make_layout(
+        *(make_layout(Layout(b, 0), Layout(n, d)) for b, n, d in zip(block, counts, steps, strict=True))
+    )
+    (lanes, threads), values = mma.fragment(operand)
+    subgroups = composition(threads, mma.operand_subgroups(operand))
+    seen = composition(block_of, make_layout(lanes, values))
+    messages = from_modes(merged(mode for mode in flat_modes(seen) if mode[1] != 0))
+    return make_layout(composition(block_of, subgroups), messages)
+
+
+def make_block_2d_copy_A(
+    mma: TiledMma,
+    gmem: GlobalStride,
+    value_type: Numeric | str | None = None,
+    op: Block2DOp | None = None,
+) -> TiledCopy:
+    """Return the tiled copy that loads A's tile (M, K), with the operation CUTLASS would choose.
+
+    ``gmem`` is a tensor or its strides: 1 for the contiguous mode, an integer or a name elsewhere.
+    ``value_type`` is the type in memory (the MMA's by default), ``op`` overrides the choice.
+    Raises `DivisibilityError` when the blocks do not divide the tile. C++:
+    ``make_block_2d_copy_A``.
+
+    >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
+    >>> mma = workgroup_mma(XE_DPAS_TT(8, "f32", "bf16"))
+    >>> make_block_2d_copy_A(mma, ("ld", 1)).op
+    XE_LOAD_2D(16, 32, 32, 16)
+    """
+    return _operand_copy(mma, "A", mma.atom.op.A, gmem, value_type, op)
+
+
+def make_block_2d_copy_B(
+    mma: TiledMma,
+    gmem: GlobalStride,
+    value_type: Numeric | str | None = None,
+    op: Block2DOp | None = None,
+) -> TiledCopy:
+    """Return the tiled copy that loads B's tile (N, K); see `make_block_2d_copy_A`.
+
+    >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
+    >>> mma = workgroup_mma(XE_DPAS_TT(8, "f32", "bf16"))
+    >>> make_block_2d_copy_B(mma, (1, "ld")).op
+    XE_LOAD_2D_VNNI(16, 16, 32, 16)
+    """
+    return _operand_copy(mma, "B", mma.atom.op.B, gmem, value_type, op)
+
+
+def make_block_2d_copy_C(
+    mma: TiledMma,
+    gmem: GlobalStride,
+    value_type: Numeric | str | None = None,
+    op: Block2DOp | None = None,
+) -> TiledCopy:
+    """Return the tiled copy that loads C's tile (M, N); see `make_block_2d_copy_A`.
+
+    >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
+    >>> mma = workgroup_mma(XE_DPAS_TT(8, "f32", "bf16"))
+    >>> make_block_2d_copy_C(mma, ("ld", 1)).op
+    XE_LOAD_2D(32, 32, 16)
+    """
+    return _operand_copy(mma, "C", mma.atom.op.C, gmem, value_type, op)
+
+
+def make_block_2d_copy_D(
+    mma: TiledMma,
+    gmem: GlobalStride,
+    value_type: Numeric | str | None = None,
+    op: Block2DOp | None = None,
+) -> TiledCopy:
+    """Return the tiled copy that stores D's tile (M, N); see `make_block_2d_copy_A`.
+
+    >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
+    >>> mma = workgroup_mma(XE_DPAS_TT(8, "f32", "bf16"))
+    >>> make_block_2d_copy_D(mma, ("ld", 1)).op
+    XE_STORE_2D(32, 8, 16)
+    """
+    return _operand_copy(mma, "C", mma.atom.op.D, gmem, value_type, op, store=True)
+
+
+def make_block_2d_prefetch(copy: TiledCopy) -> TiledCopy:
+    """Return the prefetch of the tile that a copy loads, shared out over the same subgroups.
+
+    Whole cache lines along the contiguous mode first, then as many rows as each subgroup must
+    take. C++: ``make_block_2d_prefetch``.
+
+    >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
+    >>> mma = workgroup_mma(XE_DPAS_TT(8, "f32", "bf16"))
+    >>> make_block_2d_prefetch(make_block_2d_copy_A(mma, ("ld", 1))).op
+    XE_PREFETCH_2D(16, 8, 32)
+    """
+    bits, tile, x, y = copy.value_type.bits, copy.tiler_mn, copy.x_mode, copy.y_mode
+    line = 512
+    width = gcd(tile[x], line // bits)
+    across = gcd(copy.num_subgroups, ceil_div(tile[x], width))
+    height = min(32, ceil_div(tile[y], copy.num_subgroups // across))
+    unit = max(bits, 8)
+    op = XE_PREFETCH_2D(unit, height, ceil_div(width * bits, unit))
+    block = [1] * len(tile)
+    block[x], block[y] = width, height
+    counts = tuple(ceil_div(extent, b) for extent, b in zip(tile, block, strict=True))
+    across = gcd(copy.num_subgroups, counts[x])
+    together = [1] * len(tile)
+    together[x], together[y] = across, copy.num_subgroups // across
+    # Where one round has more subgroups than blocks, it runs past the tile, as CUTLASS's does.
+    sv = zipped_divide(Layout(counts), tuple(together))
+    stride: list[Any] = ["ld"] * len(tile)
+    stride[x] = 1
+    return make_block_2d_copy(op, tuple(stride), copy.value_type, counts, sv)

@@ -1,0 +1,200 @@
+"""Floor 6: a copy atom, one operation with the type of the values it moves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from pycute_xe.algebra import coalesce, composition
+from pycute_xe.algebra.simplify import flat_modes
+from pycute_xe.algebra.simplify import flat_modes, from_modes, merged, scaled
+from pycute_xe.arch.registers import RegisterMap
+from pycute_xe.atom.block2d_op import Block2DOp
+from pycute_xe.errors import DivisibilityError, DTypeError
+from pycute_xe.layout import Layout, make_layout, size
+from pycute_xe.numeric import Numeric, as_numeric
+from pycute_xe.typing import Mode
+
+__all__ = ["SUBGROUP", "CopyAtom", "make_copy_atom"]
+
+SUBGROUP = 16
+
+
+@dataclass(frozen=True)
+class CopyAtom:
+    """A block-2D operation that moves values of one type between memory and 16 work-items.
+
+    The ``layout_*_tv`` map (work-item, value) to ``x + width * y`` in values of ``value_type``, as
+    CUTLASS's traits define them: registers packed densely, element ``i`` with work-item ``i mod
+    16``. `register_tv` is what the message does; `faithful` tells whether the two agree.
+    Raises `DTypeError` when the type does not fit the operation's elements, `DivisibilityError`
+    when the block does not fill 16 work-items. Counterpart: ``Copy_Atom`` and ``Copy_Traits``.
+
+    >>> from pycute_xe.atom import XE_LOAD_2D
+    >>> atom = make_copy_atom(XE_LOAD_2D(16, 32, 32, 16), "bf16")
+    >>> print(atom.layout_dst_tv, atom.faithful)
+    (16,(32,2)):(1,(32,16)) True
+    """
+
+    op: Block2DOp
+    value_type: Numeric
+
+    def __post_init__(self) -> None:
+        """Check that values tile the operation's elements."""
+        if self.op.bits % self.value_type.bits:
+            raise DTypeError(
+                "make_copy_atom",
+                {"op": self.op, "value_type": self.value_type},
+                f"{self.value_type.bits}-bit values do not tile {self.op.bits}-bit elements",
+                "use a type whose width divides the operation's bits",
+            )
+        _ = self.layout_ref_tv
+
+    @property
+    def width(self) -> int:
+        """Values per row of the whole block."""
+        return self.op.width * self.op.bits // self.value_type.bits
+
+    @property
+    def height(self) -> int:
+        """Rows of the block."""
+        return self.op.height
+
+    @property
+    def values(self) -> int:
+        """Values each work-item holds."""
+        return size(self.layout_ref_tv) // SUBGROUP
+
+    @property
+    def thr_id(self) -> Layout:
+        """The 16 work-items of a subgroup."""
+        return Layout(SUBGROUP, 1)
+
+    @cached_property
+    def layout_ref_tv(self) -> Layout:
+        """(work-item, value) → ``x + width * y``, in values."""
+        bits = self.value_type.bits
+        unit = max(bits, 8)
+        order = _widened(self.op.packed_order, self.op.bits // unit)
+        count = size(order)
+        if count % SUBGROUP:
+            raise DivisibilityError(
+                "make_copy_atom",
+                {"op": self.op, "value_type": self.value_type},
+                f"{count} register elements do not fill {SUBGROUP} work-items",
+                "use a larger block",
+            )
+        tv = _dealt(order, count)
+        if unit != bits:
+            packed = _widened(tv[1], unit // bits)
+            tv = make_layout(scaled(tv[0], unit // bits), packed)
+        return coalesce(tv, (1, 1))
+
+    @property
+    def layout_dst_tv(self) -> Layout:
+        """Where a load's registers come from; for a store, memory, which no work-item owns."""
+        return self._memory_tv if self.op.is_store else self.layout_ref_tv
+
+    @property
+    def layout_src_tv(self) -> Layout:
+        """Where a store's registers go; for a load, memory, which no work-item owns."""
+        return self.layout_ref_tv if self.op.is_store else self._memory_tv
+
+    @property
+    def _memory_tv(self) -> Layout:
+        return make_layout(Layout(SUBGROUP, 0), self.layout_ref_tv[1])
+
+    @property
+    def layout_ref_tv_bits(self) -> Layout:
+        """`layout_ref_tv` in bits: (work-item, bit) → bit offset."""
+        return self._bits(self.layout_ref_tv)
+
+    @property
+    def layout_src_tv_bits(self) -> Layout:
+        """`layout_src_tv` in bits."""
+        return self._bits(self.layout_src_tv)
+
+    @property
+    def layout_dst_tv_bits(self) -> Layout:
+        """`layout_dst_tv` in bits."""
+        return self._bits(self.layout_dst_tv)
+
+    def _bits(self, tv: Layout) -> Layout:
+        bits = self.value_type.bits
+        wide = make_layout(scaled(tv[0], bits), _widened(tv[1], bits))
+        return coalesce(wide, (1, 1))
+
+    @cached_property
+    def register_tv(self) -> RegisterMap:
+        """Where the message puts each value: ``x + width * y`` → register element, in values."""
+        ratio = self.op.bits // self.value_type.bits
+        (inner, blocks), rows = self.op.message.position
+        # Values inside an element are neighbours both in memory and in the registers.
+        x = make_layout(Layout(ratio), scaled(inner, ratio), scaled(blocks, ratio))
+        return RegisterMap(make_layout(x, scaled(rows, ratio)), self.value_type.bits)
+
+    @cached_property
+    def faithful(self) -> bool:
+        """Whether CUTLASS's map and the message agree on every value."""
+        if self.op.kind == "XE_PREFETCH_2D":
+            return True
+        owner = self.register_tv.owner
+        return all(
+            owner(self.layout_ref_tv(t, v)) == (t, v)
+            for v in range(self.values)
+            for t in range(SUBGROUP)
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a user of this atom should know, in words."""
+        if self.faithful:
+            return ()
+        return (
+            f"{self.op} pads its registers, CUTLASS's layout packs them: work-items hold other "
+            "values than the layout says",
+        )
+
+    def __repr__(self) -> str:
+        """The call that builds it."""
+        return f"make_copy_atom({self.op!r}, {self.value_type.name!r})"
+
+
+def make_copy_atom(op: Block2DOp, value_type: Numeric | str) -> CopyAtom:
+    """Return the atom of an operation for values of a type. C++: ``Copy_Atom<Op, Type>``.
+
+    >>> from pycute_xe.atom import XE_LOAD_2D_VNNI
+    >>> print(make_copy_atom(XE_LOAD_2D_VNNI(16, 16, 32, 16), "bf16").layout_dst_tv)
+    ((2,8),(2,8,2)):((32,1),(8,64,16))
+    """
+    return CopyAtom(op, as_numeric(value_type))
+
+
+def _widened(layout: Layout, n: int) -> Layout:
+    """Split each element into ``n`` neighbours: a new fastest mode, everything else scaled."""
+    return make_layout(Layout(n), scaled(layout, n)) if n > 1 else layout
+
+
+def _dealt(order: Layout, count: int) -> Layout:
+    """Deal register elements out, element ``i`` to work-item ``i mod 16`` as value ``i div 16``."""
+    lanes = Layout((SUBGROUP, count // SUBGROUP))
+    try:
+        return composition(order, lanes)
+    except DivisibilityError:
+        # No layout deals this block out. CUTLASS's traits still have one, which reaches past the
+        # block; it is kept, so that `faithful` and `notes` can tell.
+        return make_layout(composition(order, lanes[0]), _overshooting(order, lanes[1]))
+
+
+def _overshooting(order: Layout, values: Layout) -> Layout:
+    """Walk ``order`` in steps as CuTe does where its divisibility checks are off."""
+    left, step = values.shape, values.stride
+    *inner, (_, last) = merged(flat_modes(order))
+    out: list[Mode] = []
+    for extent, stride in inner:
+        reach = min(-(-extent // step), left) if step < extent else 1
+        if reach > 1:
+            out.append((reach, step * stride))
+            left //= reach
+        step = -(-step // extent)
+    return from_modes([*out, (left, step * last)])

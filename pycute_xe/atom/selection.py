@@ -1,0 +1,140 @@
+"""Floor 6: which block-2D operation serves an MMA operand, chosen as CUTLASS chooses.
+
+The choice looks at the order in which a subgroup's registers walk the operand's tile: the modes of
+the coalesced fragment, each an extent and a step along one dimension.
+"""
+
+from __future__ import annotations
+
+from math import gcd
+from typing import Any, Literal
+
+from pycute_xe.algebra import coalesce
+from pycute_xe.algebra.simplify import flat_modes, merged
+from pycute_xe.atom.block2d_op import (
+    XE_LOAD_2D,
+    XE_LOAD_2D_TRANSPOSE,
+    XE_LOAD_2D_VNNI,
+    XE_STORE_2D,
+    Block2DOp,
+)
+from pycute_xe.atom.tiled_mma import TiledMma
+from pycute_xe.basis import Basis
+from pycute_xe.errors import KernelError
+from pycute_xe.layout import Layout, coshape, make_layout
+from pycute_xe.numeric import Numeric
+from pycute_xe.typing import Mode
+
+__all__ = ["memory_modes", "select_block_2d", "subgroup_fragment"]
+
+GRF_BYTES = 64
+
+
+def memory_modes(gmem_stride: tuple[Any, ...]) -> tuple[int, int]:
+    """Return (x, y): the mode that is contiguous in memory, and the first that is not.
+
+    ``gmem_stride`` has 1 for the contiguous mode and anything else (an integer, a name) elsewhere.
+    Raises `KernelError` when no mode, or nothing but, is contiguous.
+
+    >>> memory_modes(("ld", 1)), memory_modes((1, "ld", "batch"))
+    ((1, 0), (0, 1))
+    """
+    unit = [i for i, d in enumerate(gmem_stride) if d == 1]
+    rest = [i for i in range(len(gmem_stride)) if i not in unit[:1]]
+    if not unit or not rest:
+        raise KernelError(
+            "make_block_2d_copy",
+            {"gmem_stride": gmem_stride},
+            "block-2D messages need one contiguous mode and one strided mode",
+            'give strides such as ("ld", 1) or (1, "ld")',
+        )
+    return unit[0], rest[0]
+
+
+def subgroup_fragment(mma: TiledMma, operand: str) -> Layout:
+    """Return (lane and value) → tile coordinate of subgroup 0, in register order, coalesced."""
+    (lanes, _), values = mma.fragment(operand)
+    return coalesce(make_layout(lanes, values))
+
+
+def select_block_2d(
+    fragment: Layout,
+    memory_type: Numeric,
+    register_type: Numeric,
+    x: int,
+    y: int,
+    store: bool = False,
+) -> Block2DOp:
+    """Return the operation that moves a subgroup's fragment, as CUTLASS selects it.
+
+    ``fragment`` maps register order to tile coordinates (basis strides); ``x`` is the mode that is
+    contiguous in memory, ``y`` the other. Counterpart: ``block_2d_selector``.
+
+    >>> from pycute_xe.basis import E
+    >>> from pycute_xe.numeric import as_numeric
+    >>> bf16 = as_numeric("bf16")
+    >>> rows = Layout((16, 32, 2), (E(1), E(0), 16 * E(1)))
+    >>> select_block_2d(rows, bf16, bf16, x=1, y=0)
+    XE_LOAD_2D(16, 32, 32, 16)
+    """
+    modes, packed = _unpacked(flat_modes(fragment), register_type.bits)
+    extents = coshape(fragment)
+    walk = _Walk(modes, extents)
+    kind = _kind(modes, packed, x, memory_type.bits, store)
+    resize = memory_type.bits != register_type.bits
+    half_register = min(GRF_BYTES * 8 // 2 // register_type.bits, 16)
+    if kind == "transpose":
+        height = gcd(32, walk.run(y, half_register))
+        reach = extents[x] if resize else walk.run(x)
+        bits = max(32, min(64, memory_type.bits))
+        width = gcd(reach, 32 * 8 // memory_type.bits)
+        return XE_LOAD_2D_TRANSPOSE(bits, height, width * memory_type.bits // bits)
+    bits = max(8, min(64, memory_type.bits))
+    row = GRF_BYTES * 8 // memory_type.bits
+    block = gcd(row, walk.run(x, half_register))
+    rows = extents[y] if resize else walk.run(y)
+    block_width = block * memory_type.bits // bits
+    if store:
+        return XE_STORE_2D(bits, gcd(rows, 8), block_width)
+    width = gcd(min(row, 4 * block), extents[x]) * memory_type.bits // bits
+    load = XE_LOAD_2D_VNNI if kind == "vnni" else XE_LOAD_2D
+    return load(bits, gcd(rows, 32), width, block_width)
+
+
+class _Walk:
+    """How far a fragment runs along a dimension before a larger step takes over."""
+
+    def __init__(self, modes: list[Mode], extents: tuple[int, ...]) -> None:
+        self.modes = modes
+        self.extents = extents
+
+    def run(self, dim: int, at_least: int = 2) -> int:
+        for _, step in self.modes:
+            if isinstance(step, Basis) and step.modes == (dim,) and step.value >= at_least:
+                return step.value
+        return self.extents[dim]
+
+
+def _unpacked(modes: list[Mode], bits: int) -> tuple[list[Mode], bool]:
+    """Take the VNNI packing, if there is any, out of the front of a fragment's modes."""
+    if bits >= 32 or len(modes) < 2 or modes[0][0] != 32 // bits:
+        return modes, False
+    (pack, step), rest = modes[0], list(modes[1:])
+    for i, (extent, other) in enumerate(rest):
+        if isinstance(other, Basis) and other.modes == step.modes:
+            rest[i : i + 1] = merged([(pack, step), (extent, other)])
+            return rest, True
+    return [*rest, (pack, step)], True
+
+
+def _kind(
+    modes: list[Mode], packed: bool, x: int, bits: int, store: bool
+) -> Literal["plain", "vnni", "transpose"]:
+    if store:
+        return "plain"
+    extent, step = modes[0]
+    along_x = isinstance(step, Basis) and step.modes == (x,)
+    if along_x:
+        return "vnni" if packed and bits in (8, 16) else "plain"
+    # A transpose moves dwords; below two bytes there is nothing to gain.
+    return "transpose" if extent * bits >= 16 else "plain"

@@ -1,0 +1,173 @@
+"""Floor 6: a tiling of copy atoms over the subgroups of a work-group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from pycute_xe.algebra import coalesce, composition, zipped_divide
+from pycute_xe.algebra.simplify import scaled
+from pycute_xe.atom.block2d_op import Block2DOp
+from pycute_xe.atom.copy_atom import SUBGROUP, CopyAtom
+from pycute_xe.errors import DivisibilityError, RankError
+from pycute_xe.int_tuple import product
+from pycute_xe.layout import Layout, make_identity_layout, make_layout, size
+from pycute_xe.numeric import Numeric
+from pycute_xe.tensor import Tensor
+
+__all__ = ["ThrCopy", "TiledCopy", "make_tiled_copy"]
+
+
+@dataclass(frozen=True)
+class TiledCopy:
+    """A copy atom repeated over subgroups and values so that it covers a tile.
+
+    ``layout_tv_tiled`` maps (work-item, value) to an offset in the tile ``tiler_mn``, first mode
+    fastest: what each work-item is meant to hold, values of one message first. ``x_mode`` and
+    ``y_mode`` name the tile's modes that run along rows of memory and across them.
+    Raises `DivisibilityError` when work-items or values are no whole atoms.
+    C++: ``TiledCopy``.
+
+    >>> from pycute_xe.atom import XE_LOAD_2D, make_block_2d_copy
+    >>> print(make_block_2d_copy(XE_LOAD_2D(16, 32, 16), ("ld", 1), "bf16").layout_tv_tiled)
+    (16,32):(32,1)
+    """
+
+    atom: CopyAtom
+    layout_tv_tiled: Layout
+    tiler_mn: tuple[int, ...]
+    x_mode: int
+    y_mode: int
+
+    def __post_init__(self) -> None:
+        """Check that whole atoms tile the layout, and that the modes exist."""
+        threads, values = (size(mode) for mode in self.layout_tv_tiled)
+        if threads % SUBGROUP or values % self.atom.values:
+            raise DivisibilityError(
+                "make_tiled_copy",
+                {"atom": self.atom, "layout_tv": self.layout_tv_tiled},
+                f"{threads} work-items with {values} values are no whole atoms of {SUBGROUP} "
+                f"work-items with {self.atom.values}",
+                "use multiples of both",
+            )
+        modes = range(len(self.tiler_mn))
+        if self.x_mode == self.y_mode or not {self.x_mode, self.y_mode} <= set(modes):
+            raise RankError(
+                "make_tiled_copy",
+                {"x_mode": self.x_mode, "y_mode": self.y_mode, "tiler": self.tiler_mn},
+                "x and y must be two different modes of the tile",
+                "use 0 and 1",
+            )
+
+    @property
+    def op(self) -> Block2DOp:
+        """The operation of the atom."""
+        return self.atom.op
+
+    @property
+    def value_type(self) -> Numeric:
+        """The type of the values."""
+        return self.atom.value_type
+
+    @property
+    def num_subgroups(self) -> int:
+        """Subgroups that take part."""
+        return size(self.layout_tv_tiled[0]) // SUBGROUP
+
+    @property
+    def messages(self) -> int:
+        """Messages each subgroup issues for one tile of ``tiler_mn``."""
+        return size(self.layout_tv_tiled[1]) // self.atom.values
+
+    @cached_property
+    def anchors(self) -> Layout:
+        """(subgroup, message) → coordinate in the tile of the message's first element.
+
+        Messages count in register order: message ``j`` fills values ``j * atom.values`` on.
+        """
+        threads, values = self.layout_tv_tiled
+        subgroups = composition(threads, Layout(self.num_subgroups, SUBGROUP))
+        messages = composition(values, Layout(self.messages, self.atom.values))
+        place = make_identity_layout(self.tiler_mn)
+        return make_layout(composition(place, subgroups), composition(place, messages))
+
+    @cached_property
+    def fragment(self) -> Layout:
+        """((lane, subgroup), value) → coordinate in the tile that CuTe says the value has."""
+        place = make_identity_layout(self.tiler_mn)
+        threads, values = self.layout_tv_tiled
+        lanes = composition(threads, Layout(SUBGROUP))
+        subgroups = composition(threads, Layout(self.num_subgroups, SUBGROUP))
+        return make_layout(
+            make_layout(composition(place, lanes), composition(place, subgroups)),
+            composition(place, values),
+        )
+
+    def _tidfrg(self, layout: Layout, memory: bool) -> Layout:
+        """(work-item, (FrgV, FrgX), (rest…)) of a layout the tile divides."""
+        tile, rest = zipped_divide(layout, self.tiler_mn)
+        threads, values = composition(tile, self.layout_tv_tiled)
+        if memory:
+            # No work-item owns memory: all lanes of a subgroup see the message's first column.
+            lane, subgroup = zipped_divide(threads, SUBGROUP)
+            threads = make_layout(scaled(lane, 0), subgroup)
+        atom, repeat = zipped_divide(coalesce(values), self.atom.values)
+        return make_layout(threads, make_layout(atom, repeat), rest)
+
+    def tidfrg_S(self, layout: Layout) -> Layout:
+        """Partition a source layout. C++: ``tidfrg_S``."""
+        return self._tidfrg(layout, memory=not self.op.is_store)
+
+    def tidfrg_D(self, layout: Layout) -> Layout:
+        """Partition a destination layout. C++: ``tidfrg_D``."""
+        return self._tidfrg(layout, memory=self.op.is_store)
+
+    def get_slice(self, thread: int) -> ThrCopy:
+        """Return the part of one work-item. C++: ``get_slice``."""
+        return ThrCopy(self, thread)
+
+    def __str__(self) -> str:
+        """The operation, its repetition and its tile."""
+        tile = "x".join(map(str, self.tiler_mn))
+        return (
+            f"{self.op} of {self.value_type}, {self.messages} per subgroup × "
+            f"{self.num_subgroups} subgroups, tile {tile}"
+        )
+
+
+@dataclass(frozen=True)
+class ThrCopy:
+    """The part of a tiled copy that one work-item takes. C++: ``ThrCopy``."""
+
+    copy: TiledCopy
+    thread: int
+
+    def _partition(self, tensor: Tensor, split: Layout) -> Tensor:
+        threads, values, rest = split
+        return Tensor(
+            tensor.data, tensor.base + threads(self.thread), make_layout(values, *rest)
+        )
+
+    def partition_S(self, tensor: Tensor) -> Tensor:
+        """Return the source elements of this work-item: ((FrgV, FrgX), RestM, RestN)."""
+        return self._partition(tensor, self.copy.tidfrg_S(tensor.layout))
+
+    def partition_D(self, tensor: Tensor) -> Tensor:
+        """Return the destination elements of this work-item: ((FrgV, FrgX), RestM, RestN)."""
+        return self._partition(tensor, self.copy.tidfrg_D(tensor.layout))
+
+
+def make_tiled_copy(
+    atom: CopyAtom,
+    layout_tv: Layout,
+    tiler_mn: tuple[int, ...],
+    x_mode: int = 1,
+    y_mode: int = 0,
+) -> TiledCopy:
+    """Return a tiling of a copy atom from a (work-item, value) layout and the tile it covers.
+
+    ``layout_tv`` maps to offsets in ``tiler_mn``, first mode fastest. Raises as `TiledCopy` does.
+    DSL: ``make_tiled_copy``.
+    """
+    tile = tuple(product(extent) for extent in tiler_mn)
+    return TiledCopy(atom, layout_tv, tile, x_mode, y_mode)

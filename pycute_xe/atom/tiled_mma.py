@@ -1,0 +1,303 @@
+"""Floor 6: a tiling of MMA atoms over the subgroups of a work-group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from pycute_xe.algebra import (
+    coalesce,
+    composition,
+    logical_divide,
+    right_inverse,
+    tiled_product,
+    zipped_divide,
+)
+from pycute_xe.arch.dpas import Dpas
+from pycute_xe.atom.mma_atom import MmaAtom, make_mma_atom
+from pycute_xe.errors import DivisibilityError, RankError
+from pycute_xe.int_tuple import flatten_tuple, idx2crd, product_each
+from pycute_xe.layout import (
+    Layout,
+    make_identity_layout,
+    make_layout,
+    make_ordered_layout,
+    size,
+)
+from pycute_xe.tensor import Tensor
+from pycute_xe.typing import Shape, Stride
+
+__all__ = ["ThrMma", "TiledMma", "make_tiled_mma", "workgroup_mma"]
+
+# The modes of (M, N, K) that each operand has.
+OPERAND_MODES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}
+
+
+@dataclass(frozen=True)
+class TiledMma:
+    """An MMA atom repeated over subgroups (``atom_layout_mnk``) and over values (permutation).
+
+    ``permutation_mnk`` gives for M, N and K the tile the whole covers and the order it is visited
+    in: ``None`` for one atom per subgroup, an extent, or a layout. Law: the subgroups together
+    cover every element of C's tile once. Raises `RankError` when the atom layout is not (M, N, K).
+    C++: ``TiledMMA``.
+
+    >>> from pycute_xe.atom import XE_DPAS_TT
+    >>> mma = make_tiled_mma(XE_DPAS_TT(8, "f32", "bf16"), Layout((2, 2, 1)))
+    >>> mma.tile_mnk, mma.size
+    ((16, 32, 16), 64)
+    """
+
+    atom: MmaAtom
+    atom_layout_mnk: Layout
+    permutation_mnk: tuple[Layout | int | None, ...] = (None, None, None)
+
+    def __post_init__(self) -> None:
+        """Check the ranks."""
+        if len(self.atom_layout_mnk) != 3 or len(self.permutation_mnk) != 3:
+            raise RankError(
+                "make_tiled_mma",
+                {"atom_layout": self.atom_layout_mnk, "permutation": self.permutation_mnk},
+                "both need the three modes M, N, K",
+                "write an unused mode as 1",
+            )
+
+    @property
+    def size(self) -> int:
+        """Work-items of the work-group."""
+        return size(self.thr_layout_vmnk)
+
+    @property
+    def num_subgroups(self) -> int:
+        """Subgroups of the work-group."""
+        return size(self.atom_layout_mnk)
+
+    @cached_property
+    def thr_layout_vmnk(self) -> Layout:
+        """(lane, subgroup M, subgroup N, subgroup K) → work-item."""
+        return tiled_product(self.atom.thr_id, self.atom_layout_mnk)
+
+    @cached_property
+    def permutation(self) -> tuple[Layout, ...]:
+        """The permutation of each of M, N, K as a layout."""
+        counts = product_each(self.atom_layout_mnk.shape)
+        out: list[Layout] = []
+        for extent, count, perm in zip(
+            self.atom.shape_mnk, counts, self.permutation_mnk, strict=True
+        ):
+            tile = extent * count if perm is None else perm
+            out.append(tile if isinstance(tile, Layout) else Layout(tile))
+        return tuple(out)
+
+    @property
+    def tile_mnk(self) -> tuple[int, int, int]:
+        """Extents of the tile the work-group computes: (M, N, K)."""
+        m, n, k = map(size, self.permutation)
+        return m, n, k
+
+    def operand_tile(self, operand: str) -> tuple[int, int]:
+        """Extents of the tile of A (M, K), B (N, K) or C (M, N).
+
+        >>> from pycute_xe.atom import XE_DPAS_TT
+        >>> workgroup_mma(XE_DPAS_TT(8, "f32", "bf16")).operand_tile("B")
+        (256, 32)
+        """
+        i, j = OPERAND_MODES[operand]
+        return self.tile_mnk[i], self.tile_mnk[j]
+
+    def _atoms(self, operand: str, layout: Layout) -> Layout:
+        """((atom coordinates), ((subgroups), (rest))) of a layout of the operand's tile."""
+        i, j = OPERAND_MODES[operand]
+        extents = self.atom.shape_mnk
+        counts = product_each(self.atom_layout_mnk.shape)
+        permuted = logical_divide(layout, (self.permutation[i], self.permutation[j]))
+        atom, rest = zipped_divide(permuted, (extents[i], extents[j]))
+        threads, values = zipped_divide(rest, (counts[i], counts[j]))
+        return make_layout(atom, make_layout(threads, values))
+
+    def _thrfrg(self, operand: str, layout: Layout) -> Layout:
+        """((ThrV, (ThrI, ThrJ)), (FrgV, (RestI, RestJ))) of a layout of the operand's tile."""
+        atom, (threads, values) = self._atoms(operand, layout)
+        tv = composition(atom, getattr(self.atom, f"tv_layout_{operand}"))
+        return make_layout(make_layout(tv[0], threads), make_layout(tv[1], values))
+
+    def thrfrg_A(self, layout: Layout) -> Layout:
+        """Partition a layout of (M, K): ((ThrV, (ThrM, ThrK)), (FrgV, (RestM, RestK)))."""
+        return self._thrfrg("A", layout)
+
+    def thrfrg_B(self, layout: Layout) -> Layout:
+        """Partition a layout of (N, K): ((ThrV, (ThrN, ThrK)), (FrgV, (RestN, RestK)))."""
+        return self._thrfrg("B", layout)
+
+    def thrfrg_C(self, layout: Layout) -> Layout:
+        """Partition a layout of (M, N): ((ThrV, (ThrM, ThrN)), (FrgV, (RestM, RestN)))."""
+        return self._thrfrg("C", layout)
+
+    def atoms(self, operand: str) -> Layout:
+        """((AtomI, AtomJ), ((ThrI, ThrJ), (RestI, RestJ))) → coordinate in the operand's tile.
+
+        The coordinate of each element of each instruction, by subgroup and repetition, before
+        anything is dealt out to work-items.
+        """
+        return self._atoms(operand, make_identity_layout(self.operand_tile(operand)))
+
+    def fragment(self, operand: str) -> Layout:
+        """((ThrV, (ThrI, ThrJ)), (FrgV, (RestI, RestJ))) → coordinate in the operand's tile."""
+        return self._thrfrg(operand, make_identity_layout(self.operand_tile(operand)))
+
+    @cached_property
+    def subgroups(self) -> Layout:
+        """Subgroup → (ThrM, ThrN, ThrK) coordinate, with basis strides."""
+        grid = make_identity_layout(product_each(self.atom_layout_mnk.shape))
+        return composition(grid, right_inverse(self.atom_layout_mnk))
+
+    def operand_subgroups(self, operand: str) -> Layout:
+        """Subgroup → index into the operand's (ThrI, ThrJ), first fastest."""
+        return composition(self._projected(operand), right_inverse(self.atom_layout_mnk))
+
+    def _projected(self, operand: str) -> Layout:
+        """(ThrM, ThrN, ThrK) → index into the two modes the operand has."""
+        counts = product_each(self.atom_layout_mnk.shape)
+        i, j = OPERAND_MODES[operand]
+        strides = [0, 0, 0]
+        strides[i], strides[j] = 1, counts[i]
+        return Layout(counts, tuple(strides))
+
+    def _tv_tiled(self, operand: str) -> Layout:
+        """(work-item, value) → offset in the operand's tile, first mode fastest."""
+        whole = self._thrfrg(operand, Layout(self.operand_tile(operand)))
+        lanes = self.atom.thr_id
+        work_items = make_layout(lanes, self.operand_subgroups(operand))
+        (thr_v, thr_mn), values = whole[0], whole[1]
+        by_subgroup = composition(thr_mn, work_items[1])
+        return make_layout(make_layout(thr_v, by_subgroup), values)
+
+    @property
+    def tv_layout_A_tiled(self) -> Layout:
+        """(work-item, value) → ``m + tile_M * k``. C++: ``get_layoutA_TV``."""
+        return self._tv_tiled("A")
+
+    @property
+    def tv_layout_B_tiled(self) -> Layout:
+        """(work-item, value) → ``n + tile_N * k``. C++: ``get_layoutB_TV``."""
+        return self._tv_tiled("B")
+
+    @property
+    def tv_layout_C_tiled(self) -> Layout:
+        """(work-item, value) → ``m + tile_M * n``. C++: ``get_layoutC_TV``."""
+        return self._tv_tiled("C")
+
+    def get_slice(self, thread: int) -> ThrMma:
+        """Return the part of one work-item. C++: ``get_slice``.
+
+        >>> from pycute_xe.atom import XE_DPAS_TT
+        >>> workgroup_mma(XE_DPAS_TT(8, "f32", "bf16")).get_slice(17).thr_vmnk
+        (1, 0, 1, 0)
+        """
+        if not 0 <= thread < self.size:
+            raise RankError(
+                "get_slice", {"thread": thread}, f"there are {self.size} work-items", ""
+            )
+        coord = idx2crd(thread, self.thr_layout_vmnk.shape, self.thr_layout_vmnk.stride)
+        return ThrMma(self, flatten_tuple(coord))
+
+    def __str__(self) -> str:
+        """The atom, its subgroups and its tile."""
+        m, n, k = self.tile_mnk
+        return f"{self.atom} over {self.atom_layout_mnk} subgroups, tile {m}x{n}x{k}"
+
+
+@dataclass(frozen=True)
+class ThrMma:
+    """The part of a tiled MMA that one work-item holds. C++: ``ThrMMA``."""
+
+    mma: TiledMma
+    thr_vmnk: tuple[int, ...]
+
+    def _partition(self, operand: str, tensor: Tensor) -> Tensor:
+        i, j = OPERAND_MODES[operand]
+        split = self.mma._thrfrg(operand, tensor.layout)  # pyright: ignore[reportPrivateUsage]
+        v, thr = self.thr_vmnk[0], self.thr_vmnk[1:]
+        place = split[0](v, (thr[i], thr[j]))
+        frg, rest = split[1]
+        return Tensor(tensor.data, tensor.base + place, make_layout(frg, *rest))
+
+    def partition_A(self, tensor: Tensor) -> Tensor:
+        """Return this work-item's elements of an (M, K) tensor: (FrgV, RestM, RestK)."""
+        return self._partition("A", tensor)
+
+    def partition_B(self, tensor: Tensor) -> Tensor:
+        """Return this work-item's elements of an (N, K) tensor: (FrgV, RestN, RestK)."""
+        return self._partition("B", tensor)
+
+    def partition_C(self, tensor: Tensor) -> Tensor:
+        """Return this work-item's elements of an (M, N) tensor: (FrgV, RestM, RestN)."""
+        return self._partition("C", tensor)
+
+
+def make_tiled_mma(
+    op: Dpas | MmaAtom,
+    atom_layout_mnk: Layout | Shape = (1, 1, 1),
+    permutation_mnk: tuple[Any, Any, Any] | None = None,
+) -> TiledMma:
+    """Return a tiling of an MMA atom, as in CuTe.
+
+    Without permutation each subgroup computes one atom. Raises as `TiledMma` does.
+    C++: ``make_tiled_mma``.
+
+    >>> from pycute_xe.atom import XE_DPAS_TT
+    >>> print(make_tiled_mma(XE_DPAS_TT(8, "f32", "bf16"), (2, 2, 1)).thr_layout_vmnk)
+    (16,2,2,1):(1,16,32,0)
+    """
+    layout = atom_layout_mnk if isinstance(atom_layout_mnk, Layout) else Layout(atom_layout_mnk)
+    return TiledMma(make_mma_atom(op), layout, permutation_mnk or (None, None, None))
+
+
+def workgroup_mma(
+    op: Dpas | MmaAtom,
+    tile: tuple[int, int, int] = (256, 256, 32),
+    subgroups: tuple[Shape, Stride] | Layout = ((8, 4, 1), (4, 1, 0)),
+) -> TiledMma:
+    """Return the tiled MMA that CUTLASS builds from a work-group tile and a subgroup layout.
+
+    Each subgroup computes one contiguous block of the tile. ``tile`` is (M, N, K) in elements,
+    ``subgroups`` a layout (M, N, K) → subgroup number. Raises `DivisibilityError`, naming the
+    factors, when the tile is no multiple of atom times subgroups. C++: ``TiledMMAHelper``.
+
+    >>> from pycute_xe.atom import XE_DPAS_TT
+    >>> print(workgroup_mma(XE_DPAS_TT(8, "f32", "bf16")).permutation[0])
+    (8,8,4):(1,32,8)
+    """
+    atom = make_mma_atom(op)
+    grid = subgroups if isinstance(subgroups, Layout) else Layout(*subgroups)
+    if len(grid) != 3 or len(tile) != 3:
+        raise RankError(
+            "workgroup_mma",
+            {"tile": tile, "subgroups": grid},
+            "tile and subgroups need the three modes M, N, K",
+            "write an unused mode as 1",
+        )
+    permutations: list[Layout] = []
+    counts = product_each(grid.shape)
+    for name, want, extent, count in zip("MNK", tile, atom.shape_mnk, counts, strict=True):
+        if want < 1 or want % (extent * count):
+            raise _indivisible(name, want, extent, count, atom, grid)
+        shape = (extent, count, want // (extent * count))
+        # Subgroups outermost: each one's repetitions lie side by side.
+        permutations.append(coalesce(make_ordered_layout(shape, (0, 2, 1))))
+    return TiledMma(atom, grid, tuple(permutations))
+
+
+def _indivisible(
+    name: str, want: int, extent: int, count: int, atom: MmaAtom, grid: Layout
+) -> DivisibilityError:
+    step = extent * count
+    near = max(step, want // step * step)
+    return DivisibilityError(
+        "workgroup_mma",
+        {f"tile_{name}": want, "atom": atom, "subgroups": grid},
+        f"{name} of the tile is {want}, no multiple of {step} = {extent} ({name} of the atom) × "
+        f"{count} (subgroups along {name})",
+        f"use {near} or {near + step}, or other subgroups",
+    )

@@ -1,0 +1,203 @@
+"""Floor 1: basis elements ``E(i)``, the strides of coordinate layouts.
+
+A basis element is a unit vector of a coordinate space; scaled by an integer and added to others it
+gives a coordinate. A layout with such strides maps to coordinates instead of offsets.
+"""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+from typing import Any, Final
+
+from pycute_xe.errors import CoordError
+
+__all__ = ["ArithTuple", "Basis", "E", "basis_get", "is_basis"]
+
+
+class ArithTuple(tuple[Any, ...]):
+    """A coordinate: a tuple that adds and scales mode by mode; missing modes count as zero.
+
+    Law: ``(a + b)[i] == a[i] + b[i]``. Equal to the plain tuple of its entries.
+
+    >>> ArithTuple((1, 2)) + ArithTuple((0, 5, 3))
+    ArithTuple((1, 7, 3))
+    """
+
+    __slots__ = ()
+
+    def __add__(self, other: Any) -> Any:
+        """Add mode by mode; zero is the neutral element."""
+        if isinstance(other, int) and other == 0:
+            return self
+        if isinstance(other, Basis):
+            other = other.as_coord()
+        if not isinstance(other, tuple):
+            return NotImplemented
+        return _add(self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        """Addition commutes."""
+        return self.__add__(other)
+
+    def __mul__(self, scale: Any) -> Any:
+        """Scale every mode by an integer."""
+        return ArithTuple(leaf * scale for leaf in self)
+
+    __rmul__ = __mul__
+
+    def __repr__(self) -> str:
+        """An expression that evaluates back."""
+        return f"ArithTuple({tuple(self)!r})"
+
+    def __str__(self) -> str:
+        """As the plain tuple prints."""
+        return f"({', '.join(map(str, self))})" if len(self) != 1 else f"({self[0]},)"
+
+
+def _add(left: Any, right: Any) -> Any:
+    if isinstance(left, tuple) or isinstance(right, tuple):
+        return ArithTuple(_add(x, y) for x, y in zip_longest(_coord(left), _coord(right), fillvalue=0))
+    return left + right
+
+
+def _coord(value: Any) -> tuple[Any, ...]:
+    """An integer stands for a coordinate of one mode, zero for the empty one."""
+    if isinstance(value, tuple):
+        return value  # pyright: ignore[reportUnknownVariableType]
+    return (value,) if value else ()
+
+
+class Basis:
+    """A scaled basis element ``value * E(*modes)``: immutable, hashable, adds to a coordinate.
+
+    ``E(0, 1)`` is the unit of mode 1 inside mode 0. Prints as CuTe prints: ``3*E(0, 1)`` is
+    ``3@1@0``. Counterpart: ``cute::ScaledBasis``.
+
+    >>> print(3 * E(0, 1), 2 * E(0) + 3 * E(1))
+    3@1@0 (2, 3)
+    """
+
+    __slots__ = ("_hash", "modes", "value")
+
+    modes: Final[tuple[int, ...]]
+    value: Final[Any]
+    _hash: int
+
+    def __init__(self, value: Any, modes: tuple[int, ...]) -> None:
+        """Keep the scale and the path of modes, outermost first."""
+        if not modes or any(type(m) is not int or m < 0 for m in modes):
+            raise CoordError("E", {"modes": modes}, "modes are non-negative integers", "E(0)")
+        set_ = object.__setattr__
+        set_(self, "value", value)
+        set_(self, "modes", modes)
+        set_(self, "_hash", hash((value, modes)))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Refuse: basis elements are values."""
+        raise AttributeError(f"Basis is immutable; cannot set {name}")
+
+    def __delattr__(self, name: str) -> None:
+        """Refuse: basis elements are values."""
+        raise AttributeError(f"Basis is immutable; cannot delete {name}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle through the constructor."""
+        return Basis, (self.value, self.modes)
+
+    def __mul__(self, scale: Any) -> Any:
+        """Scale; zero times a basis element is the integer zero."""
+        if isinstance(scale, (Basis, tuple)):
+            return NotImplemented
+        value = self.value * scale
+        return Basis(value, self.modes) if value != 0 else 0
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Any:
+        """The opposite direction."""
+        return self * -1
+
+    def __add__(self, other: Any) -> Any:
+        """Add into a coordinate; zero is the neutral element."""
+        if isinstance(other, int) and other == 0:
+            return self
+        if isinstance(other, Basis) and other.modes == self.modes:
+            total = self.value + other.value
+            return Basis(total, self.modes) if total != 0 else 0
+        if isinstance(other, (Basis, tuple)):
+            return self.as_coord() + (other.as_coord() if isinstance(other, Basis) else other)
+        return NotImplemented
+
+    def __radd__(self, other: Any) -> Any:
+        """Addition commutes."""
+        return self.__add__(other)
+
+    def as_coord(self) -> ArithTuple:
+        """Return the coordinate this element is: zeros but for its own mode.
+
+        >>> (3 * E(1)).as_coord()
+        ArithTuple((0, 3))
+        """
+        coord: Any = self.value
+        for mode in reversed(self.modes):
+            coord = ArithTuple((0,) * mode + (coord,))
+        return coord
+
+    def __eq__(self, other: object) -> bool:
+        """Equal scale and equal path."""
+        if isinstance(other, Basis):
+            return self.modes == other.modes and bool(self.value == other.value)
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        """Hash of scale and path."""
+        return self._hash
+
+    def __repr__(self) -> str:
+        """An expression that evaluates back."""
+        unit = f"E({', '.join(map(str, self.modes))})"
+        return unit if self.value == 1 else f"{self.value!r}*{unit}"
+
+    def __str__(self) -> str:
+        """As CuTe prints: the scale, then the path from the inside out."""
+        return "@".join(map(str, (self.value, *reversed(self.modes))))
+
+
+def E(*modes: int) -> Basis:
+    """Return the unit basis element of a mode, or of a mode within a mode.
+
+    Law: ``crd2idx(c, shape, E(i)) == c * E(i)``. Raises `CoordError` for negative modes.
+    Counterpart: ``cute::E<0,1>``.
+
+    >>> E(0, 1)
+    E(0, 1)
+    """
+    return Basis(1, modes)
+
+
+def is_basis(value: object) -> bool:
+    """Tell whether a stride is a basis element.
+
+    >>> is_basis(E(0)), is_basis(4)
+    (True, False)
+    """
+    return isinstance(value, Basis)
+
+
+def basis_get(stride: Any, entry: Any) -> Any:
+    """Return the part of ``entry`` that a basis element points at, or ``entry`` for an integer.
+
+    Law: ``basis_get(E(i), t) == t[i]``. Raises `CoordError` where the path leaves the tuple.
+    Counterpart: ``cute::basis_get``.
+
+    >>> basis_get(5 * E(1), ("a", "b"))
+    'b'
+    """
+    if not isinstance(stride, Basis):
+        return entry
+    part = entry
+    for mode in stride.modes:
+        if not isinstance(part, tuple) or mode >= len(part):
+            raise CoordError("basis_get", {"stride": stride, "entry": entry}, "no such mode", "")
+        part = part[mode]
+    return part

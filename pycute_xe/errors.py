@@ -1,0 +1,92 @@
+"""Floor 0: what the library says when it refuses.
+
+Every refusal names the operation, its operands, the condition that does not hold and a way out,
+so that a message can be acted on without opening the source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+__all__ = [
+    "CongruenceError",
+    "CoordError",
+    "CuteError",
+    "DTypeError",
+    "DivisibilityError",
+    "InputError",
+    "KernelError",
+    "LegalityError",
+    "MachineError",
+    "RankError",
+    "ShapeError",
+    "TargetError",
+]
+
+
+class CuteError(ValueError):
+    """A request that cannot be met, with the operation, operands, broken condition and way out.
+
+    >>> print(CuteError("logical_divide", {"A": "10:1"}, "4 does not divide 10", "pad A to 12"))
+    logical_divide(A=10:1): 4 does not divide 10. Way out: pad A to 12
+    """
+
+    def __init__(
+        self, operation: str, operands: Mapping[str, object], condition: str, fix: str = ""
+    ) -> None:
+        """Keep the four parts as attributes and join them into the message."""
+        self.operation = operation
+        self.operands = dict(operands)
+        self.condition = condition
+        self.fix = fix
+        super().__init__(operation, self.operands, condition, fix)
+
+    def __str__(self) -> str:
+        """One line: ``operation(operands): condition. Way out: fix``."""
+        given = ", ".join(f"{name}={value}" for name, value in self.operands.items())
+        way_out = f". Way out: {self.fix}" if self.fix else ""
+        return f"{self.operation}({given}): {self.condition}{way_out}"
+
+
+class ShapeError(CuteError):
+    """A shape, stride or extent has a form that the operation does not take."""
+
+
+class RankError(CuteError):
+    """The number of modes is not what the operation needs."""
+
+
+class CongruenceError(CuteError):
+    """Two tuples that must nest alike do not."""
+
+
+class DivisibilityError(CuteError):
+    """A divisibility condition of the layout algebra does not hold."""
+
+
+class CoordError(CuteError):
+    """A coordinate does not belong to the shape."""
+
+
+class DTypeError(CuteError):
+    """An element type is unknown, or no instruction takes it."""
+
+
+class TargetError(CuteError):
+    """A target is unknown, or no source covers the request on it."""
+
+
+class LegalityError(CuteError):
+    """The hardware refuses: one or more rules of a target are broken."""
+
+
+class KernelError(CuteError):
+    """The parts of a composition do not fit together."""
+
+
+class InputError(CuteError):
+    """An array, file or option that a user handed in cannot be used."""
+
+
+class MachineError(CuteError):
+    """Executing a kernel did something that hardware leaves undefined."""

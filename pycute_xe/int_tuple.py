@@ -1,0 +1,377 @@
+"""Floor 1: nested integer tuples and the coordinates that index them.
+
+Coordinates run colexicographically: the first mode moves fastest. Every function here is a plain
+function of tuples and knows no layout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import gcd
+from typing import Any
+
+from pycute_xe.basis import ArithTuple, Basis
+from pycute_xe.errors import CongruenceError, CoordError, DivisibilityError, ShapeError
+from pycute_xe.typing import Coord, IntTuple, Shape, Stride
+
+__all__ = [
+    "ceil_div",
+    "compact_col_major",
+    "compatible",
+    "congruent",
+    "coordinates",
+    "crd2crd",
+    "crd2idx",
+    "depth",
+    "elem_scale",
+    "flatten_tuple",
+    "idx2crd",
+    "inner_product",
+    "is_tuple",
+    "leaves",
+    "product",
+    "product_each",
+    "rank_of",
+    "round_up",
+    "shape_div",
+    "unflatten_tuple",
+    "weakly_congruent",
+]
+
+
+def is_tuple(value: object) -> bool:
+    """Tell whether a value is a tuple rather than a leaf.
+
+    >>> is_tuple((4,)), is_tuple(4)
+    (True, False)
+    """
+    return isinstance(value, tuple)
+
+
+def leaves(value: IntTuple) -> Iterator[Any]:
+    """Yield the leaves from left to right.
+
+    >>> list(leaves(((2, 3), 4)))
+    [2, 3, 4]
+    """
+    if isinstance(value, tuple):
+        for mode in value:  # pyright: ignore[reportUnknownVariableType]
+            yield from leaves(mode)
+    else:
+        yield value
+
+
+def flatten_tuple(value: IntTuple) -> tuple[Any, ...]:
+    """Return all leaves as one flat tuple; a leaf becomes a 1-tuple. C++: ``flatten_to_tuple``.
+
+    >>> flatten_tuple(((2, 3), 4))
+    (2, 3, 4)
+    """
+    if not isinstance(value, tuple):
+        return (value,)
+    out: list[Any] = []
+    for mode in value:  # pyright: ignore[reportUnknownVariableType]
+        if isinstance(mode, tuple):
+            out.extend(flatten_tuple(mode))
+        else:
+            out.append(mode)
+    return tuple(out)
+
+
+def unflatten_tuple(flat: tuple[Any, ...], profile: IntTuple) -> IntTuple:
+    """Nest flat leaves as ``profile`` nests.
+
+    Law: ``unflatten_tuple(flatten_tuple(t), t) == t``. Raises `CongruenceError` when the number of
+    leaves differs. C++: ``unflatten``.
+
+    >>> unflatten_tuple((1, 2, 3), ((0, 0), 0))
+    ((1, 2), 3)
+    """
+    wanted = len(flatten_tuple(profile))
+    if wanted != len(flat):
+        raise CongruenceError(
+            "unflatten",
+            {"flat": flat, "profile": profile},
+            f"{len(flat)} leaves for {wanted} places",
+            "give one leaf for each place of the profile",
+        )
+    source = iter(flat)
+
+    def build(part: IntTuple) -> IntTuple:
+        return tuple(build(p) for p in part) if isinstance(part, tuple) else next(source)
+
+    return build(profile)
+
+
+def rank_of(value: IntTuple) -> int:
+    """Return the number of modes: 1 for a leaf.
+
+    >>> rank_of((2, (3, 4))), rank_of(7)
+    (2, 1)
+    """
+    return len(value) if isinstance(value, tuple) else 1
+
+
+def depth(value: IntTuple) -> int:
+    """Return how deep the nesting goes: 0 for a leaf, 1 for a flat tuple.
+
+    >>> depth(((2, 3), 4))
+    2
+    """
+    if not isinstance(value, tuple):
+        return 0
+    return 1 + max((depth(mode) for mode in value), default=0)
+
+
+def product(value: IntTuple) -> Any:
+    """Return the product of all leaves; 1 for the empty tuple.
+
+    >>> product(((2, 3), 4))
+    24
+    """
+    if not isinstance(value, tuple):
+        return value
+    total: Any = 1
+    for leaf in leaves(value):
+        total = total * leaf
+    return total
+
+
+def product_each(value: IntTuple) -> tuple[Any, ...]:
+    """Return the size of every mode. C++: ``product_each``.
+
+    >>> product_each(((2, 3), 4))
+    (6, 4)
+    """
+    return tuple(product(mode) for mode in value) if isinstance(value, tuple) else (value,)
+
+
+def inner_product(left: IntTuple, right: IntTuple) -> Any:
+    """Return the sum of leaf-wise products of two congruent tuples.
+
+    Raises `CongruenceError` when they do not nest alike.
+
+    >>> inner_product((2, (3, 4)), (10, (1, 100)))
+    423
+    """
+    if not congruent(left, right):
+        raise CongruenceError(
+            "inner_product", {"left": left, "right": right}, "they nest differently", ""
+        )
+    total: Any = 0
+    for a, b in zip(leaves(left), leaves(right), strict=True):
+        total = total + a * b
+    return total
+
+
+def congruent(left: IntTuple, right: IntTuple) -> bool:
+    """Tell whether two tuples nest alike. C++: ``congruent``.
+
+    >>> congruent((1, (2, 3)), (4, (5, 6))), congruent(4, (4,))
+    (True, False)
+    """
+    if isinstance(left, tuple) and isinstance(right, tuple):
+        return len(left) == len(right) and all(map(congruent, left, right))  # pyright: ignore[reportUnknownArgumentType]
+    return not isinstance(left, tuple) and not isinstance(right, tuple)
+
+
+def weakly_congruent(left: IntTuple, right: IntTuple) -> bool:
+    """Tell whether ``right`` nests at least as deep as ``left``, mode by mode.
+
+    >>> weakly_congruent((1, 2), (1, (2, 3))), weakly_congruent((1, (2, 3)), (1, 2))
+    (True, False)
+    """
+    if isinstance(left, tuple):
+        if not isinstance(right, tuple) or len(left) != len(right):  # pyright: ignore[reportUnknownArgumentType]
+            return False
+        return all(map(weakly_congruent, left, right))  # pyright: ignore[reportUnknownArgumentType]
+    return True
+
+
+def compatible(left: Shape, right: Shape) -> bool:
+    """Tell whether coordinates of ``left`` also index ``right``: equal sizes mode by mode.
+
+    C++: ``compatible``.
+
+    >>> compatible(24, (4, 6)), compatible((4, 6), 24)
+    (True, False)
+    """
+    if isinstance(left, tuple):
+        if not isinstance(right, tuple) or len(left) != len(right):  # pyright: ignore[reportUnknownArgumentType]
+            return False
+        return all(map(compatible, left, right))  # pyright: ignore[reportUnknownArgumentType]
+    return bool(left == product(right))
+
+
+def compact_col_major(shape: Shape, current: Any = 1) -> Stride:
+    """Return the strides that make a shape contiguous, first mode fastest.
+
+    Leaves of extent 1 get stride 0, as in CuTe.
+
+    >>> compact_col_major(((2, 3), 1, 4))
+    ((1, 2), 0, 6)
+    """
+    if not isinstance(shape, tuple):
+        return 0 if shape == 1 else current
+    strides: list[Any] = []
+    for mode in shape:  # pyright: ignore[reportUnknownVariableType]
+        strides.append(compact_col_major(mode, current))
+        current = current * product(mode)
+    return tuple(strides)
+
+
+def ceil_div(a: Any, b: Any) -> Any:
+    """Return ``a / b`` rounded up, leaf by leaf for tuples ``a``. C++: ``ceil_div``.
+
+    >>> ceil_div(10, 4)
+    3
+    """
+    if isinstance(a, tuple):
+        b = b if isinstance(b, tuple) else (b, *(1 for _ in a[1:]))
+        return tuple(ceil_div(x, y) for x, y in zip(a, b, strict=True))  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return -(-a // b)
+
+
+def round_up(a: Any, b: Any) -> Any:
+    """Return the least multiple of ``b`` that is at least ``a``.
+
+    >>> round_up(10, 4)
+    12
+    """
+    return ceil_div(a, b) * b
+
+
+def elem_scale(left: IntTuple, right: IntTuple) -> IntTuple:
+    """Scale each mode of ``left`` by the size of the same mode of ``right``. C++: ``elem_scale``.
+
+    >>> elem_scale((8, 16), (2, (2, 2)))
+    (16, 64)
+    """
+    if isinstance(left, tuple):
+        if not isinstance(right, tuple) or len(left) != len(right):  # pyright: ignore[reportUnknownArgumentType]
+            raise CongruenceError(
+                "elem_scale", {"left": left, "right": right}, "they nest differently", ""
+            )
+        return tuple(map(elem_scale, left, right))  # pyright: ignore[reportUnknownArgumentType]
+    return left * product(right)
+
+
+def shape_div(a: IntTuple, b: IntTuple) -> IntTuple:
+    """Divide a shape by another, leftmost modes first.
+
+    A leaf divides a leaf exactly one way or the other: the result is ``ceil(a/b)``.
+    Raises `DivisibilityError` when neither divides the other. C++: ``shape_div``.
+
+    >>> shape_div((12, 3), 4), shape_div((256, 32), (16, 16))
+    ((3, 3), (16, 2))
+    """
+    if isinstance(a, tuple):
+        if isinstance(b, tuple):
+            return tuple(shape_div(x, y) for x, y in zip(a, b, strict=True))  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        out: list[Any] = []
+        for mode in a:  # pyright: ignore[reportUnknownVariableType]
+            out.append(shape_div(mode, b))
+            b = shape_div(b, product(mode))
+        return tuple(out)
+    b = product(b)
+    if a % b and b % a:
+        raise DivisibilityError(
+            "shape_div",
+            {"a": a, "b": b},
+            f"neither of {a} and {b} divides the other",
+            f"use a multiple of {gcd(a, b)} that divides both",
+        )
+    return -(-a // b)
+
+
+def crd2idx(coord: Coord, shape: Shape, stride: Stride = None) -> Any:
+    """Return the offset of a coordinate.
+
+    Law: ``crd2idx(c, s, d)`` is the inner product of the natural coordinate with the strides. A
+    coordinate may stop short of the shape's nesting: an integer indexes a whole (nested) mode
+    colexicographically. The last mode is unbounded, as in C++.
+    Raises `CoordError` when the coordinate does not fit the shape. C++: ``crd2idx``.
+
+    >>> crd2idx((1, 2), (4, 8), (8, 1)), crd2idx(9, (4, 8), (8, 1))
+    (10, 10)
+    """
+    if stride is None:
+        stride = compact_col_major(shape)
+    if isinstance(coord, tuple):
+        if not isinstance(shape, tuple) or len(coord) != len(shape):  # pyright: ignore[reportUnknownArgumentType]
+            raise CoordError(
+                "crd2idx",
+                {"coord": coord, "shape": shape},
+                "the coordinate has other modes than the shape",
+                "give one entry for each mode, or one integer for all",
+            )
+        total: Any = 0
+        for c, s, d in zip(coord, shape, stride, strict=True):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+            total = total + crd2idx(c, s, d)
+        return total
+    if not isinstance(shape, tuple):
+        return coord * stride
+    if not shape:
+        return 0
+    total = 0
+    for s, d in zip(shape[:-1], stride[:-1], strict=True):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        size: Any = product(s)
+        total = total + crd2idx(coord % size, s, d)
+        coord = coord // size
+    return total + crd2idx(coord, shape[-1], stride[-1])
+
+
+def idx2crd(index: Any, shape: Shape, stride: Stride = None) -> Coord:
+    """Return the coordinate of an offset: for each leaf ``(index // stride) % extent``.
+
+    Law: ``crd2idx(idx2crd(i, s), s) == i`` for ``0 <= i < product(s)``. With strides, the layout
+    must be a compact permutation. C++: ``idx2crd``.
+
+    >>> idx2crd(9, (4, (2, 4)))
+    (1, (0, 1))
+    """
+    if stride is None:
+        stride = compact_col_major(shape)
+    if isinstance(index, tuple):
+        return tuple(map(idx2crd, index, shape, stride))  # pyright: ignore[reportUnknownArgumentType]
+    if isinstance(shape, tuple):
+        if isinstance(stride, tuple):
+            return tuple(idx2crd(index, s, d) for s, d in zip(shape, stride, strict=True))  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return idx2crd(index // stride, shape)
+    if isinstance(stride, Basis):
+        raise ShapeError("idx2crd", {"stride": stride}, "basis strides have no inverse here", "")
+    return 0 if shape == 1 or stride == 0 else (index // stride) % shape
+
+
+def crd2crd(coord: Coord, source: Shape, target: Shape) -> Coord:
+    """Move a coordinate from one shape to another of the same size. C++: ``crd2crd``.
+
+    >>> crd2crd((1, 2), (4, 8), 32)
+    9
+    """
+    if isinstance(coord, tuple) and congruent(coord, target):
+        return coord
+    return idx2crd(crd2idx(coord, source), target)
+
+
+def coordinates(shape: Shape) -> Iterator[Coord]:
+    """Yield every natural coordinate of a shape, first mode fastest.
+
+    >>> list(coordinates((2, 2)))
+    [(0, 0), (1, 0), (0, 1), (1, 1)]
+    """
+    for index in range(product(shape)):
+        yield idx2crd(index, shape)
+
+
+def as_coordinate(value: Any) -> ArithTuple:
+    """Return a coordinate value as an `ArithTuple`, promoting basis elements and integers.
+
+    >>> as_coordinate(0), as_coordinate((1, 2))
+    (ArithTuple(()), ArithTuple((1, 2)))
+    """
+    if isinstance(value, Basis):
+        return value.as_coord()
+    if isinstance(value, tuple):
+        return ArithTuple(value)  # pyright: ignore[reportUnknownArgumentType]
+    return ArithTuple(()) if value == 0 else ArithTuple((value,))

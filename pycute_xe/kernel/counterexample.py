@@ -1,0 +1,110 @@
+"""Floor 7: a counterexample as data: a problem small enough to look at, and what goes wrong in it.
+
+It names the property that fails, the problem size, the work-item, the value and the elements, and
+carries inputs on which the kernel gives a wrong result. It can be saved, loaded and run.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pycute_xe.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["Counterexample"]
+
+
+@dataclass(frozen=True, slots=True)
+class Counterexample:
+    """A problem size and a place where a kernel does the wrong thing.
+
+    ``element`` is the coordinate in ``operand`` that should be at the place, ``found`` the one that
+    is (``None``: nothing, zero, or out of bounds). ``output`` is the (m, n) of D where running the
+    kernel on `inputs` shows it. ``work_group`` counts tiles (m, n), ``k_tile`` trips of the loop.
+    """
+
+    property: str
+    message: str
+    M: int
+    N: int
+    K: int
+    operand: str
+    work_group: tuple[int, int]
+    k_tile: int
+    subgroup: int
+    lane: int
+    value: int
+    element: tuple[int, int] | None
+    found: tuple[int, int] | None
+    output: tuple[int, int]
+
+    @property
+    def work_item(self) -> int:
+        """The work-item's number in its work-group."""
+        return self.subgroup * 16 + self.lane
+
+    def inputs(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return A (M, K) and B (K, N) with small integers that tell all elements of a row apart.
+
+        Every product and sum is exact in float32 and every entry in bfloat16.
+        """
+        import numpy as np
+
+        if self.operand in ("A", "B") and self.element is not None:
+            # One non-zero element in the failing operand; the other operand names k.
+            ramp = np.arange(1, self.K + 1) % 251 + 1
+            a = np.repeat(ramp[None, :], self.M, 0).astype(float)
+            b = np.repeat(ramp[:, None], self.N, 1).astype(float)
+            i, k = self.element
+            if self.operand == "A":
+                a[:] = 0
+                a[i, k] = 1
+            else:
+                b[:] = 0
+                b[k, i] = 1
+            return a, b
+        rows = np.arange(self.M)[:, None] % 13 + 1
+        columns = np.arange(self.N)[None, :] % 17 + 1
+        return (rows + np.zeros((1, self.K))), (columns + np.zeros((self.K, 1)))
+
+    def to_json(self) -> str:
+        """Return the counterexample as JSON; `from_json` reads it back."""
+        return json.dumps(asdict(self), indent=2)
+
+    @classmethod
+    def from_json(cls, text: str) -> Counterexample:
+        """Read what `to_json` wrote. Raises `InputError` for anything else."""
+        try:
+            fields: dict[str, Any] = json.loads(text)
+            for name in ("work_group", "element", "found", "output"):
+                fields[name] = tuple(fields[name]) if fields[name] is not None else None
+            return cls(**fields)
+        except (ValueError, TypeError, KeyError) as error:
+            raise InputError(
+                "Counterexample", {"text": text[:60]}, f"not a counterexample: {error}", ""
+            ) from error
+
+    def save(self, path: str | Path) -> None:
+        """Write the JSON to a file."""
+        Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Counterexample:
+        """Read a file that `save` wrote."""
+        return cls.from_json(Path(path).read_text(encoding="utf-8"))
+
+    def __str__(self) -> str:
+        """The property, the place and the elements, on two lines."""
+        m, n = self.work_group
+        place = (
+            f"M={self.M} N={self.N} K={self.K}: work-group ({m},{n}), K tile {self.k_tile}, "
+            f"work-item {self.work_item} (subgroup {self.subgroup}, lane {self.lane}), "
+            f"value {self.value}"
+        )
+        return f"{self.property}: {self.message}\n  {place}"

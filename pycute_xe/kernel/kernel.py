@@ -1,0 +1,181 @@
+"""Floor 7: a kernel as a value: operands, fragments and statements, nothing run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from pycute_xe.atom.tiled_mma import TiledMma
+from pycute_xe.errors import KernelError
+from pycute_xe.kernel.index import Tiles
+from pycute_xe.kernel.listing import listing
+from pycute_xe.kernel.statements import (
+    Fill,
+    Fragment,
+    Load,
+    Loop,
+    Mma,
+    Operand,
+    Prefetch,
+    Reorder,
+    Statement,
+    Store,
+    When,
+)
+from pycute_xe.layout import size
+
+__all__ = ["Kernel", "walk"]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """What each work-group of a grid does to operands in memory.
+
+    ``grid`` binds a variable to the number of tiles along an extent; ``body`` is what every
+    subgroup of each work-group executes. Raises `KernelError` when a statement names an operand or
+    a fragment that does not exist, or one of another size or subgroup count.
+
+    >>> import pycute_xe as cx
+    >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")))
+    >>> gemm.name, len(gemm.operands), hash(gemm) == hash(gemm)
+    ('gemm', 3, True)
+    """
+
+    name: str
+    mma: TiledMma
+    operands: tuple[Operand, ...]
+    fragments: tuple[Fragment, ...]
+    grid: tuple[tuple[str, Tiles], ...]
+    body: tuple[Statement, ...]
+
+    def __post_init__(self) -> None:
+        """Check that the statements fit the operands, the fragments and one another."""
+        for statement in walk(self.body):
+            _check(self, statement)
+
+    def operand(self, name: str) -> Operand:
+        """Return an operand by name; `KernelError` when there is none."""
+        return _named(self, "operand", self.operands, name)
+
+    def fragment(self, name: str) -> Fragment:
+        """Return a fragment by name; `KernelError` when there is none."""
+        return _named(self, "fragment", self.fragments, name)
+
+    def statements(self) -> Iterator[Statement]:
+        """Yield every statement, outer before inner, in order."""
+        return walk(self.body)
+
+    def loop(self, var: str) -> Loop:
+        """Return the loop over a variable; `KernelError` when there is none."""
+        for statement in walk(self.body):
+            if isinstance(statement, Loop) and statement.var == var:
+                return statement
+        raise KernelError("loop", {"kernel": self.name, "var": var}, "no such loop", "")
+
+    def replace(self, old: Statement, new: Statement | tuple[Statement, ...] | None) -> Kernel:
+        """Return the kernel with one statement exchanged for another, several, or none.
+
+        Every occurrence of ``old`` changes. Raises `KernelError` when there is none.
+
+        >>> import dataclasses, pycute_xe as cx
+        >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")))
+        >>> loop = gemm.loop("k")
+        >>> short = gemm.replace(loop, dataclasses.replace(loop, stop=loop.stop - 1))
+        >>> str(short.loop("k").stop)
+        'ceil_div(K, 32)-1'
+        """
+        by = () if new is None else new if isinstance(new, tuple) else (new,)
+        body = _replaced(self.body, old, by)
+        if body == self.body and by != (old,):
+            raise KernelError(
+                "replace", {"kernel": self.name}, "the kernel has no such statement", ""
+            )
+        return replace(self, body=body)
+
+    def __str__(self) -> str:
+        """A readable listing: operands, registers, statements."""
+        return listing(self.name, self.mma, self.operands, self.fragments, self.grid, self.body)
+
+
+def walk(body: tuple[Statement, ...]) -> Iterator[Statement]:
+    """Yield every statement of a body, outer before inner, in order."""
+    for statement in body:
+        yield statement
+        if isinstance(statement, (Loop, When)):
+            yield from walk(statement.body)
+
+
+def _replaced(
+    body: tuple[Statement, ...], old: Statement, by: tuple[Statement, ...]
+) -> tuple[Statement, ...]:
+    out: list[Statement] = []
+    for statement in body:
+        if statement == old:
+            out.extend(by)
+        elif isinstance(statement, (Loop, When)):
+            out.append(replace(statement, body=_replaced(statement.body, old, by)))
+        else:
+            out.append(statement)
+    return tuple(out)
+
+
+T = TypeVar("T", Operand, Fragment)
+
+
+def _named(kernel: Kernel, what: str, entries: tuple[T, ...], name: str) -> T:
+    for entry in entries:
+        if entry.name == name:
+            return entry
+    known = ", ".join(entry.name for entry in entries)
+    raise KernelError(
+        what, {"kernel": kernel.name, "name": name}, f"there is no {what} {name}", f"one of {known}"
+    )
+
+
+def _check(kernel: Kernel, statement: Statement) -> None:
+    match statement:
+        case Prefetch(copy, operand, _):
+            _check_tile(kernel, copy.tiler_mn, copy.num_subgroups, operand)
+        case Load(copy, operand, _, fragment) | Store(copy, operand, _, fragment):
+            _check_tile(kernel, copy.tiler_mn, copy.num_subgroups, operand)
+            _check_slots(kernel, statement, fragment, copy.messages * copy.atom.values)
+        case Reorder(source, destination, slots):
+            for name in (source, destination):
+                _check_slots(kernel, statement, name, size(slots) // 16)
+        case Mma(mma, accumulator, a, b):
+            for operand, name in (("C", accumulator), ("A", a), ("B", b)):
+                _check_slots(kernel, statement, name, size(mma.fragment(operand)[1]))
+        case Fill(fragment):
+            kernel.fragment(fragment)
+        case _:
+            pass
+
+
+def _check_tile(kernel: Kernel, tile: tuple[int, ...], subgroups: int, name: str) -> None:
+    operand = kernel.operand(name)
+    if tile != operand.tile:
+        raise KernelError(
+            kernel.name,
+            {"operand": operand, "copy tile": tile},
+            f"the copy covers {tile}, the work-group's tile of {name} is {operand.tile}",
+            "build the copy from the same tiled MMA",
+        )
+    if subgroups != kernel.mma.num_subgroups:
+        raise KernelError(
+            kernel.name,
+            {"operand": operand, "copy subgroups": subgroups},
+            f"the copy is shared by {subgroups} subgroups, the MMA has {kernel.mma.num_subgroups}",
+            "build the copy from the same tiled MMA",
+        )
+
+
+def _check_slots(kernel: Kernel, statement: Statement, name: str, slots: int) -> None:
+    fragment = kernel.fragment(name)
+    if fragment.slots != slots:
+        raise KernelError(
+            kernel.name,
+            {"statement": type(statement).__name__, "fragment": fragment},
+            f"the statement moves {slots} slots, the fragment has {fragment.slots}",
+            "give every subgroup the same share of the tile",
+        )

@@ -1,0 +1,86 @@
+"""Floor 7: a kernel as text that a person reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pycute_xe.atom.reordering import is_identity
+from pycute_xe.atom.tiled_mma import TiledMma
+from pycute_xe.kernel.index import Index, Tiles
+from pycute_xe.kernel.statements import (
+    BarrierArrive,
+    BarrierWait,
+    Fill,
+    Fragment,
+    Load,
+    Loop,
+    Mma,
+    Operand,
+    Prefetch,
+    Reorder,
+    Statement,
+    Store,
+    When,
+)
+
+__all__ = ["line", "listing"]
+
+
+def listing(
+    name: str,
+    mma: TiledMma,
+    operands: tuple[Operand, ...],
+    fragments: tuple[Fragment, ...],
+    grid: tuple[tuple[str, Tiles], ...],
+    body: tuple[Statement, ...],
+) -> str:
+    """Return the listing of a kernel's parts, one statement a line."""
+    over = ", ".join(f"{var} < {count}" for var, count in grid)
+    head = [
+        f"{name}({', '.join(map(str, operands))})",
+        f"  mma        {mma}",
+        f"  registers  {', '.join(map(str, fragments))} per work-item",
+        f"  for each work-group {over}; for each of {mma.num_subgroups} subgroups",
+    ]
+    return "\n".join([*head, *_lines(body, 2)])
+
+
+def _lines(body: tuple[Statement, ...], level: int) -> Iterator[str]:
+    for statement in body:
+        yield "  " * level + line(statement)
+        if isinstance(statement, (Loop, When)):
+            yield from _lines(statement.body, level + 1)
+
+
+def line(statement: Statement) -> str:
+    """Return one statement as a line, without what it contains.
+
+    >>> line(Fill("tCrC"))
+    'fill      tCrC = 0'
+    """
+    match statement:
+        case Fill(fragment, value):
+            return f"fill      {fragment} = {value:g}"
+        case Prefetch(copy, operand, at):
+            return f"prefetch  {operand}{_place(at)}  by {copy.messages} × {copy.op}"
+        case Load(copy, operand, at, fragment):
+            return f"copy      {operand}{_place(at)} → {fragment}  by {copy.messages} × {copy.op}"
+        case Store(copy, operand, at, fragment):
+            return f"copy      {fragment} → {operand}{_place(at)}  by {copy.messages} × {copy.op}"
+        case Reorder(source, destination, slots):
+            how = "moves nothing" if is_identity(slots) else f"by {slots}"
+            return f"reorder   {source} → {destination}  {how}"
+        case Mma(mma, accumulator, a, b):
+            return f"mma       {accumulator} += {a} · {b}  by {mma.atom}"
+        case BarrierArrive():
+            return "barrier   arrive"
+        case BarrierWait():
+            return "barrier   wait"
+        case Loop(var, start, stop):
+            return f"for {var} in {start} … {stop}:"
+        case When(index, below):
+            return f"when {index} < {below}:"
+
+
+def _place(at: tuple[Index, Index]) -> str:
+    return f"[{', '.join(map(str, at))}]"

@@ -1,0 +1,553 @@
+"""Floor 2: the layout, a function from coordinates to offsets given by a shape and its strides.
+
+``Layout(shape, stride)`` maps a coordinate to the inner product of its natural coordinate with the
+strides. It is a value: immutable, hashable, compared by shape and stride. Operations that combine
+layouts live one floor up, in `pycute_xe.algebra`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from pycute_xe.basis import Basis, E
+from pycute_xe.errors import CongruenceError, CoordError, RankError, ShapeError
+from pycute_xe.int_tuple import (
+    as_coordinate,
+    compact_col_major,
+    crd2idx,
+    flatten_tuple,
+    leaves,
+    product,
+    rank_of,
+    unflatten_tuple,
+)
+from pycute_xe.int_tuple import depth as tuple_depth
+from pycute_xe.typing import Coord, IntTuple, Shape, Stride
+
+__all__ = [
+    "Layout",
+    "append",
+    "coshape",
+    "cosize",
+    "depth",
+    "dice",
+    "flatten",
+    "get",
+    "group",
+    "make_identity_layout",
+    "make_layout",
+    "make_ordered_layout",
+    "prepend",
+    "rank",
+    "replace",
+    "select",
+    "shape",
+    "size",
+    "slice_",
+    "slice_and_offset",
+    "stride",
+    "take",
+    "unflatten",
+]
+
+
+class Layout:
+    """A function from coordinates to offsets: a shape, and a stride for each of its leaves.
+
+    Law: ``L(c) == crd2idx(c, L.shape, L.stride)``. Shapes are positive integers, nested at will;
+    strides are integers (elements) or basis elements ``k*E(i)``, nested alike. Without strides the
+    layout is compact, first mode fastest. ``len(L)`` is the rank and ``L[i]`` a mode.
+    Raises `ShapeError` for leaves that are no extents, `CongruenceError` where the two nest
+    differently. C++: ``cute::Layout``.
+
+    >>> L = Layout((4, 8), (8, 1))
+    >>> print(L, L(1, 2), L(9), len(L), L[0])
+    (4,8):(8,1) 10 10 2 4:8
+    >>> L
+    Layout((4, 8), (8, 1))
+    """
+
+    __slots__ = ("_hash", "shape", "stride")
+
+    shape: Final[Shape]
+    stride: Final[Stride]
+    _hash: int
+
+    def __init__(self, shape: Shape, stride: Stride = None) -> None:
+        """Check the shape, the strides and that they nest alike."""
+        shape = _frozen(shape)
+        if stride is None:
+            _check_shape(shape, shape)
+            stride = compact_col_major(shape)
+        else:
+            stride = _frozen(stride)
+            _check(shape, stride, shape, stride)
+        set_ = object.__setattr__
+        set_(self, "shape", shape)
+        set_(self, "stride", stride)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Refuse: layouts are values."""
+        raise AttributeError(f"Layout is immutable; cannot set {name}")
+
+    def __delattr__(self, name: str) -> None:
+        """Refuse: layouts are values."""
+        raise AttributeError(f"Layout is immutable; cannot delete {name}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle through the constructor."""
+        return Layout, (self.shape, self.stride)
+
+    def __call__(self, *coord: Coord) -> Any:
+        """Return the offset of a coordinate, or the sub-layout where it holds ``None``.
+
+        ``L(i)`` takes one integer for all modes, ``L(i, j)`` one entry for each mode; ``None`` is
+        CuTe's ``_`` and keeps its mode: the result is then `slice_`.
+        Raises `CoordError` when the coordinate does not fit.
+
+        >>> Layout((4, 8), (8, 1))(2, None)
+        Layout((8,), (1,))
+        """
+        crd: Coord = coord[0] if len(coord) == 1 else coord
+        if type(crd) is not int and _has_none(crd):
+            return slice_(crd, self)
+        index = crd2idx(crd, self.shape, self.stride)
+        return as_coordinate(index) if isinstance(index, Basis) else index
+
+    def __len__(self) -> int:
+        """Return the rank: the number of top-level modes."""
+        return rank_of(self.shape)
+
+    def __getitem__(self, index: int | slice) -> Layout:
+        """Return one mode, or several as a layout of their own."""
+        if not isinstance(self.shape, tuple):
+            if index in (0, -1):
+                return self
+            raise RankError("mode", {"layout": self, "index": index}, "the rank is 1", "use [0]")
+        try:
+            return _make(self.shape[index], self.stride[index])
+        except IndexError:
+            raise RankError(
+                "mode", {"layout": self, "index": index}, f"the rank is {len(self)}", ""
+            ) from None
+
+    def __iter__(self) -> Iterator[Layout]:
+        """Yield the modes, first to last."""
+        return (self[i] for i in range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        """Equal shape and equal stride; functions that agree may still be unequal layouts."""
+        if isinstance(other, Layout):
+            return bool(self.shape == other.shape and self.stride == other.stride)
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        """Hash of shape and stride, computed once."""
+        try:
+            return self._hash
+        except AttributeError:
+            object.__setattr__(self, "_hash", hash((self.shape, self.stride)))
+            return self._hash
+
+    def __repr__(self) -> str:
+        """An expression that evaluates back."""
+        return f"Layout({self.shape!r}, {self.stride!r})"
+
+    def __str__(self) -> str:
+        """As CuTe prints: ``shape:stride``."""
+        return f"{_text(self.shape)}:{_text(self.stride)}"
+
+
+def _frozen(value: Any) -> IntTuple:
+    """Lists become tuples, so that a layout can never change under its owner."""
+    if type(value) is int:
+        return value
+    if isinstance(value, (list, tuple)) and not isinstance(value, Basis):
+        return tuple(_frozen(v) for v in value)  # pyright: ignore[reportUnknownVariableType]
+    return value
+
+
+def _check_shape(part: Shape, whole: Shape) -> None:
+    if type(part) is int:
+        if part >= 1:
+            return
+    elif isinstance(part, tuple):
+        for mode in part:  # pyright: ignore[reportUnknownVariableType]
+            _check_shape(mode, whole)
+        return
+    raise ShapeError(
+        "Layout", {"shape": whole}, f"{part!r} is not a positive integer", "use extents of 1 or more"
+    )
+
+
+def _check(shape: Shape, stride: Stride, whole_shape: Shape, whole_stride: Stride) -> None:
+    if isinstance(shape, tuple):
+        if isinstance(stride, tuple) and len(stride) == len(shape):  # pyright: ignore[reportUnknownArgumentType]
+            for s, d in zip(shape, stride, strict=True):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+                _check(s, d, whole_shape, whole_stride)
+            return
+        raise _incongruent(whole_shape, whole_stride)
+    if type(shape) is not int or shape < 1:
+        _check_shape(shape, whole_shape)
+    if isinstance(stride, tuple):
+        raise _incongruent(whole_shape, whole_stride)
+    if type(stride) is not int and not isinstance(stride, Basis):
+        raise ShapeError(
+            "Layout",
+            {"shape": whole_shape, "stride": whole_stride},
+            f"stride {stride!r} is neither an integer nor a basis element",
+            "use integers or k*E(i)",
+        )
+
+
+def _incongruent(shape: Shape, stride: Stride) -> CongruenceError:
+    return CongruenceError(
+        "Layout",
+        {"shape": shape, "stride": stride},
+        "shape and stride nest differently",
+        "give one stride for each leaf of the shape, nested alike",
+    )
+
+
+def _make(shape: Shape, stride: Stride) -> Layout:
+    """Build a layout from parts of checked layouts, which need no second check."""
+    layout = object.__new__(Layout)
+    set_ = object.__setattr__
+    set_(layout, "shape", shape)
+    set_(layout, "stride", stride)
+    return layout
+
+
+def _has_none(coord: Coord) -> bool:
+    if isinstance(coord, tuple):
+        return any(map(_has_none, coord))  # pyright: ignore[reportUnknownArgumentType]
+    return coord is None
+
+
+def _text(value: IntTuple) -> str:
+    if isinstance(value, tuple):
+        return f"({','.join(map(_text, value))})"  # pyright: ignore[reportUnknownArgumentType]
+    return str(value)
+
+
+def make_layout(*parts: Any) -> Layout:
+    """Build a layout from a shape, a shape and strides, or several layouts as its modes.
+
+    Law: ``make_layout(A, B)[0] == A``. Raises as `Layout` does. C++: ``make_layout``.
+
+    >>> print(make_layout((4, 8)), make_layout(Layout(4, 2), Layout(8, 16)))
+    (4,8):(1,4) (4,8):(2,16)
+    """
+    if parts and all(isinstance(part, Layout) for part in parts):
+        return _make(tuple(p.shape for p in parts), tuple(p.stride for p in parts))
+    if len(parts) in (1, 2) and not any(isinstance(part, Layout) for part in parts):
+        return Layout(*parts)
+    raise ShapeError(
+        "make_layout",
+        {"parts": parts},
+        "neither a shape (and strides) nor a list of layouts",
+        "make_layout(shape), make_layout(shape, stride) or make_layout(layout, layout, …)",
+    )
+
+
+def make_identity_layout(shape: Shape) -> Layout:
+    """Return the layout that maps each coordinate to itself, with basis strides.
+
+    Law: ``make_identity_layout(s)(c) == c``. C++: ``make_identity_layout``.
+
+    >>> print(make_identity_layout((4, 8)))
+    (4,8):(1@0,1@1)
+    """
+    checked = Layout(shape)
+
+    def strides(part: Shape, path: tuple[int, ...]) -> Stride:
+        if isinstance(part, tuple):
+            return tuple(strides(p, (*path, i)) for i, p in enumerate(part))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        return E(*path) if path else E(0)
+
+    return _make(checked.shape, strides(checked.shape, ()))
+
+
+def make_ordered_layout(shape: Shape, order: IntTuple) -> Layout:
+    """Return a compact layout whose leaves run in the given order: the least order is fastest.
+
+    Ties run left to right; size-1 leaves get stride 0. Raises `CongruenceError` when shape and
+    order nest differently. C++: ``make_ordered_layout``.
+
+    >>> print(make_ordered_layout((4, 8, 2), (2, 0, 1)))
+    (4,8,2):(16,1,8)
+    """
+    extents, ranks = flatten_tuple(Layout(shape).shape), flatten_tuple(order)
+    if len(extents) != len(ranks):
+        raise CongruenceError(
+            "make_ordered_layout",
+            {"shape": shape, "order": order},
+            "shape and order nest differently",
+            "give one order for each leaf",
+        )
+    strides: list[Any] = [0] * len(extents)
+    current = 1
+    for i in sorted(range(len(extents)), key=lambda i: ranks[i]):
+        if extents[i] != 1:
+            strides[i] = current
+            current *= extents[i]
+    checked = Layout(shape)
+    return _make(checked.shape, unflatten_tuple(tuple(strides), checked.shape))
+
+
+def shape(value: Any, *modes: int) -> Shape:
+    """Return the shape of a layout (or of a tensor), or of one of its modes.
+
+    >>> shape(Layout((4, (2, 3))), 1)
+    (2, 3)
+    """
+    return _part(value.shape, modes)
+
+
+def stride(value: Any, *modes: int) -> Stride:
+    """Return the strides of a layout, or of one of its modes.
+
+    >>> stride(Layout((4, 8), (8, 1)), 0)
+    8
+    """
+    return _part(value.stride, modes)
+
+
+def _part(tree: IntTuple, modes: tuple[int, ...]) -> IntTuple:
+    for mode in modes:
+        if not isinstance(tree, tuple) or not -len(tree) <= mode < len(tree):  # pyright: ignore[reportUnknownArgumentType]
+            raise RankError("mode", {"of": tree, "mode": mode}, "there is no such mode", "")
+        tree = tree[mode]
+    return tree
+
+
+def size(value: Any, *modes: int) -> Any:
+    """Return the number of coordinates: the product of the extents (of one mode if given).
+
+    >>> size(Layout((4, 8))), size(Layout((4, 8)), 1)
+    (32, 8)
+    """
+    tree = value.shape if hasattr(value, "shape") else value
+    return product(_part(tree, modes))
+
+
+def rank(value: Any, *modes: int) -> int:
+    """Return the number of modes, 1 for a layout whose shape is an integer.
+
+    >>> rank(Layout((4, (2, 3)))), rank(Layout(4))
+    (2, 1)
+    """
+    return rank_of(_part(value.shape if hasattr(value, "shape") else value, modes))
+
+
+def depth(value: Any) -> int:
+    """Return how deep the shape nests.
+
+    >>> depth(Layout((4, (2, 3))))
+    2
+    """
+    return tuple_depth(value.shape if hasattr(value, "shape") else value)
+
+
+def coshape(layout: Layout) -> IntTuple:
+    """Return the extents of the smallest box of offsets that holds the image, counted from zero.
+
+    For integer strides that is `cosize`; for basis strides the extents of the coordinate box.
+    C++: ``coshape``.
+
+    >>> coshape(Layout((2, 4), (1, 4))), coshape(make_identity_layout((2, 4)))
+    (14, (2, 4))
+    """
+    total: Any = 0
+    for s, d in zip(leaves(layout.shape), leaves(layout.stride), strict=True):
+        value = d.value if isinstance(d, Basis) else d
+        total = total + (s - 1) * (-d if value < 0 else d)
+    if isinstance(total, Basis) or isinstance(total, tuple):
+        extents = as_coordinate(total)
+        return _plus_one(_pad(extents, _codomain_rank(layout)))
+    if any(isinstance(d, Basis) for d in leaves(layout.stride)):
+        return (1,) * _codomain_rank(layout)
+    return total + 1
+
+
+def _codomain_rank(layout: Layout) -> int:
+    return max(d.modes[0] for d in leaves(layout.stride) if isinstance(d, Basis)) + 1
+
+
+def _pad(coord: tuple[Any, ...], rank: int) -> tuple[Any, ...]:
+    return tuple(coord) + (0,) * (rank - len(coord))
+
+
+def _plus_one(tree: IntTuple) -> IntTuple:
+    return tuple(map(_plus_one, tree)) if isinstance(tree, tuple) else tree + 1  # pyright: ignore[reportUnknownArgumentType]
+
+
+def cosize(layout: Layout) -> Any:
+    """Return one more than the largest offset: the elements a buffer must have.
+
+    Strides count by magnitude, as in CuTe. For basis strides the size of the coordinate box.
+    C++: ``cosize``.
+
+    >>> cosize(Layout((4, 8), (1, 5)))
+    39
+    """
+    return product(coshape(layout))
+
+
+def slice_(coord: Coord, layout: Layout) -> Layout:
+    """Return the modes where the coordinate holds ``None``, without the offset of the others.
+
+    Law: ``slice_(c, L)(d) + L(c with 0 for None) == L(c with d for None)``.
+    Raises `CoordError` when the coordinate does not fit. C++: ``slice``.
+
+    >>> print(slice_((None, 2), Layout((4, 8), (8, 1))))
+    (4):(8)
+    """
+    if coord is None:
+        return layout
+    return _make(_sliced(coord, layout.shape), _sliced(coord, layout.stride))
+
+
+def _sliced(coord: Coord, tree: IntTuple, keep_none: bool = True) -> tuple[Any, ...]:
+    if isinstance(coord, tuple):
+        if not isinstance(tree, tuple) or len(tree) != len(coord):  # pyright: ignore[reportUnknownArgumentType]
+            raise CoordError(
+                "slice", {"coord": coord, "of": tree}, "the coordinate has other modes", ""
+            )
+        parts = (_sliced(c, t, keep_none) for c, t in zip(coord, tree, strict=True))  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return tuple(leaf for part in parts for leaf in part)
+    return (tree,) if (coord is None) == keep_none else ()
+
+
+def dice(coord: Coord, layout: Layout) -> Layout:
+    """Return the modes where the coordinate holds no ``None``: what `slice_` leaves out.
+
+    C++: ``dice``.
+
+    >>> print(dice((None, 2), Layout((4, 8), (8, 1))))
+    (8):(1)
+    """
+    if not isinstance(coord, tuple):
+        return layout
+    return _make(_sliced(coord, layout.shape, False), _sliced(coord, layout.stride, False))
+
+
+def slice_and_offset(coord: Coord, layout: Layout) -> tuple[Layout, Any]:
+    """Return the slice at a coordinate and the offset at which it starts.
+
+    Law: ``L(c with d for None) == offset + sub(d)``. C++: ``slice_and_offset``.
+
+    >>> slice_and_offset((None, 2), Layout((4, 8), (8, 1)))
+    (Layout((4,), (8,)), 2)
+    """
+    return slice_(coord, layout), crd2idx(_zeroed(coord), layout.shape, layout.stride)
+
+
+def _zeroed(coord: Coord) -> Coord:
+    if isinstance(coord, tuple):
+        return tuple(map(_zeroed, coord))  # pyright: ignore[reportUnknownArgumentType]
+    return 0 if coord is None else coord
+
+
+def flatten(layout: Layout) -> Layout:
+    """Return the same function of a flat shape: every leaf a mode. C++: ``flatten``.
+
+    >>> print(flatten(Layout(((2, 3), 4))))
+    (2,3,4):(1,2,6)
+    """
+    if not isinstance(layout.shape, tuple):
+        return layout
+    return _make(flatten_tuple(layout.shape), flatten_tuple(layout.stride))
+
+
+def unflatten(layout: Layout, profile: IntTuple) -> Layout:
+    """Nest a flat layout as ``profile`` nests. Raises `CongruenceError`. C++: ``unflatten``.
+
+    >>> print(unflatten(Layout((2, 3, 4)), ((0, 0), 0)))
+    ((2,3),4):((1,2),6)
+    """
+    flat = flatten(layout)
+    return _make(
+        unflatten_tuple(flatten_tuple(flat.shape), profile),
+        unflatten_tuple(flatten_tuple(flat.stride), profile),
+    )
+
+
+def group(layout: Layout, begin: int, end: int) -> Layout:
+    """Gather modes ``begin`` to ``end - 1`` into one. C++: ``group<B,E>``.
+
+    >>> print(group(Layout((2, 3, 4)), 0, 2))
+    ((2,3),4):((1,2),6)
+    """
+    modes = list(layout)
+    if not 0 <= begin < end <= len(modes):
+        raise RankError(
+            "group",
+            {"layout": layout, "begin": begin, "end": end},
+            f"no such range of {len(modes)} modes",
+            "0 <= begin < end <= rank",
+        )
+    return make_layout(*modes[:begin], make_layout(*modes[begin:end]), *modes[end:])
+
+
+def get(layout: Layout, *modes: int) -> Layout:
+    """Return a mode, or a mode within a mode. C++: ``layout<i,j>``.
+
+    >>> print(get(Layout((2, (3, 4))), 1, 0))
+    3:2
+    """
+    for mode in modes:
+        layout = layout[mode]
+    return layout
+
+
+def select(layout: Layout, *modes: int) -> Layout:
+    """Return a layout of the chosen modes, in the order given. C++: ``select<i,j>``.
+
+    >>> print(select(Layout((2, 3, 4)), 2, 0))
+    (4,2):(6,1)
+    """
+    return make_layout(*(layout[mode] for mode in modes))
+
+
+def take(layout: Layout, begin: int, end: int) -> Layout:
+    """Return modes ``begin`` to ``end - 1``. C++: ``take<B,E>``.
+
+    >>> print(take(Layout((2, 3, 4)), 1, 3))
+    (3,4):(2,6)
+    """
+    return layout[begin:end]
+
+
+def replace(layout: Layout, mode: int, by: Layout) -> Layout:
+    """Return the layout with one mode replaced. C++: ``replace<i>``.
+
+    >>> print(replace(Layout((2, 3)), 1, Layout(5, 7)))
+    (2,5):(1,7)
+    """
+    modes = list(layout)
+    modes[mode] = by
+    return make_layout(*modes)
+
+
+def append(layout: Layout, mode: Layout, up_to_rank: int | None = None) -> Layout:
+    """Add a mode at the end, as often as it takes to reach ``up_to_rank`` (once if not given).
+
+    C++: ``append``.
+
+    >>> print(append(Layout((2, 3)), Layout(1, 0), 4))
+    (2,3,1,1):(1,2,0,0)
+    """
+    count = 1 if up_to_rank is None else up_to_rank - len(layout)
+    return make_layout(*layout, *([mode] * count)) if count > 0 else layout
+
+
+def prepend(layout: Layout, mode: Layout, up_to_rank: int | None = None) -> Layout:
+    """Add a mode at the front, as often as it takes to reach ``up_to_rank``. C++: ``prepend``.
+
+    >>> print(prepend(Layout((2, 3)), Layout(1, 0)))
+    (1,2,3):(0,1,2)
+    """
+    count = 1 if up_to_rank is None else up_to_rank - len(layout)
+    return make_layout(*([mode] * count), *layout) if count > 0 else layout

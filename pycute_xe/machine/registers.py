@@ -1,0 +1,113 @@
+"""Floor 8: the register file of one hardware thread, with a mask of what has been written."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycute_xe.errors import MachineError
+from pycute_xe.machine.memory import Bytes
+
+__all__ = ["RegisterFile"]
+
+_Index = NDArray[np.int64]
+
+
+class RegisterFile:
+    """Bytes of registers, none of them initialised at the start.
+
+    Offsets and sizes are bytes; ``grf_bytes`` is the size of one register and only names it in
+    messages. Reading a byte that was never written, or one outside, raises `MachineError`.
+
+    >>> registers = RegisterFile(256 * 64)
+    >>> registers.write(64, np.arange(4, dtype=np.uint8))
+    >>> registers.read(66, 2, "a reader").tolist()
+    [2, 3]
+    """
+
+    def __init__(self, nbytes: int, grf_bytes: int = 64) -> None:
+        """Reserve the bytes, uninitialised."""
+        if nbytes < 1 or grf_bytes < 1:
+            raise MachineError("RegisterFile", {"nbytes": nbytes}, "sizes are positive", "")
+        self.grf_bytes = grf_bytes
+        self._data: Bytes = np.zeros(nbytes, dtype=np.uint8)
+        self._ready: NDArray[np.bool_] = np.zeros(nbytes, dtype=np.bool_)
+
+    @property
+    def nbytes(self) -> int:
+        """Size in bytes."""
+        return self._data.size
+
+    def read(self, offset: int, nbytes: int, reader: str) -> Bytes:
+        """Return bytes, as a view that must not be written.
+
+        Raises `MachineError`, naming the byte, its register and the reader, when one is
+        uninitialised, or the range is outside.
+
+        >>> RegisterFile(128).read(65, 1, "dpas A")
+        Traceback (most recent call last):
+            ...
+        pycute_xe.errors.MachineError: read(reader=dpas A): byte 65 (r1, byte 1) is uninitialised...
+        """
+        self._check(offset, nbytes, reader)
+        ready = self._ready[offset : offset + nbytes]
+        if not ready.all():
+            raise self._uninitialised(offset + int((~ready).argmax()), reader)
+        return self._data[offset : offset + nbytes]
+
+    def gather(self, offset: int, index: _Index, reader: str) -> Bytes:
+        """Return the bytes at ``offset + index``; `MachineError` as `read` raises it.
+
+        >>> registers = RegisterFile(64)
+        >>> registers.write(0, np.array([5, 6, 7], dtype=np.uint8))
+        >>> registers.gather(1, np.array([1, 0]), "a store").tolist()
+        [7, 6]
+        """
+        if index.size:
+            self._check(offset + int(index.min()), 1, reader)
+            self._check(offset + int(index.max()), 1, reader)
+        where = index + offset
+        ready = self._ready[where]
+        if not ready.all():
+            raise self._uninitialised(int(where[int((~ready).argmax())]), reader)
+        return self._data[where]
+
+    def write(self, offset: int, data: Bytes, writer: str = "write") -> None:
+        """Write bytes and mark them initialised; `MachineError` outside.
+
+        >>> RegisterFile(64).write(62, np.zeros(4, dtype=np.uint8), "load")
+        Traceback (most recent call last):
+            ...
+        pycute_xe.errors.MachineError: load(offset=62, nbytes=4): the file has 64 bytes...
+        """
+        self._check(offset, data.size, writer)
+        self._data[offset : offset + data.size] = data
+        self._ready[offset : offset + data.size] = True
+
+    def forget(self, offset: int, nbytes: int) -> None:
+        """Mark bytes as uninitialised again, as at the end of a variable's life.
+
+        >>> registers = RegisterFile(64)
+        >>> registers.write(0, np.zeros(64, dtype=np.uint8))
+        >>> registers.forget(0, 64)
+        """
+        self._check(offset, nbytes, "forget")
+        self._ready[offset : offset + nbytes] = False
+
+    def _check(self, offset: int, nbytes: int, who: str) -> None:
+        if offset < 0 or nbytes < 0 or offset + nbytes > self._data.size:
+            raise MachineError(
+                who,
+                {"offset": offset, "nbytes": nbytes},
+                f"the file has {self._data.size} bytes",
+                "use fewer registers, or a larger register mode",
+            )
+
+    def _uninitialised(self, byte: int, reader: str) -> MachineError:
+        register, rest = divmod(byte, self.grf_bytes)
+        return MachineError(
+            "read",
+            {"reader": reader},
+            f"byte {byte} (r{register}, byte {rest}) is uninitialised",
+            "load or write it first",
+        )

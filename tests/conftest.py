@@ -1,0 +1,7 @@
+from __future__ import annotations
+
+from hypothesis import settings
+
+# A slow machine must not fail a test: no example has a deadline.
+settings.register_profile("project", deadline=None, print_blob=True)
+settings.load_profile("project")

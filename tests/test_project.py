@@ -1,0 +1,107 @@
+"""The promises made by the packaging: what an import costs, and that versions agree."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import pycute_xe
+
+ROOT = Path(__file__).resolve().parent.parent
+THIRD_PARTY = {"numpy", "sympy", "islpy", "ml_dtypes", "click", "rich"}
+
+
+def loaded_modules(code: str, *options: str) -> set[str]:
+    """Names in sys.modules after running code in a fresh interpreter, its folder on sys.path."""
+    prelude = f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
+    report = "\nimport json; print(json.dumps(sorted(sys.modules)))"
+    command = [sys.executable, *options, "-c", prelude + code + report]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return set(json.loads(done.stdout))
+
+
+def test_importing_the_package_loads_no_third_party() -> None:
+    assert not THIRD_PARTY & loaded_modules("import pycute_xe")
+
+
+def test_using_the_algebra_loads_no_third_party() -> None:
+    code = "import pycute_xe as cx; cx.composition(cx.Layout((4, 8)), cx.Layout(8, 2))"
+    assert not THIRD_PARTY & loaded_modules(code)
+
+
+def test_the_algebra_runs_on_the_standard_library_alone() -> None:
+    # -I and -S: no environment, no user folder, no site-packages.
+    code = (
+        "from pycute_xe.layout import Layout\n"
+        "from pycute_xe.algebra import composition\n"
+        "assert str(composition(Layout((4, 8), (8, 1)), Layout(4))) == '4:8'"
+    )
+    loaded = loaded_modules(code, "-I", "-S")
+    assert "pycute_xe.algebra" in loaded
+    assert not THIRD_PARTY & loaded
+
+
+def test_every_public_name_resolves() -> None:
+    missing = [name for name in pycute_xe.__all__ if not hasattr(pycute_xe, name)]
+    assert missing == []
+    assert set(pycute_xe.__all__) <= set(dir(pycute_xe))
+
+
+IMPORT_ALL = """
+import importlib, pkgutil, pycute_xe
+for module in pkgutil.walk_packages(pycute_xe.__path__, "pycute_xe."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+"""
+REPORT_KINDS = """
+import json, sys, pycute_xe
+kinds = {name: type(getattr(pycute_xe, name)).__name__ for name in pycute_xe.__all__}
+"""
+
+
+def kinds(*steps: str) -> dict[str, str]:
+    """The type of every public name after the steps have run in a fresh interpreter."""
+    code = "\n".join([*steps, REPORT_KINDS, "print(json.dumps(kinds))"])
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_importing_a_module_never_replaces_a_public_name() -> None:
+    # Importing pycute_xe.check binds the module to the package's attribute "check".
+    expected = kinds()
+    assert kinds(IMPORT_ALL) == expected
+    assert kinds(REPORT_KINDS, IMPORT_ALL) == expected
+
+
+def test_versions_agree() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert pycute_xe.__version__ == project["version"] == metadata.version("pycute-xe")
+    headings = re.findall(r"^## \[([^\]]+)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert project["version"] in headings
+
+
+def test_every_dependency_is_explained() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    page = (ROOT / "docs" / "dependencies.md").read_text()
+    for requirement in project["dependencies"]:
+        name, _, bound = requirement.partition(">=")
+        assert f"| `{name}` ≥ {bound} |" in page
+
+
+def test_the_floors_are_documented_as_they_are_enforced() -> None:
+    linter = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    floors = next(item for item in linter["contracts"] if item["id"] == "floors")
+    page = (ROOT / "docs" / "design.md").read_text()
+    rows = re.findall(r"^\| (\d+) \| ([^|]+)\|", page, re.MULTILINE)
+    written = {int(floor): set(re.findall(r"`(\w+)`", names)) for floor, names in rows}
+    enforced = {
+        floor: set(re.findall(r"\w+", names)) for floor, names in enumerate(floors["layers"][::-1])
+    }
+    assert written == enforced
