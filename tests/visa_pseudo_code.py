@@ -21,7 +21,7 @@ def round_to_multiple_of(unit: int, n: int) -> int:
     return n if n % unit == 0 else n + unit - n % unit
 
 
-def load_block2d(
+def load_block2d(  # noqa: C901 - one function in the document too
     bits: int, B: int, W: int, H: int, transpose: bool = False, transform: bool = False
 ) -> Image:
     """LSC_UNTYPED.md, LOAD_BLOCK2D: what the destination registers hold."""

@@ -38,7 +38,7 @@ def nearest_table(gram: np.ndarray, labels: np.ndarray) -> Table:
     """For five images the nearest other image, by the distances that the products imply."""
     norms = np.diagonal(gram)
     table = Table("image", "digit", "nearest", "its digit", "distance", "agrees")
-    for image in (0, 17, 42, 1000, 1796):
+    for image in (0, 17, 69, 1000, 1796):
         distance = norms[image] + norms - 2 * gram[image]
         distance[image] = np.inf
         other = int(np.argmin(distance))

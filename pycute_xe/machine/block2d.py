@@ -1,7 +1,8 @@
 """Floor 8: block-2D messages, executed byte by byte as the vISA manual's pseudo-code says.
 
 The loops of LOAD_BLOCK2D are walked once for each kind of message, literally; what they do is kept
-as a table of bytes and replayed. No formula is shared with `pycute_xe.arch`, only its values.
+as a table of bytes (`pycute_xe.machine.block2d_table`) and replayed. No formula is shared with
+`pycute_xe.arch`, only its values.
 
 Two things the pseudo-code leaves open are taken from elsewhere:
 
@@ -17,24 +18,17 @@ register image of the loads, is row by row, which is done here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import lru_cache
-
 import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.arch import Block2D, Surface
 from pycute_xe.errors import MachineError
+from pycute_xe.machine.block2d_table import Index, Table, addresses, load_table, store_table
 from pycute_xe.machine.memory import Memory
 from pycute_xe.machine.registers import RegisterFile
 from pycute_xe.machine.trace import Trace
 
 __all__ = ["load", "prefetch", "store"]
-
-_Index = NDArray[np.int64]
-_Step = tuple[int, tuple[int, int] | None]
-"""A register element index, and the (x, y) in the block that it holds; ``None`` for a zero."""
 
 
 def load(
@@ -63,7 +57,7 @@ def load(
     [128, 143, 192, 0]
     """
     _expect(message, "load", dst, registers.grf_bytes)
-    table = _load_table(message, registers.grf_bytes)
+    table = load_table(message, registers.grf_bytes)
     data = np.zeros(table.nbytes, dtype=np.uint8)
     moved = _from_memory(memory, table, surface, x * message.element_bytes, y, data)
     registers.write(dst, data, "load")
@@ -100,7 +94,7 @@ def store(
     _expect(message, "store", src, registers.grf_bytes)
     if message.count != 1 or message.transpose or message.vnni:
         raise MachineError("store", {"message": message}, "only one plain block is stored", "")
-    table = _store_table(message)
+    table = store_table(message)
     data = registers.gather(src, table.where, str(message))
     moved = _to_memory(memory, table, surface, x * message.element_bytes, y, data)
     if trace is not None:
@@ -126,7 +120,7 @@ def prefetch(
     128
     """
     _expect(message, "prefetch", 0, 1)
-    table = _load_table(message, 1)
+    table = load_table(message, 1)
     data = np.zeros(table.nbytes, dtype=np.uint8)
     moved = _from_memory(memory, table, surface, x * message.element_bytes, y, data)
     if trace is not None:
@@ -146,175 +140,14 @@ def _expect(message: Block2D, op: str, offset: int, grf_bytes: int) -> None:
         )
 
 
-# ------------------------------------------------------------------ the pseudo-code, walked
-
-
-def _walk_load(message: Block2D, grf_bytes: int) -> Iterator[_Step]:
-    """The loops of LOAD_BLOCK2D, in their order, over all blocks."""
-    element_bytes = message.bits // 8
-    elems_per_dword = max(1, 4 // element_bytes)
-    elems_per_reg = max(1, grf_bytes // element_bytes)
-    lines = message.width if message.transpose else message.height
-    if message.vnni:
-        lines = _round_to_multiple_of(elems_per_dword, lines)
-    grf_row_pitch = _round_up_pow2(message.height if message.transpose else message.width)
-    grf_block_size = grf_row_pitch * lines
-    grf_block_pitch = _round_to_multiple_of(elems_per_reg, grf_block_size)
-    for b in range(message.count):
-        for to, found in _walk_block(message, grf_row_pitch, elems_per_dword):
-            x_y = None if found is None else (b * message.width + found[0], found[1])
-            yield b * grf_block_pitch + to, x_y
-        # pad out GRF for this block
-        yield from _fill_grf_zeros(
-            b * grf_block_pitch + grf_block_size, grf_block_pitch - grf_block_size
-        )
-
-
-def _walk_block(message: Block2D, pitch: int, pack: int) -> Iterator[_Step]:
-    """The loops of one block; what lies beyond its width or height is zero."""
-    if message.transpose and message.vnni:
-        steps = _columns_in_dwords(message.width, message.height, pitch, pack)
-    elif message.transpose:
-        steps = _columns(message.width, message.height, pitch)
-    elif message.vnni:
-        steps = _rows_in_dwords(message.width, message.height, pitch, pack)
-    else:
-        steps = _rows(message.width, message.height, pitch)
-    for to, found in steps:
-        outside = found is not None and (found[0] >= message.width or found[1] >= message.height)
-        yield to, None if outside else found
-
-
-def _rows(width: int, height: int, pitch: int) -> Iterator[_Step]:
-    for y in range(height):
-        yield from _load_row_span(y * pitch, y, 0, width)
-        yield from _fill_grf_zeros(y * pitch + width, pitch - width)
-
-
-def _rows_in_dwords(width: int, height: int, pitch: int, pack: int) -> Iterator[_Step]:
-    for y in range(0, height, pack):
-        for x in range(width):
-            yield from _load_col_span(y * pitch + x * pack, y, x, pack)
-        yield from _fill_grf_zeros(y * pitch + width * pack, pack * (pitch - width))
-
-
-def _columns(width: int, height: int, pitch: int) -> Iterator[_Step]:
-    for x in range(width):
-        yield from _load_col_span(x * pitch, 0, x, height)
-        yield from _fill_grf_zeros(x * pitch + height, pitch - height)
-
-
-def _columns_in_dwords(width: int, height: int, pitch: int, pack: int) -> Iterator[_Step]:
-    for x in range(0, width, pack):
-        for y in range(height):
-            yield from _load_row_span(x * pitch + y * pack, y, x, pack)
-        yield from _fill_grf_zeros(x * pitch + height * pack, pack * (pitch - height))
-
-
-def _load_row_span(to: int, y: int, x: int, n: int) -> Iterator[_Step]:
-    for i in range(n):
-        yield to + i, (x + i, y)
-
-
-def _load_col_span(to: int, y: int, x: int, n: int) -> Iterator[_Step]:
-    for i in range(n):
-        yield to + i, (x, y + i)
-
-
-def _fill_grf_zeros(to: int, n: int) -> Iterator[_Step]:
-    for i in range(n):
-        yield to + i, None
-
-
-def _walk_store(message: Block2D) -> Iterator[_Step]:
-    """The loops of STORE_BLOCK2D, reading registers row by row."""
-    reg_pitch = _round_up_pow2(message.width)
-    for n in range(message.height):
-        for v in range(message.width):
-            yield n * reg_pitch + v, (v, n)
-
-
-def _round_up_pow2(n: int) -> int:
-    power = 1
-    while power < n:
-        power *= 2
-    return power
-
-
-def _round_to_multiple_of(unit: int, n: int) -> int:
-    while n % unit:
-        n += 1
-    return n
-
-
-# ------------------------------------------------------------------ tables of bytes
-
-
-@dataclass(frozen=True, eq=False)
-class _Table:
-    """Where each byte of a message comes from, or goes to.
-
-    ``where`` are register byte offsets, ``column`` and ``row`` the byte in the block; ``nbytes``
-    is the size of the register image and ``wide``, ``high`` the extent of the block in memory.
-    """
-
-    where: _Index
-    column: _Index
-    row: _Index
-    nbytes: int
-    wide: int
-    high: int
-
-
-@lru_cache(maxsize=4096)
-def _load_table(message: Block2D, grf_bytes: int) -> _Table:
-    image = dict(_walk_load(message, grf_bytes))
-    steps = [(to, found) for to, found in image.items() if found is not None]
-    return _table(message, steps, (max(image) + 1) * message.element_bytes)
-
-
-@lru_cache(maxsize=4096)
-def _store_table(message: Block2D) -> _Table:
-    steps = [(to, found) for to, found in _walk_store(message) if found is not None]
-    return _table(message, steps, (steps[-1][0] + 1) * message.element_bytes)
-
-
-def _table(message: Block2D, steps: list[tuple[int, tuple[int, int]]], nbytes: int) -> _Table:
-    size = message.element_bytes
-    steps = sorted(steps, key=lambda step: (step[1][1], step[1][0]))
-    within = np.arange(size, dtype=np.int64)[None, :]
-
-    def spread(values: list[int]) -> _Index:
-        return (np.array(values, dtype=np.int64)[:, None] * size + within).reshape(-1)
-
-    rows = np.array([found[1] for _, found in steps], dtype=np.int64)
-    return _Table(
-        where=spread([to for to, _ in steps]),
-        column=spread([found[0] for _, found in steps]),
-        row=np.repeat(rows, size),
-        nbytes=nbytes,
-        wide=message.width * message.count * size,
-        high=message.height,
-    )
-
-
-@lru_cache(maxsize=4096)
-def _addresses(table: _Table, pitch: int) -> _Index:
-    """Byte offsets from the first byte of a block that lies wholly inside a surface."""
-    return table.row * pitch + table.column
-
-
-# ------------------------------------------------------------------ moving bytes
-
-
-def _inside(table: _Table, surface: Surface, left: int, top: int) -> bool:
+def _inside(table: Table, surface: Surface, left: int, top: int) -> bool:
     across = left >= 0 and left + table.wide <= surface.width
     return across and top >= 0 and top + table.high <= surface.height
 
 
 def _clip(
-    memory: Memory, table: _Table, surface: Surface, left: int, top: int
-) -> tuple[NDArray[np.uint8], _Index, NDArray[np.bool_]] | None:
+    memory: Memory, table: Table, surface: Surface, left: int, top: int
+) -> tuple[NDArray[np.uint8], Index, NDArray[np.bool_]] | None:
     """The live bytes, the index of each byte inside the surface, and which bytes those are."""
     x0, x1 = max(left, 0), min(left + table.wide, surface.width)
     y0, y1 = max(top, 0), min(top + table.high, surface.height)
@@ -330,7 +163,7 @@ def _clip(
 
 
 def _whole(
-    memory: Memory, table: _Table, surface: Surface, left: int, top: int
+    memory: Memory, table: Table, surface: Surface, left: int, top: int
 ) -> NDArray[np.uint8]:
     """The live bytes from the first byte of a block that lies wholly inside the surface."""
     first = surface.base + top * surface.pitch + left
@@ -340,7 +173,7 @@ def _whole(
 
 def _from_memory(
     memory: Memory,
-    table: _Table,
+    table: Table,
     surface: Surface,
     left: int,
     top: int,
@@ -348,7 +181,7 @@ def _from_memory(
 ) -> int:
     if _inside(table, surface, left, top):
         data[table.where] = _whole(memory, table, surface, left, top)[
-            _addresses(table, surface.pitch)
+            addresses(table, surface.pitch)
         ]
         return table.where.size
     clipped = _clip(memory, table, surface, left, top)
@@ -361,7 +194,7 @@ def _from_memory(
 
 def _to_memory(
     memory: Memory,
-    table: _Table,
+    table: Table,
     surface: Surface,
     left: int,
     top: int,
@@ -369,7 +202,7 @@ def _to_memory(
 ) -> int:
     if _inside(table, surface, left, top):
         found = _whole(memory, table, surface, left, top)
-        found[_addresses(table, surface.pitch)] = data
+        found[addresses(table, surface.pitch)] = data
         return table.where.size
     clipped = _clip(memory, table, surface, left, top)
     if clipped is None:

@@ -34,12 +34,13 @@ def execute(
 
     Offsets are bytes in the register file; an ``acc`` of ``None`` is the null operand, zero.
     Products and sums are f32, added to C in ascending k; the result is rounded to nearest even
-    where D is narrower. A, C and D are row-major, dword d of B's register r holds column d.
+    where D is narrower. A, C and D are row-major; dword n of each register of B holds column n.
     Raises `MachineError` for operands that are uninitialised, misaligned or outside.
     Document: vISA manual, DPAS.md.
 
+    >>> from pycute_xe.numeric import as_numeric
     >>> registers = RegisterFile(64 * 64)
-    >>> dpas = Dpas(1, *(("f32", "f16", "f16", "f32")))
+    >>> dpas = Dpas(1, *map(as_numeric, ("f32", "f16", "f16", "f32")))
     >>> registers.write(0, np.ones(16, dtype=np.float16).view(np.uint8))
     >>> registers.write(64, np.full(256, 2, dtype=np.float16).view(np.uint8))
     >>> execute(registers, dpas, dst=1024, acc=None, src1=64, src2=0)
@@ -49,20 +50,27 @@ def execute(
     plan = _plan(dpas)
     _aligned(plan, registers.grf_bytes, dst=dst, acc=acc or 0, src1=src1)
     _aligned(plan, plan.row_bytes, src2=src2)
-    a = plan.a.read(registers, src2).transpose(1, 2, 0)
-    b = plan.b.read(registers, src1).transpose(0, 2, 1)
-    # terms[0] is C; the others are the products, k ascending, each (repeat, channel).
-    terms = np.empty((1 + dpas.K, dpas.M, dpas.N), dtype=np.float32)
-    terms[0] = 0 if acc is None else plan.c.read(registers, acc)
-    products = terms[1:].reshape(dpas.depth, dpas.operations, dpas.M, dpas.N)
-    # Infinities and NaNs are results like any other; the hardware has nobody to warn.
-    with np.errstate(over="ignore", invalid="ignore"):
-        np.multiply(a[:, :, :, None], b[:, :, None, :], out=products)
-        # Reducing the slowest axis adds slice after slice, in order.
-        total: NDArray[Any] = np.add.reduce(terms, axis=0).astype(plan.d, copy=False)
+    total = _total(registers, plan, acc, src1, src2)
     registers.write(dst, total.reshape(-1).view(np.uint8), plan.text)
     if trace is not None:
         trace.instruction(plan.text)
+
+
+def _total(
+    registers: RegisterFile, plan: _Plan, acc: int | None, src1: int, src2: int
+) -> NDArray[Any]:
+    """C plus every product, in ascending k, rounded to the type of D."""
+    depth, ops, repeat, channels = plan.products
+    a = plan.a.read(registers, src2).transpose(1, 2, 0)
+    b = plan.b.read(registers, src1).transpose(0, 2, 1)
+    # terms[0] is C; the others are the products, k ascending, each (repeat, channel).
+    terms = np.empty((1 + depth * ops, repeat, channels), dtype=np.float32)
+    terms[0] = 0 if acc is None else plan.c.read(registers, acc)
+    # Infinities and NaNs are results like any other; the hardware has nobody to warn.
+    with np.errstate(over="ignore", invalid="ignore"):
+        np.multiply(a[:, :, :, None], b[:, :, None, :], out=terms[1:].reshape(plan.products))
+        # Reducing the slowest axis adds slice after slice, in order.
+        return np.add.reduce(terms, axis=0).astype(plan.d, copy=False)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -86,6 +94,7 @@ class _Plan:
 
     text: str
     row_bytes: int
+    products: tuple[int, int, int, int]
     a: _Operand
     b: _Operand
     c: _Operand
@@ -103,6 +112,7 @@ def _plan(dpas: Dpas) -> _Plan:
     return _Plan(
         text=text,
         row_bytes=dpas.K * dpas.A.bytes,
+        products=(depth, ops, dpas.M, dpas.N),
         a=operand("A", dpas.A, (dpas.M, depth, ops)),
         b=operand("B", dpas.B, (depth, dpas.N, ops)),
         c=operand("C", dpas.C, (dpas.M, dpas.N)),

@@ -12,7 +12,7 @@ import pytest
 TESTS = Path(__file__).resolve().parent.parent
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def visa() -> ModuleType:
     """The transcription of the vISA manual's pseudo-code."""
     spec = importlib.util.spec_from_file_location("visa", TESTS / "visa_pseudo_code.py")
@@ -23,7 +23,7 @@ def visa() -> ModuleType:
     return module
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def igc() -> dict[str, list[dict[str, Any]]]:
     """What Intel's graphics compiler answered: rows of "load" and "store"."""
     with gzip.open(TESTS / "data" / "igc_block2d.json.gz", "rt") as file:

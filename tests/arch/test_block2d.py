@@ -11,7 +11,8 @@ the OpenCL extension and newer compilers allow. The rules warn there.
 It is laxer than the documents in what LAXER lists: it checks no store heights, no element sizes of
 transposed or packed loads, no widths of transposes, not the width of all blocks together, no least
 width, nothing about packing a height that does not fill dwords, and it accepts transposed stores
-and loads that both transpose and pack.
+and loads that both transpose and pack. Heights over 32 and stored rows over 64 bytes pass it only
+in transposed messages, by the same exchange.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from pycute_xe.layout import Layout, size
 
 LAXER = {
     "load": {
+        "load-height",
         "load-row-bytes",
         "transpose-bits",
         "transpose-d32-width",
@@ -39,7 +41,7 @@ LAXER = {
         "vnni-height-dwords",
         "width-min-dword",
     },
-    "store": {"store-height", "store-transpose", "width-min-dword"},
+    "store": {"store-height", "store-row-bytes", "store-transpose", "width-min-dword"},
 }
 
 Rows = dict[str, list[dict[str, Any]]]
@@ -66,9 +68,9 @@ def test_positions_follow_the_pseudo_code(igc: Rows, visa: ModuleType) -> None:
         expected = [held[i % across, i // across] for i in range(across * m.height)]
         assert table(m.position).tolist() == expected, m
         assert len(image) == m.register_bytes("pvc") // m.element_bytes, m
-        assert len(image) == m.register_map.elements, m
+        assert m.register_map.elements == -(-len(image) // 16) * 16, m
         tried += 1
-    assert tried > 3000
+    assert tried > 2500
 
 
 def test_register_counts_are_the_compiler_s(igc: Rows) -> None:
@@ -79,7 +81,7 @@ def test_register_counts_are_the_compiler_s(igc: Rows) -> None:
         if row["verdict"] == "a" and fills_dwords(m):
             assert min(31, m.registers("pvc")) == row["dst_regs"], m
             tried += 1
-    assert tried > 2500
+    assert tried > 2400
 
 
 @pytest.mark.parametrize("op", ["load", "store"])
@@ -105,7 +107,7 @@ def test_where_the_compiler_is_laxer(op: str, igc: Rows) -> None:
         if row["verdict"] != "r":
             broken = message(op, row).broken_rules("pvc")
             laxer |= {b.rule for b in broken if b.level == "error"}
-    assert laxer <= LAXER[op]
+    assert laxer == LAXER[op]
 
 
 def test_what_is_legal_compiles(igc: Rows) -> None:

@@ -1,0 +1,177 @@
+"""Memory, register files and shared local memory: what they keep, and what they refuse."""
+
+from __future__ import annotations
+
+import itertools
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from pycute_xe.errors import MachineError
+from pycute_xe.machine import Memory, Progress, RegisterFile, Slm
+
+
+def numbers(*values: int) -> np.ndarray:
+    return np.array(values, dtype=np.uint8)
+
+
+class TestMemory:
+    @pytest.mark.parametrize("dtype", [np.float32, np.int8, ml_dtypes.bfloat16])
+    def test_arrays_come_back(self, dtype: type) -> None:
+        memory, array = Memory(), np.arange(12).reshape(3, 4).astype(dtype)
+        back = memory.array(memory.place(array), (3, 4), dtype)
+        assert back.tobytes() == array.tobytes()
+        assert back.dtype == array.dtype
+
+    def test_views_are_placed_first_index_slowest(self) -> None:
+        memory = Memory()
+        assert memory.read(memory.place(numbers(1, 2, 3, 4).reshape(2, 2).T), 4).tolist() == [
+            1,
+            3,
+            2,
+            4,
+        ]
+
+    @pytest.mark.parametrize("align", [1, 64, 4096])
+    def test_addresses_are_aligned_and_apart(self, align: int) -> None:
+        memory = Memory()
+        addresses = [memory.alloc(size, align) for size in (1, 100, 0, 64)]
+        assert all(address % align == 0 for address in addresses)
+        assert all(b - a >= 100 for a, b in itertools.pairwise(addresses))
+        assert 0 not in addresses
+
+    def test_new_bytes_are_zero_and_writes_stay(self) -> None:
+        memory = Memory()
+        address = memory.alloc(4)
+        assert not memory.read(address, 4).any()
+        memory.write(address + 1, numbers(8, 9))
+        assert memory.read(address, 4).tolist() == [0, 8, 9, 0]
+
+    @pytest.mark.parametrize(("offset", "nbytes"), [(-1, 1), (0, 9), (8, 1), (4, 5), (1 << 40, 1)])
+    def test_outside_an_allocation(self, offset: int, nbytes: int) -> None:
+        memory = Memory()
+        address = memory.alloc(8)
+        memory.alloc(8)
+        with pytest.raises(MachineError, match="not inside one allocation"):
+            memory.read(address + offset, nbytes)
+        with pytest.raises(MachineError):
+            memory.write(address + offset, np.zeros(nbytes, dtype=np.uint8))
+
+    def test_address_zero_is_nobody_s(self) -> None:
+        with pytest.raises(MachineError):
+            Memory().read(0, 1)
+
+    def test_a_copy_does_not_follow(self) -> None:
+        memory = Memory()
+        address = memory.alloc(1)
+        before = memory.read(address, 1)
+        memory.write(address, numbers(7))
+        assert before.tolist() == [0]
+
+    def test_impossible_allocations(self) -> None:
+        with pytest.raises(MachineError):
+            Memory().alloc(-1)
+        with pytest.raises(MachineError):
+            Memory().alloc(8, align=0)
+
+
+class TestRegisterFile:
+    def test_reading_before_writing_names_byte_register_and_reader(self) -> None:
+        registers = RegisterFile(256)
+        registers.write(0, np.zeros(70, dtype=np.uint8))
+        with pytest.raises(MachineError, match=r"dpas A.*byte 70 \(r1, byte 6\) is uninitialised"):
+            registers.read(64, 16, "dpas A")
+        with pytest.raises(MachineError, match=r"a store.*byte 100 \(r1, byte 36\)"):
+            registers.gather(0, np.array([1, 100, 2]), "a store")
+
+    def test_forgotten_bytes_are_uninitialised(self) -> None:
+        registers = RegisterFile(64)
+        registers.write(0, np.zeros(64, dtype=np.uint8))
+        registers.forget(8, 8)
+        registers.read(0, 8, "ok")
+        with pytest.raises(MachineError, match="byte 8 "):
+            registers.read(0, 9, "late")
+
+    @pytest.mark.parametrize(("offset", "nbytes"), [(-1, 1), (60, 5), (64, 1)])
+    def test_outside(self, offset: int, nbytes: int) -> None:
+        registers = RegisterFile(64)
+        with pytest.raises(MachineError, match="the file has 64 bytes"):
+            registers.read(offset, nbytes, "r")
+        with pytest.raises(MachineError):
+            registers.write(offset, np.zeros(nbytes, dtype=np.uint8))
+        with pytest.raises(MachineError):
+            registers.gather(offset, np.arange(nbytes), "g")
+        with pytest.raises(MachineError):
+            registers.forget(offset, nbytes)
+
+    def test_sizes(self) -> None:
+        assert RegisterFile(128 * 64).nbytes == 8192
+        with pytest.raises(MachineError):
+            RegisterFile(0)
+
+
+class TestSlm:
+    def test_bytes_stay(self) -> None:
+        slm = Slm(16)
+        slm.write(4, numbers(1, 2))
+        assert slm.read(4, 2).tolist() == [1, 2]
+        assert slm.nbytes == 16
+
+    def test_bounds_and_unwritten_bytes(self) -> None:
+        slm = Slm(16)
+        with pytest.raises(MachineError, match="there are 16 bytes"):
+            slm.write(15, numbers(1, 2))
+        slm.write(0, numbers(1))
+        with pytest.raises(MachineError, match="byte 1 was never written"):
+            slm.read(0, 2)
+        with pytest.raises(MachineError):
+            Slm(-1)
+
+    def test_reading_what_another_wrote_needs_a_barrier(self) -> None:
+        slm, a, b = Slm(4), Progress(0), Progress(1)
+        slm.write(0, numbers(1, 2), a)
+        with pytest.raises(MachineError, match="race: thread 0 wrote the byte"):
+            slm.read(1, 1, b)
+        for thread in (a, b):
+            thread.arrived = thread.waited = 1
+        assert slm.read(1, 1, b).tolist() == [2]
+
+    def test_overwriting_what_another_reads_needs_a_barrier(self) -> None:
+        slm, a, b = Slm(4), Progress(0, 1, 1), Progress(1, 1, 1)
+        slm.write(0, numbers(1), Progress(0))
+        slm.read(0, 1, a)
+        with pytest.raises(MachineError, match="race: thread 0 read the byte"):
+            slm.write(0, numbers(2), b)
+
+    def test_two_readers_are_no_race_but_both_bar_a_writer(self) -> None:
+        slm, writer = Slm(1), Progress(0)
+        slm.write(0, numbers(1), writer)
+        readers = [Progress(i, 1, 1) for i in (1, 2)]
+        for reader in readers:
+            slm.read(0, 1, reader)
+        with pytest.raises(MachineError, match="another thread read the byte"):
+            slm.write(0, numbers(2), readers[0])
+        slm.write(0, numbers(2), Progress(0, 2, 2))
+
+    def test_two_writers_race(self) -> None:
+        slm = Slm(1)
+        slm.write(0, numbers(1), Progress(0))
+        with pytest.raises(MachineError, match="race: thread 0 wrote"):
+            slm.write(0, numbers(2), Progress(1))
+
+    def test_between_arriving_and_waiting_nothing_is_settled(self) -> None:
+        slm, a, b = Slm(1), Progress(0), Progress(1)
+        a.arrived = 1
+        slm.write(0, numbers(1), a)
+        b.arrived = b.waited = 1
+        with pytest.raises(MachineError, match="race"):
+            slm.read(0, 1, b)
+        b.arrived = b.waited = 2
+        assert slm.read(0, 1, b).tolist() == [1]
+
+    def test_a_thread_never_races_with_itself(self) -> None:
+        slm, a = Slm(1), Progress(0)
+        slm.write(0, numbers(1), a)
+        assert slm.read(0, 1, a).tolist() == [1]
+        slm.write(0, numbers(2), a)
