@@ -7,9 +7,10 @@ gives a coordinate. A layout with such strides maps to coordinates instead of of
 from __future__ import annotations
 
 from itertools import zip_longest
-from typing import Any, Final
+from typing import Any
 
 from pycute_xe.errors import CoordError
+from pycute_xe.typing import is_tuple
 
 __all__ = ["ArithTuple", "Basis", "E", "basis_get", "is_basis"]
 
@@ -31,7 +32,7 @@ class ArithTuple(tuple[Any, ...]):
             return self
         if isinstance(other, Basis):
             other = other.as_coord()
-        if not isinstance(other, tuple):
+        if not is_tuple(other):
             return NotImplemented
         return _add(self, other)
 
@@ -55,15 +56,17 @@ class ArithTuple(tuple[Any, ...]):
 
 
 def _add(left: Any, right: Any) -> Any:
-    if isinstance(left, tuple) or isinstance(right, tuple):
-        return ArithTuple(_add(x, y) for x, y in zip_longest(_coord(left), _coord(right), fillvalue=0))
+    if is_tuple(left) or is_tuple(right):
+        return ArithTuple(
+            _add(x, y) for x, y in zip_longest(_coord(left), _coord(right), fillvalue=0)
+        )
     return left + right
 
 
 def _coord(value: Any) -> tuple[Any, ...]:
     """An integer stands for a coordinate of one mode, zero for the empty one."""
-    if isinstance(value, tuple):
-        return value  # pyright: ignore[reportUnknownVariableType]
+    if is_tuple(value):
+        return value
     return (value,) if value else ()
 
 
@@ -79,8 +82,8 @@ class Basis:
 
     __slots__ = ("_hash", "modes", "value")
 
-    modes: Final[tuple[int, ...]]
-    value: Final[Any]
+    modes: tuple[int, ...]
+    value: Any
     _hash: int
 
     def __init__(self, value: Any, modes: tuple[int, ...]) -> None:
@@ -197,7 +200,7 @@ def basis_get(stride: Any, entry: Any) -> Any:
         return entry
     part = entry
     for mode in stride.modes:
-        if not isinstance(part, tuple) or mode >= len(part):
+        if not is_tuple(part) or mode >= len(part):
             raise CoordError("basis_get", {"stride": stride, "entry": entry}, "no such mode", "")
         part = part[mode]
     return part

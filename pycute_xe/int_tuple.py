@@ -12,7 +12,7 @@ from typing import Any
 
 from pycute_xe.basis import ArithTuple, Basis
 from pycute_xe.errors import CongruenceError, CoordError, DivisibilityError, ShapeError
-from pycute_xe.typing import Coord, IntTuple, Shape, Stride
+from pycute_xe.typing import Coord, IntTuple, Shape, Stride, is_tuple
 
 __all__ = [
     "ceil_div",
@@ -27,7 +27,6 @@ __all__ = [
     "flatten_tuple",
     "idx2crd",
     "inner_product",
-    "is_tuple",
     "leaves",
     "product",
     "product_each",
@@ -39,23 +38,14 @@ __all__ = [
 ]
 
 
-def is_tuple(value: object) -> bool:
-    """Tell whether a value is a tuple rather than a leaf.
-
-    >>> is_tuple((4,)), is_tuple(4)
-    (True, False)
-    """
-    return isinstance(value, tuple)
-
-
 def leaves(value: IntTuple) -> Iterator[Any]:
     """Yield the leaves from left to right.
 
     >>> list(leaves(((2, 3), 4)))
     [2, 3, 4]
     """
-    if isinstance(value, tuple):
-        for mode in value:  # pyright: ignore[reportUnknownVariableType]
+    if is_tuple(value):
+        for mode in value:
             yield from leaves(mode)
     else:
         yield value
@@ -67,11 +57,11 @@ def flatten_tuple(value: IntTuple) -> tuple[Any, ...]:
     >>> flatten_tuple(((2, 3), 4))
     (2, 3, 4)
     """
-    if not isinstance(value, tuple):
+    if not is_tuple(value):
         return (value,)
     out: list[Any] = []
-    for mode in value:  # pyright: ignore[reportUnknownVariableType]
-        if isinstance(mode, tuple):
+    for mode in value:
+        if is_tuple(mode):
             out.extend(flatten_tuple(mode))
         else:
             out.append(mode)
@@ -98,7 +88,7 @@ def unflatten_tuple(flat: tuple[Any, ...], profile: IntTuple) -> IntTuple:
     source = iter(flat)
 
     def build(part: IntTuple) -> IntTuple:
-        return tuple(build(p) for p in part) if isinstance(part, tuple) else next(source)
+        return tuple(build(p) for p in part) if is_tuple(part) else next(source)
 
     return build(profile)
 
@@ -109,7 +99,7 @@ def rank_of(value: IntTuple) -> int:
     >>> rank_of((2, (3, 4))), rank_of(7)
     (2, 1)
     """
-    return len(value) if isinstance(value, tuple) else 1
+    return len(value) if is_tuple(value) else 1
 
 
 def depth(value: IntTuple) -> int:
@@ -118,7 +108,7 @@ def depth(value: IntTuple) -> int:
     >>> depth(((2, 3), 4))
     2
     """
-    if not isinstance(value, tuple):
+    if not is_tuple(value):
         return 0
     return 1 + max((depth(mode) for mode in value), default=0)
 
@@ -129,7 +119,7 @@ def product(value: IntTuple) -> Any:
     >>> product(((2, 3), 4))
     24
     """
-    if not isinstance(value, tuple):
+    if not is_tuple(value):
         return value
     total: Any = 1
     for leaf in leaves(value):
@@ -143,7 +133,7 @@ def product_each(value: IntTuple) -> tuple[Any, ...]:
     >>> product_each(((2, 3), 4))
     (6, 4)
     """
-    return tuple(product(mode) for mode in value) if isinstance(value, tuple) else (value,)
+    return tuple(product(mode) for mode in value) if is_tuple(value) else (value,)
 
 
 def inner_product(left: IntTuple, right: IntTuple) -> Any:
@@ -170,9 +160,9 @@ def congruent(left: IntTuple, right: IntTuple) -> bool:
     >>> congruent((1, (2, 3)), (4, (5, 6))), congruent(4, (4,))
     (True, False)
     """
-    if isinstance(left, tuple) and isinstance(right, tuple):
-        return len(left) == len(right) and all(map(congruent, left, right))  # pyright: ignore[reportUnknownArgumentType]
-    return not isinstance(left, tuple) and not isinstance(right, tuple)
+    if is_tuple(left) and is_tuple(right):
+        return len(left) == len(right) and all(map(congruent, left, right))
+    return not is_tuple(left) and not is_tuple(right)
 
 
 def weakly_congruent(left: IntTuple, right: IntTuple) -> bool:
@@ -181,10 +171,10 @@ def weakly_congruent(left: IntTuple, right: IntTuple) -> bool:
     >>> weakly_congruent((1, 2), (1, (2, 3))), weakly_congruent((1, (2, 3)), (1, 2))
     (True, False)
     """
-    if isinstance(left, tuple):
-        if not isinstance(right, tuple) or len(left) != len(right):  # pyright: ignore[reportUnknownArgumentType]
+    if is_tuple(left):
+        if not is_tuple(right) or len(left) != len(right):
             return False
-        return all(map(weakly_congruent, left, right))  # pyright: ignore[reportUnknownArgumentType]
+        return all(map(weakly_congruent, left, right))
     return True
 
 
@@ -196,10 +186,10 @@ def compatible(left: Shape, right: Shape) -> bool:
     >>> compatible(24, (4, 6)), compatible((4, 6), 24)
     (True, False)
     """
-    if isinstance(left, tuple):
-        if not isinstance(right, tuple) or len(left) != len(right):  # pyright: ignore[reportUnknownArgumentType]
+    if is_tuple(left):
+        if not is_tuple(right) or len(left) != len(right):
             return False
-        return all(map(compatible, left, right))  # pyright: ignore[reportUnknownArgumentType]
+        return all(map(compatible, left, right))
     return bool(left == product(right))
 
 
@@ -211,10 +201,10 @@ def compact_col_major(shape: Shape, current: Any = 1) -> Stride:
     >>> compact_col_major(((2, 3), 1, 4))
     ((1, 2), 0, 6)
     """
-    if not isinstance(shape, tuple):
+    if not is_tuple(shape):
         return 0 if shape == 1 else current
     strides: list[Any] = []
-    for mode in shape:  # pyright: ignore[reportUnknownVariableType]
+    for mode in shape:
         strides.append(compact_col_major(mode, current))
         current = current * product(mode)
     return tuple(strides)
@@ -226,9 +216,9 @@ def ceil_div(a: Any, b: Any) -> Any:
     >>> ceil_div(10, 4)
     3
     """
-    if isinstance(a, tuple):
-        b = b if isinstance(b, tuple) else (b, *(1 for _ in a[1:]))
-        return tuple(ceil_div(x, y) for x, y in zip(a, b, strict=True))  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    if is_tuple(a):
+        b = b if is_tuple(b) else (b, *(1 for _ in a[1:]))
+        return tuple(ceil_div(x, y) for x, y in zip(a, b, strict=True))
     return -(-a // b)
 
 
@@ -247,12 +237,12 @@ def elem_scale(left: IntTuple, right: IntTuple) -> IntTuple:
     >>> elem_scale((8, 16), (2, (2, 2)))
     (16, 64)
     """
-    if isinstance(left, tuple):
-        if not isinstance(right, tuple) or len(left) != len(right):  # pyright: ignore[reportUnknownArgumentType]
+    if is_tuple(left):
+        if not is_tuple(right) or len(left) != len(right):
             raise CongruenceError(
                 "elem_scale", {"left": left, "right": right}, "they nest differently", ""
             )
-        return tuple(map(elem_scale, left, right))  # pyright: ignore[reportUnknownArgumentType]
+        return tuple(map(elem_scale, left, right))
     return left * product(right)
 
 
@@ -265,11 +255,11 @@ def shape_div(a: IntTuple, b: IntTuple) -> IntTuple:
     >>> shape_div((12, 3), 4), shape_div((256, 32), (16, 16))
     ((3, 3), (16, 2))
     """
-    if isinstance(a, tuple):
-        if isinstance(b, tuple):
-            return tuple(shape_div(x, y) for x, y in zip(a, b, strict=True))  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    if is_tuple(a):
+        if is_tuple(b):
+            return tuple(shape_div(x, y) for x, y in zip(a, b, strict=True))
         out: list[Any] = []
-        for mode in a:  # pyright: ignore[reportUnknownVariableType]
+        for mode in a:
             out.append(shape_div(mode, b))
             b = shape_div(b, product(mode))
         return tuple(out)
@@ -297,8 +287,8 @@ def crd2idx(coord: Coord, shape: Shape, stride: Stride = None) -> Any:
     """
     if stride is None:
         stride = compact_col_major(shape)
-    if isinstance(coord, tuple):
-        if not isinstance(shape, tuple) or len(coord) != len(shape):  # pyright: ignore[reportUnknownArgumentType]
+    if is_tuple(coord):
+        if not is_tuple(shape) or len(coord) != len(shape):
             raise CoordError(
                 "crd2idx",
                 {"coord": coord, "shape": shape},
@@ -306,15 +296,15 @@ def crd2idx(coord: Coord, shape: Shape, stride: Stride = None) -> Any:
                 "give one entry for each mode, or one integer for all",
             )
         total: Any = 0
-        for c, s, d in zip(coord, shape, stride, strict=True):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        for c, s, d in zip(coord, shape, stride, strict=True):
             total = total + crd2idx(c, s, d)
         return total
-    if not isinstance(shape, tuple):
+    if not is_tuple(shape):
         return coord * stride
     if not shape:
         return 0
     total = 0
-    for s, d in zip(shape[:-1], stride[:-1], strict=True):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    for s, d in zip(shape[:-1], stride[:-1], strict=True):
         size: Any = product(s)
         total = total + crd2idx(coord % size, s, d)
         coord = coord // size
@@ -332,11 +322,11 @@ def idx2crd(index: Any, shape: Shape, stride: Stride = None) -> Coord:
     """
     if stride is None:
         stride = compact_col_major(shape)
-    if isinstance(index, tuple):
-        return tuple(map(idx2crd, index, shape, stride))  # pyright: ignore[reportUnknownArgumentType]
-    if isinstance(shape, tuple):
-        if isinstance(stride, tuple):
-            return tuple(idx2crd(index, s, d) for s, d in zip(shape, stride, strict=True))  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    if is_tuple(index):
+        return tuple(map(idx2crd, index, shape, stride))
+    if is_tuple(shape):
+        if is_tuple(stride):
+            return tuple(idx2crd(index, s, d) for s, d in zip(shape, stride, strict=True))
         return idx2crd(index // stride, shape)
     if isinstance(stride, Basis):
         raise ShapeError("idx2crd", {"stride": stride}, "basis strides have no inverse here", "")
@@ -349,7 +339,7 @@ def crd2crd(coord: Coord, source: Shape, target: Shape) -> Coord:
     >>> crd2crd((1, 2), (4, 8), 32)
     9
     """
-    if isinstance(coord, tuple) and congruent(coord, target):
+    if is_tuple(coord) and congruent(coord, target):
         return coord
     return idx2crd(crd2idx(coord, source), target)
 
@@ -372,6 +362,6 @@ def as_coordinate(value: Any) -> ArithTuple:
     """
     if isinstance(value, Basis):
         return value.as_coord()
-    if isinstance(value, tuple):
-        return ArithTuple(value)  # pyright: ignore[reportUnknownArgumentType]
+    if is_tuple(value):
+        return ArithTuple(value)
     return ArithTuple(()) if value == 0 else ArithTuple((value,))

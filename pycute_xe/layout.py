@@ -8,7 +8,7 @@ layouts live one floor up, in `pycute_xe.algebra`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 from pycute_xe.basis import Basis, E
 from pycute_xe.errors import CongruenceError, CoordError, RankError, ShapeError
@@ -23,7 +23,7 @@ from pycute_xe.int_tuple import (
     unflatten_tuple,
 )
 from pycute_xe.int_tuple import depth as tuple_depth
-from pycute_xe.typing import Coord, IntTuple, Shape, Stride
+from pycute_xe.typing import Coord, IntTuple, Shape, Stride, is_tuple
 
 __all__ = [
     "Layout",
@@ -70,8 +70,8 @@ class Layout:
 
     __slots__ = ("_hash", "shape", "stride")
 
-    shape: Final[Shape]
-    stride: Final[Stride]
+    shape: Shape
+    stride: Stride
     _hash: int
 
     def __init__(self, shape: Shape, stride: Stride = None) -> None:
@@ -121,7 +121,7 @@ class Layout:
 
     def __getitem__(self, index: int | slice) -> Layout:
         """Return one mode, or several as a layout of their own."""
-        if not isinstance(self.shape, tuple):
+        if not is_tuple(self.shape):
             if index in (0, -1):
                 return self
             raise RankError("mode", {"layout": self, "index": index}, "the rank is 1", "use [0]")
@@ -164,7 +164,7 @@ def _frozen(value: Any) -> IntTuple:
     if type(value) is int:
         return value
     if isinstance(value, (list, tuple)) and not isinstance(value, Basis):
-        return tuple(_frozen(v) for v in value)  # pyright: ignore[reportUnknownVariableType]
+        return tuple(_frozen(v) for v in value)
     return value
 
 
@@ -172,25 +172,28 @@ def _check_shape(part: Shape, whole: Shape) -> None:
     if type(part) is int:
         if part >= 1:
             return
-    elif isinstance(part, tuple):
-        for mode in part:  # pyright: ignore[reportUnknownVariableType]
+    elif is_tuple(part):
+        for mode in part:
             _check_shape(mode, whole)
         return
     raise ShapeError(
-        "Layout", {"shape": whole}, f"{part!r} is not a positive integer", "use extents of 1 or more"
+        "Layout",
+        {"shape": whole},
+        f"{part!r} is not a positive integer",
+        "use extents of 1 or more",
     )
 
 
 def _check(shape: Shape, stride: Stride, whole_shape: Shape, whole_stride: Stride) -> None:
-    if isinstance(shape, tuple):
-        if isinstance(stride, tuple) and len(stride) == len(shape):  # pyright: ignore[reportUnknownArgumentType]
-            for s, d in zip(shape, stride, strict=True):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    if is_tuple(shape):
+        if is_tuple(stride) and len(stride) == len(shape):
+            for s, d in zip(shape, stride, strict=True):
                 _check(s, d, whole_shape, whole_stride)
             return
         raise _incongruent(whole_shape, whole_stride)
     if type(shape) is not int or shape < 1:
         _check_shape(shape, whole_shape)
-    if isinstance(stride, tuple):
+    if is_tuple(stride):
         raise _incongruent(whole_shape, whole_stride)
     if type(stride) is not int and not isinstance(stride, Basis):
         raise ShapeError(
@@ -220,14 +223,14 @@ def _make(shape: Shape, stride: Stride) -> Layout:
 
 
 def _has_none(coord: Coord) -> bool:
-    if isinstance(coord, tuple):
-        return any(map(_has_none, coord))  # pyright: ignore[reportUnknownArgumentType]
+    if is_tuple(coord):
+        return any(map(_has_none, coord))
     return coord is None
 
 
 def _text(value: IntTuple) -> str:
-    if isinstance(value, tuple):
-        return f"({','.join(map(_text, value))})"  # pyright: ignore[reportUnknownArgumentType]
+    if is_tuple(value):
+        return f"({','.join(map(_text, value))})"
     return str(value)
 
 
@@ -262,8 +265,8 @@ def make_identity_layout(shape: Shape) -> Layout:
     checked = Layout(shape)
 
     def strides(part: Shape, path: tuple[int, ...]) -> Stride:
-        if isinstance(part, tuple):
-            return tuple(strides(p, (*path, i)) for i, p in enumerate(part))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        if is_tuple(part):
+            return tuple(strides(p, (*path, i)) for i, p in enumerate(part))
         return E(*path) if path else E(0)
 
     return _make(checked.shape, strides(checked.shape, ()))
@@ -316,7 +319,7 @@ def stride(value: Any, *modes: int) -> Stride:
 
 def _part(tree: IntTuple, modes: tuple[int, ...]) -> IntTuple:
     for mode in modes:
-        if not isinstance(tree, tuple) or not -len(tree) <= mode < len(tree):  # pyright: ignore[reportUnknownArgumentType]
+        if not is_tuple(tree) or not -len(tree) <= mode < len(tree):
             raise RankError("mode", {"of": tree, "mode": mode}, "there is no such mode", "")
         tree = tree[mode]
     return tree
@@ -363,7 +366,7 @@ def coshape(layout: Layout) -> IntTuple:
     for s, d in zip(leaves(layout.shape), leaves(layout.stride), strict=True):
         value = d.value if isinstance(d, Basis) else d
         total = total + (s - 1) * (-d if value < 0 else d)
-    if isinstance(total, Basis) or isinstance(total, tuple):
+    if isinstance(total, Basis) or is_tuple(total):
         extents = as_coordinate(total)
         return _plus_one(_pad(extents, _codomain_rank(layout)))
     if any(isinstance(d, Basis) for d in leaves(layout.stride)):
@@ -380,7 +383,7 @@ def _pad(coord: tuple[Any, ...], rank: int) -> tuple[Any, ...]:
 
 
 def _plus_one(tree: IntTuple) -> IntTuple:
-    return tuple(map(_plus_one, tree)) if isinstance(tree, tuple) else tree + 1  # pyright: ignore[reportUnknownArgumentType]
+    return tuple(map(_plus_one, tree)) if is_tuple(tree) else tree + 1
 
 
 def cosize(layout: Layout) -> Any:
@@ -410,12 +413,12 @@ def slice_(coord: Coord, layout: Layout) -> Layout:
 
 
 def _sliced(coord: Coord, tree: IntTuple, keep_none: bool = True) -> tuple[Any, ...]:
-    if isinstance(coord, tuple):
-        if not isinstance(tree, tuple) or len(tree) != len(coord):  # pyright: ignore[reportUnknownArgumentType]
+    if is_tuple(coord):
+        if not is_tuple(tree) or len(tree) != len(coord):
             raise CoordError(
                 "slice", {"coord": coord, "of": tree}, "the coordinate has other modes", ""
             )
-        parts = (_sliced(c, t, keep_none) for c, t in zip(coord, tree, strict=True))  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        parts = (_sliced(c, t, keep_none) for c, t in zip(coord, tree, strict=True))
         return tuple(leaf for part in parts for leaf in part)
     return (tree,) if (coord is None) == keep_none else ()
 
@@ -428,7 +431,7 @@ def dice(coord: Coord, layout: Layout) -> Layout:
     >>> print(dice((None, 2), Layout((4, 8), (8, 1))))
     (8):(1)
     """
-    if not isinstance(coord, tuple):
+    if not is_tuple(coord):
         return layout
     return _make(_sliced(coord, layout.shape, False), _sliced(coord, layout.stride, False))
 
@@ -445,8 +448,8 @@ def slice_and_offset(coord: Coord, layout: Layout) -> tuple[Layout, Any]:
 
 
 def _zeroed(coord: Coord) -> Coord:
-    if isinstance(coord, tuple):
-        return tuple(map(_zeroed, coord))  # pyright: ignore[reportUnknownArgumentType]
+    if is_tuple(coord):
+        return tuple(map(_zeroed, coord))
     return 0 if coord is None else coord
 
 
@@ -456,7 +459,7 @@ def flatten(layout: Layout) -> Layout:
     >>> print(flatten(Layout(((2, 3), 4))))
     (2,3,4):(1,2,6)
     """
-    if not isinstance(layout.shape, tuple):
+    if not is_tuple(layout.shape):
         return layout
     return _make(flatten_tuple(layout.shape), flatten_tuple(layout.stride))
 

@@ -13,7 +13,7 @@ from pycute_xe.algebra import composition, zipped_divide
 from pycute_xe.errors import RankError
 from pycute_xe.int_tuple import as_coordinate, crd2idx, idx2crd, product_each, rank_of
 from pycute_xe.layout import Layout, make_identity_layout, make_layout, slice_and_offset
-from pycute_xe.typing import Coord, Shape, Stride, Tiler
+from pycute_xe.typing import Coord, Shape, Stride, Tiler, is_tuple
 
 __all__ = ["Tensor", "local_partition", "local_tile", "make_identity_tensor", "make_tensor"]
 
@@ -66,7 +66,7 @@ class Tensor:
 
     def __str__(self) -> str:
         """The base and the layout, as CuTe prints a tensor."""
-        where = f"({','.join(map(str, self.base))})" if isinstance(self.base, tuple) else self.base
+        where = f"({','.join(map(str, self.base))})" if is_tuple(self.base) else self.base
         return f"{where} o {self.layout}"
 
 
@@ -91,7 +91,7 @@ def make_identity_tensor(shape: Shape) -> Tensor:
     >>> make_identity_tensor((4, 8))(1, 2)
     ArithTuple((1, 2))
     """
-    zero = as_coordinate((0,) * rank_of(shape)) if isinstance(shape, tuple) else 0
+    zero = as_coordinate((0,) * rank_of(shape)) if is_tuple(shape) else 0
     return Tensor(None, zero, make_identity_layout(shape))
 
 
@@ -110,8 +110,8 @@ def local_tile(tensor: Tensor, tiler: Tiler, coord: Coord, proj: Coord = None) -
         tiler, coord = tuple(tiler[i] for i in keep), tuple(coord[i] for i in keep)
     tile, rest = zipped_divide(tensor.layout, tiler)
     divided = Tensor(tensor.data, tensor.base, make_layout(tile, rest))
-    if isinstance(coord, tuple):
-        coord = coord + (None,) * (len(rest) - len(coord))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    if is_tuple(coord):
+        coord = coord + (None,) * (len(rest) - len(coord))
     return divided((None,) * len(tile), coord)
 
 
@@ -144,6 +144,6 @@ def local_partition(tensor: Tensor, threads: Layout, index: int, proj: Coord = N
 
 def _flat_coord(coord: Coord, threads: Layout) -> list[Any]:
     """Fold the coordinate inside each mode of the thread layout into one integer."""
-    if not isinstance(threads.shape, tuple):
+    if not is_tuple(threads.shape):
         return [coord]
     return [crd2idx(c, s) for c, s in zip(coord, threads.shape, strict=True)]

@@ -4,6 +4,8 @@ The inner order is simplify, then compose and inverse, then divide, then product
 knows a GPU or imports anything but the standard library.
 """
 
+from __future__ import annotations
+
 from pycute_xe.algebra.compose import composition
 from pycute_xe.algebra.divide import flat_divide, logical_divide, tiled_divide, zipped_divide
 from pycute_xe.algebra.inverse import complement, left_inverse, nullspace, right_inverse

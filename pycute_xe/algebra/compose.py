@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from pycute_xe.algebra.simplify import flat_modes
+from pycute_xe.algebra.simplify import flat_modes, from_modes
 from pycute_xe.basis import Basis
 from pycute_xe.errors import DivisibilityError, RankError, ShapeError
 from pycute_xe.layout import Layout, get, make_layout
-from pycute_xe.typing import Mode, Tiler
+from pycute_xe.typing import Mode, Tiler, is_tuple
 
 __all__ = ["as_tiler", "composition"]
 
@@ -29,7 +29,7 @@ def composition(a: Layout, b: Tiler) -> Layout:
     pycute_xe.errors.DivisibilityError: composition(a=(4,6):(1,100), b=3:3): stride 3 and extent 3 \
 do not step evenly through the mode 4:1. Way out: use extents and strides that divide 4, or pad it
     """
-    if isinstance(b, tuple):
+    if is_tuple(b):
         return _by_mode(a, b)
     if b is None:
         return a
@@ -43,8 +43,8 @@ do not step evenly through the mode 4:1. Way out: use extents and strides that d
         return _leaf(lhs, s, d, a, tiler)
 
     def tree(shape: Any, stride: Any) -> Layout:
-        if isinstance(shape, tuple):
-            return make_layout(*map(tree, shape, stride)) if shape else Layout((), ())  # pyright: ignore[reportUnknownArgumentType]
+        if is_tuple(shape):
+            return make_layout(*map(tree, shape, stride)) if shape else Layout((), ())
         return leaf(shape, stride)
 
     return tree(tiler.shape, tiler.stride)
@@ -96,34 +96,35 @@ def _leaf(lhs: list[Mode], extent: Any, step: Any, a: Layout, b: Layout) -> Layo
         return Layout(extent, 0)
     *inner, (_, last_stride) = lhs
     if extent == 1:
+        # One element has no step to take; CuTe still prints the stride it would have.
         for s, _ in inner:
             step = -(-step // s)
         return Layout(1, step * last_stride)
     out: list[Mode] = []
     left = extent
     for s, d in inner:
+        taken = _taken(s, left, step)
+        if taken is None:
+            raise _uneven(a, b, extent, step, s, d)
+        if taken > 1:
+            out.append((taken, step * d))
+            left //= taken
+        step = step // s if taken == 1 else 1
         if left == 1:
             break
-        if step >= s or step < 0:
-            if step % s or step < 0:
-                raise _uneven(a, b, extent, step, s, d)
-            step //= s
-            continue
-        reach = -(-s // step)
-        if left <= reach:
-            out.append((left, step * d))
-            left = 1
-        elif s % step or left % reach:
-            raise _uneven(a, b, extent, step, s, d)
-        else:
-            out.append((reach, step * d))
-            left //= reach
-            step = 1
     if left != 1:
         out.append((left, step * last_stride))
-    if len(out) == 1:
-        return Layout(*out[0])
-    return Layout(tuple(s for s, _ in out), tuple(d for _, d in out))
+    return from_modes(out)
+
+
+def _taken(extent: Any, left: Any, step: Any) -> Any:
+    """Return how many steps stay inside a mode: 1 where each step leaves it, None if uneven."""
+    if step >= extent:
+        return 1 if step % extent == 0 else None
+    reach = -(-extent // step) if step > 0 else 0
+    if 0 < reach and left <= reach:
+        return left
+    return reach if reach and extent % step == 0 and left % reach == 0 else None
 
 
 def _uneven(a: Layout, b: Layout, extent: Any, step: Any, s: Any, d: Any) -> DivisibilityError:

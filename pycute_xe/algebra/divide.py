@@ -8,7 +8,7 @@ from pycute_xe.algebra.compose import as_tiler, composition
 from pycute_xe.algebra.inverse import complement
 from pycute_xe.errors import RankError
 from pycute_xe.layout import Layout, make_layout, size
-from pycute_xe.typing import Tiler
+from pycute_xe.typing import Tiler, is_tuple
 
 __all__ = [
     "flat_divide",
@@ -32,10 +32,10 @@ def logical_divide(layout: Layout, tiler: Tiler) -> Layout:
     """
     if tiler is None:
         return layout
-    if isinstance(tiler, tuple):
-        _check_rank("logical_divide", layout, tiler)  # pyright: ignore[reportUnknownArgumentType]
-        parts = [logical_divide(layout[i], t) for i, t in enumerate(tiler)]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-        return make_layout(*parts, *list(layout)[len(tiler) :])  # pyright: ignore[reportUnknownArgumentType]
+    if is_tuple(tiler):
+        _check_rank("logical_divide", layout, tiler)
+        parts = [logical_divide(layout[i], t) for i, t in enumerate(tiler)]
+        return make_layout(*parts, *list(layout)[len(tiler) :])
     tile = as_tiler(tiler)
     return composition(layout, make_layout(tile, complement(tile, size(layout))))
 
@@ -58,23 +58,23 @@ def zip_modes(layout: Layout, tiler: Tiler) -> tuple[list[Layout], list[Layout]]
     >>> [len(part) for part in zip_modes(Layout(((2, 4), (3, 5))), (2, 3))]
     [2, 2]
     """
-    if not isinstance(tiler, tuple):
+    if not is_tuple(tiler):
         return [layout[0]], [layout[1]]
     tiles: list[Layout] = []
     rests: list[Layout] = []
-    for i, part in enumerate(tiler):  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    for i, part in enumerate(tiler):
         if part is None:
             # ``_`` takes the whole mode into the tile.
             tiles.append(layout[i])
             rests.append(Layout(1, 0))
-        elif isinstance(part, tuple):
+        elif is_tuple(part):
             inner_tiles, inner_rests = zip_modes(layout[i], part)
             tiles.append(make_layout(*inner_tiles))
             rests.append(make_layout(*inner_rests))
         else:
             tiles.append(layout[i][0])
             rests.append(layout[i][1])
-    return tiles, rests + list(layout)[len(tiler) :]  # pyright: ignore[reportUnknownArgumentType]
+    return tiles, rests + list(layout)[len(tiler) :]
 
 
 def unpacked(layout: Layout) -> list[Layout]:
@@ -94,9 +94,9 @@ def zipped_divide(layout: Layout, tiler: Tiler) -> Layout:
     >>> print(zipped_divide(Layout((8, 16)), (4, 8)))
     ((4,8),(2,2)):((1,8),(4,64))
     """
-    if not isinstance(tiler, tuple):
+    if not is_tuple(tiler):
         return logical_divide(layout, tiler)
-    tiles, rests = zip_modes(logical_divide(layout, tiler), tiler)  # pyright: ignore[reportUnknownArgumentType]
+    tiles, rests = zip_modes(logical_divide(layout, tiler), tiler)
     return make_layout(make_layout(*tiles), make_layout(*rests))
 
 

@@ -129,6 +129,4 @@ def nullspace(layout: Layout) -> Layout:
     """
     flat = flatten(layout)
     where = flatten_tuple(compact_col_major(flat.shape))
-    return from_modes(
-        (s, at) for (s, d), at in zip(flat_modes(flat), where, strict=True) if d == 0
-    )
+    return from_modes((s, at) for (s, d), at in zip(flat_modes(flat), where, strict=True) if d == 0)

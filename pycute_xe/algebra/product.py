@@ -17,7 +17,7 @@ from pycute_xe.layout import (
     make_ordered_layout,
     size,
 )
-from pycute_xe.typing import IntTuple, Shape, Tiler
+from pycute_xe.typing import IntTuple, Shape, Tiler, is_tuple
 
 __all__ = [
     "blocked_product",
@@ -41,9 +41,9 @@ def logical_product(block: Layout, tiler: Tiler) -> Layout:
     """
     if tiler is None:
         return block
-    if isinstance(tiler, tuple):
-        parts = [logical_product(block[i], t) for i, t in enumerate(tiler)]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-        return make_layout(*parts, *list(block)[len(tiler) :])  # pyright: ignore[reportUnknownArgumentType]
+    if is_tuple(tiler):
+        parts = [logical_product(block[i], t) for i, t in enumerate(tiler)]
+        return make_layout(*parts, *list(block)[len(tiler) :])
     copies = as_tiler(tiler)
     free = complement(block, size(block) * cosize(copies))
     return make_layout(block, composition(free, copies))
@@ -55,9 +55,9 @@ def zipped_product(block: Layout, tiler: Tiler) -> Layout:
     >>> print(zipped_product(Layout((2, 2), (4, 1)), Layout(6, 1)))
     ((2,2),(2,3)):((4,1),(2,8))
     """
-    if not isinstance(tiler, tuple):
+    if not is_tuple(tiler):
         return logical_product(block, tiler)
-    blocks, copies = zip_modes(logical_product(block, tiler), tiler)  # pyright: ignore[reportUnknownArgumentType]
+    blocks, copies = zip_modes(logical_product(block, tiler), tiler)
     return make_layout(make_layout(*blocks), make_layout(*copies))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import gcd
 from typing import Any
 
@@ -50,10 +51,13 @@ def downcast(layout: Layout, n: int) -> Layout:
     >>> print(downcast(Layout((4, 4), (4, 1)), 8))
     (4,32):(32,1)
     """
-    return _mapped(layout, lambda s, d: (s * n, d) if d in (1, -1) else (s, d * n))
+    def leaf(s: Any, d: Any) -> Mode:
+        return (s * n, d) if d in (1, -1) else (s, d * n)
+
+    return _mapped(layout, leaf)
 
 
-def _mapped(layout: Layout, leaf: Any) -> Layout:
+def _mapped(layout: Layout, leaf: Callable[[Any, Any], Mode]) -> Layout:
     modes = [leaf(s, d) for s, d in flat_modes(layout)]
     return Layout(
         unflatten_tuple(tuple(s for s, _ in modes), layout.shape),

@@ -8,7 +8,7 @@ from typing import Any
 from pycute_xe.errors import RankError
 from pycute_xe.int_tuple import flatten_tuple, leaves, unflatten_tuple
 from pycute_xe.layout import Layout, make_layout
-from pycute_xe.typing import IntTuple, Mode
+from pycute_xe.typing import IntTuple, Mode, is_tuple
 
 __all__ = ["coalesce", "filter", "filter_zeros", "flat_modes", "from_modes", "merged", "scaled"]
 
@@ -67,9 +67,9 @@ def coalesce(layout: Layout, profile: IntTuple = None) -> Layout:
     >>> print(coalesce(Layout(((2, 4), (3, 5))), (1, 1)))
     (8,15):(1,8)
     """
-    if not isinstance(profile, tuple):
+    if not is_tuple(profile):
         return from_modes(merged(flat_modes(layout)))
-    count = len(profile)  # pyright: ignore[reportUnknownArgumentType]
+    count = len(profile)
     if count > len(layout):
         raise RankError(
             "coalesce",
@@ -91,9 +91,7 @@ def filter_zeros(layout: Layout) -> Layout:
     """
     extents: tuple[Any, ...] = tuple(1 if d == 0 else s for s, d in flat_modes(layout))
     strides = flatten_tuple(layout.stride)
-    return Layout(
-        unflatten_tuple(extents, layout.shape), unflatten_tuple(strides, layout.shape)
-    )
+    return Layout(unflatten_tuple(extents, layout.shape), unflatten_tuple(strides, layout.shape))
 
 
 def filter(layout: Layout) -> Layout:

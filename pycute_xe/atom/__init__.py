@@ -1,5 +1,7 @@
 """Floor 6: atoms and their tilings: who owns which element of which operand."""
 
+from __future__ import annotations
+
 from pycute_xe.atom.block2d_copy import (
     make_block_2d_copy,
     make_block_2d_copy_A,
@@ -18,6 +20,7 @@ from pycute_xe.atom.block2d_op import (
 )
 from pycute_xe.atom.copy_atom import CopyAtom, make_copy_atom
 from pycute_xe.atom.mma_atom import XE_DPAS_TT, MmaAtom, make_mma_atom
+from pycute_xe.atom.names import get_atom
 from pycute_xe.atom.reordering import is_identity, reorder, reorder_from_copy, reorder_to_copy
 from pycute_xe.atom.tiled_copy import ThrCopy, TiledCopy, make_tiled_copy
 from pycute_xe.atom.tiled_mma import ThrMma, TiledMma, make_tiled_mma, workgroup_mma
@@ -36,6 +39,7 @@ __all__ = [
     "ThrMma",
     "TiledCopy",
     "TiledMma",
+    "get_atom",
     "is_identity",
     "make_block_2d_copy",
     "make_block_2d_copy_A",

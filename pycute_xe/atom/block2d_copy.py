@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from math import gcd
+from dataclasses import replace
+from math import gcd, prod
 from typing import Any
 
 from pycute_xe.algebra import (
-    blocked_product,
     composition,
-    filter_zeros,
-    right_inverse,
     zipped_divide,
 )
 from pycute_xe.algebra.simplify import flat_modes, from_modes, merged
@@ -17,11 +15,10 @@ from pycute_xe.atom.block2d_op import XE_PREFETCH_2D, Block2DOp
 from pycute_xe.atom.copy_atom import make_copy_atom
 from pycute_xe.atom.selection import memory_modes, select_block_2d, subgroup_fragment
 from pycute_xe.atom.tiled_copy import TiledCopy
-from pycute_xe.atom.tiled_mma import TiledMma
-from pycute_xe.basis import E
+from pycute_xe.atom.tiled_mma import OPERAND_MODES, TiledMma
 from pycute_xe.errors import DivisibilityError
 from pycute_xe.int_tuple import ceil_div
-from pycute_xe.layout import Layout, make_identity_layout, make_layout
+from pycute_xe.layout import Layout, make_layout
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.tensor import Tensor
 
@@ -62,23 +59,14 @@ def make_block_2d_copy(
     counts = atom_shape or (1,) * len(strides)
     tile = tuple(b * n for b, n in zip(block, counts, strict=True))
     # One block's (work-item, value), placed in the whole tile.
-    steps = Layout(tile).stride
-    place = Layout((atom.width, atom.height), (_step(tile, x, steps), _step(tile, y, steps)))
+    place = Layout((atom.width, atom.height), (prod(tile[:x]), prod(tile[:y])))
     one = composition(place, atom.layout_ref_tv)
     if sv_layout is None:
         return TiledCopy(atom, one, tile, x, y)
-    blocks = Layout(counts, tuple(b * _step(tile, i, steps) for i, b in enumerate(block)))
+    blocks = Layout(counts, tuple(b * prod(tile[:i]) for i, b in enumerate(block)))
     many = composition(blocks, sv_layout)
     tv = make_layout(make_layout(one[0], many[0]), make_layout(one[1], many[1]))
     return TiledCopy(atom, tv, tile, x, y)
-
-
-def _step(tile: tuple[int, ...], mode: int, steps: Any) -> int:
-    """Return the offset between neighbours along a mode of a compact tile."""
-    out = 1
-    for extent in tile[:mode]:
-        out *= extent
-    return out
 
 
 def _strides(gmem: GlobalStride) -> tuple[Any, ...]:
@@ -96,10 +84,30 @@ def _operand_copy(
 ) -> TiledCopy:
     strides = _strides(gmem)
     memory_type = as_numeric(value_type) if value_type is not None else register_type
+    if op is not None:
+        return _tiled(mma, operand, strides, memory_type, op)
     x, y = memory_modes(strides)
-    if op is None:
-        walk = subgroup_fragment(mma, operand)
-        op = select_block_2d(walk, memory_type, register_type, x, y, store)
+    walk = subgroup_fragment(mma, operand)
+    op = select_block_2d(walk, memory_type, register_type, x, y, store)
+    try:
+        return _tiled(mma, operand, strides, memory_type, op)
+    except DivisibilityError:
+        # CUTLASS's choice cuts through atoms whose M is no power of two, which it then rejects.
+        # One atom high is the largest block that does not.
+        rows = mma.atom.shape_mnk[OPERAND_MODES[operand][y]]
+        if op.kind == "XE_LOAD_2D_TRANSPOSE" or op.height == rows:
+            raise
+        return _tiled(mma, operand, strides, memory_type, replace(op, height=rows))
+
+
+def _tiled(
+    mma: TiledMma,
+    operand: str,
+    strides: tuple[Any, ...],
+    memory_type: Numeric,
+    op: Block2DOp,
+) -> TiledCopy:
+    x, y = memory_modes(strides)
     atom = make_copy_atom(op, memory_type)
     extents = (*mma.operand_tile(operand), *(1 for _ in strides[2:]))
     block = [1] * len(extents)
@@ -126,9 +134,8 @@ def _visited_blocks(
     """(subgroup, message) → block, in the order a subgroup's fragment first meets the blocks."""
     # A coordinate's block: nothing moves inside a block, one step from block to block.
     steps = Layout(counts).stride
-    block_of = make_layout(
-        *(make_layout(Layout(b, 0), Layout(n, d)) for b, n, d in zip(block, counts, steps, strict=True))
-    )
+    modes = zip(block, counts, steps, strict=True)
+    block_of = make_layout(*(make_layout(Layout(b, 0), Layout(n, d)) for b, n, d in modes))
     (lanes, threads), values = mma.fragment(operand)
     subgroups = composition(threads, mma.operand_subgroups(operand))
     seen = composition(block_of, make_layout(lanes, values))

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from pycute_xe.algebra import coalesce, composition
-from pycute_xe.algebra.simplify import flat_modes
 from pycute_xe.algebra.simplify import flat_modes, from_modes, merged, scaled
 from pycute_xe.arch.registers import RegisterMap
 from pycute_xe.atom.block2d_op import Block2DOp
@@ -138,22 +137,19 @@ class CopyAtom:
         """Whether CUTLASS's map and the message agree on every value."""
         if self.op.kind == "XE_PREFETCH_2D":
             return True
-        owner = self.register_tv.owner
-        return all(
-            owner(self.layout_ref_tv(t, v)) == (t, v)
-            for v in range(self.values)
-            for t in range(SUBGROUP)
+        owner, block = self.register_tv.owner, self.width * self.height
+        claims = (
+            (self.layout_ref_tv(t, v), (t, v)) for v in range(self.values) for t in range(SUBGROUP)
         )
+        return all(offset < block and owner(offset) == slot for offset, slot in claims)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What a user of this atom should know, in words."""
         if self.faithful:
             return ()
-        return (
-            f"{self.op} pads its registers, CUTLASS's layout packs them: work-items hold other "
-            "values than the layout says",
-        )
+        claim = "CUTLASS's layout packs them: work-items hold other values than the layout says"
+        return (f"{self.op} pads its registers, {claim}",)
 
     def __repr__(self) -> str:
         """The call that builds it."""

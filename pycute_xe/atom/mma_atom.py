@@ -32,17 +32,19 @@ def XE_DPAS_TT(
     16
     """
     a, d = as_numeric(A), as_numeric(D)
-    return Dpas(M, d, a, as_numeric(B) if B is not None else a, as_numeric(C) if C is not None else d)
+    return Dpas(
+        M, d, a, as_numeric(B) if B is not None else a, as_numeric(C) if C is not None else d
+    )
 
 
 @dataclass(frozen=True)
 class MmaAtom:
     """A DPAS with the (work-item, value) layouts of its operands.
 
-    ``tv_layout_A`` maps to ``m + M * k``, ``tv_layout_B`` to ``n + N * k``, ``tv_layout_C`` to ``m +
-    M * n``, in elements. ``ownership`` "register" is the hardware's: element ``i`` of an operand's
-    registers belongs to work-item ``i mod 16``; "legacy" is that of CUTLASS's older atoms, where
-    the VNNI packing of B hides inside the value order. C++: ``MMA_Atom``, ``MMA_Traits``.
+    ``tv_layout_A`` maps to ``m + M * k``, ``tv_layout_B`` to ``n + N * k`` and ``tv_layout_C`` to
+    ``m + M * n``, in elements: element ``i`` of an operand's registers belongs to work-item ``i mod
+    16``. A ``legacy`` atom has the layouts of CUTLASS's older atoms, where the VNNI packing of B
+    hides inside the value order. C++: ``MMA_Atom``, ``MMA_Traits``.
 
     >>> atom = make_mma_atom(XE_DPAS_TT(8, "f32", "bf16"))
     >>> print(atom.tv_layout_A, atom.tv_layout_B)
@@ -79,6 +81,11 @@ class MmaAtom:
     def tv_layout_C(self) -> Layout:
         """(work-item, value) → ``m + M * n``, of both C and D."""
         return self._dealt(self.op.position_C)
+
+    @property
+    def faithful(self) -> bool:
+        """Whether the layouts say where the instruction finds its operands."""
+        return not self.legacy or self.tv_layout_B == self._dealt(self.op.position_B)
 
     def _dealt(self, position: Layout) -> Layout:
         """Invert coordinate → register element and deal the elements out to 16 work-items."""

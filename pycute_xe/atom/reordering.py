@@ -8,6 +8,7 @@ from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.bulk import table
 from pycute_xe.errors import CuteError, KernelError
 from pycute_xe.layout import Layout, coshape, make_layout, size
+from pycute_xe.typing import is_tuple
 
 __all__ = ["is_identity", "reorder", "reorder_from_copy", "reorder_to_copy"]
 
@@ -78,7 +79,7 @@ def _mma_side(mma: TiledMma, operand: str) -> Layout:
 def _as_offsets(src: Layout, dst: Layout) -> tuple[Layout, Layout]:
     """Turn coordinates of the tile into offsets of the box that holds both fragments."""
     boxes = [coshape(src), coshape(dst)]
-    if not all(isinstance(box, tuple) for box in boxes):
+    if not all(is_tuple(box) for box in boxes):
         return src, dst
     rank = max(map(len, boxes))
     padded = [tuple(box) + (1,) * (rank - len(box)) for box in boxes]

@@ -144,9 +144,7 @@ class ThrCopy:
 
     def _partition(self, tensor: Tensor, split: Layout) -> Tensor:
         threads, values, rest = split
-        return Tensor(
-            tensor.data, tensor.base + threads(self.thread), make_layout(values, *rest)
-        )
+        return Tensor(tensor.data, tensor.base + threads(self.thread), make_layout(values, *rest))
 
     def partition_S(self, tensor: Tensor) -> Tensor:
         """Return the source elements of this work-item: ((FrgV, FrgX), RestM, RestN)."""

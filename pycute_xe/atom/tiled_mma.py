@@ -116,7 +116,7 @@ class TiledMma:
         threads, values = zipped_divide(rest, (counts[i], counts[j]))
         return make_layout(atom, make_layout(threads, values))
 
-    def _thrfrg(self, operand: str, layout: Layout) -> Layout:
+    def thrfrg(self, operand: str, layout: Layout) -> Layout:
         """((ThrV, (ThrI, ThrJ)), (FrgV, (RestI, RestJ))) of a layout of the operand's tile."""
         atom, (threads, values) = self._atoms(operand, layout)
         tv = composition(atom, getattr(self.atom, f"tv_layout_{operand}"))
@@ -124,15 +124,15 @@ class TiledMma:
 
     def thrfrg_A(self, layout: Layout) -> Layout:
         """Partition a layout of (M, K): ((ThrV, (ThrM, ThrK)), (FrgV, (RestM, RestK)))."""
-        return self._thrfrg("A", layout)
+        return self.thrfrg("A", layout)
 
     def thrfrg_B(self, layout: Layout) -> Layout:
         """Partition a layout of (N, K): ((ThrV, (ThrN, ThrK)), (FrgV, (RestN, RestK)))."""
-        return self._thrfrg("B", layout)
+        return self.thrfrg("B", layout)
 
     def thrfrg_C(self, layout: Layout) -> Layout:
         """Partition a layout of (M, N): ((ThrV, (ThrM, ThrN)), (FrgV, (RestM, RestN)))."""
-        return self._thrfrg("C", layout)
+        return self.thrfrg("C", layout)
 
     def atoms(self, operand: str) -> Layout:
         """((AtomI, AtomJ), ((ThrI, ThrJ), (RestI, RestJ))) → coordinate in the operand's tile.
@@ -144,7 +144,7 @@ class TiledMma:
 
     def fragment(self, operand: str) -> Layout:
         """((ThrV, (ThrI, ThrJ)), (FrgV, (RestI, RestJ))) → coordinate in the operand's tile."""
-        return self._thrfrg(operand, make_identity_layout(self.operand_tile(operand)))
+        return self.thrfrg(operand, make_identity_layout(self.operand_tile(operand)))
 
     @cached_property
     def subgroups(self) -> Layout:
@@ -166,7 +166,7 @@ class TiledMma:
 
     def _tv_tiled(self, operand: str) -> Layout:
         """(work-item, value) → offset in the operand's tile, first mode fastest."""
-        whole = self._thrfrg(operand, Layout(self.operand_tile(operand)))
+        whole = self.thrfrg(operand, Layout(self.operand_tile(operand)))
         lanes = self.atom.thr_id
         work_items = make_layout(lanes, self.operand_subgroups(operand))
         (thr_v, thr_mn), values = whole[0], whole[1]
@@ -217,7 +217,7 @@ class ThrMma:
 
     def _partition(self, operand: str, tensor: Tensor) -> Tensor:
         i, j = OPERAND_MODES[operand]
-        split = self.mma._thrfrg(operand, tensor.layout)  # pyright: ignore[reportPrivateUsage]
+        split = self.mma.thrfrg(operand, tensor.layout)
         v, thr = self.thr_vmnk[0], self.thr_vmnk[1:]
         place = split[0](v, (thr[i], thr[j]))
         frg, rest = split[1]

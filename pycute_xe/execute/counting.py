@@ -55,7 +55,9 @@ class _Count:
                     last = stop if isinstance(stop, int) else stop.at(self.sizes)
                     self.body(inner, ranges | {var: np.arange(start, last)})
                 case When(index, below, inner):
-                    self.body(inner, self._narrowed(index.var, index.offset, below.at(self.sizes), ranges))
+                    self.body(
+                        inner, self._narrowed(index.var, index.offset, below.at(self.sizes), ranges)
+                    )
                 case Prefetch() | Load() | Store():
                     self.copy(statement, ranges)
                 case Mma(mma):

@@ -150,9 +150,7 @@ def fetch(
 ) -> NDArray[Any]:
     """Read a matrix back from its surface, in CuTe's mode order."""
     dtype = numpy_dtype(operand.value_type)
-    image = memory.array(
-        surface.base, (surface.height, surface.pitch // dtype.itemsize), dtype
-    )
+    image = memory.array(surface.base, (surface.height, surface.pitch // dtype.itemsize), dtype)
     x, y = operand.x_mode, 1 - operand.x_mode
     out = image[: shape[y], : shape[x]]
     return np.ascontiguousarray(out.T if x == 0 else out)

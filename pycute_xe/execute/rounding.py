@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.bulk import numpy_dtype
 from pycute_xe.errors import DTypeError, InputError
-from pycute_xe.numeric import Numeric, as_numeric
+from pycute_xe.numeric import Numeric
 
 __all__ = ["as_matrix", "rounded"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pycute_xe.atom.reordering import is_identity
 from pycute_xe.atom.tiled_mma import TiledMma
-from pycute_xe.kernel.index import Index, Tiles
+from pycute_xe.kernel.index import Tiles
 from pycute_xe.kernel.statements import (
     BarrierArrive,
     BarrierWait,
@@ -59,28 +59,30 @@ def line(statement: Statement) -> str:
     'fill      tCrC = 0'
     """
     match statement:
+        case Prefetch() | Load() | Store():
+            return _copy(statement)
         case Fill(fragment, value):
             return f"fill      {fragment} = {value:g}"
-        case Prefetch(copy, operand, at):
-            return f"prefetch  {operand}{_place(at)}  by {copy.messages} × {copy.op}"
-        case Load(copy, operand, at, fragment):
-            return f"copy      {operand}{_place(at)} → {fragment}  by {copy.messages} × {copy.op}"
-        case Store(copy, operand, at, fragment):
-            return f"copy      {fragment} → {operand}{_place(at)}  by {copy.messages} × {copy.op}"
         case Reorder(source, destination, slots):
             how = "moves nothing" if is_identity(slots) else f"by {slots}"
             return f"reorder   {source} → {destination}  {how}"
         case Mma(mma, accumulator, a, b):
             return f"mma       {accumulator} += {a} · {b}  by {mma.atom}"
-        case BarrierArrive():
-            return "barrier   arrive"
-        case BarrierWait():
-            return "barrier   wait"
+        case BarrierArrive() | BarrierWait():
+            return f"barrier   {'arrive' if isinstance(statement, BarrierArrive) else 'wait'}"
         case Loop(var, start, stop):
             return f"for {var} in {start} … {stop}:"
         case When(index, below):
             return f"when {index} < {below}:"
 
 
-def _place(at: tuple[Index, Index]) -> str:
-    return f"[{', '.join(map(str, at))}]"
+def _copy(statement: Prefetch | Load | Store) -> str:
+    place = f"{statement.operand}[{', '.join(map(str, statement.at))}]"
+    messages = f"{statement.copy.messages} × {statement.copy.op}"
+    match statement:
+        case Prefetch():
+            return f"prefetch  {place}  by {messages}"
+        case Load():
+            return f"copy      {place} → {statement.fragment}  by {messages}"
+        case Store():
+            return f"copy      {statement.fragment} → {place}  by {messages}"

@@ -171,9 +171,7 @@ def _mainloop(mma: TiledMma, sides: tuple[_Side, _Side], stages: int) -> tuple[S
     return (*((warm_up,) if stages else ()), Loop("k", 0, trips, body))
 
 
-def _epilogue(
-    mma: TiledMma, copy: TiledCopy, fragments: list[Fragment]
-) -> tuple[Statement, ...]:
+def _epilogue(mma: TiledMma, copy: TiledCopy, fragments: list[Fragment]) -> tuple[Statement, ...]:
     slots: Layout = reorder_to_copy(mma, "C", copy)
     at = (Index("m"), Index("n"))
     if slots == Layout(size(slots)):

@@ -1,8 +1,8 @@
 """Floor 7: the statements of a kernel, what every subgroup of a work-group does in turn.
 
-Operands live in memory, fragments in registers. A fragment is a row of slots: element ``t + 16 * v``
-of a subgroup's registers is slot ``v`` of work-item ``t``. No statement knows how it is executed,
-proved or printed elsewhere.
+Operands live in memory, fragments in registers. A fragment is a row of slots: element ``t + 16 *
+v`` of a subgroup's registers is slot ``v`` of work-item ``t``. No statement knows how it is
+executed, proved or printed elsewhere.
 """
 
 from __future__ import annotations

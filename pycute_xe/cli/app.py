@@ -1,0 +1,53 @@
+"""Floor 10: the program: its commands, and what becomes of errors.
+
+Whatever a user can get wrong ends as one message on standard error and exit status 2.
+"""
+
+from __future__ import annotations
+
+from typing import IO, Any
+
+import click
+
+from pycute_xe.cli.gemm_command import gemm_command
+from pycute_xe.errors import CuteError
+
+__all__ = ["Refusal", "main"]
+
+
+class Refusal(click.ClickException):
+    """An error of the user's, told in one message; exit status 2."""
+
+    exit_code = 2
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Print it to standard error."""
+        click.echo(f"pycute-xe: error: {self.format_message()}", file=file, err=file is None)
+
+
+class Program(click.Group):
+    """A group of commands that turns refusals of the library and the system into `Refusal`."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except CuteError as error:
+            raise Refusal(str(error)) from error
+        except BrokenPipeError:
+            # Whoever read our output has gone; click ends quietly.
+            raise
+        except OSError as error:
+            where = f"{error.filename}: " if error.filename else ""
+            raise Refusal(f"{where}{error.strerror or error}") from error
+        except MemoryError as error:
+            raise Refusal(f"not enough memory: {error}") from error
+
+
+@click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="pycute-xe", prog_name="pycute-xe")
+def main() -> None:
+    """Run, check, prove and draw kernels for Intel Xe GPUs, on any machine."""
+
+
+main.add_command(gemm_command)

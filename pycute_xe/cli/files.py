@@ -1,0 +1,171 @@
+"""Floor 10: arrays from and to files that a user has: ``.npy``, and ``.npz`` by name."""
+
+from __future__ import annotations
+
+import io
+import os
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from pycute_xe.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["demand_writable", "read_matrix", "write_array"]
+
+NPY_MAGIC = b"\x93NUMPY"
+ZIP_MAGICS = (b"PK\x03\x04", b"PK\x05\x06")
+
+
+def read_matrix(operand: str, where: str) -> NDArray[Any]:
+    """Return the matrix in a file: ``a.npy``, ``b.npz`` with one array, or ``b.npz:name``.
+
+    Records of two raw bytes are bfloat16, as NumPy stores ml_dtypes' arrays. Nothing is ever
+    unpickled. Raises `InputError` for anything that is no matrix, naming the file, and `OSError`
+    for a file that cannot be read.
+    """
+    path, name = _split(where)
+    file = _opened(path)
+    with file:
+        start = file.read(6)
+        file.seek(0)
+        if start[:4] in ZIP_MAGICS:
+            array = _from_npz(file, operand, path, name)
+        elif start == NPY_MAGIC:
+            if name is not None:
+                raise _refused(operand, where, "a .npy file has no names", "leave the name out")
+            array = _from_npy(file, operand, where)
+        else:
+            raise _refused(operand, where, "not an .npy or .npz file", "write it with numpy.save")
+    return _as_matrix(array, operand, where)
+
+
+def _split(where: str) -> tuple[Path, str | None]:
+    """Take the array's name off ``file.npz:name``; a file that has the whole name wins."""
+    path, colon, name = where.rpartition(":")
+    if colon and path.lower().endswith(".npz") and not Path(where).exists():
+        return Path(path), name
+    return Path(where), None
+
+
+def _opened(path: Path) -> BinaryIO:
+    if path.exists() and not path.is_file() and not path.is_dir():
+        # Pipes cannot be rewound, and NumPy needs to.
+        return io.BytesIO(path.read_bytes())
+    return path.open("rb")
+
+
+def _from_npz(file: BinaryIO, operand: str, path: Path, name: str | None) -> NDArray[Any]:
+    try:
+        with zipfile.ZipFile(file) as archive:
+            names = [n.removesuffix(".npy") for n in archive.namelist() if n.endswith(".npy")]
+            chosen = _choose(names, operand, path, name)
+            with archive.open(f"{chosen}.npy") as member:
+                return _from_npy(io.BytesIO(member.read()), operand, f"{path}:{chosen}")
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+        raise _refused(operand, path, f"not a readable .npz file: {error}", "") from error
+
+
+def _choose(names: list[str], operand: str, path: Path, name: str | None) -> str:
+    listed = ", ".join(names) or "none"
+    if name is None:
+        if len(names) == 1:
+            return names[0]
+        raise _refused(
+            operand,
+            path,
+            f"it holds {len(names)} arrays: {listed}",
+            f"name one, such as {path}:{names[0]}" if names else "write it with numpy.savez",
+        )
+    if name not in names:
+        raise _refused(operand, path, f"there is no array {name!r} in it", f"one of {listed}")
+    return name
+
+
+def _from_npy(file: BinaryIO, operand: str, where: object) -> NDArray[Any]:
+    import numpy as np
+
+    try:
+        _demand_whole(file, operand, where)
+        return np.lib.format.read_array(file, allow_pickle=False)
+    except InputError:
+        raise
+    except (ValueError, EOFError, TypeError, KeyError, SyntaxError) as error:
+        raise _refused(operand, where, f"not a readable .npy file: {error}", "") from error
+
+
+def _demand_whole(file: BinaryIO, operand: str, where: object) -> None:
+    """Refuse a file shorter than its header promises, before room is made for what is missing."""
+    import numpy as np
+
+    fmt = np.lib.format
+    version = fmt.read_magic(file)
+    read = fmt.read_array_header_1_0 if version == (1, 0) else fmt.read_array_header_2_0
+    shape, _, dtype = read(file)
+    if dtype.hasobject:
+        raise _refused(
+            operand,
+            where,
+            "it holds Python objects, which would have to be unpickled",
+            "save an array of numbers",
+        )
+    promised = dtype.itemsize
+    for extent in shape:
+        promised *= extent
+    start = file.tell()
+    held = file.seek(0, os.SEEK_END) - start
+    file.seek(0)
+    if held < promised:
+        condition = f"cut short: {promised} bytes of data promised, {held} there"
+        raise _refused(operand, where, condition, "")
+
+
+def _as_matrix(array: NDArray[Any], operand: str, where: str) -> NDArray[Any]:
+    import ml_dtypes
+
+    if array.dtype.kind == "V" and array.dtype.itemsize == 2 and array.dtype.names is None:
+        array = array.view(ml_dtypes.bfloat16)
+    if array.dtype.kind not in "fiub" and array.dtype.name != "bfloat16":
+        raise _refused(
+            operand, where, f"it holds {array.dtype}, not real numbers", "save an array of numbers"
+        )
+    if array.ndim != 2:
+        raise _refused(
+            operand,
+            where,
+            f"its shape is {array.shape}: {array.ndim} dimensions, a matrix has 2",
+            "reshape it",
+        )
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    return array
+
+
+def _refused(operand: str, where: object, condition: str, fix: str) -> InputError:
+    return InputError("gemm", {operand: where}, condition, fix)
+
+
+def demand_writable(path: Path) -> None:
+    """Raise `InputError` where a result could not be written, before any work is done."""
+    parent = path.resolve().parent
+    problem = ""
+    if path.is_dir():
+        problem = "it is a folder"
+    elif not parent.is_dir():
+        problem = f"there is no folder {parent}"
+    elif not os.access(path if path.exists() else parent, os.W_OK):
+        problem = "it cannot be written"
+    elif path.suffix.lower() == ".npz":
+        problem = "the result is one array, in .npy format"
+    if problem:
+        raise InputError("gemm", {"output": path}, problem, "name a file ending in .npy")
+
+
+def write_array(file: BinaryIO, array: NDArray[np.float32]) -> None:
+    """Write an array in .npy format to an open file."""
+    import numpy as np
+
+    np.lib.format.write_array(file, array, allow_pickle=False)

@@ -1,0 +1,172 @@
+"""Floor 9: where everything in an SVG drawing goes, in pixels."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass
+from functools import cached_property
+
+from pycute_xe.drawing.scene import Panel, Scene
+
+__all__ = ["MARGIN", "Cells", "Plan", "Spot"]
+
+MARGIN = 24
+MONO = 0.605
+"""Width of a character of a monospaced font, in font sizes (the widest in common use)."""
+PROSE = 0.62
+"""Width of a character of running text, in font sizes: the mean of a wide sans serif."""
+PANEL_GAP = 28
+LEAST_WIDTH = 640
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """The size of a cell and of its text, in pixels; ``lines`` of text: 2, 1 or none.
+
+    One line while a row is short, two lines while labels can be read, then colours alone.
+    """
+
+    width: int
+    height: int
+    font: float
+    lines: int
+
+    @classmethod
+    def of(cls, scene: Scene) -> Cells:
+        """Choose the cells of a scene."""
+        across = max(len(panel.cols) for panel in scene.panels)
+        every = [cell for panel in scene.panels for cell in panel.cells]
+        if len(every) > 4200:
+            return cls(12, 12, 0, 0)
+        one = max(len(cell.label) for cell in every)
+        two = max(len(line) for cell in every for line in cell.lines)
+        if across <= 16 or one == two:
+            return cls(max(28, round(one * 11 * MONO) + 10), 24, 11, 1)
+        return cls(max(26, round(two * 10 * MONO) + 6), 28, 10, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Where a panel's cells begin."""
+
+    panel: Panel
+    x: int
+    y: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Positions of title, caption, legend and panels of a scene."""
+
+    scene: Scene
+
+    @cached_property
+    def cells(self) -> Cells:
+        """The size of every cell."""
+        return Cells.of(self.scene)
+
+    @cached_property
+    def gutter(self) -> tuple[int, int]:
+        """Room for row labels at the left and column labels above."""
+        digits = max(len(str(row)) for panel in self.scene.panels for row in panel.rows)
+        name = max(len(panel.row_axis) for panel in self.scene.panels)
+        return max(round(digits * 10 * MONO) + 14, round((name + 2) * 11 * MONO) + 14), 40
+
+    @cached_property
+    def inset(self) -> bool:
+        """Whether the heading fits into the corner that the panels leave free."""
+        corner_free = all(panel.slot != (0, 0) for panel in self.scene.panels)
+        return corner_free and self._extent(0, 0) >= LEAST_WIDTH
+
+    def _extent(self, slot: int, index: int) -> int:
+        """Width (0) or height (1) of the panels that stand in a column or row."""
+        size = (self.cells.width, self.cells.height)[index]
+        axes = [
+            len(panel.rows if index else panel.cols)
+            for panel in self.scene.panels
+            if panel.slot[index] == slot
+        ]
+        return self.gutter[index] + size * max(axes) if axes else 0
+
+    def _start(self, slot: int, index: int) -> int:
+        before = [self._extent(earlier, index) for earlier in range(slot)]
+        return sum(extent + PANEL_GAP for extent in before if extent)
+
+    @cached_property
+    def panels_width(self) -> int:
+        """Width of all panels."""
+        last = max(panel.slot[0] for panel in self.scene.panels)
+        return self._start(last, 0) + self._extent(last, 0)
+
+    @cached_property
+    def panels_height(self) -> int:
+        """Height of all panels."""
+        last = max(panel.slot[1] for panel in self.scene.panels)
+        return self._start(last, 1) + self._extent(last, 1)
+
+    @cached_property
+    def width(self) -> int:
+        """Width of the drawing."""
+        return max(self.panels_width, LEAST_WIDTH) + 2 * MARGIN
+
+    @cached_property
+    def title(self) -> tuple[str, ...]:
+        """The title, broken into lines."""
+        return self._wrapped(self.scene.title, 17)
+
+    @cached_property
+    def caption(self) -> tuple[tuple[str, bool], ...]:
+        """The caption, broken into lines, and whether each is part of a warning."""
+        return tuple(
+            (part, line.startswith(("WRONG", "Note")))
+            for line in self.scene.caption
+            for part in self._wrapped(line, 12)
+        )
+
+    def _wrapped(self, line: str, font: int) -> tuple[str, ...]:
+        # Lines longer than this are hard to follow, however wide the drawing.
+        room = self._extent(0, 0) if self.inset else self.width - 2 * MARGIN
+        columns = min(int(room / (font * PROSE)), 150)
+        return tuple(textwrap.wrap(line, columns))
+
+    @cached_property
+    def title_y(self) -> int:
+        """Baseline of the first line of the title."""
+        return MARGIN + 16
+
+    @cached_property
+    def caption_y(self) -> int:
+        """Baseline of the first line of the caption."""
+        return self.title_y + 23 * (len(self.title) - 1) + 25
+
+    @cached_property
+    def legend_y(self) -> int:
+        """Top of the legend."""
+        return self.caption_y + 18 * (len(self.caption) - 1) + 16
+
+    @cached_property
+    def panels_y(self) -> int:
+        """Top of the panels."""
+        below = self.legend_y + 32
+        if not self.inset:
+            return below
+        # The first row of panels starts beside the heading, the second well below it.
+        return max(MARGIN - 12, below + PANEL_GAP - self._start(1, 1))
+
+    @cached_property
+    def height(self) -> int:
+        """Height of the drawing."""
+        return self.panels_y + self.panels_height + MARGIN
+
+    @property
+    def spots(self) -> tuple[Spot, ...]:
+        """Where each panel's first cell stands."""
+        left, top = self.gutter
+        return tuple(
+            Spot(
+                panel,
+                MARGIN + self._start(panel.slot[0], 0) + left,
+                self.panels_y + self._start(panel.slot[1], 1) + top,
+            )
+            for panel in self.scene.panels
+        )

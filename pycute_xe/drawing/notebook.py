@@ -1,0 +1,54 @@
+"""Floor 9: notebooks that show kernels, atoms and layouts by themselves."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["register_ipython"]
+
+_SHOWN = {
+    ("pycute_xe.layout", "Layout"),
+    ("pycute_xe.atom.mma_atom", "MmaAtom"),
+    ("pycute_xe.atom.copy_atom", "CopyAtom"),
+    ("pycute_xe.atom.tiled_mma", "TiledMma"),
+    ("pycute_xe.atom.tiled_copy", "TiledCopy"),
+    ("pycute_xe.kernel.kernel", "Kernel"),
+}
+
+
+def register_ipython(shell: Any = None) -> bool:
+    """Teach IPython's SVG formatter the values that can be drawn; tell whether there is one.
+
+    Without ``shell`` it is the running one; nothing happens outside IPython. What cannot be drawn
+    keeps its text. Importing `pycute_xe.drawing` calls this.
+
+    >>> register_ipython()
+    False
+    """
+    shell = shell or _running()
+    if shell is None:
+        return False
+    formatter = shell.display_formatter.formatters["image/svg+xml"]
+    for module, name in sorted(_SHOWN):
+        formatter.for_type_by_name(module, name, _svg)
+    return True
+
+
+def _running() -> Any:
+    """The IPython shell of this process, if IPython was loaded at all."""
+    get_ipython: Callable[[], Any] | None
+    get_ipython = getattr(sys.modules.get("IPython"), "get_ipython", None)
+    return get_ipython() if get_ipython else None
+
+
+def _svg(value: Any) -> str | None:
+    # Here, not above: the package calls register_ipython while it is being imported.
+    from pycute_xe.drawing.dispatch import draw
+    from pycute_xe.errors import CuteError
+
+    try:
+        return draw(value).svg
+    except CuteError:
+        return None

@@ -1,0 +1,232 @@
+"""Floor 9: the operands of an MMA atom, a tiled MMA or a kernel, as a scene."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from pycute_xe.arch.registers import RegisterMap
+from pycute_xe.atom import MmaAtom, TiledMma, is_identity, make_tiled_mma
+from pycute_xe.atom.tiled_mma import OPERAND_MODES
+from pycute_xe.drawing.images import Image, Place, Slot, held, multiplied
+from pycute_xe.drawing.scene import Cell, Panel, Scene, make_panel, owned
+from pycute_xe.errors import CoordError, ShapeError
+from pycute_xe.kernel import Kernel, Load, Reorder, Store
+from pycute_xe.layout import Layout, size
+from pycute_xe.numeric import Numeric
+
+__all__ = ["of_kernel", "of_mma_atom", "of_tiled_mma"]
+
+# Where each operand stands in the picture of all three.
+SLOTS = {"A": (0, 1), "B": (1, 0), "C": (1, 1)}
+
+
+def of_mma_atom(atom: MmaAtom, what: str | None) -> Scene:
+    """Return the operands of one DPAS, or one of them, in registers."""
+    m, n, k = atom.shape_mnk
+    names = _names(what, "ABC")
+    mma = make_tiled_mma(atom)
+    title = f"{_title(names)} of {atom}"
+    caption = [
+        f"One instruction, {atom.op}: D[{m},{n}] = A[{m},{k}] B[{k},{n}] + C[{m},{n}].",
+        *(_registers(name, _type(mma, name), mma) for name in names),
+        *([] if atom.faithful else [f"Note: drawn as registers hold B; {atom}'s layout packs it."]),
+    ]
+    return Scene(title, tuple(caption), tuple(_panel(mma, name, 0, len(names)) for name in names))
+
+
+def of_tiled_mma(mma: TiledMma, what: str | None, subgroup: int) -> Scene:
+    """Return a subgroup's share of the operands, or of one of them, in registers."""
+    names = _names(what, "ABC")
+    _check_subgroup(mma, subgroup)
+    title = f"{_title(names)} of subgroup {subgroup}"
+    caption = [
+        f"The share of one of {mma.num_subgroups} subgroups in the {_by(mma.tile_mnk)} tile.",
+        *(_registers(name, _type(mma, name), mma) for name in names),
+        _instructions(mma, names),
+    ]
+    panels = tuple(_panel(mma, name, subgroup, len(names)) for name in names)
+    return Scene(title, tuple(caption), panels)
+
+
+def of_kernel(kernel: Kernel, what: str | None, subgroup: int) -> Scene:
+    """Return what a subgroup's registers hold when the kernel's MMA reads or writes them."""
+    asked = "C" if what == "D" else what
+    names = _names(asked, "ABC")
+    _check_subgroup(kernel.mma, subgroup)
+    shown = what or "".join(names)
+    title = f"{_title(shown)} of {kernel.name}, subgroup {subgroup}"
+    tile = _by(kernel.mma.tile_mnk)
+    share = f"The share of one of {kernel.mma.num_subgroups} subgroups in the {tile} tile."
+    caption: list[str] = [share]
+    panels: list[Panel] = []
+    for name in names:
+        panel, lines = _held_panel(kernel, name, what or name, subgroup, len(names))
+        panels.append(panel)
+        caption += lines
+    caption.append(_instructions(kernel.mma, names))
+    return Scene(title, tuple(caption), tuple(panels))
+
+
+def _held_panel(
+    kernel: Kernel, name: str, shown: str, subgroup: int, count: int
+) -> tuple[Panel, list[str]]:
+    mma = kernel.mma
+    lines = [_registers(shown, _type(mma, name), mma)]
+    if name == "C":
+        stores = [s for s in kernel.statements() if isinstance(s, Store)]
+        lines += [
+            f"Stored by {s.copy.messages} × {s.copy.op}: {s.copy.op.message}." for s in stores
+        ]
+        return _panel(mma, name, subgroup, count, shown), lines
+    image, fragment = held(kernel, name, subgroup)
+    lines += _loaded(kernel, name, fragment)
+    cells = _judged(mma, name, image, list(multiplied(mma, name, subgroup)))
+    wrong = sum(cell.wrong for cell in cells)
+    if wrong:
+        lines.append(f"WRONG: {wrong} elements are not where the MMA multiplies them.")
+    return _as_panel(name, cells, count), lines
+
+
+def _loaded(kernel: Kernel, name: str, fragment: str) -> list[str]:
+    """Say by which messages an operand came into a fragment, and through which reorder."""
+    reorder = next(
+        (s for s in kernel.statements() if isinstance(s, Reorder) and s.destination == fragment),
+        None,
+    )
+    source = reorder.source if reorder else fragment
+    out: list[str] = []
+    for s in kernel.statements():
+        if isinstance(s, Load) and s.fragment == source:
+            out.append(f"{name} loaded by {s.copy.messages} × {s.copy.op}: {s.copy.op.message}.")
+    if reorder and not is_identity(reorder.slots):
+        out.append(f"Then reordered from {reorder.source} to {fragment} by {reorder.slots}.")
+    return out
+
+
+def _judged(mma: TiledMma, name: str, image: Image, wanted: list[Slot]) -> list[Cell]:
+    """Cells of what is held, marked where the MMA takes it for another element, and the holes."""
+    numeric = _type(mma, name)
+    owner = _owners(image, numeric)
+    means = {slot.element: slot for slot in wanted}
+    cells: list[Cell] = []
+    for element, place in image.items():
+        slot = means.get(element)
+        wrong = ""
+        if slot is None or slot.place != place:
+            taken = _element(name, slot.place) if slot else "nothing"
+            wrong = f"the MMA takes it for {taken}"
+        group = slot.group if slot else -1
+        cells.append(_cell(name, place, owner(element), element, numeric, group, wrong))
+    missing = {slot.place for slot in wanted} - set(image.values())
+    cells += [_hole(name, place) for place in sorted(missing)]
+    return cells
+
+
+def _panel(mma: TiledMma, name: str, subgroup: int, count: int, shown: str = "") -> Panel:
+    numeric = _type(mma, name)
+    slots = list(multiplied(mma, name, subgroup))
+    owner = _owners({slot.element: slot.place for slot in slots}, numeric)
+    cells = [
+        _cell(shown or name, s.place, owner(s.element), s.element, numeric, s.group, "")
+        for s in slots
+    ]
+    return _as_panel(name, cells, count, shown)
+
+
+def _as_panel(name: str, cells: Iterable[Cell], count: int, shown: str = "") -> Panel:
+    rows, cols = _axes(name)
+    slot = SLOTS[name] if count > 1 else (0, 0)
+    return make_panel(shown or name, cells, (rows, cols), slot=slot)
+
+
+def _owners(image: Image, numeric: Numeric) -> Callable[[int], tuple[int, int]]:
+    """Who owns a register element: element i is with work-item i mod 16."""
+    return RegisterMap(Layout(max(image) + 1), numeric.bits).owner
+
+
+def _cell(
+    name: str,
+    place: Place,
+    owner: tuple[int, int],
+    element: int,
+    numeric: Numeric,
+    group: int,
+    wrong: str,
+) -> Cell:
+    what = _element(name, place)
+    return owned(_drawn(name, place), owner, element * numeric.bits // 8, what, group, wrong)
+
+
+def _hole(name: str, place: Place) -> Cell:
+    row, col = _drawn(name, place)
+    tip = f"no work-item holds {_element(name, place)}"
+    return Cell(row, col, None, ("–",), (("row", row), ("col", col)), tip, -2, wrong=True)
+
+
+def _drawn(name: str, place: Place) -> Place:
+    """B is drawn as the matrix it is, K down and N across; CuTe's coordinate is (n, k)."""
+    return (place[1], place[0]) if name == "B" else place
+
+
+def _axes(name: str) -> tuple[str, str]:
+    modes = ["mnk"[mode] for mode in OPERAND_MODES[name]]
+    rows, cols = reversed(modes) if name == "B" else modes
+    return rows, cols
+
+
+def _element(name: str, place: Place) -> str:
+    """Name an element by its matrix indices."""
+    operand = "C" if name == "D" else name
+    row, col = _drawn(operand, place)
+    rows, cols = _axes(operand)
+    return f"{name}[{rows}={row}, {cols}={col}]"
+
+
+def _type(mma: TiledMma, name: str) -> Numeric:
+    op = mma.atom.op
+    return {"A": op.A, "B": op.B, "C": op.C}[name]
+
+
+def _registers(name: str, numeric: Numeric, mma: TiledMma) -> str:
+    values = size(mma.fragment("C" if name == "D" else name)[1])
+    nbytes = 16 * values * numeric.bits // 8
+    registers = f"{-(-nbytes // 64)} registers of 64 bytes"
+    return f"{name} in {numeric}: {values} values for each of 16 work-items, {registers}."
+
+
+def _instructions(mma: TiledMma, names: Iterable[str]) -> str:
+    m, n, k = mma.atom.shape_mnk
+    extents = {"A": (m, k), "B": (k, n), "C": (m, n)}
+    sizes = ", ".join(f"{_by(extents[name])}" for name in names)
+    return f"Frames: what one {mma.atom} takes ({sizes})."
+
+
+def _by(extents: Iterable[int]) -> str:
+    return " × ".join(map(str, extents))
+
+
+def _title(names: Iterable[str]) -> str:
+    listed = list(names)
+    if len(listed) == 1:
+        return f"Who holds {listed[0]}"
+    return f"Who holds {', '.join(listed[:-1])} and {listed[-1]}"
+
+
+def _names(what: str | None, known: str) -> tuple[str, ...]:
+    if what is None:
+        return tuple(known)
+    if what not in known or len(what) != 1:
+        raise ShapeError(
+            "draw", {"what": what}, "there is no such operand", f"one of {', '.join(known)}"
+        )
+    return (what,)
+
+
+def _check_subgroup(mma: TiledMma, subgroup: int) -> None:
+    if not 0 <= subgroup < mma.num_subgroups:
+        raise CoordError(
+            "draw",
+            {"subgroup": subgroup},
+            f"there are {mma.num_subgroups} subgroups",
+            f"0 to {mma.num_subgroups - 1}",
+        )

@@ -1,0 +1,63 @@
+"""Floor 9: the style sheet inside an SVG drawing, for light and dark pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pycute_xe.drawing.palette import COLOURS, INK
+
+__all__ = ["style_sheet"]
+
+_BASE = """\
+text{{font-family:ui-monospace,"SF Mono",Menlo,Consolas,"DejaVu Sans Mono",monospace;\
+text-anchor:middle;fill:{ink}}}
+.card{{fill:#fff;stroke:#d5dae1}}
+.h,.p,.k0{{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;\
+text-anchor:start}}
+.h{{font-size:17px;font-weight:600;fill:#161b22}}
+.p,.k0{{font-size:12px;fill:#4d5866}}
+.bad{{fill:#b42318;font-weight:600}}
+.a text{{font-size:10px;fill:#5b6675}}
+.a .n{{font-size:11px;font-weight:700;fill:#161b22}}
+.a .w{{text-anchor:end}}
+.k text{{font-size:11px}}
+.c text{{font-size:{font}px}}
+.none text{{fill:#b42318}}
+.x{{fill:none;stroke:#d92d20;stroke-dasharray:3 2}}
+.m{{fill:#d92d20;stroke:#fff;stroke-width:.6}}
+.d{{font-size:0}}
+.f{{fill:none;stroke:#161b22;stroke-width:1.5;pointer-events:none}}
+.c,.k{{transition:opacity .12s}}
+"""
+_DARK = """\
+@media (prefers-color-scheme:dark){{
+{p}.card{{fill:#12161c;stroke:#2b323c}}
+{p}.h,{p}.a .n{{fill:#f0f3f7}}
+{p}.p,{p}.k0{{fill:#b3bdca}}
+{p}.bad{{fill:#ff9b8a}}
+{p}.a text{{fill:#a3aebc}}
+{p}.none text{{fill:#ff9b8a}}
+{p}.f{{stroke:#f0f3f7}}
+}}
+"""
+
+
+def style_sheet(scope: str, colours: Iterable[int], font: float) -> str:
+    """Return the rules of a drawing whose outermost element has the id ``scope``.
+
+    Every rule is confined to that element, so that several drawings can stand in one page. Pointing
+    at a cell, or at a colour of the legend, dims what belongs to other work-items.
+    """
+    prefix = f"#{scope} "
+    rules = _BASE.format(ink=INK, font=f"{font:g}").splitlines()
+    used = sorted(set(colours))
+    rules += [f".t{i} .b{{fill:{COLOURS[i]}}}" for i in used]
+    scoped = [_scoped(rule, prefix) for rule in rules]
+    # A rule of its own for each colour: a reader that does not know :has drops these alone.
+    hover = [f"#{scope}:has(.t{i}:hover) .o:not(.t{i}){{opacity:.13}}" for i in used]
+    return "\n".join(["", *scoped, *hover, _DARK.format(p=prefix)])
+
+
+def _scoped(rule: str, prefix: str) -> str:
+    selectors, body = rule.split("{", 1)
+    return ",".join(prefix + one for one in selectors.split(",")) + "{" + body

@@ -1,0 +1,124 @@
+"""Floor 9: a scene as text, in colour where there is a terminal."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from pycute_xe.drawing.palette import INK, colour
+from pycute_xe.drawing.scene import Cell, Panel, Scene
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+__all__ = ["as_ansi", "as_plain", "as_rich", "terminal_width"]
+
+Piece = tuple[str, int | None, bool]
+"""A piece of text, the colour behind it (modulo 16), and whether it is emphasised."""
+
+
+def terminal_width() -> int:
+    """Return the columns of this terminal; 80 where there is none."""
+    return shutil.get_terminal_size((80, 24)).columns
+
+
+def as_plain(scene: Scene, width: int) -> str:
+    """Return the scene as text without colours."""
+    lines = ("".join(text for text, _, _ in line).rstrip() for line in _lines(scene, width))
+    return "\n".join(lines)
+
+
+def as_rich(scene: Scene, width: int) -> Text:
+    """Return the scene as rich text."""
+    from rich.text import Text
+
+    out = Text(no_wrap=True, overflow="crop")
+    for number, line in enumerate(_lines(scene, width)):
+        if number:
+            out.append("\n")
+        for text, index, strong in line:
+            style = "bold" if strong else ""
+            if index is not None:
+                style += f" {INK} on {colour(index)}"
+            out.append(text, style=style.strip())
+    return out
+
+
+def as_ansi(scene: Scene, width: int) -> str:
+    """Return the scene with ANSI colours, as many as the terminal says it has."""
+    import io
+
+    from rich.console import Console
+
+    widest = max(
+        (sum(len(text) for text, _, _ in line) for line in _lines(scene, width)), default=1
+    )
+    target = io.StringIO()
+    console = Console(file=target, force_terminal=True, width=max(width, widest), highlight=False)
+    console.print(as_rich(scene, width), soft_wrap=True, end="")
+    return target.getvalue()
+
+
+def _lines(scene: Scene, width: int) -> Iterator[list[Piece]]:
+    yield [(scene.title, None, True)]
+    for line in scene.caption:
+        yield [(line, None, False)]
+    for panel in scene.panels:
+        yield []
+        yield from _panel_lines(panel, width, alone=len(scene.panels) == 1)
+
+
+def _panel_lines(panel: Panel, width: int, alone: bool) -> Iterator[list[Piece]]:
+    gutter = max(len(str(row)) for row in panel.rows)
+    room = (width - gutter) // len(panel.cols) - 1
+    cells: dict[tuple[int, int], Cell] = {}
+    for cell in panel.cells:
+        cells.setdefault((cell.row, cell.col), cell)
+    labels, size, gap = _labels(panel, room)
+    axes = f"{panel.row_axis} ↓ {panel.col_axis} →" if panel.row_axis else f"{panel.col_axis} →"
+    yield [(axes if alone else f"{panel.name}: {axes}", None, True)]
+    # Numbers above the columns, as many as there is room for.
+    step = next(n for n in (1, 2, 4, 8, 16, 1 << 20) if n * (size + gap) > len(str(panel.cols[-1])))
+    numbers = [str(c) if i % step == 0 else "" for i, c in enumerate(panel.cols)]
+    head = _spread(numbers, size + gap, step)
+    yield [(" " * (gutter + 1) + head, None, False)]
+    for row in panel.rows:
+        line: list[Piece] = [(f"{row:>{gutter}} ", None, False)]
+        for col in panel.cols:
+            cell = cells.get((row, col))
+            text = labels.get((row, col), "")
+            line.append(
+                (f"{text:^{size}}", cell.colour if cell else None, bool(cell and cell.wrong))
+            )
+            line.append((" " * gap, None, False))
+        yield line
+
+
+def _spread(numbers: list[str], size: int, step: int) -> str:
+    """Write each number over its column, taking the room of the columns left out after it."""
+    if step == 1:
+        return "".join(f"{number:^{size - 1}} " if size > 1 else number for number in numbers)
+    return "".join(f"{number:<{size * step}}" for number in numbers[::step])
+
+
+def _labels(panel: Panel, room: int) -> tuple[dict[tuple[int, int], str], int, int]:
+    """Return the labels of all places, their width, and the gap between them.
+
+    The longest form that fits: whole labels, work-items by number, work-items by one digit.
+    """
+    forms = (
+        ({(c.row, c.col): c.label for c in panel.cells}, 1),
+        ({(c.row, c.col): c.lines[0].lstrip("T") for c in panel.cells}, 1),
+        ({(c.row, c.col): _digit(c) for c in panel.cells}, 0),
+    )
+    for labels, gap in forms:
+        size = max(map(len, labels.values()))
+        if size <= room:
+            return labels, size, gap
+    return forms[2][0], 1, 0
+
+
+def _digit(cell: Cell) -> str:
+    """The work-item as one hexadecimal digit."""
+    return "–" if cell.colour is None else f"{cell.colour % 16:x}"

@@ -1,0 +1,238 @@
+"""Atoms and tilings against CuTe C++ (tests/data/README.md says where the data come from)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from golden import rows, to_layout, to_tiler
+
+import pycute_xe as cx
+from pycute_xe.atom import get_atom, is_identity
+from pycute_xe.layout import Layout, size
+from pycute_xe.tensor import Tensor
+
+TYPES = {"f": "f32", "bf": "bf16", "hf": "f16"}
+
+
+def offsets(layout: Layout, rank: int = 0) -> np.ndarray:
+    """All values of a layout; with a rank, as coordinates of that many modes."""
+    out = np.asarray(cx.table(layout))
+    if not rank:
+        return out
+    out = out.reshape(len(out), -1)
+    return np.pad(out, ((0, 0), (0, rank - out.shape[1])))
+
+
+def same(got: Layout, want: dict[str, Any]) -> bool:
+    expected = to_layout(want)
+    sizes = [size(mode) for mode in expected] == [size(mode) for mode in got]
+    return sizes and np.array_equal(offsets(got), offsets(expected))
+
+
+# ------------------------------------------------------------------ MMA atoms
+
+
+@pytest.mark.parametrize("row", rows("cute_mma_atoms"), ids=lambda r: r["name"])
+def test_mma_atom(row: dict[str, Any]) -> None:
+    atom = get_atom(row["name"])
+    assert atom.legacy == (row["kind"] == "legacy")
+    assert list(atom.shape_mnk) == row["shape_mnk"]
+    assert [t.name for t in (atom.op.D, atom.op.A, atom.op.B, atom.op.C)] == row["types"]
+    for operand in "ABC":
+        assert same(getattr(atom, f"tv_layout_{operand}"), row[operand]), operand
+    assert atom.thr_id == Layout(16, 1)
+    assert atom.faithful == (row["kind"] != "legacy")
+
+
+# ------------------------------------------------------------------ copy atoms
+
+
+def copy_atom_of(row: dict[str, Any]) -> cx.CopyAtom:
+    sizes = [row["CopyBits"], row["Height"], row["Width"]]
+    if row["kind"] in ("XE_LOAD_2D", "XE_LOAD_2D_VNNI"):
+        sizes.append(row["BlockWidth"])
+    return cx.make_copy_atom(getattr(cx, row["kind"])(*sizes), f"u{row['ValBits']}")
+
+
+def copy_id(row: dict[str, Any]) -> str:
+    block = f"{row['CopyBits']}b{row['Height']}x{row['Width']}w{row['BlockWidth']}"
+    return f"{row['kind']}-{block}-v{row['ValBits']}"
+
+
+@pytest.mark.parametrize("row", rows("cute_copy_atoms_2d"), ids=copy_id)
+def test_copy_atom(row: dict[str, Any]) -> None:
+    atom = copy_atom_of(row)
+    for name in ("Src", "Dst", "Ref"):
+        lower = name.lower()
+        assert same(getattr(atom, f"layout_{lower}_tv"), row[f"ValLayout{name}"]), name
+        assert same(getattr(atom, f"layout_{lower}_tv_bits"), row[f"{name}Layout_bits"]), name
+
+
+@pytest.mark.parametrize("row", rows("cute_copy_atoms_2d"), ids=copy_id)
+def test_faithful_is_what_executing_the_message_shows(row: dict[str, Any], image: Any) -> None:
+    """``image`` executes tagged bytes on the machine: value of each (work-item, value) slot."""
+    atom = copy_atom_of(row)
+    if atom.op.kind == "XE_PREFETCH_2D":
+        assert atom.faithful
+        return
+    claimed = offsets(to_layout(row["ValLayoutRef"]))
+    moved = image(atom)
+    assert atom.faithful == np.array_equal(moved[: len(claimed)], claimed)
+    assert bool(atom.notes) != atom.faithful
+
+
+def test_cute_layouts_that_are_no_bijections_are_reported() -> None:
+    """CuTe's layout of three transposed blocks reaches past the block; they are kept, and told."""
+    outside = []
+    for row in rows("cute_copy_atoms_2d"):
+        atom = copy_atom_of(row)
+        if set(offsets(atom.layout_ref_tv)) != set(range(atom.width * atom.height)):
+            outside.append(repr(atom.op))
+            assert not atom.faithful
+    assert outside == [
+        "XE_LOAD_2D_TRANSPOSE(32, 12, 4)",
+        "XE_LOAD_2D_TRANSPOSE(32, 24, 8)",
+        "XE_LOAD_2D_TRANSPOSE(32, 24, 4)",
+    ]
+
+
+# ------------------------------------------------------------------ tiled MMA
+
+
+def op_of(name: str) -> Any:
+    m, *types = name.removeprefix("XE_DPAS_TT<").removesuffix(">").split(",")
+    return cx.XE_DPAS_TT(int(m), *(TYPES[t] for t in types))
+
+
+def mma_of(spec: dict[str, Any]) -> cx.TiledMma:
+    return cx.workgroup_mma(
+        op_of(spec["atom"]), tuple(spec["wg_tile"]), to_layout(spec["atom_layout"])
+    )
+
+
+def tiled_id(row: dict[str, Any]) -> str:
+    return f"{row['atom']}-{row['built']}-{row['wg_tile']}-{row['atom_layout']['shape']}"
+
+
+@pytest.mark.parametrize("row", rows("cute_tiled_mma"), ids=tiled_id)
+def test_tiled_mma(row: dict[str, Any]) -> None:
+    permutation = tuple(map(to_tiler, row["permutation"]))
+    mma = cx.make_tiled_mma(op_of(row["atom"]), to_layout(row["atom_layout"]), permutation)
+    assert list(mma.tile_mnk) == row["tile_mnk"]
+    assert mma.thr_layout_vmnk == to_layout(row["thr_layout_vmnk"])
+    assert same(mma.tv_layout_A_tiled, row["A"])
+    assert same(mma.tv_layout_B_tiled, row["B"])
+    if row["atom_layout"]["shape"][2] == 1:
+        assert same(mma.tv_layout_C_tiled, row["C"])
+    else:
+        # C++ does not drop the subgroups along K from C's layout, which then runs past M*N.
+        m, n, _ = row["tile_mnk"]
+        assert offsets(to_layout(row["C"])).max() >= m * n
+        assert set(offsets(mma.tv_layout_C_tiled)) == set(range(m * n))
+
+
+@pytest.mark.parametrize("row", rows("cute_tiled_mma"), ids=tiled_id)
+def test_partitions_of_a_tiled_mma(row: dict[str, Any]) -> None:
+    permutation = tuple(map(to_tiler, row["permutation"]))
+    mma = cx.make_tiled_mma(op_of(row["atom"]), to_layout(row["atom_layout"]), permutation)
+    m, n, k = row["wg_tile"]
+    tiles = {"A": (m, k), "B": (n, k), "C": (m, n)}
+    assert row["threads"]
+    for thread in row["threads"]:
+        part = mma.get_slice(thread["thread"])
+        assert list(part.thr_vmnk) == thread["thr_vmnk"]
+        for operand, tile in tiles.items():
+            got = getattr(part, f"partition_{operand}")(cx.make_identity_tensor(tile))
+            assert_partition(got, thread[operand])
+
+
+def assert_partition(got: Tensor, want: dict[str, Any]) -> None:
+    expected = to_layout(want["layout"])
+    assert size(got.layout) == size(expected)
+    left = offsets(got.layout, 3) + np.array((*got.base, 0, 0)[:3])
+    right = offsets(expected, 3) + np.array((*want["base"], 0, 0)[:3])
+    assert np.array_equal(left, right)
+
+
+# ------------------------------------------------------------------ block-2D tiled copies
+
+
+def block_id(row: dict[str, Any]) -> str:
+    tile = "x".join(map(str, row["mma"]["wg_tile"]))
+    strides = "x".join(map(str, row["gmem_stride"]))
+    return f"{row['mma']['atom']}-{tile}-{row['operand']}-{row['mem_type']}-{strides}"
+
+
+def block_copy_of(row: dict[str, Any]) -> cx.TiledCopy:
+    strides = tuple("ld" if d == -1 else d for d in row["gmem_stride"])
+    make = getattr(cx, f"make_block_2d_copy_{row['operand']}")
+    return make(mma_of(row["mma"]), strides, row["mem_type"])
+
+
+def assert_copy(copy: cx.TiledCopy, want: dict[str, Any]) -> None:
+    op = copy.op
+    assert (op.kind, op.bits, op.height, op.width) == (
+        want["kind"],
+        want["CopyBits"],
+        want["Height"],
+        want["Width"],
+    )
+    # C++ gives prefetches the block width 0: they have none.
+    assert op.block_width == (want["BlockWidth"] or op.width)
+    assert (copy.x_mode, copy.y_mode) == (want["XMode"], want["YMode"])
+    assert list(copy.tiler_mn) == want["Tiler_MN"]
+    if want["covers_tile"]:
+        assert same(copy.layout_tv_tiled, want["TV"])
+        for thread in want["threads"]:
+            part = copy.get_slice(thread["thread"])
+            for side in "SD":
+                if side in thread:
+                    got = getattr(part, f"partition_{side}")
+                    assert_partition(got(cx.make_identity_tensor(copy.tiler_mn)), thread[side])
+
+
+@pytest.mark.parametrize("row", rows("cute_block_2d_copy"), ids=block_id)
+def test_block_2d_copy(row: dict[str, Any]) -> None:
+    copy = block_copy_of(row)
+    assert_copy(copy, row["copy"])
+    assert copy.atom.faithful
+    if "prefetch" in row:
+        assert_copy(cx.make_block_2d_prefetch(copy), row["prefetch"])
+
+
+def test_column_major_d_covers_the_tile_where_cute_does_not() -> None:
+    """C++ leaves out half of a column-major D; the tiled copy here stores every element."""
+    partial = [row for row in rows("cute_block_2d_copy") if not row["copy"]["covers_tile"]]
+    assert [(row["operand"], row["gmem_stride"]) for row in partial] == [("D", [1, -1])] * 2
+    for row in partial:
+        copy = block_copy_of(row)
+        m, n = copy.tiler_mn
+        assert set(offsets(to_layout(row["copy"]["TV"]))) < set(range(m * n))
+        assert sorted(offsets(copy.layout_tv_tiled)) == list(range(m * n))
+
+
+# ------------------------------------------------------------------ reorder
+
+
+def reorder_id(row: dict[str, Any]) -> str:
+    return f"{row['class']}-{row['src_type']}-{row['dst_type']}"
+
+
+@pytest.mark.parametrize("row", rows("cute_reorder"), ids=reorder_id)
+def test_reorder(row: dict[str, Any]) -> None:
+    slots = cx.reorder(to_layout(row["src_tv"]), to_layout(row["dst_tv"]))
+    assert slots == to_layout(row["reorder_layout"])
+
+
+def test_only_column_major_a_moves_registers() -> None:
+    mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"))
+    for a in ("row", "col"):
+        for b in ("row", "col"):
+            found = {
+                s.source: is_identity(s.slots)
+                for s in cx.kernel.gemm(mma, a, b).statements()
+                if isinstance(s, cx.kernel.Reorder)
+            }
+            assert found == {"tArA": a == "row", "tBrB": True}

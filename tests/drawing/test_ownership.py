@@ -1,0 +1,200 @@
+"""What drawings say against bytes that the machine moved, and against CuTe C++'s maps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from golden import rows, to_layout
+
+import pycute_xe as cx
+from pycute_xe.arch import Surface
+from pycute_xe.atom import get_atom
+from pycute_xe.drawing import draw
+from pycute_xe.kernel import Load, Reorder
+from pycute_xe.machine import Memory, RegisterFile, block2d
+
+from .conftest import cells_of
+
+
+def tagged_registers(kernel: cx.Kernel, operand: str, subgroup: int) -> tuple[np.ndarray, int]:
+    """Load a tile whose elements are their own numbers; return the registers, and the row length.
+
+    The tile is stored in the order the kernel declares; numbers count row by row of the operand as
+    the matrix it is: A (m, k), B (k, n).
+    """
+    load = next(s for s in kernel.statements() if isinstance(s, Load) and s.operand == operand)
+    copy = load.copy
+    rows_, cols = copy.tiler_mn if operand == "A" else copy.tiler_mn[::-1]
+    tags = np.arange(rows_ * cols, dtype=np.uint16).reshape(rows_, cols)
+    stored = np.ascontiguousarray(tags if kernel.operand(operand).order == "row" else tags.T)
+    memory, registers = Memory(), RegisterFile(1 << 14)
+    surface = Surface(memory.place(stored), 2 * stored.shape[1], len(stored), 2 * stored.shape[1])
+    for message in range(copy.messages):
+        at: Any = copy.anchors(subgroup, message)
+        at = (*at, 0, 0) if isinstance(at, tuple) else (at, 0)
+        x = at[copy.x_mode] * 16 // copy.op.bits
+        dst = message * copy.atom.values * 16 * 2
+        block2d.load(memory, registers, copy.op.message, surface, x, at[copy.y_mode], dst)
+    count = copy.messages * copy.atom.values * 16
+    return registers.read(0, 2 * count, "the test").view(np.uint16), cols
+
+
+@pytest.mark.parametrize("subgroup", [0, 5, 31])
+@pytest.mark.parametrize("order", ["row", "col"])
+@pytest.mark.parametrize("operand", ["A", "B"])
+def test_loaded_operands_lie_at_the_bytes_drawn(
+    mma: cx.TiledMma, operand: str, order: str, subgroup: int
+) -> None:
+    kernel = cx.kernel.gemm(mma, **{operand.lower(): order})
+    image, cols = tagged_registers(kernel, operand, subgroup)
+    reorder = next(
+        s
+        for s in kernel.statements()
+        if isinstance(s, Reorder) and s.destination == f"tCr{operand}"
+    )
+    moved = np.empty_like(image)
+    moved[cx.table(reorder.slots)] = image
+    cells = cells_of(draw(kernel, operand, subgroup=subgroup))
+    assert len(cells) == len(image)
+    for cell in cells:
+        element = cell["byte"] // 2
+        assert moved[element] == cell["row"] * cols + cell["col"]
+        assert (cell["lane"], cell["value"]) == (element % 16, element // 16)
+
+
+@pytest.mark.parametrize("operand", ["A", "B"])
+def test_storage_order_does_not_change_what_the_mma_reads(mma: cx.TiledMma, operand: str) -> None:
+    row, col = (
+        cells_of(draw(cx.kernel.gemm(mma, **{operand.lower(): order}), operand, subgroup=9))
+        for order in ("row", "col")
+    )
+    key = lambda cell: (cell["row"], cell["col"])  # noqa: E731
+    assert sorted(row, key=key) == sorted(col, key=key)
+
+
+def drawn(drawing: Any, operand: str | None = None) -> dict[tuple[int, int], tuple[int, int]]:
+    """Each (lane, value) and the (row, column) it is drawn at."""
+    return {(c["lane"], c["value"]): (c["row"], c["col"]) for c in cells_of(drawing, operand)}
+
+
+def expected(tv: Any, extent: int, swap: bool) -> dict[tuple[int, int], tuple[int, int]]:
+    """The same from a golden (lane, value) → i + extent·j; ``swap`` draws (j, i)."""
+    layout = to_layout(tv)
+    out: dict[tuple[int, int], tuple[int, int]] = {}
+    for t in range(16):
+        for v in range(cx.size(layout, 1)):
+            j, i = divmod(layout(t, v), extent)
+            out[t, v] = (j, i) if swap else (i, j)
+    return out
+
+
+@pytest.mark.parametrize(
+    "row", [r for r in rows("cute_mma_atoms") if r["kind"] != "legacy"], ids=lambda r: r["name"]
+)
+def test_mma_atoms_agree_with_cute(row: dict[str, Any]) -> None:
+    drawing = draw(get_atom(row["name"]))
+    m, n, _ = row["shape_mnk"]
+    for operand, extent in (("A", m), ("B", n), ("C", m)):
+        assert drawn(drawing, operand) == expected(row[operand], extent, operand == "B"), operand
+
+
+@pytest.mark.parametrize("row", rows("cute_tiled_mma")[:4], ids=lambda r: str(r["wg_tile"]))
+def test_tiled_mmas_agree_with_cute(row: dict[str, Any]) -> None:
+    grid = to_layout(row["atom_layout"])
+    mma = cx.workgroup_mma(
+        cx.make_mma_atom(get_atom(row["atom"])), tuple(row["wg_tile"]), (grid.shape, grid.stride)
+    )
+    m, n, _ = row["tile_mnk"]
+    for operand, extent in (("A", m), ("B", n), ("C", m)):
+        got = drawn(draw(mma, operand))
+        assert got == expected(row[operand], extent, operand == "B"), operand
+
+
+@pytest.mark.parametrize(
+    ("op", "value_type"),
+    [
+        (cx.XE_LOAD_2D(16, 32, 32, 16), "bf16"),
+        (cx.XE_LOAD_2D(8, 16, 12), "u8"),  # rows padded to 16: not what CUTLASS's layout says
+        (cx.XE_LOAD_2D(32, 4, 8), "u16"),
+        (cx.XE_LOAD_2D_VNNI(16, 16, 32, 16), "bf16"),
+        (cx.XE_LOAD_2D_VNNI(8, 32, 16), "u8"),
+        (cx.XE_LOAD_2D_TRANSPOSE(32, 16, 8), "f32"),
+        (cx.XE_LOAD_2D_TRANSPOSE(32, 16, 8), "bf16"),
+    ],
+    ids=str,
+)
+def test_copy_atoms_against_tagged_bytes(op: Any, value_type: str) -> None:
+    atom = cx.make_copy_atom(op, value_type)
+    nbytes = atom.value_type.bytes
+    # Tags of bytes repeat beyond 256; a second load of the high halves tells them apart.
+    numbers = np.arange(atom.height * atom.width).reshape(atom.height, atom.width)
+    halves: list[np.ndarray] = []
+    for part in (numbers % 256, numbers // 256):
+        stored = part.astype(f"u{nbytes}")
+        memory, registers = Memory(), RegisterFile(1 << 14)
+        pitch = atom.width * nbytes
+        surface = Surface(memory.place(stored), pitch, atom.height, pitch)
+        block2d.load(memory, registers, op.message, surface, 0, 0, 0)
+        length = op.message.register_bytes("bmg")
+        halves.append(registers.read(0, length, "the test").view(stored.dtype).astype(int))
+    image = halves[0] + 256 * halves[1]
+    cells = cells_of(draw(atom))
+    assert {(c["row"], c["col"]) for c in cells} == set(np.ndindex(*numbers.shape))
+    for cell in cells:
+        element = cell["byte"] // nbytes
+        assert image[element] == numbers[cell["row"], cell["col"]]
+        assert (cell["lane"], cell["value"]) == (element % 16, element // 16)
+
+
+def test_stores_against_tagged_bytes() -> None:
+    atom = cx.make_copy_atom(cx.XE_STORE_2D(32, 8, 16), "f32")
+    memory, registers = Memory(), RegisterFile(1 << 10)
+    registers.write(0, np.arange(128, dtype=np.uint32).view(np.uint8))
+    surface = Surface(memory.alloc(512), 64, 8, 64)
+    block2d.store(memory, registers, atom.op.message, surface, 0, 0, 0)
+    stored = memory.array(surface.base, (8, 16), np.uint32)
+    for cell in cells_of(draw(atom)):
+        assert stored[cell["row"], cell["col"]] * 4 == cell["byte"]
+
+
+def test_a_tiled_copy_is_drawn_as_it_lies_in_memory(mma: cx.TiledMma) -> None:
+    # Column-major A: memory rows run along m, which the operand's own picture draws downwards.
+    kernel = cx.kernel.gemm(mma, a="col")
+    copy = next(s.copy for s in kernel.statements() if isinstance(s, Load))
+    image, cols = tagged_registers(kernel, "A", 4)
+    for cell in cells_of(draw(copy, subgroup=4)):
+        assert image[cell["byte"] // 2] == cell["col"] * cols + cell["row"]
+
+
+def test_a_left_out_reorder_is_marked(mma: cx.TiledMma) -> None:
+    kernel = cx.kernel.gemm(mma, a="col", reorder_a=False)
+    right, wrong = draw(cx.kernel.gemm(mma, a="col"), "A"), draw(kernel, "A")
+    assert "WRONG" not in right.svg
+    assert 'class="m"' not in right.svg
+    image, cols = tagged_registers(kernel, "A", 0)
+    places = {(c["row"], c["col"]): c["byte"] for c in cells_of(right)}
+    cells = cells_of(wrong)
+    for cell in cells:
+        assert image[cell["byte"] // 2] == cell["row"] * cols + cell["col"]
+    misplaced = sum(places[c["row"], c["col"]] != c["byte"] for c in cells)
+    assert misplaced > 0
+    assert f"WRONG: {misplaced} elements" in wrong.svg
+    assert wrong.svg.count('class="m"') == misplaced
+
+
+def test_elements_that_nobody_holds_are_drawn_as_holes(mma: cx.TiledMma) -> None:
+    copy = cx.make_block_2d_copy_A(mma, ("ld", 1))
+    # Every work-item of the copy is told column 0 of the tile's two halves: the rest is missing.
+    threads, values = copy.layout_tv_tiled
+    subgroups = cx.make_layout(threads[0], cx.Layout(cx.size(threads, 1), 0))
+    broken = replace(copy, layout_tv_tiled=cx.make_layout(subgroups, values))
+    kernel = cx.kernel.gemm(mma, copy_a=broken, reorder_a=False)
+    drawing = draw(kernel, "A", subgroup=4)
+    holes = [c for c in cells_of(drawing) if "lane" not in c]
+    assert {(c["row"], c["col"]) for c in holes} == {
+        (m, k) for m in range(32, 64) for k in range(32)
+    }
+    assert "no work-item holds A[m=32, k=0]" in drawing.svg
