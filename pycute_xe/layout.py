@@ -8,7 +8,7 @@ layouts live one floor up, in `pycute_xe.algebra`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 from pycute_xe.basis import Basis, E
 from pycute_xe.errors import CongruenceError, CoordError, RankError, ShapeError
@@ -161,11 +161,9 @@ class Layout:
 
 def _frozen(value: Any) -> IntTuple:
     """Lists become tuples, so that a layout can never change under its owner."""
-    if type(value) is int:
-        return value
-    if isinstance(value, (list, tuple)) and not isinstance(value, Basis):
-        return tuple(_frozen(v) for v in value)
-    return value
+    if isinstance(value, list):
+        value = tuple(cast("list[Any]", value))
+    return tuple(map(_frozen, value)) if is_tuple(value) else value
 
 
 def _check_shape(part: Shape, whole: Shape) -> None:

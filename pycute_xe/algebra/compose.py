@@ -122,7 +122,7 @@ def _taken(extent: Any, left: Any, step: Any) -> Any:
     if step >= extent:
         return 1 if step % extent == 0 else None
     reach = -(-extent // step) if step > 0 else 0
-    if 0 < reach and left <= reach:
+    if reach > 0 and left <= reach:
         return left
     return reach if reach and extent % step == 0 and left % reach == 0 else None
 

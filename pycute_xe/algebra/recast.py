@@ -51,6 +51,7 @@ def downcast(layout: Layout, n: int) -> Layout:
     >>> print(downcast(Layout((4, 4), (4, 1)), 8))
     (4,32):(32,1)
     """
+
     def leaf(s: Any, d: Any) -> Mode:
         return (s * n, d) if d in (1, -1) else (s, d * n)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import gcd, prod
 from typing import Any
 
@@ -15,7 +14,7 @@ from pycute_xe.atom.block2d_op import XE_PREFETCH_2D, Block2DOp
 from pycute_xe.atom.copy_atom import make_copy_atom
 from pycute_xe.atom.selection import memory_modes, select_block_2d, subgroup_fragment
 from pycute_xe.atom.tiled_copy import TiledCopy
-from pycute_xe.atom.tiled_mma import OPERAND_MODES, TiledMma
+from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.errors import DivisibilityError
 from pycute_xe.int_tuple import ceil_div
 from pycute_xe.layout import Layout, make_layout
@@ -84,30 +83,10 @@ def _operand_copy(
 ) -> TiledCopy:
     strides = _strides(gmem)
     memory_type = as_numeric(value_type) if value_type is not None else register_type
-    if op is not None:
-        return _tiled(mma, operand, strides, memory_type, op)
     x, y = memory_modes(strides)
-    walk = subgroup_fragment(mma, operand)
-    op = select_block_2d(walk, memory_type, register_type, x, y, store)
-    try:
-        return _tiled(mma, operand, strides, memory_type, op)
-    except DivisibilityError:
-        # CUTLASS's choice cuts through atoms whose M is no power of two, which it then rejects.
-        # One atom high is the largest block that does not.
-        rows = mma.atom.shape_mnk[OPERAND_MODES[operand][y]]
-        if op.kind == "XE_LOAD_2D_TRANSPOSE" or op.height == rows:
-            raise
-        return _tiled(mma, operand, strides, memory_type, replace(op, height=rows))
-
-
-def _tiled(
-    mma: TiledMma,
-    operand: str,
-    strides: tuple[Any, ...],
-    memory_type: Numeric,
-    op: Block2DOp,
-) -> TiledCopy:
-    x, y = memory_modes(strides)
+    if op is None:
+        walk = subgroup_fragment(mma, operand)
+        op = select_block_2d(walk, memory_type, register_type, x, y, store)
     atom = make_copy_atom(op, memory_type)
     extents = (*mma.operand_tile(operand), *(1 for _ in strides[2:]))
     block = [1] * len(extents)
@@ -136,9 +115,10 @@ def _visited_blocks(
     steps = Layout(counts).stride
     modes = zip(block, counts, steps, strict=True)
     block_of = make_layout(*(make_layout(Layout(b, 0), Layout(n, d)) for b, n, d in modes))
-    (lanes, threads), values = mma.fragment(operand)
+    (_, threads), _ = mma.fragment(operand)
     subgroups = composition(threads, mma.operand_subgroups(operand))
-    seen = composition(block_of, make_layout(lanes, values))
+    # Coalesced, so that blocks may cut through atoms: a reorder then puts the values right.
+    seen = composition(block_of, subgroup_fragment(mma, operand))
     messages = from_modes(merged(mode for mode in flat_modes(seen) if mode[1] != 0))
     return make_layout(composition(block_of, subgroups), messages)
 

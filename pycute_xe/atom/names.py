@@ -21,7 +21,8 @@ _SHORT = {"f": "f32", "bf": "bf16", "hf": "f16"}
 def get_atom(name: str) -> MmaAtom:
     """Return the MMA atom of a name CUTLASS gives it, older or newer.
 
-    Older names are ``XE_8x16x16_F32BF16BF16F32_TT``, newer ones ``XE_DPAS_TT<8,f32,bf16>``. Names of the first kind have the ownership of CUTLASS's older atoms, see `MmaAtom`.
+    Older names, such as ``XE_8x16x16_F32BF16BF16F32_TT``, have the ownership of CUTLASS's older
+    atoms, see `MmaAtom`; newer ones are written ``XE_DPAS_TT<8,f32,bf16>``.
     Raises `CuteError` for a name of neither kind, `ShapeError` for extents that no DPAS of the
     types has.
 

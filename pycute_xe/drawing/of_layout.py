@@ -6,7 +6,8 @@ from typing import Any
 
 from pycute_xe.drawing.scene import CELL_LIMIT, Cell, Scene, make_panel
 from pycute_xe.errors import RankError, ShapeError
-from pycute_xe.layout import Layout, coshape, cosize, rank, size
+from pycute_xe.int_tuple import flatten_tuple
+from pycute_xe.layout import Layout, coshape, cosize, size
 
 __all__ = ["of_layout"]
 
@@ -34,7 +35,7 @@ def of_layout(layout: Layout) -> Scene:
     flat = len(layout) == 1
     rows = 1 if flat else size(layout[0])
     cells = [_cell(layout, i, flat, rows) for i in range(size(layout))]
-    is_offset = not isinstance(coshape(layout), tuple)
+    is_offset = _is_offset(layout)
     codomain = (
         f"offsets below {cosize(layout)}" if is_offset else f"coordinates in {coshape(layout)}"
     )
@@ -52,19 +53,19 @@ def of_layout(layout: Layout) -> Scene:
 def _cell(layout: Layout, index: int, flat: bool, rows: int) -> Cell:
     row, col = (0, index) if flat else (index % rows, index // rows)
     value: Any = layout(index)
-    box = coshape(layout)
     data = [("row", row), ("col", col)]
-    if not isinstance(box, tuple):
+    if _is_offset(layout):
         data.append(("offset", value))
         colour, text = int(value), str(value)
     else:
-        text = _coordinate(value, rank(box))
-        colour = int(text.strip("(").split(",")[0].strip("()"))
+        # Trailing zeros of a coordinate may have been left out of it.
+        leaves = flatten_tuple(value)
+        leaves += (0,) * (len(flatten_tuple(coshape(layout))) - len(leaves))
+        colour, text = int(leaves[0]), ",".join(map(str, leaves))
     at = f"({col})" if flat else f"({row}, {col})"
     return Cell(row, col, colour, (text,), tuple(data), f"{at} → {text}")
 
 
-def _coordinate(value: Any, modes: int) -> str:
-    """A coordinate as text; trailing zeros may have been left out of it."""
-    entries = [*value] if isinstance(value, tuple) else [value]  # pyright: ignore[reportUnknownVariableType]
-    return ",".join(map(str, entries + [0] * (modes - len(entries))))
+def _is_offset(layout: Layout) -> bool:
+    """Whether the layout maps to offsets, not to coordinates."""
+    return not isinstance(coshape(layout), tuple)

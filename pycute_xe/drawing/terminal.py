@@ -63,7 +63,7 @@ def as_ansi(scene: Scene, width: int) -> str:
 def _lines(scene: Scene, width: int) -> Iterator[list[Piece]]:
     yield [(scene.title, None, True)]
     for line in scene.caption:
-        yield [(line, None, False)]
+        yield [(line, None, line.startswith(("WRONG", "Note")))]
     for panel in scene.panels:
         yield []
         yield from _panel_lines(panel, width, alone=len(scene.panels) == 1)
@@ -75,9 +75,9 @@ def _panel_lines(panel: Panel, width: int, alone: bool) -> Iterator[list[Piece]]
     cells: dict[tuple[int, int], Cell] = {}
     for cell in panel.cells:
         cells.setdefault((cell.row, cell.col), cell)
-    labels, size, gap = _labels(panel, room)
+    labels, size, gap, hint = _labels(panel, room)
     axes = f"{panel.row_axis} ↓ {panel.col_axis} →" if panel.row_axis else f"{panel.col_axis} →"
-    yield [(axes if alone else f"{panel.name}: {axes}", None, True)]
+    yield [(axes if alone else f"{panel.name}: {axes}", None, True), (hint, None, False)]
     # Numbers above the columns, as many as there is room for.
     step = next(n for n in (1, 2, 4, 8, 16, 1 << 20) if n * (size + gap) > len(str(panel.cols[-1])))
     numbers = [str(c) if i % step == 0 else "" for i, c in enumerate(panel.cols)]
@@ -102,21 +102,22 @@ def _spread(numbers: list[str], size: int, step: int) -> str:
     return "".join(f"{number:<{size * step}}" for number in numbers[::step])
 
 
-def _labels(panel: Panel, room: int) -> tuple[dict[tuple[int, int], str], int, int]:
-    """Return the labels of all places, their width, and the gap between them.
+def _labels(panel: Panel, room: int) -> tuple[dict[tuple[int, int], str], int, int, str]:
+    """Return the labels of all places, their width, the gap between them, and a word on them.
 
     The longest form that fits: whole labels, work-items by number, work-items by one digit.
     """
     forms = (
-        ({(c.row, c.col): c.label for c in panel.cells}, 1),
-        ({(c.row, c.col): c.lines[0].lstrip("T") for c in panel.cells}, 1),
-        ({(c.row, c.col): _digit(c) for c in panel.cells}, 0),
+        ({(c.row, c.col): c.label for c in panel.cells}, 1, ""),
+        ({(c.row, c.col): c.lines[0].lstrip("T") for c in panel.cells}, 1, "  (T)"),
+        ({(c.row, c.col): _digit(c) for c in panel.cells}, 0, "  (T, hexadecimal)"),
     )
-    for labels, gap in forms:
+    for labels, gap, hint in forms:
         size = max(map(len, labels.values()))
         if size <= room:
-            return labels, size, gap
-    return forms[2][0], 1, 0
+            return labels, size, gap, hint
+    labels, gap, hint = forms[2]
+    return labels, 1, gap, hint
 
 
 def _digit(cell: Cell) -> str:

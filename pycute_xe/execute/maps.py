@@ -182,8 +182,8 @@ def _operand(held: dict[str, Elements], name: str, mma: Mma, operand: str) -> El
     _, (_, (reps_i, reps_k)) = mma.mma.atoms(operand)
     count_i, count_k = size(reps_i), size(reps_k)
     inside = table(position).reshape(op.K, rows).T  # (row, k) → register element
-    base: Ints = np.arange(count_i * count_k).reshape(count_k, count_i).T * (rows * op.K)
-    order: Ints = base[:, None, :, None] + inside[None, :, None, :]
+    first = np.arange(count_i * count_k, dtype=np.int64).reshape(count_k, count_i).transpose()
+    order: Ints = first[:, None, :, None] * (rows * op.K) + inside[None, :, None, :]
     places: Ints = order.reshape(count_i * rows, count_k * op.K)
     return held[name].take(places)
 

@@ -1,0 +1,122 @@
+"""What `check` says of kernels, atoms and operations, against figures worked out by hand."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+import pycute_xe as cx
+from pycute_xe.atom import get_atom
+from pycute_xe.errors import CuteError, TargetError
+
+
+@pytest.fixture(scope="module")
+def mma() -> cx.TiledMma:
+    return cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"))
+
+
+@pytest.mark.parametrize("target", ["pvc", "bmg", "lnl", "ptl"])
+def test_the_row_major_gemm_is_legal_and_takes_224_registers(
+    mma: cx.TiledMma, target: str
+) -> None:
+    report = cx.check(cx.kernel.gemm(mma), target)
+    assert report
+    assert report.errors == ()
+    # 32x64 f32, 32x32 and 32x64 bf16 a subgroup, 64 bytes a register.
+    assert report.registers == (32 * 64 * 4 + 32 * 32 * 2 + 32 * 64 * 2) // 64 == 224
+    assert "224 of 256" in str(report)
+
+
+def test_all_hardware_threads_of_a_battlemage_core_are_taken(mma: cx.TiledMma) -> None:
+    report = cx.check(cx.kernel.gemm(mma), "bmg")
+    assert report.binds is not None
+    # 8 vector engines × 4 threads with 256 registers.
+    assert (report.binds.name, report.binds.used, report.binds.available) == (
+        "hardware threads",
+        32,
+        32,
+    )
+    assert "binds: hardware threads" in str(report)
+
+
+def test_a_reorder_that_moves_data_needs_registers_of_its_own(mma: cx.TiledMma) -> None:
+    report = cx.check(cx.kernel.gemm(mma, a="col"), "bmg")
+    assert report
+    assert report.registers == 256
+    assert [f.broken.rule for f in report.warnings] == ["register-room"]
+    assert report.binds is not None
+    assert report.binds.name == "registers"
+
+
+def test_too_many_registers_refuse(mma: cx.TiledMma) -> None:
+    big = cx.workgroup_mma(mma.atom, (256, 256, 64))
+    report = cx.check(cx.kernel.gemm(big), "bmg")
+    assert not report
+    assert report.registers == 320
+    assert [f.broken.rule for f in report.errors] == ["register-file"]
+    assert "use a smaller tile" in str(report)
+
+
+def test_too_many_subgroups_refuse() -> None:
+    op = cx.XE_DPAS_TT(8, "f32", "bf16")
+    wide = cx.workgroup_mma(op, (512, 512, 32), ((16, 8, 1), (8, 1, 0)))
+    report = cx.check(cx.kernel.gemm(wide), "bmg")
+    assert [f.broken.rule for f in report.errors] == ["threads"]
+    assert "128 subgroups" in str(report)
+
+
+def test_where_no_source_counts_threads_check_warns(mma: cx.TiledMma) -> None:
+    report = cx.check(cx.kernel.gemm(mma), "ptl")
+    assert [f.broken.rule for f in report.warnings] == ["threads"]
+
+
+def test_every_rule_on_arrays_is_listed_with_its_source(mma: cx.TiledMma) -> None:
+    text = str(cx.check(cx.kernel.gemm(mma), "pvc"))
+    for quantity in ("base must be multiple of 64", "pitch should be multiple of 16"):
+        line = next(line for line in text.splitlines() if quantity in line)
+        assert line.rstrip().endswith("]")
+
+
+def test_an_unfaithful_atom_is_refused_unless_told_otherwise() -> None:
+    padded = cx.make_copy_atom(cx.XE_LOAD_2D(32, 12, 8, 8), "u32")
+    transposed = cx.make_copy_atom(cx.XE_LOAD_2D_TRANSPOSE(32, 12, 4), "bf16")
+    assert padded.faithful
+    assert not transposed.faithful
+    report = cx.check(transposed, "bmg")
+    assert "faithful" in [f.broken.rule for f in report.errors]
+    assert "faithful" not in [
+        f.broken.rule for f in cx.check(transposed, "bmg", allow_unfaithful=True).errors
+    ]
+
+
+def test_a_kernel_of_a_legacy_mma_atom_is_refused(mma: cx.TiledMma) -> None:
+    legacy = get_atom("XE_8x16x16_F32BF16BF16F32_TT")
+    tiled = dataclasses.replace(mma, atom=legacy)
+    assert not cx.check(tiled, "bmg")
+    assert cx.check(tiled, "bmg", allow_unfaithful=True)
+
+
+def test_operations_and_messages_are_judged_by_the_message_rules() -> None:
+    tall = cx.check(cx.XE_STORE_2D(16, 16, 32), "pvc")
+    assert [f.broken.condition for f in tall.errors] == ["height is 16, must be at most 8"]
+    assert cx.check(cx.XE_STORE_2D(16, 8, 32).message, "pvc")
+    assert cx.check(cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "f16"))).mma, "lnl")
+
+
+def test_copies_are_judged_where_their_messages_start(mma: cx.TiledMma) -> None:
+    copy = cx.make_block_2d_copy_A(mma, ("ld", 1))
+    assert cx.check(copy, "bmg")
+    # 8-bit blocks of 2 columns: x is not a multiple of 4 elements.
+    narrow = cx.make_block_2d_copy(
+        cx.XE_LOAD_2D(8, 32, 2), ("ld", 1), "u8", (1, 2), cx.Layout((2, 1))
+    )
+    report = cx.check(narrow, "bmg")
+    assert "x-d8" in [f.broken.rule for f in report.errors]
+
+
+def test_unknown_targets_and_things_without_rules(mma: cx.TiledMma) -> None:
+    with pytest.raises(TargetError, match="bmg"):
+        cx.check(cx.kernel.gemm(mma), "a770")
+    with pytest.raises(CuteError, match="there are no rules for it"):
+        cx.check(cx.Layout(4), "bmg")

@@ -1,0 +1,163 @@
+"""The GEMM as a value: what it is made of, what it prints, what its construction refuses."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+from typing import Any
+
+import pytest
+
+import pycute_xe as cx
+from pycute_xe.errors import DivisibilityError, DTypeError, KernelError, RankError, ShapeError
+from pycute_xe.kernel import (
+    BarrierArrive,
+    BarrierWait,
+    Fill,
+    Index,
+    Kernel,
+    Load,
+    Mma,
+    Prefetch,
+    Reorder,
+    Store,
+    Tiles,
+)
+
+
+@pytest.fixture(scope="module")
+def mma() -> cx.TiledMma:
+    return cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"))
+
+
+@pytest.fixture(scope="module")
+def gemm(mma: cx.TiledMma) -> Kernel:
+    return cx.kernel.gemm(mma)
+
+
+def test_statements_in_order(gemm: Kernel) -> None:
+    inside = [type(s) for s in gemm.loop("k").body]
+    assert inside[0] is BarrierArrive
+    assert inside[-1] is BarrierWait
+    assert [t for t in inside if t in (Load, Reorder, Mma)] == [Load, Load, Reorder, Reorder, Mma]
+    assert isinstance(gemm.body[0], Fill)
+    assert isinstance(gemm.body[-1], Store)
+    assert [s.at[1] for s in gemm.loop("p").body if isinstance(s, Prefetch)] == [Index("p")] * 2
+
+
+def test_listing_shows_every_statement(gemm: Kernel) -> None:
+    text = str(gemm)
+    for part in (
+        "gemm(A(M,K) bf16 row, B(N,K) bf16 row, D(M,N) f32 row)",
+        "XE_DPAS_TT<8,f32,bf16,bf16,f32>",
+        "tile 256x256x32",
+        "1 × XE_LOAD_2D<16,32,32,16>",
+        "4 × XE_LOAD_2D_VNNI<16,16,32,16>",
+        "16 × XE_STORE_2D<32,8,16>",
+        "when k+2 < ceil_div(K, 32)",
+        "moves nothing",
+    ):
+        assert part in text
+
+
+def test_a_kernel_is_a_value(mma: cx.TiledMma, gemm: Kernel) -> None:
+    again = cx.kernel.gemm(mma)
+    assert gemm == again
+    assert hash(gemm) == hash(again)
+    assert pickle.loads(pickle.dumps(gemm)) == gemm
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        gemm.name = "other"  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@pytest.mark.parametrize("stages", [0, 1, 5])
+def test_stages_are_the_prefetch_distance(mma: cx.TiledMma, stages: int) -> None:
+    kernel = cx.kernel.gemm(mma, stages=stages)
+    ahead = [s for s in kernel.statements() if isinstance(s, Prefetch)]
+    assert len(ahead) == (4 if stages else 0)
+    assert all(s.at[1] in (Index("p"), Index("k", stages)) for s in ahead)
+
+
+def test_replace_exchanges_removes_and_refuses(gemm: Kernel) -> None:
+    loop = gemm.loop("k")
+    short = gemm.replace(loop, dataclasses.replace(loop, stop=Tiles("K", 32) - 1))
+    assert short.loop("k").stop == Tiles("K", 32, -1)
+    bare = gemm.replace(gemm.loop("p"), None)
+    with pytest.raises(KernelError, match="no such loop"):
+        bare.loop("p")
+    with pytest.raises(KernelError, match="no such statement"):
+        bare.replace(gemm.loop("p"), None)
+
+
+def test_tiles_count_never_below_zero() -> None:
+    assert (Tiles("K", 32) - 1).at({"K": 0}) == 0
+    assert (Tiles("K", 32) + 2).at({"K": 33}) == 4
+    with pytest.raises(KernelError, match="no loop binds q"):
+        Index("q").at({"k": 1})
+
+
+# ------------------------------------------------------------------ what construction refuses
+
+
+@pytest.mark.parametrize(
+    ("tile", "words"),
+    [
+        ((250, 256, 32), "M of the tile is 250, no multiple of 64 = 8 .M of the atom. × 8"),
+        ((256, 250, 32), "N of the tile is 250, no multiple of 64 = 16 .N of the atom. × 4"),
+        ((256, 256, 24), "K of the tile is 24, no multiple of 16 = 16 .K of the atom. × 1"),
+        ((0, 256, 32), "M of the tile is 0"),
+    ],
+)
+def test_indivisible_tiles_name_each_factor(tile: Any, words: str) -> None:
+    with pytest.raises(DivisibilityError, match=words):
+        cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), tile)
+
+
+def test_types_and_extents_no_dpas_has() -> None:
+    with pytest.raises(DTypeError, match="no instruction takes these types"):
+        cx.XE_DPAS_TT(8, "f32", "f64")
+    with pytest.raises(DTypeError, match="no such element type"):
+        cx.XE_DPAS_TT(8, "f32", "float7")
+    with pytest.raises(ShapeError, match="M is 1 to 8"):
+        cx.XE_DPAS_TT(9, "f32", "bf16")
+
+
+def test_ranks() -> None:
+    op = cx.XE_DPAS_TT(8, "f32", "bf16")
+    with pytest.raises(RankError, match="three modes"):
+        cx.workgroup_mma(op, (256, 256, 32), ((8, 4), (4, 1)))
+    with pytest.raises(RankError, match="three modes"):
+        cx.make_tiled_mma(op, cx.Layout((2, 2)))
+
+
+def test_orders_stages_and_accumulators(mma: cx.TiledMma) -> None:
+    with pytest.raises(KernelError, match="no storage order"):
+        cx.kernel.gemm(mma, a="rows")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(KernelError, match="stages is negative"):
+        cx.kernel.gemm(mma, stages=-1)
+    mixed = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16", "bf16", "bf16"))
+    with pytest.raises(KernelError, match="goes in as bf16 and comes out as f32"):
+        cx.kernel.gemm(mixed)
+
+
+def test_copies_of_another_tile_or_subgroup_count(mma: cx.TiledMma) -> None:
+    small = cx.workgroup_mma(mma.atom, (128, 256, 32))
+    with pytest.raises(KernelError, match="the copy covers"):
+        cx.kernel.gemm(mma, copy_a=cx.make_block_2d_copy_A(small, ("ld", 1)), reorder_a=False)
+    fewer = cx.workgroup_mma(mma.atom, (256, 256, 32), ((4, 4, 1), (4, 1, 0)))
+    with pytest.raises(KernelError, match="shared by 16 subgroups, the MMA has 32"):
+        cx.kernel.gemm(mma, copy_a=cx.make_block_2d_copy_A(fewer, ("ld", 1)), reorder_a=False)
+
+
+def test_fragments_of_another_size_and_unknown_names(gemm: Kernel) -> None:
+    load = next(s for s in gemm.statements() if isinstance(s, Load))
+    with pytest.raises(KernelError, match="the fragment has 128"):
+        gemm.replace(load, dataclasses.replace(load, fragment="tCrC"))
+    with pytest.raises(KernelError, match="no fragment tXrX"):
+        gemm.replace(load, dataclasses.replace(load, fragment="tXrX"))
+    with pytest.raises(KernelError, match="no operand X"):
+        gemm.replace(load, dataclasses.replace(load, operand="X"))
+
+
+def test_memory_without_a_contiguous_mode(mma: cx.TiledMma) -> None:
+    with pytest.raises(KernelError, match="one contiguous mode"):
+        cx.make_block_2d_copy_A(mma, (7, 3))
