@@ -24,7 +24,7 @@ demo: $(VENV)/.run-stamp ## similarities of 1797 handwritten digits, end to end
 test: lint docs wheel pytest ## everything a change must pass
 
 pytest: $(VENV)/.dev-stamp ## the tests, over all cores
-	@$(PY) -m pytest -n $(WORKERS) --dist loadgroup -q
+	@$(PY) -m pytest -n $(WORKERS) --dist worksteal -q
 
 lint: $(VENV)/.dev-stamp ## style, types and the floors
 	@echo "lint: ruff, pyright, import-linter"

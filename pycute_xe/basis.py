@@ -42,7 +42,7 @@ class ArithTuple(tuple[Any, ...]):
 
     def __mul__(self, scale: Any) -> Any:
         """Scale every mode by an integer."""
-        return ArithTuple(leaf * scale for leaf in self)
+        return ArithTuple(_scale(leaf, scale) for leaf in self)
 
     __rmul__ = __mul__
 
@@ -61,6 +61,11 @@ def _add(left: Any, right: Any) -> Any:
             _add(x, y) for x, y in zip_longest(_coord(left), _coord(right), fillvalue=0)
         )
     return left + right
+
+
+def _scale(part: Any, scale: Any) -> Any:
+    # A nested mode may be a plain tuple, whose own ``*`` repeats it.
+    return ArithTuple(_scale(p, scale) for p in part) if is_tuple(part) else part * scale
 
 
 def _coord(value: Any) -> tuple[Any, ...]:
@@ -159,6 +164,8 @@ class Basis:
     def __repr__(self) -> str:
         """An expression that evaluates back."""
         unit = f"E({', '.join(map(str, self.modes))})"
+        if self.value == 0:  # ``0*E(0)`` is the integer 0
+            return f"Basis({self.value!r}, {self.modes!r})"
         return unit if self.value == 1 else f"{self.value!r}*{unit}"
 
     def __str__(self) -> str:

@@ -211,23 +211,48 @@ def compact_col_major(shape: Shape, current: Any = 1) -> Stride:
 
 
 def ceil_div(a: Any, b: Any) -> Any:
-    """Return ``a / b`` rounded up, leaf by leaf for tuples ``a``. C++: ``ceil_div``.
+    """Return ``a / b`` rounded up.
 
-    >>> ceil_div(10, 4)
-    3
+    Two tuples divide mode by mode (missing modes of ``b`` count as 1); an integer ``b`` divides the
+    leftmost modes of a tuple first. Raises `CongruenceError` when ``b`` has more modes than ``a``.
+    C++: ``ceil_div``.
+
+    >>> ceil_div(10, 4), ceil_div((10, 8), (4, 2)), ceil_div((2, 4), 4)
+    (3, (3, 4), (1, 2))
     """
-    if is_tuple(a):
-        b = b if is_tuple(b) else (b, *(1 for _ in a[1:]))
-        return tuple(ceil_div(x, y) for x, y in zip(a, b, strict=True))
-    return -(-a // b)
+    if not is_tuple(a):
+        return -(-a // product(b))
+    if is_tuple(b):
+        return tuple(map(ceil_div, a, _ones_appended("ceil_div", a, b)))
+    out: list[Any] = []
+    for mode in a:
+        out.append(ceil_div(mode, b))
+        b = ceil_div(b, mode)
+    return tuple(out)
+
+
+def _ones_appended(operation: str, a: IntTuple, b: IntTuple) -> tuple[Any, ...]:
+    if not is_tuple(a) or not is_tuple(b) or len(b) > len(a):
+        raise CongruenceError(
+            operation,
+            {"a": a, "b": b},
+            "b has other modes than a",
+            "give two integers, or tuples with at most one entry of b for each mode of a",
+        )
+    return b + (1,) * (len(a) - len(b))
 
 
 def round_up(a: Any, b: Any) -> Any:
-    """Return the least multiple of ``b`` that is at least ``a``.
+    """Return the least multiple of ``b`` that is at least ``a``, mode by mode for tuples.
 
-    >>> round_up(10, 4)
-    12
+    Missing modes of ``b`` count as 1. Raises `CongruenceError` when ``b`` has other modes than
+    ``a``. C++: ``round_up``.
+
+    >>> round_up(10, 4), round_up((10, 7), (4,))
+    (12, (12, 7))
     """
+    if is_tuple(a) or is_tuple(b):
+        return tuple(map(round_up, a, _ones_appended("round_up", a, b)))
     return ceil_div(a, b) * b
 
 
@@ -250,14 +275,22 @@ def shape_div(a: IntTuple, b: IntTuple) -> IntTuple:
     """Divide a shape by another, leftmost modes first.
 
     A leaf divides a leaf exactly one way or the other: the result is ``ceil(a/b)``.
-    Raises `DivisibilityError` when neither divides the other. C++: ``shape_div``.
+    Raises `DivisibilityError` when neither divides the other, `CongruenceError` for two tuples of
+    different rank. C++: ``shape_div``.
 
     >>> shape_div((12, 3), 4), shape_div((256, 32), (16, 16))
     ((3, 3), (16, 2))
     """
     if is_tuple(a):
         if is_tuple(b):
-            return tuple(shape_div(x, y) for x, y in zip(a, b, strict=True))
+            if len(a) != len(b):
+                raise CongruenceError(
+                    "shape_div",
+                    {"a": a, "b": b},
+                    f"{len(a)} modes by {len(b)}",
+                    "give one divisor for each mode, or one integer for all",
+                )
+            return tuple(map(shape_div, a, b))
         out: list[Any] = []
         for mode in a:
             out.append(shape_div(mode, b))
@@ -280,13 +313,15 @@ def crd2idx(coord: Coord, shape: Shape, stride: Stride = None) -> Any:
     Law: ``crd2idx(c, s, d)`` is the inner product of the natural coordinate with the strides. A
     coordinate may stop short of the shape's nesting: an integer indexes a whole (nested) mode
     colexicographically. The last mode is unbounded, as in C++.
-    Raises `CoordError` when the coordinate does not fit the shape. C++: ``crd2idx``.
+    Raises `CoordError` when the coordinate does not fit the shape, `CongruenceError` when the
+    strides do not. C++: ``crd2idx``.
 
     >>> crd2idx((1, 2), (4, 8), (8, 1)), crd2idx(9, (4, 8), (8, 1))
     (10, 10)
     """
     if stride is None:
         stride = compact_col_major(shape)
+    _check_strides("crd2idx", shape, stride)
     if is_tuple(coord):
         if not is_tuple(shape) or len(coord) != len(shape):
             raise CoordError(
@@ -311,23 +346,41 @@ def crd2idx(coord: Coord, shape: Shape, stride: Stride = None) -> Any:
     return total + crd2idx(coord, shape[-1], stride[-1])
 
 
+def _check_strides(operation: str, shape: Shape, stride: Stride) -> None:
+    if is_tuple(stride) != is_tuple(shape) or (is_tuple(shape) and len(shape) != len(stride)):
+        raise CongruenceError(
+            operation,
+            {"shape": shape, "stride": stride},
+            "shape and stride nest differently",
+            "give one stride for each leaf of the shape, nested alike",
+        )
+
+
 def idx2crd(index: Any, shape: Shape, stride: Stride = None) -> Coord:
     """Return the coordinate of an offset: for each leaf ``(index // stride) % extent``.
 
     Law: ``crd2idx(idx2crd(i, s), s) == i`` for ``0 <= i < product(s)``. With strides, the layout
-    must be a compact permutation. C++: ``idx2crd``.
+    must be a compact permutation. Raises `CoordError` when a tuple of indices has other modes than
+    the shape, `CongruenceError` when the strides have, `ShapeError` for basis strides.
+    C++: ``idx2crd``.
 
     >>> idx2crd(9, (4, (2, 4)))
     (1, (0, 1))
     """
     if stride is None:
         stride = compact_col_major(shape)
+    _check_strides("idx2crd", shape, stride)
     if is_tuple(index):
+        if not is_tuple(shape) or len(index) != len(shape):
+            raise CoordError(
+                "idx2crd",
+                {"index": index, "shape": shape},
+                "the index has other modes than the shape",
+                "give one entry for each mode, or one integer for all",
+            )
         return tuple(map(idx2crd, index, shape, stride))
     if is_tuple(shape):
-        if is_tuple(stride):
-            return tuple(idx2crd(index, s, d) for s, d in zip(shape, stride, strict=True))
-        return idx2crd(index // stride, shape)
+        return tuple(idx2crd(index, s, d) for s, d in zip(shape, stride, strict=True))
     if isinstance(stride, Basis):
         raise ShapeError("idx2crd", {"stride": stride}, "basis strides have no inverse here", "")
     return 0 if shape == 1 or stride == 0 else (index // stride) % shape

@@ -15,6 +15,7 @@ from pycute_xe.errors import CongruenceError, CoordError, RankError, ShapeError
 from pycute_xe.int_tuple import (
     as_coordinate,
     compact_col_major,
+    congruent,
     crd2idx,
     flatten_tuple,
     leaves,
@@ -103,7 +104,8 @@ class Layout:
         """Return the offset of a coordinate, or the sub-layout where it holds ``None``.
 
         ``L(i)`` takes one integer for all modes, ``L(i, j)`` one entry for each mode; ``None`` is
-        CuTe's ``_`` and keeps its mode: the result is then `slice_`.
+        CuTe's ``_`` and keeps its mode: the result is then `slice_`. With basis strides the value
+        is a coordinate with every mode that a stride names, zeros included.
         Raises `CoordError` when the coordinate does not fit.
 
         >>> Layout((4, 8), (8, 1))(2, None)
@@ -113,7 +115,7 @@ class Layout:
         if type(crd) is not int and _has_none(crd):
             return slice_(crd, self)
         index = crd2idx(crd, self.shape, self.stride)
-        return as_coordinate(index) if isinstance(index, Basis) else index
+        return index if type(index) is int and index else _completed(self.stride, index)
 
     def __len__(self) -> int:
         """Return the rank: the number of top-level modes."""
@@ -157,6 +159,14 @@ class Layout:
     def __str__(self) -> str:
         """As CuTe prints: ``shape:stride``."""
         return f"{_text(self.shape)}:{_text(self.stride)}"
+
+
+def _completed(strides: Stride, value: Any) -> Any:
+    """Add zeros for the modes that the strides name and the value leaves out; offsets stay."""
+    if type(strides) is int:
+        return value
+    zeros = [Basis(0, d.modes).as_coord() for d in leaves(strides) if isinstance(d, Basis)]
+    return sum(zeros, as_coordinate(value)) if zeros else value
 
 
 def _frozen(value: Any) -> IntTuple:
@@ -279,13 +289,14 @@ def make_ordered_layout(shape: Shape, order: IntTuple) -> Layout:
     >>> print(make_ordered_layout((4, 8, 2), (2, 0, 1)))
     (4,8,2):(16,1,8)
     """
-    extents, ranks = flatten_tuple(Layout(shape).shape), flatten_tuple(order)
-    if len(extents) != len(ranks):
+    checked = Layout(shape)
+    extents, ranks = flatten_tuple(checked.shape), flatten_tuple(order)
+    if not congruent(checked.shape, order):
         raise CongruenceError(
             "make_ordered_layout",
             {"shape": shape, "order": order},
             "shape and order nest differently",
-            "give one order for each leaf",
+            "give one order for each leaf, nested alike",
         )
     strides: list[Any] = [0] * len(extents)
     current = 1
@@ -293,7 +304,6 @@ def make_ordered_layout(shape: Shape, order: IntTuple) -> Layout:
         if extents[i] != 1:
             strides[i] = current
             current *= extents[i]
-    checked = Layout(shape)
     return _make(checked.shape, unflatten_tuple(tuple(strides), checked.shape))
 
 
@@ -364,20 +374,7 @@ def coshape(layout: Layout) -> IntTuple:
     for s, d in zip(leaves(layout.shape), leaves(layout.stride), strict=True):
         value = d.value if isinstance(d, Basis) else d
         total = total + (s - 1) * (-d if value < 0 else d)
-    if isinstance(total, Basis) or is_tuple(total):
-        extents = as_coordinate(total)
-        return _plus_one(_pad(extents, _codomain_rank(layout)))
-    if any(isinstance(d, Basis) for d in leaves(layout.stride)):
-        return (1,) * _codomain_rank(layout)
-    return total + 1
-
-
-def _codomain_rank(layout: Layout) -> int:
-    return max(d.modes[0] for d in leaves(layout.stride) if isinstance(d, Basis)) + 1
-
-
-def _pad(coord: tuple[Any, ...], rank: int) -> tuple[Any, ...]:
-    return tuple(coord) + (0,) * (rank - len(coord))
+    return _plus_one(_completed(layout.stride, total))
 
 
 def _plus_one(tree: IntTuple) -> IntTuple:
@@ -424,13 +421,13 @@ def _sliced(coord: Coord, tree: IntTuple, keep_none: bool = True) -> tuple[Any, 
 def dice(coord: Coord, layout: Layout) -> Layout:
     """Return the modes where the coordinate holds no ``None``: what `slice_` leaves out.
 
-    C++: ``dice``.
+    Raises `CoordError` when the coordinate does not fit. C++: ``dice``.
 
     >>> print(dice((None, 2), Layout((4, 8), (8, 1))))
     (8):(1)
     """
     if not is_tuple(coord):
-        return layout
+        return Layout((), ()) if coord is None else layout
     return _make(_sliced(coord, layout.shape, False), _sliced(coord, layout.stride, False))
 
 
@@ -522,12 +519,16 @@ def take(layout: Layout, begin: int, end: int) -> Layout:
 
 
 def replace(layout: Layout, mode: int, by: Layout) -> Layout:
-    """Return the layout with one mode replaced. C++: ``replace<i>``.
+    """Return the layout with one mode replaced. Raises `RankError`. C++: ``replace<i>``.
 
     >>> print(replace(Layout((2, 3)), 1, Layout(5, 7)))
     (2,5):(1,7)
     """
     modes = list(layout)
+    if not -len(modes) <= mode < len(modes):
+        raise RankError(
+            "replace", {"layout": layout, "mode": mode}, f"the rank is {len(modes)}", ""
+        )
     modes[mode] = by
     return make_layout(*modes)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from pycute_xe.algebra import composition, zipped_divide
 from pycute_xe.errors import RankError
-from pycute_xe.int_tuple import as_coordinate, crd2idx, idx2crd, product_each, rank_of
+from pycute_xe.int_tuple import crd2idx, idx2crd, product_each
 from pycute_xe.layout import Layout, make_identity_layout, make_layout, slice_and_offset
 from pycute_xe.typing import Coord, Shape, Stride, Tiler, is_tuple
 
@@ -80,7 +80,7 @@ def make_tensor(data: Any, layout: Layout | Shape, stride: Stride = None) -> Ten
     'f'
     """
     whole = layout if isinstance(layout, Layout) else Layout(layout, stride)
-    return Tensor(data, 0, whole)
+    return Tensor(data, whole(0), whole)
 
 
 def make_identity_tensor(shape: Shape) -> Tensor:
@@ -91,8 +91,7 @@ def make_identity_tensor(shape: Shape) -> Tensor:
     >>> make_identity_tensor((4, 8))(1, 2)
     ArithTuple((1, 2))
     """
-    zero = as_coordinate((0,) * rank_of(shape)) if is_tuple(shape) else 0
-    return Tensor(None, zero, make_identity_layout(shape))
+    return make_tensor(None, make_identity_layout(shape))
 
 
 def local_tile(tensor: Tensor, tiler: Tiler, coord: Coord, proj: Coord = None) -> Tensor:
@@ -100,7 +99,8 @@ def local_tile(tensor: Tensor, tiler: Tiler, coord: Coord, proj: Coord = None) -
 
     Law: with all coordinates given the result has the tiler's shape; a ``None`` in ``coord`` keeps
     that rest mode, behind the tile modes. ``proj`` drops the entries of tiler and coordinate where
-    it holds ``"X"``. Raises as `zipped_divide` does. C++: ``local_tile``.
+    it holds ``"X"``. A tiler that is no tuple cuts the whole tensor, seen as one mode.
+    Raises as `zipped_divide` does. C++: ``local_tile``.
 
     >>> print(local_tile(make_identity_tensor((8, 16)), (4, 8), (1, 1)))
     (4,8) o (4,8):(1@0,1@1)
@@ -112,7 +112,7 @@ def local_tile(tensor: Tensor, tiler: Tiler, coord: Coord, proj: Coord = None) -
     divided = Tensor(tensor.data, tensor.base, make_layout(tile, rest))
     if is_tuple(coord):
         coord = coord + (None,) * (len(rest) - len(coord))
-    return divided((None,) * len(tile), coord)
+    return divided((None,) * len(tile) if is_tuple(tile.shape) else None, coord)
 
 
 def local_partition(tensor: Tensor, threads: Layout, index: int, proj: Coord = None) -> Tensor:

@@ -74,7 +74,7 @@ def kinds(*steps: str) -> dict[str, str]:
 
 
 def test_importing_a_module_never_replaces_a_public_name() -> None:
-    # Importing pycute_xe.check binds the module to the package's attribute "check".
+    # Importing a module binds it to an attribute of the package, over a function of that name.
     expected = kinds()
     assert kinds(IMPORT_ALL) == expected
     assert kinds(REPORT_KINDS, IMPORT_ALL) == expected

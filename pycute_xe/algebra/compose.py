@@ -20,7 +20,9 @@ def composition(a: Layout, b: Tiler) -> Layout:
     least as deep as ``b``'s. The last mode of ``a`` counts as unbounded, as in C++. A basis stride
     ``k*E(i)`` of ``b`` walks mode ``i`` of ``a``. A tuple composes mode by mode: an integer ``n``
     stands for ``Layout(n)``, ``None`` keeps the mode, modes of ``a`` beyond the tuple stay.
-    Raises `DivisibilityError` when no layout is that function. C++: ``composition``.
+    Raises `DivisibilityError` where ``b`` does not step evenly through ``a``, and where the modes
+    of ``b`` together step over the end of a mode of ``a`` (C++ returns another function there).
+    C++: ``composition``.
 
     >>> print(composition(Layout((6, 2), (8, 2)), Layout((4, 3), (3, 1))))
     ((2,2),3):((24,2),8)
@@ -47,7 +49,9 @@ do not step evenly through the mode 4:1. Way out: use extents and strides that d
             return make_layout(*map(tree, shape, stride)) if shape else Layout((), ())
         return leaf(shape, stride)
 
-    return tree(tiler.shape, tiler.stride)
+    out = tree(tiler.shape, tiler.stride)
+    _check_carries(a, tiler)
+    return out
 
 
 def as_tiler(value: Any) -> Layout:
@@ -125,6 +129,32 @@ def _taken(extent: Any, left: Any, step: Any) -> Any:
     if reach > 0 and left <= reach:
         return left
     return reach if reach and extent % step == 0 and left % reach == 0 else None
+
+
+def _check_carries(a: Layout, b: Layout) -> None:
+    """Refuse where modes of ``b``, each even by itself, together step over the end of a mode.
+
+    A walk that stays even has all its digits at their largest in its last element, so the digits
+    of the last elements must add up without a carry.
+    """
+    ends: dict[tuple[int, ...], list[Any]] = {}
+    for s, d in flat_modes(b):
+        if s != 1 and d != 0:
+            path, step = (d.modes, d.value) if isinstance(d, Basis) else ((), d)
+            ends.setdefault(path, []).append((s - 1) * step)
+    for path, last in ends.items():
+        if len(last) == 1:
+            continue
+        for s, d in _prepared(flat_modes(get(a, *path)))[:-1]:
+            reached = sum(end % s for end in last)
+            if reached >= s:
+                raise DivisibilityError(
+                    "composition",
+                    {"a": a, "b": b},
+                    f"the modes of b together reach {reached} in the mode {s}:{d}",
+                    f"use modes that stay below {s} together, or pad it",
+                )
+            last = [end // s for end in last]
 
 
 def _uneven(a: Layout, b: Layout, extent: Any, step: Any, s: Any, d: Any) -> DivisibilityError:

@@ -89,11 +89,14 @@ def unpacked(layout: Layout) -> list[Layout]:
 def zipped_divide(layout: Layout, tiler: Tiler) -> Layout:
     """Split by mode, then gather: ``((tile_0, tile_1, …), (rest_0, rest_1, …))``.
 
+    ``None`` takes a mode, or the whole layout, into the tile and leaves a rest of ``1:0``.
     C++: ``zipped_divide``.
 
     >>> print(zipped_divide(Layout((8, 16)), (4, 8)))
     ((4,8),(2,2)):((1,8),(4,64))
     """
+    if tiler is None:
+        return make_layout(layout, Layout(1, 0))
     if not is_tuple(tiler):
         return logical_divide(layout, tiler)
     tiles, rests = zip_modes(logical_divide(layout, tiler), tiler)

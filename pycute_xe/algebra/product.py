@@ -7,8 +7,8 @@ from typing import Any
 from pycute_xe.algebra.compose import as_tiler, composition
 from pycute_xe.algebra.divide import unpacked, zip_modes
 from pycute_xe.algebra.inverse import complement
-from pycute_xe.errors import RankError
-from pycute_xe.int_tuple import product_each, shape_div
+from pycute_xe.errors import DivisibilityError, RankError
+from pycute_xe.int_tuple import ceil_div, product_each, round_up
 from pycute_xe.layout import (
     Layout,
     append,
@@ -55,6 +55,8 @@ def zipped_product(block: Layout, tiler: Tiler) -> Layout:
     >>> print(zipped_product(Layout((2, 2), (4, 1)), Layout(6, 1)))
     ((2,2),(2,3)):((4,1),(2,8))
     """
+    if tiler is None:
+        return make_layout(block, Layout(1, 0))
     if not is_tuple(tiler):
         return logical_product(block, tiler)
     blocks, copies = zip_modes(logical_product(block, tiler), tiler)
@@ -81,16 +83,14 @@ def flat_product(block: Layout, tiler: Tiler) -> Layout:
     return make_layout(*unpacked(first), *unpacked(second))
 
 
-def _ranked_product(name: str, block: Layout, tiler: Layout) -> tuple[list[Layout], list[Layout]]:
+def _ranked_product(block: Layout, tiler: Layout) -> tuple[Layout, Layout]:
     """Return the modes of the block and of the copies, both padded to the same rank."""
     rank = max(len(block), len(tiler))
     one = Layout(1, 0)
     padded = list(block) + [one] * (rank - len(block))
     wide = make_layout(*(list(tiler) + [one] * (rank - len(tiler))))
-    product = logical_product(make_layout(*padded), wide)
-    if len(product) != 2:
-        raise RankError(name, {"block": block, "tiler": tiler}, "ranks do not match", "")
-    return list(product[0]), list(product[1])
+    blocks, copies = logical_product(make_layout(*padded), wide)
+    return blocks, copies
 
 
 def blocked_product(block: Layout, tiler: Layout) -> Layout:
@@ -102,7 +102,7 @@ def blocked_product(block: Layout, tiler: Layout) -> Layout:
     >>> print(blocked_product(Layout((2, 5), (5, 1)), Layout((3, 4))))
     ((2,3),(5,4)):((5,10),(1,30))
     """
-    blocks, copies = _ranked_product("blocked_product", block, tiler)
+    blocks, copies = _ranked_product(block, tiler)
     return make_layout(*(make_layout(b, c) for b, c in zip(blocks, copies, strict=True)))
 
 
@@ -114,20 +114,36 @@ def raked_product(block: Layout, tiler: Layout) -> Layout:
     >>> print(raked_product(Layout((2, 5), (5, 1)), Layout((3, 4))))
     ((3,2),(4,5)):((10,5),(30,1))
     """
-    blocks, copies = _ranked_product("raked_product", block, tiler)
+    blocks, copies = _ranked_product(block, tiler)
     return make_layout(*(make_layout(c, b) for b, c in zip(blocks, copies, strict=True)))
 
 
 def tile_to_shape(block: Layout, target: Shape, order: IntTuple = None) -> Layout:
     """Repeat a layout until it fills ``target``, the copies in the given order of modes.
 
-    Raises `DivisibilityError` when the block does not divide the target. C++: ``tile_to_shape``.
+    Raises `DivisibilityError` when the block does not divide the target, `RankError` when it has
+    more modes. C++: ``tile_to_shape``.
 
     >>> print(tile_to_shape(Layout((2, 2), (2, 1)), (4, 6)))
     ((2,2),(2,3)):((2,4),(1,8))
     """
     extents: tuple[Any, ...] = product_each(target)
+    if len(block) > len(extents):
+        raise RankError(
+            "tile_to_shape",
+            {"block": block, "target": target},
+            f"the block has {len(block)} modes, the target {len(extents)}",
+            "give the target at least as many modes",
+        )
     padded = append(block, Layout(1, 0), len(extents))
-    counts = shape_div(extents, product_each(padded.shape))
+    for extent, step in zip(extents, product_each(padded.shape), strict=True):
+        if extent % step:
+            raise DivisibilityError(
+                "tile_to_shape",
+                {"block": block, "target": target},
+                f"the extent {step} of the block does not divide {extent}",
+                f"use a target extent of {round_up(extent, step)}",
+            )
+    counts = tuple(map(ceil_div, extents, product_each(padded.shape)))
     copies = make_ordered_layout(counts, order or tuple(range(len(extents))))
     return blocked_product(padded, copies)

@@ -7,8 +7,9 @@ from math import gcd
 from typing import Any
 
 from pycute_xe.algebra.simplify import flat_modes
-from pycute_xe.errors import DivisibilityError
-from pycute_xe.int_tuple import unflatten_tuple
+from pycute_xe.basis import Basis
+from pycute_xe.errors import DivisibilityError, ShapeError
+from pycute_xe.int_tuple import leaves, unflatten_tuple
 from pycute_xe.layout import Layout
 from pycute_xe.typing import Mode
 
@@ -19,7 +20,8 @@ def upcast(layout: Layout, n: int) -> Layout:
     """Return the layout in units ``n`` times as wide: contiguous leaves shrink, strides divide.
 
     Law: with ``U = upcast(L, n)``: ``U`` of a wide coordinate is ``L // n`` of its first element.
-    Raises `DivisibilityError` when ``n`` elements do not fill one unit. C++: ``upcast<N>``.
+    Raises `DivisibilityError` when ``n`` elements do not fill one unit, `ShapeError` for basis
+    strides and for ``n < 1``. C++: ``upcast<N>``.
 
     >>> print(upcast(Layout((8, 8), (8, 1)), 2))
     (8,4):(4,1)
@@ -38,15 +40,16 @@ def upcast(layout: Layout, n: int) -> Layout:
                 f"the mode {s}:{d} does not fill whole units of {n}",
                 f"use an extent that is a multiple of {step}",
             )
-        return -(-s // step), 1
+        return -(-s // step), 1 if d > 0 else -1
 
-    return _mapped(layout, leaf)
+    return _mapped("upcast", layout, n, leaf)
 
 
 def downcast(layout: Layout, n: int) -> Layout:
     """Return the layout in units ``n`` times as narrow: the stride-1 leaf grows, others scale.
 
-    Law: ``upcast(downcast(L, n), n) == L`` where ``L`` has a stride-1 leaf. C++: ``downcast<N>``.
+    Law: ``upcast(downcast(L, n), n) == L``. Raises `ShapeError` for basis strides and for
+    ``n < 1``. C++: ``downcast<N>``, which wants a stride-1 leaf.
 
     >>> print(downcast(Layout((4, 4), (4, 1)), 8))
     (4,32):(32,1)
@@ -55,10 +58,17 @@ def downcast(layout: Layout, n: int) -> Layout:
     def leaf(s: Any, d: Any) -> Mode:
         return (s * n, d) if d in (1, -1) else (s, d * n)
 
-    return _mapped(layout, leaf)
+    return _mapped("downcast", layout, n, leaf)
 
 
-def _mapped(layout: Layout, leaf: Callable[[Any, Any], Mode]) -> Layout:
+def _mapped(operation: str, layout: Layout, n: int, leaf: Callable[[Any, Any], Mode]) -> Layout:
+    if n < 1 or any(isinstance(d, Basis) for d in leaves(layout.stride)):
+        raise ShapeError(
+            operation,
+            {"layout": layout, "n": n},
+            "units are integer offsets, n of them to one",
+            "use integer strides and n of 1 or more",
+        )
     modes = [leaf(s, d) for s, d in flat_modes(layout)]
     return Layout(
         unflatten_tuple(tuple(s for s, _ in modes), layout.shape),
@@ -69,11 +79,19 @@ def _mapped(layout: Layout, leaf: Callable[[Any, Any], Mode]) -> Layout:
 def recast_layout(layout: Layout, old_bits: int, new_bits: int) -> Layout:
     """Return a layout of ``old_bits`` elements in units of ``new_bits``.
 
-    Raises `DivisibilityError` when whole elements do not fill whole units. C++: ``recast_layout``.
+    Raises `DivisibilityError` when whole elements do not fill whole units, `ShapeError` for widths
+    below 1 and for basis strides. C++: ``recast_layout``.
 
     >>> print(recast_layout(Layout((8, 8), (8, 1)), 16, 32))
     (8,4):(4,1)
     """
+    if old_bits < 1 or new_bits < 1:
+        raise ShapeError(
+            "recast_layout",
+            {"layout": layout, "old_bits": old_bits, "new_bits": new_bits},
+            "an element has no bits",
+            "use widths of 1 or more",
+        )
     common = gcd(old_bits, new_bits)
     narrow = downcast(layout, old_bits // common) if old_bits != common else layout
     return upcast(narrow, new_bits // common) if new_bits != common else narrow

@@ -21,6 +21,7 @@ def as_matrix(name: str, value: Any, wanted: Numeric, asked: Numeric | None) -> 
     ``asked`` names the type, and refused otherwise. Raises `InputError` for what is no matrix and
     `DTypeError` for a type that would have to be rounded unasked.
 
+    >>> from pycute_xe.numeric import as_numeric
     >>> as_matrix("A", np.ones((2, 3)), as_numeric("bf16"), as_numeric("bf16")).dtype.name
     'bfloat16'
     """
@@ -58,6 +59,7 @@ def as_matrix(name: str, value: Any, wanted: Numeric, asked: Numeric | None) -> 
 def rounded(array: NDArray[Any], numeric: Numeric) -> NDArray[Any]:
     """Round every element to the nearest value of a type, ties to even, in one step.
 
+    >>> from pycute_xe.numeric import as_numeric
     >>> float(rounded(np.array([1 + 2.0**-8 + 2.0**-40]), as_numeric("bf16"))[0])
     1.0078125
     """

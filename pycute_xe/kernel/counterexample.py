@@ -24,12 +24,12 @@ __all__ = ["Counterexample"]
 class Counterexample:
     """A problem size and a place where a kernel does the wrong thing.
 
-    ``element`` is the coordinate in ``operand`` that should be at the place, ``found`` the one that
+    ``claim`` is the property that fails and ``message`` says how. ``element`` is the coordinate in ``operand`` that should be at the place, ``found`` the one that
     is (``None``: nothing, zero, or out of bounds). ``output`` is the (m, n) of D where running the
     kernel on `inputs` shows it. ``work_group`` counts tiles (m, n), ``k_tile`` trips of the loop.
     """
 
-    property: str
+    claim: str
     message: str
     M: int
     N: int
@@ -107,4 +107,4 @@ class Counterexample:
             f"work-item {self.work_item} (subgroup {self.subgroup}, lane {self.lane}), "
             f"value {self.value}"
         )
-        return f"{self.property}: {self.message}\n  {place}"
+        return f"{self.claim}: {self.message}\n  {place}"

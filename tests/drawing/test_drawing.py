@@ -9,6 +9,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from svg_cells import SVG, cells_of
 
 import pycute_xe as cx
 from pycute_xe.drawing import Drawing, draw, register_ipython
@@ -16,8 +17,6 @@ from pycute_xe.drawing.measure import MONO, PROSE
 from pycute_xe.drawing.palette import COLOURS, INK
 from pycute_xe.drawing.saving import write_files
 from pycute_xe.errors import CoordError, CuteError, RankError, ShapeError
-
-from .conftest import SVG, cells_of
 
 ATOM = cx.make_mma_atom(cx.XE_DPAS_TT(8, "f32", "bf16"))
 
@@ -140,7 +139,12 @@ def test_a_share_is_drawn_once_with_its_coordinates(
 
 def test_the_caption_names_atom_message_and_tile(gemm: cx.Kernel) -> None:
     caption = " ".join(draw(gemm, "A").scene.caption)
-    for part in ("256 × 256 × 32", "XE_LOAD_2D<16,32,32,16>", "V:d16.2x16x32nn", "XE_DPAS_TT<8,f32"):
+    for part in (
+        "256 × 256 × 32",
+        "XE_LOAD_2D<16,32,32,16>",
+        "V:d16.2x16x32nn",
+        "XE_DPAS_TT<8,f32",
+    ):
         assert part in caption
 
 

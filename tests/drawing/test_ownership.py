@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from golden import rows, to_layout
+from svg_cells import cells_of
 
 import pycute_xe as cx
 from pycute_xe.arch import Surface
@@ -15,8 +16,6 @@ from pycute_xe.atom import get_atom
 from pycute_xe.drawing import draw
 from pycute_xe.kernel import Load, Reorder
 from pycute_xe.machine import Memory, RegisterFile, block2d
-
-from .conftest import cells_of
 
 
 def tagged_registers(kernel: cx.Kernel, operand: str, subgroup: int) -> tuple[np.ndarray, int]:
