@@ -122,8 +122,8 @@ def product(value: IntTuple) -> Any:
     if not is_tuple(value):
         return value
     total: Any = 1
-    for leaf in leaves(value):
-        total = total * leaf
+    for mode in value:
+        total = total * (mode if type(mode) is int else product(mode))
     return total
 
 
@@ -146,7 +146,10 @@ def inner_product(left: IntTuple, right: IntTuple) -> Any:
     """
     if not congruent(left, right):
         raise CongruenceError(
-            "inner_product", {"left": left, "right": right}, "they nest differently", ""
+            "inner_product",
+            {"left": left, "right": right},
+            "they nest differently",
+            "unflatten one as the other nests",
         )
     total: Any = 0
     for a, b in zip(leaves(left), leaves(right), strict=True):
@@ -265,7 +268,10 @@ def elem_scale(left: IntTuple, right: IntTuple) -> IntTuple:
     if is_tuple(left):
         if not is_tuple(right) or len(left) != len(right):
             raise CongruenceError(
-                "elem_scale", {"left": left, "right": right}, "they nest differently", ""
+                "elem_scale",
+                {"left": left, "right": right},
+                "they nest differently",
+                "give one factor for each mode, which may be nested",
             )
         return tuple(map(elem_scale, left, right))
     return left * product(right)
@@ -332,7 +338,7 @@ def crd2idx(coord: Coord, shape: Shape, stride: Stride = None) -> Any:
             )
         total: Any = 0
         for c, s, d in zip(coord, shape, stride, strict=True):
-            total = total + crd2idx(c, s, d)
+            total = total + (c * d if type(c) is int and type(s) is int else crd2idx(c, s, d))
         return total
     if not is_tuple(shape):
         return coord * stride
@@ -340,9 +346,13 @@ def crd2idx(coord: Coord, shape: Shape, stride: Stride = None) -> Any:
         return 0
     total = 0
     for s, d in zip(shape[:-1], stride[:-1], strict=True):
-        size: Any = product(s)
-        total = total + crd2idx(coord % size, s, d)
-        coord = coord // size
+        if type(s) is int:
+            total = total + coord % s * d
+            coord = coord // s
+        else:
+            size: Any = product(s)
+            total = total + crd2idx(coord % size, s, d)
+            coord = coord // size
     return total + crd2idx(coord, shape[-1], stride[-1])
 
 
@@ -382,7 +392,12 @@ def idx2crd(index: Any, shape: Shape, stride: Stride = None) -> Coord:
     if is_tuple(shape):
         return tuple(idx2crd(index, s, d) for s, d in zip(shape, stride, strict=True))
     if isinstance(stride, Basis):
-        raise ShapeError("idx2crd", {"stride": stride}, "basis strides have no inverse here", "")
+        raise ShapeError(
+            "idx2crd",
+            {"stride": stride},
+            "basis strides have no inverse here",
+            "the value of such a layout is the coordinate already",
+        )
     return 0 if shape == 1 or stride == 0 else (index // stride) % shape
 
 

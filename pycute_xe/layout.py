@@ -49,6 +49,7 @@ __all__ = [
     "slice_and_offset",
     "stride",
     "take",
+    "unchecked",
     "unflatten",
 ]
 
@@ -77,12 +78,13 @@ class Layout:
 
     def __init__(self, shape: Shape, stride: Stride = None) -> None:
         """Check the shape, the strides and that they nest alike."""
-        shape = _frozen(shape)
         if stride is None:
+            shape = _frozen(shape)
             _check_shape(shape, shape)
             stride = compact_col_major(shape)
-        else:
-            stride = _frozen(stride)
+        elif not _is_valid(shape, stride):
+            # Lists, which become tuples, or a mistake, which is then explained.
+            shape, stride = _frozen(shape), _frozen(stride)
             _check(shape, stride, shape, stride)
         set_ = object.__setattr__
         set_(self, "shape", shape)
@@ -128,10 +130,13 @@ class Layout:
                 return self
             raise RankError("mode", {"layout": self, "index": index}, "the rank is 1", "use [0]")
         try:
-            return _make(self.shape[index], self.stride[index])
+            return unchecked(self.shape[index], self.stride[index])
         except IndexError:
             raise RankError(
-                "mode", {"layout": self, "index": index}, f"the rank is {len(self)}", ""
+                "mode",
+                {"layout": self, "index": index},
+                f"the rank is {len(self)}",
+                "use an index below the rank",
             ) from None
 
     def __iter__(self) -> Iterator[Layout]:
@@ -167,6 +172,42 @@ def _completed(strides: Stride, value: Any) -> Any:
         return value
     zeros = [Basis(0, d.modes).as_coord() for d in leaves(strides) if isinstance(d, Basis)]
     return sum(zeros, as_coordinate(value)) if zeros else value
+
+
+def _is_valid(shape: Shape, stride: Stride) -> bool:
+    """Tell quickly whether two trees of exact tuples, integers and basis elements make a layout."""
+    if type(shape) is int:
+        return shape >= 1 and type(stride) in _LEAVES
+    if type(shape) is not tuple or type(stride) is not tuple:
+        return False
+    shapes, strides = cast("tuple[Any, ...]", shape), cast("tuple[Any, ...]", stride)
+    if len(shapes) != len(strides):
+        return False
+    for s, d in zip(shapes, strides, strict=True):
+        if type(s) is int:
+            if s < 1 or type(d) not in _LEAVES:
+                return False
+        elif not _is_valid(s, d):
+            return False
+    return True
+
+
+_LEAVES = frozenset({int, Basis})
+
+
+def unchecked(shape: Shape, stride: Stride) -> Layout:
+    """Build a layout from parts of checked layouts, which need no second check.
+
+    For the library's own use: nothing is refused here.
+
+    >>> unchecked((4,), (1,))
+    Layout((4,), (1,))
+    """
+    layout = object.__new__(Layout)
+    set_ = object.__setattr__
+    set_(layout, "shape", shape)
+    set_(layout, "stride", stride)
+    return layout
 
 
 def _frozen(value: Any) -> IntTuple:
@@ -221,18 +262,9 @@ def _incongruent(shape: Shape, stride: Stride) -> CongruenceError:
     )
 
 
-def _make(shape: Shape, stride: Stride) -> Layout:
-    """Build a layout from parts of checked layouts, which need no second check."""
-    layout = object.__new__(Layout)
-    set_ = object.__setattr__
-    set_(layout, "shape", shape)
-    set_(layout, "stride", stride)
-    return layout
-
-
 def _has_none(coord: Coord) -> bool:
     if is_tuple(coord):
-        return any(map(_has_none, coord))
+        return any(e is None or (type(e) is not int and _has_none(e)) for e in coord)
     return coord is None
 
 
@@ -251,7 +283,7 @@ def make_layout(*parts: Any) -> Layout:
     (4,8):(1,4) (4,8):(2,16)
     """
     if parts and all(isinstance(part, Layout) for part in parts):
-        return _make(tuple(p.shape for p in parts), tuple(p.stride for p in parts))
+        return unchecked(tuple(p.shape for p in parts), tuple(p.stride for p in parts))
     if len(parts) in (1, 2) and not any(isinstance(part, Layout) for part in parts):
         return Layout(*parts)
     raise ShapeError(
@@ -277,7 +309,7 @@ def make_identity_layout(shape: Shape) -> Layout:
             return tuple(strides(p, (*path, i)) for i, p in enumerate(part))
         return E(*path) if path else E(0)
 
-    return _make(checked.shape, strides(checked.shape, ()))
+    return unchecked(checked.shape, strides(checked.shape, ()))
 
 
 def make_ordered_layout(shape: Shape, order: IntTuple) -> Layout:
@@ -304,7 +336,7 @@ def make_ordered_layout(shape: Shape, order: IntTuple) -> Layout:
         if extents[i] != 1:
             strides[i] = current
             current *= extents[i]
-    return _make(checked.shape, unflatten_tuple(tuple(strides), checked.shape))
+    return unchecked(checked.shape, unflatten_tuple(tuple(strides), checked.shape))
 
 
 def shape(value: Any, *modes: int) -> Shape:
@@ -328,7 +360,12 @@ def stride(value: Any, *modes: int) -> Stride:
 def _part(tree: IntTuple, modes: tuple[int, ...]) -> IntTuple:
     for mode in modes:
         if not is_tuple(tree) or not -len(tree) <= mode < len(tree):
-            raise RankError("mode", {"of": tree, "mode": mode}, "there is no such mode", "")
+            raise RankError(
+                "mode",
+                {"of": tree, "mode": mode},
+                "there is no such mode",
+                "use a mode below the rank",
+            )
         tree = tree[mode]
     return tree
 
@@ -404,14 +441,17 @@ def slice_(coord: Coord, layout: Layout) -> Layout:
     """
     if coord is None:
         return layout
-    return _make(_sliced(coord, layout.shape), _sliced(coord, layout.stride))
+    return unchecked(_sliced(coord, layout.shape), _sliced(coord, layout.stride))
 
 
 def _sliced(coord: Coord, tree: IntTuple, keep_none: bool = True) -> tuple[Any, ...]:
     if is_tuple(coord):
         if not is_tuple(tree) or len(tree) != len(coord):
             raise CoordError(
-                "slice", {"coord": coord, "of": tree}, "the coordinate has other modes", ""
+                "slice",
+                {"coord": coord, "of": tree},
+                "the coordinate has other modes",
+                "give one entry for each mode, or None to keep all",
             )
         parts = (_sliced(c, t, keep_none) for c, t in zip(coord, tree, strict=True))
         return tuple(leaf for part in parts for leaf in part)
@@ -428,7 +468,7 @@ def dice(coord: Coord, layout: Layout) -> Layout:
     """
     if not is_tuple(coord):
         return Layout((), ()) if coord is None else layout
-    return _make(_sliced(coord, layout.shape, False), _sliced(coord, layout.stride, False))
+    return unchecked(_sliced(coord, layout.shape, False), _sliced(coord, layout.stride, False))
 
 
 def slice_and_offset(coord: Coord, layout: Layout) -> tuple[Layout, Any]:
@@ -456,7 +496,7 @@ def flatten(layout: Layout) -> Layout:
     """
     if not is_tuple(layout.shape):
         return layout
-    return _make(flatten_tuple(layout.shape), flatten_tuple(layout.stride))
+    return unchecked(flatten_tuple(layout.shape), flatten_tuple(layout.stride))
 
 
 def unflatten(layout: Layout, profile: IntTuple) -> Layout:
@@ -466,7 +506,7 @@ def unflatten(layout: Layout, profile: IntTuple) -> Layout:
     ((2,3),4):((1,2),6)
     """
     flat = flatten(layout)
-    return _make(
+    return unchecked(
         unflatten_tuple(flatten_tuple(flat.shape), profile),
         unflatten_tuple(flatten_tuple(flat.stride), profile),
     )
@@ -527,7 +567,10 @@ def replace(layout: Layout, mode: int, by: Layout) -> Layout:
     modes = list(layout)
     if not -len(modes) <= mode < len(modes):
         raise RankError(
-            "replace", {"layout": layout, "mode": mode}, f"the rank is {len(modes)}", ""
+            "replace",
+            {"layout": layout, "mode": mode},
+            f"the rank is {len(modes)}",
+            "use a mode below the rank, or append",
         )
     modes[mode] = by
     return make_layout(*modes)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pycute_xe.algebra.simplify import flat_modes, from_modes
+from pycute_xe.algebra.simplify import flat_modes
 from pycute_xe.basis import Basis
 from pycute_xe.errors import DivisibilityError, RankError, ShapeError
-from pycute_xe.layout import Layout, get, make_layout
+from pycute_xe.layout import Layout, get, make_layout, unchecked
 from pycute_xe.typing import Mode, Tiler, is_tuple
 
 __all__ = ["as_tiler", "composition"]
@@ -38,19 +38,18 @@ do not step evenly through the mode 4:1. Way out: use extents and strides that d
     tiler = as_tiler(b)
     lhs = _prepared(flat_modes(a))
 
-    def leaf(s: Any, d: Any) -> Layout:
-        if isinstance(d, Basis):
-            part = get(a, *d.modes)
-            return _leaf(_prepared(flat_modes(part)), s, d.value, a, tiler)
-        return _leaf(lhs, s, d, a, tiler)
+    def tree(shape: Any, stride: Any) -> Mode:
+        """Return the shape and the stride of one part of the result."""
+        if type(shape) is int or not is_tuple(shape):
+            if isinstance(stride, Basis):
+                part = _prepared(flat_modes(get(a, *stride.modes)))
+                return _leaf(part, shape, stride.value, a, tiler)
+            return _leaf(lhs, shape, stride, a, tiler)
+        parts = [tree(s, d) for s, d in zip(shape, stride, strict=True)]
+        return tuple(s for s, _ in parts), tuple(d for _, d in parts)
 
-    def tree(shape: Any, stride: Any) -> Layout:
-        if is_tuple(shape):
-            return make_layout(*map(tree, shape, stride)) if shape else Layout((), ())
-        return leaf(shape, stride)
-
-    out = tree(tiler.shape, tiler.stride)
-    _check_carries(a, tiler)
+    out = unchecked(*tree(tiler.shape, tiler.stride))
+    _check_carries(a, tiler, lhs)
     return out
 
 
@@ -65,7 +64,10 @@ def as_tiler(value: Any) -> Layout:
     if type(value) is int:
         return Layout(value)
     raise ShapeError(
-        "tiler", {"value": value}, "a tiler is a layout, an integer, None or a tuple of those", ""
+        "tiler",
+        {"value": value},
+        "a tiler is a layout, an integer, None or a tuple of those",
+        "make_layout(shape, stride)",
     )
 
 
@@ -94,19 +96,18 @@ def _prepared(modes: list[Mode]) -> list[Mode]:
     return out
 
 
-def _leaf(lhs: list[Mode], extent: Any, step: Any, a: Layout, b: Layout) -> Layout:
+def _leaf(lhs: list[Mode], extent: Any, step: Any, a: Layout, b: Layout) -> Mode:
     """Compose with one mode ``extent:step``: walk the modes of ``a`` with that step."""
     if step == 0 or not lhs:
-        return Layout(extent, 0)
-    *inner, (_, last_stride) = lhs
+        return extent, 0
+    last_stride = lhs[-1][1]
+    if len(lhs) == 1:
+        return extent, step * last_stride
     if extent == 1:
-        # One element has no step to take; CuTe still prints the stride it would have.
-        for s, _ in inner:
-            step = -(-step // s)
-        return Layout(1, step * last_stride)
+        return 1, _idle_step(lhs, step) * last_stride
     out: list[Mode] = []
     left = extent
-    for s, d in inner:
+    for s, d in lhs[:-1]:
         taken = _taken(s, left, step)
         if taken is None:
             raise _uneven(a, b, extent, step, s, d)
@@ -118,7 +119,16 @@ def _leaf(lhs: list[Mode], extent: Any, step: Any, a: Layout, b: Layout) -> Layo
             break
     if left != 1:
         out.append((left, step * last_stride))
-    return from_modes(out)
+    if len(out) == 1:
+        return out[0]
+    return tuple(s for s, _ in out), tuple(d for _, d in out)
+
+
+def _idle_step(lhs: list[Mode], step: Any) -> Any:
+    """Return the step that a single element does not take, and CuTe prints all the same."""
+    for s, _ in lhs[:-1]:
+        step = -(-step // s)
+    return step
 
 
 def _taken(extent: Any, left: Any, step: Any) -> Any:
@@ -131,21 +141,25 @@ def _taken(extent: Any, left: Any, step: Any) -> Any:
     return reach if reach and extent % step == 0 and left % reach == 0 else None
 
 
-def _check_carries(a: Layout, b: Layout) -> None:
+def _check_carries(a: Layout, b: Layout, lhs: list[Mode]) -> None:
     """Refuse where modes of ``b``, each even by itself, together step over the end of a mode.
 
     A walk that stays even has all its digits at their largest in its last element, so the digits
     of the last elements must add up without a carry.
     """
+    modes = flat_modes(b)
+    if len(modes) == 1:
+        return
     ends: dict[tuple[int, ...], list[Any]] = {}
-    for s, d in flat_modes(b):
+    for s, d in modes:
         if s != 1 and d != 0:
             path, step = (d.modes, d.value) if isinstance(d, Basis) else ((), d)
             ends.setdefault(path, []).append((s - 1) * step)
     for path, last in ends.items():
         if len(last) == 1:
             continue
-        for s, d in _prepared(flat_modes(get(a, *path)))[:-1]:
+        walked = _prepared(flat_modes(get(a, *path))) if path else lhs
+        for s, d in walked[:-1]:
             reached = sum(end % s for end in last)
             if reached >= s:
                 raise DivisibilityError(

@@ -15,16 +15,21 @@ from pycute_xe.typing import IntTuple, Mode
 __all__ = ["complement", "left_inverse", "nullspace", "right_inverse"]
 
 
+def _check_integers(operation: str, layout: Layout, modes: list[Mode]) -> None:
+    for _, d in modes:
+        if isinstance(d, Basis) or d < 0:
+            raise ShapeError(
+                operation,
+                {"layout": layout},
+                f"stride {d} is not a positive integer",
+                "compose with a layout of the codomain to get integer offsets first",
+            )
+
+
 def _integer_modes(operation: str, layout: Layout) -> list[Mode]:
+    """Return the modes that move, all of positive integer stride."""
     modes = [(s, d) for s, d in flat_modes(layout) if s != 1 and d != 0]
-    bad = [d for _, d in modes if isinstance(d, Basis) or d < 0]
-    if bad:
-        raise ShapeError(
-            operation,
-            {"layout": layout},
-            f"stride {bad[0]} is not a positive integer",
-            "compose with a layout of the codomain to get integer offsets first",
-        )
+    _check_integers(operation, layout, modes)
     return modes
 
 
@@ -41,7 +46,8 @@ def complement(layout: Layout, cotarget: IntTuple = 1) -> Layout:
     """
     out: list[Mode] = []
     reach: Any = 1
-    for s, d in sorted(_integer_modes("complement", layout), key=lambda mode: (mode[1], mode[0])):
+    modes = _integer_modes("complement", layout)
+    for s, d in sorted(modes, key=lambda mode: (mode[1], mode[0])):
         if d % reach:
             raise DivisibilityError(
                 "complement",
@@ -65,10 +71,11 @@ def right_inverse(layout: Layout) -> Layout:
     >>> print(right_inverse(Layout((4, 8), (8, 1))))
     (8,4):(4,1)
     """
-    _integer_modes("right_inverse", layout)
+    modes = merged(flat_modes(layout))
+    _check_integers("right_inverse", layout, modes)
     starts: dict[Any, Mode] = {}
     where: Any = 1
-    for s, d in merged(flat_modes(layout)):
+    for s, d in modes:
         if d not in starts or s > starts[d][0]:
             starts[d] = (s, where)
         where = where * s

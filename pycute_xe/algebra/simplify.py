@@ -7,7 +7,7 @@ from typing import Any
 
 from pycute_xe.errors import RankError
 from pycute_xe.int_tuple import flatten_tuple, leaves, unflatten_tuple
-from pycute_xe.layout import Layout, make_layout
+from pycute_xe.layout import Layout, make_layout, unchecked
 from pycute_xe.typing import IntTuple, Mode, is_tuple
 
 __all__ = ["coalesce", "filter", "filter_zeros", "flat_modes", "from_modes", "merged", "scaled"]
@@ -19,7 +19,20 @@ def flat_modes(layout: Layout) -> list[Mode]:
     >>> flat_modes(Layout(((2, 3), 4)))
     [(2, 1), (3, 2), (4, 6)]
     """
-    return list(zip(leaves(layout.shape), leaves(layout.stride), strict=True))
+    shape, stride = layout.shape, layout.stride
+    if not is_tuple(shape):
+        return [(shape, stride)]
+    out: list[Mode] = []
+    _collect(shape, stride, out)
+    return out
+
+
+def _collect(shape: Any, stride: Any, out: list[Mode]) -> None:
+    for s, d in zip(shape, stride, strict=True):
+        if type(s) is not int and is_tuple(s):
+            _collect(s, d, out)
+        else:
+            out.append((s, d))
 
 
 def from_modes(modes: Iterable[Mode]) -> Layout:
@@ -30,10 +43,11 @@ def from_modes(modes: Iterable[Mode]) -> Layout:
     """
     pairs = list(modes)
     if not pairs:
-        return Layout(1, 0)
+        return unchecked(1, 0)
     if len(pairs) == 1:
-        return Layout(*pairs[0])
-    return Layout(tuple(s for s, _ in pairs), tuple(d for _, d in pairs))
+        return unchecked(*pairs[0])
+    shape, stride = zip(*pairs, strict=True)
+    return unchecked(shape, stride)
 
 
 def merged(modes: Iterable[Mode]) -> list[Mode]:
@@ -43,15 +57,17 @@ def merged(modes: Iterable[Mode]) -> list[Mode]:
     [(8, 1), (3, 100)]
     """
     out: list[Mode] = []
+    follows: Any = None
     for s, d in modes:
         if s == 1:
             continue
-        if out:
+        if out and follows == d:
             last_s, last_d = out[-1]
-            if last_s * last_d == d:
-                out[-1] = (last_s * s, last_d)
-                continue
-        out.append((s, d))
+            out[-1] = (last_s * s, last_d)
+            follows = last_s * s * last_d
+        else:
+            out.append((s, d))
+            follows = s * d
     return out
 
 

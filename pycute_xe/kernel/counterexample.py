@@ -24,9 +24,10 @@ __all__ = ["Counterexample"]
 class Counterexample:
     """A problem size and a place where a kernel does the wrong thing.
 
-    ``claim`` is the property that fails and ``message`` says how. ``element`` is the coordinate in ``operand`` that should be at the place, ``found`` the one that
-    is (``None``: nothing, zero, or out of bounds). ``output`` is the (m, n) of D where running the
-    kernel on `inputs` shows it. ``work_group`` counts tiles (m, n), ``k_tile`` trips of the loop.
+    ``claim`` is the property that fails and ``message`` says how. ``element`` is the coordinate in
+    ``operand`` that should be at the place, ``found`` the one that is (``None``: nothing, zero, or
+    out of bounds). ``output`` is the (m, n) of D where running the kernel on `inputs` shows it.
+    ``work_group`` counts tiles (m, n), ``k_tile`` trips of the loop.
     """
 
     claim: str

@@ -16,7 +16,6 @@ from pycute_xe.algebra import composition, zipped_divide
 from pycute_xe.errors import DivisibilityError
 from pycute_xe.int_tuple import crd2idx, idx2crd, shape_div
 from pycute_xe.layout import (
-    Layout,
     dice,
     flatten,
     group,
@@ -51,8 +50,9 @@ def tensor(value: Any) -> Tensor:
     return make_identity_tensor(to_tuple(value))
 
 
-def of_identity(operation: Callable[..., Layout]) -> Callable[..., Layout]:
-    return lambda shape, tiler: operation(make_identity_layout(to_tuple(shape)), to_tiler(tiler))
+def divided_identity(shape: Any, tiler: Any) -> Tensor:
+    whole = make_identity_tensor(to_tuple(shape))
+    return Tensor(None, whole.base, zipped_divide(whole.layout, to_tiler(tiler)))
 
 
 def index_of(coord: Any, layout: Row) -> Any:
@@ -76,8 +76,10 @@ CALLS: dict[str, Callable[..., Any]] = {
         for op in LAYOUT_TILER
     },
     "composition_tile": lambda a, b: composition(to_layout(a), to_tiler(b)),
-    "composition_identity": of_identity(composition),
-    "zipped_divide_identity": of_identity(zipped_divide),
+    "composition_identity": lambda a, b: composition(
+        make_identity_layout(to_tuple(a)), to_tiler(b)
+    ),
+    "zipped_divide_identity": divided_identity,
     "coalesce_by_mode": lambda a, by: algebra.coalesce(to_layout(a), to_tuple(by)),
     "complement": lambda a, *n: algebra.complement(to_layout(a), *map(to_tuple, n)),
     "upcast": lambda a, n: algebra.upcast(to_layout(a), n),
