@@ -7,6 +7,7 @@ above it is imported when its name is first used.
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -282,3 +283,8 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     """Every public name, imported yet or not."""
     return sorted({*globals(), *__all__})
+
+
+if "IPython" in sys.modules:
+    # In a notebook the drawing reader registers itself, so that values show as pictures.
+    import_module("pycute_xe.drawing")

@@ -208,6 +208,11 @@ def basis_get(stride: Any, entry: Any) -> Any:
     part = entry
     for mode in stride.modes:
         if not is_tuple(part) or mode >= len(part):
-            raise CoordError("basis_get", {"stride": stride, "entry": entry}, "no such mode", "")
+            raise CoordError(
+                "basis_get",
+                {"stride": stride, "entry": entry},
+                "no such mode",
+                "give a tuple that nests as deep as the stride points",
+            )
         part = part[mode]
     return part

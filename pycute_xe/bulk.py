@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pycute_xe.algebra.simplify import flat_modes
 from pycute_xe.basis import Basis
-from pycute_xe.errors import DTypeError
+from pycute_xe.errors import DTypeError, ShapeError
 from pycute_xe.layout import Layout, coshape
 from pycute_xe.numeric import Numeric, as_numeric
 
@@ -21,7 +21,8 @@ def table(layout: Layout) -> NDArray[np.int64]:
     """Return ``layout(i)`` for ``i`` in ``0 … size-1``, first mode fastest, as int64.
 
     Law: ``table(L)[i] == L(i)``. With basis strides the result has one column for each mode of the
-    coordinate space: shape (size, rank). Costs one vectorised addition for each leaf.
+    coordinate space: shape (size, rank). Costs one vectorised addition for each leaf. Raises
+    `ShapeError` where that space is nested.
 
     >>> table(Layout((2, 3), (3, 1))).tolist()
     [0, 3, 1, 4, 2, 5]
@@ -50,8 +51,11 @@ def _vector(stride: Any, columns: int) -> NDArray[np.int64]:
     out = np.zeros(columns, dtype=np.int64)
     if isinstance(stride, Basis):
         if len(stride.modes) != 1:
-            raise DTypeError(
-                "table", {"stride": stride}, "nested coordinates have no array form", "flatten it"
+            raise ShapeError(
+                "table",
+                {"stride": stride},
+                "nested coordinates have no array form",
+                "use a flat coordinate space, as of make_identity_layout of a flat shape",
             )
         out[stride.modes[0]] = stride.value
     else:

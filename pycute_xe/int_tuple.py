@@ -338,7 +338,8 @@ def crd2idx(coord: Coord, shape: Shape, stride: Stride = None) -> Any:
             )
         total: Any = 0
         for c, s, d in zip(coord, shape, stride, strict=True):
-            total = total + (c * d if type(c) is int and type(s) is int else crd2idx(c, s, d))
+            leaf = type(c) is int and type(s) is int and type(d) is not tuple
+            total = total + (c * d if leaf else crd2idx(c, s, d))
         return total
     if not is_tuple(shape):
         return coord * stride
@@ -346,7 +347,7 @@ def crd2idx(coord: Coord, shape: Shape, stride: Stride = None) -> Any:
         return 0
     total = 0
     for s, d in zip(shape[:-1], stride[:-1], strict=True):
-        if type(s) is int:
+        if type(s) is int and type(d) is not tuple:
             total = total + coord % s * d
             coord = coord // s
         else:

@@ -5,6 +5,7 @@ Whatever a user can get wrong ends as one message on standard error and exit sta
 
 from __future__ import annotations
 
+from importlib import metadata
 from typing import IO, Any
 
 import click
@@ -44,8 +45,16 @@ class Program(click.Group):
             raise Refusal(f"not enough memory: {error}") from error
 
 
+def _version() -> str:
+    """The installed version; a bare checkout has none."""
+    try:
+        return metadata.version("pycute-xe")
+    except metadata.PackageNotFoundError:
+        return "(not installed)"
+
+
 @click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="pycute-xe", prog_name="pycute-xe")
+@click.version_option(_version(), prog_name="pycute-xe")
 def main() -> None:
     """Run, check, prove and draw kernels for Intel Xe GPUs, on any machine."""
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from pycute_xe.checking import Checked
     from pycute_xe.kernel import Kernel
+    from pycute_xe.verifying import Verdict
 
 __all__ = ["gemm_command"]
 
@@ -62,15 +63,33 @@ class Request:
 )
 @click.option("--a", type=click.Choice(["row", "col"]), default="row", help="Storage order of A.")
 @click.option("--b", type=click.Choice(["row", "col"]), default="row", help="Storage order of B.")
-@click.option("--tile", type=Extents("M", "N", "K"), default="256x256x32", show_default=True)
 @click.option(
-    "--subgroups", type=Extents("M", "N"), default="8x4", show_default=True, help="Of a work-group."
+    "--tile",
+    type=Extents("M", "N", "K"),
+    metavar="MxNxK",
+    default="256x256x32",
+    show_default=True,
+    help="Elements that a work-group multiplies at a time.",
+)
+@click.option(
+    "--subgroups",
+    type=Extents("M", "N"),
+    metavar="MxN",
+    default="8x4",
+    show_default=True,
+    help="Subgroups of a work-group.",
 )
 @click.option(
     "--dtype", type=click.Choice(["bf16", "f16"]), help="Round both inputs to this type first."
 )
 @click.option("--target", default="bmg", show_default=True, help="Whose rules apply.")
-@click.option("--executor", type=click.Choice(["fast", "reference"]), default="fast")
+@click.option(
+    "--executor",
+    type=click.Choice(["fast", "reference"]),
+    default="fast",
+    show_default=True,
+    help="Array operations, or every message and register byte.",
+)
 @click.option("--strict", is_flag=True, help="Refuse what the target could not run as it is.")
 @click.option("--verify", is_flag=True, help="Prove the kernel for all M, N, K first.")
 @click.option(
@@ -146,7 +165,7 @@ def _complain(request: Request, checked: Checked) -> None:
     click.echo(f"pycute-xe: warning: {request.target} would refuse this kernel: {said}", err=True)
 
 
-def _proved(kernel: Kernel) -> Any:
+def _proved(kernel: Kernel) -> Verdict:
     from pycute_xe.verifying import verify
 
     proof = verify(kernel)

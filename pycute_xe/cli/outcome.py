@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from pycute_xe.checking import Checked
     from pycute_xe.execute import Report
     from pycute_xe.kernel import Kernel
+    from pycute_xe.verifying import Verdict
 
 __all__ = ["Outcome"]
 
@@ -24,7 +25,7 @@ class Outcome:
     b_shape: tuple[int, ...]
     kernel: Kernel
     checked: Checked
-    proof: Any = None
+    proof: Verdict | None = None
     report: Report | None = None
     files: tuple[str, ...] = ()
 
@@ -88,7 +89,16 @@ class Outcome:
     def _proof(self) -> dict[str, Any] | None:
         if self.proof is None:
             return None
-        return {"holds": bool(self.proof), "lines": str(self.proof).splitlines()}
+        return {
+            "holds": bool(self.proof),
+            "scope": self.proof.scope,
+            "assumptions": list(self.proof.assumptions),
+            "seconds": self.proof.seconds,
+            "properties": [
+                {"property": p.property, "holds": p.holds, "statement": p.statement}
+                for p in self.proof.proofs
+            ],
+        }
 
     def show(self, verbose: bool) -> None:
         """Print a summary, or everything."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -59,17 +60,29 @@ def as_matrix(name: str, value: Any, wanted: Numeric, asked: Numeric | None) -> 
 def rounded(array: NDArray[Any], numeric: Numeric) -> NDArray[Any]:
     """Round every element to the nearest value of a type, ties to even, in one step.
 
+    The result is compact, first index slowest, and starts on a 64-byte address.
+
     >>> from pycute_xe.numeric import as_numeric
     >>> float(rounded(np.array([1 + 2.0**-8 + 2.0**-40]), as_numeric("bf16"))[0])
     1.0078125
     """
     target = numpy_dtype(numeric)
+    out = _aligned(array.shape, target)
     with np.errstate(over="ignore", invalid="ignore"):
         if array.dtype.kind in "iub" or array.dtype == np.float16:
             array = array.astype(np.float64)
         if target.kind == "V" or target.name == "bfloat16":
             array = _to_odd(array) if array.dtype == np.float64 else array.astype(np.float32)
-        return array.astype(target)
+        out[...] = array.astype(target)
+    return out
+
+
+def _aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Reserve an array on a 64-byte address, where a surface may start."""
+    nbytes = prod(shape) * dtype.itemsize
+    room = np.empty(nbytes + 64, dtype=np.uint8)
+    start = -room.ctypes.data % 64
+    return room[start : start + nbytes].view(dtype).reshape(shape)
 
 
 def _to_odd(array: NDArray[np.float64]) -> NDArray[np.float32]:

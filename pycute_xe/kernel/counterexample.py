@@ -51,28 +51,34 @@ class Counterexample:
         return self.subgroup * 16 + self.lane
 
     def inputs(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return A (M, K) and B (K, N) with small integers that tell all elements of a row apart.
+        """Return A (M, K) and B (K, N) on which a wrong register gives a wrong element of D.
 
-        Every product and sum is exact in float32 and every entry in bfloat16.
+        For an element of A at (m, k) that is the only one of A that is not zero, and B is 1 in row
+        k and larger elsewhere: D's row m is 1 if and only if the element meets its own k alone.
+        B goes likewise. For an element of D all others are at least twice as large. Small
+        integers: every entry is exact in bfloat16, every sum in float32.
+
+        >>> place = Counterexample(
+        ...     "A fragment", "", 1, 1, 3, "A", (0, 0), 0, 0, 1, 0, (0, 1), None, (0, 0)
+        ... )
+        >>> a, b = place.inputs()
+        >>> a.tolist(), b.T.tolist()
+        ([[0.0, 1.0, 0.0]], [[2.0, 1.0, 4.0]])
         """
         import numpy as np
 
-        if self.operand in ("A", "B") and self.element is not None:
-            # One non-zero element in the failing operand; the other operand names k.
-            ramp = np.arange(1, self.K + 1) % 251 + 1
-            a = np.repeat(ramp[None, :], self.M, 0).astype(float)
-            b = np.repeat(ramp[:, None], self.N, 1).astype(float)
-            i, k = self.element
-            if self.operand == "A":
-                a[:] = 0
-                a[i, k] = 1
-            else:
-                b[:] = 0
-                b[k, i] = 1
-            return a, b
-        rows = np.arange(self.M)[:, None] % 13 + 1
-        columns = np.arange(self.N)[None, :] % 17 + 1
-        return (rows + np.zeros((1, self.K))), (columns + np.zeros((self.K, 1)))
+        i, j = self.output if self.element is None else self.element
+        if self.operand == "D" or self.element is None:
+            rows, columns = _told_apart(self.M, i, 6), _told_apart(self.N, j, 6)
+            return np.repeat(rows[:, None], self.K, 1), np.repeat(columns[None, :], self.K, 0)
+        by_k = _told_apart(self.K, j, 126)
+        if self.operand == "A":
+            a, b = np.zeros((self.M, self.K)), np.repeat(by_k[:, None], self.N, 1)
+            a[i, j] = 1
+        else:
+            a, b = np.repeat(by_k[None, :], self.M, 0), np.zeros((self.K, self.N))
+            b[j, i] = 1
+        return a, b
 
     def to_json(self) -> str:
         """Return the counterexample as JSON; `from_json` reads it back."""
@@ -109,3 +115,12 @@ class Counterexample:
             f"value {self.value}"
         )
         return f"{self.claim}: {self.message}\n  {place}"
+
+
+def _told_apart(count: int, one: int, spread: int) -> NDArray[np.float64]:
+    """Return 1 at one place and small integers from 2 on everywhere else."""
+    import numpy as np
+
+    out = np.arange(count) % spread + 2.0
+    out[one] = 1
+    return out

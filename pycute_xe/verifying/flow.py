@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import count
 
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel import Fill, Kernel, Load, Loop, Mma, Reorder, Statement, Store, When
 
-__all__ = ["Flow", "Site"]
+__all__ = ["Flow", "Site", "stored_from"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class Flow:
     """
 
     def __init__(self, kernel: Kernel) -> None:
-        self.sites = tuple(_sites(kernel.body, (), iter(range(1 << 30))))
+        self.sites = tuple(_sites(kernel.body, (), count()))
 
     def of(self, *kinds: type) -> tuple[Site, ...]:
         """Return the sites of some kinds of statement."""

@@ -2,14 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 import islpy as isl
 
-__all__ = ["Names", "Region"]
+from pycute_xe.errors import KernelError
+
+__all__ = ["Names", "Region", "effort"]
 
 Names = tuple[str, ...]
+
+_context: ContextVar[isl.Context | None] = ContextVar("_context", default=None)
+
+
+@contextmanager
+def effort(operations: int) -> Iterator[None]:
+    """Let isl take so many steps and no more, so that no kernel keeps a user waiting for ever.
+
+    The default GEMM takes some hundred thousand. Raises `KernelError` where isl gives up.
+
+    >>> with effort(3):
+    ...     Region.where(("x",), "exists (d : x = 2*d)").least()
+    Traceback (most recent call last):
+    pycute_xe.errors.KernelError: verify(steps=3): the question is too hard to decide...
+    """
+    context = isl.Context()
+    context.set_max_operations(operations)
+    token = _context.set(context)
+    try:
+        yield
+    except isl.Error as error:
+        raise KernelError(
+            "verify",
+            {"steps": operations},
+            "the question is too hard to decide",
+            "fix some sizes with params, or use strides that nest evenly",
+        ) from error
+    finally:
+        _context.reset(token)
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +63,8 @@ class Region:
     @classmethod
     def where(cls, names: Names, constraints: str) -> Region:
         """Return the points that satisfy constraints."""
-        return cls(names, isl.Set(f"{{ [{','.join(names)}] : {constraints or 'true'} }}"))
+        text = f"{{ [{','.join(names)}] : {constraints or 'true'} }}"
+        return cls(names, isl.Set(text, _context.get()))
 
     @classmethod
     def nothing(cls, names: Names) -> Region:
@@ -47,7 +81,7 @@ class Region:
         {'y': 1}
         """
         old, new = ",".join(self.names), ",".join(names)
-        link = isl.Map(f"{{ [{old}] -> [{new}] : {constraints or 'true'} }}")
+        link = isl.Map(f"{{ [{old}] -> [{new}] : {constraints or 'true'} }}", _context.get())
         return Region(names, self.points.apply(link))
 
     def within(self, constraints: str) -> Region:
@@ -76,26 +110,33 @@ class Region:
         """Whether there is no point at all."""
         return self.points.is_empty()
 
-    def least(self, order: Sequence[str] = ()) -> dict[str, int] | None:
+    def least(self, order: Names = ()) -> dict[str, int] | None:
         """Return the lexicographically least point, ``None`` when there is none.
 
         ``order`` names the coordinates that count, first things first; the others follow.
         """
-        rest = tuple(name for name in self.names if name not in order)
-        region = self.to((*order, *rest)) if order else self
-        if region.is_empty:
-            return None
-        point = region.points.lexmin().sample_point()
-        return {
-            name: point.get_coordinate_val(isl.dim_type.set, i).to_python()
-            for i, name in enumerate(region.names)
-        }
+        region = self._ordered(order)
+        return None if region.is_empty else region._point(region.points.lexmin())
+
+    def greatest(self, order: Names = ()) -> dict[str, int] | None:
+        """Return the lexicographically greatest point, as `least`."""
+        region = self._ordered(order)
+        return None if region.is_empty else region._point(region.points.lexmax())
+
+    def _ordered(self, order: Names) -> Region:
+        return self.to((*order, *(n for n in self.names if n not in order))) if order else self
+
+    def _point(self, single: isl.Set) -> dict[str, int]:
+        point = single.sample_point()
+        values = (point.get_coordinate_val(isl.dim_type.set, i) for i in range(len(self.names)))
+        return {name: int(v.to_python()) for name, v in zip(self.names, values, strict=True)}
 
     def _split(self, domain: Names) -> tuple[Names, isl.Map]:
         """Return the region as a map from some of its coordinates to the others."""
         codomain = tuple(name for name in self.names if name not in domain)
         names, inside = ",".join(self.names), ",".join(domain)
-        graph = isl.Map(f"{{ [{names}] -> [[{inside}] -> [{','.join(codomain)}]] }}")
+        text = f"{{ [{names}] -> [[{inside}] -> [{','.join(codomain)}]] }}"
+        graph = isl.Map(text, _context.get())
         return codomain, self.points.apply(graph).unwrap()
 
     def decides(self, domain: Names) -> bool:
@@ -107,10 +148,26 @@ class Region:
         """
         return self._split(domain)[1].is_single_valued()
 
-    def first(self, domain: Names) -> Region:
-        """Keep the lexicographically first of the other coordinates for each ``domain``."""
-        codomain, graph = self._split(domain)
-        return Region((*domain, *codomain), graph.lexmin().wrap().flatten()).to(self.names)
+    def repeats(self, by: Names, within: str = "true") -> Region:
+        """Return the points that share some coordinates with an earlier point.
+
+        Earlier means lexicographically, in the other coordinates; the earlier point's have an
+        ``x`` after their names. ``within`` is a constraint on all points.
+
+        >>> pairs = Region.where(("x", "y"), "0 <= y < 4 and y <= 2*x <= y + 1")
+        >>> pairs.repeats(("x",)).least()
+        {'x': 1, 'y': 2, 'yx': 1}
+        """
+        others = tuple(name for name in self.names if name not in by)
+        names = (*by, *others, *(f"{name}x" for name in others))
+        points = self.within(within)
+        same = " and ".join(f"{name}x = {name}" for name in others)
+        earlier = points.to((*by, *(f"{name}x" for name in others)), same)
+        before = " or ".join(
+            " and ".join([*(f"{n}x = {n}" for n in others[:i]), f"{name}x < {name}"])
+            for i, name in enumerate(others)
+        )
+        return (points.to(names) & earlier.to(names)).within(before)
 
     def last(self, domain: Names) -> Region:
         """Keep the lexicographically last of the other coordinates for each ``domain``.

@@ -9,7 +9,7 @@ from pycute_xe.kernel import Index, Kernel, Loop, Tiles, When
 from pycute_xe.verifying.flow import Site
 from pycute_xe.verifying.regions import Names, Region
 
-__all__ = ["SIZES", "Space", "place_text"]
+__all__ = ["SIZES", "Base", "Space", "place_text"]
 
 SIZES: Names = ("M", "N", "K")
 
@@ -37,7 +37,7 @@ class Space:
             if isinstance(statement, Loop):
                 if statement.start < 0:
                     raise KernelError(
-                        "verify", {"loop": statement.var}, "the loop starts below zero", "start at 0"
+                        "verify", {"loop": statement.var}, "the loop starts below 0", "start at 0"
                     )
                 variables.append(statement.var)
                 least = self.starts.get(statement.var, statement.start)

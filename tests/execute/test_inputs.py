@@ -138,6 +138,13 @@ def test_strict_names_the_rule_its_source_and_the_nearest_legal_value(kernel: Ke
         cx.run(kernel, np.asfortranarray(wide), aligned(64, 64), strict=True)
 
 
+def test_strict_judges_what_rounding_makes(kernel: Kernel) -> None:
+    wide, tall = np.ones((8, 64)), np.ones((64, 32))
+    assert (cx.run(kernel, wide, tall, strict=True, dtype="bf16") == 64).all()
+    with pytest.raises(LegalityError, match="width-4"):
+        cx.run(kernel, np.ones((8, 61)), np.ones((61, 32)), strict=True, dtype="bf16")
+
+
 def test_unaligned_operands_are_copied_and_the_report_says_so(kernel: Kernel) -> None:
     _, report = cx.run(kernel, aligned(8, 61), aligned(61, 64), report=True)
     assert report.copies == ("A",)

@@ -1,0 +1,218 @@
+"""Every refusal of the algebra: its class, operation, operands, condition and way out."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import pytest
+from refusals import Refusal, never_raised
+
+from pycute_xe import algebra
+from pycute_xe.algebra import compose, divide, inverse, product, recast, simplify
+from pycute_xe.basis import E
+from pycute_xe.errors import DivisibilityError, RankError, ShapeError
+from pycute_xe.layout import Layout, make_identity_layout
+
+A = Layout((4, 6), (1, 100))
+UNEVEN, TOGETHER = Layout(3, 3), Layout((2, 2), (2, 3))
+COORDINATES = make_identity_layout((4, 8))
+THREE = (None, None, None)
+
+REFUSALS = {
+    "composition: uneven": Refusal(
+        lambda: algebra.composition(A, UNEVEN),
+        DivisibilityError,
+        "composition",
+        {"a": A, "b": UNEVEN},
+        "stride 3 and extent 3 do not step evenly through the mode 4:1",
+    ),
+    "composition: backwards": Refusal(
+        lambda: algebra.composition(A, Layout(2, -1)),
+        DivisibilityError,
+        "composition",
+        {"a": A, "b": Layout(2, -1)},
+        "stride -1 and extent 2",
+    ),
+    "composition: modes of b carry": Refusal(
+        lambda: algebra.composition(A, TOGETHER),
+        DivisibilityError,
+        "composition",
+        {"a": A, "b": TOGETHER},
+        "the modes of b together reach 5 in the mode 4:1",
+    ),
+    "composition: too many modes": Refusal(
+        lambda: algebra.composition(A, (2, 2, 2)),
+        RankError,
+        "composition",
+        {"a": A, "b": (2, 2, 2)},
+        "the tiler has 3 modes, the layout 2",
+    ),
+    "composition: no tiler": Refusal(
+        lambda: algebra.composition(A, "4:1"),
+        ShapeError,
+        "tiler",
+        {"value": "4:1"},
+        "a tiler is a layout",
+    ),
+    "composition: no such coordinate": Refusal(
+        lambda: algebra.composition(A, Layout(2, E(2))),
+        RankError,
+        "mode",
+        {"layout": A, "index": 2},
+        "the rank is 2",
+    ),
+    "divide: too many modes": Refusal(
+        lambda: algebra.logical_divide(A, THREE),
+        RankError,
+        "logical_divide",
+        {"layout": A, "tiler": THREE},
+        "the tiler has 3 modes, the layout 2",
+    ),
+    "divide: uneven tiler": Refusal(
+        lambda: algebra.zipped_divide(Layout((4, 6)), Layout((2, 2), (2, 3))),
+        DivisibilityError,
+        "complement",
+        {"layout": Layout((2, 2), (2, 3)), "cotarget": 24},
+        "stride 3 is not a multiple of 4",
+    ),
+    "complement: overlap": Refusal(
+        lambda: algebra.complement(Layout((4, 4), (1, 2)), 64),
+        DivisibilityError,
+        "complement",
+        {"layout": Layout((4, 4), (1, 2)), "cotarget": 64},
+        "stride 2 is not a multiple of 4, which the smaller strides span",
+    ),
+    "complement: negative stride": Refusal(
+        lambda: algebra.complement(Layout(4, -1)),
+        ShapeError,
+        "complement",
+        {"layout": Layout(4, -1)},
+        "stride -1 is not a positive integer",
+    ),
+    "right_inverse: coordinates": Refusal(
+        lambda: algebra.right_inverse(COORDINATES),
+        ShapeError,
+        "right_inverse",
+        {"layout": COORDINATES},
+        "stride 1@0 is not a positive integer",
+    ),
+    "left_inverse: repeats": Refusal(
+        lambda: algebra.left_inverse(Layout((4, 2), (1, 0))),
+        DivisibilityError,
+        "left_inverse",
+        {"layout": Layout((4, 2), (1, 0))},
+        "a stride is 0: offsets repeat",
+    ),
+    "left_inverse: overlap": Refusal(
+        lambda: algebra.left_inverse(Layout((4, 4), (1, 2))),
+        DivisibilityError,
+        "left_inverse",
+        {"layout": Layout((4, 4), (1, 2))},
+        "stride 2 is not a multiple of 1 beyond its 4 steps",
+    ),
+    "left_inverse: uneven gap": Refusal(
+        lambda: algebra.left_inverse(Layout((2, 4), (2, 5))),
+        DivisibilityError,
+        "left_inverse",
+        {"layout": Layout((2, 4), (2, 5))},
+        "stride 5 is not a multiple of 2",
+    ),
+    "product: too many modes": Refusal(
+        lambda: algebra.logical_product(A, THREE),
+        RankError,
+        "mode",
+        {"layout": A, "index": 2},
+        "the rank is 2",
+    ),
+    "product: overlapping block": Refusal(
+        lambda: algebra.blocked_product(Layout((2, 2), (1, 1)), Layout(2)),
+        DivisibilityError,
+        "complement",
+        {"layout": Layout((2, 2), (1, 1)), "cotarget": 8},
+        "stride 1 is not a multiple of 2",
+    ),
+    "tile_to_shape: too many modes": Refusal(
+        lambda: algebra.tile_to_shape(A, 24),
+        RankError,
+        "tile_to_shape",
+        {"block": A, "target": 24},
+        "the block has 2 modes, the target 1",
+    ),
+    "tile_to_shape: uneven": Refusal(
+        lambda: algebra.tile_to_shape(A, (8, 8)),
+        DivisibilityError,
+        "tile_to_shape",
+        {"block": A, "target": (8, 8)},
+        "the extent 6 of the block does not divide 8",
+    ),
+    "tile_to_shape: smaller than the block": Refusal(
+        lambda: algebra.tile_to_shape(Layout(4), 2),
+        DivisibilityError,
+        "tile_to_shape",
+        {"block": Layout(4), "target": 2},
+        "the extent 4 of the block does not divide 2",
+    ),
+    "upcast: partial unit": Refusal(
+        lambda: algebra.upcast(Layout(3), 2),
+        DivisibilityError,
+        "upcast",
+        {"layout": Layout(3), "n": 2},
+        "the mode 3:1 does not fill whole units of 2",
+    ),
+    "upcast: stride and unit": Refusal(
+        lambda: algebra.upcast(Layout(4, 6), 4),
+        DivisibilityError,
+        "upcast",
+        {"layout": Layout(4, 6), "n": 4},
+        "the mode 4:6 does not fill whole units of 4",
+    ),
+    "upcast: coordinates": Refusal(
+        lambda: algebra.upcast(COORDINATES, 2),
+        ShapeError,
+        "upcast",
+        {"layout": COORDINATES, "n": 2},
+        "integer offsets",
+    ),
+    "downcast: no unit": Refusal(
+        lambda: algebra.downcast(A, 0),
+        ShapeError,
+        "downcast",
+        {"layout": A, "n": 0},
+        "integer offsets, n of them to one",
+    ),
+    "recast_layout: no bits": Refusal(
+        lambda: algebra.recast_layout(A, 8, 0),
+        ShapeError,
+        "recast_layout",
+        {"layout": A, "old_bits": 8, "new_bits": 0},
+        "an element has no bits",
+    ),
+    "coalesce: too many modes": Refusal(
+        lambda: algebra.coalesce(A, (1, 1, 1)),
+        RankError,
+        "coalesce",
+        {"layout": A, "profile": (1, 1, 1)},
+        "the profile has 3 modes, the layout 2",
+    ),
+}
+
+
+@pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS.keys())
+def test_refused(refusal: Refusal) -> None:
+    refusal.caught()
+
+
+@pytest.mark.parametrize(
+    "module", [compose, divide, inverse, product, recast, simplify], ids=lambda m: m.__name__
+)
+def test_every_raise_of_a_module_is_tested(module: ModuleType) -> None:
+    errors: list[BaseException] = [refusal.caught() for refusal in REFUSALS.values()]
+    assert never_raised(module, errors) == []
+
+
+def test_way_out_works() -> None:
+    """Where a message gives a number, doing as it says is accepted."""
+    assert str(algebra.tile_to_shape(Layout(6), 12)) == "((6,2)):((1,6))"
+    assert REFUSALS["tile_to_shape: uneven"].caught().fix == "use a target extent of 12"
+    assert REFUSALS["upcast: partial unit"].caught().fix == "use an extent that is a multiple of 2"
+    assert str(algebra.upcast(Layout(4), 2)) == "2:1"

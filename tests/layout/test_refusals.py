@@ -1,0 +1,404 @@
+"""Every refusal below the algebra, and of tensors and tables: class, operands and way out."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from types import ModuleType
+
+import pytest
+from refusals import Refusal, never_raised
+
+from pycute_xe import basis, bulk, int_tuple, layout, numeric, tensor
+from pycute_xe.basis import Basis, E, basis_get
+from pycute_xe.errors import (
+    CongruenceError,
+    CoordError,
+    CuteError,
+    DivisibilityError,
+    DTypeError,
+    RankError,
+    ShapeError,
+)
+from pycute_xe.layout import Layout
+from pycute_xe.numeric import as_numeric
+
+A = Layout((4, 6), (1, 100))
+FOUR = Layout(4)
+BF16, S4, TF32 = (as_numeric(name) for name in ("bf16", "s4", "tf32"))
+TENSOR = tensor.make_identity_tensor((8, 8))
+THREADS = Layout((2, 2, 2))
+
+REFUSALS = {
+    # ---- element types
+    "as_numeric: unknown": Refusal(
+        lambda: as_numeric("f33"),
+        DTypeError,
+        "as_numeric",
+        {"value": "f33"},
+        "no such element type",
+    ),
+    "as_numeric: no name": Refusal(
+        lambda: as_numeric(3),
+        DTypeError,
+        "as_numeric",
+        {"value": 3},
+        "no such element type",
+    ),
+    "bytes": Refusal(
+        lambda: S4.bytes,
+        DTypeError,
+        "bytes",
+        {"type": S4},
+        "s4 is 4 bits",
+    ),
+    "numpy_dtype": Refusal(
+        lambda: bulk.numpy_dtype("tf32"),
+        DTypeError,
+        "numpy_dtype",
+        {"type": TF32},
+        "NumPy has no tf32",
+    ),
+    # ---- basis elements
+    "E: no mode": Refusal(
+        lambda: E(),
+        CoordError,
+        "E",
+        {"modes": ()},
+        "modes are non-negative integers",
+    ),
+    "E: negative": Refusal(
+        lambda: E(0, -1),
+        CoordError,
+        "E",
+        {"modes": (0, -1)},
+        "modes are non-negative integers",
+    ),
+    "E: no integer": Refusal(
+        lambda: Basis(1, (True,)),
+        CoordError,
+        "E",
+        {"modes": (True,)},
+        "modes are non-negative integers",
+    ),
+    "basis_get: too far": Refusal(
+        lambda: basis_get(E(2), (1, 2)),
+        CoordError,
+        "basis_get",
+        {"stride": E(2), "entry": (1, 2)},
+        "no such mode",
+    ),
+    "basis_get: too deep": Refusal(
+        lambda: basis_get(E(0, 0), (1, 2)),
+        CoordError,
+        "basis_get",
+        {"stride": E(0, 0), "entry": (1, 2)},
+        "no such mode",
+    ),
+    # ---- nested integers
+    "unflatten": Refusal(
+        lambda: int_tuple.unflatten_tuple((1, 2, 3), (0, 0)),
+        CongruenceError,
+        "unflatten",
+        {"flat": (1, 2, 3), "profile": (0, 0)},
+        "3 leaves for 2 places",
+    ),
+    "inner_product": Refusal(
+        lambda: int_tuple.inner_product((1, 2), (1, (2, 3))),
+        CongruenceError,
+        "inner_product",
+        {"left": (1, 2), "right": (1, (2, 3))},
+        "they nest differently",
+    ),
+    "ceil_div": Refusal(
+        lambda: int_tuple.ceil_div((8, 8), (2, 2, 2)),
+        CongruenceError,
+        "ceil_div",
+        {"a": (8, 8), "b": (2, 2, 2)},
+        "b has other modes than a",
+    ),
+    "round_up: one of them a tuple": Refusal(
+        lambda: int_tuple.round_up((8, 8), 3),
+        CongruenceError,
+        "round_up",
+        {"a": (8, 8), "b": 3},
+        "b has other modes than a",
+    ),
+    "elem_scale": Refusal(
+        lambda: int_tuple.elem_scale((8, 8), 3),
+        CongruenceError,
+        "elem_scale",
+        {"left": (8, 8), "right": 3},
+        "they nest differently",
+    ),
+    "shape_div: uneven": Refusal(
+        lambda: int_tuple.shape_div(6, 4),
+        DivisibilityError,
+        "shape_div",
+        {"a": 6, "b": 4},
+        "neither of 6 and 4 divides the other",
+    ),
+    "shape_div: ranks": Refusal(
+        lambda: int_tuple.shape_div((4, 8), (2, 2, 2)),
+        CongruenceError,
+        "shape_div",
+        {"a": (4, 8), "b": (2, 2, 2)},
+        "2 modes by 3",
+    ),
+    "crd2idx: coordinate": Refusal(
+        lambda: int_tuple.crd2idx((1, 2, 3), (4, 8)),
+        CoordError,
+        "crd2idx",
+        {"coord": (1, 2, 3), "shape": (4, 8)},
+        "the coordinate has other modes than the shape",
+    ),
+    "crd2idx: strides": Refusal(
+        lambda: int_tuple.crd2idx(9, (4, 8), (8, 1, 5)),
+        CongruenceError,
+        "crd2idx",
+        {"shape": (4, 8), "stride": (8, 1, 5)},
+        "shape and stride nest differently",
+    ),
+    "crd2idx: strides of a leaf": Refusal(
+        lambda: int_tuple.crd2idx((1, 2), (4, 8), (1, (2, 3))),
+        CongruenceError,
+        "crd2idx",
+        {"shape": 8, "stride": (2, 3)},
+        "shape and stride nest differently",
+    ),
+    "idx2crd: index": Refusal(
+        lambda: int_tuple.idx2crd((1, 2, 3), (4, 8)),
+        CoordError,
+        "idx2crd",
+        {"index": (1, 2, 3), "shape": (4, 8)},
+        "the index has other modes than the shape",
+    ),
+    "idx2crd: index of a leaf": Refusal(
+        lambda: int_tuple.idx2crd((1, 2), 4),
+        CoordError,
+        "idx2crd",
+        {"index": (1, 2), "shape": 4},
+        "the index has other modes than the shape",
+    ),
+    "idx2crd: strides": Refusal(
+        lambda: int_tuple.idx2crd(3, (4, 8), 1),
+        CongruenceError,
+        "idx2crd",
+        {"shape": (4, 8), "stride": 1},
+        "shape and stride nest differently",
+    ),
+    "idx2crd: coordinates": Refusal(
+        lambda: int_tuple.idx2crd(3, 4, E(0)),
+        ShapeError,
+        "idx2crd",
+        {"stride": E(0)},
+        "basis strides have no inverse",
+    ),
+    # ---- layouts
+    **{
+        f"Layout: extent {extent!r}": Refusal(
+            lambda extent=extent: Layout((4, extent)),
+            ShapeError,
+            "Layout",
+            {"shape": (4, extent)},
+            f"{extent!r} is not a positive integer",
+        )
+        for extent in (0, -1, 2.0, "a", None, True)
+    },
+    "Layout: extent, with strides": Refusal(
+        lambda: Layout((4, 0), (1, 4)),
+        ShapeError,
+        "Layout",
+        {"shape": (4, 0)},
+        "0 is not a positive integer",
+    ),
+    "Layout: rank of the strides": Refusal(
+        lambda: Layout((4, 8), (1, 2, 3)),
+        CongruenceError,
+        "Layout",
+        {"shape": (4, 8), "stride": (1, 2, 3)},
+        "shape and stride nest differently",
+    ),
+    "Layout: nesting of the strides": Refusal(
+        lambda: Layout((4, 8), (1, (2, 3))),
+        CongruenceError,
+        "Layout",
+        {"shape": (4, 8), "stride": (1, (2, 3))},
+        "shape and stride nest differently",
+    ),
+    "Layout: stride": Refusal(
+        lambda: Layout((4, 8), (1, 0.5)),
+        ShapeError,
+        "Layout",
+        {"shape": (4, 8), "stride": (1, 0.5)},
+        "stride 0.5 is neither an integer nor a basis element",
+    ),
+    "make_layout: nothing": Refusal(
+        lambda: layout.make_layout(),
+        ShapeError,
+        "make_layout",
+        {"parts": ()},
+        "neither a shape (and strides) nor a list of layouts",
+    ),
+    "make_layout: mixed": Refusal(
+        lambda: layout.make_layout(FOUR, 4),
+        ShapeError,
+        "make_layout",
+        {"parts": (FOUR, 4)},
+        "neither a shape (and strides) nor a list of layouts",
+    ),
+    "make_ordered_layout: leaves": Refusal(
+        lambda: layout.make_ordered_layout((4, 8), (0, 1, 2)),
+        CongruenceError,
+        "make_ordered_layout",
+        {"shape": (4, 8), "order": (0, 1, 2)},
+        "shape and order nest differently",
+    ),
+    "make_ordered_layout: nesting": Refusal(
+        lambda: layout.make_ordered_layout(((2, 3), 4), (0, 1, 2)),
+        CongruenceError,
+        "make_ordered_layout",
+        {"shape": ((2, 3), 4), "order": (0, 1, 2)},
+        "shape and order nest differently",
+    ),
+    "mode: of an integer shape": Refusal(
+        lambda: FOUR[1],
+        RankError,
+        "mode",
+        {"layout": FOUR, "index": 1},
+        "the rank is 1",
+    ),
+    "mode: beyond the rank": Refusal(
+        lambda: A[2],
+        RankError,
+        "mode",
+        {"layout": A, "index": 2},
+        "the rank is 2",
+    ),
+    "shape: no such mode": Refusal(
+        lambda: layout.shape(A, 2),
+        RankError,
+        "mode",
+        {"of": (4, 6), "mode": 2},
+        "there is no such mode",
+    ),
+    "size: no mode within a leaf": Refusal(
+        lambda: layout.size(A, 0, 0),
+        RankError,
+        "mode",
+        {"of": 4, "mode": 0},
+        "there is no such mode",
+    ),
+    "call: coordinate": Refusal(
+        lambda: A(1, 2, 3),
+        CoordError,
+        "crd2idx",
+        {"coord": (1, 2, 3), "shape": (4, 6)},
+        "the coordinate has other modes than the shape",
+    ),
+    "slice: coordinate": Refusal(
+        lambda: A(1, None, 3),
+        CoordError,
+        "slice",
+        {"coord": (1, None, 3), "of": (4, 6)},
+        "the coordinate has other modes",
+    ),
+    "dice: coordinate": Refusal(
+        lambda: layout.dice((None, (1, 2)), A),
+        CoordError,
+        "slice",
+        {"coord": (1, 2), "of": 6},
+        "the coordinate has other modes",
+    ),
+    "unflatten: layout": Refusal(
+        lambda: layout.unflatten(A, (0, 0, 0)),
+        CongruenceError,
+        "unflatten",
+        {"flat": (4, 6), "profile": (0, 0, 0)},
+        "2 leaves for 3 places",
+    ),
+    "group: empty": Refusal(
+        lambda: layout.group(A, 1, 1),
+        RankError,
+        "group",
+        {"layout": A, "begin": 1, "end": 1},
+        "no such range of 2 modes",
+    ),
+    "group: beyond the rank": Refusal(
+        lambda: layout.group(A, 0, 3),
+        RankError,
+        "group",
+        {"layout": A, "begin": 0, "end": 3},
+        "no such range of 2 modes",
+    ),
+    "replace": Refusal(
+        lambda: layout.replace(A, 2, FOUR),
+        RankError,
+        "replace",
+        {"layout": A, "mode": 2},
+        "the rank is 2",
+    ),
+    # ---- tensors and tables
+    "local_partition": Refusal(
+        lambda: tensor.local_partition(TENSOR, THREADS, 0),
+        RankError,
+        "local_partition",
+        {"tensor": TENSOR, "threads": THREADS},
+        "3 thread modes for 2 tensor modes",
+    ),
+    "local_tile": Refusal(
+        lambda: tensor.local_tile(TENSOR, (4, 4, 4), (0, 0, 0)),
+        RankError,
+        "logical_divide",
+        {"layout": TENSOR.layout, "tiler": (4, 4, 4)},
+        "the tiler has 3 modes, the layout 2",
+    ),
+    "table": Refusal(
+        lambda: bulk.table(layout.make_identity_layout(((2, 3), 4))),
+        ShapeError,
+        "table",
+        {"stride": E(0, 0)},
+        "nested coordinates have no array form",
+    ),
+}
+
+
+@pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS.keys())
+def test_refused(refusal: Refusal) -> None:
+    refusal.caught()
+
+
+def immutable() -> list[BaseException]:
+    """The errors of trying to change values."""
+    found: list[BaseException] = []
+    for value, name in ((A, "shape"), (A, "stride"), (A, "other"), (E(0), "value"), (E(0), "x")):
+        with pytest.raises(AttributeError, match=f"immutable; cannot set {name}") as set_:
+            setattr(value, name, 1)
+        with pytest.raises(AttributeError, match=f"immutable; cannot delete {name}") as delete:
+            delattr(value, name)
+        found += [set_.value, delete.value]
+    return found
+
+
+@pytest.mark.parametrize(
+    "module", [basis, bulk, int_tuple, layout, numeric, tensor], ids=lambda m: m.__name__
+)
+def test_every_raise_of_a_module_is_tested(module: ModuleType) -> None:
+    errors: list[BaseException] = [refusal.caught() for refusal in REFUSALS.values()]
+    assert never_raised(module, errors + immutable()) == []
+
+
+@pytest.mark.parametrize("refusal", list(REFUSALS.values())[::5], ids=list(REFUSALS)[::5])
+def test_errors_travel_between_processes(refusal: Refusal) -> None:
+    error = refusal.caught()
+    for again in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
+        assert type(again) is type(error)
+        assert (str(again), again.operation) == (str(error), error.operation)
+        assert (again.condition, again.fix) == (error.condition, error.fix)
+
+
+def test_every_refusal_is_a_value_error() -> None:
+    assert issubclass(CuteError, ValueError)
+    plain = CuteError("operation", {}, "condition")
+    assert str(plain) == "operation(): condition"
+    assert plain.fix == ""
