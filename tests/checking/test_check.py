@@ -17,9 +17,7 @@ def mma() -> cx.TiledMma:
 
 
 @pytest.mark.parametrize("target", ["pvc", "bmg", "lnl", "ptl"])
-def test_the_row_major_gemm_is_legal_and_takes_224_registers(
-    mma: cx.TiledMma, target: str
-) -> None:
+def test_the_row_major_gemm_is_legal_and_takes_224_registers(mma: cx.TiledMma, target: str) -> None:
     report = cx.check(cx.kernel.gemm(mma), target)
     assert report
     assert report.errors == ()
