@@ -1,7 +1,32 @@
 from __future__ import annotations
 
+from types import ModuleType
+from typing import Any
+
+import pytest
+import visa_pseudo_code
+from golden import rows
 from hypothesis import settings
 
 # A slow machine must not fail a test: no example has a deadline.
 settings.register_profile("project", deadline=None, print_blob=True, max_examples=200)
 settings.load_profile("project")
+
+
+@pytest.fixture(scope="session")
+def visa() -> ModuleType:
+    """The transcription of the vISA manual's pseudo-code."""
+    return visa_pseudo_code
+
+
+@pytest.fixture(scope="session")
+def igc() -> dict[str, list[dict[str, Any]]]:
+    """What Intel's graphics compiler answered: rows of "load" and "store"."""
+    tables = rows("igc_block2d")
+    return {
+        op: [
+            dict(zip(tables[op], values, strict=True))
+            for values in zip(*tables[op].values(), strict=True)
+        ]
+        for op in ("load", "store")
+    }
