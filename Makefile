@@ -3,6 +3,8 @@
 # targets add the developers' tools. A stamp is redone only when pyproject.toml changes.
 
 VENV   := .venv
+# What the algebra is compared with, apart from everything else.
+PEERS  := .venv-peers
 PY     := $(VENV)/bin/python
 PIP    := $(PY) -m pip --disable-pip-version-check --quiet
 # The first of these that is 3.11 or later, unless PYTHON=... says which.
@@ -45,12 +47,17 @@ wheel: $(VENV)/.dev-stamp ## build the wheel and use it from a clean environment
 	@echo "wheel: building and installing it into a clean environment"
 	@$(PY) tests/wheel_install.py
 
-bench: $(VENV)/.run-stamp ## time a GEMM against NumPy, and the import
+bench: $(VENV)/.run-stamp ## time the algebra, a GEMM and the import; count right and wrong
+	@test -x $(PEERS)/bin/python || $(PY) -m venv $(PEERS)
+	@$(PEERS)/bin/python -m pip --disable-pip-version-check --quiet install --no-deps \
+		nvidia-cutlass tensor-layouts || echo "the peers cannot be installed: timed without them"
 	@$(PY) benchmarks/startup.py
+	@$(PY) benchmarks/algebra.py --peers $(PEERS)
 	@$(PY) benchmarks/gemm.py
+	@$(PY) benchmarks/enumeration.py --peers $(PEERS)
 
 clean: ## remove everything that was installed or built
-	rm -rf $(VENV) site dist build out .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(PEERS) site dist build out .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:

@@ -29,12 +29,18 @@ def table(layout: Layout) -> NDArray[np.int64]:
     """
     import numpy as np
 
+    modes = flat_modes(layout)
     columns = _columns(layout)
-    out = np.zeros((1, columns or 1), dtype=np.int64)
-    for s, d in flat_modes(layout):
-        steps = np.arange(s, dtype=np.int64)[:, None] * _vector(d, columns or 1)
-        out = (steps[:, None, :] + out[None, :, :]).reshape(-1, out.shape[1])
-    return out if columns else out[:, 0]
+    if not columns:
+        offsets = np.zeros(1, dtype=np.int64)
+        for s, d in modes:
+            offsets = (np.arange(s, dtype=np.int64)[:, None] * d + offsets).ravel()
+        return offsets
+    out = np.zeros((1, columns), dtype=np.int64)
+    for s, d in modes:
+        steps = np.arange(s, dtype=np.int64)[:, None] * _vector(d, columns)
+        out = (steps[:, None, :] + out[None, :, :]).reshape(-1, columns)
+    return out
 
 
 def _columns(layout: Layout) -> int:

@@ -6,7 +6,7 @@ function of tuples and knows no layout.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import gcd
 from typing import Any
 
@@ -23,16 +23,19 @@ __all__ = [
     "crd2crd",
     "crd2idx",
     "depth",
+    "elem_less",
     "elem_scale",
     "flatten_tuple",
     "idx2crd",
     "inner_product",
     "leaves",
+    "offset_of",
     "product",
     "product_each",
     "rank_of",
     "round_up",
     "shape_div",
+    "transform_leaf",
     "unflatten_tuple",
     "weakly_congruent",
 ]
@@ -61,7 +64,7 @@ def flatten_tuple(value: IntTuple) -> tuple[Any, ...]:
         return (value,)
     out: list[Any] = []
     for mode in value:
-        if is_tuple(mode):
+        if type(mode) is not int and is_tuple(mode):
             out.extend(flatten_tuple(mode))
         else:
             out.append(mode)
@@ -196,6 +199,69 @@ def compatible(left: Shape, right: Shape) -> bool:
     return bool(left == product(right))
 
 
+def elem_less(left: IntTuple, right: IntTuple) -> bool:
+    """Tell whether every entry of ``left`` is below the entry of ``right`` at its place.
+
+    Entries that ``left`` lacks at the end count as below, entries that ``right`` lacks as not.
+    Raises `CongruenceError` where a tuple meets an integer. C++: ``elem_less``.
+
+    >>> elem_less((1, (2, 3)), (4, (4, 4))), elem_less((1, 5), (4, 4))
+    (True, False)
+    """
+    if is_tuple(left) and is_tuple(right):
+        # Entries beyond the shorter one are not compared.
+        return len(left) <= len(right) and all(map(elem_less, left, right))
+    if is_tuple(left) or is_tuple(right):
+        raise CongruenceError(
+            "elem_less",
+            {"left": left, "right": right},
+            "they nest differently",
+            "compare tuples with tuples and integers with integers",
+        )
+    return bool(left < right)
+
+
+def prefix_product(value: IntTuple, init: Any = 1) -> IntTuple:
+    """Return for each leaf the product of all leaves before it, times ``init``.
+
+    Law: congruent to ``value``; the strides of the compact column-major layout, but for leaves of
+    extent 1, whose stride is 0 there. C++ and NVIDIA's pycute: ``prefix_product``.
+
+    >>> prefix_product(((2, 3), 1, 4))
+    ((1, 2), 6, 6)
+    """
+    if not is_tuple(value):
+        return init
+    out: list[Any] = []
+    for mode in value:
+        out.append(prefix_product(mode, init))
+        init = init * product(mode)
+    return tuple(out)
+
+
+def transform_leaf(value: IntTuple, function: Callable[..., Any], *others: IntTuple) -> IntTuple:
+    """Apply a function to each leaf, or to the leaves of several congruent tuples at one place.
+
+    Law: congruent to ``value``. Raises `CongruenceError` where another tuple nests differently.
+    C++: ``transform_leaf(t, f)`` and ``transform_leaf(t, u, f)``.
+
+    >>> transform_leaf((1, (2, 3)), lambda x: 10 * x)
+    (10, (20, 30))
+    """
+    for other in others:
+        if not congruent(value, other):
+            raise CongruenceError(
+                "transform_leaf",
+                {"value": value, "other": other},
+                "they nest differently",
+                "unflatten one as the other nests",
+            )
+    if is_tuple(value):
+        rows = zip(value, *others, strict=True)
+        return tuple(transform_leaf(row[0], function, *row[1:]) for row in rows)
+    return function(value, *others)
+
+
 def compact_col_major(shape: Shape, current: Any = 1) -> Stride:
     """Return the strides that make a shape contiguous, first mode fastest.
 
@@ -327,8 +393,18 @@ def crd2idx(coord: Coord, shape: Shape, stride: Stride = None) -> Any:
     """
     if stride is None:
         stride = compact_col_major(shape)
-    _check_strides("crd2idx", shape, stride)
-    if is_tuple(coord):
+    elif not congruent(shape, stride):
+        raise _incongruent("crd2idx", shape, stride)
+    return offset_of(coord, shape, stride)
+
+
+def offset_of(coord: Coord, shape: Shape, stride: Stride) -> Any:
+    """Return `crd2idx` of a shape and strides that are known to nest alike.
+
+    >>> offset_of((1, 2), (4, 8), (8, 1))
+    10
+    """
+    if type(coord) is not int and is_tuple(coord):
         if not is_tuple(shape) or len(coord) != len(shape):
             raise CoordError(
                 "crd2idx",
@@ -338,33 +414,36 @@ def crd2idx(coord: Coord, shape: Shape, stride: Stride = None) -> Any:
             )
         total: Any = 0
         for c, s, d in zip(coord, shape, stride, strict=True):
-            leaf = type(c) is int and type(s) is int and type(d) is not tuple
-            total = total + (c * d if leaf else crd2idx(c, s, d))
+            total = total + (c * d if type(c) is int and type(s) is int else offset_of(c, s, d))
         return total
-    if not is_tuple(shape):
+    if type(shape) is int or not is_tuple(shape):
         return coord * stride
     if not shape:
         return 0
     total = 0
     for s, d in zip(shape[:-1], stride[:-1], strict=True):
-        if type(s) is int and type(d) is not tuple:
+        if type(s) is int:
             total = total + coord % s * d
             coord = coord // s
         else:
             size: Any = product(s)
-            total = total + crd2idx(coord % size, s, d)
+            total = total + offset_of(coord % size, s, d)
             coord = coord // size
-    return total + crd2idx(coord, shape[-1], stride[-1])
+    return total + offset_of(coord, shape[-1], stride[-1])
 
 
 def _check_strides(operation: str, shape: Shape, stride: Stride) -> None:
     if is_tuple(stride) != is_tuple(shape) or (is_tuple(shape) and len(shape) != len(stride)):
-        raise CongruenceError(
-            operation,
-            {"shape": shape, "stride": stride},
-            "shape and stride nest differently",
-            "give one stride for each leaf of the shape, nested alike",
-        )
+        raise _incongruent(operation, shape, stride)
+
+
+def _incongruent(operation: str, shape: Shape, stride: Stride) -> CongruenceError:
+    return CongruenceError(
+        operation,
+        {"shape": shape, "stride": stride},
+        "shape and stride nest differently",
+        "give one stride for each leaf of the shape, nested alike",
+    )
 
 
 def idx2crd(index: Any, shape: Shape, stride: Stride = None) -> Coord:

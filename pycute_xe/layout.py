@@ -19,11 +19,13 @@ from pycute_xe.int_tuple import (
     crd2idx,
     flatten_tuple,
     leaves,
+    offset_of,
     product,
     rank_of,
     unflatten_tuple,
 )
 from pycute_xe.int_tuple import depth as tuple_depth
+from pycute_xe.notation import cpp_layout, parse_layout
 from pycute_xe.typing import Coord, IntTuple, Shape, Stride, is_tuple
 
 __all__ = [
@@ -39,6 +41,7 @@ __all__ = [
     "make_identity_layout",
     "make_layout",
     "make_ordered_layout",
+    "pair",
     "prepend",
     "rank",
     "replace",
@@ -86,9 +89,8 @@ class Layout:
             # Lists, which become tuples, or a mistake, which is then explained.
             shape, stride = _frozen(shape), _frozen(stride)
             _check(shape, stride, shape, stride)
-        set_ = object.__setattr__
-        set_(self, "shape", shape)
-        set_(self, "stride", stride)
+        _set_shape(self, shape)
+        _set_stride(self, stride)
 
     def __setattr__(self, name: str, value: object) -> None:
         """Refuse: layouts are values."""
@@ -97,6 +99,31 @@ class Layout:
     def __delattr__(self, name: str) -> None:
         """Refuse: layouts are values."""
         raise AttributeError(f"Layout is immutable; cannot delete {name}")
+
+    @classmethod
+    def from_str(cls, text: str) -> Layout:
+        """Return the layout that CuTe prints so; static integers ``_4`` and blanks may occur.
+
+        Law: ``Layout.from_str(str(L)) == L``. ``(4)`` is the tuple ``(4,)``, which CuTe prints so.
+        Raises `InputError` with the column where the text stops being a layout, and as `Layout`
+        does. C++: the output of ``print(layout)``.
+
+        >>> Layout.from_str("((2,4),8):((1,16),2)")
+        Layout(((2, 4), 8), ((1, 16), 2))
+        >>> Layout.from_str("(_4,_8):(1@0,_2@1)")
+        Layout((4, 8), (E(0), 2*E(1)))
+        """
+        return cls(*parse_layout(text))
+
+    def to_cpp(self) -> str:
+        """Return the C++ type of this layout, every number static.
+
+        Raises `ShapeError` for a leaf that is no number. C++: ``decltype`` of a static layout.
+
+        >>> Layout((4, 8), (8, 1)).to_cpp()
+        'Layout<Shape<_4,_8>,Stride<_8,_1>>'
+        """
+        return cpp_layout(self.shape, self.stride)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle through the constructor."""
@@ -116,7 +143,7 @@ class Layout:
         crd: Coord = coord[0] if len(coord) == 1 else coord
         if type(crd) is not int and _has_none(crd):
             return slice_(crd, self)
-        index = crd2idx(crd, self.shape, self.stride)
+        index = offset_of(crd, self.shape, self.stride)
         return index if type(index) is int and index else _completed(self.stride, index)
 
     def __len__(self) -> int:
@@ -203,11 +230,16 @@ def unchecked(shape: Shape, stride: Stride) -> Layout:
     >>> unchecked((4,), (1,))
     Layout((4,), (1,))
     """
-    layout = object.__new__(Layout)
-    set_ = object.__setattr__
-    set_(layout, "shape", shape)
-    set_(layout, "stride", stride)
+    layout = _new(Layout)
+    _set_shape(layout, shape)
+    _set_stride(layout, stride)
     return layout
+
+
+# The slots' own setters: `Layout` refuses assignment, and these are the quickest way around it.
+_new = object.__new__
+_set_shape: Any = Layout.__dict__["shape"].__set__
+_set_stride: Any = Layout.__dict__["stride"].__set__
 
 
 def _frozen(value: Any) -> IntTuple:
@@ -264,7 +296,10 @@ def _incongruent(shape: Shape, stride: Stride) -> CongruenceError:
 
 def _has_none(coord: Coord) -> bool:
     if is_tuple(coord):
-        return any(e is None or (type(e) is not int and _has_none(e)) for e in coord)
+        for entry in coord:  # noqa: SIM110 - a generator would double the cost of a call
+            if type(entry) is not int and _has_none(entry):
+                return True
+        return False
     return coord is None
 
 
@@ -292,6 +327,15 @@ def make_layout(*parts: Any) -> Layout:
         "neither a shape (and strides) nor a list of layouts",
         "make_layout(shape), make_layout(shape, stride) or make_layout(layout, layout, …)",
     )
+
+
+def pair(first: Layout, second: Layout) -> Layout:
+    """Return ``make_layout(first, second)``, without asking what the two are.
+
+    >>> print(pair(Layout(4, 2), Layout(8, 16)))
+    (4,8):(2,16)
+    """
+    return unchecked((first.shape, second.shape), (first.stride, second.stride))
 
 
 def make_identity_layout(shape: Shape) -> Layout:
@@ -408,7 +452,7 @@ def coshape(layout: Layout) -> IntTuple:
     (14, (2, 4))
     """
     total: Any = 0
-    for s, d in zip(leaves(layout.shape), leaves(layout.stride), strict=True):
+    for s, d in zip(flatten_tuple(layout.shape), flatten_tuple(layout.stride), strict=True):
         value = d.value if isinstance(d, Basis) else d
         total = total + (s - 1) * (-d if value < 0 else d)
     return _plus_one(_completed(layout.stride, total))
@@ -427,7 +471,12 @@ def cosize(layout: Layout) -> Any:
     >>> cosize(Layout((4, 8), (1, 5)))
     39
     """
-    return product(coshape(layout))
+    reach = 1
+    for s, d in zip(flatten_tuple(layout.shape), flatten_tuple(layout.stride), strict=True):
+        if type(d) is not int:
+            return product(coshape(layout))
+        reach = reach + (s - 1) * (-d if d < 0 else d)
+    return reach
 
 
 def slice_(coord: Coord, layout: Layout) -> Layout:

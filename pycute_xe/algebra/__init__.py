@@ -1,25 +1,47 @@
 """Floor 3: the layout algebra, functions over layouts as CuTe names them.
 
-The inner order is simplify, then compose and inverse, then divide, then product; nothing here
-knows a GPU or imports anything but the standard library.
+The inner order is simplify, then compose and inverse, then divide, then product, then swizzled
+layouts, which most operations take as well; nothing here knows a GPU or imports anything but the
+standard library.
 """
 
 from __future__ import annotations
 
-from pycute_xe.algebra.compose import composition
-from pycute_xe.algebra.divide import flat_divide, logical_divide, tiled_divide, zipped_divide
-from pycute_xe.algebra.inverse import complement, left_inverse, nullspace, right_inverse
-from pycute_xe.algebra.product import (
+from pycute_xe.algebra.common import greatest_common_domain, layout_add
+from pycute_xe.algebra.inverse import complement, nullspace
+from pycute_xe.algebra.rearrange import make_layout_like, sort, transform_layout
+from pycute_xe.algebra.relations import (
+    functionally_equal,
+    image,
+    is_bijective,
+    is_contiguous,
+    is_injective,
+    is_surjective,
+)
+from pycute_xe.algebra.simplify import filter, filter_zeros
+from pycute_xe.algebra.swizzled import (
     blocked_product,
+    coalesce,
+    composition,
+    downcast,
+    flat_divide,
     flat_product,
+    left_inverse,
+    logical_divide,
     logical_product,
+    max_common_layout,
+    max_common_vector,
     raked_product,
+    recast_layout,
+    right_inverse,
     tile_to_shape,
+    tiled_divide,
     tiled_product,
+    upcast,
+    with_shape,
+    zipped_divide,
     zipped_product,
 )
-from pycute_xe.algebra.recast import downcast, recast_layout, upcast
-from pycute_xe.algebra.simplify import coalesce, filter, filter_zeros
 
 __all__ = [
     "blocked_product",
@@ -31,17 +53,31 @@ __all__ = [
     "filter_zeros",
     "flat_divide",
     "flat_product",
+    "functionally_equal",
+    "greatest_common_domain",
+    "image",
+    "is_bijective",
+    "is_contiguous",
+    "is_injective",
+    "is_surjective",
+    "layout_add",
     "left_inverse",
     "logical_divide",
     "logical_product",
+    "make_layout_like",
+    "max_common_layout",
+    "max_common_vector",
     "nullspace",
     "raked_product",
     "recast_layout",
     "right_inverse",
+    "sort",
     "tile_to_shape",
     "tiled_divide",
     "tiled_product",
+    "transform_layout",
     "upcast",
+    "with_shape",
     "zipped_divide",
     "zipped_product",
 ]

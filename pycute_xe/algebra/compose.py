@@ -37,19 +37,11 @@ do not step evenly through the mode 4:1. Way out: use extents and strides that d
         return a
     tiler = as_tiler(b)
     lhs = _prepared(flat_modes(a))
-
-    def tree(shape: Any, stride: Any) -> Mode:
-        """Return the shape and the stride of one part of the result."""
-        if type(shape) is int or not is_tuple(shape):
-            if isinstance(stride, Basis):
-                part = _prepared(flat_modes(get(a, *stride.modes)))
-                return _leaf(part, shape, stride.value, a, tiler)
-            return _leaf(lhs, shape, stride, a, tiler)
-        parts = [tree(s, d) for s, d in zip(shape, stride, strict=True)]
-        return tuple(s for s, _ in parts), tuple(d for _, d in parts)
-
-    out = unchecked(*tree(tiler.shape, tiler.stride))
-    _check_carries(a, tiler, lhs)
+    ends: dict[tuple[int, ...], list[Any]] = {}
+    out = unchecked(*_walked(lhs, tiler.shape, tiler.stride, ends, a, tiler))
+    for path, last in ends.items():
+        if len(last) > 1:
+            _check_carries(_part(a, path) if path else lhs, last, a, tiler)
     return out
 
 
@@ -96,9 +88,36 @@ def _prepared(modes: list[Mode]) -> list[Mode]:
     return out
 
 
+def _part(a: Layout, path: tuple[int, ...]) -> list[Mode]:
+    return _prepared(flat_modes(get(a, *path)))
+
+
+def _walked(
+    lhs: list[Mode], shape: Any, stride: Any, ends: dict[tuple[int, ...], list[Any]], *of: Layout
+) -> Mode:
+    """Return the shape and stride of one part of the result; note in ``ends`` where walks end."""
+    if type(shape) is int or not is_tuple(shape):
+        if stride == 0:
+            return shape, 0
+        path: tuple[int, ...] = ()
+        if isinstance(stride, Basis):
+            path, stride = stride.modes, stride.value
+            lhs = _part(of[0], path)
+        if shape != 1 and len(lhs) > 1:
+            ends.setdefault(path, []).append((shape - 1) * stride)
+        return _leaf(lhs, shape, stride, *of)
+    shapes: list[Any] = []
+    strides: list[Any] = []
+    for s, d in zip(shape, stride, strict=True):
+        s, d = _walked(lhs, s, d, ends, *of)
+        shapes.append(s)
+        strides.append(d)
+    return tuple(shapes), tuple(strides)
+
+
 def _leaf(lhs: list[Mode], extent: Any, step: Any, a: Layout, b: Layout) -> Mode:
     """Compose with one mode ``extent:step``: walk the modes of ``a`` with that step."""
-    if step == 0 or not lhs:
+    if not lhs:
         return extent, 0
     last_stride = lhs[-1][1]
     if len(lhs) == 1:
@@ -108,20 +127,25 @@ def _leaf(lhs: list[Mode], extent: Any, step: Any, a: Layout, b: Layout) -> Mode
     out: list[Mode] = []
     left = extent
     for s, d in lhs[:-1]:
-        taken = _taken(s, left, step)
-        if taken is None:
-            raise _uneven(a, b, extent, step, s, d)
-        if taken > 1:
-            out.append((taken, step * d))
-            left //= taken
-        step = step // s if taken == 1 else 1
-        if left == 1:
+        if step >= s:
+            if step % s:
+                raise _uneven(a, b, extent, step, s, d)
+            step = step // s
+            continue
+        reach = -(-s // step) if step > 0 else 0
+        if 0 < left <= reach:
+            out.append((left, step * d))
             break
-    if left != 1:
+        if reach == 0 or s % step or left % reach:
+            raise _uneven(a, b, extent, step, s, d)
+        out.append((reach, step * d))
+        left //= reach
+        step = 1
+    else:
         out.append((left, step * last_stride))
     if len(out) == 1:
         return out[0]
-    return tuple(s for s, _ in out), tuple(d for _, d in out)
+    return tuple([s for s, _ in out]), tuple([d for _, d in out])
 
 
 def _idle_step(lhs: list[Mode], step: Any) -> Any:
@@ -131,44 +155,22 @@ def _idle_step(lhs: list[Mode], step: Any) -> Any:
     return step
 
 
-def _taken(extent: Any, left: Any, step: Any) -> Any:
-    """Return how many steps stay inside a mode: 1 where each step leaves it, None if uneven."""
-    if step >= extent:
-        return 1 if step % extent == 0 else None
-    reach = -(-extent // step) if step > 0 else 0
-    if reach > 0 and left <= reach:
-        return left
-    return reach if reach and extent % step == 0 and left % reach == 0 else None
-
-
-def _check_carries(a: Layout, b: Layout, lhs: list[Mode]) -> None:
+def _check_carries(lhs: list[Mode], last: list[Any], a: Layout, b: Layout) -> None:
     """Refuse where modes of ``b``, each even by itself, together step over the end of a mode.
 
     A walk that stays even has all its digits at their largest in its last element, so the digits
     of the last elements must add up without a carry.
     """
-    modes = flat_modes(b)
-    if len(modes) == 1:
-        return
-    ends: dict[tuple[int, ...], list[Any]] = {}
-    for s, d in modes:
-        if s != 1 and d != 0:
-            path, step = (d.modes, d.value) if isinstance(d, Basis) else ((), d)
-            ends.setdefault(path, []).append((s - 1) * step)
-    for path, last in ends.items():
-        if len(last) == 1:
-            continue
-        walked = _prepared(flat_modes(get(a, *path))) if path else lhs
-        for s, d in walked[:-1]:
-            reached = sum(end % s for end in last)
-            if reached >= s:
-                raise DivisibilityError(
-                    "composition",
-                    {"a": a, "b": b},
-                    f"the modes of b together reach {reached} in the mode {s}:{d}",
-                    f"use modes that stay below {s} together, or pad it",
-                )
-            last = [end // s for end in last]
+    for s, d in lhs[:-1]:
+        reached = sum([end % s for end in last])
+        if reached >= s:
+            raise DivisibilityError(
+                "composition",
+                {"a": a, "b": b},
+                f"the modes of b together reach {reached} in the mode {s}:{d}",
+                f"use modes that stay below {s} together, or pad it",
+            )
+        last = [end // s for end in last]
 
 
 def _uneven(a: Layout, b: Layout, extent: Any, step: Any, s: Any, d: Any) -> DivisibilityError:

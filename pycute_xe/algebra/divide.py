@@ -7,7 +7,8 @@ from typing import Any
 from pycute_xe.algebra.compose import as_tiler, composition
 from pycute_xe.algebra.inverse import complement
 from pycute_xe.errors import RankError
-from pycute_xe.layout import Layout, make_layout, size
+from pycute_xe.int_tuple import product
+from pycute_xe.layout import Layout, make_layout, pair
 from pycute_xe.typing import Tiler, is_tuple
 
 __all__ = [
@@ -37,7 +38,7 @@ def logical_divide(layout: Layout, tiler: Tiler) -> Layout:
         parts = [logical_divide(layout[i], t) for i, t in enumerate(tiler)]
         return make_layout(*parts, *list(layout)[len(tiler) :])
     tile = as_tiler(tiler)
-    return composition(layout, make_layout(tile, complement(tile, size(layout))))
+    return composition(layout, pair(tile, complement(tile, product(layout.shape))))
 
 
 def _check_rank(operation: str, layout: Layout, tiler: tuple[Any, ...]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from pycute_xe.algebra.simplify import coalesce, flat_modes, from_modes, merged
 from pycute_xe.basis import Basis
 from pycute_xe.errors import DivisibilityError, ShapeError
-from pycute_xe.int_tuple import ceil_div, compact_col_major, flatten_tuple, product
+from pycute_xe.int_tuple import compact_col_major, flatten_tuple, product
 from pycute_xe.layout import Layout, flatten
 from pycute_xe.typing import IntTuple, Mode
 
@@ -17,7 +17,7 @@ __all__ = ["complement", "left_inverse", "nullspace", "right_inverse"]
 
 def _check_integers(operation: str, layout: Layout, modes: list[Mode]) -> None:
     for _, d in modes:
-        if isinstance(d, Basis) or d < 0:
+        if (type(d) is not int and isinstance(d, Basis)) or d < 0:
             raise ShapeError(
                 operation,
                 {"layout": layout},
@@ -46,8 +46,9 @@ def complement(layout: Layout, cotarget: IntTuple = 1) -> Layout:
     """
     out: list[Mode] = []
     reach: Any = 1
-    modes = _integer_modes("complement", layout)
-    for s, d in sorted(modes, key=lambda mode: (mode[1], mode[0])):
+    modes = [(d, s) for s, d in _integer_modes("complement", layout)]
+    modes.sort()
+    for d, s in modes:
         if d % reach:
             raise DivisibilityError(
                 "complement",
@@ -57,12 +58,12 @@ def complement(layout: Layout, cotarget: IntTuple = 1) -> Layout:
             )
         out.append((d // reach, reach))
         reach = d * s
-    out.append((ceil_div(product(cotarget), reach), reach))
+    out.append((-(-product(cotarget) // reach), reach))
     return from_modes(merged(out))
 
 
 def right_inverse(layout: Layout) -> Layout:
-    """Return the longest layout ``R`` with ``layout(R(i)) == i``.
+    """Return the longest layout ``R`` of whole modes with ``layout(R(i)) == i``.
 
     Law: ``layout(R(i)) == i`` for ``0 <= i < size(R)``; where ``layout`` is a compact bijection
     ``R`` is its inverse. Raises `ShapeError` for basis or negative strides. C++:

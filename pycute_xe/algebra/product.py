@@ -8,14 +8,14 @@ from pycute_xe.algebra.compose import as_tiler, composition
 from pycute_xe.algebra.divide import unpacked, zip_modes
 from pycute_xe.algebra.inverse import complement
 from pycute_xe.errors import DivisibilityError, RankError
-from pycute_xe.int_tuple import ceil_div, product_each, round_up
+from pycute_xe.int_tuple import ceil_div, product, product_each, round_up
 from pycute_xe.layout import (
     Layout,
     append,
     cosize,
     make_layout,
     make_ordered_layout,
-    size,
+    pair,
 )
 from pycute_xe.typing import IntTuple, Shape, Tiler, is_tuple
 
@@ -45,8 +45,8 @@ def logical_product(block: Layout, tiler: Tiler) -> Layout:
         parts = [logical_product(block[i], t) for i, t in enumerate(tiler)]
         return make_layout(*parts, *list(block)[len(tiler) :])
     copies = as_tiler(tiler)
-    free = complement(block, size(block) * cosize(copies))
-    return make_layout(block, composition(free, copies))
+    free = complement(block, product(block.shape) * cosize(copies))
+    return pair(block, composition(free, copies))
 
 
 def zipped_product(block: Layout, tiler: Tiler) -> Layout:

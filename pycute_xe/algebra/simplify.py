@@ -20,7 +20,7 @@ def flat_modes(layout: Layout) -> list[Mode]:
     [(2, 1), (3, 2), (4, 6)]
     """
     shape, stride = layout.shape, layout.stride
-    if not is_tuple(shape):
+    if type(shape) is int or not is_tuple(shape):
         return [(shape, stride)]
     out: list[Mode] = []
     _collect(shape, stride, out)
@@ -41,13 +41,12 @@ def from_modes(modes: Iterable[Mode]) -> Layout:
     >>> print(from_modes([(4, 2)]), from_modes([(4, 2), (8, 1)]))
     4:2 (4,8):(2,1)
     """
-    pairs = list(modes)
+    pairs = modes if isinstance(modes, list) else list(modes)
     if not pairs:
         return unchecked(1, 0)
     if len(pairs) == 1:
         return unchecked(*pairs[0])
-    shape, stride = zip(*pairs, strict=True)
-    return unchecked(shape, stride)
+    return unchecked(tuple([s for s, _ in pairs]), tuple([d for _, d in pairs]))
 
 
 def merged(modes: Iterable[Mode]) -> list[Mode]:
@@ -62,12 +61,10 @@ def merged(modes: Iterable[Mode]) -> list[Mode]:
         if s == 1:
             continue
         if out and follows == d:
-            last_s, last_d = out[-1]
-            out[-1] = (last_s * s, last_d)
-            follows = last_s * s * last_d
-        else:
-            out.append((s, d))
-            follows = s * d
+            last_s, d = out.pop()
+            s = last_s * s
+        out.append((s, d))
+        follows = s * d
     return out
 
 
@@ -83,7 +80,7 @@ def coalesce(layout: Layout, profile: IntTuple = None) -> Layout:
     >>> print(coalesce(Layout(((2, 4), (3, 5))), (1, 1)))
     (8,15):(1,8)
     """
-    if not is_tuple(profile):
+    if profile is None or not is_tuple(profile):
         return from_modes(merged(flat_modes(layout)))
     count = len(profile)
     if count > len(layout):

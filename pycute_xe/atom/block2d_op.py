@@ -126,7 +126,9 @@ def XE_LOAD_2D(bits: int, height: int, width: int, block_width: int | None = Non
     >>> print(XE_LOAD_2D(16, 32, 32, 16))
     XE_LOAD_2D<16,32,32,16>
     """
-    return Block2DOp("XE_LOAD_2D", bits, height, width, block_width or width)
+    return Block2DOp(
+        "XE_LOAD_2D", bits, height, width, width if block_width is None else block_width
+    )
 
 
 def XE_LOAD_2D_VNNI(
@@ -137,7 +139,9 @@ def XE_LOAD_2D_VNNI(
     >>> XE_LOAD_2D_VNNI(16, 16, 32, 16)
     XE_LOAD_2D_VNNI(16, 16, 32, 16)
     """
-    return Block2DOp("XE_LOAD_2D_VNNI", bits, height, width, block_width or width)
+    return Block2DOp(
+        "XE_LOAD_2D_VNNI", bits, height, width, width if block_width is None else block_width
+    )
 
 
 def XE_LOAD_2D_TRANSPOSE(bits: int, height: int, width: int) -> Block2DOp:

@@ -8,7 +8,7 @@ from functools import cached_property
 from pycute_xe.algebra import coalesce, composition, right_inverse
 from pycute_xe.arch.dpas import Dpas
 from pycute_xe.atom.copy_atom import SUBGROUP
-from pycute_xe.errors import DivisibilityError
+from pycute_xe.errors import DivisibilityError, ShapeError
 from pycute_xe.layout import Layout, size
 from pycute_xe.numeric import Numeric, as_numeric
 
@@ -31,6 +31,8 @@ def XE_DPAS_TT(
     >>> XE_DPAS_TT(8, "f32", "bf16").K
     16
     """
+    if type(M) is not int:
+        raise ShapeError("XE_DPAS_TT", {"M": M}, f"{M!r} is no integer", "use 1 to 8")
     a, d = as_numeric(A), as_numeric(D)
     return Dpas(
         M, d, a, as_numeric(B) if B is not None else a, as_numeric(C) if C is not None else d

@@ -123,7 +123,10 @@ class TiledCopy:
         return self._tidfrg(layout, memory=self.op.is_store)
 
     def get_slice(self, thread: int) -> ThrCopy:
-        """Return the part of one work-item. C++: ``get_slice``."""
+        """Return the part of one work-item; `RankError` when there is none. C++: ``get_slice``."""
+        count = self.num_subgroups * SUBGROUP
+        if not 0 <= thread < count:
+            raise RankError("get_slice", {"thread": thread}, f"there are {count} work-items", "")
         return ThrCopy(self, thread)
 
     def __str__(self) -> str:

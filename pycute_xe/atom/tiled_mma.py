@@ -16,7 +16,7 @@ from pycute_xe.algebra import (
 )
 from pycute_xe.arch.dpas import Dpas
 from pycute_xe.atom.mma_atom import MmaAtom, make_mma_atom
-from pycute_xe.errors import DivisibilityError, RankError
+from pycute_xe.errors import DivisibilityError, RankError, ShapeError
 from pycute_xe.int_tuple import flatten_tuple, idx2crd, product_each
 from pycute_xe.layout import (
     Layout,
@@ -26,7 +26,7 @@ from pycute_xe.layout import (
     size,
 )
 from pycute_xe.tensor import Tensor
-from pycute_xe.typing import Shape, Stride
+from pycute_xe.typing import Shape, Stride, is_tuple
 
 __all__ = ["ThrMma", "TiledMma", "make_tiled_mma", "workgroup_mma"]
 
@@ -61,6 +61,14 @@ class TiledMma:
                 {"atom_layout": self.atom_layout_mnk, "permutation": self.permutation_mnk},
                 "both need the three modes M, N, K",
                 "write an unused mode as 1",
+            )
+        count = size(self.atom_layout_mnk)
+        if size(right_inverse(self.atom_layout_mnk)) != count:
+            raise ShapeError(
+                "make_tiled_mma",
+                {"atom_layout": self.atom_layout_mnk},
+                f"its {count} subgroups do not have the numbers 0 to {count - 1}, each once",
+                "give strides that number every subgroup, such as ((8, 4, 1), (4, 1, 0))",
             )
 
     @property
@@ -270,6 +278,19 @@ def workgroup_mma(
     (8,8,4):(1,32,8)
     """
     atom = make_mma_atom(op)
+    if not is_tuple(tile) or not all(type(extent) is int for extent in tile):
+        raise ShapeError(
+            "workgroup_mma", {"tile": tile}, "the tile is no tuple of integers", "(256, 256, 32)"
+        )
+    if not isinstance(subgroups, Layout) and (
+        not is_tuple(subgroups) or len(subgroups) != 2 or not all(map(is_tuple, subgroups))
+    ):
+        raise ShapeError(
+            "workgroup_mma",
+            {"subgroups": subgroups},
+            "subgroups are a shape and its strides",
+            "write ((8, 4, 1), (4, 1, 0))",
+        )
     grid = subgroups if isinstance(subgroups, Layout) else Layout(*subgroups)
     if len(grid) != 3 or len(tile) != 3:
         raise RankError(

@@ -6,7 +6,18 @@ from pycute_xe.arch import Broken, Target
 from pycute_xe.atom import is_identity
 from pycute_xe.checking.report import Finding, Resource
 from pycute_xe.errors import TargetError
-from pycute_xe.kernel import Fragment, Kernel, Load, Prefetch, Reorder, Store
+from pycute_xe.kernel import (
+    Fill,
+    Fragment,
+    Kernel,
+    Load,
+    Mma,
+    Prefetch,
+    Reorder,
+    Statement,
+    Store,
+    walk,
+)
 
 __all__ = ["resources"]
 
@@ -19,26 +30,58 @@ def resources(kernel: Kernel, target: Target) -> tuple[list[Resource], list[Find
     >>> [str(r) for r in resources(gemm, cx.get_target("bmg"))[0]][0]
     'registers: 224 of 256 (tCrC 128 + tArA=tCrA 32 + tBrB=tCrB 64)'
     """
-    shared = _sharing(kernel)
-    counts = {
-        "=".join(f.name for f in group): max(_registers(f, target) for f in group)
-        for group in shared
-    }
-    total = sum(counts.values())
-    detail = " + ".join(f"{name} {count}" for name, count in counts.items())
+    groups = _sharing(kernel)
+    counts = {"=".join(f.name for f in group): _registers(group, target) for group in groups}
+    total, alive = _peak(kernel, groups, counts)
+    detail = " + ".join(f"{name} {counts[name]}" for name in alive)
     most = max(target.grf_modes)
     if total > most:
         used = Resource("registers", total, most, detail)
         return [used], [Finding("registers", _too_many(total, most, target))]
-    mode = target.grf_mode(total)
+    # A register for the thread's header and one for each address payload come on top.
+    copies = {s.copy for s in kernel.statements() if isinstance(s, (Load, Store, Prefetch))}
+    mode = target.grf_mode(min(total + len(copies) + 1, most))
     found = [Resource("registers", total, mode, detail)]
-    findings = _addresses(kernel, total, mode, target)
+    findings = _addresses(len(copies), total, mode)
     threads, problems = _threads(kernel, mode, target)
     return found + threads, findings + problems
 
 
-def _registers(fragment: Fragment, target: Target) -> int:
-    return -(-fragment.bytes // target.grf_bytes)
+def _peak(
+    kernel: Kernel, groups: list[list[Fragment]], counts: dict[str, int]
+) -> tuple[int, list[str]]:
+    """Return the most registers that live at once, and the groups they belong to."""
+    used = [_fragments((statement,)) for statement in kernel.body]
+    best: tuple[int, list[str]] = (0, [])
+    for here in range(len(used)):
+        alive: list[str] = []
+        for group, name in zip(groups, counts, strict=True):
+            places = [i for i, names in enumerate(used) if names & {f.name for f in group}]
+            if places and places[0] <= here <= places[-1]:
+                alive.append(name)
+        total = sum(counts[name] for name in alive)
+        best = max(best, (total, alive), key=lambda found: found[0])
+    return best
+
+
+def _fragments(body: tuple[Statement, ...]) -> set[str]:
+    """Name the fragments that statements touch, inner ones included."""
+    out: set[str] = set()
+    for statement in walk(body):
+        match statement:
+            case Fill(fragment) | Load(_, _, _, fragment) | Store(_, _, _, fragment):
+                out.add(fragment)
+            case Reorder(source, destination):
+                out |= {source, destination}
+            case Mma(_, accumulator, a, b):
+                out |= {accumulator, a, b}
+            case _:
+                pass
+    return out
+
+
+def _registers(group: list[Fragment], target: Target) -> int:
+    return max(-(-fragment.bytes // target.grf_bytes) for fragment in group)
 
 
 def _sharing(kernel: Kernel) -> list[list[Fragment]]:
@@ -68,16 +111,14 @@ def _too_many(total: int, most: int, target: Target) -> Broken:
     )
 
 
-def _addresses(kernel: Kernel, total: int, mode: int, target: Target) -> list[Finding]:
+def _addresses(copies: int, total: int, mode: int) -> list[Finding]:
     """Warn when the block-2D address payloads and the thread's header find no room."""
-    copies = {s.copy for s in kernel.statements() if isinstance(s, (Load, Store, Prefetch))}
-    needed = total + len(copies) + 1
-    if needed <= mode or needed <= max(target.grf_modes):
+    if total + copies + 1 <= mode:
         return []
     broken = Broken(
         "register-room",
         "warning",
-        f"fragments take {total} of {mode} registers; {len(copies)} address payloads and the "
+        f"fragments take {total} of {mode} registers; {copies} address payloads and the "
         "thread header take one each, so some will be spilled",
         "vISA manual, LSC_UNTYPED.md: a block-2D message reads its address payload from a register",
         "use a smaller tile, or operands that need no reorder",

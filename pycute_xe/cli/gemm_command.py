@@ -227,6 +227,16 @@ def _progress(title: str) -> Generator[Callable[[float], None]]:
         yield lambda fraction: bar.update(task, completed=fraction)
 
 
+def _demand_free(request: Request, drawing: Path) -> None:
+    if drawing.resolve() == request.output.resolve():
+        raise InputError(
+            "gemm",
+            {"output": request.output, "draw": request.draw},
+            "the result and a drawing would be the same file",
+            "choose another folder, or another name",
+        )
+
+
 def _write(request: Request, kernel: Kernel, c: NDArray[Any]) -> tuple[str, ...]:
     """Write C and the drawings, all or none; return their paths."""
     from pycute_xe.drawing import draw
@@ -237,6 +247,7 @@ def _write(request: Request, kernel: Kernel, c: NDArray[Any]) -> tuple[str, ...]
     }
     if request.draw is not None:
         for name in "ABD":
+            _demand_free(request, request.draw / f"{name}.svg")
             files[request.draw / f"{name}.svg"] = draw(kernel, name).svg.encode()
     write_files(files)
     return tuple(map(str, files))

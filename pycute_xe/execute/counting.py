@@ -88,6 +88,7 @@ class _Count:
     def _bytes(self, statement: Prefetch | Load | Store, ranges: Ranges) -> int:
         """Sum the bytes inside the surface: rows and columns are clipped independently."""
         copy, surface = statement.copy, self.surfaces[statement.operand]
+        tile = self.kernel.operand(statement.operand).tile
         starts = anchors(copy).reshape(-1, 2)
         unit = copy.value_type.bits // 8
         used = {index.var for index in statement.at}
@@ -95,7 +96,7 @@ class _Count:
         clipped: dict[int, Ints] = {}
         for mode, index in enumerate(statement.at):
             tiles = (ranges[index.var] if index.var else np.zeros(1, np.int64)) + index.offset
-            first = starts[:, mode, None] + tiles[None, :] * copy.tiler_mn[mode]
+            first = starts[:, mode, None] + tiles[None, :] * tile[mode]
             along_x = mode == copy.x_mode
             scale = unit if along_x else 1
             extent = copy.atom.width * unit if along_x else copy.atom.height

@@ -115,6 +115,9 @@ def _gathered(
     out = np.full((sizes["M"], sizes["N"]), np.nan, dtype=np.float32)
     dtype = numpy_dtype(kernel.operand("D").value_type)
     tile_m, tile_n, tile_k = kernel.mma.tile_mnk
+    # A narrow accumulator is rounded after every DPAS, a wide one need not be.
+    step = tile_k if dtype.itemsize >= 4 else kernel.mma.atom.op.K
+    steps = [slice(k, k + step) for k in range(0, tile_k, step)]
     groups = list(product(*(range(count.at(sizes)) for _, count in kernel.grid)))
     shape = (maps.a.coord.shape[0], maps.a.coord.shape[1], maps.b.coord.shape[1])
     for done, (m, n) in enumerate(groups, 1):
@@ -122,8 +125,9 @@ def _gathered(
         for k in trips:
             left = _gather(a, maps.a, (m * tile_m, k * tile_k))
             right = _gather(b, maps.b, (n * tile_n, k * tile_k))
-            total += left @ right.transpose(0, 2, 1)
-            total = total.astype(dtype).astype(np.float32)
+            for part in steps:
+                total += left[..., part] @ right[..., part].transpose(0, 2, 1)
+                total = total.astype(dtype).astype(np.float32)
         _scatter(out, maps, total, (m * tile_m, n * tile_n))
         if progress is not None:
             progress(done / len(groups))

@@ -23,6 +23,7 @@ from pycute_xe.kernel import (
     BarrierArrive,
     BarrierWait,
     Fill,
+    Index,
     Kernel,
     Load,
     Loop,
@@ -47,10 +48,11 @@ class Elements:
     """Tile elements by place: coordinates (…, 2) relative to the tile, -1 where there is none."""
 
     coord: Ints
+    operand: str
 
     def take(self, order: Ints) -> Elements:
         """Pick places along the second axis (register elements); any shape of places."""
-        return Elements(self.coord[:, order])
+        return Elements(self.coord[:, order], self.operand)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,21 +80,59 @@ def compile_maps(kernel: Kernel) -> Maps:
     Raises `KernelError` for kernels of another form, which the reference executor runs.
     """
     loop, mma = _single(kernel)
+    _check_frame(kernel, loop, mma)
     held: dict[str, Elements] = {}
+    operands: tuple[Elements, Elements] | None = None
     for statement in loop.body:
-        _follow(kernel, statement, held)
-    places = _accumulator_places(mma)
-    stored, source = _stores(kernel, mma, places)
+        if isinstance(statement, Mma):
+            operands = _operand(held, kernel, mma, "A"), _operand(held, kernel, mma, "B")
+        else:
+            _follow(kernel, loop, statement, held)
+    if operands is None:
+        raise _unlike(kernel, "the loop multiplies nothing")
+    stored, source = _stores(kernel, loop, mma, _accumulator_places(mma))
     fills = [s.value for s in kernel.body if isinstance(s, Fill) and s.fragment == mma.accumulator]
-    return Maps(
-        a=_operand(held, mma.a, mma, "A"),
-        b=_operand(held, mma.b, mma, "B"),
-        stored=stored,
-        source=source,
-        fill=fills[-1] if fills else 0.0,
-        loop=loop,
-        mma=mma,
+    return Maps(*operands, stored, source, fills[-1], loop, mma)
+
+
+def _unlike(kernel: Kernel, what: str) -> KernelError:
+    return KernelError(
+        "run",
+        {"kernel": kernel.name},
+        f"the fast executor does not compile it: {what}",
+        'use executor="reference"',
     )
+
+
+def _check_frame(kernel: Kernel, loop: Loop, mma: Mma) -> None:
+    """Demand what surrounds the maps: a filled accumulator, and barriers that pair up."""
+    before = kernel.body[: kernel.body.index(loop)]
+    if not any(isinstance(s, Fill) and s.fragment == mma.accumulator for s in before):
+        raise _unlike(kernel, "the accumulator is not filled before the loop")
+    rest = [s for s in kernel.body if s is not loop]
+    if any(_has((s,), kind) for s in rest for kind in (Load, BarrierArrive, BarrierWait)):
+        raise _unlike(kernel, "there are loads or barriers outside the loop")
+    if any(isinstance(s, (Loop, When)) and not _only_prefetches(s) for s in rest):
+        raise _unlike(kernel, "there is another loop that does more than prefetch")
+    meetings = [s for s in loop.body if isinstance(s, (BarrierArrive, BarrierWait))]
+    kinds = [BarrierArrive, BarrierWait] * (len(meetings) // 2)
+    if [type(s) for s in meetings] != kinds:
+        raise _unlike(kernel, "barriers do not pair an arrival with a wait")
+
+
+def _only_prefetches(statement: Loop | When) -> bool:
+    inner = (s for s in walk(statement.body) if not isinstance(s, (Loop, When)))
+    return all(isinstance(s, Prefetch) for s in inner)
+
+
+def _usual(kernel: Kernel, loop: Loop, statement: Load | Store) -> None:
+    """Demand that a copy moves the tile that the grid and the loop count."""
+    counted = {count.extent: Index(var) for var, count in kernel.grid}
+    if isinstance(loop.stop, Tiles):
+        counted[loop.stop.extent] = Index(loop.var)
+    modes = kernel.operand(statement.operand).modes
+    if statement.at != tuple(counted.get(mode) for mode in modes):
+        raise _unlike(kernel, f"{statement.operand} is not moved tile by tile")
 
 
 def _single(kernel: Kernel) -> tuple[Loop, Mma]:
@@ -100,12 +140,7 @@ def _single(kernel: Kernel) -> tuple[Loop, Mma]:
     mmas = [s for s in kernel.statements() if isinstance(s, Mma)]
     simple = len(loops) == 1 and len(mmas) == 1 and mmas[0] in loops[0].body
     if not simple or not isinstance(loops[0].stop, Tiles):
-        raise KernelError(
-            "run",
-            {"kernel": kernel.name},
-            "the fast executor compiles one loop over tiles with one MMA in it",
-            'use executor="reference"',
-        )
+        raise _unlike(kernel, "it is not one loop over tiles with one MMA in it")
     return loops[0], mmas[0]
 
 
@@ -113,23 +148,21 @@ def _has(body: tuple[Statement, ...], kind: type) -> bool:
     return any(isinstance(statement, kind) for statement in walk(body))
 
 
-def _follow(kernel: Kernel, statement: Statement, held: dict[str, Elements]) -> None:
+def _follow(kernel: Kernel, loop: Loop, statement: Statement, held: dict[str, Elements]) -> None:
     match statement:
-        case Load(copy, _, _, fragment):
-            held[fragment] = _loaded(copy)
+        case Load(copy, operand, _, fragment):
+            _usual(kernel, loop, statement)
+            held[fragment] = _loaded(copy, operand)
         case Reorder(source, destination, slots):
+            if source not in held:
+                raise _unlike(kernel, f"{source} is reordered before it is loaded")
             held[destination] = _reordered(held[source], slots)
-        case Prefetch() | BarrierArrive() | BarrierWait() | Mma():
+        case Prefetch() | BarrierArrive() | BarrierWait():
             pass
-        case When(_, _, body) if all(isinstance(s, Prefetch) for s in body):
+        case Loop() | When() if _only_prefetches(statement):
             pass
         case _:
-            raise KernelError(
-                "run",
-                {"kernel": kernel.name, "statement": type(statement).__name__},
-                "the fast executor does not compile this statement inside the loop",
-                'use executor="reference"',
-            )
+            raise _unlike(kernel, f"there is a {type(statement).__name__} inside the loop")
 
 
 def _block(copy: TiledCopy) -> tuple[Ints, Ints]:
@@ -153,7 +186,7 @@ def _aligned(copy: TiledCopy, starts: Ints) -> None:
         )
 
 
-def _loaded(copy: TiledCopy) -> Elements:
+def _loaded(copy: TiledCopy, operand: str) -> Elements:
     starts = anchors(copy)
     _aligned(copy, starts)
     where, coord = _block(copy)
@@ -164,18 +197,21 @@ def _loaded(copy: TiledCopy) -> Elements:
         # Padding is written too, over whatever an earlier message put there.
         out[:, j * step : j * step + copy.atom.register_tv.elements] = -1
         out[:, where + j * step] = starts[:, j, None, :] + coord[None]
-    return Elements(out)
+    return Elements(out, operand)
 
 
 def _reordered(source: Elements, slots: Layout) -> Elements:
     to = table(coalesce(slots))
     out = np.full((source.coord.shape[0], to.size, 2), -1, dtype=np.int64)
     out[:, to] = source.coord[:, : to.size]
-    return Elements(out)
+    return Elements(out, source.operand)
 
 
-def _operand(held: dict[str, Elements], name: str, mma: Mma, operand: str) -> Elements:
+def _operand(held: dict[str, Elements], kernel: Kernel, mma: Mma, operand: str) -> Elements:
     """(subgroup, row or column, k) → element, by what each DPAS reads."""
+    name = mma.a if operand == "A" else mma.b
+    if name not in held or held[name].operand != operand:
+        raise _unlike(kernel, f"{name} does not hold {operand} when it is multiplied")
     op = mma.mma.atom.op
     position = op.position_A if operand == "A" else op.position_B
     rows = op.M if operand == "A" else op.N
@@ -204,25 +240,30 @@ def _accumulator_places(mma: Mma) -> Ints:
     return out
 
 
-def _stores(kernel: Kernel, mma: Mma, places: Ints) -> tuple[Elements, Ints]:
+def _stores(kernel: Kernel, loop: Loop, mma: Mma, places: Ints) -> tuple[Elements, Ints]:
     """Follow the accumulator to the stores behind the loop."""
     held = {mma.accumulator: places}
     coords: list[Ints] = []
     sources: list[Ints] = []
-    for statement in kernel.body:
-        if isinstance(statement, Reorder):
+    behind = kernel.body[kernel.body.index(loop) + 1 :]
+    for statement in behind:
+        if isinstance(statement, Reorder) and statement.source in held:
             to = table(coalesce(statement.slots))
             moved = np.empty_like(held[statement.source])
             moved[to] = held[statement.source]
             held[statement.destination] = moved
-        if not isinstance(statement, Store):
-            continue
-        copy = statement.copy
-        starts = anchors(copy)
-        _aligned(copy, starts)
-        where, coord = _block(copy)
-        step = copy.atom.values * 16
-        for j in range(copy.messages):
-            coords.append(starts[:, j, None, :] + coord[None])
-            sources.append(held[statement.fragment][where + j * step])
-    return Elements(np.concatenate(coords, axis=1)), np.concatenate(sources)
+        elif isinstance(statement, Store) and statement.fragment in held:
+            _usual(kernel, loop, statement)
+            copy = statement.copy
+            starts = anchors(copy)
+            _aligned(copy, starts)
+            where, coord = _block(copy)
+            step = copy.atom.values * 16
+            for j in range(copy.messages):
+                coords.append(starts[:, j, None, :] + coord[None])
+                sources.append(held[statement.fragment][where + j * step])
+        elif not isinstance(statement, (Prefetch, Loop, When)):
+            raise _unlike(kernel, f"there is a {type(statement).__name__} behind the loop")
+    if not coords:
+        raise _unlike(kernel, "nothing is stored")
+    return Elements(np.concatenate(coords, axis=1), "D"), np.concatenate(sources)

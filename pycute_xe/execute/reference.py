@@ -165,7 +165,8 @@ class _Thread:
     def copy(self, statement: Prefetch | Load | Store, env: Mapping[str, int]) -> None:
         copy, machine = statement.copy, self.machine
         surface = machine.surfaces[statement.operand]
-        corner = _corner(statement.at, copy.tiler_mn, env)
+        tile = machine.kernel.operand(statement.operand).tile
+        corner = _corner(statement.at, tile, env)
         step = copy.atom.values * 16 * copy.value_type.bits // 8
         message, trace = copy.op.message, machine.trace
         for j, anchor in enumerate(anchors(copy)[self.subgroup]):

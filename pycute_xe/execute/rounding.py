@@ -26,7 +26,15 @@ def as_matrix(name: str, value: Any, wanted: Numeric, asked: Numeric | None) -> 
     >>> as_matrix("A", np.ones((2, 3)), as_numeric("bf16"), as_numeric("bf16")).dtype.name
     'bfloat16'
     """
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise InputError(
+            "run",
+            {name: type(value).__name__},
+            f"{name} is no matrix: {error}",
+            "even out its rows",
+        ) from error
     if array.ndim != 2:
         raise InputError(
             "run",
@@ -60,12 +68,14 @@ def as_matrix(name: str, value: Any, wanted: Numeric, asked: Numeric | None) -> 
 def rounded(array: NDArray[Any], numeric: Numeric) -> NDArray[Any]:
     """Round every element to the nearest value of a type, ties to even, in one step.
 
+    Raises `DTypeError` for elements that float64 does not hold: larger integers, longer floats.
     The result is compact, first index slowest, and starts on a 64-byte address.
 
     >>> from pycute_xe.numeric import as_numeric
     >>> float(rounded(np.array([1 + 2.0**-8 + 2.0**-40]), as_numeric("bf16"))[0])
     1.0078125
     """
+    _check_exact(array)
     target = numpy_dtype(numeric)
     out = _aligned(array.shape, target)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -75,6 +85,18 @@ def rounded(array: NDArray[Any], numeric: Numeric) -> NDArray[Any]:
             array = _to_odd(array) if array.dtype == np.float64 else array.astype(np.float32)
         out[...] = array.astype(target)
     return out
+
+
+def _check_exact(array: NDArray[Any]) -> None:
+    long = array.dtype.kind == "f" and array.dtype.itemsize > 8
+    big = array.dtype.kind in "iu" and array.dtype.itemsize == 8 and array.size > 0
+    if long or (big and (array.max() > 2**53 or array.min() < -(2**53))):
+        raise DTypeError(
+            "rounded",
+            {"array": array.dtype},
+            "float64 does not hold every element, so rounding would be done twice",
+            "convert to float64 yourself",
+        )
 
 
 def _aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:

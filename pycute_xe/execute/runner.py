@@ -86,6 +86,13 @@ def run(
     >>> C.shape, C.dtype.name, float(C[2, 1])
     ((3, 2), 'float32', 5.0)
     """
+    if not isinstance(kernel, Kernel):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InputError(
+            "run",
+            {"kernel": type(kernel).__name__},
+            "only kernels run",
+            "build one with kernel.gemm(mma)",
+        )
     if executor not in ("fast", "reference"):
         raise InputError(
             "run", {"executor": executor}, "no such executor", 'use "fast" or "reference"'
@@ -94,7 +101,8 @@ def run(
     problem = prepare(kernel, A, B, as_numeric(dtype) if dtype is not None else None)
     if strict:
         for name, array in problem.inputs.items():
-            demand_legal(kernel.operand(name), array, machine)
+            if array.size:
+                demand_legal(kernel.operand(name), array, machine)
     start = perf_counter()
     trace = Trace()
     out = _execute(kernel, problem, machine, trace, executor, progress)

@@ -121,6 +121,6 @@ def _told_apart(count: int, one: int, spread: int) -> NDArray[np.float64]:
     """Return 1 at one place and small integers from 2 on everywhere else."""
     import numpy as np
 
-    out = np.arange(count) % spread + 2.0
+    out = (np.arange(count) % spread + 2).astype(np.float64)
     out[one] = 1
     return out

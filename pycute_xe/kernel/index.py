@@ -56,6 +56,16 @@ class Tiles:
     tile: int
     plus: int = 0
 
+    def __post_init__(self) -> None:
+        """Check the extent's name and the tile."""
+        if self.extent not in ("M", "N", "K") or self.tile < 1:
+            raise KernelError(
+                "Tiles",
+                {"extent": self.extent, "tile": self.tile},
+                "tiles are 1 or more of an extent M, N or K",
+                'write Tiles("K", 32)',
+            )
+
     def at(self, sizes: Mapping[str, int]) -> int:
         """Return the count for given extents."""
         return max(0, ceil_div(sizes[self.extent], self.tile) + self.plus)

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.errors import KernelError
-from pycute_xe.kernel.index import Tiles
+from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.listing import listing
 from pycute_xe.kernel.statements import (
     Fill,
@@ -24,6 +24,7 @@ from pycute_xe.kernel.statements import (
     When,
 )
 from pycute_xe.layout import size
+from pycute_xe.numeric import Numeric
 
 __all__ = ["Kernel", "walk"]
 
@@ -53,6 +54,7 @@ class Kernel:
         """Check that the statements fit the operands, the fragments and one another."""
         for statement in walk(self.body):
             _check(self, statement)
+        _check_bound(self.name, self.body, frozenset(var for var, _ in self.grid))
 
     def operand(self, name: str) -> Operand:
         """Return an operand by name; `KernelError` when there is none."""
@@ -135,14 +137,17 @@ def _named(kernel: Kernel, what: str, entries: tuple[T, ...], name: str) -> T:
 
 def _check(kernel: Kernel, statement: Statement) -> None:
     match statement:
-        case Prefetch(copy, operand, _):
-            _check_tile(kernel, copy.tiler_mn, copy.num_subgroups, operand)
+        case Prefetch(_, operand, _):
+            _check_copy(kernel, statement, kernel.operand(operand))
         case Load(copy, operand, _, fragment) | Store(copy, operand, _, fragment):
-            _check_tile(kernel, copy.tiler_mn, copy.num_subgroups, operand)
+            _check_copy(kernel, statement, kernel.operand(operand))
             _check_slots(kernel, statement, fragment, copy.messages * copy.atom.values)
+            _check_type(kernel, statement, kernel.fragment(fragment), copy.value_type)
         case Reorder(source, destination, slots):
             for name in (source, destination):
                 _check_slots(kernel, statement, name, size(slots) // 16)
+            kind = kernel.fragment(source).value_type
+            _check_type(kernel, statement, kernel.fragment(destination), kind)
         case Mma(mma, accumulator, a, b):
             for operand, name in (("C", accumulator), ("A", a), ("B", b)):
                 _check_slots(kernel, statement, name, size(mma.fragment(operand)[1]))
@@ -152,22 +157,72 @@ def _check(kernel: Kernel, statement: Statement) -> None:
             pass
 
 
-def _check_tile(kernel: Kernel, tile: tuple[int, ...], subgroups: int, name: str) -> None:
-    operand = kernel.operand(name)
-    if tile != operand.tile:
+OPS = {Prefetch: "prefetch", Load: "load", Store: "store"}
+
+
+def _check_copy(kernel: Kernel, statement: Prefetch | Load | Store, operand: Operand) -> None:
+    """Check that a copy moves the operand's tile, of its type, along its rows, the right way."""
+    copy, verb = statement.copy, OPS[type(statement)]
+    wrong = ""
+    if copy.op.message.op != verb:
+        wrong = f"a {verb} is done by {copy.op}, a {copy.op.message.op}"
+    elif copy.value_type != operand.value_type:
+        wrong = f"the {verb} moves {copy.value_type}, {operand.name} holds {operand.value_type}"
+    elif copy.x_mode != operand.x_mode:
+        contiguous = operand.modes[copy.x_mode] if copy.x_mode < 2 else "neither mode"
+        wrong = (
+            f"the {verb} is built for contiguous {contiguous}, {operand.name} is {operand.order}"
+        )
+    elif not _covers(copy.tiler_mn, operand.tile, exactly=verb != "prefetch"):
+        wrong = f"the {verb} covers {copy.tiler_mn}, the tile of {operand.name} is {operand.tile}"
+    elif copy.num_subgroups != kernel.mma.num_subgroups:
+        wrong = (
+            f"the copy is shared by {copy.num_subgroups} subgroups, "
+            f"the MMA has {kernel.mma.num_subgroups}"
+        )
+    if wrong:
         raise KernelError(
             kernel.name,
-            {"operand": operand, "copy tile": tile},
-            f"the copy covers {tile}, the work-group's tile of {name} is {operand.tile}",
-            "build the copy from the same tiled MMA",
+            {"operand": operand, "copy": copy},
+            wrong,
+            "build the copy from the same tiled MMA, operand and order",
         )
-    if subgroups != kernel.mma.num_subgroups:
+
+
+def _covers(tile: tuple[int, ...], wanted: tuple[int, int], exactly: bool) -> bool:
+    """A prefetch may reach past the tile: what it brings is not used."""
+    if len(tile) != 2:
+        return False
+    return tile == wanted if exactly else all(map(int.__ge__, tile, wanted))
+
+
+def _check_type(kernel: Kernel, statement: Statement, fragment: Fragment, kind: Numeric) -> None:
+    if fragment.value_type != kind:
         raise KernelError(
             kernel.name,
-            {"operand": operand, "copy subgroups": subgroups},
-            f"the copy is shared by {subgroups} subgroups, the MMA has {kernel.mma.num_subgroups}",
-            "build the copy from the same tiled MMA",
+            {"statement": type(statement).__name__, "fragment": fragment},
+            f"the statement moves {kind}, the fragment holds {fragment.value_type}",
+            "no statement converts between types: use a copy of the fragment's type",
         )
+
+
+def _check_bound(name: str, body: tuple[Statement, ...], bound: frozenset[str]) -> None:
+    """Check that every tile number counts with a variable of the grid or of a loop around it."""
+    for statement in body:
+        used: tuple[Index, ...] = ()
+        if isinstance(statement, (Prefetch, Load, Store)):
+            used = statement.at
+        elif isinstance(statement, When):
+            used = (statement.index,)
+        for index in used:
+            if index.var is not None and index.var not in bound:
+                raise KernelError(
+                    name, {"index": index}, f"no loop binds {index.var}", "use a loop around it"
+                )
+        if isinstance(statement, Loop):
+            _check_bound(name, statement.body, bound | {statement.var})
+        elif isinstance(statement, When):
+            _check_bound(name, statement.body, bound)
 
 
 def _check_slots(kernel: Kernel, statement: Statement, name: str, slots: int) -> None:

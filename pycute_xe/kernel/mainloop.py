@@ -78,6 +78,7 @@ def gemm(
     >>> print(str(gemm(workgroup_mma(XE_DPAS_TT(8, "f32", "bf16")))).splitlines()[0])
     gemm(A(M,K) bf16 row, B(N,K) bf16 row, D(M,N) f32 row)
     """
+    _check_arguments(mma, stages, copy_a, copy_b, copy_d)
     op = mma.atom.op
     if op.C != op.D:
         raise KernelError(
@@ -86,8 +87,6 @@ def gemm(
             f"the accumulator goes in as {op.C} and comes out as {op.D}",
             "use an atom whose C and D have the same type",
         )
-    if stages < 0:
-        raise KernelError("gemm", {"stages": stages}, "stages is negative", "use 0 or more")
     copy_a = copy_a or make_block_2d_copy_A(mma, gmem_stride("A", a))
     copy_b = copy_b or make_block_2d_copy_B(mma, gmem_stride("B", b))
     copy_d = copy_d or make_block_2d_copy_D(mma, gmem_stride("D", d))
@@ -111,6 +110,22 @@ def gemm(
     m, n, _ = mma.tile_mnk
     grid = (("m", Tiles("M", m)), ("n", Tiles("N", n)))
     return Kernel("gemm", mma, operands, tuple(fragments), grid, body)
+
+
+def _check_arguments(mma: object, stages: object, *copies: object) -> None:
+    """Refuse slips that would otherwise surface far from here."""
+    wrong, fix = "", ""
+    if not isinstance(mma, TiledMma):
+        wrong, fix = f"{type(mma).__name__} is no tiled MMA", "use workgroup_mma(op, tile=…)"
+    elif size(mma.atom_layout_mnk[2]) != 1:
+        wrong = "subgroups along K would each write the whole of D; nothing adds them up"
+        fix = "use subgroups along M and N only"
+    elif type(stages) is not int or stages < 0:
+        wrong, fix = f"stages is {stages!r}, no count of tiles", "use 0 or more"
+    elif any(copy is not None and not isinstance(copy, TiledCopy) for copy in copies):
+        wrong, fix = "a copy is no tiled copy", "use make_block_2d_copy_A(mma, strides, op=…)"
+    if wrong:
+        raise KernelError("gemm", {"mma": mma, "stages": stages}, wrong, fix)
 
 
 def _operand(mma: TiledMma, name: str, role: str, order: Order, numeric: Numeric) -> Operand:

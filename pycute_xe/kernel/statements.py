@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 
 from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
+from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.layout import Layout
 from pycute_xe.numeric import Numeric
@@ -152,6 +153,13 @@ class Loop:
     start: int
     stop: Tiles | int
     body: tuple[Statement, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse to count tiles from below zero."""
+        if self.start < 0:
+            raise KernelError(
+                "Loop", {"var": self.var, "start": self.start}, "it starts below zero", "use 0"
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,14 @@
-"""Floor 9: messages start inside the plane that the hardware clips, and on their own elements."""
+"""Floor 9: messages start where the hardware can start them: in memory and in the registers."""
 
 from __future__ import annotations
 
+from pycute_xe.arch.target import grf_bytes
+from pycute_xe.atom import TiledCopy
 from pycute_xe.kernel import Load, Prefetch, Store
 from pycute_xe.verifying.flow import Site
 from pycute_xe.verifying.messages import message_corners
-from pycute_xe.verifying.regions import Names, Region
-from pycute_xe.verifying.scope import Failure, Scope, smallest
+from pycute_xe.verifying.regions import Names
+from pycute_xe.verifying.scope import Failure, Point, Scope, smallest
 
 __all__ = ["bounds_failure"]
 
@@ -27,25 +29,45 @@ def _of_site(scope: Scope, site: Site) -> Failure | None:
     statement = site.statement
     if not isinstance(statement, (Prefetch, Load, Store)):
         return None
-    copy, operand = statement.copy, scope.kernel.operand(statement.operand)
+    copy = statement.copy
     base = (copy.tiler_mn[0], statement.at[0]), (copy.tiler_mn[1], statement.at[1])
     corners = scope.space.lifted(message_corners(copy), base, MESSAGE)
-    x = "R" if copy.x_mode == 0 else "C"
-    ratio = copy.op.bits // copy.value_type.bits
-    outside = "R < 0 or C < 0"
-    between = f"{x} mod {ratio} > 0" if ratio > 1 else "false"
-    bad: Region = corners.within(f"({outside} or {between}) and {scope.space.domain(site)}")
+    faults = {
+        "before its surface": "R < 0 or C < 0",
+        f"between elements of {copy.op.bits} bits": _between(copy),
+        "inside a register": "false" if isinstance(statement, Prefetch) else _inside(copy),
+    }
+    bad = corners.within(f"({' or '.join(faults.values())}) and {scope.space.domain(site)}")
     point = smallest(bad, (*scope.space.names, *MESSAGE))
     if point is None:
         return None
-    start = point["R"], point["C"]
-    what = "before its surface" if min(start) < 0 else f"between elements of {copy.op.bits} bits"
+    at = " and ".join(f"{name} = {point[name]}" for name in bad.names)
+    what = next(
+        word for word, where in faults.items() if not bad.within(f"({where}) and {at}").is_empty
+    )
+    return _failure(scope, statement, point, what)
+
+
+def _between(copy: TiledCopy) -> str:
+    """Return the constraint that x falls inside an element of the message."""
+    ratio = copy.op.bits // copy.value_type.bits
+    return f"{'RC'[copy.x_mode]} mod {ratio} > 0" if ratio > 1 else "false"
+
+
+def _inside(copy: TiledCopy) -> str:
+    """Return the constraint that a message's registers begin inside a register."""
+    step = copy.atom.values * 16 * copy.value_type.bits // 8
+    return f"({step}*j) mod {grf_bytes()} > 0" if step % grf_bytes() else "false"
+
+
+def _failure(scope: Scope, statement: Prefetch | Load | Store, point: Point, what: str) -> Failure:
+    start, message = (point["R"], point["C"]), point["j"]
     verb = type(statement).__name__.lower()
     return scope.failure(
-        {**point, "v": point["j"] * copy.atom.values},
-        property="bounds",
-        message=f"message {point['j']} of the {verb} of {operand.name} starts {what}, at {start}",
-        operand=operand.name,
+        {**point, "v": message * statement.copy.atom.values},
+        claim="bounds",
+        message=f"message {message} of the {verb} of {statement.operand} at {start} starts {what}",
+        operand=statement.operand,
         element=None,
         found=start,
         output=(0, 0),

@@ -93,7 +93,7 @@ def _failure(scope: Scope, role: str, point: Point, placed: Region) -> Failure:
     output = element[0], point["O"]
     return scope.failure(
         point,
-        property=name,
+        claim=name,
         message=f"the register that DPAS reads as {role}{element} {where}",
         operand=role,
         element=element,

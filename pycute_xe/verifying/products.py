@@ -11,7 +11,7 @@ from pycute_xe.verifying.space import SIZES, place_text
 
 __all__ = ["product_failure"]
 
-PROPERTY = "products"
+CLAIM = "products"
 INSTANCE: Names = ("i", "s", "l", "v", "q")
 PRODUCT: Names = ("m", "n", "k")
 
@@ -51,7 +51,7 @@ def _missing(scope: Scope, done: Region) -> Failure | None:
     names = (*SIZES, *PRODUCT)
     wanted = Region.where(names, f"{scope.space.sizes} and {_box(scope)}")
     point = smallest(wanted - done.to(names), PRODUCT)
-    return point and _failure(scope, point, "is never added")
+    return None if point is None else _failure(scope, point, "is never added")
 
 
 def _repeated(scope: Scope, done: Region) -> Failure | None:
@@ -60,7 +60,7 @@ def _repeated(scope: Scope, done: Region) -> Failure | None:
         return None
     again = done.repeats(by, _box(scope))
     point = smallest(again, (*scope.space.names, *INSTANCE))
-    return point and _failure(scope, point, "is added more than once")
+    return None if point is None else _failure(scope, point, "is added more than once")
 
 
 def _failure(scope: Scope, point: Point, what: str) -> Failure:
@@ -68,7 +68,7 @@ def _failure(scope: Scope, point: Point, what: str) -> Failure:
     place = dict(point) if "s" in point else {**scope.holder(point, m, n), **point}
     return scope.failure(
         place,
-        property=PROPERTY,
+        claim=CLAIM,
         message=f"the product A[{m},{k}] B[{k},{n}] {what} to the accumulator of D[{m},{n}]",
         operand="A",
         element=(m, k),
@@ -95,7 +95,7 @@ def _start(scope: Scope) -> Failure | None:
         if point is not None:
             return scope.failure(
                 {**scope.holder(point, 0, 0), **point},
-                property=PROPERTY,
+                claim=CLAIM,
                 message=f"the accumulator of D[0,0] {text}",
                 operand="D",
                 element=(0, 0),
@@ -110,7 +110,8 @@ def _kept(scope: Scope, site: Site) -> str:
     accumulator = site.statement.accumulator if isinstance(site.statement, Mma) else ""
     reader = _reader(scope, accumulator)
     if reader is None:
-        return "true"
+        # Nothing takes the sum to D.
+        return "false"
     if reader.order < site.order and not reader.shared_loops(site):
         return "false"
     kept = [

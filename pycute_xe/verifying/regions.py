@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _context: ContextVar[isl.Context | None] = ContextVar("_context", default=None)
 
 
 @contextmanager
-def effort(operations: int) -> Iterator[None]:
+def effort(operations: int) -> Generator[None]:
     """Let isl take so many steps and no more, so that no kernel keeps a user waiting for ever.
 
     The default GEMM takes some hundred thousand. Raises `KernelError` where isl gives up.

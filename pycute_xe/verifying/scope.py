@@ -7,7 +7,20 @@ from dataclasses import dataclass
 
 from pycute_xe.atom import TiledCopy, TiledMma
 from pycute_xe.errors import KernelError
-from pycute_xe.kernel import Counterexample, Index, Kernel, Load, Loop, Mma, Operand, Store, Tiles
+from pycute_xe.kernel import (
+    Counterexample,
+    Fragment,
+    Index,
+    Kernel,
+    Load,
+    Loop,
+    Mma,
+    Operand,
+    Prefetch,
+    Store,
+    Tiles,
+)
+from pycute_xe.numeric import Numeric
 from pycute_xe.verifying.contents import operand_elements
 from pycute_xe.verifying.flow import Flow, Site, stored_from
 from pycute_xe.verifying.regions import Region
@@ -40,7 +53,11 @@ class Failure:
 
 
 class Scope:
-    """A kernel under proof. Raises `KernelError` for operands that are no matrix product."""
+    """A kernel under proof.
+
+    Raises `KernelError` for operands that are no matrix product, for stores into an input, and
+    where bits are taken for another type than they are.
+    """
 
     def __init__(self, kernel: Kernel, params: Mapping[str, int] | None = None) -> None:
         self.kernel = kernel
@@ -56,12 +73,41 @@ class Scope:
                 "the operands are no product of A (M,K) and B (N,K) into D (M,N)",
                 "name their modes so",
             )
+        self._check_types()
         self.products = self.flow.of(Mma)
         self.stores = tuple(
             site
             for site in self.flow.of(Store)
             if isinstance(site.statement, Store) and site.statement.operand == "D"
         )
+        if len(self.stores) != len(self.flow.of(Store)):
+            raise KernelError("verify", {"kernel": kernel.name}, "it stores into an input", "")
+
+    def _check_types(self) -> None:
+        """Refuse copies and MMAs that take the bits of a matrix for another type."""
+        for site in self.flow.sites:
+            match site.statement:
+                case (
+                    Prefetch(copy, operand, _)
+                    | Load(copy, operand, _, _)
+                    | Store(copy, operand, _, _)
+                ):
+                    self._same(copy.value_type, self.kernel.operand(operand), site)
+                case Mma(mma, accumulator, a, b):
+                    op = mma.atom.op
+                    for numeric, name in ((op.D, accumulator), (op.A, a), (op.B, b)):
+                        self._same(numeric, self.kernel.fragment(name), site)
+                case _:
+                    pass
+
+    def _same(self, numeric: Numeric, moved: Operand | Fragment, site: Site) -> None:
+        if numeric != moved.value_type:
+            raise KernelError(
+                "verify",
+                {"statement": type(site.statement).__name__, "of": moved.name},
+                f"it takes {moved.name} for {numeric}, which is {moved.value_type}",
+                "use one type, and a reorder where it changes",
+            )
 
     def base(self, site: Site, role: str) -> Base:
         """Return the tile an MMA means by an operand: extents, and numbers of tiles."""
@@ -149,7 +195,7 @@ class Scope:
         self,
         point: Point,
         *,
-        property: str,
+        claim: str,
         message: str,
         operand: str,
         element: tuple[int, int] | None,
@@ -163,7 +209,7 @@ class Scope:
             k_tile = self._k_tile(point)
         return Failure(
             Counterexample(
-                property,
+                claim,
                 message,
                 point["M"],
                 point["N"],

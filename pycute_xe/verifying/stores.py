@@ -102,7 +102,7 @@ def _missing(scope: Scope, writes: Writes) -> Failure | None:
     place = point["R"], point["C"]
     return scope.failure(
         {**scope.holder(point, *place), **point},
-        property="D coverage",
+        claim="D coverage",
         message=f"D{place} is never written",
         operand="D",
         element=place,
@@ -121,7 +121,7 @@ def _repeated(scope: Scope, writes: Writes) -> Failure | None:
     place = point["R"], point["C"]
     return scope.failure(
         point,
-        property="D coverage",
+        claim="D coverage",
         message=f"D{place} is written more than once",
         operand="D",
         element=place,
@@ -142,7 +142,7 @@ def value_failure(scope: Scope, writes: Writes) -> Failure | None:
     what = f"the accumulator of D{found}" if found else "no accumulator of the problem"
     return scope.failure(
         point,
-        property="D values",
+        claim="D values",
         message=f"the register stored at D{place} holds {what}",
         operand="D",
         element=place,

@@ -13,6 +13,7 @@ from golden import rows, to_coord, to_layout, to_tiler, to_tuple
 
 from pycute_xe import algebra
 from pycute_xe.algebra import composition, zipped_divide
+from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import DivisibilityError
 from pycute_xe.int_tuple import crd2idx, idx2crd, shape_div
 from pycute_xe.layout import (
@@ -25,6 +26,7 @@ from pycute_xe.layout import (
     slice_,
     slice_and_offset,
 )
+from pycute_xe.swizzle import Swizzle
 from pycute_xe.tensor import (
     Tensor,
     local_partition,
@@ -68,6 +70,10 @@ def partition_of(value: Any, threads: Row, index: int) -> Tensor:
     return local_partition(tensor(value), to_layout(threads), index)
 
 
+def swizzled(swizzle: list[int], layout: Row) -> Any:
+    return algebra.composition(Swizzle(*swizzle), to_layout(layout))
+
+
 # Every operation of the data, as a function of its JSON arguments.
 CALLS: dict[str, Callable[..., Any]] = {
     **{op: lambda a, op=op: getattr(algebra, op)(to_layout(a)) for op in LAYOUT},
@@ -101,6 +107,12 @@ CALLS: dict[str, Callable[..., Any]] = {
     "shape_div": lambda a, b: shape_div(to_tuple(a), to_tuple(b)),
     "idx2crd": lambda i, a: idx2crd(i, to_tuple(a)),
     "crd2idx": index_of,
+    "max_common_layout": lambda a, b: algebra.max_common_layout(to_layout(a), to_layout(b)),
+    "max_common_vector": lambda a, b: algebra.max_common_vector(to_layout(a), to_layout(b)),
+    "composition_swizzle": swizzled,
+    "tile_to_shape_swizzle": lambda z, a, b: algebra.tile_to_shape(swizzled(z, a), to_tuple(b)),
+    "upcast_swizzle": lambda z, a, n: algebra.upcast(swizzled(z, a), n),
+    "downcast_swizzle": lambda z, a, n: algebra.downcast(swizzled(z, a), n),
 }
 
 
@@ -131,7 +143,7 @@ EXCEPTIONS = [row for row in DATA["cases"] if is_exception(row)]
 
 def test_all_operations_are_covered() -> None:
     assert {row["op"] for row in DATA["cases"]} == set(CALLS)
-    assert len(CASES) == 333
+    assert len(CASES) == 371
     assert len(EXCEPTIONS) == 1
 
 
@@ -140,6 +152,9 @@ def test_same_as_cute(row: Row) -> None:
     got = CALLS[row["op"]](*row["args"])
     if "value" in row:
         assert got == to_tuple(row["value"])
+    elif "swizzle" in row:
+        offset, inner = row["offset_within"], to_layout(row["layout"])
+        assert got == ComposedLayout(Swizzle(*row["swizzle"]), offset, inner)
     elif "base" in row:
         assert got.layout == to_layout(row["layout"])
         assert got.base == to_tuple(row["base"])

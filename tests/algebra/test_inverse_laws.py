@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from itertools import product as pairs
 from math import prod
 
 from hypothesis import given
@@ -19,6 +20,7 @@ from pycute_xe.algebra import (
     right_inverse,
 )
 from pycute_xe.algebra.simplify import flat_modes
+from pycute_xe.errors import DivisibilityError
 from pycute_xe.layout import Layout, cosize, depth, make_layout, size
 
 
@@ -74,6 +76,13 @@ def test_right_inverse_of_an_injective_layout_is_the_longest(layout: Layout) -> 
     assert size(right_inverse(layout)) == reached
 
 
+def test_right_inverse_takes_the_longest_of_modes_that_start_together() -> None:
+    assert right_inverse(Layout((2, 4), (1, 1))) == Layout(4, 2)
+    assert right_inverse(Layout((4, 2), (1, 1))) == Layout(4, 1)
+    assert right_inverse(Layout((2, 3, 5), (2, 2, 1))) == Layout(5, 6)
+    assert right_inverse(Layout((3, 5, 2), (2, 2, 1))) == Layout((2, 5), (15, 3))
+
+
 @given(bijections())
 def test_inverses_of_a_bijection(layout: Layout) -> None:
     inverse = right_inverse(layout)
@@ -88,6 +97,39 @@ def test_inverses_of_a_bijection(layout: Layout) -> None:
 def test_left_inverse(layout: Layout) -> None:
     inverse = left_inverse(layout)
     assert [inverse(layout(i)) for i in range(size(layout))] == list(range(size(layout)))
+
+
+SMALL = [
+    Layout((s, t), (d, e))
+    for s, t in pairs((1, 2, 3, 4), repeat=2)
+    for d, e in pairs((1, 2, 3, 4, 5, 6, 9, 12), repeat=2)
+]
+
+
+def test_what_left_inverse_accepts_it_inverts() -> None:
+    accepted = 0
+    for layout in SMALL:
+        try:
+            inverse = left_inverse(layout)
+        except DivisibilityError:
+            continue
+        accepted += 1
+        assert [inverse(layout(i)) for i in range(size(layout))] == list(range(size(layout)))
+    assert accepted > len(SMALL) / 2
+
+
+def test_what_complement_accepts_it_completes() -> None:
+    accepted = 0
+    for layout in SMALL:
+        try:
+            rest = complement(layout, 60)
+        except DivisibilityError:
+            continue
+        accepted += 1
+        sums = sorted(a + b for a in values(layout) for b in values(rest))
+        assert sums == list(range(len(sums)))
+        assert len(sums) >= 60
+    assert accepted > len(SMALL) / 2
 
 
 @given(layouts(negative=True) | injective_layouts(fill=True))

@@ -26,6 +26,13 @@ REFUSALS = {
         {"a": A, "b": UNEVEN},
         "stride 3 and extent 3 do not step evenly through the mode 4:1",
     ),
+    "composition: uneven past a mode": Refusal(
+        lambda: algebra.composition(A, Layout(3, 5)),
+        DivisibilityError,
+        "composition",
+        {"a": A, "b": Layout(3, 5)},
+        "stride 5 and extent 3 do not step evenly through the mode 4:1",
+    ),
     "composition: backwards": Refusal(
         lambda: algebra.composition(A, Layout(2, -1)),
         DivisibilityError,
@@ -81,6 +88,13 @@ REFUSALS = {
         "complement",
         {"layout": Layout((4, 4), (1, 2)), "cotarget": 64},
         "stride 2 is not a multiple of 4, which the smaller strides span",
+    ),
+    "complement: uneven gap": Refusal(
+        lambda: algebra.complement(Layout((2, 2), (2, 5)), 64),
+        DivisibilityError,
+        "complement",
+        {"layout": Layout((2, 2), (2, 5)), "cotarget": 64},
+        "stride 5 is not a multiple of 4, which the smaller strides span",
     ),
     "complement: negative stride": Refusal(
         lambda: algebra.complement(Layout(4, -1)),

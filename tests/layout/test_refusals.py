@@ -110,6 +110,20 @@ REFUSALS = {
         {"left": (1, 2), "right": (1, (2, 3))},
         "they nest differently",
     ),
+    "elem_less": Refusal(
+        lambda: int_tuple.elem_less((1, 2), (4, (4, 4))),
+        CongruenceError,
+        "elem_less",
+        {"left": 2, "right": (4, 4)},
+        "they nest differently",
+    ),
+    "transform_leaf": Refusal(
+        lambda: int_tuple.transform_leaf((1, 2), max, (1, (2, 3))),
+        CongruenceError,
+        "transform_leaf",
+        {"value": (1, 2), "other": (1, (2, 3))},
+        "they nest differently",
+    ),
     "ceil_div": Refusal(
         lambda: int_tuple.ceil_div((8, 8), (2, 2, 2)),
         CongruenceError,
@@ -163,7 +177,7 @@ REFUSALS = {
         lambda: int_tuple.crd2idx((1, 2), (4, 8), (1, (2, 3))),
         CongruenceError,
         "crd2idx",
-        {"shape": 8, "stride": (2, 3)},
+        {"shape": (4, 8), "stride": (1, (2, 3))},
         "shape and stride nest differently",
     ),
     "idx2crd: index": Refusal(

@@ -1,0 +1,184 @@
+"""Time the layout algebra against NVIDIA's pycute and tensor-layouts, in one process, as ratios.
+
+Every call is the first on fresh operands, built anew outside the clock, with all of a library's
+validation on. The libraries take turns within a round, so that a busy machine disturbs all alike; a
+figure is the least over the rounds of the mean over the operands, in µs per call.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable
+from statistics import geometric_mean
+from typing import Any
+
+from libraries import Library, libraries, parser
+
+Modes = tuple[Any, Any]  # the shape and the stride of an operand
+
+# Two to four modes, flat and nested; A and B of the same column meet in the binary operations.
+LAYOUTS: tuple[Modes, ...] = (
+    ((4, 8), (8, 1)),
+    ((64, 64), (64, 1)),
+    (((2, 4), 8), ((1, 16), 2)),
+    ((8, 2, 4), (1, 32, 8)),
+    (((4, 2), (2, 8)), ((1, 16), (4, 32))),
+)
+TILERS: tuple[Modes, ...] = (
+    ((2, 4), (2, 4)),
+    ((16, 8), (1, 64)),
+    ((2, 2), (1, 8)),
+    ((4, 2, 2), (1, 8, 16)),
+    (((2, 2), 4), ((1, 8), 16)),
+)
+COPIES: tuple[Modes, ...] = (
+    ((2, 3), (1, 2)),
+    ((4, 2), (2, 1)),
+    ((2, 2, 3), (1, 2, 4)),
+    ((2, (2, 2)), (4, (1, 2))),
+    ((2, 5), (1, 2)),
+)
+COORDS = (19, (17, 33), ((1, 2), 5), (5, 1, 2), ((3, 1), 9))
+SPANS = (256, 8192, 256, 256, 512)
+SQUARE: Modes = ((64, 64), (64, 1))
+HUGE: Modes = ((1 << 20, 1 << 20), (1 << 20, 1))  # 2^40 elements
+SMALL: Modes = ((4, 4), (4, 1))
+
+# The eight figures of the summary: their geometric mean leaves `construct` out.
+TIMED = (
+    "construct",
+    "call",
+    "coalesce",
+    "composition",
+    "complement",
+    "logical_divide",
+    "logical_product",
+    "right_inverse",
+)
+COPIES_OF_CASES = 20
+
+
+def cases(library: Library, name: str) -> list[tuple[Any, ...]]:
+    """Fresh arguments of one operation."""
+    of = library.layout
+    if name == "construct":
+        return list(LAYOUTS)
+    if name == "call":
+        return [(of(*a), c) for a, c in zip(LAYOUTS, COORDS, strict=True)]
+    if name == "complement":
+        return [(of(*b), span) for b, span in zip(TILERS, SPANS, strict=True)]
+    if name in ("composition", "logical_divide"):
+        return [(of(*a), of(*b)) for a, b in zip(LAYOUTS, TILERS, strict=True)]
+    if name == "logical_product":
+        return [(of(*a), of(*b)) for a, b in zip(LAYOUTS, COPIES, strict=True)]
+    return [(of(*a),) for a in LAYOUTS]
+
+
+def function(library: Library, name: str) -> Callable[..., Any]:
+    """What is timed under a name."""
+    if name == "construct":
+        return library.layout
+    if name == "call":
+        return lambda layout, coord: layout(coord)
+    return library.operations[name]
+
+
+def microseconds(call: Callable[..., Any], arguments: list[tuple[Any, ...]]) -> float:
+    """Mean time of one call over a list of arguments."""
+    start = time.perf_counter_ns()
+    for case in arguments:
+        call(*case)
+    return (time.perf_counter_ns() - start) / 1e3 / len(arguments)
+
+
+def least(
+    found: list[Library], rounds: int, one: Callable[[Library], tuple[Callable[..., Any], Any]]
+) -> list[float]:
+    """The least mean of each library over the rounds; ``one`` gives a function and fresh cases."""
+    best = [float("inf")] * len(found)
+    for _ in range(rounds):
+        for i, library in enumerate(found):
+            call, arguments = one(library)
+            best[i] = min(best[i], microseconds(call, arguments))
+    return best
+
+
+def time_operation(found: list[Library], name: str, rounds: int) -> list[float]:
+    """Microseconds of one operation in each library."""
+    return least(
+        found,
+        rounds,
+        lambda library: (
+            function(library, name),
+            [case for _ in range(COPIES_OF_CASES) for case in cases(library, name)],
+        ),
+    )
+
+
+def time_table(found: list[Library], rounds: int) -> list[float]:
+    """Microseconds of all offsets of a 64 × 64 layout in each library."""
+    return least(
+        found,
+        rounds,
+        lambda library: (library.table, [(library.layout(*SQUARE),) for _ in range(5)]),
+    )
+
+
+def print_row(name: str, times: list[float]) -> None:
+    """One line: the times, then how often each peer's is ours."""
+    ratios = "".join(f"{peer / times[0]:9.1f}x" for peer in times[1:])
+    print(f"{name:16}" + "".join(f"{t:15.2f}" for t in times) + ratios, flush=True)
+
+
+def print_speed(found: list[Library], rounds: int) -> None:
+    """The table of the operations, the geometric means and the table of offsets."""
+    peers = found[1:]
+    heads = "".join(f"{library.name:>15}" for library in found)
+    print(f"{'µs per call':16}{heads}" + "".join(f"  /{p.name[:7]:>7}" for p in peers))
+    rows = {name: time_operation(found, name, rounds) for name in TIMED}
+    for name, times in rows.items():
+        print_row(name, times)
+    others = [times for name, times in rows.items() if name != "construct"]
+    print_row("geometric mean", [geometric_mean(column) for column in zip(*others, strict=True)])
+    print_row("4,096 offsets", time_table(found, rounds))
+
+
+def print_growth(library: Library, rounds: int) -> None:
+    """The same operations on 16 and on 2^40 elements: the cost is that of the modes."""
+    of = library.layout
+
+    def arguments(name: str, modes: Modes) -> list[tuple[Any, ...]]:
+        layout = of(*modes)
+        half = modes[0][0] // 2
+        second: dict[str, Any] = {
+            "call": 7,
+            "composition": of((half, 2), (2, modes[0][0])),
+            "complement": 1 << 44,
+            "logical_divide": of((half, 2), (2, modes[0][0])),
+            "logical_product": of((2, 3)),
+        }
+        return [(layout, second[name]) if name in second else (layout,)] * 50
+
+    print(f"\n{'µs per call':16}{'16 elements':>14}{'2^40 elements':>16}")
+    for name in TIMED[1:]:
+        small, huge = (
+            least([library], rounds, lambda of, m=m, n=name: (function(of, n), arguments(n, m)))[0]
+            for m in (SMALL, HUGE)
+        )
+        print(f"{name:16}{small:14.2f}{huge:16.2f}", flush=True)
+
+
+def main() -> None:
+    """Print both tables."""
+    options = parser(__doc__)
+    options.add_argument("--rounds", type=int, default=30)
+    given = options.parse_args()
+    found = libraries(given.peers)
+    gc.disable()
+    print_speed(found, given.rounds)
+    print_growth(found[0], given.rounds)
+
+
+if __name__ == "__main__":
+    main()

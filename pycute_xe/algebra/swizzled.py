@@ -1,0 +1,394 @@
+"""Floor 3: the algebra on swizzled layouts.
+
+What rearranges the domain of a layout acts beneath the swizzle, as in C++. Changing the width of an
+element moves the bits of the swizzle, and needs a law of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import gcd, inf
+from typing import Any, overload
+
+from pycute_xe import layout as plain
+from pycute_xe.algebra import (
+    common,
+    compose,
+    divide,
+    inverse,
+    product,
+    rearrange,
+    recast,
+    simplify,
+)
+from pycute_xe.composed import AnyLayout, ComposedLayout, on_domain
+from pycute_xe.errors import DivisibilityError, ShapeError
+from pycute_xe.f2 import as_f2
+from pycute_xe.layout import Layout
+from pycute_xe.swizzle import Swizzle, make_swizzle
+from pycute_xe.typing import Coord, Tiler
+
+__all__ = [
+    "append",
+    "blocked_product",
+    "coalesce",
+    "composition",
+    "cosize",
+    "downcast",
+    "flat_divide",
+    "flat_product",
+    "flatten",
+    "get",
+    "group",
+    "left_inverse",
+    "logical_divide",
+    "logical_product",
+    "max_common_layout",
+    "max_common_vector",
+    "prepend",
+    "raked_product",
+    "recast_layout",
+    "right_inverse",
+    "select",
+    "slice_",
+    "slice_and_offset",
+    "take",
+    "tile_to_shape",
+    "tiled_divide",
+    "tiled_product",
+    "upcast",
+    "with_shape",
+    "zipped_divide",
+    "zipped_product",
+]
+
+append = on_domain(plain.append)
+flatten = on_domain(plain.flatten)
+get = on_domain(plain.get)
+group = on_domain(plain.group)
+prepend = on_domain(plain.prepend)
+select = on_domain(plain.select)
+take = on_domain(plain.take)
+
+coalesce = on_domain(simplify.coalesce)
+flat_divide = on_domain(divide.flat_divide)
+logical_divide = on_domain(divide.logical_divide)
+tiled_divide = on_domain(divide.tiled_divide)
+zipped_divide = on_domain(divide.zipped_divide)
+blocked_product = on_domain(product.blocked_product)
+flat_product = on_domain(product.flat_product)
+logical_product = on_domain(product.logical_product)
+raked_product = on_domain(product.raked_product)
+tile_to_shape = on_domain(product.tile_to_shape)
+tiled_product = on_domain(product.tiled_product)
+with_shape = on_domain(rearrange.with_shape)
+zipped_product = on_domain(product.zipped_product)
+
+
+@overload
+def slice_(coord: Coord, layout: ComposedLayout) -> ComposedLayout: ...
+@overload
+def slice_(coord: Coord, layout: Layout) -> Layout: ...
+def slice_(coord: Coord, layout: Any) -> Any:
+    """Return the modes where the coordinate holds ``None``, of a plain or a swizzled layout.
+
+    Law: for a plain layout as `pycute_xe.layout.slice_`; a swizzled one keeps the offset of the
+    other modes inside, as `ComposedLayout.sliced`. Raises `CoordError` where the coordinate does
+    not fit. C++: ``slice``.
+
+    >>> print(slice_((None, 1), ComposedLayout(Swizzle(1, 1, 1), 0, Layout((4, 2)))))
+    Sw<1,1,1> o 4 o (4):(1)
+    """
+    return layout.sliced(coord) if type(layout) is ComposedLayout else plain.slice_(coord, layout)
+
+
+@overload
+def slice_and_offset(coord: Coord, layout: ComposedLayout) -> tuple[ComposedLayout, int]: ...
+@overload
+def slice_and_offset(coord: Coord, layout: Layout) -> tuple[Layout, Any]: ...
+def slice_and_offset(coord: Coord, layout: Any) -> tuple[Any, Any]:
+    """Return the slice at a coordinate and the offset at which it starts, 0 for a swizzled layout.
+
+    Law: ``L(c with d for None) == offset + sub(d)``. Raises as `slice_`. C++: same name.
+
+    >>> print(*slice_and_offset((None, 1), ComposedLayout(Swizzle(1, 1, 1), 0, Layout((4, 2)))))
+    Sw<1,1,1> o 4 o (4):(1) 0
+    """
+    if type(layout) is ComposedLayout:
+        return layout.sliced(coord), 0
+    return plain.slice_and_offset(coord, layout)
+
+
+def cosize(layout: Layout | ComposedLayout) -> Any:
+    """Return the elements that a buffer must have, of a plain or a swizzled layout.
+
+    Law: above every offset; for plain layouts as `pycute_xe.layout.cosize`, for swizzled ones
+    whole blocks of the swizzle where it acts (`ComposedLayout.cosize`). C++: ``cosize``.
+
+    >>> cosize(ComposedLayout(Swizzle(1, 1, 1), 0, Layout((4, 2))))
+    8
+    """
+    return layout.cosize if isinstance(layout, ComposedLayout) else plain.cosize(layout)
+
+
+@overload
+def composition(a: Swizzle, b: Swizzle) -> Swizzle: ...
+@overload
+def composition(a: Swizzle, b: Layout) -> Layout | ComposedLayout: ...
+@overload
+def composition(a: Swizzle, b: int, c: Layout) -> Layout | ComposedLayout: ...
+@overload
+def composition(a: ComposedLayout, b: Tiler) -> ComposedLayout: ...
+@overload
+def composition(a: Layout, b: Tiler) -> Layout: ...
+def composition(a: Any, b: Any, c: Layout | None = None) -> Any:
+    """Return ``a ∘ b`` for layouts, tilers and swizzles; ``composition(swizzle, offset, layout)``.
+
+    Law: ``composition(a, b)(c) == a(b(c))``. Plain layouts and tilers as in
+    `pycute_xe.algebra.compose`. A swizzle of a layout is a `ComposedLayout` (the layout itself
+    where the swizzle has no bits); reading a composed layout through ``b`` rearranges the layout
+    within; a layout of a swizzle is a swizzle of the layout where its strides move whole bits.
+    Raises `DivisibilityError` where they do not, or where ``a`` has another size than whole blocks
+    of the swizzle; `ShapeError` where the bits that meet are not two runs. C++: ``composition``.
+
+    >>> print(composition(Swizzle(2, 4, 3), Layout((8, 64), (64, 1))))
+    Sw<2,4,3> o 0 o (8,64):(64,1)
+    >>> print(composition(Layout((8, 8), (8, 1)), Swizzle(1, 0, 3)))
+    Sw<1,0,-3> o 0 o (8,8):(8,1)
+    """
+    if isinstance(a, Swizzle):
+        if isinstance(b, Swizzle):
+            return _merged(a, b)
+        offset, inner = (0, b) if c is None else (b, c)
+        plain_ = a.bits == 0 and offset == 0 and isinstance(inner, Layout)
+        return inner if plain_ else ComposedLayout(a, offset, inner)
+    if isinstance(a, ComposedLayout):
+        return a.with_layout(compose.composition(a.layout, b))
+    if isinstance(b, Swizzle):
+        return _through(a, b)
+    if isinstance(b, ComposedLayout):
+        if b.offset:
+            raise DivisibilityError(
+                "composition",
+                {"a": a, "b": b},
+                f"the offset {b.offset} of b is not zero",
+                "compose with its layout, and add the offset of a by hand",
+            )
+        outer = _through(a, b.swizzle)
+        return outer.with_layout(compose.composition(outer.layout, b.layout))
+    return compose.composition(a, b)
+
+
+def _merged(a: Swizzle, b: Swizzle) -> Swizzle:
+    """Return one swizzle for two, where there is one: linear in bits, so bits decide."""
+    found = make_swizzle(a.yyy_mask ^ b.yyy_mask, a.zzz_mask ^ b.zzz_mask)
+    for i in range(max(a.block, b.block, a.yyy_mask + 1, b.yyy_mask + 1).bit_length()):
+        if found(1 << i) != a(b(1 << i)):
+            raise ShapeError(
+                "composition",
+                {"a": a, "b": b},
+                "the two together are no swizzle",
+                "compose swizzles of one shift whose bits do not meet",
+            )
+    return found
+
+
+def _through(a: Layout, b: Swizzle) -> ComposedLayout:
+    """Return the swizzle that acts on offsets of ``a`` as ``b`` acts on its indices."""
+    modes = simplify.flat_modes(simplify.coalesce(a))
+    end = plain.size(a)
+    if end % b.block or any(s & (s - 1) for s, _ in modes[:-1]):
+        raise DivisibilityError(
+            "composition",
+            {"a": a, "b": b},
+            f"b exchanges bits within {b.block} indices, which a does not keep together",
+            f"use extents of powers of two, together a multiple of {b.block}",
+        )
+    as_f2(a)  # refuses where a adds with carries: then its offsets are not linear in bits
+    found = make_swizzle(a(b.yyy_mask), a(b.zzz_mask))
+    for i in range((end - 1).bit_length()):
+        if found(a(1 << i)) != a(b(1 << i)):
+            raise ShapeError(
+                "composition",
+                {"a": a, "b": b},
+                f"the strides of a move the bit {i} away from where {found} finds it",
+                "use strides that keep the bits of the swizzle together",
+            )
+    return ComposedLayout(found, 0, a)
+
+
+def right_inverse(layout: AnyLayout) -> AnyLayout:
+    """Return the longest ``R`` with ``layout(R(i)) == i``, for a plain or a swizzled layout.
+
+    Law: ``layout(R(i)) == i`` for ``0 <= i < size(R)``. Raises as `pycute_xe.algebra.inverse` and,
+    for a swizzled layout, as `composition` of the inverse with the swizzle. C++: same name.
+
+    >>> print(right_inverse(ComposedLayout(Swizzle(1, 0, 3), 0, Layout((8, 8), (8, 1)))))
+    Sw<1,0,-3> o 0 o (8,8):(8,1)
+    """
+    return _inverted("right_inverse", inverse.right_inverse, layout)
+
+
+def left_inverse(layout: AnyLayout) -> AnyLayout:
+    """Return ``R`` with ``R(layout(i)) == i``, for a plain or a swizzled injective layout.
+
+    Law: ``R(layout(i)) == i`` for ``0 <= i < size(layout)``. Raises as `right_inverse` does.
+    C++: same name.
+
+    >>> X = ComposedLayout(Swizzle(1, 0, 3), 0, Layout((8, 8), (8, 1)))
+    >>> [left_inverse(X)(X(i)) for i in (0, 1, 9, 63)]
+    [0, 1, 9, 63]
+    """
+    return _inverted("left_inverse", inverse.left_inverse, layout)
+
+
+def _inverted(operation: str, invert: Callable[[Layout], Layout], layout: Any) -> Any:
+    if type(layout) is not ComposedLayout:
+        return invert(layout)
+    if layout.offset:
+        raise DivisibilityError(
+            operation,
+            {"layout": layout},
+            f"it starts at offset {layout.offset}",
+            "invert the layout without its offset",
+        )
+    # A swizzle is its own inverse.
+    return _through(invert(layout.layout), layout.swizzle)
+
+
+@overload
+def upcast(layout: ComposedLayout, n: int) -> ComposedLayout: ...
+@overload
+def upcast(layout: Layout, n: int) -> Layout: ...
+def upcast(layout: Any, n: int) -> Any:
+    """Return the layout in units ``n`` times as wide, plain or swizzled.
+
+    Law: with ``U = upcast(X, n)``: ``U`` of a wide coordinate is ``X // n`` of each element of that
+    unit. A swizzle loses the bits that only exchange elements inside a unit, as in C++: where
+    ``n`` exceeds its base those elements change places, and the unit holds them in another order.
+    Raises `DivisibilityError` where a unit would be torn, as by an ``n`` that is no power of two,
+    an offset that is no multiple of ``n``, or a negative shift that reads bits of the unit; as
+    `pycute_xe.algebra.recast` otherwise. C++: ``upcast<N>``.
+
+    >>> print(upcast(ComposedLayout(Swizzle(3, 3, 3), 0, Layout((8, 64), (64, 1))), 4))
+    Sw<3,1,3> o 0 o (8,16):(16,1)
+    """
+    if type(layout) is not ComposedLayout:
+        return recast.upcast(layout, n)
+    inner = recast.upcast(layout.layout, n)
+    if layout.offset % n:
+        raise _torn("upcast", layout, n, f"the offset {layout.offset} is no multiple of {n}")
+    return ComposedLayout(_wider(layout, n), layout.offset // n, inner)
+
+
+def _wider(layout: ComposedLayout, n: int) -> Swizzle:
+    swizzle = layout.swizzle
+    if swizzle.bits == 0:
+        return swizzle
+    base = swizzle.base - _log2("upcast", layout, n)
+    if base >= 0:
+        return Swizzle(swizzle.bits, base, swizzle.shift)
+    # A bit below the unit may be read only to change bits that are below it too.
+    if swizzle.shift < 0 and n <= swizzle.zzz_mask:
+        raise _torn("upcast", layout, n, f"the swizzle tears units of {n} apart")
+    return Swizzle(max(swizzle.bits + base, 0), 0, swizzle.shift)
+
+
+@overload
+def downcast(layout: ComposedLayout, n: int) -> ComposedLayout: ...
+@overload
+def downcast(layout: Layout, n: int) -> Layout: ...
+def downcast(layout: Any, n: int) -> Any:
+    """Return the layout in units ``n`` times as narrow, plain or swizzled.
+
+    Law: ``upcast(downcast(X, n), n) == X``. Raises `DivisibilityError` for a swizzle where ``n``
+    is no power of two; as `pycute_xe.algebra.recast` otherwise. C++: ``downcast<N>``.
+
+    >>> print(downcast(ComposedLayout(Swizzle(1, 2, 1), 0, Layout((8, 32))), 4))
+    Sw<1,4,1> o 0 o (32,32):(1,32)
+    """
+    if type(layout) is not ComposedLayout:
+        return recast.downcast(layout, n)
+    inner = recast.downcast(layout.layout, n)
+    swizzle = layout.swizzle
+    if swizzle.bits:
+        base = swizzle.base + _log2("downcast", layout, n)
+        swizzle = Swizzle(swizzle.bits, base, swizzle.shift)
+    return ComposedLayout(swizzle, layout.offset * n, inner)
+
+
+def _log2(operation: str, layout: ComposedLayout, n: int) -> int:
+    if n & (n - 1):
+        raise _torn(operation, layout, n, f"{n} is no power of two, which a swizzle needs")
+    return n.bit_length() - 1
+
+
+def _torn(operation: str, layout: ComposedLayout, n: int, condition: str) -> DivisibilityError:
+    return DivisibilityError(
+        operation,
+        {"layout": layout, "n": n},
+        condition,
+        "use a power of two that divides the offset, at most 2**base for a negative shift",
+    )
+
+
+@overload
+def recast_layout(layout: ComposedLayout, old_bits: int, new_bits: int) -> ComposedLayout: ...
+@overload
+def recast_layout(layout: Layout, old_bits: int, new_bits: int) -> Layout: ...
+def recast_layout(layout: Any, old_bits: int, new_bits: int) -> Any:
+    """Return a layout of ``old_bits`` elements in units of ``new_bits``, plain or swizzled.
+
+    Law: `downcast` to the common width, then `upcast`. Raises as those do, and `ShapeError` for
+    widths below 1. C++: ``recast_layout``.
+
+    >>> X = ComposedLayout(Swizzle(2, 4, 3), 0, Layout((8, 64), (64, 1)))
+    >>> print(recast_layout(X, 8, 32))
+    Sw<2,2,3> o 0 o (8,16):(16,1)
+    """
+    if type(layout) is not ComposedLayout:
+        return recast.recast_layout(layout, old_bits, new_bits)
+    if old_bits < 1 or new_bits < 1:
+        recast.recast_layout(layout.layout, old_bits, new_bits)  # refuses
+    shared = gcd(old_bits, new_bits)
+    narrow = downcast(layout, old_bits // shared) if old_bits != shared else layout
+    return upcast(narrow, new_bits // shared) if new_bits != shared else narrow
+
+
+def max_common_layout(a: Layout | ComposedLayout, b: Layout | ComposedLayout) -> Layout:
+    """Return a layout of coordinates that are contiguous, in order, in both layouts.
+
+    Law: with ``R`` the result, ``a(R(i)) == a(0) + i`` and ``b(R(i)) == b(0) + i`` for
+    ``0 <= i < size(R)``. A swizzle cuts it down to what it and the offset leave in order. Raises
+    as `pycute_xe.algebra.common.max_common_layout`. C++: ``max_common_layout``.
+
+    >>> X = ComposedLayout(Swizzle(2, 3, 3), 0, Layout((8, 16)))
+    >>> print(max_common_layout(X, Layout((8, 16))))
+    8:1
+    """
+    found = common.max_common_layout(_beneath(a), _beneath(b))
+    most = min(_unbroken(a), _unbroken(b), plain.size(found))
+    return compose.composition(found, Layout(most)) if most < plain.size(found) else found
+
+
+def max_common_vector(a: Layout | ComposedLayout, b: Layout | ComposedLayout) -> Any:
+    """Return how many elements at the start are contiguous, in order, in both layouts.
+
+    Law: the size of `max_common_layout`. Raises as that does. C++: ``max_common_vector``.
+
+    >>> max_common_vector(ComposedLayout(Swizzle(2, 3, 3), 0, Layout((8, 16))), Layout((8, 16)))
+    8
+    """
+    found = common.max_common_vector(_beneath(a), _beneath(b))
+    return min(_unbroken(a), _unbroken(b), found)
+
+
+def _beneath(layout: Layout | ComposedLayout) -> Layout:
+    return layout.layout if isinstance(layout, ComposedLayout) else layout
+
+
+def _unbroken(layout: Layout | ComposedLayout) -> Any:
+    """Return how many offsets from the start on a swizzle keeps in order."""
+    if not isinstance(layout, ComposedLayout) or layout.swizzle.bits == 0:
+        return inf
+    return gcd(1 << layout.swizzle.base, layout.offset)

@@ -1,0 +1,33 @@
+"""A sample of the enumeration that docs/enumeration.md reports: right or refused, never wrong."""
+
+from __future__ import annotations
+
+import pytest
+from enumeration import count, judge, sampled_pairs, small_layouts
+from libraries import Library, ours
+from postconditions import POSTCONDITIONS, Flat
+
+import pycute_xe as cx
+
+
+def test_small_layouts_are_right_or_refused() -> None:
+    counts = count([ours()], list(sampled_pairs(small_layouts(), 3000)))
+    for verdicts in counts.values():
+        assert verdicts["wrong"] == 0
+        assert verdicts["right"] >= 600
+
+
+def test_the_sample_is_even() -> None:
+    layouts = small_layouts()
+    pairs = list(sampled_pairs(layouts, 20_000))
+    assert len(set(pairs)) == len(pairs)
+    assert len({a for a, _ in pairs}) == len(layouts)
+    assert len({b for _, b in pairs}) > 0.9 * len(layouts)
+
+
+@pytest.mark.parametrize("operation", POSTCONDITIONS)
+def test_wrong_answers_are_seen(operation: str) -> None:
+    wrong = Library("wrong", cx.Layout, {operation: lambda *_: cx.Layout((2, 2), (5, 5))}, cx.table)
+    a, b = ((4, 6), (1, 4)), ((2, 3), (1, 4))
+    assert judge(wrong, operation, a, b) == "wrong"
+    assert Flat(*a).size == 24

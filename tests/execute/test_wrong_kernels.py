@@ -1,0 +1,94 @@
+"""On kernels that are wrong the fast executor gives what the reference gives, or refuses."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import pycute_xe as cx
+from pycute_xe.errors import KernelError, MachineError
+from pycute_xe.kernel import Kernel, Load, Loop, Statement, Store
+
+
+def small(**given: object) -> Kernel:
+    op = cx.XE_DPAS_TT(8, "f32", "bf16")
+    mma = cx.workgroup_mma(op, (32, 64, 32), ((2, 2, 1), (2, 1, 0)))
+    return cx.kernel.gemm(mma, **given)  # pyright: ignore[reportArgumentType]
+
+
+def variants() -> Iterator[tuple[str, Kernel]]:
+    """Every statement left out, done twice, or aimed elsewhere, where a kernel can be built."""
+    for given in ({}, {"a": "col", "b": "col"}, {"d": "col"}):
+        kernel = small(**given)
+        for number, statement in enumerate(kernel.statements()):
+            for name, by in changed(statement):
+                try:
+                    yield f"{given}-{number}-{name}", kernel.replace(statement, by)
+                except KernelError:
+                    continue
+
+
+def changed(statement: Statement) -> Iterator[tuple[str, tuple[Statement, ...]]]:
+    yield "left out", ()
+    yield "twice", (statement, statement)
+    if isinstance(statement, Loop) and not isinstance(statement.stop, int):
+        yield "short", (dataclasses.replace(statement, stop=statement.stop - 1),)
+        yield "late", (dataclasses.replace(statement, start=1),)
+    if isinstance(statement, (Load, Store)):
+        i, j = statement.at
+        yield "swapped", (dataclasses.replace(statement, at=(j, i)),)
+        ahead = dataclasses.replace(j, offset=1)
+        yield "ahead", (dataclasses.replace(statement, at=(i, ahead)),)
+
+
+def outcome(kernel: Kernel, executor: str) -> np.ndarray | None:
+    rng = np.random.default_rng(7)
+    left = rng.integers(-4, 5, (40, 70)).astype(ml_dtypes.bfloat16)
+    right = rng.integers(-4, 5, (70, 80)).astype(ml_dtypes.bfloat16)
+    try:
+        return cx.run(kernel, left, right, executor=executor)  # pyright: ignore[reportArgumentType, reportCallIssue]
+    except (KernelError, MachineError):
+        return None
+
+
+CASES = dict(variants())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_fast_agrees_or_refuses(name: str) -> None:
+    fast = outcome(CASES[name], "fast")
+    if fast is not None:
+        slow = outcome(CASES[name], "reference")
+        assert slow is not None
+        assert np.array_equal(fast, slow, equal_nan=True)
+
+
+def test_some_wrong_kernels_are_compiled_and_some_refused() -> None:
+    compiled = [outcome(kernel, "fast") is not None for kernel in CASES.values()]
+    assert 5 < sum(compiled) < len(compiled)
+
+
+def test_narrow_accumulators_round_alike_when_elements_are_gathered() -> None:
+    op = cx.XE_DPAS_TT(8, "bf16", "bf16")
+    mma = cx.workgroup_mma(op, (64, 64, 32), ((2, 2, 1), (2, 1, 0)))
+    kernel = cx.kernel.gemm(mma, a="col", reorder_a=False)
+    rng = np.random.default_rng(3)
+    left = rng.integers(-8, 9, (64, 256)).astype(ml_dtypes.bfloat16)
+    right = rng.integers(-8, 9, (256, 64)).astype(ml_dtypes.bfloat16)
+    fast = cx.run(kernel, left, right)
+    assert np.array_equal(fast, cx.run(kernel, left, right, executor="reference"))
+
+
+@pytest.mark.parametrize("tile", [(96, 160, 48), (24, 48, 48), (40, 80, 16)])
+def test_tiles_that_prefetches_do_not_divide(tile: tuple[int, int, int]) -> None:
+    grid = ((3, 5, 1), (5, 1, 0)) if tile[0] == 96 else ((1, 1, 1), (1, 1, 0))
+    kernel = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), tile, grid))
+    ones = np.ones((100, 70), ml_dtypes.bfloat16)
+    for executor in ("fast", "reference"):
+        out = cx.run(kernel, ones, ones.T, executor=executor)  # pyright: ignore[reportArgumentType, reportCallIssue]
+        assert (out == 70).all()
+    assert cx.verify(kernel)
