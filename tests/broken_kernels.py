@@ -114,18 +114,6 @@ def no_store(mma: TiledMma) -> Kernel:
     return gemm.replace(find(gemm, Store), None)
 
 
-def split_k(mma: TiledMma) -> Kernel:
-    (m, n, _), (tile_m, tile_n, tile_k) = mma.atom_layout_mnk.shape, mma.tile_mnk
-    halves = cx.workgroup_mma(
-        mma.atom.op, tile=(tile_m, tile_n, 2 * tile_k), subgroups=((m, n, 2), (n, 1, m * n))
-    )
-    return cx.kernel.gemm(halves)
-
-
-def row_copy_of_columns(mma: TiledMma) -> Kernel:
-    return cx.kernel.gemm(mma, a="col", copy_a=cx.make_block_2d_copy_A(mma, (LD, 1)))
-
-
 # The property that the smallest counterexample is about.
 BROKEN = {
     block_width: "A fragment",
@@ -141,6 +129,4 @@ BROKEN = {
     reorder_onto_itself: "A fragment",
     store_next_tile: "D coverage",
     no_store: "products",
-    split_k: "D coverage",
-    row_copy_of_columns: "A fragment",
 }

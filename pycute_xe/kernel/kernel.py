@@ -149,8 +149,10 @@ def _check(kernel: Kernel, statement: Statement) -> None:
             kind = kernel.fragment(source).value_type
             _check_type(kernel, statement, kernel.fragment(destination), kind)
         case Mma(mma, accumulator, a, b):
-            for operand, name in (("C", accumulator), ("A", a), ("B", b)):
+            op = mma.atom.op
+            for operand, name, kind in (("C", accumulator, op.D), ("A", a, op.A), ("B", b, op.B)):
                 _check_slots(kernel, statement, name, size(mma.fragment(operand)[1]))
+                _check_type(kernel, statement, kernel.fragment(name), kind)
         case Fill(fragment):
             kernel.fragment(fragment)
         case _:

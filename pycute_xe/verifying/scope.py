@@ -9,18 +9,15 @@ from pycute_xe.atom import TiledCopy, TiledMma
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel import (
     Counterexample,
-    Fragment,
     Index,
     Kernel,
     Load,
     Loop,
     Mma,
     Operand,
-    Prefetch,
     Store,
     Tiles,
 )
-from pycute_xe.numeric import Numeric
 from pycute_xe.verifying.contents import operand_elements
 from pycute_xe.verifying.flow import Flow, Site, stored_from
 from pycute_xe.verifying.regions import Region
@@ -73,7 +70,6 @@ class Scope:
                 "the operands are no product of A (M,K) and B (N,K) into D (M,N)",
                 "name their modes so",
             )
-        self._check_types()
         self.products = self.flow.of(Mma)
         self.stores = tuple(
             site
@@ -81,32 +77,8 @@ class Scope:
             if isinstance(site.statement, Store) and site.statement.operand == "D"
         )
         if len(self.stores) != len(self.flow.of(Store)):
-            raise KernelError("verify", {"kernel": kernel.name}, "it stores into an input", "")
-
-    def _check_types(self) -> None:
-        """Refuse copies and MMAs that take the bits of a matrix for another type."""
-        for site in self.flow.sites:
-            match site.statement:
-                case (
-                    Prefetch(copy, operand, _)
-                    | Load(copy, operand, _, _)
-                    | Store(copy, operand, _, _)
-                ):
-                    self._same(copy.value_type, self.kernel.operand(operand), site)
-                case Mma(mma, accumulator, a, b):
-                    op = mma.atom.op
-                    for numeric, name in ((op.D, accumulator), (op.A, a), (op.B, b)):
-                        self._same(numeric, self.kernel.fragment(name), site)
-                case _:
-                    pass
-
-    def _same(self, numeric: Numeric, moved: Operand | Fragment, site: Site) -> None:
-        if numeric != moved.value_type:
             raise KernelError(
-                "verify",
-                {"statement": type(site.statement).__name__, "of": moved.name},
-                f"it takes {moved.name} for {numeric}, which is {moved.value_type}",
-                "use one type, and a reorder where it changes",
+                "verify", {"kernel": kernel.name}, "it stores into an input", "store D only"
             )
 
     def base(self, site: Site, role: str) -> Base:

@@ -47,6 +47,24 @@ def test_a_reorder_that_moves_data_needs_registers_of_its_own(mma: cx.TiledMma) 
     assert report.binds.name == "registers"
 
 
+def test_registers_count_where_they_live_at_once(mma: cx.TiledMma) -> None:
+    # A column-major D is stored through registers of its own, when A and B are no longer needed.
+    report = cx.check(cx.kernel.gemm(mma, d="col"), "bmg")
+    assert report.registers == 256
+    assert report.errors == ()
+
+
+def test_full_registers_of_the_small_mode_ask_for_the_large_one(mma: cx.TiledMma) -> None:
+    # 64 x 64 over 2 x 2: 32 accumulator registers; grow B until 128 are taken.
+    tight = cx.workgroup_mma(mma.atom, (128, 128, 32), ((4, 4, 1), (4, 1, 0)))
+    report = cx.check(cx.kernel.gemm(tight), "bmg")
+    assert report.registers == 128
+    assert {r.name: r.available for r in report.resources} == {
+        "registers": 256,
+        "hardware threads": 32,
+    }
+
+
 def test_too_many_registers_refuse(mma: cx.TiledMma) -> None:
     big = cx.workgroup_mma(mma.atom, (256, 256, 64))
     report = cx.check(cx.kernel.gemm(big), "bmg")

@@ -40,6 +40,15 @@ def aligned(m: int, n: int) -> NDArray[Any]:
     return out
 
 
+def _spread(array: NDArray[Any]) -> NDArray[Any]:
+    """The same values, every second row and third column of a larger array."""
+    room = np.zeros((2 * array.shape[0], 3 * array.shape[1]), array.dtype)
+    room[::2, ::3] = array
+    out = room[::2, ::3]
+    assert not out.flags.contiguous
+    return out
+
+
 @pytest.mark.parametrize("executor", ["fast", "reference"])
 def test_any_memory_layout_works(kernel: Kernel, executor: Any) -> None:
     a, b = matrix(20, 36), matrix(36, 50)
@@ -47,7 +56,7 @@ def test_any_memory_layout_works(kernel: Kernel, executor: Any) -> None:
     layouts = [
         (a, b),
         (np.asfortranarray(a), np.asfortranarray(b)),
-        (matrix(40, 72)[::2, ::2] * BF16(0) + a, np.flip(b.copy()[::-1, ::-1])),
+        (_spread(a), _spread(b)),
         (np.repeat(a, 2, 0)[::2], np.repeat(b, 3, 1)[:, ::3]),
         (a[::-1].copy()[::-1], b.T.copy().T),
     ]
@@ -138,6 +147,18 @@ def test_strict_names_the_rule_its_source_and_the_nearest_legal_value(kernel: Ke
         cx.run(kernel, np.asfortranarray(wide), aligned(64, 64), strict=True)
 
 
+def test_strict_takes_empty_operands(kernel: Kernel) -> None:
+    out = cx.run(kernel, np.zeros((0, 64), BF16), aligned(64, 32), strict=True)
+    assert out.shape == (0, 32)
+
+
+def test_ragged_lists_and_things_that_are_no_kernel(kernel: Kernel) -> None:
+    with pytest.raises(InputError, match="A is no matrix"):
+        cx.run(kernel, [[1, 2], [3]], [[1], [2]], dtype="bf16")
+    with pytest.raises(InputError, match="only kernels run"):
+        cx.run(kernel.mma, aligned(2, 2), aligned(2, 2))  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+
 def test_strict_judges_what_rounding_makes(kernel: Kernel) -> None:
     wide, tall = np.ones((8, 64)), np.ones((64, 32))
     assert (cx.run(kernel, wide, tall, strict=True, dtype="bf16") == 64).all()
@@ -173,6 +194,12 @@ def nearest_bf16(value: float) -> float:
 def test_rounding_to_bf16_is_to_nearest_even_in_one_step(value: float) -> None:
     got = float(rounded(np.array([value]), as_numeric("bf16"))[0])
     assert got == nearest_bf16(value)
+
+
+def test_elements_that_float64_does_not_hold_are_refused() -> None:
+    for array in (np.array([2**60 + 1]), np.array([1.5], np.longdouble)):
+        with pytest.raises(DTypeError, match="rounding would be done twice"):
+            rounded(array, as_numeric("bf16"))
 
 
 def test_rounding_of_ties_that_float32_would_spoil() -> None:

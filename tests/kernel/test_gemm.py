@@ -158,6 +158,47 @@ def test_fragments_of_another_size_and_unknown_names(gemm: Kernel) -> None:
         gemm.replace(load, dataclasses.replace(load, operand="X"))
 
 
+def test_copies_of_another_type_direction_or_order(mma: cx.TiledMma) -> None:
+    with pytest.raises(KernelError, match="moves f16, A holds bf16"):
+        cx.kernel.gemm(mma, copy_a=cx.make_block_2d_copy_A(mma, ("ld", 1), "f16"))
+    store = cx.make_block_2d_copy_A(mma, ("ld", 1), op=cx.XE_STORE_2D(16, 8, 16))
+    with pytest.raises(KernelError, match=r"a load is done by XE_STORE_2D<16,8,16>, a store"):
+        cx.kernel.gemm(mma, copy_a=store, stages=0)
+    with pytest.raises(KernelError, match="is built for contiguous K, A is col"):
+        cx.kernel.gemm(mma, a="col", copy_a=cx.make_block_2d_copy_A(mma, ("ld", 1)))
+
+
+def test_loops_below_zero_unbound_variables_and_other_extents(gemm: Kernel) -> None:
+    with pytest.raises(KernelError, match="starts below zero"):
+        dataclasses.replace(gemm.loop("k"), start=-1)
+    load = next(s for s in gemm.statements() if isinstance(s, Load))
+    with pytest.raises(KernelError, match="no loop binds z"):
+        gemm.replace(load, dataclasses.replace(load, at=(Index("m"), Index("z"))))
+    for extent, tile in (("Q", 32), ("K", 0)):
+        with pytest.raises(KernelError, match="1 or more of an extent"):
+            Tiles(extent, tile)
+
+
+def test_slips_are_named_where_they_are_made(mma: cx.TiledMma) -> None:
+    op = cx.XE_DPAS_TT(8, "f32", "bf16")
+    with pytest.raises(KernelError, match=r"Dpas is no tiled MMA.*workgroup_mma"):
+        cx.kernel.gemm(op)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(KernelError, match="a copy is no tiled copy"):
+        cx.kernel.gemm(mma, copy_a=cx.XE_LOAD_2D(16, 8, 32))  # pyright: ignore[reportArgumentType]
+    with pytest.raises(KernelError, match="stages is 1[.]5"):
+        cx.kernel.gemm(mma, stages=1.5)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(KernelError, match="nothing adds them up"):
+        cx.kernel.gemm(cx.workgroup_mma(op, (128, 128, 32), ((2, 2, 2), (2, 1, 4))))
+    with pytest.raises(ShapeError, match="a shape and its strides"):
+        cx.workgroup_mma(op, subgroups=(8, 4, 1))  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ShapeError, match="no tuple of integers"):
+        cx.workgroup_mma(op, tile=256)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ShapeError, match="is no integer"):
+        cx.XE_DPAS_TT("8", "f32", "bf16")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ShapeError, match="each once"):
+        cx.workgroup_mma(op, subgroups=((8, 4, 1), (1, 1, 0)))
+
+
 def test_memory_without_a_contiguous_mode(mma: cx.TiledMma) -> None:
     with pytest.raises(KernelError, match="one contiguous mode"):
         cx.make_block_2d_copy_A(mma, (7, 3))
