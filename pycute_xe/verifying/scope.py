@@ -52,8 +52,7 @@ class Failure:
 class Scope:
     """A kernel under proof.
 
-    Raises `KernelError` for operands that are no matrix product, for stores into an input, and
-    where bits are taken for another type than they are.
+    Raises `KernelError` for operands that are no matrix product and for stores into an input.
     """
 
     def __init__(self, kernel: Kernel, params: Mapping[str, int] | None = None) -> None:
