@@ -204,6 +204,7 @@ def _requirements(found: _Found) -> None:
         strength = "must" if rule.level == "error" else "should"
         bounds = " or ".join(map(str, rule.bounds))
         kind = rule.kind.replace("_", " ")
+        unit = "rows" if rule.quantity == "height" else "bytes"
         found.requirements.append(
-            f"{rule.quantity} {strength} be {kind} {bounds}  ({rule.id}) [{rule.source}]"
+            f"{rule.quantity} ({unit}) {strength} be {kind} {bounds}  ({rule.id}) [{rule.source}]"
         )

@@ -98,6 +98,6 @@ class Checked:
             b = self.binds
             lines.append(f"  binds: {b.name}, {b.used} of {b.available}")
         if self.requirements:
-            lines.append("  arrays must have:")
+            lines.append("  of every array in memory, as a surface:")
             lines += [f"    {requirement}" for requirement in self.requirements]
         return "\n".join(lines)

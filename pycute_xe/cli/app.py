@@ -5,7 +5,9 @@ Whatever a user can get wrong ends as one message on standard error and exit sta
 
 from __future__ import annotations
 
+import sys
 from importlib import metadata
+from io import TextIOWrapper
 from typing import IO, Any
 
 import click
@@ -31,6 +33,10 @@ class Program(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that was asked for."""
+        for stream in (sys.stdout, sys.stderr):
+            # A terminal that cannot show a character shows a question mark, and the run goes on.
+            if isinstance(stream, TextIOWrapper):
+                stream.reconfigure(errors="replace")
         try:
             return super().invoke(ctx)
         except CuteError as error:

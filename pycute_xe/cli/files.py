@@ -151,17 +151,19 @@ def _refused(operand: str, where: object, condition: str, fix: str) -> InputErro
 def demand_writable(path: Path) -> None:
     """Raise `InputError` where a result could not be written, before any work is done."""
     parent = path.resolve().parent
-    problem = ""
+    problem, fix = "", "name a file ending in .npy"
     if path.is_dir():
         problem = "it is a folder"
     elif not parent.is_dir():
-        problem = f"there is no folder {parent}"
+        problem = f"{parent} is no folder"
+        fix = "create the folder first, or name another"
     elif not os.access(path if path.exists() else parent, os.W_OK):
-        problem = "it cannot be written"
+        problem = "there is no permission to write it"
+        fix = "name a file in a folder of your own"
     elif path.suffix.lower() == ".npz":
         problem = "the result is one array, in .npy format"
     if problem:
-        raise InputError("gemm", {"output": path}, problem, "name a file ending in .npy")
+        raise InputError("gemm", {"output": path}, problem, fix)
 
 
 def write_array(file: BinaryIO, array: NDArray[np.float32]) -> None:

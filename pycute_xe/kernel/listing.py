@@ -71,7 +71,7 @@ def line(statement: Statement) -> str:
         case BarrierArrive() | BarrierWait():
             return f"barrier   {'arrive' if isinstance(statement, BarrierArrive) else 'wait'}"
         case Loop(var, start, stop):
-            return f"for {var} in {start} … {stop}:"
+            return f"for {start} <= {var} < {stop}:"
         case When(index, below):
             return f"when {index} < {below}:"
 
