@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import cache, partial
 from time import perf_counter
 
+from pycute_xe.errors import KernelError
 from pycute_xe.kernel import Kernel
 from pycute_xe.verifying.bounds import bounds_failure
 from pycute_xe.verifying.fragments import fragment_failure
@@ -46,6 +47,13 @@ def verify(kernel: Kernel, params: Mapping[str, int] | None = None) -> Verdict:
     products: the product A[0,0] B[0,0] is never added to the accumulator of D[0,0]
       M=1 N=1 K=1: work-group (0,0), K tile 0, work-item 0 (subgroup 0, lane 0), value 0
     """
+    if not isinstance(kernel, Kernel):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise KernelError(
+            "verify",
+            {"kernel": type(kernel).__name__},
+            "only kernels are verified",
+            "build one with kernel.gemm(mma)",
+        )
     scope = Scope(kernel, params)
     writes = cache(partial(Writes, scope))
     with effort(STEPS):

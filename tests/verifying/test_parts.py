@@ -170,6 +170,11 @@ def test_registers_nothing_fills_are_a_counterexample():
     assert found.found is None
 
 
+def test_what_is_no_kernel_is_refused_by_name():
+    with pytest.raises(KernelError, match=r"TiledMma.*only kernels are verified"):
+        cx.verify(gemm().mma)
+
+
 def test_two_accumulators_need_two_sums():
     """Products that reach no store count for nothing."""
     kernel = gemm()
