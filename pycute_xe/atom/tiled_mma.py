@@ -150,6 +150,16 @@ class TiledMma:
         """
         return self._atoms(operand, make_identity_layout(self.operand_tile(operand)))
 
+    def repetitions(self, operand: str) -> tuple[int, int]:
+        """How often each subgroup repeats the atom along the operand's two modes.
+
+        >>> from pycute_xe.atom import XE_DPAS_TT
+        >>> workgroup_mma(XE_DPAS_TT(8, "f32", "bf16")).repetitions("A")
+        (4, 2)
+        """
+        _, (_, (first, second)) = self.atoms(operand)
+        return size(first), size(second)
+
     def fragment(self, operand: str) -> Layout:
         """((ThrV, (ThrI, ThrJ)), (FrgV, (RestI, RestJ))) → coordinate in the operand's tile."""
         return self.thrfrg(operand, make_identity_layout(self.operand_tile(operand)))

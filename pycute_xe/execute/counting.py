@@ -22,7 +22,6 @@ from pycute_xe.kernel import (
     Store,
     When,
 )
-from pycute_xe.layout import size
 from pycute_xe.machine import Trace
 
 __all__ = ["count_work"]
@@ -61,9 +60,7 @@ class _Count:
                 case Prefetch() | Load() | Store():
                     self.copy(statement, ranges)
                 case Mma(mma):
-                    _, (_, (reps_m, reps_k)) = mma.atoms("A")
-                    _, (_, (reps_n, _)) = mma.atoms("B")
-                    each = size(reps_m) * size(reps_n) * size(reps_k)
+                    each = prod(mma.repetitions("A")) * mma.repetitions("B")[0]
                     self.trace.dpas += each * mma.num_subgroups * _times(ranges)
                 case BarrierWait():
                     self.trace.barriers += _times(ranges)

@@ -36,7 +36,7 @@ from pycute_xe.kernel import (
     When,
     walk,
 )
-from pycute_xe.layout import Layout, size
+from pycute_xe.layout import Layout
 
 __all__ = ["Elements", "Maps", "compile_maps"]
 
@@ -215,8 +215,7 @@ def _operand(held: dict[str, Elements], kernel: Kernel, mma: Mma, operand: str) 
     op = mma.mma.atom.op
     position = op.position_A if operand == "A" else op.position_B
     rows = op.M if operand == "A" else op.N
-    _, (_, (reps_i, reps_k)) = mma.mma.atoms(operand)
-    count_i, count_k = size(reps_i), size(reps_k)
+    count_i, count_k = mma.mma.repetitions(operand)
     inside = table(position).reshape(op.K, rows).T  # (row, k) → register element
     first = np.arange(count_i * count_k, dtype=np.int64).reshape(count_k, count_i).transpose()
     order: Ints = first[:, None, :, None] * (rows * op.K) + inside[None, :, None, :]
@@ -227,8 +226,7 @@ def _operand(held: dict[str, Elements], kernel: Kernel, mma: Mma, operand: str) 
 def _accumulator_places(mma: Mma) -> Ints:
     """Accumulator register element → row + rows * column of the subgroup's product."""
     op = mma.mma.atom.op
-    _, (_, (reps_m, reps_n)) = mma.mma.atoms("C")
-    count_m, count_n = size(reps_m), size(reps_n)
+    count_m, count_n = mma.mma.repetitions("C")
     rows = count_m * op.M
     inside = table(op.position_C).reshape(op.N, op.M).T
     out = np.empty(count_m * count_n * op.M * op.N, dtype=np.int64)

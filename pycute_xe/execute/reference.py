@@ -32,7 +32,6 @@ from pycute_xe.kernel import (
     When,
 )
 from pycute_xe.kernel.index import Index
-from pycute_xe.layout import size
 from pycute_xe.machine import (
     BarrierArrive as Arrive,
 )
@@ -189,8 +188,8 @@ class _Thread:
 
     def multiply(self, statement: Mma) -> None:
         op = statement.mma.atom.op
-        reps_m, reps_k = _repetitions(statement, "A")
-        reps_n, _ = _repetitions(statement, "B")
+        reps_m, reps_k = statement.mma.repetitions("A")
+        reps_n, _ = statement.mma.repetitions("B")
         acc, a, b = (
             self.offsets[name] for name in (statement.accumulator, statement.a, statement.b)
         )
@@ -199,11 +198,6 @@ class _Thread:
             src1 = b + (n + reps_n * k) * op.bytes_B
             src2 = a + (m + reps_m * k) * op.bytes_A
             dpas.execute(self.registers, op, c, c, src1, src2, self.machine.trace)
-
-
-def _repetitions(statement: Mma, operand: str) -> tuple[int, int]:
-    _, (_, rest) = statement.mma.atoms(operand)
-    return size(rest[0]), size(rest[1])
 
 
 def _corner(

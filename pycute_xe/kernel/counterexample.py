@@ -91,11 +91,23 @@ class Counterexample:
             fields: dict[str, Any] = json.loads(text)
             for name in ("work_group", "element", "found", "output"):
                 fields[name] = tuple(fields[name]) if fields[name] is not None else None
-            return cls(**fields)
-        except (ValueError, TypeError, KeyError) as error:
+            found = cls(**fields)
+            found.inputs()
+        except (ValueError, TypeError, KeyError, IndexError) as error:
             raise InputError(
-                "Counterexample", {"text": text[:60]}, f"not a counterexample: {error}", ""
+                "Counterexample",
+                {"text": text[:60]},
+                f"not a counterexample: {error}",
+                "read what Counterexample.save wrote",
             ) from error
+        if not (0 <= found.output[0] < found.M and 0 <= found.output[1] < found.N):
+            raise InputError(
+                "Counterexample",
+                {"output": found.output},
+                f"D is {found.M} x {found.N} and has no such element",
+                "read what Counterexample.save wrote",
+            )
+        return found
 
     def save(self, path: str | Path) -> None:
         """Write the JSON to a file."""
@@ -103,8 +115,14 @@ class Counterexample:
 
     @classmethod
     def load(cls, path: str | Path) -> Counterexample:
-        """Read a file that `save` wrote."""
-        return cls.from_json(Path(path).read_text(encoding="utf-8"))
+        """Read a file that `save` wrote. Raises `InputError` for any other."""
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(
+                "Counterexample", {"path": path}, f"cannot be read: {error}", "name a saved file"
+            ) from error
+        return cls.from_json(text)
 
     def __str__(self) -> str:
         """The property, the place and the elements, on two lines."""

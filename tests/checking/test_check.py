@@ -55,7 +55,7 @@ def test_registers_count_where_they_live_at_once(mma: cx.TiledMma) -> None:
 
 
 def test_full_registers_of_the_small_mode_ask_for_the_large_one(mma: cx.TiledMma) -> None:
-    # 64 x 64 over 2 x 2: 32 accumulator registers; grow B until 128 are taken.
+    # 32 x 32 a subgroup: 64 registers of accumulator, 32 of A and 32 of B.
     tight = cx.workgroup_mma(mma.atom, (128, 128, 32), ((4, 4, 1), (4, 1, 0)))
     report = cx.check(cx.kernel.gemm(tight), "bmg")
     assert report.registers == 128

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import pickle
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import pycute_xe as cx
-from pycute_xe.errors import DivisibilityError, DTypeError, KernelError, RankError, ShapeError
+from pycute_xe.errors import (
+    DivisibilityError,
+    DTypeError,
+    InputError,
+    KernelError,
+    RankError,
+    ShapeError,
+)
 from pycute_xe.kernel import (
     BarrierArrive,
     BarrierWait,
+    Counterexample,
     Fill,
     Index,
     Kernel,
@@ -202,3 +212,18 @@ def test_slips_are_named_where_they_are_made(mma: cx.TiledMma) -> None:
 def test_memory_without_a_contiguous_mode(mma: cx.TiledMma) -> None:
     with pytest.raises(KernelError, match="one contiguous mode"):
         cx.make_block_2d_copy_A(mma, (7, 3))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"M": "3"}, {"M": -1}, {"M": None}, {"output": [9, 9]}, {"element": [1, 2, 3]}, {"extra": 1}],
+)
+def test_what_is_no_counterexample_is_refused(change: dict[str, Any], tmp_path: Path) -> None:
+    good = Counterexample("products", "", 2, 3, 4, "A", (0, 0), 0, 0, 0, 0, (1, 3), None, (1, 2))
+    assert Counterexample.from_json(good.to_json()) == good
+    with pytest.raises(InputError, match="Counterexample"):
+        Counterexample.from_json(json.dumps({**json.loads(good.to_json()), **change}))
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
+    for path in (tmp_path, tmp_path / "binary", tmp_path / "missing"):
+        with pytest.raises(InputError, match="cannot be read"):
+            Counterexample.load(path)
