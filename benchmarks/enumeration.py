@@ -2,7 +2,9 @@
 
 All layouts of one or two modes with extents 1 to 6 and strides 0 to 12; of all their pairs an even
 sample. What is asked of each result stands in `postconditions.py` and is decided by listing every
-offset with NumPy. The libraries see the same operands; an exception of any kind is a refusal.
+offset with NumPy. The libraries see the same operands; an exception of any kind is a refusal. Of
+these the last column counts those that CuTe C++ does not compile either, by a static assertion on
+the operand that is inverted or complemented.
 """
 
 from __future__ import annotations
@@ -10,10 +12,10 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache, partial
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 
 from libraries import ROOT, Library, libraries, parser
@@ -22,6 +24,7 @@ from postconditions import BINARY, POSTCONDITIONS, Flat, flat_layout
 Modes = tuple[tuple[int, ...], tuple[int, ...]]
 Counts = dict[tuple[str, str], Counter[str]]
 VERDICTS = ("right", "refused", "wrong")
+IN_CUTE = "refused by C++ too"
 CHUNK = 4000
 
 
@@ -60,6 +63,35 @@ def judge(library: Library, operation: str, a: Modes, b: Modes) -> str:
     return "right" if POSTCONDITIONS[operation](flat(a), flat(b), result) else "wrong"
 
 
+@cache
+def unordered(modes: Modes) -> bool:
+    """Whether ``complement`` of C++ stops at "Non-injective Layout detected in complement"."""
+    reach = 1
+    for d, s in sorted((d, s) for s, d in zip(*modes, strict=True) if s > 1 and d > 0):
+        if d < reach:
+            return True
+        reach = d * s
+    return False
+
+
+@cache
+def indivisible(modes: Modes) -> bool:
+    """Whether ``left_inverse`` of C++ stops at "Left inverse divisibility condition"."""
+    moving = [(s, d) for s, d in zip(*modes, strict=True) if s > 1]
+    if len(moving) == 2 and moving[0][0] * moving[0][1] == moving[1][1]:
+        moving = moving[:1]  # the two are one mode there
+    strides = sorted(d for _, d in moving if d > 0)
+    return any(upper % lower for lower, upper in pairwise(strides))
+
+
+# What an operation of C++ asserts of the layout that it inverts or complements.
+ASSERTED: dict[str, Callable[[Modes, Modes], bool]] = {
+    "complement": lambda a, _: unordered(a),
+    "left_inverse": lambda a, _: indivisible(a),
+    "logical_divide": lambda _, b: unordered(b),
+}
+
+
 def count(found: list[Library], pairs: list[tuple[Modes, Modes]]) -> Counts:
     """Counts by (library, operation) of each verdict."""
     counts = {(of.name, operation): Counter[str]() for of in found for operation in POSTCONDITIONS}
@@ -76,6 +108,8 @@ def count(found: list[Library], pairs: list[tuple[Modes, Modes]]) -> Counts:
                 else:
                     verdict = known[key] = judge(library, operation, a, b)
                 counts[library.name, operation][verdict] += 1
+                if verdict == "refused" and operation in ASSERTED:
+                    counts[library.name, operation][IN_CUTE] += ASSERTED[operation](a, b)
     return counts
 
 
@@ -102,11 +136,13 @@ def count_all(peers: Path, pairs: list[tuple[Modes, Modes]]) -> Counts:
 
 def share(counts: Counts) -> str:
     """The counts as a Markdown table."""
-    head = "| operation | library | right | refused | wrong |\n| --- | --- | ---: | ---: | ---: |\n"
-    return head + "".join(
-        f"| `{operation}` | {name} | " + " | ".join(f"{verdicts[v]:,}" for v in VERDICTS) + " |\n"
-        for (name, operation), verdicts in sorted(counts.items(), key=lambda row: row[0][1])
-    )
+    head = f"| operation | library | {' | '.join(VERDICTS)} | {IN_CUTE} |\n"
+    rows = [head, "| --- | --- | ---: | ---: | ---: | ---: |\n"]
+    for (name, operation), verdicts in sorted(counts.items(), key=lambda row: row[0][1]):
+        numbers = [f"{verdicts[v]:,}" for v in VERDICTS]
+        numbers.append(f"{verdicts[IN_CUTE]:,}" if operation in ASSERTED else "")
+        rows.append(f"| `{operation}` | {name} | {' | '.join(numbers)} |\n")
+    return "".join(rows)
 
 
 def write_page(page: Path, table: str) -> None:

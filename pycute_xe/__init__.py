@@ -63,7 +63,7 @@ from pycute_xe.algebra.swizzled import (
 )
 from pycute_xe.basis import Basis, E
 from pycute_xe.composed import ComposedLayout
-from pycute_xe.errors import CuteError
+from pycute_xe.errors import CuteError, UndecidableError
 from pycute_xe.f2 import F2, F2Layout, as_f2
 from pycute_xe.int_tuple import (
     ceil_div,
@@ -98,6 +98,7 @@ from pycute_xe.layout import (
     unflatten,
 )
 from pycute_xe.swizzle import Swizzle, make_swizzle
+from pycute_xe.unknown import register_source
 
 if TYPE_CHECKING:
     from pycute_xe import atom, kernel
@@ -131,8 +132,12 @@ if TYPE_CHECKING:
     from pycute_xe.checking import check
     from pycute_xe.drawing import draw
     from pycute_xe.execute import replay, run
+    from pycute_xe.explaining import Explanation, explain
     from pycute_xe.kernel import Counterexample, Kernel
     from pycute_xe.numeric import Numeric, as_numeric
+    from pycute_xe.points import offsets
+    from pycute_xe.printing import latex_math, layout_table, print_layout, to_latex
+    from pycute_xe.symbolic import SymbolicInt, substitute, symbol, symbols
     from pycute_xe.tensor import (
         Tensor,
         local_partition,
@@ -172,12 +177,16 @@ _LAZY = {
         "reorder",
         "workgroup_mma",
     ),
+    "pycute_xe.symbolic": ("SymbolicInt", "substitute", "symbol", "symbols"),
     "pycute_xe.bulk": ("table",),
     "pycute_xe.checking": ("check",),
     "pycute_xe.drawing": ("draw",),
     "pycute_xe.execute": ("replay", "run"),
+    "pycute_xe.explaining": ("Explanation", "explain"),
     "pycute_xe.kernel": ("Counterexample", "Kernel"),
     "pycute_xe.numeric": ("Numeric", "as_numeric"),
+    "pycute_xe.printing": ("latex_math", "layout_table", "print_layout", "to_latex"),
+    "pycute_xe.points": ("offsets",),
     "pycute_xe.tensor": (
         "Tensor",
         "local_partition",
@@ -193,6 +202,7 @@ __all__ = [
     "Basis",
     "ComposedLayout",
     "CuteError",
+    "UndecidableError",
     "E",
     "F2",
     "F2Layout",
@@ -275,9 +285,11 @@ __all__ = [
     "zipped_product",
     "CopyAtom",
     "Counterexample",
+    "Explanation",
     "Kernel",
     "MmaAtom",
     "Numeric",
+    "SymbolicInt",
     "Target",
     "Tensor",
     "TiledCopy",
@@ -291,8 +303,11 @@ __all__ = [
     "as_numeric",
     "check",
     "draw",
+    "explain",
     "get_atom",
     "get_target",
+    "latex_math",
+    "layout_table",
     "local_partition",
     "local_tile",
     "make_block_2d_copy",
@@ -307,10 +322,16 @@ __all__ = [
     "make_tensor",
     "make_tiled_copy",
     "make_tiled_mma",
+    "offsets",
+    "print_layout",
     "reorder",
     "replay",
     "run",
+    "substitute",
+    "symbol",
+    "symbols",
     "table",
+    "to_latex",
     "verify",
     "workgroup_mma",
 ]
@@ -332,6 +353,13 @@ def __dir__() -> list[str]:
     """Every public name, imported yet or not."""
     return sorted({*globals(), *__all__})
 
+
+def _from_sympy(leaf: Any) -> Any:
+    return import_module("pycute_xe.symbolic").from_sympy(leaf)
+
+
+# Leaves of sympy enter the algebra, which does not know it, as symbolic values.
+register_source("sympy", _from_sympy)
 
 if "IPython" in sys.modules:
     # In a notebook the drawing reader registers itself, so that values show as pictures.

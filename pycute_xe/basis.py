@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import Any
 
-from pycute_xe.errors import CoordError
+from pycute_xe.errors import CoordError, ShapeError
 from pycute_xe.typing import is_tuple
 
 __all__ = ["ArithTuple", "Basis", "E", "basis_get", "is_basis"]
@@ -18,7 +18,9 @@ __all__ = ["ArithTuple", "Basis", "E", "basis_get", "is_basis"]
 class ArithTuple(tuple[Any, ...]):
     """A coordinate: a tuple that adds and scales mode by mode; missing modes count as zero.
 
-    Law: ``(a + b)[i] == a[i] + b[i]``. Equal to the plain tuple of its entries.
+    Law: ``(a + b)[i] == a[i] + b[i]``. Equal to the plain tuple of its entries. Raises `ShapeError`
+    where an offset (an integer other than 0) is added, as where a layout mixes both kinds of
+    strides.
 
     >>> ArithTuple((1, 2)) + ArithTuple((0, 5, 3))
     ArithTuple((1, 7, 3))
@@ -27,9 +29,9 @@ class ArithTuple(tuple[Any, ...]):
     __slots__ = ()
 
     def __add__(self, other: Any) -> Any:
-        """Add mode by mode; zero is the neutral element."""
-        if isinstance(other, int) and other == 0:
-            return self
+        """Add mode by mode; zero is the neutral element, and other integers are refused."""
+        if isinstance(other, int):
+            return _unless_offset(self, other)
         if isinstance(other, Basis):
             other = other.as_coord()
         if not is_tuple(other):
@@ -61,6 +63,18 @@ def _add(left: Any, right: Any) -> Any:
             _add(x, y) for x, y in zip_longest(_coord(left), _coord(right), fillvalue=0)
         )
     return left + right
+
+
+def _unless_offset(coord: Any, other: int) -> Any:
+    """Return the coordinate plus zero, or refuse: C++ does, at compile time."""
+    if other == 0:
+        return coord
+    raise ShapeError(
+        "add",
+        {"left": coord, "right": other},
+        f"{coord} is a coordinate and {other} an offset, which have no sum",
+        "give a layout strides of one kind, and zeros",
+    )
 
 
 def _scale(part: Any, scale: Any) -> Any:
@@ -126,9 +140,9 @@ class Basis:
         return self * -1
 
     def __add__(self, other: Any) -> Any:
-        """Add into a coordinate; zero is the neutral element."""
-        if isinstance(other, int) and other == 0:
-            return self
+        """Add into a coordinate; zero is the neutral element, and other integers are refused."""
+        if isinstance(other, int):
+            return _unless_offset(self, other)
         if isinstance(other, Basis) and other.modes == self.modes:
             total = self.value + other.value
             return Basis(total, self.modes) if total != 0 else 0
@@ -170,7 +184,10 @@ class Basis:
 
     def __str__(self) -> str:
         """As CuTe prints: the scale, then the path from the inside out."""
-        return "@".join(map(str, (self.value, *reversed(self.modes))))
+        scale = str(self.value)
+        # A symbolic sum needs brackets; a number never does.
+        scale = f"({scale})" if " " in scale else scale
+        return "@".join((scale, *map(str, reversed(self.modes))))
 
 
 def E(*modes: int) -> Basis:

@@ -21,6 +21,7 @@ __all__ = [
     "RankError",
     "ShapeError",
     "TargetError",
+    "UndecidableError",
 ]
 
 
@@ -62,6 +63,29 @@ class CongruenceError(CuteError):
 
 class DivisibilityError(CuteError):
     """A divisibility condition of the layout algebra does not hold."""
+
+
+class UndecidableError(CuteError):
+    """The answer depends on what the symbols are; ``fact`` is what would decide it."""
+
+    def __init__(
+        self,
+        operation: str,
+        operands: Mapping[str, object],
+        condition: str,
+        fix: str = "",
+        fact: str = "",
+    ) -> None:
+        """Keep the fact beside the four parts."""
+        super().__init__(operation, operands, condition, fix)
+        self.fact = fact
+        self.args = (operation, self.operands, condition, fix, fact)
+
+    def within(self, operation: str, operands: Mapping[str, object]) -> UndecidableError:
+        """Return this error in the name of the operation that asked, unless one is named yet."""
+        if self.operation != "decide":
+            return self
+        return UndecidableError(operation, operands, self.condition, self.fix, self.fact)
 
 
 class CoordError(CuteError):

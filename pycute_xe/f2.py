@@ -12,8 +12,8 @@ from typing import Any
 
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import CongruenceError, CoordError, DivisibilityError, ShapeError
-from pycute_xe.int_tuple import congruent, crd2idx, leaves
-from pycute_xe.layout import Layout
+from pycute_xe.int_tuple import congruent, crd2idx, leaves, rank_of
+from pycute_xe.layout import Layout, slice_and_offset, unchecked
 from pycute_xe.swizzle import Swizzle
 from pycute_xe.typing import Coord, Shape, Stride, is_tuple
 
@@ -104,16 +104,42 @@ class F2Layout:
                 "F2Layout((4, 2), (F2(1), F2(6)), 0)",
             )
 
-    def __call__(self, *coord: Coord) -> int:
-        """Return the offset of a coordinate; raises `CoordError` where it does not fit."""
+    def sliced(self, coord: Coord) -> F2Layout:
+        """Return the modes where the coordinate holds ``None``, at the offset of the others.
+
+        Law: ``X.sliced(c)(d) == X(c with d for None)``. Raises `CoordError` where the coordinate
+        does not fit. The counterpart for plain layouts is ``slice_and_offset``.
+
+        >>> print(F2Layout((4, 2), (F2(1), F2(6))).sliced((None, 1)))
+        6 xor (4):(F2(1))
+        """
+        inner, start = slice_and_offset(coord, unchecked(self.shape, self.stride))
+        return F2Layout(inner.shape, inner.stride, self.offset ^ _number(start))
+
+    def __len__(self) -> int:
+        """Return the rank: the number of top-level modes."""
+        return rank_of(self.shape)
+
+    def __call__(self, *coord: Coord) -> Any:
+        """Return the offset of a coordinate, or the slice where it holds ``None``.
+
+        Raises `CoordError` where the coordinate does not fit.
+        """
         crd: Coord = coord[0] if len(coord) == 1 else coord
+        if any(entry is None for entry in leaves(crd)):
+            return self.sliced(crd)
         total: Any = crd2idx(crd, self.shape, self.stride)
-        return self.offset ^ (total.value if isinstance(total, F2) else 0)
+        return self.offset ^ _number(total)
 
     def __str__(self) -> str:
         """Like a layout; an offset follows the word ``xor``."""
         text = f"{_text(self.shape)}:{_text(self.stride)}"
         return f"{self.offset} xor {text}" if self.offset else text
+
+
+def _number(total: F2 | int) -> int:
+    """Return an offset as a number: the sum of no strides is the integer zero."""
+    return total.value if isinstance(total, F2) else 0
 
 
 def _text(value: Any) -> str:

@@ -7,7 +7,6 @@ function of tuples and knows no layout.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from math import gcd
 from typing import Any
 
 from pycute_xe.basis import ArithTuple, Basis
@@ -369,12 +368,12 @@ def shape_div(a: IntTuple, b: IntTuple) -> IntTuple:
             b = shape_div(b, product(mode))
         return tuple(out)
     b = product(b)
-    if a % b and b % a:
+    if a != 1 and b != 1 and a % b and b % a:
         raise DivisibilityError(
             "shape_div",
             {"a": a, "b": b},
             f"neither of {a} and {b} divides the other",
-            f"use a multiple of {gcd(a, b)} that divides both",
+            "use extents of which one divides the other",
         )
     return -(-a // b)
 
@@ -416,6 +415,8 @@ def offset_of(coord: Coord, shape: Shape, stride: Stride) -> Any:
         for c, s, d in zip(coord, shape, stride, strict=True):
             total = total + (c * d if type(c) is int and type(s) is int else offset_of(c, s, d))
         return total
+    if type(coord) is not int and isinstance(coord, _NO_INDEX):
+        raise _no_integer("crd2idx", coord, shape)
     if type(shape) is int or not is_tuple(shape):
         return coord * stride
     if not shape:
@@ -430,6 +431,18 @@ def offset_of(coord: Coord, shape: Shape, stride: Stride) -> Any:
             total = total + offset_of(coord % size, s, d)
             coord = coord // size
     return total + offset_of(coord, shape[-1], stride[-1])
+
+
+def _no_integer(operation: str, entry: Any, shape: Shape) -> CoordError:
+    return CoordError(
+        operation,
+        {"entry": repr(entry), "shape": shape},
+        "an entry of a coordinate is an integer",
+        "use integers, nested as the shape is",
+    )
+
+
+_NO_INDEX = (float, complex, str, bytes, list, set, dict, type(None))
 
 
 def _check_strides(operation: str, shape: Shape, stride: Stride) -> None:
@@ -469,6 +482,8 @@ def idx2crd(index: Any, shape: Shape, stride: Stride = None) -> Coord:
                 "give one entry for each mode, or one integer for all",
             )
         return tuple(map(idx2crd, index, shape, stride))
+    if isinstance(index, _NO_INDEX):
+        raise _no_integer("idx2crd", index, shape)
     if is_tuple(shape):
         return tuple(idx2crd(index, s, d) for s, d in zip(shape, stride, strict=True))
     if isinstance(stride, Basis):

@@ -11,7 +11,13 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from pycute_xe.basis import Basis, E
-from pycute_xe.errors import CongruenceError, CoordError, RankError, ShapeError
+from pycute_xe.errors import (
+    CongruenceError,
+    CoordError,
+    RankError,
+    ShapeError,
+    UndecidableError,
+)
 from pycute_xe.int_tuple import (
     as_coordinate,
     compact_col_major,
@@ -27,10 +33,12 @@ from pycute_xe.int_tuple import (
 from pycute_xe.int_tuple import depth as tuple_depth
 from pycute_xe.notation import cpp_layout, parse_layout
 from pycute_xe.typing import Coord, IntTuple, Shape, Stride, is_tuple
+from pycute_xe.unknown import Symbolic, adopted, at_most
 
 __all__ = [
     "Layout",
     "append",
+    "as_layout",
     "coshape",
     "cosize",
     "depth",
@@ -61,10 +69,10 @@ class Layout:
     """A function from coordinates to offsets: a shape, and a stride for each of its leaves.
 
     Law: ``L(c) == crd2idx(c, L.shape, L.stride)``. Shapes are positive integers, nested at will;
-    strides are integers (elements) or basis elements ``k*E(i)``, nested alike. Without strides the
-    layout is compact, first mode fastest. ``len(L)`` is the rank and ``L[i]`` a mode.
-    Raises `ShapeError` for leaves that are no extents, `CongruenceError` where the two nest
-    differently. C++: ``cute::Layout``.
+    strides are integers (elements) or basis elements ``k*E(i)``, nested alike. Any of these
+    integers may be symbolic. Without strides the layout is compact, first mode fastest. ``len(L)``
+    is the rank and ``L[i]`` a mode. Raises `ShapeError` for leaves that are no extents,
+    `CongruenceError` where the two nest differently. C++: ``cute::Layout``.
 
     >>> L = Layout((4, 8), (8, 1))
     >>> print(L, L(1, 2), L(9), len(L), L[0])
@@ -158,12 +166,12 @@ class Layout:
             raise RankError("mode", {"layout": self, "index": index}, "the rank is 1", "use [0]")
         try:
             return unchecked(self.shape[index], self.stride[index])
-        except IndexError:
+        except (IndexError, TypeError):
             raise RankError(
                 "mode",
                 {"layout": self, "index": index},
                 f"the rank is {len(self)}",
-                "use an index below the rank",
+                "use an integer below the rank",
             ) from None
 
     def __iter__(self) -> Iterator[Layout]:
@@ -246,7 +254,7 @@ def _frozen(value: Any) -> IntTuple:
     """Lists become tuples, so that a layout can never change under its owner."""
     if isinstance(value, list):
         value = tuple(cast("list[Any]", value))
-    return tuple(map(_frozen, value)) if is_tuple(value) else value
+    return tuple(map(_frozen, value)) if is_tuple(value) else adopted(value)
 
 
 def _check_shape(part: Shape, whole: Shape) -> None:
@@ -257,12 +265,21 @@ def _check_shape(part: Shape, whole: Shape) -> None:
         for mode in part:
             _check_shape(mode, whole)
         return
+    elif isinstance(part, Symbolic) and _is_extent(part, whole):
+        return
     raise ShapeError(
         "Layout",
         {"shape": whole},
         f"{part!r} is not a positive integer",
         "use extents of 1 or more",
     )
+
+
+def _is_extent(leaf: Symbolic, whole: Shape) -> bool:
+    try:
+        return at_most(1, leaf)
+    except UndecidableError as error:
+        raise error.within("Layout", {"shape": whole}) from None
 
 
 def _check(shape: Shape, stride: Stride, whole_shape: Shape, whole_stride: Stride) -> None:
@@ -276,7 +293,7 @@ def _check(shape: Shape, stride: Stride, whole_shape: Shape, whole_stride: Strid
         _check_shape(shape, whole_shape)
     if is_tuple(stride):
         raise _incongruent(whole_shape, whole_stride)
-    if type(stride) is not int and not isinstance(stride, Basis):
+    if type(stride) is not int and not isinstance(stride, (Basis, Symbolic)):
         raise ShapeError(
             "Layout",
             {"shape": whole_shape, "stride": whole_stride},
@@ -329,6 +346,28 @@ def make_layout(*parts: Any) -> Layout:
     )
 
 
+def as_layout(value: Any) -> Layout:
+    """Return a layout as it is, and refuse anything else.
+
+    Raises `ShapeError`.
+
+    >>> as_layout((4, 8))
+    Traceback (most recent call last):
+    pycute_xe.errors.ShapeError: layout(value=(4, 8)): a tuple is no layout. Way out: \
+Layout((4, 8)) or make_layout(…)
+    """
+    if isinstance(value, Layout):
+        return value
+    kind = type(value).__name__
+    article = "an" if kind[0] in "aeiou" else "a"
+    raise ShapeError(
+        "layout",
+        {"value": repr(value)},
+        f"{article} {kind} is no layout",
+        f"Layout({value!r}) or make_layout(…)",
+    )
+
+
 def pair(first: Layout, second: Layout) -> Layout:
     """Return ``make_layout(first, second)``, without asking what the two are.
 
@@ -366,6 +405,13 @@ def make_ordered_layout(shape: Shape, order: IntTuple) -> Layout:
     (4,8,2):(16,1,8)
     """
     checked = Layout(shape)
+    if not all(isinstance(r, (int, Symbolic)) for r in leaves(order)):
+        raise ShapeError(
+            "make_ordered_layout",
+            {"shape": shape, "order": order},
+            "an order is an integer for each leaf",
+            "use 0 for the fastest leaf, 1 for the next",
+        )
     extents, ranks = flatten_tuple(checked.shape), flatten_tuple(order)
     if not congruent(checked.shape, order):
         raise CongruenceError(
@@ -452,7 +498,8 @@ def coshape(layout: Layout) -> IntTuple:
     (14, (2, 4))
     """
     total: Any = 0
-    for s, d in zip(flatten_tuple(layout.shape), flatten_tuple(layout.stride), strict=True):
+    shape = flatten_tuple(as_layout(layout).shape)
+    for s, d in zip(shape, flatten_tuple(layout.stride), strict=True):
         value = d.value if isinstance(d, Basis) else d
         total = total + (s - 1) * (-d if value < 0 else d)
     return _plus_one(_completed(layout.stride, total))
@@ -472,7 +519,8 @@ def cosize(layout: Layout) -> Any:
     39
     """
     reach = 1
-    for s, d in zip(flatten_tuple(layout.shape), flatten_tuple(layout.stride), strict=True):
+    shape = flatten_tuple(as_layout(layout).shape)
+    for s, d in zip(shape, flatten_tuple(layout.stride), strict=True):
         if type(d) is not int:
             return product(coshape(layout))
         reach = reach + (s - 1) * (-d if d < 0 else d)
@@ -543,7 +591,7 @@ def flatten(layout: Layout) -> Layout:
     >>> print(flatten(Layout(((2, 3), 4))))
     (2,3,4):(1,2,6)
     """
-    if not is_tuple(layout.shape):
+    if not is_tuple(as_layout(layout).shape):
         return layout
     return unchecked(flatten_tuple(layout.shape), flatten_tuple(layout.stride))
 
@@ -567,7 +615,7 @@ def group(layout: Layout, begin: int, end: int) -> Layout:
     >>> print(group(Layout((2, 3, 4)), 0, 2))
     ((2,3),4):((1,2),6)
     """
-    modes = list(layout)
+    modes = list(as_layout(layout))
     if not 0 <= begin < end <= len(modes):
         raise RankError(
             "group",
@@ -595,7 +643,7 @@ def select(layout: Layout, *modes: int) -> Layout:
     >>> print(select(Layout((2, 3, 4)), 2, 0))
     (4,2):(6,1)
     """
-    return make_layout(*(layout[mode] for mode in modes))
+    return make_layout(*(as_layout(layout)[mode] for mode in modes))
 
 
 def take(layout: Layout, begin: int, end: int) -> Layout:
@@ -633,8 +681,8 @@ def append(layout: Layout, mode: Layout, up_to_rank: int | None = None) -> Layou
     >>> print(append(Layout((2, 3)), Layout(1, 0), 4))
     (2,3,1,1):(1,2,0,0)
     """
-    count = 1 if up_to_rank is None else up_to_rank - len(layout)
-    return make_layout(*layout, *([mode] * count)) if count > 0 else layout
+    count = 1 if up_to_rank is None else up_to_rank - len(as_layout(layout))
+    return make_layout(*as_layout(layout), *([mode] * count)) if count > 0 else layout
 
 
 def prepend(layout: Layout, mode: Layout, up_to_rank: int | None = None) -> Layout:
@@ -643,5 +691,5 @@ def prepend(layout: Layout, mode: Layout, up_to_rank: int | None = None) -> Layo
     >>> print(prepend(Layout((2, 3)), Layout(1, 0)))
     (1,2,3):(0,1,2)
     """
-    count = 1 if up_to_rank is None else up_to_rank - len(layout)
-    return make_layout(*([mode] * count), *layout) if count > 0 else layout
+    count = 1 if up_to_rank is None else up_to_rank - len(as_layout(layout))
+    return make_layout(*([mode] * count), *as_layout(layout)) if count > 0 else layout

@@ -86,14 +86,17 @@ def numerics() -> tuple[str, ...]:
 def as_numeric(value: object) -> Numeric:
     """Return the element type that a name, a `Numeric` or a NumPy-like dtype stands for.
 
-    Law: ``as_numeric(as_numeric(x)) == as_numeric(x)``.
-    Raises `DTypeError` for anything else, naming the types there are.
+    Law: ``as_numeric(as_numeric(x)) == as_numeric(x)``. The name ``"float"`` is C++'s, of 32 bits;
+    the class ``float`` is Python's, of 64. Raises `DTypeError` for anything else, naming the types
+    there are.
 
     >>> as_numeric("bfloat16")
     as_numeric('bf16')
     """
     if isinstance(value, Numeric):
         return value
+    if value is float:  # Python's is a double, C++'s ``float`` is not: as NumPy reads the two
+        return _TYPES["f64"]
     name = value if isinstance(value, str) else getattr(value, "name", None)
     if name is None:
         name = getattr(value, "__name__", None)

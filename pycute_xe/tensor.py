@@ -7,15 +7,19 @@ layout. The identity tensor is the one whose value at a coordinate is the coordi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from pycute_xe.algebra import composition, zipped_divide
-from pycute_xe.errors import RankError
+from pycute_xe.composed import ComposedLayout
+from pycute_xe.errors import CoordError, RankError, ShapeError
+from pycute_xe.f2 import F2Layout
 from pycute_xe.int_tuple import crd2idx, idx2crd, product_each
 from pycute_xe.layout import Layout, make_identity_layout, make_layout, slice_and_offset
 from pycute_xe.typing import Coord, Shape, Stride, Tiler, is_tuple
 
 __all__ = ["Tensor", "local_partition", "local_tile", "make_identity_tensor", "make_tensor"]
+
+AnyLayout: TypeAlias = Layout | ComposedLayout | F2Layout
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +27,9 @@ class Tensor:
     """Data (or ``None`` to count), the offset it starts at, and a layout.
 
     Law: ``t(c) == t.data[t.base + t.layout(c)]``; a counting tensor gives the sum itself. A
-    coordinate that holds ``None`` gives a sub-tensor. C++: ``cute::Tensor``.
+    coordinate that holds ``None`` gives a sub-tensor. The layout may be swizzled: then the offset
+    of a sub-tensor stays beneath the swizzle and the base stays. XOR strides index and slice, but
+    do not tile: that raises `ShapeError`. C++: ``cute::Tensor``.
 
     >>> t = make_tensor(None, Layout((4, 8), (8, 1)))
     >>> t(1, 2), t(1, None)(2)
@@ -32,7 +38,7 @@ class Tensor:
 
     data: Any
     base: Any
-    layout: Layout
+    layout: AnyLayout
 
     @property
     def shape(self) -> Shape:
@@ -53,16 +59,53 @@ class Tensor:
         crd: Coord = coord[0] if len(coord) == 1 else coord
         if crd is None:
             return self
-        layout, offset = slice_and_offset(crd, self.layout)
+        if isinstance(self.layout, Layout):
+            part, offset = slice_and_offset(crd, self.layout)
+        else:
+            part, offset = self.layout.sliced(crd), 0
         place = self.base + offset
-        if layout.shape != ():
-            return Tensor(self.data, place, layout)
+        if part.shape != ():
+            return Tensor(self.data, place, part)
+        if not isinstance(part, Layout):
+            place = place + part(())
         return place if self.data is None else self.data[place]
+
+    @property
+    def beneath(self) -> Layout:
+        """The layout that tiles and partitions rearrange: beneath the swizzle, if there is one.
+
+        Raises `ShapeError` for XOR strides.
+
+        >>> from pycute_xe.swizzle import Swizzle
+        >>> print(make_tensor(None, ComposedLayout(Swizzle(1, 1, 1), 0, Layout((4, 2)))).beneath)
+        (4,2):(1,4)
+        """
+        if isinstance(self.layout, F2Layout):
+            raise ShapeError(
+                "Tensor",
+                {"layout": self.layout},
+                "a layout of XOR strides is not tiled",
+                "tile the swizzled layout, and take as_f2 of the result",
+            )
+        return self.layout if isinstance(self.layout, Layout) else self.layout.layout
+
+    def rearranged(self, layout: Layout, offset: Any = 0) -> Tensor:
+        """Return the tensor over another layout, ``offset`` further on, beneath the same swizzle.
+
+        Law: ``t.rearranged(f(t.beneath), t.beneath(c))`` holds what ``f`` selects, seen from ``c``.
+
+        >>> print(make_tensor(None, Layout((4, 8))).rearranged(Layout(2, 4), 1))
+        1 o 2:4
+        """
+        if isinstance(self.layout, ComposedLayout):
+            swizzle, start = self.layout.swizzle, self.layout.offset + offset
+            return Tensor(self.data, self.base, ComposedLayout(swizzle, start, layout))
+        return Tensor(self.data, self.base + offset, layout)
 
     def compose(self, *tilers: Tiler) -> Tensor:
         """Return the tensor read through a layout or a tiler. C++: ``Tensor::compose``."""
         tiler = tilers[0] if len(tilers) == 1 else tilers
-        return Tensor(self.data, self.base, composition(self.layout, tiler))
+        return self.rearranged(composition(self.beneath, tiler))
 
     def __str__(self) -> str:
         """The base and the layout, as CuTe prints a tensor."""
@@ -70,15 +113,20 @@ class Tensor:
         return f"{where} o {self.layout}"
 
 
-def make_tensor(data: Any, layout: Layout | Shape, stride: Stride = None) -> Tensor:
+def make_tensor(data: Any, layout: AnyLayout | Shape, stride: Stride = None) -> Tensor:
     """Return a tensor of data seen through a layout (or a shape and strides).
 
-    ``data`` is anything with ``[]`` over integer offsets, or ``None`` to count.
-    C++: ``make_tensor``.
+    ``data`` is anything with ``[]`` over integer offsets, or ``None`` to count. The layout may be
+    swizzled or of XOR strides. C++: ``make_tensor``.
 
     >>> make_tensor("abcdef", Layout((2, 3)))(1, 2)
     'f'
+    >>> from pycute_xe.swizzle import Swizzle
+    >>> make_tensor("abcdefgh", ComposedLayout(Swizzle(1, 1, 1), 0, Layout((4, 2))))(0, 1)
+    'g'
     """
+    if isinstance(layout, (ComposedLayout, F2Layout)):
+        return Tensor(data, 0, layout)
     whole = layout if isinstance(layout, Layout) else Layout(layout, stride)
     return Tensor(data, whole(0), whole)
 
@@ -100,16 +148,16 @@ def local_tile(tensor: Tensor, tiler: Tiler, coord: Coord, proj: Coord = None) -
     Law: with all coordinates given the result has the tiler's shape; a ``None`` in ``coord`` keeps
     that rest mode, behind the tile modes. ``proj`` drops the entries of tiler and coordinate where
     it holds ``"X"``. A tiler that is no tuple cuts the whole tensor, seen as one mode.
-    Raises as `zipped_divide` does. C++: ``local_tile``.
+    Raises `RankError` where ``proj`` has other modes than tiler and coordinate, and as
+    `zipped_divide` does. C++: ``local_tile``.
 
     >>> print(local_tile(make_identity_tensor((8, 16)), (4, 8), (1, 1)))
     (4,8) o (4,8):(1@0,1@1)
     """
     if proj is not None:
-        keep = [i for i, entry in enumerate(proj) if entry != "X"]
-        tiler, coord = tuple(tiler[i] for i in keep), tuple(coord[i] for i in keep)
-    tile, rest = zipped_divide(tensor.layout, tiler)
-    divided = Tensor(tensor.data, tensor.base, make_layout(tile, rest))
+        tiler, coord = _projected("local_tile", proj, tiler, coord)
+    tile, rest = zipped_divide(tensor.beneath, tiler)
+    divided = tensor.rearranged(make_layout(tile, rest))
     if is_tuple(coord):
         coord = coord + (None,) * (len(rest) - len(coord))
     return divided((None,) * len(tile) if is_tuple(tile.shape) else None, coord)
@@ -118,18 +166,18 @@ def local_tile(tensor: Tensor, tiler: Tiler, coord: Coord, proj: Coord = None) -
 def local_partition(tensor: Tensor, threads: Layout, index: int, proj: Coord = None) -> Tensor:
     """Return the elements of a tensor that belong to one thread of a thread layout.
 
-    Law: the partitions of all threads cover the tensor once. Raises `RankError` when the thread
-    layout has more modes than the tensor. C++: ``local_partition``.
+    Law: the partitions of all threads cover the tensor once. ``index`` is one of the thread
+    layout's offsets, and ``proj`` drops modes as in `local_tile`. Raises `CoordError` for another
+    index, `RankError` when the thread layout has more modes than the tensor or others than
+    ``proj``. C++: ``local_partition``.
 
     >>> print(local_partition(make_identity_tensor((8, 8)), Layout((4, 2)), 5))
     (1,1) o (2,4):(4@0,2@1)
     """
-    coord: Any = idx2crd(index, threads.shape, threads.stride)
     tiler: tuple[Any, ...] = product_each(threads.shape)
-    flat = tuple(_flat_coord(coord, threads))
+    flat = tuple(_thread_coord(threads, index))
     if proj is not None:
-        keep = [i for i, entry in enumerate(proj) if entry != "X"]
-        tiler, flat = tuple(tiler[i] for i in keep), tuple(flat[i] for i in keep)
+        tiler, flat = _projected("local_partition", proj, tiler, flat)
     if len(tiler) > len(tensor):
         raise RankError(
             "local_partition",
@@ -137,13 +185,34 @@ def local_partition(tensor: Tensor, threads: Layout, index: int, proj: Coord = N
             f"{len(tiler)} thread modes for {len(tensor)} tensor modes",
             "leave modes out with proj",
         )
-    tile, rest = zipped_divide(tensor.layout, tiler)
-    divided = Tensor(tensor.data, tensor.base, make_layout(tile, rest))
-    return divided(flat, (None,) * len(rest))
+    tile, rest = zipped_divide(tensor.beneath, tiler)
+    return tensor.rearranged(make_layout(tile, rest))(flat, (None,) * len(rest))
 
 
-def _flat_coord(coord: Coord, threads: Layout) -> list[Any]:
-    """Fold the coordinate inside each mode of the thread layout into one integer."""
+def _thread_coord(threads: Layout, index: int) -> list[Any]:
+    """Return a thread's coordinate, that inside each mode folded into one integer."""
+    coord: Any = idx2crd(index, threads.shape, threads.stride)
+    if crd2idx(coord, threads.shape, threads.stride) != index:
+        raise CoordError(
+            "local_partition",
+            {"threads": threads, "index": index},
+            f"no thread has the index {index}",
+            "use an offset of the thread layout",
+        )
     if not is_tuple(threads.shape):
         return [coord]
     return [crd2idx(c, s) for c, s in zip(coord, threads.shape, strict=True)]
+
+
+def _projected(operation: str, proj: Coord, tiler: Tiler, coord: Coord) -> tuple[Any, Any]:
+    """Return the entries of tiler and coordinate where ``proj`` does not hold ``"X"``."""
+    for name, entries in (("tiler", tiler), ("coord", coord)):
+        if not is_tuple(proj) or not is_tuple(entries) or len(entries) != len(proj):
+            raise RankError(
+                operation,
+                {"proj": proj, name: entries},
+                f"proj and {name} differ in their modes",
+                'give proj one entry for each mode, "X" for those to leave out',
+            )
+    keep = [i for i, entry in enumerate(proj) if entry != "X"]
+    return tuple(tiler[i] for i in keep), tuple(coord[i] for i in keep)

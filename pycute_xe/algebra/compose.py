@@ -6,9 +6,10 @@ from typing import Any
 
 from pycute_xe.algebra.simplify import flat_modes
 from pycute_xe.basis import Basis
-from pycute_xe.errors import DivisibilityError, RankError, ShapeError
+from pycute_xe.errors import DivisibilityError, RankError, ShapeError, UndecidableError
 from pycute_xe.layout import Layout, get, make_layout, unchecked
 from pycute_xe.typing import Mode, Tiler, is_tuple
+from pycute_xe.unknown import Symbolic, at_most
 
 __all__ = ["as_tiler", "composition"]
 
@@ -38,10 +39,13 @@ do not step evenly through the mode 4:1. Way out: use extents and strides that d
     tiler = as_tiler(b)
     lhs = _prepared(flat_modes(a))
     ends: dict[tuple[int, ...], list[Any]] = {}
-    out = unchecked(*_walked(lhs, tiler.shape, tiler.stride, ends, a, tiler))
-    for path, last in ends.items():
-        if len(last) > 1:
-            _check_carries(_part(a, path) if path else lhs, last, a, tiler)
+    try:
+        out = unchecked(*_walked(lhs, tiler.shape, tiler.stride, ends, a, tiler))
+        for path, last in ends.items():
+            if len(last) > 1:
+                _check_carries(_part(a, path) if path else lhs, last, a, tiler)
+    except UndecidableError as error:
+        raise error.within("composition", {"a": a, "b": tiler}) from None
     return out
 
 
@@ -53,11 +57,11 @@ def as_tiler(value: Any) -> Layout:
     """
     if isinstance(value, Layout):
         return value
-    if type(value) is int:
+    if type(value) is int or isinstance(value, Symbolic):
         return Layout(value)
     raise ShapeError(
         "tiler",
-        {"value": value},
+        {"value": repr(value)},
         "a tiler is a layout, an integer, None or a tuple of those",
         "make_layout(shape, stride)",
     )
@@ -127,13 +131,13 @@ def _leaf(lhs: list[Mode], extent: Any, step: Any, a: Layout, b: Layout) -> Mode
     out: list[Mode] = []
     left = extent
     for s, d in lhs[:-1]:
-        if step >= s:
+        if at_most(s, step):
             if step % s:
                 raise _uneven(a, b, extent, step, s, d)
             step = step // s
             continue
         reach = -(-s // step) if step > 0 else 0
-        if 0 < left <= reach:
+        if left > 0 and at_most(left, reach):
             out.append((left, step * d))
             break
         if reach == 0 or s % step or left % reach:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from pycute_xe.algebra.compose import as_tiler, composition
-from pycute_xe.algebra.inverse import complement
+from pycute_xe.algebra.inverse import gaps, uneven
 from pycute_xe.errors import RankError
 from pycute_xe.int_tuple import product
-from pycute_xe.layout import Layout, make_layout, pair
+from pycute_xe.layout import Layout, as_layout, make_layout, pair
 from pycute_xe.typing import Tiler, is_tuple
 
 __all__ = [
@@ -38,11 +38,15 @@ def logical_divide(layout: Layout, tiler: Tiler) -> Layout:
         parts = [logical_divide(layout[i], t) for i, t in enumerate(tiler)]
         return make_layout(*parts, *list(layout)[len(tiler) :])
     tile = as_tiler(tiler)
-    return composition(layout, pair(tile, complement(tile, product(layout.shape))))
+    extent = product(as_layout(layout).shape)
+    rest, hole = gaps(tile, extent)
+    if hole is not None and hole < extent:
+        raise uneven(tile, extent, hole)
+    return composition(layout, pair(tile, rest))
 
 
 def _check_rank(operation: str, layout: Layout, tiler: tuple[Any, ...]) -> None:
-    if len(tiler) > len(layout):
+    if len(tiler) > len(as_layout(layout)):
         raise RankError(
             operation,
             {"layout": layout, "tiler": tiler},

@@ -5,61 +5,115 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from pycute_xe.algebra.simplify import coalesce, flat_modes, from_modes, merged
+from pycute_xe.algebra.simplify import flat_modes, from_modes, merged
 from pycute_xe.basis import Basis
-from pycute_xe.errors import DivisibilityError, ShapeError
+from pycute_xe.errors import DivisibilityError, ShapeError, UndecidableError
 from pycute_xe.int_tuple import compact_col_major, flatten_tuple, product
-from pycute_xe.layout import Layout, flatten
+from pycute_xe.layout import Layout, cosize, flatten, pair
 from pycute_xe.typing import IntTuple, Mode
+from pycute_xe.unknown import Symbolic, in_order
 
-__all__ = ["complement", "left_inverse", "nullspace", "right_inverse"]
+__all__ = ["complement", "gaps", "left_inverse", "nullspace", "right_inverse", "uneven"]
 
 
-def _check_integers(operation: str, layout: Layout, modes: list[Mode]) -> None:
-    for _, d in modes:
+def _moving(operation: str, layout: Layout, modes: list[Mode]) -> list[tuple[Any, ...]]:
+    """Return (stride, extent) of the modes that move, all of positive integer stride."""
+    out: list[tuple[Any, ...]] = []
+    for s, d in modes:
+        if s == 1 or d == 0:
+            continue
         if (type(d) is not int and isinstance(d, Basis)) or d < 0:
-            raise ShapeError(
-                operation,
-                {"layout": layout},
-                f"stride {d} is not a positive integer",
-                "compose with a layout of the codomain to get integer offsets first",
-            )
+            raise _not_positive(operation, layout, d)
+        out.append((d, s))
+    return out
 
 
-def _integer_modes(operation: str, layout: Layout) -> list[Mode]:
-    """Return the modes that move, all of positive integer stride."""
-    modes = [(s, d) for s, d in flat_modes(layout) if s != 1 and d != 0]
-    _check_integers(operation, layout, modes)
-    return modes
+def _not_positive(operation: str, layout: Layout, d: Any) -> ShapeError:
+    return ShapeError(
+        operation,
+        {"layout": layout},
+        f"stride {d} is not a positive integer",
+        "compose with a layout of the codomain to get integer offsets first"
+        if isinstance(d, Basis)
+        else "make the stride positive",
+    )
 
 
 def complement(layout: Layout, cotarget: IntTuple = 1) -> Layout:
     """Return a layout of the offsets that ``layout`` skips, up to ``cotarget``.
 
     Law: with ``R = complement(L, n)``: ``cosize(L, R) >= n``, ``R`` is ordered, and
-    ``make_layout(L, R)`` is injective where ``L`` is (stride-0 modes aside).
-    Raises `DivisibilityError` when ``L`` overlaps itself or leaves uneven gaps.
-    C++: ``complement``.
+    ``make_layout(L, R)`` is injective where ``L`` is (stride-0 modes aside). Where a stride is no
+    multiple of what the smaller ones span, holes are left over that no layout fills.
+    Raises `DivisibilityError` when ``L`` overlaps itself or its modes interleave, as C++ does, and
+    when what is left over puts ``n`` out of reach. C++: ``complement``.
 
-    >>> print(complement(Layout((2, 2), (1, 6)), 24))
-    (3,2):(2,12)
+    >>> print(complement(Layout((2, 2), (1, 6)), 24), complement(Layout((2, 2), (1, 3)), 10))
+    (3,2):(2,12) 2:6
+    """
+    free, hole = gaps(layout, cotarget)
+    if hole is not None and cosize(pair(layout, free)) < product(cotarget):
+        raise uneven(layout, cotarget, hole)
+    return free
+
+
+def gaps(layout: Layout, cotarget: IntTuple) -> tuple[Layout, Any]:
+    """Return CuTe's complement, and the first offset that it leaves out if it leaves one out.
+
+    Law: both together are injective, since at each stride all that came before lies below it, and
+    they hit every offset below the hole. Raises `DivisibilityError` where modes overlap or
+    interleave. For the library's own use: only the caller knows whether a hole matters.
+
+    >>> gaps(Layout((2, 2), (1, 3)), 12)
+    (Layout(2, 6), 2)
     """
     out: list[Mode] = []
     reach: Any = 1
-    modes = [(d, s) for s, d in _integer_modes("complement", layout)]
-    modes.sort()
-    for d, s in modes:
-        if d % reach:
-            raise DivisibilityError(
+    hole: Any = None
+    try:
+        for d, s in in_order(_moving("complement", layout, flat_modes(layout))):
+            if d % reach:
+                if d < reach:
+                    raise _interleaved(layout, cotarget, d, reach)
+                hole = d // reach * reach if hole is None else hole
+            out.append((d // reach, reach))
+            reach = d * s
+        end = product(cotarget)
+        if type(end) is not int and not isinstance(end, Symbolic):
+            raise ShapeError(
                 "complement",
-                {"layout": layout, "cotarget": cotarget},
-                f"stride {d} is not a multiple of {reach}, which the smaller strides span",
-                "use a layout whose modes neither overlap nor leave uneven gaps",
+                {"layout": layout, "cotarget": repr(cotarget)},
+                "the cotarget is no integer",
+                "use a size, or a shape",
             )
-        out.append((d // reach, reach))
-        reach = d * s
-    out.append((-(-product(cotarget) // reach), reach))
-    return from_modes(merged(out))
+        out.append((-(-end // reach), reach))
+        return from_modes(merged(out)), hole
+    except UndecidableError as error:
+        raise error.within("complement", {"layout": layout, "cotarget": cotarget}) from None
+
+
+def _interleaved(layout: Layout, cotarget: IntTuple, d: Any, reach: Any) -> DivisibilityError:
+    return DivisibilityError(
+        "complement",
+        {"layout": layout, "cotarget": cotarget},
+        f"stride {d} is not a multiple of {reach}, which the smaller strides span",
+        "use a layout whose modes neither overlap nor interleave",
+    )
+
+
+def uneven(layout: Layout, cotarget: IntTuple, hole: Any) -> DivisibilityError:
+    """Return the refusal of a layout that leaves a hole where there must be none.
+
+    >>> print(uneven(Layout((2, 2), (1, 3)), 12, 2).condition)
+    a stride is not a multiple of what the smaller ones span: the offset 2 stays out of reach
+    """
+    return DivisibilityError(
+        "complement",
+        {"layout": layout, "cotarget": cotarget},
+        "a stride is not a multiple of what the smaller ones span: "
+        f"the offset {hole} stays out of reach",
+        "use a layout that leaves even gaps",
+    )
 
 
 def right_inverse(layout: Layout) -> Layout:
@@ -73,10 +127,11 @@ def right_inverse(layout: Layout) -> Layout:
     (8,4):(4,1)
     """
     modes = merged(flat_modes(layout))
-    _check_integers("right_inverse", layout, modes)
     starts: dict[Any, Mode] = {}
     where: Any = 1
     for s, d in modes:
+        if (type(d) is not int and isinstance(d, Basis)) or d < 0:
+            raise _not_positive("right_inverse", layout, d)
         if d not in starts or s > starts[d][0]:
             starts[d] = (s, where)
         where = where * s
@@ -93,38 +148,52 @@ def left_inverse(layout: Layout) -> Layout:
     """Return a layout ``R`` with ``R(layout(i)) == i``, for an injective layout.
 
     Law: ``R(layout(i)) == i`` for ``0 <= i < size(layout)``.
-    Raises `DivisibilityError` when the layout is not injective with even gaps. C++:
-    ``left_inverse``.
+    Raises `DivisibilityError` when the layout is not injective or its gaps are too uneven; C++,
+    where a stride is no multiple of the one before it. C++: ``left_inverse``.
 
     >>> left = left_inverse(Layout((4, 8), (16, 2)))
     >>> [left(Layout((4, 8), (16, 2))(i)) for i in (0, 5, 31)]
     [0, 5, 31]
     """
-    modes = _integer_modes("left_inverse", coalesce(layout))
-    if len(modes) != len(merged(flat_modes(layout))):
+    modes = merged(flat_modes(layout))
+    moving = _moving("left_inverse", layout, modes)
+    if len(moving) != len(modes):
         raise DivisibilityError(
             "left_inverse", {"layout": layout}, "a stride is 0: offsets repeat", "filter it first"
         )
-    placed: list[tuple[Any, Any, Any]] = []
+    placed: list[tuple[Any, ...]] = []
     where: Any = 1
-    for s, d in modes:
+    for d, s in moving:
         placed.append((d, s, where))
         where = where * s
-    placed.sort()
+    try:
+        return from_modes(merged(_counting(layout, in_order(placed))))
+    except UndecidableError as error:
+        raise error.within("left_inverse", {"layout": layout}) from None
+
+
+def _counting(layout: Layout, placed: list[tuple[Any, ...]]) -> list[Mode]:
+    """Return the modes that count, at each offset, the coordinates of the strides below it."""
     # Up to the first stride nothing is hit; from each stride on, its coordinate counts up until
-    # the next stride takes over.
+    # the next stride takes over. An uneven stride counts as the multiple below it: then offsets
+    # drift off the counts, and may do so by less than the first stride, below which nothing counts.
     out: list[Mode] = [(placed[0][0], 0)] if placed else []
-    for (d, s, at), (following, _, _) in pairwise(placed):
-        if following % d or following < d * s:
+    step: Any = placed[0][0] if placed else 1
+    drift: Any = 0
+    for (_, s, at), (following, more, _) in pairwise(placed):
+        uneven = following % step
+        if uneven:
+            drift += (more - 1) * uneven
+        if (uneven and drift >= placed[0][0]) or following < step * s:
             raise DivisibilityError(
                 "left_inverse",
                 {"layout": layout},
-                f"stride {following} is not a multiple of {d} beyond its {s} steps",
+                f"stride {following} is not a multiple of {step} beyond its {s} steps",
                 "use an injective layout with even gaps",
             )
-        out.append((following // d, at))
-    out += [(s, at) for _, s, at in placed[-1:]]
-    return from_modes(merged(out))
+        out.append((following // step, at))
+        step = step * (following // step)
+    return out + [(s, at) for _, s, at in placed[-1:]]
 
 
 def nullspace(layout: Layout) -> Layout:

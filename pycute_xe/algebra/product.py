@@ -6,12 +6,13 @@ from typing import Any
 
 from pycute_xe.algebra.compose import as_tiler, composition
 from pycute_xe.algebra.divide import unpacked, zip_modes
-from pycute_xe.algebra.inverse import complement
-from pycute_xe.errors import DivisibilityError, RankError
+from pycute_xe.algebra.inverse import gaps, uneven
+from pycute_xe.errors import DivisibilityError, RankError, UndecidableError
 from pycute_xe.int_tuple import ceil_div, product, product_each, round_up
 from pycute_xe.layout import (
     Layout,
     append,
+    as_layout,
     cosize,
     make_layout,
     make_ordered_layout,
@@ -44,8 +45,11 @@ def logical_product(block: Layout, tiler: Tiler) -> Layout:
     if is_tuple(tiler):
         parts = [logical_product(block[i], t) for i, t in enumerate(tiler)]
         return make_layout(*parts, *list(block)[len(tiler) :])
-    copies = as_tiler(tiler)
-    free = complement(block, product(block.shape) * cosize(copies))
+    copies, block = as_tiler(tiler), as_layout(block)
+    most = product(block.shape) * cosize(copies)
+    free, hole = gaps(block, most)
+    if hole is not None and product(free.shape) < cosize(copies):
+        raise uneven(block, most, hole)
     return pair(block, composition(free, copies))
 
 
@@ -85,7 +89,7 @@ def flat_product(block: Layout, tiler: Tiler) -> Layout:
 
 def _ranked_product(block: Layout, tiler: Layout) -> tuple[Layout, Layout]:
     """Return the modes of the block and of the copies, both padded to the same rank."""
-    rank = max(len(block), len(tiler))
+    rank = max(len(as_layout(block)), len(as_layout(tiler)))
     one = Layout(1, 0)
     padded = list(block) + [one] * (rank - len(block))
     wide = make_layout(*(list(tiler) + [one] * (rank - len(tiler))))
@@ -128,7 +132,7 @@ def tile_to_shape(block: Layout, target: Shape, order: IntTuple = None) -> Layou
     ((2,2),(2,3)):((2,4),(1,8))
     """
     extents: tuple[Any, ...] = product_each(target)
-    if len(block) > len(extents):
+    if len(as_layout(block)) > len(extents):
         raise RankError(
             "tile_to_shape",
             {"block": block, "target": target},
@@ -137,7 +141,11 @@ def tile_to_shape(block: Layout, target: Shape, order: IntTuple = None) -> Layou
         )
     padded = append(block, Layout(1, 0), len(extents))
     for extent, step in zip(extents, product_each(padded.shape), strict=True):
-        if extent % step:
+        try:
+            left_over = bool(extent % step)
+        except UndecidableError as error:
+            raise error.within("tile_to_shape", {"block": block, "target": target}) from None
+        if left_over:
             raise DivisibilityError(
                 "tile_to_shape",
                 {"block": block, "target": target},

@@ -10,14 +10,14 @@ from pycute_xe.algebra.simplify import filter_zeros, flat_modes, from_modes
 from pycute_xe.basis import Basis
 from pycute_xe.errors import ShapeError
 from pycute_xe.int_tuple import leaves
-from pycute_xe.layout import Layout, make_layout, make_ordered_layout, unchecked
+from pycute_xe.layout import Layout, as_layout, make_layout, make_ordered_layout, unchecked
 from pycute_xe.typing import Shape
 
 __all__ = ["make_layout_like", "sort", "transform_layout", "with_shape"]
 
 
 def _check_integers(operation: str, layout: Layout) -> None:
-    for d in leaves(layout.stride):
+    for d in leaves(as_layout(layout).stride):
         if isinstance(d, Basis):
             raise ShapeError(
                 operation,

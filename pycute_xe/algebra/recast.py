@@ -8,9 +8,9 @@ from typing import Any
 
 from pycute_xe.algebra.simplify import flat_modes
 from pycute_xe.basis import Basis
-from pycute_xe.errors import DivisibilityError, ShapeError
+from pycute_xe.errors import DivisibilityError, ShapeError, UndecidableError
 from pycute_xe.int_tuple import leaves, unflatten_tuple
-from pycute_xe.layout import Layout
+from pycute_xe.layout import Layout, as_layout
 from pycute_xe.typing import Mode
 
 __all__ = ["downcast", "recast_layout", "upcast"]
@@ -30,15 +30,16 @@ def upcast(layout: Layout, n: int) -> Layout:
     def leaf(s: Any, d: Any) -> Mode:
         if d == 0:
             return s, d
-        if d % n == 0:
+        if not d % n:
             return s, d // n
         step = n // gcd(n, d)
         if n % d or (s % step and step % s):
+            way_out = f"an extent that is a multiple of {step}" if not n % d else "another stride"
             raise DivisibilityError(
                 "upcast",
                 {"layout": layout, "n": n},
                 f"the mode {s}:{d} does not fill whole units of {n}",
-                f"use an extent that is a multiple of {step}",
+                f"use {way_out}",
             )
         return -(-s // step), 1 if d > 0 else -1
 
@@ -62,14 +63,17 @@ def downcast(layout: Layout, n: int) -> Layout:
 
 
 def _mapped(operation: str, layout: Layout, n: int, leaf: Callable[[Any, Any], Mode]) -> Layout:
-    if n < 1 or any(isinstance(d, Basis) for d in leaves(layout.stride)):
+    if n < 1 or any(isinstance(d, Basis) for d in leaves(as_layout(layout).stride)):
         raise ShapeError(
             operation,
             {"layout": layout, "n": n},
             "units are integer offsets, n of them to one",
             "use integer strides and n of 1 or more",
         )
-    modes = [leaf(s, d) for s, d in flat_modes(layout)]
+    try:
+        modes = [leaf(s, d) for s, d in flat_modes(layout)]
+    except UndecidableError as error:
+        raise error.within(operation, {"layout": layout, "n": n}) from None
     return Layout(
         unflatten_tuple(tuple(s for s, _ in modes), layout.shape),
         unflatten_tuple(tuple(d for _, d in modes), layout.shape),
@@ -85,7 +89,7 @@ def recast_layout(layout: Layout, old_bits: int, new_bits: int) -> Layout:
     >>> print(recast_layout(Layout((8, 8), (8, 1)), 16, 32))
     (8,4):(4,1)
     """
-    if old_bits < 1 or new_bits < 1:
+    if type(old_bits) is not int or type(new_bits) is not int or min(old_bits, new_bits) < 1:
         raise ShapeError(
             "recast_layout",
             {"layout": layout, "old_bits": old_bits, "new_bits": new_bits},

@@ -7,7 +7,7 @@ from typing import Any
 
 from pycute_xe.errors import RankError
 from pycute_xe.int_tuple import flatten_tuple, leaves, unflatten_tuple
-from pycute_xe.layout import Layout, make_layout, unchecked
+from pycute_xe.layout import Layout, as_layout, make_layout, unchecked
 from pycute_xe.typing import IntTuple, Mode, is_tuple
 
 __all__ = ["coalesce", "filter", "filter_zeros", "flat_modes", "from_modes", "merged", "scaled"]
@@ -19,7 +19,7 @@ def flat_modes(layout: Layout) -> list[Mode]:
     >>> flat_modes(Layout(((2, 3), 4)))
     [(2, 1), (3, 2), (4, 6)]
     """
-    shape, stride = layout.shape, layout.stride
+    shape, stride = as_layout(layout).shape, layout.stride
     if type(shape) is int or not is_tuple(shape):
         return [(shape, stride)]
     out: list[Mode] = []

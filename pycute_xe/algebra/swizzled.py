@@ -7,7 +7,7 @@ element moves the bits of the swizzle, and needs a law of its own.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import gcd, inf
+from math import gcd
 from typing import Any, overload
 
 from pycute_xe import layout as plain
@@ -27,6 +27,7 @@ from pycute_xe.f2 import as_f2
 from pycute_xe.layout import Layout
 from pycute_xe.swizzle import Swizzle, make_swizzle
 from pycute_xe.typing import Coord, Tiler
+from pycute_xe.unknown import at_most
 
 __all__ = [
     "append",
@@ -367,8 +368,9 @@ def max_common_layout(a: Layout | ComposedLayout, b: Layout | ComposedLayout) ->
     8:1
     """
     found = common.max_common_layout(_beneath(a), _beneath(b))
-    most = min(_unbroken(a), _unbroken(b), plain.size(found))
-    return compose.composition(found, Layout(most)) if most < plain.size(found) else found
+    count = plain.size(found)
+    most = _kept(count, a, b)
+    return found if most == count else compose.composition(found, Layout(most))
 
 
 def max_common_vector(a: Layout | ComposedLayout, b: Layout | ComposedLayout) -> Any:
@@ -379,16 +381,17 @@ def max_common_vector(a: Layout | ComposedLayout, b: Layout | ComposedLayout) ->
     >>> max_common_vector(ComposedLayout(Swizzle(2, 3, 3), 0, Layout((8, 16))), Layout((8, 16)))
     8
     """
-    found = common.max_common_vector(_beneath(a), _beneath(b))
-    return min(_unbroken(a), _unbroken(b), found)
+    return _kept(common.max_common_vector(_beneath(a), _beneath(b)), a, b)
 
 
 def _beneath(layout: Layout | ComposedLayout) -> Layout:
     return layout.layout if isinstance(layout, ComposedLayout) else layout
 
 
-def _unbroken(layout: Layout | ComposedLayout) -> Any:
-    """Return how many offsets from the start on a swizzle keeps in order."""
-    if not isinstance(layout, ComposedLayout) or layout.swizzle.bits == 0:
-        return inf
-    return gcd(1 << layout.swizzle.base, layout.offset)
+def _kept(count: Any, *layouts: Layout | ComposedLayout) -> Any:
+    """Return how many of the first offsets no swizzle puts out of order."""
+    for layout in layouts:
+        if isinstance(layout, ComposedLayout) and layout.swizzle.bits:
+            unbroken = gcd(1 << layout.swizzle.base, layout.offset)
+            count = count if at_most(count, unbroken) else unbroken
+    return count

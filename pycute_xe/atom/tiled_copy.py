@@ -147,15 +147,15 @@ class ThrCopy:
 
     def _partition(self, tensor: Tensor, split: Layout) -> Tensor:
         threads, values, rest = split
-        return Tensor(tensor.data, tensor.base + threads(self.thread), make_layout(values, *rest))
+        return tensor.rearranged(make_layout(values, *rest), threads(self.thread))
 
     def partition_S(self, tensor: Tensor) -> Tensor:
         """Return the source elements of this work-item: ((FrgV, FrgX), RestM, RestN)."""
-        return self._partition(tensor, self.copy.tidfrg_S(tensor.layout))
+        return self._partition(tensor, self.copy.tidfrg_S(tensor.beneath))
 
     def partition_D(self, tensor: Tensor) -> Tensor:
         """Return the destination elements of this work-item: ((FrgV, FrgX), RestM, RestN)."""
-        return self._partition(tensor, self.copy.tidfrg_D(tensor.layout))
+        return self._partition(tensor, self.copy.tidfrg_D(tensor.beneath))
 
 
 def make_tiled_copy(

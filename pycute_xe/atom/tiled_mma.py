@@ -235,11 +235,11 @@ class ThrMma:
 
     def _partition(self, operand: str, tensor: Tensor) -> Tensor:
         i, j = OPERAND_MODES[operand]
-        split = self.mma.thrfrg(operand, tensor.layout)
+        split = self.mma.thrfrg(operand, tensor.beneath)
         v, thr = self.thr_vmnk[0], self.thr_vmnk[1:]
         place = split[0](v, (thr[i], thr[j]))
         frg, rest = split[1]
-        return Tensor(tensor.data, tensor.base + place, make_layout(frg, *rest))
+        return tensor.rearranged(make_layout(frg, *rest), place)
 
     def partition_A(self, tensor: Tensor) -> Tensor:
         """Return this work-item's elements of an (M, K) tensor: (FrgV, RestM, RestK)."""

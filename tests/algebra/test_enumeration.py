@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from enumeration import count, judge, sampled_pairs, small_layouts
+from enumeration import count, indivisible, judge, sampled_pairs, small_layouts, unordered
 from libraries import Library, ours
 from postconditions import POSTCONDITIONS, Flat
 
@@ -31,3 +31,20 @@ def test_wrong_answers_are_seen(operation: str) -> None:
     a, b = ((4, 6), (1, 4)), ((2, 3), (1, 4))
     assert judge(wrong, operation, a, b) == "wrong"
     assert Flat(*a).size == 24
+
+
+def test_what_cute_does_not_compile() -> None:
+    # As the compiler says of CUTLASS 4.2.0.
+    assert unordered(((2, 2), (2, 3)))
+    assert not unordered(((2, 2), (1, 3)))
+    assert not unordered(((2, 6), (0, 3)))
+    assert indivisible(((2, 2), (2, 5)))
+    assert not indivisible(((3, 4), (1, 6)))
+    assert not indivisible(((2, 4), (3, 6)))
+
+
+def test_what_cute_complements_is_not_refused() -> None:
+    counts = count([ours()], list(sampled_pairs(small_layouts(), 3000)))
+    refused = counts["pycute_xe", "complement"]
+    # But for the few whose holes put the cotarget out of reach, which C++ does not check.
+    assert refused["refused"] - refused["refused by C++ too"] < 30

@@ -10,12 +10,14 @@ from refusals import Refusal, never_raised
 from pycute_xe import algebra
 from pycute_xe.algebra import compose, divide, inverse, product, recast, simplify
 from pycute_xe.basis import E
-from pycute_xe.errors import DivisibilityError, RankError, ShapeError
+from pycute_xe.errors import DivisibilityError, RankError, ShapeError, UndecidableError
 from pycute_xe.layout import Layout, make_identity_layout
+from pycute_xe.symbolic import symbol
 
 A = Layout((4, 6), (1, 100))
 UNEVEN, TOGETHER = Layout(3, 3), Layout((2, 2), (2, 3))
 COORDINATES = make_identity_layout((4, 8))
+N = symbol("N")
 THREE = (None, None, None)
 
 REFUSALS = {
@@ -58,7 +60,7 @@ REFUSALS = {
         lambda: algebra.composition(A, "4:1"),
         ShapeError,
         "tiler",
-        {"value": "4:1"},
+        {"value": "'4:1'"},
         "a tiler is a layout",
     ),
     "composition: no such coordinate": Refusal(
@@ -90,11 +92,25 @@ REFUSALS = {
         "stride 2 is not a multiple of 4, which the smaller strides span",
     ),
     "complement: uneven gap": Refusal(
-        lambda: algebra.complement(Layout((2, 2), (2, 5)), 64),
+        lambda: algebra.complement(Layout((2, 2), (1, 3)), 12),
         DivisibilityError,
         "complement",
-        {"layout": Layout((2, 2), (2, 5)), "cotarget": 64},
-        "stride 5 is not a multiple of 4, which the smaller strides span",
+        {"layout": Layout((2, 2), (1, 3)), "cotarget": 12},
+        "a stride is not a multiple of what the smaller ones span: the offset 2 stays",
+    ),
+    "divide: a hole within the layout": Refusal(
+        lambda: algebra.logical_divide(Layout(12), Layout((2, 2), (1, 3))),
+        DivisibilityError,
+        "complement",
+        {"layout": Layout((2, 2), (1, 3)), "cotarget": 12},
+        "the offset 2 stays out of reach",
+    ),
+    "product: more copies than places": Refusal(
+        lambda: algebra.logical_product(Layout((2, 2), (3, 10)), Layout(5)),
+        DivisibilityError,
+        "complement",
+        {"layout": Layout((2, 2), (3, 10)), "cotarget": 20},
+        "the offset 6 stays out of reach",
     ),
     "complement: negative stride": Refusal(
         lambda: algebra.complement(Layout(4, -1)),
@@ -200,6 +216,48 @@ REFUSALS = {
         "recast_layout",
         {"layout": A, "old_bits": 8, "new_bits": 0},
         "an element has no bits",
+    ),
+    "complement: no cotarget": Refusal(
+        lambda: algebra.complement(Layout(4), 2.5),
+        ShapeError,
+        "complement",
+        {"layout": Layout(4), "cotarget": "2.5"},
+        "the cotarget is no integer",
+    ),
+    "composition: undecided": Refusal(
+        lambda: algebra.composition(Layout((N, 4), (4, 1)), Layout(8)),
+        UndecidableError,
+        "composition",
+        {"a": Layout((N, 4), (4, 1)), "b": Layout(8)},
+        "needs N >= 8",
+    ),
+    "complement: undecided": Refusal(
+        lambda: algebra.complement(Layout((3, 4), (1, N)), 100),
+        UndecidableError,
+        "complement",
+        {"layout": Layout((3, 4), (1, N)), "cotarget": 100},
+        "needs N % 3 == 0",
+    ),
+    "left_inverse: undecided": Refusal(
+        lambda: algebra.left_inverse(Layout((N, 4), (1, 8))),
+        UndecidableError,
+        "left_inverse",
+        {"layout": Layout((N, 4), (1, 8))},
+        "needs N > 8",
+    ),
+    "tile_to_shape: undecided": Refusal(
+        lambda: algebra.tile_to_shape(Layout(4), (N,)),
+        UndecidableError,
+        "tile_to_shape",
+        {"block": Layout(4), "target": (N,)},
+        "needs N % 4 == 0",
+    ),
+    "upcast: undecided": Refusal(
+        lambda: algebra.upcast(Layout((2, 4), (1, N)), 2),
+        UndecidableError,
+        "upcast",
+        {"layout": Layout((2, 4), (1, N)), "n": 2},
+        "needs N % 2 == 0",
     ),
     "coalesce: too many modes": Refusal(
         lambda: algebra.coalesce(A, (1, 1, 1)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,8 +11,11 @@ from hypothesis import strategies as st
 from strategies import coordinate_layouts, profiles, shapes
 
 from pycute_xe.basis import ArithTuple, Basis, E, basis_get, is_basis
+from pycute_xe.bulk import table
+from pycute_xe.errors import ShapeError
 from pycute_xe.int_tuple import coordinates, crd2idx, flatten_tuple, unflatten_tuple
 from pycute_xe.layout import Layout, coshape, cosize, make_identity_layout, size
+from pycute_xe.points import offsets
 
 NUMBERS = st.integers(-9, 9)
 
@@ -52,7 +56,7 @@ def test_missing_modes_are_zero() -> None:
 
 
 def test_what_does_not_add() -> None:
-    for value in ("a", 1, 2.5, None):
+    for value in ("a", 2.5, None):
         with pytest.raises(TypeError):
             _ = ArithTuple((1, 2)) + value
         with pytest.raises(TypeError):
@@ -60,6 +64,35 @@ def test_what_does_not_add() -> None:
     for value in (E(1), (1, 2)):
         with pytest.raises(TypeError):
             _ = E(0) * value
+
+
+MIXED = Layout((4, 4), (E(0), 4))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: MIXED(1, 1),
+        lambda: MIXED(5),
+        lambda: crd2idx((1, 2), (4, 4), (4, E(0))),
+        lambda: coshape(MIXED),
+        lambda: cosize(MIXED),
+        lambda: 4 + E(0),
+        lambda: sum([E(0), E(1), 1]),
+        lambda: table(MIXED),
+        lambda: offsets(MIXED, (1, 1)),
+    ],
+)
+def test_an_offset_is_not_added_to_a_coordinate(call: Callable[[], Any]) -> None:
+    with pytest.raises(ShapeError, match="coordinate"):
+        call()
+
+
+def test_zeros_are_both() -> None:
+    assert MIXED(3, 0) == (3,)
+    broadcast = Layout((4, 4), (0, E(1)))
+    assert broadcast(3, 2) == (0, 2)
+    assert table(broadcast).tolist()[6] == [0, 1]
 
 
 def test_coordinates_are_tuples_that_print_as_such() -> None:

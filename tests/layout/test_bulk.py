@@ -46,6 +46,7 @@ def test_small_tables() -> None:
     assert table(Layout((), ())).tolist() == [0]
     assert table(Layout(1)).tolist() == [0]
     assert table(make_identity_layout(3)).tolist() == [[0], [1], [2]]
+    assert table(Layout((1, 2), (1 << 70, 3))).tolist() == [0, 3]
     assert table(Layout((1 << 12, 1 << 8), (1 << 8, 1))).sum() == ((1 << 20) - 1) << 19
 
 
@@ -87,6 +88,8 @@ def test_types_as_arrays(name: str) -> None:
         ("bfloat16", "bf16"),
         ("int8", "s8"),
         ("uint4", "u4"),
+        ("float", "f32"),  # C++'s
+        (float, "f64"),  # Python's
         (np.float64, "f64"),
         (np.dtype("int32"), "s32"),
         (ml_dtypes.bfloat16, "bf16"),

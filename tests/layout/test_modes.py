@@ -6,10 +6,10 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import cut_coordinates, extents, identities, layout_and, layouts, nested, ranked
+from strategies import cut_coordinates, identities, layout_and, layouts, ranked
 
 from pycute_xe.algebra.simplify import flat_modes
-from pycute_xe.int_tuple import coordinates, flatten_tuple, product
+from pycute_xe.int_tuple import coordinates, flatten_tuple
 from pycute_xe.layout import (
     Layout,
     append,
@@ -145,28 +145,6 @@ def test_an_integer_shape_is_one_mode() -> None:
     assert replace(four, 0, one) == make_layout(one)
     assert str(group(four, 0, 1)) == "((4)):((2))"
     assert (rank(four), depth(four), size(four), rank(8), size((4, 2))) == (1, 0, 4, 1, 8)
-
-
-@given(extents(), st.data())
-def test_ordered_layouts_are_compact_in_their_order(flat: list[int], data: st.DataObject) -> None:
-    where = data.draw(nested(list(range(len(flat)))))
-    order = data.draw(st.permutations(range(len(flat))))
-    ranks, sizes = flatten_tuple(where), dict(enumerate(flat))
-    nest = Layout(_renamed(where, sizes)).shape
-    found = make_ordered_layout(nest, _renamed(where, dict(enumerate(order))))
-    assert found.shape == nest
-    reach = 1
-    for leaf in sorted(ranks, key=lambda leaf: order[leaf]):
-        s, d = flat_modes(found)[ranks.index(leaf)]
-        assert d == (0 if s == 1 else reach)
-        reach *= s
-    assert reach == product(nest)
-
-
-def _renamed(tree: Any, names: dict[int, int]) -> Any:
-    if isinstance(tree, tuple):
-        return tuple(_renamed(part, names) for part in tree)
-    return names[tree]
 
 
 def test_ties_run_left_to_right() -> None:

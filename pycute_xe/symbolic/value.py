@@ -1,0 +1,297 @@
+"""Floor 4: a symbolic integer, what the leaves of a symbolic layout are."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from pycute_xe.errors import InputError, ShapeError, UndecidableError
+from pycute_xe.symbolic.advice import way_out
+from pycute_xe.symbolic.assumed import Assumed, Known, joined, relevant
+from pycute_xe.symbolic.integer_sets import HOLDS, always
+from pycute_xe.symbolic.quotient import floor_div, sampled
+from pycute_xe.symbolic.terms import Expr, sp
+from pycute_xe.symbolic.text import text_of
+from pycute_xe.unknown import Symbolic, adopted
+
+__all__ = ["SymbolicInt", "symbol", "symbols"]
+
+
+class SymbolicInt(Symbolic):
+    """An integer expression of symbols: ``+ - * // %`` give such values again, or plain integers.
+
+    Law: substituting numbers for the symbols commutes with every operation. Quotients round down
+    and are kept in isl's normal form, remainders are ``a - b*(a//b)``. ``a == b`` tells whether
+    the two are equal whatever the symbols are. ``<``, ``bool()`` and the like answer where all
+    values of the symbols agree and raise `UndecidableError` elsewhere, `ShapeError` for a division
+    by what may be zero. Made by `symbol`.
+
+    >>> M = symbol("M", multiple_of=256)
+    >>> M // 32 * 32 == M, M % 128, M >= 256, str((M + 3) // 512)
+    (True, 0, True, '(M + 3)//512')
+    """
+
+    __slots__ = ("_hash", "expr", "known")
+
+    expr: Expr
+    known: Known
+
+    def __init__(self, expr: Expr, known: Known) -> None:
+        set_ = object.__setattr__
+        set_(self, "expr", expr)
+        set_(self, "known", known)
+        set_(self, "_hash", hash(sampled(expr, known)))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Refuse: symbolic integers are values."""
+        raise AttributeError(f"SymbolicInt is immutable; cannot set {name}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle through the constructor."""
+        return SymbolicInt, (self.expr, dict(self.known))
+
+    # ------------------------------------------------------------ arithmetic
+
+    def __add__(self, other: Any) -> Any:
+        """Add."""
+        return _combined(self, other, operator.add)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        """Subtract."""
+        return _combined(self, other, operator.sub)
+
+    def __rsub__(self, other: Any) -> Any:
+        """Subtract from."""
+        return -self + other
+
+    def __mul__(self, other: Any) -> Any:
+        """Multiply."""
+        return _combined(self, other, operator.mul)
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Any:
+        """Negate."""
+        return self * -1
+
+    def __abs__(self) -> Any:
+        """Return the magnitude, of a value whose sign is known."""
+        return -self if self < 0 else self
+
+    def __floordiv__(self, other: Any) -> Any:
+        """Divide and round down."""
+        return _quotient(self, _operand(other))
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        """Divide a number and round down."""
+        return _quotient(_operand(other), self)
+
+    def __mod__(self, other: Any) -> Any:
+        """Return what division leaves."""
+        quotient = _quotient(self, _operand(other))
+        return quotient if quotient is NotImplemented else self - other * quotient
+
+    def __rmod__(self, other: Any) -> Any:
+        """Return what division of a number leaves."""
+        return other - self * _quotient(_operand(other), self)
+
+    # ------------------------------------------------------------ questions
+
+    def __eq__(self, other: object) -> bool:
+        """Equal for all values of the symbols."""
+        them = _operand(other)
+        if them is None:
+            return NotImplemented
+        if hash(self) != hash(them):
+            return False
+        if not isinstance(them, SymbolicInt):
+            return self._always("=", them)
+        if self.expr == them.expr and self.known == them.known:
+            return True
+        shared = self.known.keys() & them.known.keys()
+        return all(self.known[n] == them.known[n] for n in shared) and self._always("=", them)
+
+    def __hash__(self) -> int:
+        """Hash of the value at one fixed choice of the symbols: equal values share it."""
+        return self._hash
+
+    def __bool__(self) -> bool:
+        """Tell whether the value is never zero."""
+        if self._always("!=", 0):
+            return True
+        raise self.undecided("==", 0)
+
+    def __lt__(self, other: Any) -> bool:
+        """Below, for all values or for none."""
+        return self._decided("<", ">=", other)
+
+    def __le__(self, other: Any) -> bool:
+        """At most, for all values or for none."""
+        return self._decided("<=", ">", other)
+
+    def __gt__(self, other: Any) -> bool:
+        """Above, for all values or for none."""
+        return self._decided(">", "<=", other)
+
+    def __ge__(self, other: Any) -> bool:
+        """At least, for all values or for none."""
+        return self._decided(">=", "<", other)
+
+    def at_most(self, other: Any) -> bool:
+        """Tell whether the value is at most another for all values of the symbols."""
+        return self._always("<=", other)
+
+    def at_least(self, other: Any) -> bool:
+        """Tell whether the value is at least another for all values of the symbols."""
+        return self._always(">=", other)
+
+    def _decided(self, relation: str, opposite: str, other: Any) -> bool:
+        if _operand(other) is None:
+            return NotImplemented
+        if self._always(relation, other):
+            return True
+        if self._always(opposite, other):
+            return False
+        raise self.undecided(relation, other)
+
+    def _always(self, relation: str, other: Any) -> bool:
+        difference = self - other
+        if isinstance(difference, SymbolicInt):
+            return always(relation, difference.expr, difference.known)
+        return HOLDS[relation](difference, 0)
+
+    def undecided(self, relation: str, other: Any) -> UndecidableError:
+        """Return the error that names the fact which would decide ``self <relation> other``."""
+        fact = f"{self} {relation} {other}"
+        both = joined(self.known, other.known) if isinstance(other, SymbolicInt) else self.known
+        difference = self - other
+        return UndecidableError(
+            "decide",
+            {"question": fact},
+            f"needs {fact}, which is not known: {'; '.join(map(str, both.values()))}",
+            way_out(difference.expr, difference.known, relation),
+            fact,
+        )
+
+    def _no_number(self, *_: object) -> Any:
+        raise UndecidableError(
+            "index",
+            {"value": self},
+            "a number is needed here, and this is a symbol",
+            "substitute(layout, M=512) puts numbers in",
+            f"the value of {self}",
+        )
+
+    # A table, a loop or the bits of a value need the number itself.
+    __index__ = __and__ = __rand__ = __xor__ = __rxor__ = __or__ = __ror__ = _no_number
+
+    def coordinate(self, name: str) -> Any:
+        """Return a symbol that stands for every integer from 0 up to, not including, this one.
+
+        Raises `UndecidableError` where there may be none.
+        """
+        if not self >= 1:
+            raise ShapeError(
+                "coordinate", {"extent": self}, "it has no coordinates", "use 1 or more"
+            )
+        return symbol(name, at_least=0, at_most=self - 1)
+
+    def __str__(self) -> str:
+        """A Python expression of the symbols."""
+        return text_of(self.expr, self.known)
+
+    __repr__ = __str__
+
+
+def _operand(value: Any) -> Any:
+    """Return an integer or a symbolic value, ``None`` for anything else."""
+    value = adopted(value)
+    return value if isinstance(value, (int, SymbolicInt)) else None
+
+
+def _expr(value: Any) -> Expr:
+    return value.expr if isinstance(value, SymbolicInt) else sp.Integer(value)
+
+
+def _known(*values: Any) -> Known:
+    out: Known = {}
+    for value in values:
+        out = joined(out, value.known) if isinstance(value, SymbolicInt) else out
+    return out
+
+
+def _made(expr: Expr, known: Known) -> Any:
+    """Return an expression as a value: a plain integer where it is one."""
+    if expr.is_Integer:
+        return int(expr)
+    return SymbolicInt(expr, relevant(known, [expr]))
+
+
+def _combined(one: SymbolicInt, other: Any, operation: Callable[[Any, Any], Any]) -> Any:
+    them = _operand(other)
+    if them is None:
+        return NotImplemented
+    return _made(sp.expand(operation(one.expr, _expr(them))), _known(one, them))
+
+
+def _quotient(dividend: Any, divisor: Any) -> Any:
+    if dividend is None or divisor is None:
+        return NotImplemented
+    if not _is_positive(divisor):
+        dividend, divisor = -dividend, -divisor
+        if not _is_positive(divisor):
+            raise _no_divisor(dividend, -divisor)
+    known = _known(dividend, divisor)
+    return _made(floor_div(_expr(dividend), _expr(divisor), known), known)
+
+
+def _is_positive(value: Any) -> bool:
+    """Tell whether a value is positive for all values of the symbols."""
+    return value.at_least(1) if isinstance(value, SymbolicInt) else value >= 1
+
+
+def _no_divisor(dividend: Any, divisor: Any) -> ShapeError | UndecidableError:
+    if isinstance(divisor, SymbolicInt) and divisor != 0:
+        return divisor.undecided(">=", 1)
+    return ShapeError("//", {"a": -dividend, "b": divisor}, "b is 0", "divide by 1 or more")
+
+
+def symbol(
+    name: str, *, multiple_of: int = 1, at_least: int | None = None, at_most: Any = None
+) -> SymbolicInt:
+    """Return an integer to be known later, of which only these assumptions hold.
+
+    ``multiple_of`` and ``at_least`` are numbers, the latter 1 (or ``multiple_of``) unless told
+    otherwise: an extent. Strides and coordinates may start at 0. ``at_most`` is a number or another
+    symbolic value. Two symbols are the same when name and assumptions are. Raises `InputError` for
+    assumptions that no integer meets. C++: a runtime ``int`` in a shape, of which CuTe knows less.
+
+    >>> M, N = symbol("M", multiple_of=256), symbol("N")
+    >>> print(M // 32, M % 32, (N + 31) // 32)
+    M//32 0 (N + 31)//32
+    """
+    if at_least is None:
+        at_least = multiple_of if type(multiple_of) is int else 1
+    limit = adopted(at_most)
+    if limit is not None and type(limit) is not int and not isinstance(limit, SymbolicInt):
+        raise InputError(
+            "symbol",
+            {"name": name, "at_most": at_most},
+            "at_most is an integer or a symbolic value",
+            "at_most=N - 1",
+        )
+    assumed = Assumed(name, multiple_of, at_least, limit)
+    known = joined({name: assumed}, _known(limit))
+    return SymbolicInt(multiple_of * assumed.unit, known)
+
+
+def symbols(names: str, **assumptions: Any) -> tuple[SymbolicInt, ...]:
+    """Return several symbols with the same assumptions, as `symbol` does.
+
+    >>> symbols("M N K", multiple_of=32)
+    (M, N, K)
+    """
+    return tuple(symbol(name, **assumptions) for name in names.replace(",", " ").split())

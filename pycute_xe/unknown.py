@@ -1,0 +1,116 @@
+"""Floor 1: the protocol by which integers that are not numbers yet enter the algebra.
+
+The algebra computes with Python's operators and asks two questions: does one value divide another,
+and is one at most another. A `Symbolic` value answers from what is assumed of it, or raises
+`UndecidableError`. Where such values come from is no business of the algebra.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import cmp_to_key
+from typing import Any
+
+from pycute_xe.errors import UndecidableError
+
+__all__ = ["Symbolic", "adopted", "at_most", "in_order", "register_source"]
+
+
+class Symbolic(ABC):
+    """An integer known by assumptions only; ``+ - * // %`` and comparisons work as on integers.
+
+    ``a == b`` tells whether the two are equal whatever the symbols are, and never raises. Order,
+    sign and truth are answered where all values of the symbols give the same answer, and raise
+    `UndecidableError` elsewhere.
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def at_most(self, other: Any) -> bool:
+        """Tell whether ``self <= other`` for all values of the symbols."""
+
+    @abstractmethod
+    def at_least(self, other: Any) -> bool:
+        """Tell whether ``self >= other`` for all values of the symbols."""
+
+    @abstractmethod
+    def undecided(self, relation: str, other: Any) -> UndecidableError:
+        """Return the error that names the fact which would decide ``self <relation> other``."""
+
+    @abstractmethod
+    def coordinate(self, name: str) -> Any:
+        """Return a symbol that stands for every integer from 0 up to, not including, this one."""
+
+
+_SOURCES: dict[str, Callable[[Any], Any]] = {}
+
+
+def register_source(package: str, adopt: Callable[[Any], Any]) -> None:
+    """Let leaves whose type comes from a package become symbolic values through ``adopt``.
+
+    >>> register_source("decimal", int)
+    >>> from decimal import Decimal
+    >>> adopted(Decimal(4))
+    4
+    """
+    _SOURCES[package] = adopt
+
+
+def adopted(leaf: Any) -> Any:
+    """Return a leaf of a registered package as a symbolic value, any other leaf as it is.
+
+    >>> adopted(4)
+    4
+    """
+    if type(leaf) is int or not _SOURCES:
+        return leaf
+    source = _SOURCES.get(type(leaf).__module__.partition(".")[0])
+    return source(leaf) if source else leaf
+
+
+def at_most(a: Any, b: Any) -> bool:
+    """Choose between a branch for ``a <= b`` and one for ``a >= b`` that agree where both hold.
+
+    Raises `UndecidableError` where neither holds for all values of the symbols.
+
+    >>> at_most(3, 4), at_most(4, 4), at_most(5, 4)
+    (True, True, False)
+    """
+    if type(a) is int and type(b) is int:
+        return a <= b
+    if isinstance(a, Symbolic):
+        if a.at_most(b):
+            return True
+        if a.at_least(b):
+            return False
+        raise a.undecided("<=", b)
+    if isinstance(b, Symbolic):
+        if b.at_least(a):
+            return True
+        if b.at_most(a):
+            return False
+        raise b.undecided(">=", a)
+    return bool(a <= b)
+
+
+def in_order(modes: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Put a list of tuples into the order of their first entries, and return it.
+
+    Raises `UndecidableError` where the order depends on the symbols.
+
+    >>> in_order([(4, 2), (1, 4)])
+    [(1, 4), (4, 2)]
+    """
+    for mode in modes:
+        if type(mode[0]) is not int:
+            return sorted(modes, key=cmp_to_key(_by_first))
+    modes.sort()
+    return modes
+
+
+def _by_first(one: tuple[Any, ...], other: tuple[Any, ...]) -> int:
+    if one[0] == other[0]:
+        return 0
+    return -1 if at_most(one[0], other[0]) else 1
