@@ -12,7 +12,9 @@ from typing import IO, Any
 
 import click
 
+from pycute_xe.cli.expression_error import ExpressionError
 from pycute_xe.cli.gemm_command import gemm_command
+from pycute_xe.cli.layout_command import layout_command
 from pycute_xe.errors import CuteError
 
 __all__ = ["Refusal", "main"]
@@ -39,6 +41,8 @@ class Program(click.Group):
                 stream.reconfigure(errors="replace")
         try:
             return super().invoke(ctx)
+        except ExpressionError as error:
+            raise Refusal(f"{error}\n{error.pointer}") from error
         except CuteError as error:
             raise Refusal(str(error)) from error
         except BrokenPipeError:
@@ -62,7 +66,8 @@ def _version() -> str:
 @click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(_version(), prog_name="pycute-xe")
 def main() -> None:
-    """Run, check, prove and draw kernels for Intel Xe GPUs, on any machine."""
+    """Layouts, and kernels for Intel Xe GPUs: run, check, prove and draw them on any machine."""
 
 
 main.add_command(gemm_command)
+main.add_command(layout_command)

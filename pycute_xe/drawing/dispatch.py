@@ -2,34 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, cast
+
 from pycute_xe.atom import CopyAtom, MmaAtom, TiledCopy, TiledMma
+from pycute_xe.composed import ComposedLayout
 from pycute_xe.drawing.drawing import Drawing
 from pycute_xe.drawing.of_copy import of_copy_atom, of_tiled_copy
-from pycute_xe.drawing.of_layout import of_layout
 from pycute_xe.drawing.of_mma import of_kernel, of_mma_atom, of_tiled_mma
 from pycute_xe.drawing.scene import Scene
+from pycute_xe.drawing.side_by_side import Colours, coloured, of_layouts
 from pycute_xe.errors import ShapeError
 from pycute_xe.kernel import Kernel
 from pycute_xe.layout import Layout
 
 __all__ = ["Drawable", "draw"]
 
-Drawable = Kernel | TiledMma | MmaAtom | TiledCopy | CopyAtom | Layout
+AnyLayout = Layout | ComposedLayout
+Drawable = Kernel | TiledMma | MmaAtom | TiledCopy | CopyAtom | AnyLayout | Mapping[str, AnyLayout]
 
 
-def draw(x: Drawable, what: str | None = None, *, subgroup: int = 0) -> Drawing:
+def draw(
+    x: Drawable, what: str | None = None, *, subgroup: int = 0, colour: Colours | None = None
+) -> Drawing:
     """Return a drawing of who owns what: work-item T, value V, and the register byte.
 
     A `Kernel` is drawn as its registers stand when the MMA reads them (A, B) or has written them
     (D, or C): ``what`` names the operand, all three without it. The same for a `TiledMma` and an
     `MmaAtom`, of A, B and C. A `TiledCopy` or `CopyAtom` is drawn as it lies in memory. A `Layout`
-    of rank 1 or 2 is a grid of offsets. ``subgroup`` selects one of a work-group's subgroups.
+    or `ComposedLayout` of rank 1 or 2 is a grid of offsets; several, in a mapping by name, stand
+    side by side. ``colour`` is a function of an offset: equal numbers modulo 16, equal colours; or
+    such functions by name.
+    ``subgroup`` selects one of a work-group's subgroups.
     Law: of an MMA or a faithful copy, cell (row, col) carries the lane and value whose register
     byte holds that element. Rows and columns are coordinates in the tile: A (m, k), B (k, n), D
     (m, n).
     Raises `ShapeError` for an operand that does not exist, a thing that cannot be drawn or one with
-    too many cells, `CoordError` for a subgroup that does not exist, `RankError` for layouts of more
-    than two modes. C++: ``print_latex``.
+    too many cells, `CoordError` for a subgroup that does not exist, `RankError` for layouts of
+    other ranks than 1 and 2. C++: ``print_latex``.
 
     >>> import pycute_xe as cx
     >>> drawing = draw(cx.make_mma_atom(cx.XE_DPAS_TT(8, "f32", "bf16")), "A")
@@ -44,7 +54,22 @@ def draw(x: Drawable, what: str | None = None, *, subgroup: int = 0) -> Drawing:
     0 0 1 2 3
     1 4 5 6 7
     """
-    return Drawing(_scene(x, what, subgroup))
+    return Drawing(_scene(x, what, subgroup) if colour is None else _coloured(x, what, colour))
+
+
+def _coloured(x: object, what: str | None, colour: Colours) -> Scene:
+    match x:
+        case Layout() | ComposedLayout() if what is None and callable(colour):
+            return coloured(x, colour)
+        case Mapping() if what is None:
+            return of_layouts(cast("Mapping[Any, Any]", x), colour)
+        case _:
+            raise ShapeError(
+                "draw",
+                {"x": type(x).__name__, "what": what},
+                "only layouts take colours: one function, or one by name for layouts by name",
+                "draw(layout, colour=lambda offset: offset // 16), or leave colour out",
+            )
 
 
 def _scene(x: object, what: str | None, subgroup: int) -> Scene:
@@ -63,12 +88,14 @@ def _scene(x: object, what: str | None, subgroup: int) -> Scene:
             return of_tiled_copy(x, subgroup)
         case CopyAtom():
             return of_copy_atom(x)
-        case Layout():
-            return of_layout(x)
+        case Layout() | ComposedLayout():
+            return coloured(x)
+        case Mapping():
+            return of_layouts(cast("Mapping[Any, Any]", x))
         case _:
             raise ShapeError(
                 "draw",
                 {"x": type(x).__name__},
                 "there is no drawing of such a value",
-                "a Kernel, TiledMma, MmaAtom, TiledCopy, CopyAtom or Layout",
+                "a Kernel, TiledMma, MmaAtom, TiledCopy, CopyAtom or layout, or layouts by name",
             )

@@ -147,7 +147,7 @@ class Plan:
     @cached_property
     def panels_y(self) -> int:
         """Top of the panels."""
-        below = self.legend_y + 32
+        below = self.legend_y + (32 if self.scene.legend else 0)
         if not self.inset:
             return below
         # The first row of panels starts beside the heading, the second well below it.

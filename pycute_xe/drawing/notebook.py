@@ -10,6 +10,7 @@ __all__ = ["register_ipython"]
 
 _SHOWN = {
     ("pycute_xe.layout", "Layout"),
+    ("pycute_xe.composed", "ComposedLayout"),
     ("pycute_xe.atom.mma_atom", "MmaAtom"),
     ("pycute_xe.atom.copy_atom", "CopyAtom"),
     ("pycute_xe.atom.tiled_mma", "TiledMma"),

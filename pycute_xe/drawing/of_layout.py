@@ -1,71 +1,67 @@
-"""Floor 9: a layout as a grid of its offsets."""
+"""Floor 9: a layout, plain or swizzled, as a grid of its offsets."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from pycute_xe.composed import ComposedLayout
 from pycute_xe.drawing.scene import CELL_LIMIT, Cell, Scene, make_panel
-from pycute_xe.errors import RankError, ShapeError
+from pycute_xe.grid import grid_of
 from pycute_xe.int_tuple import flatten_tuple
-from pycute_xe.layout import Layout, coshape, cosize, size
+from pycute_xe.layout import Layout, coshape, cosize
 
 __all__ = ["of_layout"]
 
 
-def of_layout(layout: Layout) -> Scene:
+def of_layout(layout: Layout | ComposedLayout) -> Scene:
     """Return the grid of a layout: mode 0 down, mode 1 across, one row for rank 1.
 
     Cells carry the offset (or the coordinate, for basis strides), coloured by it modulo 16.
-    Raises `RankError` for more than two modes.
+    Raises `RankError` for other ranks than 1 and 2, `ShapeError` for leaves that are no integers
+    and for more cells than a drawing can show.
     """
-    if len(layout) > 2:
-        raise RankError(
-            "draw",
-            {"layout": layout},
-            f"a grid has two modes, the layout has {len(layout)}",
-            "group modes into two, or slice",
-        )
-    if size(layout) > CELL_LIMIT:
-        raise ShapeError(
-            "draw",
-            {"layout": layout},
-            f"{size(layout)} cells are more than a drawing can show ({CELL_LIMIT})",
-            "draw a slice of it",
-        )
-    flat = len(layout) == 1
-    rows = 1 if flat else size(layout[0])
-    cells = [_cell(layout, i, flat, rows) for i in range(size(layout))]
-    is_offset = _is_offset(layout)
-    codomain = (
-        f"offsets below {cosize(layout)}" if is_offset else f"coordinates in {coshape(layout)}"
-    )
-    legend = tuple(map(str, range(16)))
-    panel = make_panel("", cells, ("", "mode 0") if flat else ("mode 0", "mode 1"), framed=False)
+    grid = grid_of("draw", layout, CELL_LIMIT)
+    width = len(flatten_tuple(grid.values[0]))
+    cells = [
+        _cell((i % grid.rows, i // grid.rows), value, grid.flat, width)
+        for i, value in enumerate(grid.values)
+    ]
+    is_offset = not isinstance(grid.values[0], tuple)
+    axes = ("", "mode 0") if grid.flat else ("mode 0", "mode 1")
     return Scene(
         f"Layout {layout}",
-        (f"{size(layout)} coordinates to {codomain}.",),
-        (panel,),
+        _caption(layout, grid.values),
+        (make_panel("", cells, axes, framed=False),),
         legend_title="offset mod 16" if is_offset else "mode 0 mod 16",
-        legend=legend,
+        legend=tuple(map(str, range(16))),
     )
 
 
-def _cell(layout: Layout, index: int, flat: bool, rows: int) -> Cell:
-    row, col = (0, index) if flat else (index % rows, index // rows)
-    value: Any = layout(index)
+def _caption(layout: Layout | ComposedLayout, values: tuple[Any, ...]) -> tuple[str, ...]:
+    if isinstance(layout, Layout):
+        box = coshape(layout)
+        below = f"coordinates in {box}" if isinstance(box, tuple) else f"offsets below {box}"
+        return (f"{len(values)} coordinates to {below}.",)
+    swizzle, inner = layout.swizzle, layout.layout
+    moved = sum(value != layout.offset + inner(i) for i, value in enumerate(values))
+    read, changed = f"{swizzle.yyy_mask:#b}", f"{swizzle.zzz_mask:#b}"
+    before = f"without the swizzle, below {layout.offset + cosize(inner)}"
+    return (
+        f"{len(values)} coordinates to offsets below {max(values) + 1}; {before}.",
+        f"Bits {read} of an offset are XORed onto bits {changed}: {moved} of the offsets change.",
+    )
+
+
+def _cell(place: tuple[int, int], value: Any, flat: bool, width: int) -> Cell:
+    row, col = place
     data = [("row", row), ("col", col)]
-    if _is_offset(layout):
-        data.append(("offset", value))
-        colour, text = int(value), str(value)
-    else:
+    if isinstance(value, tuple):
         # Trailing zeros of a coordinate may have been left out of it.
         leaves = flatten_tuple(value)
-        leaves += (0,) * (len(flatten_tuple(coshape(layout))) - len(leaves))
+        leaves += (0,) * (width - len(leaves))
         colour, text = int(leaves[0]), ",".join(map(str, leaves))
+    else:
+        data.append(("offset", value))
+        colour, text = int(value), str(value)
     at = f"({col})" if flat else f"({row}, {col})"
     return Cell(row, col, colour, (text,), tuple(data), f"{at} → {text}")
-
-
-def _is_offset(layout: Layout) -> bool:
-    """Whether the layout maps to offsets, not to coordinates."""
-    return not isinstance(coshape(layout), tuple)

@@ -66,16 +66,16 @@ def _lines(scene: Scene, width: int) -> Iterator[list[Piece]]:
         yield [(line, None, line.startswith(("WRONG", "Note")))]
     for panel in scene.panels:
         yield []
-        yield from _panel_lines(panel, width, alone=len(scene.panels) == 1)
+        yield from _panel_lines(panel, width, len(scene.panels) == 1, scene.legend_title)
 
 
-def _panel_lines(panel: Panel, width: int, alone: bool) -> Iterator[list[Piece]]:
+def _panel_lines(panel: Panel, width: int, alone: bool, colours: str) -> Iterator[list[Piece]]:
     gutter = max(len(str(row)) for row in panel.rows)
     room = (width - gutter) // len(panel.cols) - 1
     cells: dict[tuple[int, int], Cell] = {}
     for cell in panel.cells:
         cells.setdefault((cell.row, cell.col), cell)
-    labels, size, gap, hint = _labels(panel, room)
+    labels, size, gap, hint = _labels(panel, room, colours)
     axes = f"{panel.row_axis} ↓ {panel.col_axis} →" if panel.row_axis else f"{panel.col_axis} →"
     yield [(axes if alone else f"{panel.name}: {axes}", None, True), (hint, None, False)]
     # Numbers above the columns, as many as there is room for.
@@ -102,15 +102,27 @@ def _spread(numbers: list[str], size: int, step: int) -> str:
     return "".join(f"{number:<{size * step}}" for number in numbers[::step])
 
 
-def _labels(panel: Panel, room: int) -> tuple[dict[tuple[int, int], str], int, int, str]:
+def _labels(
+    panel: Panel, room: int, colours: str
+) -> tuple[dict[tuple[int, int], str], int, int, str]:
     """Return the labels of all places, their width, the gap between them, and a word on them.
 
-    The longest form that fits: whole labels, work-items by number, work-items by one digit.
+    The longest form that fits: whole labels, work-items by number, colours by one digit. What
+    ``colours`` stand for is the word on them.
     """
+    owners = colours == "work-item"
     forms = (
         ({(c.row, c.col): c.label for c in panel.cells}, 1, ""),
-        ({(c.row, c.col): c.lines[0].lstrip("T") for c in panel.cells}, 1, "  (T)"),
-        ({(c.row, c.col): _digit(c) for c in panel.cells}, 0, "  (T, hexadecimal)"),
+        (
+            {(c.row, c.col): c.lines[0].lstrip("T") for c in panel.cells},
+            1,
+            "  (T)" if owners else "",
+        ),
+        (
+            {(c.row, c.col): _digit(c) for c in panel.cells},
+            0,
+            f"  ({'T' if owners else colours or 'colour'}, hexadecimal)",
+        ),
     )
     for labels, gap, hint in forms:
         size = max(map(len, labels.values()))
@@ -121,5 +133,5 @@ def _labels(panel: Panel, room: int) -> tuple[dict[tuple[int, int], str], int, i
 
 
 def _digit(cell: Cell) -> str:
-    """The work-item as one hexadecimal digit."""
+    """The work-item, or the number of the colour, as one hexadecimal digit."""
     return "–" if cell.colour is None else f"{cell.colour % 16:x}"

@@ -1,0 +1,230 @@
+"""Floor 10: what an expression is worth. Nothing is executed but the operations of the table."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import Any, NoReturn
+
+from pycute_xe.algebra import composition
+from pycute_xe.basis import Basis
+from pycute_xe.cli.expression import parse_expression
+from pycute_xe.cli.expression_error import ExpressionError
+from pycute_xe.cli.kinds import WANTED, described, is_kind
+from pycute_xe.cli.nodes import (
+    Call,
+    Compose,
+    Group,
+    Index,
+    Keep,
+    Name,
+    Node,
+    Number,
+    Pair,
+    Product,
+    SwizzleText,
+    Tuple,
+)
+from pycute_xe.cli.operations import OPERATIONS, Operation
+from pycute_xe.composed import ComposedLayout
+from pycute_xe.f2 import F2Layout
+from pycute_xe.layout import Layout
+from pycute_xe.swizzle import Swizzle
+from pycute_xe.typing import is_tuple
+
+__all__ = ["Applied", "evaluate", "outermost"]
+
+Applied = tuple[Any, tuple[Any, ...]]
+"""An operation, or a layout that is called, and its operands."""
+
+
+def evaluate(text: str) -> Any:
+    """Return the value of an expression: a layout, a number, a tuple.
+
+    Raises `ExpressionError` for what cannot be read, names that are none and operands of the wrong
+    kind, with the column; and whatever the operations raise.
+
+    >>> print(evaluate("composition((6,2):(8,2), (4,3):(3,1))"))
+    ((2,2),3):((24,2),8)
+    >>> print(evaluate("((4,8):(8,1))(2, _)"), evaluate("size(((2,4),8):((1,16),2))"))
+    (8):(1) 64
+    """
+    return _Evaluator(text).value(parse_expression(text))
+
+
+def outermost(text: str) -> Applied:
+    """Return the outermost operation of an expression and the values of its operands.
+
+    Raises as `evaluate`, and `ExpressionError` where nothing is applied to anything.
+
+    >>> operation, operands = outermost("size(coalesce((2,4):(1,2)))")
+    >>> operation.__name__, [str(value) for value in operands]
+    ('size', ['8:1'])
+    """
+    node = parse_expression(text)
+    while isinstance(node, Group):
+        node = node.item
+    evaluator = _Evaluator(text)
+    if isinstance(node, Call):
+        return evaluator.call(node)
+    if isinstance(node, Compose):
+        return evaluator.compose(node)
+    raise ExpressionError(
+        text, node.column, "there is no operation to explain", "as in composition(8:1, 4:2)"
+    )
+
+
+class _Evaluator:
+    """Values of nodes of one text."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def error(self, node: Node, condition: str, fix: str) -> ExpressionError:
+        """Return what is wrong with a node."""
+        return ExpressionError(self.text, node.column, condition, fix)
+
+    def fail(self, node: Node, condition: str, fix: str) -> NoReturn:
+        """Refuse a node."""
+        raise self.error(node, condition, fix)
+
+    def value(self, node: Node) -> Any:
+        """Return the value of a node."""
+        match node:
+            case Number(_, number, path):
+                return Basis(number, path[::-1]) if path else number
+            case Keep():
+                return None
+            case SwizzleText(_, numbers):
+                self.demand(node, numbers, ("bits",) * 3, "Sw<bits,base,shift>")
+                return Swizzle(*numbers)
+            case Group(_, item):
+                return self.value(item)
+            case Tuple(_, items):
+                return tuple(map(self.value, items))
+            case Pair(_, shape, stride):
+                return Layout(self.tree(shape, "shape"), self.tree(stride, "strides"))
+            case Product():
+                return self.product(node)
+            case _:
+                return self.applied(node)
+
+    def applied(self, node: Node) -> Any:
+        """Return the value of a node that applies something."""
+        match node:
+            case Index(_, of, mode):
+                layout = self.value(of)
+                if not is_kind(layout, "any"):
+                    self.fail(node, f"{described(layout)} has no modes to index", "a layout has")
+                return layout[mode]
+            case Compose():
+                function, operands = self.compose(node)
+                return function(*operands)
+            case Call():
+                function, operands = self.call(node)
+                return function(*operands)
+            case _:
+                text = node.text if isinstance(node, Name) else ""
+                fix = OPERATIONS[text].usage if text in OPERATIONS else self.nearest(text)
+                raise self.error(node, f"the name {text!r} stands alone", fix)
+
+    def tree(self, node: Node, kind: str) -> Any:
+        """Return the shape or the strides of a layout; ``(4)`` next to a colon is a tuple."""
+        match node:
+            case Group(_, item):
+                return (self.tree(item, kind),)
+            case Tuple(_, items):
+                return tuple(self.tree(item, kind) for item in items)
+            case _:
+                value = self.value(node)
+                self.demand(node, (value,), (kind,), "shape:stride")
+                return value
+
+    def product(self, node: Product) -> Any:
+        """Multiply integers and at most one basis element."""
+        number: int = -1 if node.negative else 1
+        unit: Any = 1
+        for factor in node.factors:
+            value = self.value(factor)
+            if isinstance(value, Basis) and unit == 1:
+                unit = value
+            elif type(value) is int:
+                number *= value
+            else:
+                condition = f"{described(value)} cannot be a factor here"
+                self.fail(factor, condition, "multiply integers, or one E(i) by them")
+        return number * unit
+
+    def compose(self, node: Compose) -> Applied:
+        """Return what composes two values, or a swizzle, an offset and a layout."""
+        values = tuple(map(self.value, node.parts))
+        if len(values) == 2:
+            self.demand(node, values, ("map", "inner"), "A o B")
+            return composition, values
+        if len(values) == 3:
+            self.demand(node, values, ("swizzle", "int", "layout"), "swizzle o offset o layout")
+            return ComposedLayout, values
+        parts = f"{len(values)} parts are joined by o"
+        raise self.error(node, parts, "A o B, and brackets for more")
+
+    def call(self, node: Call) -> Applied:
+        """Return an operation and its operands, or a layout and a coordinate."""
+        if isinstance(node.callee, Name):
+            name = node.callee.text
+            if name not in OPERATIONS:
+                self.fail(node.callee, f"there is no operation {name!r}", self.nearest(name))
+            operation = OPERATIONS[name]
+            operands = self.operands(operation, node)
+            if name == "composition" and len(operands) == 3:
+                self.demand(node, operands, ("swizzle", "int", "layout"), operation.usage)
+            return operation.function, operands
+        callee = self.value(node.callee)
+        if not isinstance(callee, (Layout, ComposedLayout, F2Layout, Swizzle)):
+            self.fail(node, f"{described(callee)} cannot be called", "as in ((4,8):(8,1))(2,3)")
+        if node.named or not node.arguments:
+            self.fail(node, "a layout takes a coordinate", "as in ((4,8):(8,1))(2,3)")
+        operands = tuple(map(self.value, node.arguments))
+        plain = isinstance(callee, (F2Layout, Swizzle))
+        kind = "int" if isinstance(callee, Swizzle) else "shape" if plain else "coord"
+        self.demand(node, operands, (kind,) * len(operands), "as in ((4,8):(8,1))(2,3)")
+        if isinstance(callee, Swizzle) and len(operands) > 1:
+            self.fail(node, f"a swizzle takes one offset, not {len(operands)}", f"({callee})(8)")
+        return callee, operands
+
+    def operands(self, operation: Operation, node: Call) -> tuple[Any, ...]:
+        """Return the operands of an operation, counted and of the right kinds."""
+        values = [self.value(argument) for argument in node.arguments]
+        for name, argument in node.named:
+            at = len(values)
+            if at >= len(operation.names) or operation.names[at] != name.text:
+                condition = f"{name.text!r} is not the next operand of {operation.name}"
+                self.fail(name, condition, operation.usage)
+            values.append(self.value(argument))
+        count, most = len(values), len(operation.kinds)
+        if count < operation.required or (count > most and not operation.open):
+            condition = f"{operation.name} does not take {count} operand{'s'[: count != 1]}"
+            self.fail(node, condition, operation.usage)
+        nodes = (*node.arguments, *(argument for _, argument in node.named))
+        kinds = operation.kinds + operation.kinds[-1:] * (count - most)
+        for argument, value, kind in zip(nodes, values, kinds, strict=False):
+            self.demand(argument, (value,), (kind,), operation.usage)
+        return tuple(values)
+
+    def demand(
+        self, node: Node, values: tuple[Any, ...], kinds: tuple[str, ...], usage: str
+    ) -> None:
+        """Refuse values of other kinds than those wanted."""
+        for value, kind in zip(values, kinds, strict=False):
+            if is_kind(value, kind):
+                continue
+            fix = usage
+            if kind in ("any", "layout", "map") and is_tuple(value) and is_kind(value, "shape"):
+                fix = f"make_layout({str(value).replace(' ', '')}) is compact; or shape:stride"
+            self.fail(node, f"{WANTED[kind]} expected, not {described(value)}", fix)
+
+    @staticmethod
+    def nearest(name: str) -> str:
+        """Return the operation whose name is nearest, or all of them."""
+        near = get_close_matches(name, OPERATIONS, n=1) or get_close_matches(
+            name.lower(), OPERATIONS, n=1
+        )
+        return f"did you mean {near[0]}?" if near else f"one of {', '.join(OPERATIONS)}"

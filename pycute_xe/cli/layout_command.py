@@ -1,0 +1,80 @@
+"""Floor 10: ``pycute-xe layout``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pycute_xe.cli.evaluation import evaluate, outermost
+from pycute_xe.cli.layout_outcome import LayoutOutcome
+from pycute_xe.composed import ComposedLayout
+from pycute_xe.errors import InputError
+from pycute_xe.layout import Layout
+
+if TYPE_CHECKING:
+    from pycute_xe.explaining import Explanation
+
+__all__ = ["layout_command"]
+
+
+@click.command("layout", context_settings={"ignore_unknown_options": True})
+@click.argument("expression", metavar="EXPR")
+@click.option(
+    "--svg",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the drawing as SVG.",
+)
+@click.option("--explain", is_flag=True, help="Show the steps of the outermost operation.")
+@click.option("--json", is_flag=True, help="Report as JSON on standard output.")
+def layout_command(expression: str, svg: Path | None, explain: bool, json: bool) -> None:
+    r"""Evaluate an expression of the layout algebra: print its value, a table, a drawing.
+
+    EXPR is written as CuTe prints, and calls operations of the algebra by name:
+
+    \b
+      pycute-xe layout '(4,8):(8,1)'
+      pycute-xe layout 'composition((6,2):(8,2), (4,3):(3,1))' --explain
+      pycute-xe layout 'zipped_divide((8,16):(1,8), (4,8))' --svg tiles.svg
+      pycute-xe layout '((4,8):(8,1))(2,3)'
+      pycute-xe layout 'Sw<3,3,3> o 0 o (8,64):(64,1)'
+
+    It is read, never executed as a program. The first line is the value. A table follows for
+    layouts of one or two modes, and in a terminal with colours a drawing.
+    """
+    explanation = _explained(expression) if explain else None
+    if explanation is not None and explanation.refusal is not None:
+        if not json:
+            click.echo(str(explanation))
+        raise explanation.refusal
+    value = evaluate(expression) if explanation is None else explanation.result
+    outcome = LayoutOutcome(expression, value, explanation)
+    if svg is not None:
+        outcome = replace(outcome, files=(str(_saved(value, svg)),))
+    if json:
+        click.echo(outcome.to_json())
+    else:
+        outcome.show()
+
+
+def _explained(expression: str) -> Explanation:
+    from pycute_xe.explaining import explain
+
+    operation, operands = outermost(expression)
+    return explain(operation, *operands)
+
+
+def _saved(value: Any, path: Path) -> Path:
+    from pycute_xe.drawing import draw
+
+    if not isinstance(value, (Layout, ComposedLayout)):
+        raise InputError(
+            "layout",
+            {"svg": path},
+            f"the value {value} is no layout, so there is no drawing",
+            "leave --svg out",
+        )
+    return draw(value).save(path)

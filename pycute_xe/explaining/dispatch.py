@@ -1,0 +1,198 @@
+"""Floor 9: `explain`, the verb."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import Any
+
+from pycute_xe.algebra import inverse
+from pycute_xe.composed import ComposedLayout
+from pycute_xe.errors import CuteError, InputError, ShapeError
+from pycute_xe.explaining.dividing import (
+    tell_flat_divide,
+    tell_logical_divide,
+    tell_tiled_divide,
+    tell_zipped_divide,
+)
+from pycute_xe.explaining.explanation import Explanation
+from pycute_xe.explaining.indexing import tell_call, tell_crd2idx
+from pycute_xe.explaining.inverting import (
+    tell_complement,
+    tell_left_inverse,
+    tell_right_inverse,
+)
+from pycute_xe.explaining.multiplying import (
+    tell_blocked_product,
+    tell_flat_product,
+    tell_logical_product,
+    tell_raked_product,
+    tell_tiled_product,
+    tell_zipped_product,
+)
+from pycute_xe.explaining.script import Script, Stopped
+from pycute_xe.explaining.simplifying import tell_coalesce
+from pycute_xe.explaining.swizzling import beneath, tell_any_composition, through_inverse
+from pycute_xe.layout import Layout
+from pycute_xe.swizzle import Swizzle
+from pycute_xe.typing import is_tuple
+
+__all__ = ["EXPLAINED", "explain"]
+
+Teller = Callable[..., Any]
+
+_DIVIDE = "The tile picks elements of A; its complement picks where the tiles begin."
+_PRODUCT = "The complement of the block holds the places for copies; the tiler picks among them."
+
+EXPLAINED: dict[str, tuple[Teller, str]] = {
+    "coalesce": (
+        beneath(tell_coalesce),
+        "A mode joins the one before it where it goes on from its end; extent 1 drops out.",
+    ),
+    "composition": (
+        tell_any_composition,
+        "R(c) = A(B(c)): each mode of B walks over the modes of A with its stride.",
+    ),
+    "complement": (
+        tell_complement,
+        "What lies free between the steps of each mode, and above the last, up to the cotarget.",
+    ),
+    "right_inverse": (
+        through_inverse(tell_right_inverse, inverse.right_inverse),
+        "L(R(i)) = i: follow the strides 1, 2, … as far as they join without a gap.",
+    ),
+    "left_inverse": (
+        through_inverse(tell_left_inverse, inverse.left_inverse),
+        "R(L(i)) = i: each stride gives back the part of the index that it carries.",
+    ),
+    "logical_divide": (beneath(tell_logical_divide), _DIVIDE),
+    "zipped_divide": (beneath(tell_zipped_divide), _DIVIDE),
+    "tiled_divide": (beneath(tell_tiled_divide), _DIVIDE),
+    "flat_divide": (beneath(tell_flat_divide), _DIVIDE),
+    "logical_product": (beneath(tell_logical_product), _PRODUCT),
+    "zipped_product": (beneath(tell_zipped_product), _PRODUCT),
+    "tiled_product": (beneath(tell_tiled_product), _PRODUCT),
+    "flat_product": (beneath(tell_flat_product), _PRODUCT),
+    "blocked_product": (beneath(tell_blocked_product), _PRODUCT),
+    "raked_product": (beneath(tell_raked_product), _PRODUCT),
+    "crd2idx": (tell_crd2idx, "The coordinate of each leaf times its stride, summed."),
+}
+"""What can be explained: by the name of the operation, who tells it, and its rule in a sentence."""
+
+_CALL = (tell_call, "The coordinate of each leaf times its stride, summed.")
+
+
+def explain(operation: Callable[..., Any], *operands: Any, **named: Any) -> Explanation:
+    """Return the steps by which an operation comes to its result on these operands.
+
+    ``operation`` is one of the functions of the algebra in `EXPLAINED`, or a layout, whose call is
+    then explained. Law: the explanation ends in what ``operation(*operands)`` returns, or in the
+    error that it raises; where the steps reach their end, the last of them has the result as its
+    value. Raises `InputError` for an operation without an explanation and for operands that are
+    too few or too many, `ShapeError` where the first operand is no layout. CuTe has no counterpart.
+
+    >>> import pycute_xe as cx
+    >>> print(explain(cx.composition, Layout((6, 2), (8, 2)), Layout((4, 3), (3, 1))))
+    composition((6,2):(8,2), (4,3):(3,1))
+    R(c) = A(B(c)): each mode of B walks over the modes of A with its stride.
+     1. the modes of A = (6,2):(8,2), coalesced; the last has no end → (6,2):(8,2)
+     2. mode 4:3 of B takes 4 elements of A, 3 apart
+        2.1. 6:8: takes 2 of 4, 3·8 apart → 2:24
+        2.2. 2:2, which has no end: takes 2, 1·2 apart → 2:2
+        2.3. together → (2,2):(24,2)
+     3. mode 3:1 of B takes 3 elements of A, 1 apart
+        3.1. 6:8: all 3 fit in here, 1·8 apart → 3:8
+     4. in the mode 6:8 of A the modes of B together reach 5, below its end at 6
+     5. the walks, nested as B = (4,3):(3,1) nests → ((2,2),3):((24,2),8)
+    Result: ((2,2),3):((24,2),8)
+    """
+    name, (tell, rule) = _found(operation)
+    values = _bound(name, operation, operands, named)
+    _check(name, values)
+    script = Script()
+    try:
+        tell(script, *values)
+    except Stopped:
+        pass
+    except CuteError as error:
+        script.say(f"this cannot go on: {error.condition}")
+    target = values[0] if operation is values[0] else operation
+    arguments = values[1:] if target is values[0] else values
+    shown = arguments[0] if target is values[0] and len(arguments) == 1 else arguments
+    shown = shown if is_tuple(shown) else (shown,)
+    title = f"{name}({', '.join(map(_text, shown))})"
+    try:
+        return Explanation(title, rule, tuple(script.steps), target(*arguments))
+    except CuteError as error:
+        return Explanation(title, rule, tuple(script.steps), refusal=error)
+
+
+def _found(operation: Any) -> tuple[str, tuple[Teller, str]]:
+    """Return the name of an operation, who tells it, and its rule."""
+    if isinstance(operation, (Layout, ComposedLayout)):
+        return f"({operation})", _CALL
+    name = str(getattr(operation, "__name__", operation))
+    home = str(getattr(operation, "__module__", ""))
+    if callable(operation) and name in EXPLAINED and home.startswith("pycute_xe."):
+        return name, EXPLAINED[name]
+    near = get_close_matches(name, EXPLAINED, n=1)
+    raise InputError(
+        "explain",
+        {"operation": name},
+        "there is no explanation of it",
+        f"try {near[0]}" if near else f"explain a layout, or one of {', '.join(EXPLAINED)}",
+    )
+
+
+def _bound(
+    name: str, operation: Any, operands: tuple[Any, ...], named: dict[str, Any]
+) -> tuple[Any, ...]:
+    """Return all operands by place; of a layout's call, the layout first."""
+    if isinstance(operation, (Layout, ComposedLayout)):
+        if operands and not named and not any(map(_has_none, operands)):
+            return (operation, *operands)
+        condition = "a layout is explained at one coordinate, without None"
+        raise InputError("explain", {"layout": operation}, condition, "explain(L, (1, 2))")
+    try:
+        bound = inspect.signature(operation).bind(*operands, **named)
+    except TypeError as error:
+        condition = f"the operands do not fit: {error}"
+        signature = f"{name}{inspect.signature(operation)}"
+        raise InputError("explain", {"operation": name}, condition, signature) from error
+    return bound.args if not bound.kwargs else (*bound.args, *bound.kwargs.values())
+
+
+def _has_none(value: Any) -> bool:
+    return any(map(_has_none, value)) if is_tuple(value) else value is None
+
+
+def _check(name: str, values: tuple[Any, ...]) -> None:
+    """Refuse operands that are no layouts, before anybody asks them for their modes."""
+    if name == "crd2idx" and _has_none(values[0]):
+        condition = "a coordinate with None has no offset"
+        raise InputError("explain", {"coord": values[0]}, condition, "give every entry")
+    if name in ("blocked_product", "raked_product") and not isinstance(values[1], Layout):
+        raise _no_layout(name, values[1], "second")
+    wanted: tuple[type, ...] = (Layout, ComposedLayout)
+    if name == "composition":
+        wanted = (*wanted, Swizzle)
+    elif name == "complement":
+        wanted = (Layout,)
+    if name != "crd2idx" and not isinstance(values[0], wanted):
+        raise _no_layout(name, values[0], "first")
+
+
+def _no_layout(name: str, value: object, place: str) -> ShapeError:
+    return ShapeError(
+        "explain",
+        {"operation": name, "operand": value},
+        f"the {place} operand is a {type(value).__name__}, not a layout",
+        "make_layout(shape, stride)",
+    )
+
+
+def _text(value: Any) -> str:
+    if is_tuple(value):
+        return f"({', '.join(map(_text, value))}{',' if len(value) == 1 else ''})"
+    return "_" if value is None else str(value)

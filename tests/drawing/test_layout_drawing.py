@@ -1,0 +1,98 @@
+"""Drawings of layouts: plain ones, swizzled ones, and those that have none."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from strategies import layouts
+from svg_cells import cells_of
+
+import pycute_xe as cx
+from pycute_xe.drawing import draw, register_ipython
+from pycute_xe.errors import CuteError, RankError, ShapeError
+
+L = cx.Layout
+SWIZZLED = cx.composition(cx.Swizzle(2, 0, 3), L((8, 8), (8, 1)))
+
+
+@pytest.mark.parametrize("layout", [SWIZZLED, SWIZZLED[1], SWIZZLED(3, None)], ids=str)
+def test_swizzled_cells_carry_swizzled_offsets(layout: Any) -> None:
+    cells = cells_of(draw(layout))
+    assert len(cells) == cx.size(layout)
+    for cell in cells:
+        where = (cell["row"], cell["col"]) if len(layout) == 2 else (cell["col"],)
+        assert cell["offset"] == layout(*where)
+
+
+@given(layouts(max_size=32, negative=True).filter(lambda a: len(a) <= 2))
+def test_cells_carry_offsets(layout: cx.Layout) -> None:
+    cells = cells_of(draw(layout))
+    assert len(cells) == cx.size(layout)
+    for cell in cells:
+        where = (cell["row"], cell["col"]) if len(layout) == 2 else (cell["col"],)
+        assert cell["offset"] == layout(*where)
+
+
+def test_the_caption_of_a_swizzle_says_what_it_does() -> None:
+    drawing = draw(SWIZZLED)
+    assert drawing.title == f"Layout {SWIZZLED}"
+    moved = sum(SWIZZLED(i) != SWIZZLED.layout(i) for i in range(64))
+    caption = " ".join(drawing.scene.caption)
+    assert "0b11000" in caption
+    assert f"{moved} of the offsets change" in caption
+
+
+def test_narrow_text_says_what_its_digits_are() -> None:
+    text = draw(L((2, 64), (64, 1))).text(width=80, colour=False)
+    assert "(offset mod 16, hexadecimal)" in text
+    assert "(T" not in text
+    row = text.splitlines()[-1].split()[1]
+    assert row == "0123456789abcdef" * 4
+    atom = cx.make_mma_atom(cx.XE_DPAS_TT(8, "f32", "bf16"))
+    assert re.search(r"\(T", draw(atom, "A").text(width=40, colour=False))
+
+
+@pytest.mark.parametrize(
+    ("error", "layout"),
+    [
+        (RankError, L((2, 2, 2))),
+        (RankError, L(())),
+        (ShapeError, L((1 << 20, 1 << 20))),
+        (RankError, cx.composition(cx.Swizzle(1, 0, 1), L((2, 2, 2)))),
+        (ShapeError, cx.composition(cx.Swizzle(1, 0, 1), L((1 << 20, 1 << 20)))),
+    ],
+    ids=str,
+)
+def test_what_has_no_drawing_is_refused(error: type[CuteError], layout: Any) -> None:
+    with pytest.raises(error) as info:
+        draw(layout)
+    assert info.value.operation == "draw"
+    assert info.value.fix
+
+
+class Shell:
+    """As much of IPython's shell as showing values takes."""
+
+    def __init__(self) -> None:
+        self.shown: dict[str, Any] = {}
+        self.display_formatter = self
+        self.formatters = {"image/svg+xml": self}
+
+    def for_type_by_name(self, module: str, name: str, function: Any) -> None:
+        self.shown[f"{module}.{name}"] = function
+
+    def svg(self, value: Any) -> str | None:
+        kind = type(value)
+        return self.shown[f"{kind.__module__}.{kind.__qualname__}"](value)
+
+
+def test_notebooks_show_layouts_as_pictures_and_the_rest_as_text() -> None:
+    shell = Shell()
+    assert register_ipython(shell)
+    for layout in (L((2, 2)), SWIZZLED, cx.make_identity_layout((2, 3))):
+        assert shell.svg(layout) == draw(layout).svg
+    for layout in (L((2, 2, 2)), L((1 << 20, 1 << 20)), L((cx.symbol("M"), 4))):
+        assert shell.svg(layout) is None
