@@ -14,7 +14,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test pytest docs lint format wheel bench clean
+.PHONY: help demo test pytest docs lint format wheel bench mutants clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,6 +55,9 @@ bench: $(VENV)/.run-stamp ## time the algebra, a GEMM and the import; count righ
 	@$(PY) benchmarks/algebra.py --peers $(PEERS)
 	@$(PY) benchmarks/gemm.py
 	@$(PY) benchmarks/enumeration.py --peers $(PEERS)
+
+mutants: $(VENV)/.dev-stamp ## break the algebra on purpose, one change at a time: do the tests notice?
+	@$(PY) benchmarks/mutants.py
 
 clean: ## remove everything that was installed or built
 	rm -rf $(VENV) $(PEERS) site dist build out .pytest_cache .ruff_cache .hypothesis .import_linter_cache

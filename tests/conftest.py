@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from types import ModuleType
 from typing import Any
 
@@ -8,8 +9,10 @@ import visa_pseudo_code
 from golden import rows
 from hypothesis import settings
 
-# A slow machine must not fail a test: no example has a deadline.
-settings.register_profile("project", deadline=None, print_blob=True, max_examples=200)
+# A slow machine must not fail a test: no example has a deadline. EXAMPLES=20 makes a quick run.
+settings.register_profile(
+    "project", deadline=None, print_blob=True, max_examples=int(os.environ.get("EXAMPLES", "200"))
+)
 settings.load_profile("project")
 
 

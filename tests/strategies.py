@@ -6,22 +6,32 @@ refusal is a failure. Sizes stay small enough to check every coordinate in a loo
 
 from __future__ import annotations
 
-from math import prod
+from math import gcd, prod
 from typing import Any
 
 from hypothesis import strategies as st
 
+from pycute_xe.algebra import complement
+from pycute_xe.algebra.simplify import scaled
 from pycute_xe.basis import E
-from pycute_xe.int_tuple import flatten_tuple, unflatten_tuple
-from pycute_xe.layout import Layout, make_identity_layout, make_layout
+from pycute_xe.int_tuple import flatten_tuple, product_each, unflatten_tuple
+from pycute_xe.layout import Layout, cosize, make_identity_layout, make_layout, rank, size
 from pycute_xe.typing import Mode
 
 EXTENTS = st.sampled_from((1, 2, 3, 4, 5, 6, 7, 8, 9, 12))
+COIN = st.booleans()
+STRIDES = st.one_of(st.just(0), st.integers(1, 24), st.sampled_from((1, 2, 4, 8, 16, 32, 100)))
+GAPS = st.sampled_from((1, 1, 2, 3, 5))
+SIGNED = STRIDES | st.integers(-24, -1)
 
 
 @st.composite
 def extents(draw: st.DrawFn, max_leaves: int = 4, max_size: int = 64) -> list[int]:
     """Leaves of a shape, powers of two or not, 1 among them; their product is bounded."""
+    return _extents(draw, max_size, max_leaves)
+
+
+def _extents(draw: st.DrawFn, max_size: int, max_leaves: int = 4) -> list[int]:
     found: list[int] = []
     for _ in range(draw(st.integers(1, max_leaves))):
         extent = draw(EXTENTS)
@@ -33,20 +43,25 @@ def extents(draw: st.DrawFn, max_leaves: int = 4, max_size: int = 64) -> list[in
 @st.composite
 def profiles(draw: st.DrawFn, leaves: int, depth: int = 3, leaf: bool = True) -> Any:
     """A nesting of so many leaves; all leaves are 0. A single one may stay an integer."""
-    if leaves == 1 and (depth == 0 or (leaf and draw(st.booleans()))):
+    return _profile(draw, leaves, depth, leaf)
+
+
+def _profile(draw: st.DrawFn, leaves: int, depth: int = 3, leaf: bool = True) -> Any:
+    if leaves == 1 and (depth == 0 or (leaf and draw(COIN))):
         return 0 if leaf else (0,)
     if depth <= 1:
         return (0,) * leaves
-    cuts = draw(st.lists(st.booleans(), min_size=leaves - 1, max_size=leaves - 1))
+    # One draw for all places between two leaves: a bit says whether to cut there.
+    cuts = draw(st.integers(0, (1 << (leaves - 1)) - 1)) if leaves > 1 else 0
     groups = [1]
-    for cut in cuts:
-        if cut:
+    for place in range(leaves - 1):
+        if cuts >> place & 1:
             groups.append(1)
         else:
             groups[-1] += 1
     if len(groups) == 1 and leaves > 1:
         return (0,) * leaves
-    return tuple(draw(profiles(n, depth - 1)) for n in groups)
+    return tuple(_profile(draw, n, depth - 1) for n in groups)
 
 
 def shapes(max_leaves: int = 4, max_size: int = 64) -> st.SearchStrategy[Any]:
@@ -61,7 +76,7 @@ def nested(flat: list[int]) -> st.SearchStrategy[Any]:
 
 def nest(draw: st.DrawFn, modes: list[Mode], as_tuple: bool = False) -> Layout:
     """A layout of these (extent, stride) leaves, nested somehow."""
-    profile = draw(profiles(len(modes), leaf=not as_tuple))
+    profile = _profile(draw, len(modes), leaf=not as_tuple)
     return Layout(
         unflatten_tuple(tuple(s for s, _ in modes), profile),
         unflatten_tuple(tuple(d for _, d in modes), profile),
@@ -71,14 +86,12 @@ def nest(draw: st.DrawFn, modes: list[Mode], as_tuple: bool = False) -> Layout:
 @st.composite
 def layouts(draw: st.DrawFn, max_size: int = 64, negative: bool = False) -> Layout:
     """Any layout: compact leaves, gaps, overlaps, stride 0, extent 1."""
-    strides = st.one_of(st.just(0), st.integers(1, 24), st.sampled_from((1, 2, 4, 8, 16, 32, 100)))
-    if negative:
-        strides = strides | st.integers(-24, -1)
+    strides = SIGNED if negative else STRIDES
     modes: list[Mode] = []
     reach = 1
-    for extent in draw(extents(max_size=max_size)):
+    for extent in _extents(draw, max_size):
         # Half of the leaves continue the one before: what coalesce and inverses look for.
-        stride = reach if draw(st.booleans()) else draw(strides)
+        stride = reach if draw(COIN) else draw(strides)
         modes.append((extent, stride))
         reach = extent * stride
     return nest(draw, modes)
@@ -92,15 +105,15 @@ def injective_layouts(
 
     With ``fill``, stride-0 leaves are mixed in: then one coordinate once those are left out.
     """
-    flat = draw(extents(max_size=max_size))
+    flat = _extents(draw, max_size)
     modes: list[Mode] = []
     reach = 1
     for extent in flat:
-        reach *= draw(st.sampled_from((1, 1, 2, 3, 5))) if gaps else 1
+        reach *= draw(GAPS) if gaps else 1
         modes.append((extent, reach))
         reach *= extent
     if fill:
-        modes += [(draw(EXTENTS.filter(lambda n: n < 5)), 0)] * draw(st.integers(0, 1))
+        modes += [(draw(st.integers(1, 4)), 0)] * draw(st.integers(0, 1))
     return nest(draw, draw(st.permutations(modes)))
 
 
@@ -116,7 +129,7 @@ def coordinate_layouts(draw: st.DrawFn, shape: Any) -> Layout:
     modes: list[Mode] = []
     for i in draw(st.permutations(range(rank))):
         modes.append((draw(st.integers(1, 4)), draw(st.integers(1, 3)) * E(i)))
-    if draw(st.booleans()):
+    if draw(COIN):
         modes.insert(draw(st.integers(0, len(modes))), (draw(st.integers(1, 3)), 0))
     return nest(draw, modes)
 
@@ -144,7 +157,7 @@ def _runs(draw: st.DrawFn, digits: list[Mode]) -> list[list[Mode]]:
     """Neighbouring digits gathered into walks."""
     runs: list[list[Mode]] = []
     for digit in digits:
-        if runs and draw(st.booleans()):
+        if runs and draw(COIN):
             runs[-1].append(digit)
         else:
             runs.append([digit])
@@ -165,12 +178,12 @@ def walks(draw: st.DrawFn, layout: Layout) -> Layout:
             continue
         top = run[-1]
         steps = draw(st.integers(1, top[0]))
-        if top == digits[-1] and draw(st.booleans()):
+        if top == digits[-1] and draw(COIN):
             steps += draw(st.integers(0, 2)) * top[0]
         modes.append((prod(s for s, _ in run[:-1]) * steps, run[0][1]))
-    if draw(st.booleans()):
+    if draw(COIN):
         modes.append((draw(st.integers(1, 3)), 0))
-    if draw(st.booleans()):
+    if draw(COIN):
         modes.append((1, draw(st.integers(0, 9))))
     return nest(draw, draw(st.permutations(modes or [(1, 0)])))
 
@@ -178,9 +191,9 @@ def walks(draw: st.DrawFn, layout: Layout) -> Layout:
 @st.composite
 def tilers(draw: st.DrawFn, layout: Layout, repeats: bool = False) -> Layout:
     """A layout that divides ``layout`` evenly: whole digits of its domain, in any order."""
-    runs = [run for run in _runs(draw, _digits(draw, layout)) if draw(st.booleans())]
+    runs = [run for run in _runs(draw, _digits(draw, layout)) if draw(COIN)]
     modes: list[Mode] = [(prod(s for s, _ in run), run[0][1]) for run in runs]
-    if repeats and draw(st.booleans()):
+    if repeats and draw(COIN):
         modes.append((draw(st.integers(2, 3)), 0))
     return nest(draw, draw(st.permutations(modes or [(1, 0)])))
 
@@ -219,7 +232,7 @@ def ranked(whole: st.SearchStrategy[Layout]) -> st.SearchStrategy[Layout]:
 def cut_coordinates(draw: st.DrawFn, shape: Any) -> Any:
     """A coordinate of a shape where some modes, at any depth, hold ``None``."""
     if not isinstance(shape, tuple):
-        return None if draw(st.booleans()) else draw(st.integers(0, shape - 1))
+        return None if draw(COIN) else draw(st.integers(0, shape - 1))
     kind = draw(st.sampled_from(("modes", "modes", "keep", "index")))
     if kind == "modes":
         return tuple(draw(cut_coordinates(mode)) for mode in shape)
@@ -236,3 +249,78 @@ def tilings(draw: st.DrawFn) -> tuple[tuple[int, ...], tuple[int, ...]]:
 def identities(max_size: int = 64) -> st.SearchStrategy[Layout]:
     """Identity layouts of nested shapes."""
     return shapes(max_size=max_size).map(make_identity_layout)
+
+
+@st.composite
+def mode_walks(draw: st.DrawFn, max_size: int = 64) -> tuple[Layout, Layout]:
+    """A layout, and a walk in coordinates over some of its modes."""
+    a = draw(ranked(layouts(max_size)))
+    order = draw(st.permutations(range(rank(a))))
+    chosen = order[: draw(st.integers(1, rank(a)))]
+    return a, make_layout(*(scaled(draw(walks(a[i])), E(i)) for i in chosen))
+
+
+@st.composite
+def blocks_and_copies(draw: st.DrawFn, repeats: bool = False) -> tuple[Layout, Layout]:
+    """A block, and places for copies of it that its gaps and what follows it can hold."""
+    block = draw(injective_layouts(max_size=12, fill=repeats))
+    free = complement(block, cosize(block) * 6)
+    return block, draw(walks(free))
+
+
+@st.composite
+def blocks_and_mode_copies(draw: st.DrawFn) -> tuple[Layout, tuple[Any, ...]]:
+    """A block, and for its first modes ``None``, places or a tuple of those."""
+    block = draw(ranked(injective_layouts(max_size=12, gaps=False)))
+    return block, draw(_mode_copies(block))
+
+
+@st.composite
+def _mode_copies(draw: st.DrawFn, block: Layout) -> tuple[Any, ...]:
+    parts: list[Any] = []
+    for mode in list(block)[: draw(st.integers(1, rank(block)))]:
+        kind = draw(st.sampled_from(("places", "places", "integer", "keep", "tuple")))
+        if kind == "tuple" and isinstance(mode.shape, tuple):
+            parts.append(draw(_mode_copies(mode)))
+        elif kind == "integer":
+            parts.append(draw(st.integers(1, 3)) if cosize(mode) == size(mode) else 1)
+        else:
+            parts.append(
+                None if kind == "keep" else draw(walks(complement(mode, cosize(mode) * 4)))
+            )
+    return tuple(parts)
+
+
+@st.composite
+def filled_shapes(draw: st.DrawFn) -> tuple[Layout, tuple[Any, ...], tuple[int, ...]]:
+    """A compact block, a shape that copies of it fill, and an order of the shape's modes."""
+    block = draw(bijections(12))
+    extents_ = [*product_each(block.shape), *([1] * draw(st.integers(0, 1)))]
+    target = []
+    for extent in extents_:
+        factors = draw(st.lists(st.integers(1, 3), max_size=1))
+        target.append(draw(nested([extent, *factors])))
+    return block, tuple(target), draw(st.permutations(range(len(target))).map(tuple))
+
+
+@st.composite
+def packed_layouts(draw: st.DrawFn) -> tuple[Layout, int]:
+    """A layout and a count, such that each leaf fills whole units or starts one."""
+    n = draw(st.sampled_from((1, 2, 3, 4, 6, 8)))
+    modes: list[Mode] = []
+    for _ in range(draw(st.integers(1, 3))):
+        sign = draw(st.sampled_from((1, 1, -1)))
+        inside = [d for d in range(1, n + 1) if n % d == 0]
+        stride = draw(st.sampled_from([0, *inside, *(n * k for k in (1, 3, 5))]))
+        step = n // gcd(n, stride) if stride else 1
+        parts = [k for k in range(1, step + 1) if step % k == 0]
+        extent = draw(st.sampled_from([*(step * k for k in (1, 2, 3)), *parts]))
+        modes.append((extent, sign * stride))
+    return nest(draw, modes), n
+
+
+@st.composite
+def strides_for(draw: st.DrawFn, shape: Any, strides: st.SearchStrategy[Any]) -> Any:
+    """A tuple that nests as a shape does, its leaves drawn."""
+    flat = tuple(draw(strides) for _ in flatten_tuple(shape))
+    return unflatten_tuple(flat, shape)

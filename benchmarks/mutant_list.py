@@ -1,0 +1,412 @@
+"""Small wrong changes to the algebra and to what lies beneath it, for `mutants.py`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A change: the exact text, what it becomes, and why someone should notice.
+
+    ``equivalent`` says why nobody can, where that is so.
+    """
+
+    file: str
+    old: str
+    new: str
+    why: str
+    equivalent: str = ""
+
+
+def _in(file: str, *changes: tuple[str, ...]) -> list[Mutant]:
+    return [Mutant(f"pycute_xe/{file}.py", *change) for change in changes]
+
+
+MUTANTS = [
+    *_in(
+        "int_tuple",
+        (
+            "out.extend(flatten_tuple(mode))",
+            "out.extend(flatten_tuple(mode)[::-1])",
+            "leaves run left to right at every depth",
+        ),
+        (
+            "total = total * (mode if type(mode) is int else product(mode))",
+            "total = total * (mode if type(mode) is int else 1)",
+            "nested modes count",
+        ),
+        (
+            "return len(left) == len(right) and all(map(congruent, left, right))",
+            "return len(left) == len(right)",
+            "nesting is compared at every depth",
+        ),
+        (
+            "return all(map(weakly_congruent, left, right))",
+            "return True",
+            "nesting is compared at every depth",
+        ),
+        (
+            "return bool(left == product(right))",
+            "return bool(left <= product(right))",
+            "compatible shapes have one size",
+        ),
+        (
+            "return 0 if shape == 1 else current",
+            "return current",
+            "CuTe gives extents of 1 the stride 0",
+        ),
+        (
+            "        current = current * product(mode)",
+            "        current = current + product(mode)",
+            "strides multiply",
+        ),
+        ("init = init * product(mode)", "init = product(mode)", "all leaves before it count"),
+        ("b = shape_div(b, product(mode))", "b = shape_div(b, b)", "what is left divides the next"),
+        ("    return -(-a // b)\n", "    return a // b\n", "shape_div rounds up"),
+        ("return -(-a // product(b))", "return a // product(b)", "ceil_div rounds up"),
+        (
+            "coord = coord // s\n",
+            "coord = coord - coord % s\n",
+            "the next mode counts in units of this one",
+        ),
+        (
+            "total = total + coord % s * d",
+            "total = total + coord * d",
+            "a mode sees its part of the index",
+        ),
+        (
+            "return total + offset_of(coord, shape[-1], stride[-1])",
+            "return total + offset_of(coord % product(shape[-1]), shape[-1], stride[-1])",
+            "the last mode is unbounded",
+        ),
+        ("(index // stride) % shape", "(index // stride)", "a coordinate stays below its extent"),
+        (
+            "if is_tuple(coord) and congruent(coord, target):",
+            "if is_tuple(coord):",
+            "a coordinate that nests otherwise is moved",
+        ),
+        (
+            "return len(left) <= len(right) and all(map(elem_less, left, right))",
+            "return len(left) == len(right) and all(map(elem_less, left, right))",
+            "entries that are missing count as below",
+        ),
+        ("return ceil_div(a, b) * b", "return a // b * b", "round_up rounds up"),
+        ("total = total + a * b", "total = total + a + b", "products are summed"),
+    ),
+    *_in(
+        "layout",
+        (
+            "reach = reach + (s - 1) * (-d if d < 0 else d)",
+            "reach = reach + (s - 1) * d",
+            "strides count by magnitude",
+        ),
+        (
+            "total = total + (s - 1) * (-d if value < 0 else d)",
+            "total = total + s * (-d if value < 0 else d)",
+            "the last element starts one step before the end",
+        ),
+        ("key=lambda i: ranks[i]", "key=lambda i: -ranks[i]", "the least order is fastest"),
+        (
+            "        if extents[i] != 1:\n            strides[i] = current",
+            "        if extents[i] != 0:\n            strides[i] = current",
+            "CuTe gives extents of 1 the stride 0",
+        ),
+        (
+            "strides(p, (*path, i))",
+            "strides(p, (i, *path))",
+            "a path runs from the outside in",
+        ),
+        (
+            "return (tree,) if (coord is None) == keep_none else ()",
+            "return (tree,) if coord is None else ()",
+            "dice keeps what slice leaves out",
+        ),
+        (
+            "return 0 if coord is None else coord",
+            "return 0",
+            "the offset of a slice counts",
+        ),
+        (
+            "make_layout(*modes[begin:end])",
+            "*modes[begin:end]",
+            "group makes one mode of several",
+        ),
+        (
+            "(*as_layout(layout), *([mode] * count))",
+            "(*as_layout(layout), mode)",
+            "append fills up to the rank",
+        ),
+        (
+            "self.shape == other.shape and self.stride == other.stride",
+            "self.shape == other.shape",
+            "other strides make another layout",
+        ),
+        (
+            "return sum(zeros, as_coordinate(value)) if zeros else value",
+            "return value",
+            "a coordinate names the modes of all strides",
+        ),
+    ),
+    *_in(
+        "algebra/simplify",
+        ("        if s == 1:\n", "        if s == 0:\n", "extents of 1 are dropped"),
+        ("follows = s * d", "follows = s + d", "a mode ends after all of its steps"),
+        (
+            "[coalesce(layout[i], profile[i]) for i in range(count)]",
+            "[coalesce(layout[i]) for i in range(count)]",
+            "a profile may nest",
+        ),
+        (
+            "tuple(1 if d == 0 else s for",
+            "tuple(s for",
+            "repeats are taken out",
+        ),
+        (
+            "merged((s, d) for s, d in flat_modes(layout) if d != 0)",
+            "merged((s, d) for s, d in flat_modes(layout))",
+            "repeats are taken out",
+        ),
+        ("tuple(d * n for d in", "tuple(d + n for d in", "scaling multiplies"),
+    ),
+    *_in(
+        "algebra/compose",
+        (
+            "        if s == 1 and i != last:",
+            "        if s == 1:",
+            "the last mode is unbounded even with one element",
+        ),
+        (
+            "            step = step // s\n            continue",
+            "            step = 1\n            continue",
+            "a step over whole modes goes on in the next",
+        ),
+        ("            if step % s:", "            if False:", "an uneven step is refused"),
+        (
+            "if reach == 0 or s % step or left % reach:",
+            "if reach == 0 or s % step:",
+            "a walk that ends within a mode is refused",
+        ),
+        (
+            "if reach == 0 or s % step or left % reach:",
+            "if reach == 0 or left % reach:",
+            "a step that does not divide the mode is refused",
+        ),
+        ("        left //= reach", "        left -= reach", "what is left is a factor"),
+        (
+            "        left //= reach\n        step = 1",
+            "        left //= reach",
+            "the next mode is walked one by one",
+        ),
+        ("if reached >= s:", "if reached > s:", "a carry is refused"),
+        (
+            "last = [end // s for end in last]",
+            "last = list(last)",
+            "carries are looked for in every mode",
+        ),
+        (
+            "if shape != 1 and len(lhs) > 1:",
+            "if len(lhs) > 1:",
+            "single elements end nowhere",
+            "an extent of 1 ends at 0 and adds nothing to a sum of ends",
+        ),
+        ("step = -(-step // s)", "step = step // s", "CuTe prints the idle stride rounded up"),
+        (
+            "        if stride == 0:\n            return shape, 0\n",
+            "",
+            "a repeat steps through nothing",
+        ),
+        (
+            "parts = [composition(a[i], t) for",
+            "parts = [composition(a[0], t) for",
+            "each entry has its own mode",
+        ),
+        (
+            "    return make_layout(*parts, *(a[i] for i in range(len(tiler), len(a))))",
+            "    return make_layout(*parts)",
+            "modes beyond the tuple stay",
+        ),
+    ),
+    *_in(
+        "algebra/inverse",
+        (
+            "            if d < reach:",
+            "            if False:",
+            "modes that overlap are refused",
+        ),
+        (
+            "hole = d // reach * reach if hole is None else hole",
+            "hole = None",
+            "a divide that leaves a hole is refused",
+        ),
+        (
+            "        reach = d * s",
+            "        reach = reach * s",
+            "the next gap starts where the mode ends",
+        ),
+        (
+            "-(-end // reach)",
+            "end // reach",
+            "the cotarget is reached",
+        ),
+        (
+            "s > starts[d][0]",
+            "s < starts[d][0]",
+            "of modes that start together the longest counts",
+        ),
+        (
+            "starts[d] = (s, where)\n        where = where * s",
+            "starts[d] = (s, where)\n        where = where + s",
+            "indices of the next mode start after this one's",
+        ),
+        (
+            "out.append((s, at))\n        reach = reach * s",
+            "out.append((s, at))\n        reach = reach + s",
+            "the next mode starts where this one ends",
+        ),
+        (
+            "or following < step * s:",
+            "or following < step:",
+            "overlaps have no inverse",
+        ),
+        (
+            "(uneven and drift >= placed[0][0]) or",
+            "",
+            "uneven gaps have no inverse",
+        ),
+        (
+            "out.append((following // step, at))",
+            "out.append((s, at))",
+            "gaps belong to the mode before them",
+        ),
+        ("[(placed[0][0], 0)] if placed else []", "[]", "nothing is hit before the first stride"),
+        ("if d == 0)", "if d == 0 and s > 2)", "every repeat maps to zero"),
+    ),
+    *_in(
+        "algebra/divide",
+        (
+            "rest, hole = gaps(tile, extent)",
+            "rest, hole = gaps(tile, extent - 1)",
+            "the last element belongs to a tile",
+        ),
+        (
+            "return tiles, rests + list(layout)[len(tiler) :]",
+            "return tiles, rests",
+            "modes beyond the tiler are in the rest",
+        ),
+        (
+            "return [layout] if len(layout) == 1 else list(layout)",
+            "return list(layout)",
+            "CuTe leaves a single mode as it nests",
+        ),
+        (
+            "make_layout(*unpacked(tile), *unpacked(rest))",
+            "make_layout(*unpacked(rest), *unpacked(tile))",
+            "the tile comes first",
+        ),
+        (
+            "            tiles.append(layout[i])\n            rests.append(Layout(1, 0))",
+            "            tiles.append(Layout(1, 0))\n            rests.append(layout[i])",
+            "a mode kept whole is part of the tile",
+        ),
+    ),
+    *_in(
+        "algebra/product",
+        (
+            "product(block.shape) * cosize(copies)",
+            "product(block.shape)",
+            "there is a place for every copy",
+        ),
+        (
+            "make_layout(c, b) for b, c",
+            "make_layout(b, c) for b, c",
+            "raked blocks are interleaved",
+        ),
+        (
+            "order or tuple(range(len(extents)))",
+            "tuple(range(len(extents)))",
+            "copies go in the order asked for",
+        ),
+        (
+            "tuple(map(ceil_div, extents, product_each(padded.shape)))",
+            "extents",
+            "copies fill the target and no more",
+        ),
+        (
+            "padded = list(block) + [one] * (rank - len(block))",
+            "padded = [one] * (rank - len(block)) + list(block)",
+            "missing modes come last",
+        ),
+    ),
+    *_in(
+        "algebra/recast",
+        ("1 if d > 0 else -1", "1", "a run may go backwards"),
+        (
+            "if n % d or (s % step and step % s):",
+            "if n % d or s % step:",
+            "a part of a unit is one unit",
+        ),
+        (
+            "if n % d or (s % step and step % s):",
+            "if s % step and step % s:",
+            "elements do not straddle units",
+        ),
+        ("if d in (1, -1)", "if d == 1", "a run may go backwards"),
+        ("-(-s // step)", "s // step", "a part of a unit is one unit"),
+    ),
+    *_in(
+        "algebra/common",
+        ("s if d == 1 else 1", "s", "only elements in order are common"),
+        (
+            "lcm(start, other_start), gcd(end, other_end)",
+            "max(start, other_start), min(end, other_end)",
+            "steps are even in both shapes",
+        ),
+        (
+            "if last % first == 0 and last > first:",
+            "if last > first:",
+            "steps are even in both shapes",
+        ),
+        ("sums.append((s, total))", "sums.append((s, d))", "both layouts count"),
+    ),
+    *_in(
+        "algebra/rearrange",
+        ("(abs(mode[1]), mode[0])", "(mode[1], mode[0])", "steps are compared by magnitude"),
+        (
+            "make_ordered_layout(filter_zeros(layout).shape, layout.stride)",
+            "make_ordered_layout(layout.shape, layout.stride)",
+            "repeats take no room",
+        ),
+    ),
+    *_in(
+        "algebra/relations",
+        (
+            "d <= out[-1][0] * out[-1][1]",
+            "d < out[-1][0] * out[-1][1]",
+            "a mode that continues another is one with it",
+        ),
+        ("d < 0 or d > reach", "d < 0 or d >= reach", "a stride may start where others end"),
+        (
+            "// self.steps[i + 1] + 1:",
+            "// self.steps[i + 1]:",
+            "as many coordinates as offsets fit without a collision",
+        ),
+        (
+            "return e // common < s and d // common < t",
+            "return e // common < s or d // common < t",
+            "both modes must reach the common multiple",
+        ),
+        (
+            "            low = max(low, 0)",
+            "            low = max(low, 1 - s)",
+            "half of the differences need no look",
+            "a difference and its opposite cancel together: only the cost differs",
+        ),
+        (
+            "while len(path) > 1 and path[-1] == 0:",
+            "while len(path) > 9 and path[-1] == 0:",
+            "E(0, 0) adds to what E(0) adds to",
+        ),
+        ("len(modes) == 1 and modes[0][1] == 1", "len(modes) == 1", "contiguous steps are 1"),
+    ),
+]

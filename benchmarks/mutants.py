@@ -1,0 +1,171 @@
+"""Break the algebra on purpose, one small change at a time: do the tests notice?
+
+Each mutant of `mutant_list.py` is put into a copy of the repository, and the tests of the algebra
+and of the layouts run there until the first one fails. A survivor is either equivalent, and the
+list says why, or shows what no test asks. `EXAMPLES` keeps the generated examples few.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Queue
+from tempfile import TemporaryDirectory
+
+from mutant_list import MUTANTS, Mutant
+
+ROOT = Path(__file__).resolve().parent.parent
+# What the tests need; the rest of the repository is not copied.
+COPIED = ("atoms", "benchmarks", "pycute_xe", "tests", "pyproject.toml")
+# The quick ones first: most mutants fall there.
+DOCTESTS = ("pycute_xe/int_tuple.py", "pycute_xe/layout.py", "pycute_xe/algebra")
+SLOW = "test_laws.py"
+PYTEST = (sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "--hypothesis-seed=0")
+# A test that reads the source would kill mutants without asking what they do.
+MEANING = ("-k", "not every_raise_of_a_module")
+TIMEOUT = 900
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a mutant: which test killed it, or none."""
+
+    mutant: Mutant
+    killer: str
+    seconds: float
+
+    @property
+    def verdict(self) -> str:
+        """One word."""
+        if self.killer:
+            return "killed"
+        return "equivalent" if self.mutant.equivalent else "SURVIVED"
+
+
+def stale(root: Path = ROOT) -> list[str]:
+    """Name the mutants whose text does not occur exactly once, or that change nothing."""
+    found: list[str] = []
+    for mutant in MUTANTS:
+        count = (root / mutant.file).read_text(encoding="utf-8").count(mutant.old)
+        if count != 1 or mutant.old == mutant.new:
+            found.append(f"{mutant.file}: {mutant.old!r} occurs {count} times")
+    return found
+
+
+def copied(target: Path) -> Path:
+    """Copy the repository, without what it leaves behind when it runs."""
+    ignore = shutil.ignore_patterns("__pycache__", ".*")
+    for name in COPIED:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, target / name, ignore=ignore)
+        else:
+            shutil.copy(source, target / name)
+    return target
+
+
+def tests(copy: Path) -> list[str]:
+    """Name the tests that run, those that take long at the end."""
+    files = [*copy.glob("tests/layout/test_*.py"), *copy.glob("tests/algebra/test_*.py")]
+    files.sort(key=lambda file: (file.name == SLOW, file.as_posix()))
+    return [*DOCTESTS, *(file.relative_to(copy).as_posix() for file in files)]
+
+
+def first_failure(copy: Path, examples: int) -> str:
+    """Run the tests of a copy and return the first that fails, empty if none does."""
+    environment = {
+        **os.environ,
+        "EXAMPLES": str(examples),
+        "PYTHONPATH": str(copy),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    try:
+        done = subprocess.run(
+            [*PYTEST, *MEANING, *tests(copy)],
+            cwd=copy,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT,
+        )
+    except subprocess.TimeoutExpired:
+        return "does not end"
+    if done.returncode == 0:
+        return ""
+    failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return failed[0].split(" - ")[0].partition(" ")[2] if failed else "the tests do not start"
+
+
+def judged(mutant: Mutant, copy: Path, examples: int) -> Outcome:
+    """Apply a mutant to a copy, run the tests, and take it back."""
+    file = copy / mutant.file
+    source = file.read_text(encoding="utf-8")
+    start = time.perf_counter()
+    file.write_text(source.replace(mutant.old, mutant.new), encoding="utf-8")
+    try:
+        return Outcome(mutant, first_failure(copy, examples), time.perf_counter() - start)
+    finally:
+        file.write_text(source, encoding="utf-8")
+
+
+def outcomes(mutants: list[Mutant], jobs: int, examples: int) -> Iterator[Outcome]:
+    """Judge all mutants, in several copies at once, and yield them as they end."""
+    with TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
+        free: Queue[Path] = Queue()
+        # One source for all copies, so that an edit in between changes nothing.
+        first = copied(Path(folder, "0"))
+        free.put(first)
+        for i in range(1, jobs):
+            free.put(Path(shutil.copytree(first, Path(folder, str(i)))))
+        gone = stale(first)
+        if gone:
+            sys.exit("\n".join(["update mutant_list.py:", *gone]))
+        failed = first_failure(first, examples)
+        if failed:
+            sys.exit(f"without any mutant {failed} fails")
+
+        def one(mutant: Mutant) -> Outcome:
+            copy = free.get()
+            try:
+                return judged(mutant, copy, examples)
+            finally:
+                free.put(copy)
+
+        yield from pool.map(one, mutants)
+
+
+def shown(outcome: Outcome) -> str:
+    """One line of the table."""
+    mutant = outcome.mutant
+    change = f"{mutant.file.removeprefix('pycute_xe/')}: {' '.join(mutant.new.split())}"
+    reason = outcome.killer or mutant.equivalent or mutant.why
+    return f"{outcome.verdict:10} {outcome.seconds:6.1f} s  {change[:70]:70}  {reason}"
+
+
+def main() -> int:
+    """Judge the mutants and say how many fell."""
+    parser = ArgumentParser(description=__doc__)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--examples", type=int, default=20)
+    parser.add_argument("--only", default="", help="mutants whose file or text contains this")
+    options = parser.parse_args()
+    chosen = [m for m in MUTANTS if options.only in f"{m.file} {m.old} {m.new}"]
+    found: list[Outcome] = []
+    for outcome in outcomes(chosen, options.jobs, options.examples):
+        found.append(outcome)
+        print(f"{len(found):3}/{len(chosen)} {shown(outcome)}", flush=True)
+    counts = {v: sum(o.verdict == v for o in found) for v in ("killed", "equivalent", "SURVIVED")}
+    print(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
+    return 1 if counts["SURVIVED"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

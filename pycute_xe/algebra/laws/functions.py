@@ -1,0 +1,202 @@
+"""Floor 3: the laws of what keeps, restricts, reads or adds up the values of layouts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pycute_xe.algebra.compose import as_tiler
+from pycute_xe.algebra.laws.points import (
+    Function,
+    agree,
+    at,
+    equal,
+    flat,
+    kept,
+    leaf_modes,
+    moving_shape,
+    nests,
+    same,
+    values,
+)
+from pycute_xe.algebra.laws.tiling import by_mode
+from pycute_xe.int_tuple import crd2idx, flatten_tuple, idx2crd, product, unflatten_tuple
+from pycute_xe.layout import Layout, size
+from pycute_xe.typing import IntTuple, Shape, Tiler, is_tuple
+
+__all__ = [
+    "coalesce",
+    "composition",
+    "filter",
+    "filter_zeros",
+    "image",
+    "layout_add",
+    "make_identity_layout",
+    "with_shape",
+]
+
+
+def coalesce(layout: Function, result: Function, profile: IntTuple = None) -> str | None:
+    """Judge ``coalesce(layout, profile)``: the same function of the index, flat.
+
+    Law: ``result(i) == layout(i)`` for ``0 <= i < size(layout) == size(result)``, depth at most 1;
+    with a profile so in each mode it names. CuTe: ``coalesce`` in ``layout.hpp``; section
+    *Coalesce* of its ``02_layout_algebra.md``.
+
+    >>> coalesce(Layout((2, (1, 6)), (1, (6, 2))), Layout(12))
+    >>> coalesce(Layout((2, (1, 6)), (1, (6, 2))), Layout(12, 2))
+    'result(1) is 2, layout(1) is 1'
+    """
+    if is_tuple(profile) and isinstance(layout, Layout) and isinstance(result, Layout):
+        return by_mode(lambda a, part, r: coalesce(a, r, part), layout, profile, result)
+    return flat(result) or _same_of_index(layout, result)
+
+
+def _same_of_index(layout: Function, result: Function) -> str | None:
+    return equal("size(result)", size(result), "size(layout)", size(layout)) or agree(
+        # Plus the zeros of modes that only extents of 1 named.
+        size(layout),
+        "result({c})",
+        result,
+        "layout({c})",
+        layout,
+    )
+
+
+def filter_zeros(layout: Layout, result: Layout) -> str | None:
+    """Judge ``filter_zeros(layout)``: one coordinate for those that a stride of 0 repeats.
+
+    Law: the shape is the layout's with 1 at each leaf along which the offset stays;
+    ``layout(c) == result(c with 0 at those leaves)``. CuTe: ``filter_zeros`` in ``layout.hpp``.
+
+    >>> filter_zeros(Layout((4, 2), (0, 1)), Layout((1, 2), (0, 1)))
+    >>> filter_zeros(Layout((4, 2), (0, 1)), Layout((1, 2), (0, 3)))
+    'result(c without repeats) at (0,1) is 3, layout(0,1) is 1'
+    """
+    extents = moving_shape(layout)
+    shape = unflatten_tuple(extents, layout.shape)
+
+    def once(c: Any) -> Any:
+        entries = zip(flatten_tuple(c), extents, strict=True)
+        folded = tuple(0 if extent == 1 else entry for entry, extent in entries)
+        return result(unflatten_tuple(folded, shape))
+
+    return equal("the shape of the result", result.shape, "without repeats", shape) or agree(
+        layout.shape, "result(c without repeats) at ({c})", once, "layout({c})", layout
+    )
+
+
+def filter(layout: Layout, result: Layout) -> str | None:
+    """Judge ``filter(layout)``: the values without what a stride of 0 repeats, flat.
+
+    Law: ``result(i)`` is the layout at the ``i``-th of the coordinates with 0 at each leaf along
+    which the offset stays; no leaf of the result stays. CuTe: ``filter`` in ``layout.hpp``.
+
+    >>> filter(Layout((4, 2, 8), (0, 1, 2)), Layout(16))
+    >>> filter(Layout((4, 2, 8), (0, 1, 2)), Layout(16, 2))
+    'result(1) is 2, layout(coordinate 1 without repeats) is 1'
+    """
+    extents = moving_shape(layout)
+
+    def once(index: Any) -> Any:
+        return layout(unflatten_tuple(flatten_tuple(idx2crd(index, extents)), layout.shape))
+
+    broken = flat(result) or equal(
+        "size(result)", size(result), "without repeats", product(extents)
+    )
+    if size(result) > 1 and any(same(leaf(1), 0) for leaf in leaf_modes(result)):
+        return f"a leaf of the result {result} stays at one offset"
+    return broken or agree(
+        size(result), "result({c})", result, "layout(coordinate {c} without repeats)", once
+    )
+
+
+def composition(a: Function, b: Tiler, result: Function) -> str | None:
+    """Judge ``composition(a, b)``: ``a`` read through ``b``.
+
+    Law: ``result(c) == a(b(c))`` for each coordinate of ``b``, which indexes the result. A tuple
+    so mode by mode; an integer ``n`` stands for the first ``n`` indices, ``None`` for the mode
+    itself. CuTe: ``composition`` in ``layout.hpp``; section *Composition* of its
+    ``02_layout_algebra.md``.
+
+    >>> composition(Layout((6, 2), (8, 2)), Layout(4, 3), Layout((2, 2), (24, 2)))
+    >>> composition(Layout((6, 2), (8, 2)), Layout(4, 3), Layout((2, 2), (24, 8)))
+    'result(2) is 8, a(b(2)) is 2'
+    """
+    if b is None:
+        return kept(a, result)
+    if is_tuple(b) and isinstance(a, Layout) and isinstance(result, Layout):
+        return by_mode(composition, a, b, result)
+    inner = as_tiler(b)
+    return nests(inner.shape, result) or agree(
+        inner.shape, "result({c})", result, "a(b({c}))", lambda c: at(a, inner(c))
+    )
+
+
+def with_shape(layout: Function, shape: Shape, result: Function) -> str | None:
+    """Judge ``with_shape(layout, shape)``: the layout seen through another shape.
+
+    Law: ``result(c) == layout(i)``, where ``c`` is the ``i``-th coordinate of the shape. CuTe:
+    ``Layout::with_shape`` in ``layout.hpp``.
+
+    >>> with_shape(Layout((4, 8), (8, 1)), (2, 16), Layout((2, (2, 8)), (8, (16, 1))))
+    >>> with_shape(Layout((4, 8), (8, 1)), (2, 16), Layout((2, 16), (8, 16)))
+    'result(0,2) is 32, layout(index of (0,2)) is 1'
+    """
+    return nests(shape, result) or agree(
+        shape,
+        "result({c})",
+        result,
+        "layout(index of ({c}))",
+        lambda c: layout(crd2idx(c, shape)),
+    )
+
+
+def layout_add(a: Layout, b: Layout, result: Layout) -> str | None:
+    """Judge ``layout_add(a, b)``: the sums of offsets.
+
+    Law: ``result(i) == a(i) + b(i)`` for ``0 <= i < size(a) == size(result)``, flat. NVIDIA's
+    PyCuTe defines it.
+
+    >>> layout_add(Layout((4, 3), (1, 4)), Layout((4, 3), (3, 1)), Layout((4, 3), (4, 5)))
+    >>> layout_add(Layout((4, 3), (1, 4)), Layout((4, 3), (3, 1)), Layout((4, 3), (4, 4)))
+    'result(4) is 4, a(4) + b(4) is 5'
+    """
+    return (
+        flat(result)
+        or equal("size(result)", size(result), "size(a)", size(a))
+        or agree(size(a), "result({c})", result, "a({c}) + b({c})", lambda c: a(c) + b(c))
+    )
+
+
+def make_identity_layout(shape: Shape, result: Layout) -> str | None:
+    """Judge ``make_identity_layout(shape)``: each coordinate maps to itself.
+
+    Law: ``result(c) == c`` for each coordinate of the shape. CuTe: ``make_identity_layout`` in
+    ``layout.hpp``.
+
+    >>> from pycute_xe.basis import E
+    >>> make_identity_layout((4, 8), Layout((4, 8), (E(0), E(1))))
+    >>> make_identity_layout((4, 8), Layout((4, 8), (E(1), E(0))))
+    'result(1,0) is (0,1), the coordinate is (1,0)'
+    """
+    return equal("the shape of the result", result.shape, "the shape", shape) or agree(
+        shape, "result({c})", result, "the coordinate", lambda c: c
+    )
+
+
+def image(layout: Layout, result: Layout) -> str | None:
+    """Judge ``image(layout)``: each offset once, in increasing order.
+
+    Law: the values of the result are the sorted set of the layout's; flat. CuTe: what remains of
+    ``filter`` when its modes are sorted.
+
+    >>> image(Layout((2, 4), (8, 1)), Layout((4, 2), (1, 8)))
+    >>> image(Layout((2, 4), (8, 1)), Layout((2, 4), (8, 1)))
+    'result(1) is 8, offset 1 in order is 1'
+    """
+    offsets = sorted(set(values(layout)))
+    return (
+        flat(result)
+        or equal("size(result)", size(result), "the number of offsets", len(offsets))
+        or agree(size(result), "result({c})", result, "offset {c} in order", lambda i: offsets[i])
+    )
