@@ -95,7 +95,7 @@ MUTANTS = [
         ("total = total + a * b", "total = total + a + b", "products are summed"),
     ),
     *_in(
-        "layout",
+        "layout/measures",
         (
             "reach = reach + (s - 1) * (-d if d < 0 else d)",
             "reach = reach + (s - 1) * d",
@@ -106,6 +106,9 @@ MUTANTS = [
             "total = total + s * (-d if value < 0 else d)",
             "the last element starts one step before the end",
         ),
+    ),
+    *_in(
+        "layout/makers",
         ("key=lambda i: ranks[i]", "key=lambda i: -ranks[i]", "the least order is fastest"),
         (
             "        if extents[i] != 1:\n            strides[i] = current",
@@ -117,11 +120,27 @@ MUTANTS = [
             "strides(p, (i, *path))",
             "a path runs from the outside in",
         ),
+    ),
+    *_in(
+        "layout/core",
         (
             "return (tree,) if (coord is None) == keep_none else ()",
             "return (tree,) if coord is None else ()",
             "dice keeps what slice leaves out",
         ),
+        (
+            "self.shape == other.shape and self.stride == other.stride",
+            "self.shape == other.shape",
+            "other strides make another layout",
+        ),
+        (
+            "return sum(zeros, as_coordinate(value)) if zeros else value",
+            "return value",
+            "a coordinate names the modes of all strides",
+        ),
+    ),
+    *_in(
+        "layout/modes",
         (
             "return 0 if coord is None else coord",
             "return 0",
@@ -136,16 +155,6 @@ MUTANTS = [
             "(*as_layout(layout), *([mode] * count))",
             "(*as_layout(layout), mode)",
             "append fills up to the rank",
-        ),
-        (
-            "self.shape == other.shape and self.stride == other.stride",
-            "self.shape == other.shape",
-            "other strides make another layout",
-        ),
-        (
-            "return sum(zeros, as_coordinate(value)) if zeros else value",
-            "return value",
-            "a coordinate names the modes of all strides",
         ),
     ),
     *_in(

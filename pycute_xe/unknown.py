@@ -14,7 +14,7 @@ from typing import Any
 
 from pycute_xe.errors import UndecidableError
 
-__all__ = ["Symbolic", "adopted", "at_most", "in_order", "register_source"]
+__all__ = ["Symbolic", "adopted", "at_most", "in_order", "is_integer", "register_source"]
 
 
 class Symbolic(ABC):
@@ -68,6 +68,15 @@ def adopted(leaf: Any) -> Any:
         return leaf
     source = _SOURCES.get(type(leaf).__module__.partition(".")[0])
     return source(leaf) if source else leaf
+
+
+def is_integer(value: object) -> bool:
+    """Tell whether a value is an integer, known or not.
+
+    >>> is_integer(4), is_integer(4.0)
+    (True, False)
+    """
+    return type(value) is int or isinstance(value, Symbolic)
 
 
 def at_most(a: Any, b: Any) -> bool:

@@ -11,7 +11,7 @@ from pycute_xe.errors import DivisibilityError, ShapeError, UndecidableError
 from pycute_xe.int_tuple import compact_col_major, flatten_tuple, product
 from pycute_xe.layout import Layout, cosize, flatten, pair
 from pycute_xe.typing import IntTuple, Mode
-from pycute_xe.unknown import Symbolic, in_order
+from pycute_xe.unknown import in_order, is_integer
 
 __all__ = ["complement", "gaps", "left_inverse", "nullspace", "right_inverse", "uneven"]
 
@@ -79,7 +79,7 @@ def gaps(layout: Layout, cotarget: IntTuple) -> tuple[Layout, Any]:
             out.append((d // reach, reach))
             reach = d * s
         end = product(cotarget)
-        if type(end) is not int and not isinstance(end, Symbolic):
+        if not is_integer(end):
             raise ShapeError(
                 "complement",
                 {"layout": layout, "cotarget": repr(cotarget)},

@@ -21,7 +21,7 @@ from pycute_xe.errors import (
     ShapeError,
     UndecidableError,
 )
-from pycute_xe.layout import Layout
+from pycute_xe.layout import Layout, core, makers, measures, modes, validity
 from pycute_xe.numeric import as_numeric
 from pycute_xe.symbolic import symbol
 
@@ -409,7 +409,11 @@ def immutable() -> list[BaseException]:
     return found
 
 
-@pytest.mark.parametrize("module", [basis, int_tuple, layout, numeric], ids=lambda m: m.__name__)
+@pytest.mark.parametrize(
+    "module",
+    [basis, int_tuple, numeric, core, makers, measures, modes, validity],
+    ids=lambda m: m.__name__,
+)
 def test_every_raise_of_a_module_is_tested(module: ModuleType) -> None:
     errors: list[BaseException] = [refusal.caught() for refusal in REFUSALS.values()]
     assert never_raised(module, errors + immutable()) == []

@@ -1,0 +1,54 @@
+"""Floor 2: the layout, a function from coordinates to offsets given by a shape and its strides.
+
+``Layout(shape, stride)`` maps a coordinate to the inner product of its natural coordinate with the
+strides. It is a value: immutable, hashable, compared by shape and stride. Operations that combine
+layouts live one floor up, in `pycute_xe.algebra`.
+"""
+
+from __future__ import annotations
+
+from pycute_xe.layout.core import Layout, as_layout, slice_, unchecked
+from pycute_xe.layout.makers import make_identity_layout, make_layout, make_ordered_layout, pair
+from pycute_xe.layout.measures import coshape, cosize, depth, rank, shape, size, stride
+from pycute_xe.layout.modes import (
+    append,
+    dice,
+    flatten,
+    get,
+    group,
+    prepend,
+    replace,
+    select,
+    slice_and_offset,
+    take,
+    unflatten,
+)
+
+__all__ = [
+    "Layout",
+    "append",
+    "as_layout",
+    "coshape",
+    "cosize",
+    "depth",
+    "dice",
+    "flatten",
+    "get",
+    "group",
+    "make_identity_layout",
+    "make_layout",
+    "make_ordered_layout",
+    "pair",
+    "prepend",
+    "rank",
+    "replace",
+    "select",
+    "shape",
+    "size",
+    "slice_",
+    "slice_and_offset",
+    "stride",
+    "take",
+    "unchecked",
+    "unflatten",
+]

@@ -1,0 +1,256 @@
+"""Floor 2: the layout itself, a shape and strides that nest alike.
+
+Everything that takes a layout apart or measures it stands in the files beside this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pycute_xe.basis import Basis
+from pycute_xe.errors import CoordError, RankError, ShapeError
+from pycute_xe.int_tuple import as_coordinate, compact_col_major, leaves, offset_of, rank_of
+from pycute_xe.layout.validity import check_layout, check_shape, frozen, is_valid
+from pycute_xe.notation import cpp_layout, parse_layout
+from pycute_xe.typing import Coord, IntTuple, Shape, Stride, is_tuple
+
+__all__ = ["Layout", "as_layout", "completed", "slice_", "sliced", "unchecked"]
+
+
+class Layout:
+    """A function from coordinates to offsets: a shape, and a stride for each of its leaves.
+
+    Law: ``L(c) == crd2idx(c, L.shape, L.stride)``. Shapes are positive integers, nested at will;
+    strides are integers (elements) or basis elements ``k*E(i)``, nested alike. Any of these
+    integers may be symbolic. Without strides the layout is compact, first mode fastest. ``len(L)``
+    is the rank and ``L[i]`` a mode. Raises `ShapeError` for leaves that are no extents,
+    `CongruenceError` where the two nest differently. C++: ``cute::Layout``.
+
+    >>> L = Layout((4, 8), (8, 1))
+    >>> print(L, L(1, 2), L(9), len(L), L[0])
+    (4,8):(8,1) 10 10 2 4:8
+    >>> L
+    Layout((4, 8), (8, 1))
+    """
+
+    __slots__ = ("_hash", "shape", "stride")
+
+    shape: Shape
+    stride: Stride
+    _hash: int
+
+    def __init__(self, shape: Shape, stride: Stride = None) -> None:
+        """Check the shape, the strides and that they nest alike."""
+        if stride is None:
+            shape = frozen(shape)
+            check_shape(shape, shape)
+            stride = compact_col_major(shape)
+        elif not is_valid(shape, stride):
+            # Lists, which become tuples, or a mistake, which is then explained.
+            shape, stride = frozen(shape), frozen(stride)
+            check_layout(shape, stride, shape, stride)
+        _set_shape(self, shape)
+        _set_stride(self, stride)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Refuse: layouts are values."""
+        raise AttributeError(f"Layout is immutable; cannot set {name}")
+
+    def __delattr__(self, name: str) -> None:
+        """Refuse: layouts are values."""
+        raise AttributeError(f"Layout is immutable; cannot delete {name}")
+
+    @classmethod
+    def from_str(cls, text: str) -> Layout:
+        """Return the layout that CuTe prints so; static integers ``_4`` and blanks may occur.
+
+        Law: ``Layout.from_str(str(L)) == L``. ``(4)`` is the tuple ``(4,)``, which CuTe prints so.
+        Raises `InputError` with the column where the text stops being a layout, and as `Layout`
+        does. C++: the output of ``print(layout)``.
+
+        >>> Layout.from_str("((2,4),8):((1,16),2)")
+        Layout(((2, 4), 8), ((1, 16), 2))
+        >>> Layout.from_str("(_4,_8):(1@0,_2@1)")
+        Layout((4, 8), (E(0), 2*E(1)))
+        """
+        return cls(*parse_layout(text))
+
+    def to_cpp(self) -> str:
+        """Return the C++ type of this layout, every number static.
+
+        Raises `ShapeError` for a leaf that is no number. C++: ``decltype`` of a static layout.
+
+        >>> Layout((4, 8), (8, 1)).to_cpp()
+        'Layout<Shape<_4,_8>,Stride<_8,_1>>'
+        """
+        return cpp_layout(self.shape, self.stride)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle through the constructor."""
+        return Layout, (self.shape, self.stride)
+
+    def __call__(self, *coord: Coord) -> Any:
+        """Return the offset of a coordinate, or the sub-layout where it holds ``None``.
+
+        ``L(i)`` takes one integer for all modes, ``L(i, j)`` one entry for each mode; ``None`` is
+        CuTe's ``_`` and keeps its mode: the result is then `slice_`. With basis strides the value
+        is a coordinate with every mode that a stride names, zeros included.
+        Raises `CoordError` when the coordinate does not fit.
+
+        >>> Layout((4, 8), (8, 1))(2, None)
+        Layout((8,), (1,))
+        """
+        crd: Coord = coord[0] if len(coord) == 1 else coord
+        if type(crd) is not int and _has_none(crd):
+            return slice_(crd, self)
+        index = offset_of(crd, self.shape, self.stride)
+        return index if type(index) is int and index else completed(self.stride, index)
+
+    def __len__(self) -> int:
+        """Return the rank: the number of top-level modes."""
+        return rank_of(self.shape)
+
+    def __getitem__(self, index: int | slice) -> Layout:
+        """Return one mode, or several as a layout of their own."""
+        if not is_tuple(self.shape):
+            if index in (0, -1):
+                return self
+            raise RankError("mode", {"layout": self, "index": index}, "the rank is 1", "use [0]")
+        try:
+            return unchecked(self.shape[index], self.stride[index])
+        except (IndexError, TypeError):
+            raise RankError(
+                "mode",
+                {"layout": self, "index": index},
+                f"the rank is {len(self)}",
+                "use an integer below the rank",
+            ) from None
+
+    def __iter__(self) -> Iterator[Layout]:
+        """Yield the modes, first to last."""
+        return (self[i] for i in range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        """Equal shape and equal stride; functions that agree may still be unequal layouts."""
+        if isinstance(other, Layout):
+            return bool(self.shape == other.shape and self.stride == other.stride)
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        """Hash of shape and stride, computed once."""
+        try:
+            return self._hash
+        except AttributeError:
+            object.__setattr__(self, "_hash", hash((self.shape, self.stride)))
+            return self._hash
+
+    def __repr__(self) -> str:
+        """An expression that evaluates back."""
+        return f"Layout({self.shape!r}, {self.stride!r})"
+
+    def __str__(self) -> str:
+        """As CuTe prints: ``shape:stride``."""
+        return f"{_text(self.shape)}:{_text(self.stride)}"
+
+
+def completed(strides: Stride, value: Any) -> Any:
+    """Add zeros for the modes that the strides name and the value leaves out; offsets stay."""
+    if type(strides) is int:
+        return value
+    zeros = [Basis(0, d.modes).as_coord() for d in leaves(strides) if isinstance(d, Basis)]
+    return sum(zeros, as_coordinate(value)) if zeros else value
+
+
+def unchecked(shape: Shape, stride: Stride) -> Layout:
+    """Build a layout from parts of checked layouts, which need no second check.
+
+    For the library's own use: nothing is refused here.
+
+    >>> unchecked((4,), (1,))
+    Layout((4,), (1,))
+    """
+    layout = _new(Layout)
+    _set_shape(layout, shape)
+    _set_stride(layout, stride)
+    return layout
+
+
+# The slots' own setters: `Layout` refuses assignment, and these are the quickest way around it.
+_new = object.__new__
+
+
+_set_shape: Any = Layout.__dict__["shape"].__set__
+
+
+_set_stride: Any = Layout.__dict__["stride"].__set__
+
+
+def as_layout(value: Any) -> Layout:
+    """Return a layout as it is, and refuse anything else.
+
+    Raises `ShapeError`.
+
+    >>> as_layout((4, 8))
+    Traceback (most recent call last):
+    pycute_xe.errors.ShapeError: layout(value=(4, 8)): a tuple is no layout. Way out: \
+Layout((4, 8)) or make_layout(…)
+    """
+    if isinstance(value, Layout):
+        return value
+    kind = type(value).__name__
+    article = "an" if kind[0] in "aeiou" else "a"
+    raise ShapeError(
+        "layout",
+        {"value": repr(value)},
+        f"{article} {kind} is no layout",
+        f"Layout({value!r}) or make_layout(…)",
+    )
+
+
+def _has_none(coord: Coord) -> bool:
+    if is_tuple(coord):
+        for entry in coord:  # noqa: SIM110 - a generator would double the cost of a call
+            if type(entry) is not int and _has_none(entry):
+                return True
+        return False
+    return coord is None
+
+
+def _text(value: IntTuple) -> str:
+    if is_tuple(value):
+        return f"({','.join(map(_text, value))})"
+    return str(value)
+
+
+def slice_(coord: Coord, layout: Layout) -> Layout:
+    """Return the modes where the coordinate holds ``None``, without the offset of the others.
+
+    Law: ``slice_(c, L)(d) + L(c with 0 for None) == L(c with d for None)``.
+    Raises `CoordError` when the coordinate does not fit. C++: ``slice``.
+
+    >>> print(slice_((None, 2), Layout((4, 8), (8, 1))))
+    (4):(8)
+    """
+    if coord is None:
+        return layout
+    return unchecked(sliced(coord, layout.shape), sliced(coord, layout.stride))
+
+
+def sliced(coord: Coord, tree: IntTuple, keep_none: bool = True) -> tuple[Any, ...]:
+    """Return the modes of a tree where a coordinate holds ``None``, or those where it does not.
+
+    >>> sliced((None, 2), (4, 8)), sliced((None, 2), (4, 8), keep_none=False)
+    ((4,), (8,))
+    """
+    if is_tuple(coord):
+        if not is_tuple(tree) or len(tree) != len(coord):
+            raise CoordError(
+                "slice",
+                {"coord": coord, "of": tree},
+                "the coordinate has other modes",
+                "give one entry for each mode, or None to keep all",
+            )
+        parts = (sliced(c, t, keep_none) for c, t in zip(coord, tree, strict=True))
+        return tuple(leaf for part in parts for leaf in part)
+    return (tree,) if (coord is None) == keep_none else ()

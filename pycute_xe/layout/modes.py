@@ -1,0 +1,153 @@
+"""Floor 2: the modes of a layout, taken, left out, nested or joined."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pycute_xe.errors import RankError
+from pycute_xe.int_tuple import crd2idx, flatten_tuple, unflatten_tuple
+from pycute_xe.layout.core import Layout, as_layout, slice_, sliced, unchecked
+from pycute_xe.layout.makers import make_layout
+from pycute_xe.typing import Coord, IntTuple, is_tuple
+
+__all__ = []
+
+
+def dice(coord: Coord, layout: Layout) -> Layout:
+    """Return the modes where the coordinate holds no ``None``: what `slice_` leaves out.
+
+    Raises `CoordError` when the coordinate does not fit. C++: ``dice``.
+
+    >>> print(dice((None, 2), Layout((4, 8), (8, 1))))
+    (8):(1)
+    """
+    if not is_tuple(coord):
+        return Layout((), ()) if coord is None else layout
+    return unchecked(sliced(coord, layout.shape, False), sliced(coord, layout.stride, False))
+
+
+def slice_and_offset(coord: Coord, layout: Layout) -> tuple[Layout, Any]:
+    """Return the slice at a coordinate and the offset at which it starts.
+
+    Law: ``L(c with d for None) == offset + sub(d)``. C++: ``slice_and_offset``.
+
+    >>> slice_and_offset((None, 2), Layout((4, 8), (8, 1)))
+    (Layout((4,), (8,)), 2)
+    """
+    return slice_(coord, layout), crd2idx(_zeroed(coord), layout.shape, layout.stride)
+
+
+def _zeroed(coord: Coord) -> Coord:
+    if is_tuple(coord):
+        return tuple(map(_zeroed, coord))
+    return 0 if coord is None else coord
+
+
+def flatten(layout: Layout) -> Layout:
+    """Return the same function of a flat shape: every leaf a mode. C++: ``flatten``.
+
+    >>> print(flatten(Layout(((2, 3), 4))))
+    (2,3,4):(1,2,6)
+    """
+    if not is_tuple(as_layout(layout).shape):
+        return layout
+    return unchecked(flatten_tuple(layout.shape), flatten_tuple(layout.stride))
+
+
+def unflatten(layout: Layout, profile: IntTuple) -> Layout:
+    """Nest a flat layout as ``profile`` nests. Raises `CongruenceError`. C++: ``unflatten``.
+
+    >>> print(unflatten(Layout((2, 3, 4)), ((0, 0), 0)))
+    ((2,3),4):((1,2),6)
+    """
+    flat = flatten(layout)
+    return unchecked(
+        unflatten_tuple(flatten_tuple(flat.shape), profile),
+        unflatten_tuple(flatten_tuple(flat.stride), profile),
+    )
+
+
+def group(layout: Layout, begin: int, end: int) -> Layout:
+    """Gather modes ``begin`` to ``end - 1`` into one. C++: ``group<B,E>``.
+
+    >>> print(group(Layout((2, 3, 4)), 0, 2))
+    ((2,3),4):((1,2),6)
+    """
+    modes = list(as_layout(layout))
+    if not 0 <= begin < end <= len(modes):
+        raise RankError(
+            "group",
+            {"layout": layout, "begin": begin, "end": end},
+            f"no such range of {len(modes)} modes",
+            "0 <= begin < end <= rank",
+        )
+    return make_layout(*modes[:begin], make_layout(*modes[begin:end]), *modes[end:])
+
+
+def get(layout: Layout, *modes: int) -> Layout:
+    """Return a mode, or a mode within a mode. C++: ``layout<i,j>``.
+
+    >>> print(get(Layout((2, (3, 4))), 1, 0))
+    3:2
+    """
+    for mode in modes:
+        layout = layout[mode]
+    return layout
+
+
+def select(layout: Layout, *modes: int) -> Layout:
+    """Return a layout of the chosen modes, in the order given. C++: ``select<i,j>``.
+
+    >>> print(select(Layout((2, 3, 4)), 2, 0))
+    (4,2):(6,1)
+    """
+    return make_layout(*(as_layout(layout)[mode] for mode in modes))
+
+
+def take(layout: Layout, begin: int, end: int) -> Layout:
+    """Return modes ``begin`` to ``end - 1``. C++: ``take<B,E>``.
+
+    >>> print(take(Layout((2, 3, 4)), 1, 3))
+    (3,4):(2,6)
+    """
+    return layout[begin:end]
+
+
+def replace(layout: Layout, mode: int, by: Layout) -> Layout:
+    """Return the layout with one mode replaced. Raises `RankError`. C++: ``replace<i>``.
+
+    >>> print(replace(Layout((2, 3)), 1, Layout(5, 7)))
+    (2,5):(1,7)
+    """
+    modes = list(layout)
+    if not -len(modes) <= mode < len(modes):
+        raise RankError(
+            "replace",
+            {"layout": layout, "mode": mode},
+            f"the rank is {len(modes)}",
+            "use a mode below the rank, or append",
+        )
+    modes[mode] = by
+    return make_layout(*modes)
+
+
+def append(layout: Layout, mode: Layout, up_to_rank: int | None = None) -> Layout:
+    """Add a mode at the end, as often as it takes to reach ``up_to_rank`` (once if not given).
+
+    C++: ``append``.
+
+    >>> print(append(Layout((2, 3)), Layout(1, 0), 4))
+    (2,3,1,1):(1,2,0,0)
+    """
+    count = 1 if up_to_rank is None else up_to_rank - len(as_layout(layout))
+    return make_layout(*as_layout(layout), *([mode] * count)) if count > 0 else layout
+
+
+def prepend(layout: Layout, mode: Layout, up_to_rank: int | None = None) -> Layout:
+    """Add a mode at the front, as often as it takes to reach ``up_to_rank``. C++: ``prepend``.
+
+    >>> print(prepend(Layout((2, 3)), Layout(1, 0)))
+    (1,2,3):(0,1,2)
+    """
+    count = 1 if up_to_rank is None else up_to_rank - len(as_layout(layout))
+    return make_layout(*([mode] * count), *as_layout(layout)) if count > 0 else layout
