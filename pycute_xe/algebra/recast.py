@@ -34,7 +34,8 @@ def upcast(layout: Layout, n: int) -> Layout:
             return s, d // n
         step = n // gcd(n, d)
         if n % d or (s % step and step % s):
-            way_out = f"an extent that is a multiple of {step}" if not n % d else f"a stride that is a multiple of {n}"
+            multiple = f"an extent that is a multiple of {step}"
+            way_out = multiple if not n % d else f"a stride that is a multiple of {n}"
             raise DivisibilityError(
                 "upcast",
                 {"layout": layout, "n": n},

@@ -37,7 +37,7 @@ CELL = re.compile(
         ((4, (2, 3)), r"\left(4,\left(2,3\right)\right)"),
         ("M_0 % 4", r"M\_0 \% 4"),
     ],
-    ids=str,
+    ids=lambda v: getattr(v, "__name__", str(v)),
 )
 def test_formulas(value: Any, formula: str) -> None:
     assert cx.latex_math(value) == formula
