@@ -9,7 +9,7 @@ from typing import Any
 __all__ = ["register_ipython"]
 
 _SHOWN = {
-    ("pycute_xe.layout", "Layout"),
+    ("pycute_xe.layout.core", "Layout"),
     ("pycute_xe.composed", "ComposedLayout"),
     ("pycute_xe.atom.mma_atom", "MmaAtom"),
     ("pycute_xe.atom.copy_atom", "CopyAtom"),
