@@ -313,7 +313,7 @@ def test_notebooks_show_values_by_themselves(gemm: cx.Kernel) -> None:
         assert shown[kind.__module__, kind.__name__](value).startswith("<svg")
     # What cannot be drawn keeps its text.
     layout = cx.Layout((2, 2, 2))
-    assert shown["pycute_xe.layout", "Layout"](layout) is None
+    assert shown["pycute_xe.layout.core", "Layout"](layout) is None
 
 
 def test_neighbours_differ_in_colour() -> None:
