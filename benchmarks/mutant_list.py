@@ -47,7 +47,7 @@ MUTANTS = [
             "nesting is compared at every depth",
         ),
         (
-            "return bool(left == product(right))",
+            "return same(left, product(right))",
             "return bool(left <= product(right))",
             "compatible shapes have one size",
         ),
@@ -167,12 +167,12 @@ MUTANTS = [
             "a profile may nest",
         ),
         (
-            "tuple(1 if d == 0 else s for",
+            "tuple(1 if same(d, 0) else s for",
             "tuple(s for",
             "repeats are taken out",
         ),
         (
-            "merged((s, d) for s, d in flat_modes(layout) if d != 0)",
+            "merged((s, d) for s, d in flat_modes(layout) if not same(d, 0))",
             "merged((s, d) for s, d in flat_modes(layout))",
             "repeats are taken out",
         ),
@@ -289,7 +289,7 @@ MUTANTS = [
             "gaps belong to the mode before them",
         ),
         ("[(placed[0][0], 0)] if placed else []", "[]", "nothing is hit before the first stride"),
-        ("if d == 0)", "if d == 0 and s > 2)", "every repeat maps to zero"),
+        ("in modes if same(d, 0))", "in modes if same(d, 0) and s > 2)", "every repeat maps to zero"),
     ),
     *_in(
         "algebra/divide",
@@ -360,7 +360,7 @@ MUTANTS = [
             "if s % step and step % s:",
             "elements do not straddle units",
         ),
-        ("if d in (1, -1)", "if d == 1", "a run may go backwards"),
+        ("if same(d, 1) or same(d, -1)", "if same(d, 1)", "a run may go backwards"),
         ("-(-s // step)", "s // step", "a part of a unit is one unit"),
     ),
     *_in(
@@ -416,6 +416,10 @@ MUTANTS = [
             "while len(path) > 9 and path[-1] == 0:",
             "E(0, 0) adds to what E(0) adds to",
         ),
-        ("len(modes) == 1 and modes[0][1] == 1", "len(modes) == 1", "contiguous steps are 1"),
+        (
+            "(len(modes) == 1 and bool(modes[0][1] == 1))",
+            "(len(modes) == 1)",
+            "contiguous steps are 1",
+        ),
     ),
 ]

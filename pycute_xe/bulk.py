@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 from pycute_xe.algebra.simplify import flat_modes, merged
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import DTypeError, ShapeError
+from pycute_xe.f2 import F2Layout
 from pycute_xe.int_tuple import product
-from pycute_xe.layout import Layout
+from pycute_xe.layout import Layout, as_layout
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.points import END, AnyLayout, along, columns_of, narrowed, offsets, swizzled, too_far
 from pycute_xe.typing import Mode
@@ -78,9 +79,11 @@ def _coordinates(layout: Layout) -> NDArray[np.int64]:
     return out
 
 
-def _beyond_plain(layout: AnyLayout) -> NDArray[np.int64]:
+def _beyond_plain(layout: object) -> NDArray[np.int64]:
     import numpy as np
 
+    if not isinstance(layout, (ComposedLayout, F2Layout)):
+        return table(as_layout(layout))  # refuses
     if isinstance(layout, ComposedLayout):
         return narrowed("table", layout, swizzled("table", layout, table(layout.layout)))
     return offsets(layout, np.arange(_countable(layout, product(layout.shape)), dtype=np.int64))

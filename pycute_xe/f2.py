@@ -13,7 +13,7 @@ from typing import Any
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import CongruenceError, CoordError, DivisibilityError, ShapeError
 from pycute_xe.int_tuple import congruent, crd2idx, leaves, rank_of
-from pycute_xe.layout import Layout, slice_and_offset, unchecked
+from pycute_xe.layout import Layout, has_symbols, slice_and_offset, unchecked
 from pycute_xe.swizzle import Swizzle
 from pycute_xe.typing import Coord, Shape, Stride, is_tuple
 
@@ -163,6 +163,13 @@ def as_f2(composed: ComposedLayout | Layout) -> F2Layout:
         composed = ComposedLayout(_IDENTITY, 0, composed)
     taken = composed.offset
     inner = composed.layout
+    if has_symbols(inner):
+        raise ShapeError(
+            "as_f2",
+            {"layout": composed},
+            "the bits of a symbol are not known",
+            "substitute numbers first",
+        )
     for s, d in zip(leaves(inner.shape), leaves(inner.stride), strict=True):
         if d < 0:
             raise ShapeError(

@@ -12,7 +12,7 @@ from pycute_xe.basis import Basis
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import RankError, ShapeError
 from pycute_xe.int_tuple import leaves
-from pycute_xe.layout import Layout, size
+from pycute_xe.layout import Layout, as_layout, size
 
 __all__ = ["Grid", "demand_integers", "grid_of"]
 
@@ -71,7 +71,7 @@ def demand_integers(operation: str, layout: Layout | ComposedLayout) -> None:
 
     >>> demand_integers("draw", Layout(4))
     """
-    plain = layout.layout if isinstance(layout, ComposedLayout) else layout
+    plain = layout.layout if isinstance(layout, ComposedLayout) else as_layout(layout)
     for leaf in (*leaves(plain.shape), *leaves(plain.stride)):
         number = leaf.value if isinstance(leaf, Basis) else leaf
         if type(number) is not int:

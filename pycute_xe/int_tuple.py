@@ -12,6 +12,7 @@ from typing import Any
 from pycute_xe.basis import ArithTuple, Basis
 from pycute_xe.errors import CongruenceError, CoordError, DivisibilityError, ShapeError
 from pycute_xe.typing import Coord, IntTuple, Shape, Stride, is_tuple
+from pycute_xe.unknown import adopted, same
 
 __all__ = [
     "ceil_div",
@@ -195,7 +196,7 @@ def compatible(left: Shape, right: Shape) -> bool:
         if not is_tuple(right) or len(left) != len(right):
             return False
         return all(map(compatible, left, right))
-    return bool(left == product(right))
+    return same(left, product(right))
 
 
 def elem_less(left: IntTuple, right: IntTuple) -> bool:
@@ -415,8 +416,10 @@ def offset_of(coord: Coord, shape: Shape, stride: Stride) -> Any:
         for c, s, d in zip(coord, shape, stride, strict=True):
             total = total + (c * d if type(c) is int and type(s) is int else offset_of(c, s, d))
         return total
-    if type(coord) is not int and isinstance(coord, _NO_INDEX):
-        raise _no_integer("crd2idx", coord, shape)
+    if type(coord) is not int:
+        if isinstance(coord, _NO_INDEX):
+            raise _no_integer("crd2idx", coord, shape)
+        coord = adopted(coord)
     if type(shape) is int or not is_tuple(shape):
         return coord * stride
     if not shape:

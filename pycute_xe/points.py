@@ -50,7 +50,10 @@ def offsets(layout: AnyLayout, coords: Coord) -> NDArray[np.int64]:
 
     inner = layout.layout if isinstance(layout, ComposedLayout) else layout
     arrays = _arrays(layout, coords)
+    # Arithmetic makes Python's integers of arrays without an axis: one is added, and left out of
+    # the shape again.
     shape = _broadcast(layout, [array.shape for array in leaves(arrays)])
+    arrays = _transformed(arrays)
     columns = 0 if isinstance(inner, F2Layout) else columns_of("offsets", inner)
     digits = list(_digits(layout, arrays, inner.shape, inner.stride))
     if isinstance(inner, F2Layout):
@@ -91,6 +94,12 @@ def _arrays(layout: AnyLayout, coords: Any) -> Any:
     array: NDArray[Any] = np.asarray(cast("Any", coords))
     large = kind == "uint64" and array.size and array.max() >= END
     return array.astype(object if large else np.int64, copy=False)
+
+
+def _transformed(arrays: Any) -> Any:
+    if is_tuple(arrays):
+        return tuple(map(_transformed, arrays))
+    return arrays.reshape(1) if arrays.ndim == 0 else arrays
 
 
 def _broadcast(layout: AnyLayout, shapes: list[tuple[int, ...]]) -> tuple[int, ...]:

@@ -9,12 +9,26 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from functools import cmp_to_key
-from typing import Any
+from functools import cmp_to_key, wraps
+from inspect import signature
+from typing import Any, ParamSpec, TypeVar
 
 from pycute_xe.errors import UndecidableError
 
-__all__ = ["Symbolic", "adopted", "at_most", "in_order", "is_integer", "register_source"]
+__all__ = [
+    "Symbolic",
+    "adopted",
+    "at_most",
+    "in_order",
+    "is_integer",
+    "naming",
+    "register_source",
+    "same",
+]
+
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 
 class Symbolic(ABC):
@@ -34,6 +48,10 @@ class Symbolic(ABC):
     @abstractmethod
     def at_least(self, other: Any) -> bool:
         """Tell whether ``self >= other`` for all values of the symbols."""
+
+    @abstractmethod
+    def differs(self, other: Any) -> bool:
+        """Tell whether ``self != other`` for all values of the symbols."""
 
     @abstractmethod
     def undecided(self, relation: str, other: Any) -> UndecidableError:
@@ -66,7 +84,8 @@ def adopted(leaf: Any) -> Any:
     """
     if type(leaf) is int or not _SOURCES:
         return leaf
-    source = _SOURCES.get(type(leaf).__module__.partition(".")[0])
+    # A class made by hand may have no module.
+    source = _SOURCES.get(str(type(leaf).__module__).partition(".")[0])
     return source(leaf) if source else leaf
 
 
@@ -102,6 +121,40 @@ def at_most(a: Any, b: Any) -> bool:
             return False
         raise b.undecided(">=", a)
     return bool(a <= b)
+
+
+def same(a: Any, b: Any) -> bool:
+    """Tell whether two values are equal, where it matters that they are never so otherwise.
+
+    Raises `UndecidableError` where they are equal for some values of the symbols only.
+
+    >>> same(3, 3), same(3, 4)
+    (True, False)
+    """
+    if a == b:
+        return True
+    value, other = (a, b) if isinstance(a, Symbolic) else (b, a)
+    if isinstance(value, Symbolic) and not value.differs(other):
+        raise value.undecided("==", other)
+    return False
+
+
+def naming(function: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Let what a function cannot decide be asked in its name, with its operands.
+
+    >>> naming(abs)(-3)
+    3
+    """
+
+    @wraps(function)
+    def named(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        try:
+            return function(*args, **kwargs)
+        except UndecidableError as error:
+            operands = dict(zip(signature(function).parameters, args, strict=False))
+            raise error.within(function.__name__, {**operands, **kwargs}) from None
+
+    return named
 
 
 def in_order(modes: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:

@@ -12,10 +12,12 @@ from pycute_xe.basis import Basis
 from pycute_xe.errors import DivisibilityError, ShapeError
 from pycute_xe.layout import Layout, size, unchecked
 from pycute_xe.typing import Mode, Shape
+from pycute_xe.unknown import naming
 
 __all__ = ["greatest_common_domain", "layout_add", "max_common_layout", "max_common_vector"]
 
 
+@naming
 def max_common_vector(a: Layout, b: Layout) -> Any:
     """Return how many elements at the start lie in the same order, contiguous, in both layouts.
 
@@ -28,6 +30,7 @@ def max_common_vector(a: Layout, b: Layout) -> Any:
     return _common(a, b)[1]
 
 
+@naming
 def max_common_layout(a: Layout, b: Layout) -> Layout:
     """Return a layout of coordinates that both layouts map to their own index.
 
@@ -49,6 +52,7 @@ def _common(a: Layout, b: Layout) -> tuple[Layout, Any]:
     return inverse, s if d == 1 else 1
 
 
+@naming
 def greatest_common_domain(a: Layout | Shape, b: Layout | Shape) -> Layout:
     """Return the largest layout of indices that steps evenly through both shapes.
 
@@ -84,6 +88,7 @@ def _spans(value: Layout | Shape) -> list[tuple[int, int]]:
     return spans
 
 
+@naming
 def layout_add(a: Layout, b: Layout) -> Layout:
     """Return the layout of the sums of two layouts' offsets, index by index.
 

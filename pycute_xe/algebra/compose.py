@@ -9,7 +9,7 @@ from pycute_xe.basis import Basis
 from pycute_xe.errors import DivisibilityError, RankError, ShapeError, UndecidableError
 from pycute_xe.layout import Layout, get, make_layout, unchecked
 from pycute_xe.typing import Mode, Tiler, is_tuple
-from pycute_xe.unknown import at_most, is_integer
+from pycute_xe.unknown import adopted, at_most, is_integer
 
 __all__ = ["as_tiler", "composition"]
 
@@ -57,7 +57,7 @@ def as_tiler(value: Any) -> Layout:
     """
     if isinstance(value, Layout):
         return value
-    if is_integer(value):
+    if is_integer(adopted(value)):
         return Layout(value)
     raise ShapeError(
         "tiler",

@@ -11,7 +11,7 @@ from pycute_xe.errors import DivisibilityError, ShapeError, UndecidableError
 from pycute_xe.int_tuple import compact_col_major, flatten_tuple, product
 from pycute_xe.layout import Layout, cosize, flatten, pair
 from pycute_xe.typing import IntTuple, Mode
-from pycute_xe.unknown import in_order, is_integer
+from pycute_xe.unknown import adopted, at_most, in_order, is_integer, naming, same
 
 __all__ = ["complement", "gaps", "left_inverse", "nullspace", "right_inverse", "uneven"]
 
@@ -22,7 +22,7 @@ def _moving(operation: str, layout: Layout, modes: list[Mode]) -> list[tuple[Any
     for s, d in modes:
         if s == 1 or d == 0:
             continue
-        if (type(d) is not int and isinstance(d, Basis)) or d < 0:
+        if (type(d) is not int and (isinstance(d, Basis) or same(d, 0))) or d < 0:
             raise _not_positive(operation, layout, d)
         out.append((d, s))
     return out
@@ -70,6 +70,7 @@ def gaps(layout: Layout, cotarget: IntTuple) -> tuple[Layout, Any]:
     out: list[Mode] = []
     reach: Any = 1
     hole: Any = None
+    gone: list[Mode] = []  # modes above a gap that a symbol may leave with one element
     try:
         for d, s in in_order(_moving("complement", layout, flat_modes(layout))):
             if d % reach:
@@ -77,15 +78,21 @@ def gaps(layout: Layout, cotarget: IntTuple) -> tuple[Layout, Any]:
                     raise _interleaved(layout, cotarget, d, reach)
                 hole = d // reach * reach if hole is None else hole
             out.append((d // reach, reach))
+            if type(s) is not int and d != reach:
+                gone.append((s, d))
             reach = d * s
-        end = product(cotarget)
-        if not is_integer(end):
+        end = adopted(product(cotarget))
+        if not is_integer(end) or not at_most(1, end):
             raise ShapeError(
                 "complement",
                 {"layout": layout, "cotarget": repr(cotarget)},
-                "the cotarget is no integer",
+                "the cotarget is no positive integer",
                 "use a size, or a shape",
             )
+        for s, d in gone:
+            # Rounded up to whole gaps, the end would differ; whole gaps need no rounding.
+            if end % d != 0:
+                same(s, 1)
         out.append((-(-end // reach), reach))
         return from_modes(merged(out)), hole
     except UndecidableError as error:
@@ -116,6 +123,7 @@ def uneven(layout: Layout, cotarget: IntTuple, hole: Any) -> DivisibilityError:
     )
 
 
+@naming
 def right_inverse(layout: Layout) -> Layout:
     """Return the longest layout ``R`` of whole modes with ``layout(R(i)) == i``.
 
@@ -156,7 +164,10 @@ def left_inverse(layout: Layout) -> Layout:
     [0, 5, 31]
     """
     modes = merged(flat_modes(layout))
-    moving = _moving("left_inverse", layout, modes)
+    try:
+        moving = _moving("left_inverse", layout, modes)
+    except UndecidableError as error:
+        raise error.within("left_inverse", {"layout": layout}) from None
     if len(moving) != len(modes):
         raise DivisibilityError(
             "left_inverse", {"layout": layout}, "a stride is 0: offsets repeat", "filter it first"
@@ -196,6 +207,7 @@ def _counting(layout: Layout, placed: list[tuple[Any, ...]]) -> list[Mode]:
     return out + [(s, at) for _, s, at in placed[-1:]]
 
 
+@naming
 def nullspace(layout: Layout) -> Layout:
     """Return a layout of the coordinates that ``layout`` maps to offset 0.
 
@@ -206,4 +218,6 @@ def nullspace(layout: Layout) -> Layout:
     """
     flat = flatten(layout)
     where = flatten_tuple(compact_col_major(flat.shape))
-    return from_modes((s, at) for (s, d), at in zip(flat_modes(flat), where, strict=True) if d == 0)
+    return from_modes(
+        (s, at) for (s, d), at in zip(flat_modes(flat), where, strict=True) if same(d, 0)
+    )

@@ -12,6 +12,7 @@ from pycute_xe.errors import ShapeError
 from pycute_xe.int_tuple import leaves
 from pycute_xe.layout import Layout, as_layout, make_layout, make_ordered_layout, unchecked
 from pycute_xe.typing import Shape
+from pycute_xe.unknown import naming
 
 __all__ = ["make_layout_like", "sort", "transform_layout", "with_shape"]
 
@@ -27,6 +28,7 @@ def _check_integers(operation: str, layout: Layout) -> None:
             )
 
 
+@naming
 def make_layout_like(layout: Layout) -> Layout:
     """Return a compact layout of the same shape whose modes run in the same order.
 
@@ -41,6 +43,7 @@ def make_layout_like(layout: Layout) -> Layout:
     return unchecked(layout.shape, packed.stride)
 
 
+@naming
 def sort(layout: Layout) -> Layout:
     """Return the leaves in order of their strides, the smallest in magnitude first.
 

@@ -12,6 +12,7 @@ from pycute_xe.errors import DivisibilityError, ShapeError, UndecidableError
 from pycute_xe.int_tuple import leaves, unflatten_tuple
 from pycute_xe.layout import Layout, as_layout
 from pycute_xe.typing import Mode
+from pycute_xe.unknown import same
 
 __all__ = ["downcast", "recast_layout", "upcast"]
 
@@ -28,7 +29,7 @@ def upcast(layout: Layout, n: int) -> Layout:
     """
 
     def leaf(s: Any, d: Any) -> Mode:
-        if d == 0:
+        if same(d, 0):
             return s, d
         if not d % n:
             return s, d // n
@@ -58,7 +59,7 @@ def downcast(layout: Layout, n: int) -> Layout:
     """
 
     def leaf(s: Any, d: Any) -> Mode:
-        return (s * n, d) if d in (1, -1) else (s, d * n)
+        return (s * n, d) if same(d, 1) or same(d, -1) else (s, d * n)
 
     return _mapped("downcast", layout, n, leaf)
 

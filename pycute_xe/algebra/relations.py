@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from math import gcd, prod
+from math import gcd
 from typing import Any
 
 from pycute_xe.algebra.simplify import flat_modes, from_modes, merged
 from pycute_xe.basis import Basis
-from pycute_xe.errors import CuteError, DivisibilityError, ShapeError
-from pycute_xe.int_tuple import leaves
-from pycute_xe.layout import Layout, coshape
+from pycute_xe.errors import CuteError, DivisibilityError, ShapeError, UndecidableError
+from pycute_xe.int_tuple import product
+from pycute_xe.layout import Layout, coshape, has_symbols
 from pycute_xe.typing import Mode
+from pycute_xe.unknown import at_most, in_order, naming, same
 
 __all__ = [
     "functionally_equal",
@@ -34,9 +35,10 @@ def functionally_equal(a: Layout, b: Layout) -> bool:
     >>> functionally_equal(Layout((2, (2, 3))), Layout(12))
     True
     """
-    return merged(flat_modes(a)) == merged(flat_modes(b))
+    return _known("functionally_equal", merged(flat_modes(a)) == merged(flat_modes(b)), a, b)
 
 
+@naming
 def is_injective(layout: Layout) -> bool:
     """Tell whether no two coordinates have the same offset.
 
@@ -49,10 +51,13 @@ def is_injective(layout: Layout) -> bool:
     >>> is_injective(Layout((2**20, 2**20), (1, 2**20)))
     True
     """
+    if has_symbols(layout):
+        return _known("is_injective", _spread(layout), layout)
     groups = _by_mode(layout).values()
     return all(not _Collision(layout, modes).exists() for modes in groups)
 
 
+@naming
 def is_surjective(layout: Layout) -> bool:
     """Tell whether every offset from 0 to ``cosize - 1`` is hit.
 
@@ -62,9 +67,11 @@ def is_surjective(layout: Layout) -> bool:
     >>> is_surjective(Layout((2, 4), (1, 1))), is_surjective(Layout((2, 4), (1, 3)))
     (True, False)
     """
-    return all(_fills(modes) for modes in _by_mode(layout).values())
+    found = all(_fills(modes) for modes in _by_mode(layout).values())
+    return _known("is_surjective", found, layout)
 
 
+@naming
 def is_bijective(layout: Layout) -> bool:
     """Tell whether every offset from 0 to ``cosize - 1`` is hit exactly once.
 
@@ -75,8 +82,8 @@ def is_bijective(layout: Layout) -> bool:
     """
     if not is_surjective(layout):
         return False
-    extents = prod(leaves(layout.shape))
-    return bool(extents == prod(leaves(coshape(layout))))
+    extents = product(layout.shape)
+    return _known("is_bijective", bool(extents == product(coshape(layout))), layout)
 
 
 def is_contiguous(layout: Layout) -> bool:
@@ -88,9 +95,35 @@ def is_contiguous(layout: Layout) -> bool:
     (True, False)
     """
     modes = merged(flat_modes(layout))
-    return not modes or (len(modes) == 1 and modes[0][1] == 1)
+    found = not modes or (len(modes) == 1 and bool(modes[0][1] == 1))
+    return _known("is_contiguous", found, layout)
 
 
+def _known(operation: str, answer: bool, *layouts: Layout) -> bool:
+    """Return an answer; with symbols a "no" may be one for some of their values only."""
+    if answer or not any(map(has_symbols, layouts)):
+        return answer
+    raise UndecidableError(
+        operation,
+        {f"layout {i}" if i else "layout": layout for i, layout in enumerate(layouts)},
+        "it does not hold for all values of the symbols, and may for some",
+        "substitute numbers, or assume more of the symbols",
+        operation,
+    )
+
+
+def _spread(layout: Layout) -> bool:
+    """Tell whether each stride is beyond what the smaller ones reach, in each part of the space."""
+    for modes in _by_mode(layout).values():
+        reach: Any = 0
+        for d, s in in_order([(abs(d), s) for s, d in modes if s != 1]):
+            if not at_most(reach + 1, d):
+                return False
+            reach = reach + (s - 1) * d
+    return True
+
+
+@naming
 def image(layout: Layout) -> Layout:
     """Return the offsets of a layout as a layout: each once, in increasing order.
 
@@ -133,7 +166,7 @@ def _order(layout: Layout, mode: Mode) -> tuple[Any, Any]:
 
 
 def _moving(modes: list[Mode]) -> list[Mode]:
-    return [(s, d) for s, d in modes if s != 1 and d != 0]
+    return [(s, d) for s, d in modes if s != 1 and not same(d, 0)]
 
 
 def _by_mode(layout: Layout) -> dict[tuple[int, ...], list[Mode]]:
@@ -151,7 +184,7 @@ def _by_mode(layout: Layout) -> dict[tuple[int, ...], list[Mode]]:
 def _fills(modes: list[Mode]) -> bool:
     """Tell whether sums of strides leave no gap: each stride at most where the smaller ones end."""
     reach: Any = 1
-    for s, d in sorted(_moving(modes), key=lambda mode: mode[1]):
+    for d, s in in_order([(d, s) for s, d in _moving(modes)]):
         if d < 0 or d > reach:
             return False
         reach += (s - 1) * d

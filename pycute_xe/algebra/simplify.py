@@ -9,6 +9,7 @@ from pycute_xe.errors import RankError
 from pycute_xe.int_tuple import flatten_tuple, leaves, unflatten_tuple
 from pycute_xe.layout import Layout, as_layout, make_layout, unchecked
 from pycute_xe.typing import IntTuple, Mode, is_tuple
+from pycute_xe.unknown import naming, same
 
 __all__ = ["coalesce", "filter", "filter_zeros", "flat_modes", "from_modes", "merged", "scaled"]
 
@@ -94,6 +95,7 @@ def coalesce(layout: Layout, profile: IntTuple = None) -> Layout:
     return make_layout(*parts, *(layout[i] for i in range(count, len(layout))))
 
 
+@naming
 def filter_zeros(layout: Layout) -> Layout:
     """Give every stride-0 leaf the extent 1: one coordinate for each offset it repeats.
 
@@ -102,11 +104,12 @@ def filter_zeros(layout: Layout) -> Layout:
     >>> print(filter_zeros(Layout((4, (2, 8)), (0, (1, 2)))))
     (1,(2,8)):(0,(1,2))
     """
-    extents: tuple[Any, ...] = tuple(1 if d == 0 else s for s, d in flat_modes(layout))
+    extents: tuple[Any, ...] = tuple(1 if same(d, 0) else s for s, d in flat_modes(layout))
     strides = flatten_tuple(layout.stride)
     return Layout(unflatten_tuple(extents, layout.shape), unflatten_tuple(strides, layout.shape))
 
 
+@naming
 def filter(layout: Layout) -> Layout:
     """Drop stride-0 and size-1 modes, then coalesce: a layout with the same image.
 
@@ -115,7 +118,7 @@ def filter(layout: Layout) -> Layout:
     >>> print(filter(Layout((4, 2, 8), (0, 1, 2))))
     16:1
     """
-    return from_modes(merged((s, d) for s, d in flat_modes(layout) if d != 0))
+    return from_modes(merged((s, d) for s, d in flat_modes(layout) if not same(d, 0)))
 
 
 def scaled(layout: Layout, n: Any) -> Layout:

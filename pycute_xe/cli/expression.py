@@ -40,6 +40,8 @@ __all__ = ["parse_expression"]
 
 LENGTH_LIMIT = 2000
 DIGITS_LIMIT = 18
+# What a basis element may name: zeros are kept for all modes before it.
+RANK_LIMIT = 16
 DEPTH_LIMIT = 50
 
 
@@ -164,7 +166,11 @@ class _Parser:
         value = self.integer()
         path: list[int] = []
         while self.accept("@"):
-            path.append(self.integer())
+            mode = self.integer()
+            if mode >= RANK_LIMIT or len(path) >= RANK_LIMIT:
+                condition = f"coordinates here have fewer than {RANK_LIMIT} modes"
+                raise self.error(condition, "use a smaller basis element")
+            path.append(mode)
         return Number(token.column, value, tuple(path))
 
     def integer(self) -> int:

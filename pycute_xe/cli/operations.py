@@ -71,7 +71,7 @@ class Operation:
 
 
 _ON_ANY = {
-    "append": "any any int?",
+    "append": "any any bits?",
     "as_f2": "any",
     "blocked_product": "any layout",
     "coalesce": "any shape?",
@@ -88,7 +88,7 @@ _ON_ANY = {
     "logical_product": "any tiler",
     "max_common_layout": "any any",
     "max_common_vector": "any any",
-    "prepend": "any any int?",
+    "prepend": "any any bits?",
     "raked_product": "any layout",
     "recast_layout": "any int int",
     "right_inverse": "any",

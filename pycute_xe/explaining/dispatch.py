@@ -110,6 +110,13 @@ def explain(operation: Callable[..., Any], *operands: Any, **named: Any) -> Expl
     name, (tell, rule) = _found(operation)
     values = _bound(name, operation, operands, named)
     _check(name, values)
+    target = values[0] if operation is values[0] else operation
+    arguments = values[1:] if target is values[0] else values
+    result, refusal = None, None
+    try:
+        result = target(*arguments)
+    except CuteError as error:
+        refusal = error
     script = Script()
     try:
         tell(script, *values)
@@ -117,15 +124,14 @@ def explain(operation: Callable[..., Any], *operands: Any, **named: Any) -> Expl
         pass
     except CuteError as error:
         script.say(f"this cannot go on: {error.condition}")
-    target = values[0] if operation is values[0] else operation
-    arguments = values[1:] if target is values[0] else values
+    except TypeError:
+        # The steps compute with operands that the operation refuses to begin with.
+        if refusal is None:
+            raise
     shown = arguments[0] if target is values[0] and len(arguments) == 1 else arguments
     shown = shown if is_tuple(shown) else (shown,)
     title = f"{name}({', '.join(map(_text, shown))})"
-    try:
-        return Explanation(title, rule, tuple(script.steps), target(*arguments))
-    except CuteError as error:
-        return Explanation(title, rule, tuple(script.steps), refusal=error)
+    return Explanation(title, rule, tuple(script.steps), result, refusal=refusal)
 
 
 def _found(operation: Any) -> tuple[str, tuple[Teller, str]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pycute_xe.layout.core import Layout, as_layout, slice_, unchecked
 from pycute_xe.layout.makers import make_identity_layout, make_layout, make_ordered_layout, pair
-from pycute_xe.layout.measures import coshape, cosize, depth, rank, shape, size, stride
+from pycute_xe.layout.measures import coshape, cosize, depth, has_symbols, rank, shape, size, stride
 from pycute_xe.layout.modes import (
     append,
     dice,
@@ -35,6 +35,7 @@ __all__ = [
     "flatten",
     "get",
     "group",
+    "has_symbols",
     "make_identity_layout",
     "make_layout",
     "make_ordered_layout",

@@ -9,7 +9,7 @@ from pycute_xe.errors import CongruenceError, ShapeError
 from pycute_xe.int_tuple import congruent, flatten_tuple, leaves, unflatten_tuple
 from pycute_xe.layout.core import Layout, unchecked
 from pycute_xe.typing import IntTuple, Shape, Stride, is_tuple
-from pycute_xe.unknown import Symbolic
+from pycute_xe.unknown import Symbolic, naming
 
 __all__ = ["make_identity_layout", "make_layout", "make_ordered_layout", "pair"]
 
@@ -61,6 +61,7 @@ def make_identity_layout(shape: Shape) -> Layout:
     return unchecked(checked.shape, strides(checked.shape, ()))
 
 
+@naming
 def make_ordered_layout(shape: Shape, order: IntTuple) -> Layout:
     """Return a compact layout whose leaves run in the given order: the least order is fastest.
 

@@ -7,11 +7,12 @@ from typing import Any
 from pycute_xe.basis import Basis
 from pycute_xe.errors import RankError
 from pycute_xe.int_tuple import depth as tuple_depth
-from pycute_xe.int_tuple import flatten_tuple, product, rank_of
+from pycute_xe.int_tuple import flatten_tuple, leaves, product, rank_of
 from pycute_xe.layout.core import Layout, as_layout, completed
 from pycute_xe.typing import IntTuple, Shape, Stride, is_tuple
+from pycute_xe.unknown import Symbolic, naming
 
-__all__ = ["coshape", "cosize", "depth", "rank", "shape", "size", "stride"]
+__all__ = ["coshape", "cosize", "depth", "has_symbols", "rank", "shape", "size", "stride"]
 
 
 def shape(value: Any, *modes: int) -> Shape:
@@ -73,6 +74,7 @@ def depth(value: Any) -> int:
     return tuple_depth(value.shape if hasattr(value, "shape") else value)
 
 
+@naming
 def coshape(layout: Layout) -> IntTuple:
     """Return the extents of the smallest box of offsets that holds the image, counted from zero.
 
@@ -94,6 +96,7 @@ def _plus_one(tree: IntTuple) -> IntTuple:
     return tuple(map(_plus_one, tree)) if is_tuple(tree) else tree + 1
 
 
+@naming
 def cosize(layout: Layout) -> Any:
     """Return one more than the largest offset: the elements a buffer must have.
 
@@ -110,3 +113,14 @@ def cosize(layout: Layout) -> Any:
             return product(coshape(layout))
         reach = reach + (s - 1) * (-d if d < 0 else d)
     return reach
+
+
+def has_symbols(*values: Any) -> bool:
+    """Tell whether layouts, tuples or leaves have symbols among their leaves.
+
+    >>> has_symbols(Layout(4), (2, 3))
+    False
+    """
+    trees = ((v.shape, v.stride) if isinstance(v, Layout) else v for v in values)
+    found = (leaf for tree in trees for leaf in leaves(tree))
+    return any(isinstance(getattr(leaf, "value", leaf), Symbolic) for leaf in found)

@@ -19,19 +19,18 @@ def way_out(difference: Expr, known: Known, relation: str) -> str:
     """
     own = [known[s.name] for s in difference.free_symbols if isinstance(s, sp.Symbol)]
     if len(own) == 1:
-        quotients = list(difference.atoms(FloorDiv))
+        symbol, quotients = own[0], list(difference.atoms(FloorDiv))
         if relation == "==" and len(quotients) == 1 and quotients[0].args[1].is_Integer:
-            return _multiple(own[0], int(quotients[0].args[1]))
-        if relation != "==" and not quotients and sp.degree(difference, own[0].unit) == 1:
-            return _bound(own[0], difference, relation)
+            divisor = int(quotients[0].args[1])
+            return symbol.code(multiple_of=lcm(symbol.multiple_of * divisor, symbol.multiple_of))
+        if relation != "==" and not quotients and sp.degree(difference, symbol.unit) == 1:
+            return _bound(symbol, difference, relation)
+        if relation == "==" and not quotients and sp.degree(difference, symbol.unit) == 1:
+            return _exclusion(symbol, difference)
+        return f"say more of {symbol.name}: multiple_of, at_least, at_most"
     if relation == "==":
         return 'make one a multiple of the other, as N = M * symbol("n")'
     return 'make one the other and more, as N = M + symbol("more", at_least=0)'
-
-
-def _multiple(symbol: Assumed, divisor: int) -> str:
-    factor = lcm(symbol.multiple_of * divisor, symbol.multiple_of)
-    return f'symbol("{symbol.name}", multiple_of={factor})'
 
 
 def _bound(symbol: Assumed, difference: Expr, relation: str) -> str:
@@ -41,5 +40,15 @@ def _bound(symbol: Assumed, difference: Expr, relation: str) -> str:
     leaves = (relation in (">", "<=")) == (c > 0)
     past = sp.floor(-k / c) + 1 if leaves else sp.ceiling(-k / c)
     least = int(past) * symbol.multiple_of
-    bounds = f"at_least={least}", f"at_most={least - symbol.multiple_of}"
-    return " or ".join(f'symbol("{symbol.name}", {bound})' for bound in bounds)
+    above = symbol.code(at_least=least)
+    below = symbol.code(at_most=least - symbol.multiple_of)
+    return f"{above} or {below}"
+
+
+def _exclusion(symbol: Assumed, difference: Expr) -> str:
+    """Return the bound that leaves out the one value at which the answer changes."""
+    c, k = difference.coeff(symbol.unit), difference.subs(symbol.unit, 0)
+    following = symbol.code(at_least=(int(-k / c) + 1) * symbol.multiple_of)
+    if -k / c == symbol.least:
+        return following
+    return f"{following}, or a number for {symbol.name}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from keyword import iskeyword
 from typing import Any
 from zlib import crc32
 
@@ -30,8 +31,11 @@ class Assumed:
     def __post_init__(self) -> None:
         """Refuse names that are none and assumptions that nothing meets."""
         given = {k: v for k, v in vars(self).items() if v is not None}
-        if not (self.name.isidentifier() and self.name.isascii()):
-            raise InputError("symbol", given, "a name is letters, digits and _", 'symbol("M")')
+        name: object = self.name
+        is_name = isinstance(name, str) and name.isidentifier() and name.isascii()
+        if not is_name or iskeyword(self.name):
+            wanted = "a name is letters, digits and _, and no keyword of Python"
+            raise InputError("symbol", given, wanted, 'symbol("M")')
         if type(self.multiple_of) is not int or self.multiple_of < 1:
             raise InputError("symbol", given, "multiple_of is 1 or more", "multiple_of=32")
         if type(self.at_least) is not int:
@@ -58,6 +62,17 @@ class Assumed:
         """Return one value of the unit, the same in every process."""
         drawn = 3 + crc32(self.name.encode()) % 89
         return self.least + (drawn if most is None else drawn % (most - self.least + 1))
+
+    def code(self, **changed: Any) -> str:
+        """Return the Python text that makes the symbol, with some assumptions changed."""
+        assumed: dict[str, Any] = {"multiple_of": self.multiple_of, "at_least": self.at_least}
+        assumed |= {"at_most": self.at_most} | changed
+        plain: dict[str, Any] = {"multiple_of": 1, "at_most": None}
+        plain["at_least"] = assumed["multiple_of"]
+        if 1 <= assumed["at_least"] <= assumed["multiple_of"]:
+            assumed["at_least"] = plain["at_least"]  # the first multiple, as it is untold
+        parts = [f"{k}={v}" for k, v in assumed.items() if v != plain[k]]
+        return f"symbol({', '.join([repr(self.name), *parts])})".replace("'", '"')
 
     def __str__(self) -> str:
         """The assumptions in words."""

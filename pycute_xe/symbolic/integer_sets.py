@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 from pycute_xe.symbolic.assumed import Known
 from pycute_xe.symbolic.terms import Expr, FloorDiv, coefficients, divided, factors, sp
 
-__all__ = ["HOLDS", "always", "least_of", "normalised"]
+__all__ = ["HOLDS", "always", "is_possible", "least_of", "normalised"]
 
 
 HOLDS: dict[str, Callable[[Any, Any], bool]] = {
@@ -100,7 +101,7 @@ class _Parameters:
         """Return what is never negative and multiplies the remainder of a quotient somewhere."""
         found: list[Expr] = [term for term in terms if isinstance(term, sp.Symbol)]
         for term in terms:
-            if term.has(quotient) and term != quotient:
+            if term != quotient and any(base == quotient for base, _ in factors(term)):
                 whole, rest = divided(sp.expand(term / quotient), quotient.args[1])
                 found += [whole] if rest == 0 and whole not in (1, *found) else []
         return [factor for factor in found if _is_natural(factor, self.known)]
@@ -126,6 +127,14 @@ class _Parameters:
     def context(self) -> str:
         """All constraints."""
         return " and ".join(self.constraints) or "1 = 1"
+
+
+def is_possible(known: Known) -> bool:
+    """Tell whether any choice of the symbols meets what is assumed of them, as far as isl sees."""
+    parameters = _Parameters(known)
+    for symbol in known.values():
+        parameters.term(symbol.unit)
+    return not parameters.refute("1 = 1")
 
 
 def least_of(value: Expr, known: Known) -> int | None:
@@ -251,7 +260,9 @@ def _read(affine: object, terms: list[Expr]) -> Expr:
 
     def linear(aff: isl.Aff, scale: int) -> Expr:
         def whole(value: isl.Val) -> int:
-            return int(value.get_num_si()) * scale // int(value.get_den_val().get_num_si())
+            # Through text, since the accessors of numerators stop at 64 bits.
+            ratio = Fraction(value.to_str())
+            return int(ratio * scale)
 
         total = sp.Integer(whole(aff.get_constant_val()))
         for i, term in enumerate(terms):
@@ -263,7 +274,7 @@ def _read(affine: object, terms: list[Expr]) -> Expr:
     aff: isl.Aff = affine  # type: ignore[assignment]
     for i in range(aff.dim(isl.dim_type.div)):
         div = aff.get_div(i)
-        scale = int(div.get_denominator_val().get_num_si())
+        scale = int(div.get_denominator_val().to_str())
         quotients.append(_upright(linear(div, scale), scale))
     return linear(aff, 1)
 

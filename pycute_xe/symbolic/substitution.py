@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from pycute_xe.basis import Basis
+from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import InputError
 from pycute_xe.layout import Layout
 from pycute_xe.symbolic.assumed import Assumed, Known
@@ -16,19 +17,54 @@ from pycute_xe.typing import is_tuple
 __all__ = ["evaluated", "substitute"]
 
 
-def substitute(value: Any, given: Mapping[str, Any] | None = None, /, **more: Any) -> Any:
+def substitute(value: Any, given: Any = None, /, **more: Any) -> Any:
     """Put numbers, or other symbolic values, in place of symbols, named as they were made.
 
-    Takes a symbolic integer, a layout, a stride or a tuple of those. Law: substituting commutes
-    with every operation of the algebra, as functions. Raises `InputError` for a number that
-    the assumptions on a symbol exclude. There is no counterpart in C++.
+    Takes a symbolic integer, a layout (swizzled or not), a stride or a tuple of those. Law:
+    substituting commutes with every operation of the algebra, as functions. A mapping may name
+    symbols that do not occur, so that one serves many layouts; a keyword may not. Raises
+    `InputError` for that, for a number that the assumptions on a symbol exclude, and for other
+    values. There is no counterpart in C++.
 
     >>> from pycute_xe.symbolic import symbol
     >>> M = symbol("M", multiple_of=32)
     >>> print(substitute(Layout((M, 4), (4, 1)), M=64))
     (64,4):(4,1)
     """
+    if not _is_by_name(given):
+        raise InputError(
+            "substitute",
+            {"value": value, "given": given},
+            "numbers are given by the names of symbols",
+            'substitute(layout, {"M": 512}) or substitute(layout, M=512)',
+        )
+    unknown = more.keys() - _names(value)
+    if unknown:
+        raise InputError(
+            "substitute",
+            {"value": value},
+            f"{', '.join(sorted(unknown))} occurs nowhere in it",
+            f"its symbols are {', '.join(sorted(_names(value))) or 'none'}",
+        )
     return _substituted(value, {**(given or {}), **more})
+
+
+def _is_by_name(given: Any) -> bool:
+    if given is None:
+        return True
+    return isinstance(given, Mapping) and all(isinstance(n, str) for n in cast("Any", given))
+
+
+def _names(value: Any) -> set[str]:
+    """Return the names of the symbols in a value."""
+    if isinstance(value, SymbolicInt):
+        return set(value.known)
+    if isinstance(value, Basis):
+        return _names(value.value)
+    if isinstance(value, ComposedLayout):
+        return _names((value.offset, value.layout))
+    parts = (value.shape, value.stride) if isinstance(value, Layout) else value
+    return set[str]().union(*map(_names, parts)) if is_tuple(parts) else set()
 
 
 def _substituted(value: Any, given: Mapping[str, Any]) -> Any:
@@ -38,9 +74,19 @@ def _substituted(value: Any, given: Mapping[str, Any]) -> Any:
         return _substituted(value.value, given) * Basis(1, value.modes)
     if isinstance(value, Layout):
         return Layout(_substituted(value.shape, given), _substituted(value.stride, given))
+    if isinstance(value, ComposedLayout):
+        offset, layout = _substituted((value.offset, value.layout), given)
+        return ComposedLayout(value.swizzle, offset, layout)
     if is_tuple(value):
         return tuple(_substituted(entry, given) for entry in value)
-    return value
+    if value is None or isinstance(value, int):
+        return value
+    raise InputError(
+        "substitute",
+        {"value": repr(value)},
+        f"nothing can be substituted in a {type(value).__name__}",
+        "substitute in its layout, in integers or in a tuple of those",
+    )
 
 
 def evaluated(expr: Expr, known: Known, given: Mapping[str, Any]) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 from pycute_xe.errors import InputError, ShapeError, UndecidableError
 from pycute_xe.symbolic.advice import way_out
 from pycute_xe.symbolic.assumed import Assumed, Known, joined, relevant
-from pycute_xe.symbolic.integer_sets import HOLDS, always
+from pycute_xe.symbolic.integer_sets import HOLDS, always, is_possible
 from pycute_xe.symbolic.quotient import floor_div, sampled
 from pycute_xe.symbolic.terms import Expr, sp
 from pycute_xe.symbolic.text import text_of
@@ -94,9 +94,21 @@ class SymbolicInt(Symbolic):
         quotient = _quotient(self, _operand(other))
         return quotient if quotient is NotImplemented else self - other * quotient
 
+    def __divmod__(self, other: Any) -> Any:
+        """Return the quotient and what it leaves."""
+        quotient = _quotient(self, _operand(other))
+        return quotient if quotient is NotImplemented else (quotient, self - other * quotient)
+
+    def __pow__(self, power: Any) -> Any:
+        """Multiply by itself, a known number of times."""
+        if type(power) is not int or power < 0:
+            return NotImplemented
+        return _made(sp.expand(self.expr**power), self.known)
+
     def __rmod__(self, other: Any) -> Any:
         """Return what division of a number leaves."""
-        return other - self * _quotient(_operand(other), self)
+        quotient = _quotient(_operand(other), self)
+        return quotient if quotient is NotImplemented else other - self * quotient
 
     # ------------------------------------------------------------ questions
 
@@ -148,6 +160,10 @@ class SymbolicInt(Symbolic):
         """Tell whether the value is at least another for all values of the symbols."""
         return self._always(">=", other)
 
+    def differs(self, other: Any) -> bool:
+        """Tell whether the value differs from another for all values of the symbols."""
+        return self._always("!=", other)
+
     def _decided(self, relation: str, opposite: str, other: Any) -> bool:
         if _operand(other) is None:
             return NotImplemented
@@ -178,10 +194,10 @@ class SymbolicInt(Symbolic):
 
     def _no_number(self, *_: object) -> Any:
         raise UndecidableError(
-            "index",
+            "number",
             {"value": self},
-            "a number is needed here, and this is a symbol",
-            "substitute(layout, M=512) puts numbers in",
+            "a number is needed here, and this depends on symbols",
+            f"substitute(…, {'=…, '.join(self.known)}=…) puts numbers in",
             f"the value of {self}",
         )
 
@@ -285,13 +301,22 @@ def symbol(
         )
     assumed = Assumed(name, multiple_of, at_least, limit)
     known = joined({name: assumed}, _known(limit))
+    if isinstance(limit, SymbolicInt) and not is_possible(known):
+        raise InputError(
+            "symbol",
+            {"name": name, "at_least": at_least, "at_most": at_most},
+            "no value meets all of this",
+            "widen the bounds",
+        )
     return SymbolicInt(multiple_of * assumed.unit, known)
 
 
-def symbols(names: str, **assumptions: Any) -> tuple[SymbolicInt, ...]:
+def symbols(names: Any, **assumptions: Any) -> tuple[SymbolicInt, ...]:
     """Return several symbols with the same assumptions, as `symbol` does.
 
     >>> symbols("M N K", multiple_of=32)
     (M, N, K)
     """
+    if not isinstance(names, str):
+        raise InputError("symbols", {"names": names}, "names are one text", 'symbols("M N K")')
     return tuple(symbol(name, **assumptions) for name in names.replace(",", " ").split())

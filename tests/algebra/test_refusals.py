@@ -222,7 +222,7 @@ REFUSALS = {
         ShapeError,
         "complement",
         {"layout": Layout(4), "cotarget": "2.5"},
-        "the cotarget is no integer",
+        "the cotarget is no positive integer",
     ),
     "composition: undecided": Refusal(
         lambda: algebra.composition(Layout((N, 4), (4, 1)), Layout(8)),
@@ -244,6 +244,13 @@ REFUSALS = {
         "left_inverse",
         {"layout": Layout((N, 4), (1, 8))},
         "needs N > 8",
+    ),
+    "left_inverse: perhaps a repeat": Refusal(
+        lambda: algebra.left_inverse(Layout(4, N - 1)),
+        UndecidableError,
+        "left_inverse",
+        {"layout": Layout(4, N - 1)},
+        "needs N - 1 == 0",
     ),
     "tile_to_shape: undecided": Refusal(
         lambda: algebra.tile_to_shape(Layout(4), (N,)),

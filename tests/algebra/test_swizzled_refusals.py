@@ -18,11 +18,14 @@ from pycute_xe.errors import (
     CuteError,
     DivisibilityError,
     ShapeError,
+    UndecidableError,
 )
 from pycute_xe.f2 import F2, F2Layout, as_f2
 from pycute_xe.layout import Layout, make_identity_layout
 from pycute_xe.swizzle import Swizzle, make_swizzle
+from pycute_xe.symbolic import symbol
 
+N = symbol("N")
 Z = Swizzle(2, 1, 3)
 COORDINATES = make_identity_layout((4, 8))
 X = ComposedLayout(Z, 0, Layout((8, 8)))
@@ -37,6 +40,20 @@ def swizzle_of(bits: Any, base: Any, shift: Any) -> dict[str, Any]:
 
 
 REFUSALS = {
+    "as_f2: symbols": Refusal(
+        lambda: as_f2(Layout(N)),
+        ShapeError,
+        "as_f2",
+        {"layout": ComposedLayout(Swizzle(0, 0, 0), 0, Layout(N))},
+        "the bits of a symbol are not known",
+    ),
+    "is_injective: for some values": Refusal(
+        lambda: algebra.is_injective(Layout(N, 0)),
+        UndecidableError,
+        "is_injective",
+        {"layout": Layout(N, 0)},
+        "it does not hold for all values of the symbols",
+    ),
     "Swizzle: negative base": Refusal(
         lambda: Swizzle(2, -1, 3),
         ShapeError,

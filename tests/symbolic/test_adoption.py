@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import sympy as sp
 
-from pycute_xe.algebra import logical_divide
-from pycute_xe.errors import InputError
+from pycute_xe.algebra import complement, composition, logical_divide
+from pycute_xe.errors import CuteError, InputError
 from pycute_xe.layout import Layout
 from pycute_xe.symbolic import SymbolicInt, from_sympy, substitute, symbol
 
@@ -64,3 +64,15 @@ def test_mixing_with_symbolic_integers() -> None:
 def test_refused(expr: Any, condition: str) -> None:
     with pytest.raises(InputError, match=condition):
         Layout((expr, 4))
+
+
+def test_wherever_a_symbol_may_stand() -> None:
+    assert str(complement(Layout(4), 4 * m)) == "m:4"
+    assert str(logical_divide(Layout(16 * m), 16)) == "(16,m):(1,16)"
+    assert str(composition(Layout((8 * m, 4)), (4 * m,))) == "(4*m,4):(1,8*m)"
+    assert Layout((4, 8))(m) == from_sympy(m)
+
+
+def test_what_sympy_makes_by_hand_is_no_extent() -> None:
+    with pytest.raises(CuteError):
+        Layout(sp.Function("f")(m))

@@ -12,7 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pycute_xe.basis import E
+from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import CuteError, InputError, ShapeError, UndecidableError
+from pycute_xe.layout import Layout
+from pycute_xe.swizzle import Swizzle
 from pycute_xe.symbolic import SymbolicInt, substitute, symbol, symbols
 
 M = symbol("M", multiple_of=32)
@@ -167,7 +171,35 @@ def test_a_name_is_one_symbol() -> None:
         M + other
 
 
+def test_large_numbers() -> None:
+    unit = 10**30
+    large = symbol("L", multiple_of=unit)
+    assert substitute(large // 7, L=unit) == unit // 7
+    assert substitute((N + 10**20) // 7, N=5) == (5 + 10**20) // 7
+    assert substitute(N * 2**80 // 3, N=5) == 5 * 2**80 // 3
+    a, b = symbols("A B", multiple_of=2**32)
+    assert substitute((a * b + 5) // 2**65, A=2**32, B=3 * 2**32) == 1
+
+
+def test_powers_and_divmod() -> None:
+    assert N**3 == N * N * N
+    assert N**0 == 1
+    assert divmod(M, 16) == (M // 16, 0)
+    for wrong in (lambda: N**-1, lambda: N**N, lambda: 1.5 % N, lambda: divmod(N, 2.5)):
+        with pytest.raises(TypeError):
+            wrong()
+
+
+def test_quotients_within_quotients_are_compared() -> None:
+    a, b = symbols("a b")
+    with pytest.raises(UndecidableError):
+        assert (a // b) % 4 >= 1
+    assert (20 // N) % 3 <= 2
+
+
 def test_symbols_makes_several() -> None:
+    with pytest.raises(InputError, match="names are one text"):
+        symbols(["M", "N"])
     assert symbols("M, N K", multiple_of=32)[0] == M
     assert [str(s) for s in symbols("M, N K")] == ["M", "N", "K"]
 
@@ -222,6 +254,12 @@ def test_a_symbol_is_no_number(use: Callable[[Any], Any]) -> None:
         ({"name": "M", "at_least": N}, "at_least is an integer"),
         ({"name": "M", "at_least": 5, "at_most": 4}, "no value meets all of this"),
         ({"name": "M", "at_most": 31, "multiple_of": 32}, "no value meets all of this"),
+        ({"name": "lambda"}, "no keyword"),
+        ({"name": 3}, "a name is letters"),
+        (
+            {"name": "P", "at_least": 10, "at_most": symbol("Q", at_most=3)},
+            "no value meets all of this",
+        ),
         ({"name": "M", "at_most": "N"}, "at_most is an integer or a symbolic value"),
     ],
 )
@@ -236,6 +274,23 @@ def test_assumptions_that_cannot_be(assumptions: dict[str, Any], condition: str)
 def test_substituting_against_the_assumptions(given: dict[str, int]) -> None:
     with pytest.raises(InputError, match="substitute"):
         substitute(M + N + LANE + AT, given)
+
+
+def test_substituting_by_name() -> None:
+    sizes = {"M": 64, "N": 3, "elsewhere": 1}
+    assert substitute((M, (N, 5)), sizes) == (64, (3, 5))
+    swizzled = ComposedLayout(Swizzle(2, 3, 3), 0, Layout((M, 8)))
+    assert str(substitute(swizzled, M=32)) == "Sw<2,3,3> o 0 o (32,8):(1,32)"
+    assert substitute(Layout((M, N), (E(0), M * E(1))), sizes) == Layout((64, 3), (E(0), 64 * E(1)))
+    for value, numbers, more in (
+        (M, None, {"Q": 3}),
+        (M, 3, {}),
+        (M, {M: 64}, {}),
+        ([M], {"M": 64}, {}),
+        (swizzled, None, {"N": 1}),
+    ):
+        with pytest.raises(InputError, match="substitute"):
+            substitute(value, numbers, **more)
 
 
 def test_substituting_symbols() -> None:

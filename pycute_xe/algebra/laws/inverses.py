@@ -10,7 +10,6 @@ from pycute_xe.algebra.laws.points import (
     agree,
     equal,
     flat,
-    has_symbols,
     leaf_modes,
     moving_shape,
     overlap,
@@ -21,7 +20,7 @@ from pycute_xe.algebra.laws.points import (
 from pycute_xe.algebra.laws.proofs import unfilled
 from pycute_xe.algebra.laws.tiling import find_places
 from pycute_xe.int_tuple import idx2crd, product
-from pycute_xe.layout import Layout, size
+from pycute_xe.layout import Layout, has_symbols, size
 from pycute_xe.typing import IntTuple, Shape
 
 __all__ = [

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.int_tuple import compatible, crd2idx, depth, leaves
-from pycute_xe.layout import Layout, flatten, size
+from pycute_xe.layout import Layout, flatten, has_symbols, size
 from pycute_xe.typing import Coord, Shape, is_tuple
 from pycute_xe.unknown import Symbolic, in_order
 
@@ -23,7 +23,6 @@ __all__ = [
     "at",
     "equal",
     "flat",
-    "has_symbols",
     "in_mode",
     "kept",
     "leaf_modes",
@@ -176,16 +175,6 @@ def values(function: Function) -> list[Any]:
     """
     index(size(function))
     return [function(c) for c in points(function.shape)]
-
-
-def has_symbols(*values: Any) -> bool:
-    """Tell whether a layout, a tuple or a leaf has symbols among its leaves.
-
-    >>> has_symbols(Layout(4), (2, 3))
-    False
-    """
-    trees = [(v.shape, v.stride) if isinstance(v, Layout) else v for v in values]
-    return any(isinstance(leaf, Symbolic) for tree in trees for leaf in leaves(tree))
 
 
 def _crossing(name: str, layout: Layout) -> str | None:

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from pycute_xe.algebra.inverse import complement
-from pycute_xe.algebra.laws.points import equal, has_symbols, same
+from pycute_xe.algebra.laws.points import equal, same
 from pycute_xe.algebra.laws.tiling import Places, find_places
 from pycute_xe.algebra.simplify import flat_modes
 from pycute_xe.int_tuple import ceil_div, product
-from pycute_xe.layout import Layout, size
+from pycute_xe.layout import Layout, has_symbols, size
 from pycute_xe.typing import IntTuple
 from pycute_xe.unknown import in_order
 
