@@ -289,7 +289,7 @@ MUTANTS = [
             "gaps belong to the mode before them",
         ),
         ("[(placed[0][0], 0)] if placed else []", "[]", "nothing is hit before the first stride"),
-        ("in modes if same(d, 0))", "in modes if same(d, 0) and s > 2)", "every repeat maps to zero"),
+        ("True) if same(d, 0)", "True) if same(d, 0) and s > 2", "every repeat maps to zero"),
     ),
     *_in(
         "algebra/divide",
