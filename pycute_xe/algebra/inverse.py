@@ -123,7 +123,6 @@ def uneven(layout: Layout, cotarget: IntTuple, hole: Any) -> DivisibilityError:
     )
 
 
-@naming
 def right_inverse(layout: Layout) -> Layout:
     """Return the longest layout ``R`` of whole modes with ``layout(R(i)) == i``.
 
@@ -134,15 +133,10 @@ def right_inverse(layout: Layout) -> Layout:
     >>> print(right_inverse(Layout((4, 8), (8, 1))))
     (8,4):(4,1)
     """
-    modes = merged(flat_modes(layout))
-    starts: dict[Any, Mode] = {}
-    where: Any = 1
-    for s, d in modes:
-        if (type(d) is not int and isinstance(d, Basis)) or d < 0:
-            raise _not_positive("right_inverse", layout, d)
-        if d not in starts or s > starts[d][0]:
-            starts[d] = (s, where)
-        where = where * s
+    try:
+        starts = _starts(layout)
+    except UndecidableError as error:
+        raise error.within("right_inverse", {"layout": layout}) from None
     out: list[Mode] = []
     reach: Any = 1
     while reach in starts:
@@ -150,6 +144,19 @@ def right_inverse(layout: Layout) -> Layout:
         out.append((s, at))
         reach = reach * s
     return from_modes(merged(out))
+
+
+def _starts(layout: Layout) -> dict[Any, Mode]:
+    """Return for each stride its extent, the longest, and the index at which its mode starts."""
+    starts: dict[Any, Mode] = {}
+    where: Any = 1
+    for s, d in merged(flat_modes(layout)):
+        if (type(d) is not int and isinstance(d, Basis)) or d < 0:
+            raise _not_positive("right_inverse", layout, d)
+        if d not in starts or s > starts[d][0]:
+            starts[d] = (s, where)
+        where = where * s
+    return starts
 
 
 def left_inverse(layout: Layout) -> Layout:

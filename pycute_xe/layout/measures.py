@@ -96,7 +96,6 @@ def _plus_one(tree: IntTuple) -> IntTuple:
     return tuple(map(_plus_one, tree)) if is_tuple(tree) else tree + 1
 
 
-@naming
 def cosize(layout: Layout) -> Any:
     """Return one more than the largest offset: the elements a buffer must have.
 

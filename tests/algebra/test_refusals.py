@@ -245,6 +245,13 @@ REFUSALS = {
         {"layout": Layout((N, 4), (1, 8))},
         "needs N > 8",
     ),
+    "right_inverse: undecided": Refusal(
+        lambda: algebra.right_inverse(Layout((4, N), (1, 1))),
+        UndecidableError,
+        "right_inverse",
+        {"layout": Layout((4, N), (1, 1))},
+        "needs N > 4",
+    ),
     "left_inverse: perhaps a repeat": Refusal(
         lambda: algebra.left_inverse(Layout(4, N - 1)),
         UndecidableError,
