@@ -1,0 +1,24 @@
+"""Floor 5: LSC messages as values: vISA text both ways, legality on a target, register counts.
+
+The load/store cache (LSC) units move everything between registers and memory. What a message
+does is executed by `pycute_xe.machine`; here it is described, checked, read and written.
+"""
+
+from __future__ import annotations
+
+from pycute_xe.arch.lsc.block import Block2DMessage
+from pycute_xe.arch.lsc.fields import Address, DataType
+from pycute_xe.arch.lsc.message import Message
+from pycute_xe.arch.lsc.operations import Operation, get_operation, operations
+from pycute_xe.arch.lsc.parsing import parse
+
+__all__ = [
+    "Address",
+    "Block2DMessage",
+    "DataType",
+    "Message",
+    "Operation",
+    "get_operation",
+    "operations",
+    "parse",
+]

@@ -1,0 +1,271 @@
+"""vISA text as LSC messages."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import cast
+
+from pycute_xe.arch.block2d import Block2D, Op
+from pycute_xe.arch.lsc.block import Block2DMessage
+from pycute_xe.arch.lsc.fields import SIZES, Address, DataType, Operand, null_or_name
+from pycute_xe.arch.lsc.message import Message
+from pycute_xe.arch.lsc.operations import operations
+from pycute_xe.arch.lsc.reader import NAME, NUMBER, Reader, number, operand
+
+__all__ = ["parse"]
+
+_SIZE = r"([du](?:8[uc]32|16[uc]32h?|8|16|32|64))"
+_DATA = _SIZE + r"(?:x([0-9]{1,3}))?(t)?\b"
+_QUAD = _SIZE + r"\s*[.]\s*([xyzw]+)\b"
+_BLOCK = r"[du](8|16|32|64)\s*\.\s*(?:([0-9]{1,9})x)?([0-9]{1,9})x([0-9]{1,9})([nt]?)([nt]?)\b"
+_BLOCKS = ("load_block2d", "store_block2d")
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """What stands before the operands, and where the operation and the sizes stand."""
+
+    predicate: str | None
+    op: str
+    sfid: str
+    l1: str
+    l3: str
+    exec_mask: str
+    exec_size: int | None
+    size_place: int
+
+    def size(self, transpose: bool) -> int:
+        """The execution size; left out, it is 1 for a transposed message, else all 32."""
+        if self.exec_size is not None:
+            return self.exec_size
+        return 1 if transpose else 32
+
+
+def parse(text: str) -> Message | Block2DMessage:
+    """Return the message of a line of vISA text, in the document's or the compiler's spelling.
+
+    The null register is ``%null``, ``null`` or ``V0``; conversions are ``d8u32`` or ``d8c32``; a
+    leading ``u`` of data sizes, ``flat``, ``x1``, the execution size and blanks may differ too.
+    Law: ``parse(str(m)) == m``. Raises `InputError` that points at the column.
+    Document: vISA manual, LSC_UNTYPED.md, Text.
+
+    >>> print(parse("lsc_load.ugm (M1, 16)  V13:d32x1  flat[ V12 + 256 ]:a64  // a gather"))
+    lsc_load.ugm (M1,16) V13:d32 flat[V12+0x100]:a64
+    >>> parse("lsc_load.ugm (M1,16) V13:d33 flat[V12]:a64")
+    Traceback (most recent call last):
+    pycute_xe.errors.InputError: parse(text=...): column 26: expected a data size...
+    """
+    reader = Reader(text)
+    place = reader.place
+    head = _head(reader)
+    with reader.within(place):
+        message = _block(reader, head) if head.op in _BLOCKS else _message(reader, head)
+    if not reader.ended():
+        raise reader.error("expected the end of the message")
+    return message
+
+
+def _head(reader: Reader) -> _Head:
+    predicate = _predicate(reader)
+    place = reader.place
+    op = reader.take(r"lsc_[a-z_0-9]+", "an operation such as lsc_load").removeprefix("lsc_")
+    known = (*operations(), *_BLOCKS)
+    if op not in known:
+        close = get_close_matches(op, known) or known
+        names = ", ".join(f"lsc_{name}" for name in close)
+        raise reader.error("there is no such operation", f"one of {names}", place)
+    reader.take(r"[.]", "a dot and the unit")
+    sfid = reader.take(r"ugml\b|ugm\b|slm\b", "a unit: ugm, ugml or slm")
+    l1, l3 = _caching(reader), _caching(reader)
+    mask, size, place = "M1", None, reader.place
+    if reader.maybe(r"\("):
+        if reader.maybe(r"M[0-9]"):
+            reader.place = place  # read again as a whole
+            reader.take(r"\(", "an execution size in parentheses")
+            mask = reader.take(r"M[1-8](_NM)?\b", "an execution mask M1 … M8 or M1_NM … M8_NM")
+            reader.take(r",", "a comma")
+        place = reader.place
+        size = int(reader.take(r"(1|2|4|8|16|32)\b", "an execution size 1, 2, 4, 8, 16 or 32"))
+        reader.take(r"\)", "a closing parenthesis")
+    return _Head(predicate, op, sfid, l1 or "df", l3 or "df", mask, size, place)
+
+
+def _predicate(reader: Reader) -> str | None:
+    if not reader.maybe(r"\("):
+        return None
+    sign = reader.maybe(r"!") or ""
+    name = reader.take(r"[A-Za-z_][A-Za-z_0-9]*([.](any|all))?", "a predicate such as P1")
+    reader.take(r"\)", "a closing parenthesis")
+    return sign + name
+
+
+def _caching(reader: Reader) -> str | None:
+    if not reader.maybe(r"[.]"):
+        return None
+    return reader.take(r"(df|uc|ca|wb|wt|st|ri)\b", "a caching: df, uc, ca, wb, wt, st or ri")
+
+
+def _message(reader: Reader, head: _Head) -> Message:
+    op = operations()[head.op]
+    dst = src1 = src2 = None
+    if op.kind == "store":
+        address = _address(reader)
+        src1, data = _typed(reader, op.quad)
+    else:
+        dst, data = _typed(reader, op.quad)
+        address = _surface_only(reader) if op.kind == "counter" else _address(reader)
+    if op.kind == "counter":
+        src1 = _counted(reader, data)
+    if op.kind == "atomic":
+        src1, src2 = reader.maybe(NAME), reader.maybe(NAME)
+    return Message(
+        op.name,
+        head.sfid,
+        head.size(data.transpose),
+        data,
+        address,
+        dst,
+        src1,
+        src2,
+        head.l1,
+        head.l3,
+        head.predicate,
+        head.exec_mask,
+    )
+
+
+def _typed(reader: Reader, quad: bool) -> tuple[str, DataType]:
+    """An operand with its data type: ``V13:d32x4``."""
+    name = reader.take(NAME, "a register operand such as V13")
+    reader.take(r":", "a colon and the data type")
+    place = reader.place
+    text = reader.maybe(_QUAD if quad else _DATA)
+    if text is None:
+        more = "and channels, as in d32.xyz" if quad else "perhaps x2 … x64, t for transposed"
+        raise reader.error("expected a data size", f"{', '.join(SIZES)}, {more}")
+    found = re.fullmatch(_QUAD if quad else _DATA, text)
+    size, second, *rest = cast("re.Match[str]", found).groups()
+    with reader.within(place):
+        if quad:
+            return name, DataType(_size(size), mask=second)
+        return name, DataType(_size(size), int(second or 1), bool(rest[0]))
+
+
+def _counted(reader: Reader, data: DataType) -> str:
+    """The data operand of an append counter: its type, if given, is that of the destination."""
+    place = reader.place
+    name = reader.take(NAME, "a register operand such as V10")
+    if reader.maybe(r":"):
+        reader.place = place  # read again, type and all
+        name, given = _typed(reader, quad=False)
+        if given != data:
+            raise reader.error(f"the destination is {data}", "use the same data size", place)
+    return name
+
+
+def _size(text: str) -> str:
+    """A data size as the document spells it: d8u32 for d8c32, d32 for u32."""
+    return "d" + text[1:].replace("c", "u")
+
+
+def _address(reader: Reader) -> Address:
+    place = reader.place
+    model, surface = _model(reader)
+    reader.take(r"\[", "an address: flat[V12]:a64, or a surface such as bti(0x4)[V12]:a32")
+    scale = reader.maybe(NUMBER)
+    if scale:
+        reader.take(r"[*]", "a star between scale and register")
+    register = reader.take(NAME, "a register operand such as V12")
+    sign = reader.maybe(r"[+-]")
+    offset = number(sign + reader.take(NUMBER, "an offset")) if sign else 0
+    pitch = operand(reader, "a pitch") if reader.maybe(r",") else None
+    reader.take(r"\]", "a closing bracket")
+    reader.take(r":", "an address size: :a16, :a32 or :a64")
+    bits = reader.take(r"a(16|32|64)\b", "an address size: a16, a32 or a64")
+    with reader.within(place):
+        return Address(model, int(bits[1:]), register, surface, number(scale or "1"), offset, pitch)
+
+
+def _model(reader: Reader) -> tuple[str, Operand]:
+    model = reader.maybe(r"(flat|bss|ss|bti)\b") or "flat"
+    if model == "flat":
+        return model, 0
+    reader.take(r"\(", "a surface in parentheses")
+    surface = operand(reader, "a surface")
+    reader.take(r"\)", "a closing parenthesis")
+    return model, surface
+
+
+def _surface_only(reader: Reader) -> Address:
+    place = reader.place
+    model, surface = _model(reader)
+    if reader.place == place:
+        raise reader.error("expected a surface such as bti(0xa0)")
+    with reader.within(place):
+        return Address(model, 32, None, surface)
+
+
+def _block(reader: Reader, head: _Head) -> Block2DMessage:
+    if head.size(transpose=True) != 1:
+        condition = "block-2D messages have execution size 1"
+        raise reader.error(condition, "write (M1_NM,1)", head.size_place)
+    dst = src1 = None
+    if head.op == "store_block2d":
+        where = _block_address(reader)
+        src1, block = _typed_block(reader, "store")
+    else:
+        dst, block = _typed_block(reader, "load")
+        where = _block_address(reader)
+    if block.op == "prefetch":
+        dst = None
+    base, width, height, pitch, x, y = where
+    return Block2DMessage(
+        block,
+        head.sfid,
+        dst,
+        src1,
+        (base, width, height, pitch),
+        x,
+        y,
+        head.l1,
+        head.l3,
+        head.exec_mask,
+        head.predicate,
+    )
+
+
+def _typed_block(reader: Reader, op: Op) -> tuple[str, Block2D]:
+    """An operand with its block: ``V13:d16.2x16x32nn``, count, width, height."""
+    name = reader.take(NAME, "a register operand such as V13")
+    reader.take(r":", "a colon and the block")
+    place = reader.place
+    text = reader.take(_BLOCK, "a block such as d16.2x16x32nn: size, count, width, height")
+    bits, count, width, height, transpose, vnni = cast(
+        "re.Match[str]", re.fullmatch(_BLOCK, text)
+    ).groups()
+    if op == "load" and null_or_name("parse", "dst", name) is None:
+        op = "prefetch"
+    with reader.within(place):
+        return name, Block2D(
+            op,
+            int(bits),
+            int(height),
+            int(width),
+            int(count or 1),
+            transpose == "t",
+            vnni == "t",
+        )
+
+
+def _block_address(reader: Reader) -> list[Operand]:
+    reader.maybe(r"flat\b")
+    reader.take(r"\[", "a surface and a position: flat[base,width,height,pitch,x,y]")
+    found: list[Operand] = []
+    for index, what in enumerate(("base", "width", "height", "pitch", "x", "y")):
+        if index:
+            reader.take(r",", f"a comma and the {what}")
+        found.append(operand(reader, f"the {what}"))
+    reader.take(r"\]", "a closing bracket (x and y take no immediate offsets here)")
+    return found
