@@ -74,24 +74,3 @@ def load_block2d(  # noqa: C901 - one function in the document too
                 fill_grf_zeros(row + H * elems_per_dword, elems_per_dword * (grf_row_pitch - H))
         fill_grf_zeros(block + grf_block_size, grf_block_pitch - grf_block_size)
     return dst
-
-
-def dpas_16_bit(
-    repeat: int, depth: int = 8, exec_size: int = 16
-) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """DPAS.md for 16-bit A and B: every multiply-add as (r, k) of A's row, index of A and of B.
-
-    Entries are ((row of C, column of C), (element index in src2, element index in src1)), in the
-    order in which a column of C adds them up.
-    """
-    ops_per_chan, out = 2, []
-    k = 0
-    for r in range(repeat):
-        for d in range(depth):
-            for i in range(exec_size):
-                for n in range(ops_per_chan):
-                    # Src1.R[d].DW[i].n: register d, dword i, element n of it.
-                    src1 = d * GRF_SIZE_BYTES // 2 + i * ops_per_chan + n
-                    out.append(((r, i), (k + n, src1)))
-            k += ops_per_chan
-    return out

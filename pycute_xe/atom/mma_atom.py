@@ -8,7 +8,7 @@ from functools import cached_property
 from pycute_xe.algebra import coalesce, composition, right_inverse
 from pycute_xe.arch.dpas import Dpas
 from pycute_xe.atom.copy_atom import SUBGROUP
-from pycute_xe.errors import DivisibilityError, ShapeError
+from pycute_xe.errors import ShapeError
 from pycute_xe.layout import Layout, size
 from pycute_xe.numeric import Numeric, as_numeric
 
@@ -24,8 +24,9 @@ def XE_DPAS_TT(
 ) -> Dpas:
     """Return the DPAS operation ``D[M,16] = A[M,K] B[K,16] + C[M,16]``.
 
-    M is 1 to 8; K follows from the wider operand (16 for 16-bit types). B defaults to A's type and
-    C to D's. Raises `DTypeError` for types no DPAS takes, `ShapeError` for other M.
+    M is 1 to 8; K follows from the wider operand: 8 for tf32, 16 for 16-bit types, 32 for 8-bit
+    ones, 64 below. B defaults to A's type and C to D's. Raises `DTypeError` for types no DPAS
+    takes, `ShapeError` for other M.
     C++: ``XE_DPAS_TT<M, D, A, B, C>``.
 
     >>> XE_DPAS_TT(8, "f32", "bf16").K
@@ -45,8 +46,8 @@ class MmaAtom:
 
     ``tv_layout_A`` maps to ``m + M * k``, ``tv_layout_B`` to ``n + N * k`` and ``tv_layout_C`` to
     ``m + M * n``, in elements: element ``i`` of an operand's registers belongs to work-item ``i mod
-    16``. A ``legacy`` atom has the layouts of CUTLASS's older atoms, where the VNNI packing of B
-    hides inside the value order. C++: ``MMA_Atom``, ``MMA_Traits``.
+    16``, or byte ``i`` below 8 bits. A ``legacy`` atom has the layouts of CUTLASS's older atoms,
+    where the VNNI packing of B hides inside the value order. C++: ``MMA_Atom``, ``MMA_Traits``.
 
     >>> atom = make_mma_atom(XE_DPAS_TT(8, "f32", "bf16"))
     >>> print(atom.tv_layout_A, atom.tv_layout_B)
@@ -69,7 +70,7 @@ class MmaAtom:
     @cached_property
     def tv_layout_A(self) -> Layout:
         """(work-item, value) → ``m + M * k``."""
-        return self._dealt(self.op.position_A)
+        return _dealt(self.op.position_A, self.op.A.bits)
 
     @cached_property
     def tv_layout_B(self) -> Layout:
@@ -77,30 +78,40 @@ class MmaAtom:
         if self.legacy:
             _, n, k = self.shape_mnk
             return Layout((n, k))
-        return self._dealt(self.op.position_B)
+        return _dealt(self.op.position_B, self.op.B.bits)
 
     @cached_property
     def tv_layout_C(self) -> Layout:
         """(work-item, value) → ``m + M * n``, of both C and D."""
-        return self._dealt(self.op.position_C)
+        return _dealt(self.op.position_C, self.op.C.bits)
 
     @property
     def faithful(self) -> bool:
-        """Whether the layouts say where the instruction finds its operands."""
-        return not self.legacy or self.tv_layout_B == self._dealt(self.op.position_B)
+        """Whether the layouts say where the instruction finds its operands.
 
-    def _dealt(self, position: Layout) -> Layout:
-        """Invert coordinate → register element and deal the elements out to 16 work-items."""
-        count = size(position)
-        if count % SUBGROUP:
-            raise DivisibilityError(
-                "make_mma_atom",
-                {"op": self.op},
-                f"{count} elements do not fill {SUBGROUP} work-items",
-                "use another M",
+        >>> make_mma_atom(XE_DPAS_TT(3, "f32", "tf32")).faithful
+        False
+        """
+        return not self.notes
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a user of this atom should know, in words: where the layouts are not the registers.
+
+        >>> make_mma_atom(XE_DPAS_TT(8, "f32", "bf16")).notes
+        ()
+        """
+        notes: list[str] = []
+        if self.legacy and self.tv_layout_B != _dealt(self.op.position_B, self.op.B.bits):
+            notes.append(
+                "its layout of B hides the VNNI packing: work-items hold other values than it says"
             )
-        dealt = composition(right_inverse(position), Layout((SUBGROUP, count // SUBGROUP)))
-        return coalesce(dealt, (1, 1))
+        if size(self.tv_layout_A) != size(self.op.position_A):
+            notes.append(
+                f"{self.op.M} rows of {self.op.A} do not fill the last register of 16 work-items: "
+                "CuTe's layout of A goes on past them"
+            )
+        return tuple(notes)
 
     def __repr__(self) -> str:
         """The call that builds it."""
@@ -121,6 +132,19 @@ class MmaAtom:
     def __str__(self) -> str:
         """The name CUTLASS gives it."""
         return self.name
+
+
+def _dealt(position: Layout, bits: int) -> Layout:
+    """Invert coordinate → register element and deal the elements, or bytes, to 16 work-items.
+
+    A last round that not every work-item takes part in is dealt whole, as C++ does.
+    """
+    packed = max(1, 8 // bits)
+    values = -(-size(position) // SUBGROUP)
+    rounds = -(-values // packed)
+    shape = (SUBGROUP, (packed, rounds))
+    slots = Layout(shape, (packed, (1, packed * SUBGROUP)))
+    return coalesce(composition(right_inverse(position), slots), (1, 1))
 
 
 def make_mma_atom(op: Dpas | MmaAtom) -> MmaAtom:

@@ -15,7 +15,7 @@ _TYPE = r"(F32|BF16|F16)"
 _LEGACY = re.compile(rf"XE_(\d+)x(\d+)x(\d+)_{_TYPE}{_TYPE}{_TYPE}{_TYPE}_TT")
 _TEMPLATE = re.compile(r"XE_DPAS_TT<\s*(\d+)\s*,([^>]*)>")
 # The names C++ tests and printouts use beside the types' own.
-_SHORT = {"f": "f32", "bf": "bf16", "hf": "f16"}
+_SHORT = {"f": "f32", "bf": "bf16", "hf": "f16", "d": "s32", "ud": "u32"}
 
 
 def get_atom(name: str) -> MmaAtom:

@@ -12,7 +12,6 @@ from pycute_xe.atom import Block2DOp, CopyAtom, TiledCopy, TiledMma
 from pycute_xe.checking.report import Checked, Finding, Resource
 from pycute_xe.checking.resources import resources
 from pycute_xe.errors import CuteError
-from pycute_xe.facts import rows_for
 from pycute_xe.kernel import Kernel, Load, Prefetch, Store
 from pycute_xe.typing import is_tuple
 
@@ -91,32 +90,17 @@ def _(x: Kernel, found: _Found) -> str:
 
 @_judge.register
 def _(x: TiledMma, found: _Found) -> str:
-    op = x.atom.op
-    types = {"d": op.D.name, "a": op.A.name, "b": op.B.name, "c": op.C.name}
-    legal = any(
-        all(row.get(key) == name for key, name in types.items())
-        for row in rows_for("dpas", "types", found.target.name)
-    )
-    if legal:
-        found.passed += 1
-    else:
-        broken = Broken(
-            "dpas-types",
-            "error",
-            f"no source says that {found.target.name} multiplies {types}",
-            "atoms/dpas.toml",
-            "use other types, or another target",
-        )
-        found.findings.append(Finding(str(x.atom), broken))
-    if not x.atom.faithful and not found.allow_unfaithful:
+    atom = x.atom
+    found.judged(str(atom), 1, atom.op.broken_rules(found.target))
+    if not atom.faithful and not found.allow_unfaithful:
         broken = Broken(
             "faithful",
             "error",
-            "its layout of B hides the VNNI packing: work-items hold other values than it says",
-            "vISA manual, DPAS.md: B is packed in dwords",
-            "use XE_DPAS_TT, or allow_unfaithful=True",
+            " ".join(atom.notes),
+            "vISA manual, DPAS.md: A is row-major without gaps, B is packed in dwords",
+            "use XE_DPAS_TT and an even M, or allow_unfaithful=True",
         )
-        found.findings.append(Finding(str(x.atom), broken))
+        found.findings.append(Finding(str(atom), broken))
     return str(x.atom)
 
 

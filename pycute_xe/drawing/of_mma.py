@@ -28,8 +28,8 @@ def of_mma_atom(atom: MmaAtom, what: str | None) -> Scene:
     title = f"{_title(names)} of {atom}"
     caption = [
         f"One instruction, {atom.op}: D[{m},{n}] = A[{m},{k}] B[{k},{n}] + C[{m},{n}].",
-        *(_registers(name, _type(mma, name), mma) for name in names),
-        *([] if atom.faithful else [f"Note: drawn as registers hold B; {atom}'s layout packs it."]),
+        *(_held(name, _type(mma, name), size(_dealt(atom, name)[1])) for name in names),
+        *(f"Note: drawn as registers hold it; {note}." for note in atom.notes),
     ]
     return Scene(title, tuple(caption), tuple(_panel(mma, name, 0, len(names)) for name in names))
 
@@ -187,8 +187,15 @@ def _type(mma: TiledMma, name: str) -> Numeric:
     return {"A": op.A, "B": op.B, "C": op.C}[name]
 
 
+def _dealt(atom: MmaAtom, name: str) -> Layout:
+    return {"A": atom.tv_layout_A, "B": atom.tv_layout_B, "C": atom.tv_layout_C}[name]
+
+
 def _registers(name: str, numeric: Numeric, mma: TiledMma) -> str:
-    values = size(mma.fragment("C" if name == "D" else name)[1])
+    return _held(name, numeric, size(mma.fragment("C" if name == "D" else name)[1]))
+
+
+def _held(name: str, numeric: Numeric, values: int) -> str:
     nbytes = 16 * values * numeric.bits // 8
     registers = f"{-(-nbytes // 64)} registers of 64 bytes"
     return f"{name} in {numeric}: {values} values for each of 16 work-items, {registers}."

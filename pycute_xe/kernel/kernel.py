@@ -35,7 +35,8 @@ class Kernel:
 
     ``grid`` binds a variable to the number of tiles along an extent; ``body`` is what every
     subgroup of each work-group executes. Raises `KernelError` when a statement names an operand or
-    a fragment that does not exist, or one of another size or subgroup count.
+    a fragment that does not exist, or one of another size or subgroup count, and for element types
+    that only the instruction takes so far: kernels multiply f16 and bf16.
 
     >>> import pycute_xe as cx
     >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")))
@@ -52,6 +53,7 @@ class Kernel:
 
     def __post_init__(self) -> None:
         """Check that the statements fit the operands, the fragments and one another."""
+        _check_multiplied(self)
         for statement in walk(self.body):
             _check(self, statement)
         _check_bound(self.name, self.body, frozenset(var for var, _ in self.grid))
@@ -120,6 +122,18 @@ def _replaced(
         else:
             out.append(statement)
     return tuple(out)
+
+
+def _check_multiplied(kernel: Kernel) -> None:
+    """Refuse what the executors do not follow, rather than sum it up in another type."""
+    op = kernel.mma.atom.op
+    if not {op.A.name, op.B.name} <= {"f16", "bf16"}:
+        raise KernelError(
+            kernel.name,
+            {"mma": kernel.mma.atom},
+            f"kernels multiply f16 and bf16 so far, not {op.A} and {op.B}",
+            "use such an atom, or execute the instruction with pycute_xe.machine.dpas",
+        )
 
 
 T = TypeVar("T", Operand, Fragment)

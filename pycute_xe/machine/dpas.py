@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from pycute_xe.arch import Dpas
 from pycute_xe.bulk import numpy_dtype
 from pycute_xe.errors import MachineError
+from pycute_xe.machine.elements import unpacked
 from pycute_xe.machine.registers import RegisterFile
 from pycute_xe.machine.trace import Trace
 from pycute_xe.numeric import Numeric
 
 __all__ = ["execute"]
-
-_Floats = NDArray[np.float32]
 
 
 def execute(
@@ -33,9 +32,14 @@ def execute(
     """Write ``D = C + A·B`` to byte ``dst``: C at ``acc``, B at ``src1``, A at ``src2``.
 
     Offsets are bytes in the register file; an ``acc`` of ``None`` is the null operand, zero.
-    Products and sums are f32, added to C in ascending k; the result is rounded to nearest even
-    where D is narrower. A, C and D are row-major; dword n of each register of B holds column n.
-    Raises `MachineError` for operands that are uninitialised, misaligned or outside.
+    A, C and D are row-major; dword n of each register of B holds column n, and its lowest bits the
+    lowest k. Of a tf32 the 13 lowest bits do not count.
+    Floats: C and each product are f32, and the products are added to C one by one, k ascending; the
+    manual leaves the order inside a step of the depth open. The sum is rounded to nearest even
+    where D is narrower; subnormals are kept. Integers: sums wrap around at 32 bits, and signed or
+    not, C and D are the same bits; there is no saturation.
+    Raises `MachineError` for operands that are uninitialised, misaligned (C and D to their rows, B
+    to registers, A to its rows) or outside.
     Document: vISA manual, DPAS.md.
 
     >>> from pycute_xe.numeric import as_numeric
@@ -48,44 +52,52 @@ def execute(
     [32.0, 32.0]
     """
     plan = _plan(dpas)
-    _aligned(plan, registers.grf_bytes, dst=dst, acc=acc or 0, src1=src1)
-    _aligned(plan, plan.row_bytes, src2=src2)
-    total = _total(registers, plan, acc, src1, src2)
-    registers.write(dst, total.reshape(-1).view(np.uint8), plan.text)
+    _aligned(plan.text, dst=(dst, plan.row_d), acc=(acc or 0, plan.row_c))
+    _aligned(plan.text, src1=(src1, registers.grf_bytes), src2=(src2, plan.row_a))
+    a = plan.a.read(registers, src2)
+    # (register, channel, step within the register, k within the step) → (k, channel)
+    b = plan.b.read(registers, src1).transpose(0, 2, 3, 1).reshape(-1, dpas.N)
+    c = None if acc is None else plan.c.read(registers, acc)
+    total = _integers(a, b, c) if plan.d.kind in "iu" else _floats(a, b, c)
+    with np.errstate(over="ignore", invalid="ignore"):
+        result = total.astype(plan.d, copy=False)
+    registers.write(dst, result.reshape(-1).view(np.uint8), plan.text)
     if trace is not None:
         trace.instruction(plan.text)
 
 
-def _total(
-    registers: RegisterFile, plan: _Plan, acc: int | None, src1: int, src2: int
-) -> NDArray[Any]:
-    """C plus every product, in ascending k, rounded to the type of D."""
-    depth, ops, repeat, channels = plan.products
-    a = plan.a.read(registers, src2).transpose(1, 2, 0)
-    b = plan.b.read(registers, src1).transpose(0, 2, 1)
+def _floats(a: NDArray[Any], b: NDArray[Any], c: NDArray[Any] | None) -> NDArray[np.float32]:
+    """C plus every product, in ascending k."""
+    (repeat, k), channels = a.shape, b.shape[1]
     # terms[0] is C; the others are the products, k ascending, each (repeat, channel).
-    terms = np.empty((1 + depth * ops, repeat, channels), dtype=np.float32)
-    terms[0] = 0 if acc is None else plan.c.read(registers, acc)
+    terms = np.empty((1 + k, repeat, channels), dtype=np.float32)
+    terms[0] = 0 if c is None else c
     # Infinities and NaNs are results like any other; the hardware has nobody to warn.
     with np.errstate(over="ignore", invalid="ignore"):
-        np.multiply(a[:, :, :, None], b[:, :, None, :], out=terms[1:].reshape(plan.products))
+        np.multiply(a.T[:, :, None], b[:, None, :], out=terms[1:])
         # Reducing the slowest axis adds slice after slice, in order.
-        return np.add.reduce(terms, axis=0).astype(plan.d, copy=False)
+        return np.add.reduce(terms, axis=0)
+
+
+def _integers(a: NDArray[Any], b: NDArray[Any], c: NDArray[Any] | None) -> NDArray[np.uint32]:
+    """C plus every product, of which the lowest 32 bits are kept: int64 holds all of them."""
+    total = a @ b if c is None else a @ b + c
+    return (total & 0xFFFFFFFF).astype(np.uint32)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Operand:
-    """How an operand is read: its dtype, bytes, shape and who reads it."""
+    """How an operand is read: its type, bytes, shape and who reads it."""
 
-    kind: np.dtype[Any]
+    kind: Numeric
     nbytes: int
     shape: tuple[int, ...]
     reader: str
 
-    def read(self, registers: RegisterFile, offset: int) -> _Floats:
-        """Return the operand as f32."""
+    def read(self, registers: RegisterFile, offset: int) -> NDArray[Any]:
+        """Return the operand's numbers."""
         data = registers.read(offset, self.nbytes, self.reader)
-        return data.view(self.kind).astype(np.float32).reshape(self.shape)
+        return unpacked(data, self.kind).reshape(self.shape)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -93,39 +105,48 @@ class _Plan:
     """What of an instruction does not depend on where its operands lie."""
 
     text: str
-    row_bytes: int
-    products: tuple[int, int, int, int]
+    row_a: int
+    row_c: int
+    row_d: int
     a: _Operand
     b: _Operand
     c: _Operand
     d: np.dtype[Any]
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def _plan(dpas: Dpas) -> _Plan:
-    text, depth, ops = str(dpas), dpas.depth, dpas.operations
+    """DPAS.md, semantics: OPS_PER_CHAN, SRC1_OPERANDS_PER_CHAN and the loops over them."""
+    ops = 1 if dpas.B.bits == 32 else 2 if dpas.B.bits == 16 else _integer_operations(dpas)
+    steps_per_dword = 32 // (ops * dpas.B.bits)
+    k = dpas.depth * ops
 
     def operand(name: str, kind: Numeric, shape: tuple[int, ...]) -> _Operand:
-        nbytes = int(np.prod(shape)) * kind.bytes
-        return _Operand(numpy_dtype(kind), nbytes, shape, f"{text} {name}")
+        nbytes = int(np.prod(shape)) * kind.bits // 8
+        return _Operand(kind, nbytes, shape, f"{dpas} {name}")
 
     return _Plan(
-        text=text,
-        row_bytes=dpas.K * dpas.A.bytes,
-        products=(depth, ops, dpas.M, dpas.N),
-        a=operand("A", dpas.A, (dpas.M, depth, ops)),
-        b=operand("B", dpas.B, (depth, dpas.N, ops)),
+        text=str(dpas),
+        row_a=k * dpas.A.bits // 8,
+        row_c=dpas.N * dpas.C.bytes,
+        row_d=dpas.N * dpas.D.bytes,
+        a=operand("A", dpas.A, (dpas.M, k)),
+        b=operand("B", dpas.B, (dpas.depth // steps_per_dword, dpas.N, steps_per_dword, ops)),
         c=operand("C", dpas.C, (dpas.M, dpas.N)),
         d=numpy_dtype(dpas.D),
     )
 
 
-def _aligned(plan: _Plan, unit: int, **operands: int) -> None:
-    for name, offset in operands.items():
+def _integer_operations(dpas: Dpas) -> int:
+    return 4 if 8 in (dpas.A.bits, dpas.B.bits) else 8
+
+
+def _aligned(text: str, **operands: tuple[int, int]) -> None:
+    for name, (offset, unit) in operands.items():
         if offset % unit:
             raise MachineError(
                 "dpas",
-                {"instruction": plan.text, name: offset},
+                {"instruction": text, name: offset},
                 f"the operand is not aligned to {unit} bytes",
                 "start operands at a register, and A at a row",
             )

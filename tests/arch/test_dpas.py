@@ -1,48 +1,78 @@
-"""Operand positions of DPAS, against its pseudo-code and what Intel's compiler emits."""
+"""Operand positions of DPAS, against its pseudo-code; its types, against its table."""
 
 from __future__ import annotations
 
-import gzip
-import json
-from pathlib import Path
-from types import ModuleType
-
 import pytest
+from dpas_pseudo_code import BITS, products
 
 from pycute_xe.arch import Dpas, dpas_types
 from pycute_xe.errors import DTypeError, ShapeError
+from pycute_xe.layout import size
 
-VISA = {"bf16": "bf", "f16": "hf", "f32": "f"}
+INTEGERS = [f"{sign}{bits}" for sign in "su" for bits in (8, 4, 2)]
 FLOATS = [(d, a, a, c) for a in ("bf16", "f16") for d in ("f32", a) for c in ("f32", a)]
+# One pair of operand types for each pair of widths: signs do not move anything.
+PAIRS = [("bf16", "bf16"), ("tf32", "tf32")]
+PAIRS += [(f"s{a}", f"u{b}") for a in (8, 4, 2) for b in (8, 4, 2)]
 
 
-def test_the_rows_are_the_eight_float_instructions() -> None:
-    assert sorted(dpas_types()) == sorted(FLOATS)
+def dpas_of(a: str, b: str, m: int = 8) -> Dpas:
+    wide = "s32" if a[0] in "su" else "f32"
+    return Dpas(m, wide, a, b, wide)
 
 
-@pytest.mark.parametrize("types", FLOATS)
-def test_the_compiler_emits_every_row(types: tuple[str, str, str, str]) -> None:
-    path = Path(__file__).parent.parent / "data" / "igc_dpas.json.gz"
-    with gzip.open(path, "rt") as file:
-        data = json.load(file)
-    rows = [dict(zip(data["fields"], row, strict=True)) for row in data["rows"]]
-    d, a, b, c = (VISA[name] for name in types)
-    wanted = {"dst": d, "src2": a, "src1": b, "acc": c, "depth": 8, "repeat": 8, "exec": 16}
-    assert any(wanted.items() <= row.items() for row in rows)
-    assert str(Dpas(8, *types)) == f"dpas.{b}.{a}.8.8 (M1,16)"
+def test_the_rows_are_those_of_the_table_of_legal_combinations() -> None:
+    """F and BF with BF, F and HF with HF, F with TF32, D and UD with any two of six integers."""
+    rows = dpas_types()
+    assert len(set(rows)) == len(rows) == 153
+    assert {row for row in rows if "f" in row[1]} == {*FLOATS, ("f32", "tf32", "tf32", "f32")}
+    assert {row for row in rows if "f" not in row[1]} == {
+        (d, a, b, c)
+        for d in ("s32", "u32")
+        for c in ("s32", "u32")
+        for a in INTEGERS
+        for b in INTEGERS
+    }
 
 
-@pytest.mark.parametrize("repeat", range(1, 9))
-@pytest.mark.parametrize("kind", ["bf16", "f16"])
-def test_positions_follow_the_pseudo_code(repeat: int, kind: str, visa: ModuleType) -> None:
-    dpas = Dpas(repeat, "f32", kind, kind, "f32")
+@pytest.mark.parametrize("types", dpas_types(), ids="-".join)
+def test_every_row_builds_with_every_repeat_count(types: tuple[str, str, str, str]) -> None:
+    for m in range(1, 9):
+        dpas = Dpas(m, *types)
+        assert [size(dpas.position_A), size(dpas.position_B)] == [m * dpas.K, 16 * dpas.K]
+        assert dpas.broken_rules("pvc") == dpas.broken_rules("ptl") == ()
+
+
+@pytest.mark.parametrize("m", range(1, 9))
+@pytest.mark.parametrize(("a", "b"), PAIRS)
+def test_positions_follow_the_pseudo_code(a: str, b: str, m: int) -> None:
+    dpas = dpas_of(a, b, m)
     used: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    for row_column, operands in visa.dpas_16_bit(repeat):
-        used.setdefault(row_column, []).append(operands)
+    for r, i, src2, (register, dword, element) in products(b, a, m):
+        src1 = (16 * register + dword) * (32 // BITS[b]) + element
+        used.setdefault((r, i), []).append((src2, src1))
     assert len(used) == dpas.M * dpas.N
-    for (m, n), operands in used.items():
-        expected = [(dpas.position_A(m, k), dpas.position_B(n, k)) for k in range(dpas.K)]
+    for (row, n), operands in used.items():
+        expected = [(dpas.position_A(row, k), dpas.position_B(n, k)) for k in range(dpas.K)]
         assert operands == expected
+    assert [dpas.position_C(r, n) for r, n in used] == list(range(m * 16))
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "k"),
+    [
+        ("tf32", "tf32", 8),
+        ("f16", "f16", 16),
+        ("s8", "u8", 32),
+        ("s8", "u2", 32),
+        ("s4", "u8", 32),
+        ("u4", "s4", 64),
+        ("s4", "s2", 64),
+        ("u2", "u2", 64),
+    ],
+)
+def test_k_is_set_by_the_wider_operand(a: str, b: str, k: int) -> None:
+    assert k == dpas_of(a, b).K
 
 
 def test_b_is_packed_as_the_patterns_guide_says() -> None:
@@ -59,31 +89,39 @@ def test_b_is_packed_as_the_patterns_guide_says() -> None:
         (("f32", "bf16", "bf16", "f32"), (256, 512, 512, 512)),
         (("bf16", "bf16", "bf16", "f32"), (256, 512, 512, 256)),
         (("f16", "f16", "f16", "f16"), (256, 512, 256, 256)),
+        (("f32", "tf32", "tf32", "f32"), (256, 512, 512, 512)),
+        (("s32", "s8", "s8", "s32"), (256, 512, 512, 512)),
+        (("s32", "s8", "s4", "s32"), (256, 256, 512, 512)),
+        (("s32", "s2", "s8", "s32"), (64, 512, 512, 512)),
+        (("s32", "u4", "u4", "u32"), (256, 512, 512, 512)),
+        (("s32", "u2", "u2", "u32"), (128, 256, 512, 512)),
     ],
 )
 def test_sizes(types: tuple[str, str, str, str], nbytes: tuple[int, int, int, int]) -> None:
     dpas = Dpas(8, *types)
-    assert (dpas.M, dpas.N, dpas.K) == (8, 16, 16)
+    assert (dpas.M, dpas.N) == (8, 16)
     assert (dpas.bytes_A, dpas.bytes_B, dpas.bytes_C, dpas.bytes_D) == nbytes
 
 
-def test_types_without_a_row_name_the_nearest() -> None:
-    with pytest.raises(DTypeError, match=r"\(f32, bf16, bf16, f32\)"):
+def test_types_without_a_row_name_the_reason_its_source_and_the_nearest() -> None:
+    with pytest.raises(DTypeError, match=r"one precision.*DPAS.md.*\(f32, bf16, bf16, f32\)"):
         Dpas(8, "f32", "bf16", "f16", "f32")
-    with pytest.raises(DTypeError, match="no instruction takes these types"):
+    with pytest.raises(DTypeError, match=r"dst is hf, must be f or bf.*DPAS.md"):
         Dpas(8, "f16", "bf16", "bf16", "f32")
-    with pytest.raises(DTypeError):
+    with pytest.raises(DTypeError, match=r"after Xe3.*98fff716"):
+        Dpas(8, "f32", "f8e4m3", "f8e4m3", "f32")
+    with pytest.raises(DTypeError, match="integers go with integers"):
         Dpas(8, "f32", "f64", "f64", "f32")
 
 
-@pytest.mark.parametrize("m", [0, 9, -1])
-def test_m_is_1_to_8(m: int) -> None:
+@pytest.mark.parametrize("m", [0, 9, -1, "8", 8.0, True])
+def test_m_is_1_to_8(m: object) -> None:
     with pytest.raises(ShapeError, match="1 to 8"):
-        Dpas(m, "f32", "bf16", "bf16", "f32")
+        Dpas(m, "f32", "bf16", "bf16", "f32")  # type: ignore[arg-type]
 
 
 def test_the_execution_size_is_16() -> None:
-    with pytest.raises(ShapeError, match="it is 16"):
+    with pytest.raises(ShapeError, match="it is 16 from PVC on"):
         Dpas(8, "f32", "bf16", "bf16", "f32", exec_size=8)
 
 

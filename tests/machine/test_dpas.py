@@ -1,54 +1,142 @@
-"""DPAS against the transcription of its pseudo-code, bit for bit in f32."""
+"""DPAS against the transcription of its pseudo-code: every row of types, bit for bit."""
 
 from __future__ import annotations
-
-from types import ModuleType
 
 import ml_dtypes
 import numpy as np
 import pytest
+from dpas_pseudo_code import dpas as pseudo_code
+from hypothesis import given
+from hypothesis import strategies as st
 
-from pycute_xe.arch import Block2D, Dpas, Surface
+from pycute_xe.arch import Block2D, Dpas, Surface, dpas_types
 from pycute_xe.errors import MachineError
 from pycute_xe.machine import Memory, RegisterFile, Trace, block2d, dpas
 
-DTYPES = {"bf16": ml_dtypes.bfloat16, "f16": np.float16, "f32": np.float32}
+DTYPES = {
+    "bf16": np.dtype(ml_dtypes.bfloat16),
+    "f16": np.dtype(np.float16),
+    "f32": np.dtype(np.float32),
+    "s32": np.dtype(np.int32),
+    "u32": np.dtype(np.uint32),
+}
 A, B, C, D = 0, 512, 1024, 2048
+Types = tuple[str, str, str, str]
 
 
-def filled(instruction: Dpas, seed: int) -> tuple[RegisterFile, dict[str, np.ndarray]]:
-    rng = np.random.default_rng(seed)
-    registers, operands = RegisterFile(4096), {}
-    m, n, k = instruction.M, instruction.N, instruction.K
-    for name, at, count in (("A", A, m * k), ("B", B, n * k), ("C", C, m * n)):
-        kind = DTYPES[getattr(instruction, name).name]
-        operands[name] = rng.standard_normal(count).astype(kind)
-        registers.write(at, operands[name].view(np.uint8))
-    return registers, operands
+def sizes(instruction: Dpas) -> dict[str, int]:
+    return {name: getattr(instruction, f"bytes_{name}") for name in "ABC"}
 
 
-def expected(visa: ModuleType, instruction: Dpas, operands: dict[str, np.ndarray]) -> np.ndarray:
-    a, b = (operands[name].astype(np.float32) for name in "AB")
-    total = operands["C"].astype(np.float32).reshape(instruction.M, instruction.N).copy()
-    for (row, column), (src2, src1) in visa.dpas_16_bit(instruction.M):
-        total[row, column] = np.float32(total[row, column] + np.float32(a[src2] * b[src1]))
-    return total.reshape(-1).astype(DTYPES[instruction.D.name])
+def calm(kind: str, nbytes: int, rng: np.random.Generator) -> bytes:
+    """Operand bytes: any bits of integers, numbers between -4 and 4 of floats."""
+    if kind[0] in "su":
+        return rng.bytes(nbytes)
+    count = 8 * nbytes // (32 if kind in ("tf32", "f32") else 16)
+    values = rng.uniform(-4, 4, count)
+    return values.astype(DTYPES["f32" if kind == "tf32" else kind]).tobytes()
 
 
-@pytest.mark.parametrize("m", [1, 3, 8])
-@pytest.mark.parametrize("kind", ["bf16", "f16"])
-@pytest.mark.parametrize("wide", [("f32", "f32"), ("f32", ""), ("", "f32"), ("", "")])
-def test_every_instruction(m: int, kind: str, wide: tuple[str, str], visa: ModuleType) -> None:
-    instruction = Dpas(m, wide[0] or kind, kind, kind, wide[1] or kind)
-    registers, operands = filled(instruction, seed=m)
-    dpas.execute(registers, instruction, D, C, B, A)
-    result = registers.read(D, instruction.bytes_D, "the test")
-    assert result.tobytes() == expected(visa, instruction, operands).tobytes()
+def run(instruction: Dpas, operands: dict[str, bytes], null: bool = False) -> bytes:
+    registers = RegisterFile(4096)
+    for at, name in ((A, "A"), (B, "B"), (C, "C")):
+        registers.write(at, np.frombuffer(operands[name], np.uint8))
+    dpas.execute(registers, instruction, D, None if null else C, B, A)
+    return registers.read(D, instruction.bytes_D, "the test").tobytes()
+
+
+def expected(types: Types, m: int, operands: dict[str, bytes], null: bool = False) -> bytes:
+    return pseudo_code(types, m, None if null else operands["C"], operands["B"], operands["A"])
+
+
+def same(got: bytes, want: bytes, kind: str) -> bool:
+    """Equal bits, where a NaN is like any other NaN."""
+    left, right = (np.frombuffer(data, DTYPES[kind]) for data in (got, want))
+    if kind in ("s32", "u32"):
+        return got == want
+    nan = np.isnan(left.astype(np.float32))
+    return bool(
+        (nan == np.isnan(right.astype(np.float32))).all()
+        and left[~nan].tobytes() == right[~nan].tobytes()
+    )
+
+
+@pytest.mark.parametrize("types", dpas_types(), ids="-".join)
+def test_every_row_of_types(types: Types) -> None:
+    rng = np.random.default_rng(len("".join(types)))
+    instruction = Dpas(8, *types)
+    kinds = dict(zip("DABC", types, strict=True))
+    operands = {name: calm(kinds[name], n, rng) for name, n in sizes(instruction).items()}
+    assert run(instruction, operands) == expected(types, 8, operands)
+
+
+@given(st.sampled_from(dpas_types()), st.integers(1, 8), st.integers(0, 2**32 - 1), st.booleans())
+def test_any_bits_in_any_row(types: Types, m: int, seed: int, null: bool) -> None:
+    """Random bits: NaNs, infinities, subnormals, dirty low bits of tf32, integers that overflow."""
+    rng, instruction = np.random.default_rng(seed), Dpas(m, *types)
+    operands = {name: rng.bytes(nbytes) for name, nbytes in sizes(instruction).items()}
+    got = run(instruction, operands, null)
+    assert same(got, expected(types, m, operands, null), types[0])
+
+
+@given(
+    st.sampled_from([t for t in dpas_types() if t[0][0] not in "su"]),
+    st.integers(1, 8),
+    st.integers(0, 2**32 - 1),
+)
+def test_floats_are_exact_under_the_same_order(types: Types, m: int, seed: int) -> None:
+    rng, instruction = np.random.default_rng(seed), Dpas(m, *types)
+    kinds = dict(zip("DABC", types, strict=True))
+    operands = {name: calm(kinds[name], n, rng) for name, n in sizes(instruction).items()}
+    assert run(instruction, operands) == expected(types, m, operands)
+
+
+@pytest.mark.parametrize(("d", "c"), [("s32", "s32"), ("u32", "s32"), ("s32", "u32")])
+def test_integers_wrap_around(d: str, c: str) -> None:
+    """The largest accumulator and one more; signed or not, the bits are the same."""
+    instruction = Dpas(1, d, "s8", "u8", c)
+    a = np.zeros(32, dtype=np.int8)
+    a[0] = 1
+    operands = {
+        "A": a.tobytes(),
+        "B": np.ones(512, dtype=np.uint8).tobytes(),
+        "C": np.full(16, 0x7FFFFFFF, dtype=np.uint32).tobytes(),
+    }
+    assert run(instruction, operands) == np.full(16, 0x80000000, dtype=np.uint32).tobytes()
+
+
+@pytest.mark.parametrize(("kind", "low", "high"), [("s4", -8, 7), ("u4", 0, 15), ("s2", -2, 1)])
+def test_narrow_operands_against_numpy(kind: str, low: int, high: int) -> None:
+    """A from NumPy's matrix, packed by hand: element 0 of a byte in its lowest bits."""
+    rng, bits = np.random.default_rng(0), int(kind[1])
+    instruction = Dpas(8, "s32", "s8", kind, "s32")
+    a = rng.integers(-128, 128, (8, 32))
+    b = rng.integers(low, high + 1, (32, 16))
+    packed = bytearray(instruction.bytes_B)
+    for k in range(32):
+        for n in range(16):
+            per_dword = 32 // bits
+            at = 32 * (k // per_dword * 16 + n) + bits * (k % per_dword)
+            packed[at // 8] |= (int(b[k, n]) & ((1 << bits) - 1)) << at % 8
+    operands = {
+        "A": a.astype(np.int8).tobytes(),
+        "B": bytes(packed),
+        "C": np.zeros(128, dtype=np.int32).tobytes(),
+    }
+    assert run(instruction, operands) == (a @ b).astype(np.int32).tobytes()
+
+
+def filled(instruction: Dpas, seed: int) -> RegisterFile:
+    rng, registers = np.random.default_rng(seed), RegisterFile(4096)
+    for at, name in ((A, "A"), (B, "B"), (C, "C")):
+        data = calm(getattr(instruction, name).name, sizes(instruction)[name], rng)
+        registers.write(at, np.frombuffer(data, np.uint8))
+    return registers
 
 
 def test_the_null_accumulator_is_zero() -> None:
     instruction = Dpas(8, "f32", "bf16", "bf16", "f32")
-    registers, _ = filled(instruction, seed=0)
+    registers = filled(instruction, seed=0)
     registers.write(C, np.zeros(512, dtype=np.uint8))
     dpas.execute(registers, instruction, D, None, B, A)
     null = registers.read(D, 512, "the test").tobytes()
@@ -58,11 +146,10 @@ def test_the_null_accumulator_is_zero() -> None:
 
 def test_the_destination_may_be_the_accumulator() -> None:
     instruction = Dpas(8, "f32", "f16", "f16", "f32")
-    registers, operands = filled(instruction, seed=5)
+    registers = filled(instruction, seed=5)
     dpas.execute(registers, instruction, D, C, B, A)
     dpas.execute(registers, instruction, C, C, B, A)
     assert (registers.read(C, 512, "t") == registers.read(D, 512, "t")).all()
-    assert operands["A"].size == 128
 
 
 @pytest.mark.parametrize("kind", ["bf16", "f16"])
@@ -81,29 +168,59 @@ def test_rounding_is_to_nearest_even_and_overflow_is_infinite(kind: str) -> None
     assert np.isnan(result[4])
 
 
+def test_the_low_bits_of_a_tf32_do_not_count() -> None:
+    instruction, registers = Dpas(1, "f32", "tf32", "tf32", "f32"), RegisterFile(4096)
+    dirty = np.full(8, np.float32(1).view(np.uint32) | 0x1FFF, dtype=np.uint32)
+    registers.write(A, dirty.view(np.uint8))
+    registers.write(B, np.tile(dirty, 16).view(np.uint8))
+    dpas.execute(registers, instruction, D, None, B, A)
+    assert (registers.read(D, 64, "the test").view(np.float32) == 8).all()
+
+
 @pytest.mark.parametrize(
     ("operands", "name"),
     [((D + 32, C, B, A), "dst"), ((D, C + 4, B, A), "acc"), ((D, C, B + 32, A), "src1")],
 )
 def test_operands_start_at_registers(operands: tuple[int, int, int, int], name: str) -> None:
     instruction = Dpas(1, "f32", "bf16", "bf16", "f32")
-    registers, _ = filled(instruction, seed=0)
+    registers = filled(instruction, seed=0)
     with pytest.raises(MachineError, match=f"{name}=.*not aligned to 64 bytes"):
         dpas.execute(registers, instruction, *operands)
 
 
-def test_a_may_start_at_any_row() -> None:
-    instruction = Dpas(1, "f32", "bf16", "bf16", "f32")
-    registers, _ = filled(Dpas(8, "f32", "bf16", "bf16", "f32"), seed=0)
-    dpas.execute(registers, instruction, D, C, B, A + 32)
-    with pytest.raises(MachineError, match=r"src2=16.*not aligned to 32 bytes"):
-        dpas.execute(registers, instruction, D, C, B, A + 16)
+@pytest.mark.parametrize(
+    ("types", "row"),
+    [
+        (("f32", "bf16", "bf16", "f32"), 32),
+        (("f32", "tf32", "tf32", "f32"), 32),
+        (("s32", "s8", "s8", "s32"), 32),
+        (("s32", "s4", "s8", "s32"), 16),
+        (("s32", "s2", "s8", "s32"), 8),
+        (("s32", "s4", "s4", "s32"), 32),
+        (("s32", "s2", "s2", "s32"), 16),
+    ],
+)
+def test_a_may_start_at_any_row(types: Types, row: int) -> None:
+    """The rows are those that DPAS.md lists: 8, 4 and 2 dwords for 8, 4 and 2 bits."""
+    instruction = Dpas(1, *types)
+    registers = filled(Dpas(8, *types), seed=0)
+    dpas.execute(registers, instruction, D, C, B, A + row)
+    with pytest.raises(MachineError, match=f"src2={row // 2}.*not aligned to {row} bytes"):
+        dpas.execute(registers, instruction, D, C, B, A + row // 2)
+
+
+def test_a_narrow_result_may_start_inside_a_register() -> None:
+    instruction = Dpas(1, "bf16", "bf16", "bf16", "bf16")
+    registers = filled(Dpas(8, "bf16", "bf16", "bf16", "bf16"), seed=0)
+    dpas.execute(registers, instruction, D + 32, C + 32, B, A)
+    with pytest.raises(MachineError, match=r"dst=.*not aligned to 32 bytes"):
+        dpas.execute(registers, instruction, D + 16, C, B, A)
 
 
 @pytest.mark.parametrize(("at", "name"), [(A, "A"), (B, "B"), (C, "C")])
 def test_uninitialised_operands_are_named(at: int, name: str) -> None:
     instruction = Dpas(8, "f32", "bf16", "bf16", "f32")
-    registers, _ = filled(instruction, seed=0)
+    registers = filled(instruction, seed=0)
     registers.forget(at + 10, 1)
     with pytest.raises(MachineError, match=f"\\(M1,16\\) {name}.*byte {at + 10} "):
         dpas.execute(registers, instruction, D, C, B, A)
@@ -111,7 +228,7 @@ def test_uninitialised_operands_are_named(at: int, name: str) -> None:
 
 def test_instructions_are_counted() -> None:
     instruction, trace = Dpas(8, "f32", "bf16", "bf16", "f32"), Trace(keep=True)
-    registers, _ = filled(instruction, seed=0)
+    registers = filled(instruction, seed=0)
     for _ in range(3):
         dpas.execute(registers, instruction, D, C, B, A, trace)
     assert trace.dpas == 3

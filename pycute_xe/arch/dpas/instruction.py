@@ -1,4 +1,4 @@
-"""Floor 5: the systolic matrix instruction and where its operands lie in registers, by formula."""
+"""The systolic matrix instruction and where its operands lie in registers, by formula."""
 
 from __future__ import annotations
 
@@ -7,12 +7,22 @@ from dataclasses import dataclass
 from functools import cache
 from typing import cast
 
+from pycute_xe.arch.dpas.types import (
+    dpas_types,
+    nearest_types,
+    operations,
+    precisions,
+    register_types,
+    types_broken,
+)
+from pycute_xe.arch.rules import Broken
+from pycute_xe.arch.target import Target, get_target
 from pycute_xe.errors import CuteError, DTypeError, ShapeError
-from pycute_xe.facts import Row, rows
+from pycute_xe.facts import rows
 from pycute_xe.layout import Layout
 from pycute_xe.numeric import Numeric, as_numeric
 
-__all__ = ["Dpas", "dpas_types"]
+__all__ = ["Dpas"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +51,9 @@ class Dpas:
         """Resolve names, then refuse what has no row."""
         for name in "DABC":
             object.__setattr__(self, name, as_numeric(getattr(self, name)))
-        types = (self.D.name, self.A.name, self.B.name, self.C.name)
-        if types not in dpas_types():
-            raise DTypeError(
-                "Dpas",
-                dict(zip("DABC", types, strict=True)),
-                "no instruction takes these types",
-                f"(D, A, B, C) = {_nearest(types)}",
-            )
+        _check_types((self.D.name, self.A.name, self.B.name, self.C.name))
         shape = _shape()
-        if not shape["repeat_min"] <= self.M <= shape["repeat_max"]:
+        if type(self.M) is not int or not shape["repeat_min"] <= self.M <= shape["repeat_max"]:
             raise ShapeError(
                 "Dpas",
                 {"M": self.M},
@@ -59,14 +62,28 @@ class Dpas:
             )
         if self.exec_size != shape["exec_size"]:
             raise ShapeError(
-                "Dpas", {"exec_size": self.exec_size}, f"it is {shape['exec_size']}", "leave it out"
+                "Dpas",
+                {"exec_size": self.exec_size},
+                f"it is {shape['exec_size']} from PVC on, on every target there is here",
+                "leave it out",
             )
 
     def __str__(self) -> str:
         """Text as the vISA assembler takes it, operands left out."""
-        name = _precisions()
+        name = precisions()
         text = f"dpas.{name[self.B.name]}.{name[self.A.name]}.{self.depth}.{self.M}"
         return f"{text} (M1,{self.exec_size})"
+
+    def broken_rules(self, target: str | Target) -> tuple[Broken, ...]:
+        """Return the rules of a target that the types break; empty if it has the instruction.
+
+        Raises `TargetError` for an unknown target.
+
+        >>> Dpas(8, *map(as_numeric, ("s32", "s8", "u4", "u32"))).broken_rules("lnl")
+        ()
+        """
+        d, a, b, c = map(_spelling, (self.D.name, self.A.name, self.B.name, self.C.name))
+        return types_broken(b, a, d, c, get_target(target).name)
 
     @property
     def N(self) -> int:
@@ -85,12 +102,12 @@ class Dpas:
 
     @property
     def operations(self) -> int:
-        """Multiply-adds of one 32-bit channel in one stage: its elements of the wider type."""
-        return _operations()[max(self.A.bits, self.B.bits)]
+        """Multiply-adds of one 32-bit channel in one stage, set by the wider type; at most 8."""
+        return operations()[max(self.A.bits, self.B.bits)]
 
     @property
     def position_A(self) -> Layout:
-        """(M, K) → element index of src2: row-major.
+        """(M, K) → element index of src2: row-major, in A's own width, without gaps.
 
         >>> print(Dpas(8, *map(as_numeric, ("f32", "bf16", "bf16", "f32"))).position_A)
         (8,16):(16,1)
@@ -101,11 +118,16 @@ class Dpas:
     def position_B(self) -> Layout:
         """(N, K) → element index of src1: consecutive k of one column share a channel (VNNI).
 
+        A dword holds as many k as fit B's own width: of a B narrower than A, one register feeds
+        several stages.
+
         >>> print(Dpas(8, *map(as_numeric, ("f32", "bf16", "bf16", "f32"))).position_B)
         (16,(2,8)):(2,(1,32))
         """
-        pack = self.operations
-        return Layout((self.N, (pack, self.depth)), (pack, (1, pack * self.N)))
+        pack = _shape()["channel_bits"] // self.B.bits
+        if pack == 1:
+            return Layout((self.N, self.K))
+        return Layout((self.N, (pack, self.K // pack)), (pack, (1, pack * self.N)))
 
     @property
     def position_C(self) -> Layout:
@@ -137,24 +159,32 @@ class Dpas:
         return self.M * self.N * self.D.bits // 8
 
 
-@cache
-def dpas_types() -> tuple[tuple[str, str, str, str], ...]:
-    """Return the type names (D, A, B, C) of every instruction that the facts hold.
-
-    >>> ("f32", "bf16", "bf16", "f32") in dpas_types()
-    True
-    """
-    return tuple(
-        (str(row["d"]), str(row["a"]), str(row["b"]), str(row["c"]))
-        for row in rows("dpas", "types")
+def _check_types(types: tuple[str, str, str, str]) -> None:
+    if types in _types():
+        return
+    d, a, b, c = map(_spelling, types)
+    said = "; ".join(f"{why.condition} [{why.source}]" for why in types_broken(b, a, d, c))
+    near = " or ".join(f"({', '.join(row)})" for row in nearest_types(types))
+    raise DTypeError(
+        "Dpas",
+        dict(zip("DABC", types, strict=True)),
+        f"no instruction takes these types: {said}",
+        f"(D, A, B, C) = {near}",
     )
 
 
-def _nearest(types: tuple[str, str, str, str]) -> str:
-    """Rows that agree with the request in the most places, in words."""
-    agreement = {row: sum(map(str.__eq__, row, types)) for row in dpas_types()}
-    best = max(agreement.values())
-    return " or ".join(f"({', '.join(row)})" for row, n in agreement.items() if n == best)
+# Types that no row has, and vISA still spells.
+_VISA = {"f8e5m2": "bf8", "f8e4m3": "hf8"}
+
+
+def _spelling(name: str) -> str:
+    spelled = {**_VISA, **precisions(), **register_types()}
+    return spelled.get(name, name)
+
+
+@cache
+def _types() -> frozenset[tuple[str, str, str, str]]:
+    return frozenset(dpas_types())
 
 
 @cache
@@ -164,17 +194,3 @@ def _shape() -> Mapping[str, int]:
     if len(found) != 1:
         raise CuteError("Dpas", {"rows": len(found)}, "shapes differ", "name a target")
     return cast("Mapping[str, int]", found[0])
-
-
-@cache
-def _operations() -> Mapping[int, int]:
-    return {_int(row, "bits"): _int(row, "count") for row in rows("dpas", "operations")}
-
-
-@cache
-def _precisions() -> Mapping[str, str]:
-    return {str(row["type"]): str(row["visa"]) for row in rows("dpas", "precision")}
-
-
-def _int(row: Row, key: str) -> int:
-    return cast("int", row[key])

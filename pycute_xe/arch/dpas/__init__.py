@@ -1,0 +1,14 @@
+"""Floor 5: DPAS, the systolic matrix instruction: its types, operand layouts, rules and text.
+
+Where operands lie in registers is a formula here; `pycute_xe.machine.dpas` executes the
+instruction by walking the document instead, and tests compare the two.
+"""
+
+from __future__ import annotations
+
+from pycute_xe.arch.dpas.instruction import Dpas
+from pycute_xe.arch.dpas.message import DpasMessage, Register
+from pycute_xe.arch.dpas.parsing import parse
+from pycute_xe.arch.dpas.types import dpas_types
+
+__all__ = ["Dpas", "DpasMessage", "Register", "dpas_types", "parse"]

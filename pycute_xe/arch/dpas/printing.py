@@ -1,0 +1,83 @@
+"""DPAS messages as text: vISA and assembly."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pycute_xe.arch.dpas.types import numeric_name, precisions
+from pycute_xe.arch.target import grf_bytes
+from pycute_xe.errors import CoordError
+from pycute_xe.numeric import as_numeric, numerics
+
+if TYPE_CHECKING:
+    from pycute_xe.arch.dpas.message import DpasMessage, Register
+
+__all__ = ["assembly_text", "element_bytes", "visa_text"]
+
+NULL = "%null.0"
+
+
+def visa_text(message: DpasMessage) -> str:
+    """Return the vISA text: raw operands with byte offsets, src2 as (register, dword)."""
+    row, rest = divmod(message.src2.offset, grf_bytes())
+    operands = (
+        _raw(message.dst),
+        _raw(message.src0) if message.src0 else NULL,
+        _raw(message.src1),
+        f"{message.src2.name}({row},{rest // 4})",
+    )
+    head = f"dpas.{message.src1_type}.{message.src2_type}.{message.depth}.{message.repeat}"
+    return f"{head} ({message.exec_mask}, {message.exec_size}) {' '.join(operands)}"
+
+
+def assembly_text(message: DpasMessage) -> str:
+    """Return the text as the disassembler prints it: registers with their types.
+
+    Raises `CoordError` where an offset is inside an element of the operand's type.
+    """
+    mask, src0 = message.exec_mask, message.src0
+    dst_type, src0_type = str(message.dst_type), str(message.src0_type)
+    operands = (
+        f"{_at(message.dst, dst_type)}:{dst_type}",
+        f"{_at(src0, src0_type) if src0 else 'null'}:{src0_type}",
+        f"{_at(message.src1, message.src1_type)}:{_precision(message.src1_type)}",
+        f"{_at(message.src2, message.src2_type, always=True)}:{_precision(message.src2_type)}",
+    )
+    whole = "(W) " if mask.endswith("_NM") else ""
+    channel = 4 * (int(mask[1]) - 1)
+    head = f"{whole}dpas.{message.depth}x{message.repeat} ({message.exec_size}|M{channel})"
+    return f"{head} {' '.join(operands)}"
+
+
+def element_bytes(visa: str) -> int:
+    """Return the bytes of an element that assembly counts offsets in; 1 below 8 bits.
+
+    >>> element_bytes("hf"), element_bytes("s4"), element_bytes("df")
+    (2, 1, 8)
+    """
+    numeric = numeric_name(visa)
+    if numeric in numerics():
+        return max(1, as_numeric(numeric).bits // 8)
+    return {"w": 2, "uw": 2, "df": 8}.get(visa, 1)
+
+
+def _raw(register: Register) -> str:
+    return f"{register.name}.{register.offset}"
+
+
+def _at(register: Register, visa: str, always: bool = False) -> str:
+    """``r19``, or ``r19.8`` with an offset in elements."""
+    size = element_bytes(visa)
+    element, rest = divmod(register.offset, size)
+    if rest:
+        raise CoordError(
+            "DpasMessage",
+            {"register": register},
+            f"byte {register.offset} is inside an element of {size} bytes",
+            f"use {register.offset - rest}",
+        )
+    return f"{register.name}.{element}" if always or element else register.name
+
+
+def _precision(visa: str) -> str:
+    return precisions("assembly").get(numeric_name(visa), visa)
