@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
+from pycute_xe.arch import Block2D
+from pycute_xe.arch.banks import BankUse
 from pycute_xe.atom import CopyAtom, MmaAtom, TiledCopy, TiledMma
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.drawing.drawing import Drawing
+from pycute_xe.drawing.of_banks import of_banks
+from pycute_xe.drawing.of_block2d import of_block2d
 from pycute_xe.drawing.of_copy import of_copy_atom, of_tiled_copy
 from pycute_xe.drawing.of_mma import of_kernel, of_mma_atom, of_tiled_mma
 from pycute_xe.drawing.scene import Scene
@@ -19,7 +23,17 @@ from pycute_xe.layout import Layout
 __all__ = ["Drawable", "draw"]
 
 AnyLayout = Layout | ComposedLayout
-Drawable = Kernel | TiledMma | MmaAtom | TiledCopy | CopyAtom | AnyLayout | Mapping[str, AnyLayout]
+Drawable = (
+    Kernel
+    | TiledMma
+    | MmaAtom
+    | TiledCopy
+    | CopyAtom
+    | Block2D
+    | BankUse
+    | AnyLayout
+    | Mapping[str, AnyLayout]
+)
 
 
 def draw(
@@ -29,9 +43,10 @@ def draw(
 
     A `Kernel` is drawn as its registers stand when the MMA reads them (A, B) or has written them
     (D, or C): ``what`` names the operand, all three without it. The same for a `TiledMma` and an
-    `MmaAtom`, of A, B and C. A `TiledCopy` or `CopyAtom` is drawn as it lies in memory. A `Layout`
-    or `ComposedLayout` of rank 1 or 2 is a grid of offsets; several, in a mapping by name, stand
-    side by side. ``colour`` is a function of an offset: equal numbers modulo 16, equal colours; or
+    `MmaAtom`, of A, B and C. A `TiledCopy` or `CopyAtom` is drawn as it lies in memory, a `Block2D`
+    message also as it lies in registers, padding included, a `BankUse` bank by bank. A `Layout` or
+    `ComposedLayout` of rank 1 or 2 is a grid of offsets; several, in a mapping by name, stand side
+    by side. ``colour`` is a function of an offset: equal numbers modulo 16, equal colours; or
     such functions by name.
     ``subgroup`` selects one of a work-group's subgroups.
     Law: of an MMA or a faithful copy, cell (row, col) carries the lane and value whose register
@@ -88,6 +103,8 @@ def _scene(x: object, what: str | None, subgroup: int) -> Scene:
             return of_tiled_copy(x, subgroup)
         case CopyAtom():
             return of_copy_atom(x)
+        case BankUse() | Block2D():
+            return of_banks(x) if isinstance(x, BankUse) else of_block2d(x)
         case Layout() | ComposedLayout():
             return coloured(x)
         case Mapping():
@@ -97,5 +114,6 @@ def _scene(x: object, what: str | None, subgroup: int) -> Scene:
                 "draw",
                 {"x": type(x).__name__},
                 "there is no drawing of such a value",
-                "a Kernel, TiledMma, MmaAtom, TiledCopy, CopyAtom or layout, or layouts by name",
+                "a Kernel, TiledMma, MmaAtom, TiledCopy, CopyAtom, Block2D, BankUse or layout, "
+                "or layouts by name",
             )

@@ -84,6 +84,23 @@ class RegisterFile:
         self._data[offset : offset + data.size] = data
         self._ready[offset : offset + data.size] = True
 
+    def scatter(self, offset: int, index: _Index, data: Bytes, writer: str = "write") -> None:
+        """Write a byte to each ``offset + index`` and mark it initialised, leaving the others.
+
+        Raises `MachineError` outside.
+
+        >>> registers = RegisterFile(64)
+        >>> registers.scatter(8, np.array([1, 0]), np.array([5, 6], dtype=np.uint8))
+        >>> registers.read(8, 2, "a reader").tolist()
+        [6, 5]
+        """
+        if index.size:
+            self._check(offset + int(index.min()), 1, writer)
+            self._check(offset + int(index.max()), 1, writer)
+        where = index + offset
+        self._data[where] = data
+        self._ready[where] = True
+
     def forget(self, offset: int, nbytes: int) -> None:
         """Mark bytes as uninitialised again, as at the end of a variable's life.
 

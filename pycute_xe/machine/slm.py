@@ -1,61 +1,58 @@
 """Floor 8: shared local memory of a work-group, with a memory of who touched each byte when.
 
-Two threads may touch a byte, one of them writing, only with a barrier between: what a thread did
-before arriving at a barrier is over for every thread that has waited at it.
+Two threads may touch a byte, one of them writing, only if one access is over before the other
+starts. Barriers order accesses, named ones too: see `pycute_xe.machine.progress`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.errors import MachineError
+from pycute_xe.machine.faults import BoundsFault, RaceFault, UnwrittenFault
 from pycute_xe.machine.memory import Bytes
+from pycute_xe.machine.progress import Progress
 
 __all__ = ["Progress", "Slm"]
 
-_NOBODY: Final = -1
-_SEVERAL: Final = -2
-
-
-@dataclass(slots=True)
-class Progress:
-    """How far a thread is: its index, the barriers it has arrived at and those it has waited at."""
-
-    index: int
-    arrived: int = 0
-    waited: int = 0
+Index = NDArray[np.int64]
+Part = slice | Index
 
 
 class _Touch:
-    """For each byte, the last thread to touch it and the barriers that thread had arrived at."""
+    """For each byte, the interval in which a thread last touched it, and by which statement."""
 
     def __init__(self, nbytes: int) -> None:
-        self.who: NDArray[np.int32] = np.full(nbytes, _NOBODY, dtype=np.int32)
         self.when: NDArray[np.int32] = np.zeros(nbytes, dtype=np.int32)
+        self.label: NDArray[np.int32] = np.zeros(nbytes, dtype=np.int32)
 
-    def clash(self, part: slice, thread: Progress) -> int | None:
-        """Return the first byte that another thread touched with no barrier since."""
-        who = self.who[part]
-        others = (who != _NOBODY) & (who != thread.index) & (self.when[part] >= thread.waited)
-        return part.start + int(others.argmax()) if others.any() else None
+    def record(self, part: Part, when: int, label: int) -> None:
+        self.when[part] = when
+        self.label[part] = label
 
-    def record(self, part: slice, thread: Progress) -> None:
-        """Remember a touch, and that there were several where others' are not yet over."""
-        who, when = self.who[part], self.when[part]
-        shared = (who != _NOBODY) & (who != thread.index) & (when >= thread.waited)
-        self.who[part] = np.where(shared, _SEVERAL, thread.index)
-        self.when[part] = np.maximum(np.where(shared, when, 0), thread.arrived)
+
+@dataclass(frozen=True, slots=True)
+class _Clash:
+    """Bytes of an access that another thread touched, unordered."""
+
+    thread: int
+    did: str
+    label: str
+    where: Index
+    partial: bool
 
 
 class Slm:
     """Shared local memory: a fixed number of bytes, addressed from 0, unwritten at the start.
 
-    Accesses out of bounds, reads of bytes never written and races raise `MachineError`. Without a
-    `Progress` an access is not watched for races.
+    Accesses out of bounds, reads of bytes never written and races raise a `MachineError` of their
+    own class. Without a `Progress` an access is not watched for races. A race names both threads,
+    both statements (the ``label`` each thread had) and the bytes. It is found whatever the order in
+    which the threads happen to run.
     Document: Intel ESIMD LSC SLM guide (slm_init, barriers, reading before a barrier).
 
     >>> slm = Slm(64)
@@ -70,8 +67,11 @@ class Slm:
             raise MachineError("Slm", {"nbytes": nbytes}, "sizes are not negative", "")
         self._data: Bytes = np.zeros(nbytes, dtype=np.uint8)
         self._written: NDArray[np.bool_] = np.zeros(nbytes, dtype=np.bool_)
+        self._writer: NDArray[np.int32] = np.full(nbytes, -1, dtype=np.int32)
         self._writes = _Touch(nbytes)
-        self._reads = _Touch(nbytes)
+        self._reads: dict[int, _Touch] = {}
+        self._threads = 0
+        self._labels: dict[str, int] = {}
 
     @property
     def nbytes(self) -> int:
@@ -79,62 +79,171 @@ class Slm:
         return self._data.size
 
     def read(self, address: int, nbytes: int, thread: Progress | None = None) -> Bytes:
-        """Return a copy of bytes; `MachineError` for bounds, unwritten bytes and races.
+        """Return a copy of bytes; a fault for bounds, unwritten bytes and races.
 
         >>> Slm(4).read(0, 4)
         Traceback (most recent call last):
             ...
-        pycute_xe.errors.MachineError: Slm.read(address=0, nbytes=4): byte 0 was never written...
+        pycute_xe.machine.faults.UnwrittenFault: Slm.read(...): byte 0 was never written...
         """
-        part = self._part("Slm.read", address, nbytes)
-        if not self._written[part].all():
-            first = address + int((~self._written[part]).argmax())
-            raise MachineError(
-                "Slm.read",
-                {"address": address, "nbytes": nbytes},
-                f"byte {first} was never written",
-                "write it first, and put a barrier between",
-            )
-        if thread is not None:
-            self._watch("Slm.read", part, thread, self._writes)
-            self._reads.record(part, thread)
-        return self._data[part].copy()
+        self._bounds("Slm.read", address, nbytes)
+        return self._load(slice(address, address + nbytes), thread)
+
+    def gather(self, addresses: Index, thread: Progress | None = None) -> Bytes:
+        """Return the byte at each address, as one access; faults as of `read`.
+
+        >>> slm = Slm(4)
+        >>> slm.write(0, np.arange(4, dtype=np.uint8))
+        >>> slm.gather(np.array([3, 1])).tolist()
+        [3, 1]
+        """
+        self._inside("Slm.gather", addresses)
+        return self._load(addresses, thread)
 
     def write(self, address: int, data: Bytes, thread: Progress | None = None) -> None:
-        """Write bytes; `MachineError` for bounds and races.
+        """Write bytes; a fault for bounds and races.
 
         >>> Slm(4).write(3, np.zeros(2, dtype=np.uint8))
         Traceback (most recent call last):
             ...
-        pycute_xe.errors.MachineError: Slm.write(address=3, nbytes=2): there are 4 bytes...
+        pycute_xe.machine.faults.BoundsFault: Slm.write(address=3, nbytes=2): there are 4 bytes...
         """
-        part = self._part("Slm.write", address, data.size)
+        self._bounds("Slm.write", address, data.size)
+        self._store(slice(address, address + data.size), data, thread)
+
+    def scatter(self, addresses: Index, data: Bytes, thread: Progress | None = None) -> None:
+        """Write a byte to each address, as one access, the last of several for one address stays.
+
+        Faults as of `write`.
+
+        >>> slm = Slm(4)
+        >>> slm.scatter(np.array([3, 3]), np.array([7, 8], dtype=np.uint8))
+        >>> slm.read(3, 1).tolist()
+        [8]
+        """
+        self._inside("Slm.scatter", addresses)
+        self._store(addresses, data, thread)
+
+    def _load(self, part: Part, thread: Progress | None) -> Bytes:
+        written = self._written[part]
+        if not written.all():
+            raise self._unwritten(part, ~written, thread)
         if thread is not None:
-            self._watch("Slm.write", part, thread, self._writes, self._reads)
-            self._writes.record(part, thread)
+            self._meet(thread)
+            clash = self._over_writes(part, thread)
+            if clash is not None:
+                raise self._race("reads", thread, clash)
+            reads = self._reads.setdefault(thread.index, _Touch(self.nbytes))
+            reads.record(part, thread.now, self._label(thread))
+        return self._data[part].copy()
+
+    def _store(self, part: Part, data: Bytes, thread: Progress | None) -> None:
+        if thread is not None:
+            self._meet(thread)
+            clash = self._over_writes(part, thread) or self._over_reads(part, thread)
+            if clash is not None:
+                raise self._race("writes", thread, clash)
+            self._writes.record(part, thread.now, self._label(thread))
+        self._writer[part] = -1 if thread is None else thread.index
         self._data[part] = data
         self._written[part] = True
 
-    def _part(self, operation: str, address: int, nbytes: int) -> slice:
-        if address < 0 or nbytes < 0 or address + nbytes > self._data.size:
-            raise MachineError(
-                operation,
-                {"address": address, "nbytes": nbytes},
-                f"there are {self._data.size} bytes",
-                "ask for more shared local memory",
-            )
-        return slice(address, address + nbytes)
+    def _meet(self, thread: Progress) -> None:
+        """Count a thread, and let its clock count all threads seen so far."""
+        self._threads = max(self._threads, thread.index + 1)
+        thread.room(self._threads)
 
-    def _watch(self, operation: str, part: slice, thread: Progress, *earlier: _Touch) -> None:
-        for touch in earlier:
-            byte = touch.clash(part, thread)
-            if byte is not None:
-                did = "wrote" if touch is self._writes else "read"
-                other = int(touch.who[byte])
-                name = "another thread" if other == _SEVERAL else f"thread {other}"
-                raise MachineError(
-                    operation,
-                    {"thread": thread.index, "byte": byte},
-                    f"race: {name} {did} the byte with no barrier between",
-                    "put a barrier between the two accesses",
-                )
+    def _label(self, thread: Progress) -> int:
+        return self._labels.setdefault(thread.label, len(self._labels))
+
+    def _over_writes(self, part: Part, thread: Progress) -> _Clash | None:
+        """Bytes whose last write, of another thread, is not over for this one."""
+        who = self._writer[part]
+        # Nobody's write is -1; it finds the last clock there is, and is masked.
+        late = (who >= 0) & (who != thread.index) & (thread.clock[who] < self._writes.when[part])
+        return self._clash(part, late, self._writes, "wrote", who) if late.any() else None
+
+    def _over_reads(self, part: Part, thread: Progress) -> _Clash | None:
+        """Bytes whose last read, of some other thread, is not over for this one."""
+        for index, reads in self._reads.items():
+            if index != thread.index:
+                late = reads.when[part] > thread.clock[index]
+                if late.any():
+                    return self._clash(part, late, reads, "read", np.full_like(late, index, int))
+        return None
+
+    def _clash(
+        self, part: Part, late: NDArray[np.bool_], touch: _Touch, did: str, who: NDArray[Any]
+    ) -> _Clash:
+        first = int(late.argmax())
+        mine = late & (who == who[first])
+        label = list(self._labels)[int(touch.label[part][first])]
+        return _Clash(int(who[first]), did, label, _addresses(part)[mine], not mine.all())
+
+    def _race(self, does: str, thread: Progress, clash: _Clash) -> MachineError:
+        here, there = _by(thread.label), _by(clash.label)
+        return RaceFault(
+            f"Slm.{does[:-1]}",
+            {"thread": thread.index},
+            f"race: thread {clash.thread} {clash.did} these bytes ({_named(clash.where)}){there}, "
+            f"thread {thread.index} {does} them{here}, and no barrier lies between",
+            "put a barrier between the two, which both threads reach",
+            overlap=clash.did == "wrote" and does == "writes" and clash.partial,
+        )
+
+    def _unwritten(
+        self, part: Part, missing: NDArray[np.bool_], thread: Progress | None
+    ) -> MachineError:
+        """Say that bytes are unwritten, or who is about to write them with no barrier between."""
+        where = _addresses(part)[missing]
+        if thread is not None and thread.look_ahead is not None:
+            # Whoever would write them later does it now, so that the report can name him.
+            thread.look_ahead()
+            self._meet(thread)
+            clash = self._over_writes(where, thread)
+            if clash is not None:
+                return self._race("reads", thread, clash)
+        by = "" if thread is None else f" by any thread; thread {thread.index} reads it"
+        return UnwrittenFault(
+            "Slm.read",
+            {"access": _named(_addresses(part))},
+            f"byte {int(where[0])} was never written{by}{_by(thread.label) if thread else ''}",
+            "write it first, and put a barrier between",
+        )
+
+    def _bounds(self, operation: str, address: int, nbytes: int) -> None:
+        if address < 0 or nbytes < 0 or address + nbytes > self._data.size:
+            raise self._outside(operation, {"address": address, "nbytes": nbytes})
+
+    def _inside(self, operation: str, addresses: Index) -> None:
+        if addresses.size and (addresses.min() < 0 or addresses.max() >= self._data.size):
+            found: dict[str, object] = {"first": int(addresses.min()), "last": int(addresses.max())}
+            raise self._outside(operation, found)
+
+    def _outside(self, operation: str, operands: dict[str, object]) -> MachineError:
+        return BoundsFault(
+            operation,
+            operands,
+            f"there are {self._data.size} bytes",
+            "correct the offset, which counts bytes, or ask for more shared local memory",
+        )
+
+
+def _addresses(part: Part) -> Index:
+    if not isinstance(part, slice):
+        return part
+    start: int = part.start
+    return np.arange(start, part.stop, dtype=np.int64)
+
+
+def _named(where: Index) -> str:
+    """A set of bytes in words, short."""
+    found = np.unique(where)
+    first, last = int(found[0]), int(found[-1])
+    if last - first + 1 == found.size:
+        return str(first) if first == last else f"{first} to {last}"
+    return f"{found.size} of {first} to {last}"
+
+
+def _by(label: str) -> str:
+    return f" by {label}" if label else ""

@@ -6,27 +6,15 @@ A thread is a generator: it runs its instructions itself and yields where it mee
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from functools import partial
 
-from pycute_xe.errors import MachineError
-from pycute_xe.machine.slm import Progress
+from pycute_xe.errors import CuteError, MachineError
+from pycute_xe.machine.barriers import BarrierArrive, Barriers, BarrierWait, Meeting, NamedBarrier
+from pycute_xe.machine.faults import DeadlockFault
+from pycute_xe.machine.progress import Progress
 from pycute_xe.machine.trace import Trace
 
-__all__ = ["BarrierArrive", "BarrierWait", "Meeting", "run"]
-
-
-@dataclass(frozen=True, slots=True)
-class BarrierArrive:
-    """The thread says that it has come this far, and goes on."""
-
-
-@dataclass(frozen=True, slots=True)
-class BarrierWait:
-    """The thread goes on when every thread has arrived as often as it has."""
-
-
-Meeting = BarrierArrive | BarrierWait
-"""What a thread may yield."""
+__all__ = ["BarrierArrive", "BarrierWait", "Meeting", "NamedBarrier", "run"]
 
 
 def run(
@@ -36,10 +24,12 @@ def run(
 ) -> None:
     """Run every thread to its end, one after the other between barriers, in their order.
 
-    A barrier is an arrival and a wait, of all threads; work may lie between the two. ``progress``
-    (one for each thread) is kept up to date, for `Slm` to tell races by.
-    Raises `MachineError` for a deadlock, which is a thread that waits for one that has ended, and
-    for an arrival without its wait or a wait without its arrival.
+    A barrier is an arrival and a wait, of all threads or of those that a `NamedBarrier` counts;
+    work may lie between the two. ``progress`` (one for each thread) is kept up to date, for `Slm`
+    to tell races by.
+    Raises `DeadlockFault` where threads wait for what never happens: it names every waiting thread
+    with its barrier, and where the missing ones are. Raises `MachineError` for an arrival without
+    its wait or a wait without its arrival.
     Document: Intel ESIMD LSC SLM guide, barrier synchronisation; C++ ``barrier_arrive`` and
     ``barrier_wait`` of cute/util/xe_split_barrier.hpp.
 
@@ -53,84 +43,124 @@ def run(
     >>> log
     ['a before', 'b before', 'a after', 'b after']
     """
-    group = _Group(threads, progress)
-    passed = 0
+    group = _Group(threads, progress, trace)
     while group.running:
         for index in group.ready():
             group.advance(index)
+        if group.failed:
+            raise group.failed[0]
         if group.running and not group.ready():
             raise group.deadlock()
-        for _ in range(group.passed() - passed):
-            passed += 1
-            if trace is not None:
-                trace.barrier()
+    group.barriers.left_over()
 
 
 class _Group:
     """The threads, how far each is, and which still run."""
 
     def __init__(
-        self, threads: Sequence[Iterator[Meeting]], progress: Sequence[Progress] | None
+        self,
+        threads: Sequence[Iterator[Meeting]],
+        progress: Sequence[Progress] | None,
+        trace: Trace | None,
     ) -> None:
         self.threads = list(threads)
-        self.progress = list(progress or map(Progress, range(len(self.threads))))
-        if len(self.progress) != len(self.threads):
+        count = len(self.threads)
+        found = list(progress) if progress is not None else [Progress(i) for i in range(count)]
+        if len(found) != count:
             raise MachineError(
                 "run",
-                {"threads": len(self.threads), "progress": len(self.progress)},
+                {"threads": count, "progress": len(found)},
                 "every thread has one progress",
                 "give as many of each",
             )
-        self.running = set(range(len(self.threads)))
-        self._waiting: set[int] = set()
+        self.barriers = Barriers(found, trace)
+        self.running = set(range(count))
+        self._waiting: dict[int, BarrierWait] = {}
+        self._looking = False
+        self.failed: list[CuteError] = []
+        for index, mine in enumerate(found):
+            mine.look_ahead = partial(self.look_ahead, index)
 
     def ready(self) -> list[int]:
         """Threads that can go on: those not waiting, or waiting for what has happened."""
-        return [i for i in sorted(self.running) if i not in self._waiting or self._released(i)]
-
-    def passed(self) -> int:
-        """Barriers that every thread has waited at."""
-        return min((p.waited for p in self.progress), default=0)
+        return [
+            i
+            for i in sorted(self.running)
+            if i not in self._waiting or self.barriers.may_pass(i, self._waiting[i])
+        ]
 
     def advance(self, index: int) -> None:
         """Run one thread until it has to wait, or ends."""
-        mine = self.progress[index]
         if index in self._waiting:
-            self._waiting.discard(index)
-            mine.waited += 1
+            self.barriers.passes(index, self._waiting.pop(index))
         for meeting in self.threads[index]:
-            self._expect(index, arriving=isinstance(meeting, BarrierArrive))
             if isinstance(meeting, BarrierArrive):
-                mine.arrived += 1
+                self.barriers.arrive(index, meeting)
                 continue
+            self.barriers.expect_wait(index, meeting)
             # Even the last to arrive waits its turn, so that threads always run in their order.
-            self._waiting.add(index)
+            self._waiting[index] = meeting
             return
         self.running.discard(index)
-        if mine.arrived != mine.waited:
-            raise MachineError(
-                "run", {"thread": index}, "it ended between arriving and waiting", "wait as well"
-            )
+        self.barriers.ends(index)
 
-    def deadlock(self) -> MachineError:
-        """Say who waits, and for whom."""
-        waiting = sorted(self._waiting)
-        needed = max(self.progress[i].arrived for i in waiting)
-        missing = [i for i, p in enumerate(self.progress) if p.arrived < needed]
-        return MachineError(
+    def look_ahead(self, index: int) -> None:
+        """Run the other threads on to their next wait, because this one is about to fail.
+
+        What they do wrong meanwhile is reported later: the failure of this thread comes first.
+        """
+        if self._looking:
+            return
+        self._looking = True
+        for other in self.ready():
+            if other != index:
+                try:
+                    self.advance(other)
+                except CuteError as error:
+                    self.running.discard(other)
+                    self.failed.append(error)
+        self._looking = False
+
+    def deadlock(self) -> DeadlockFault:
+        """Say who waits where, and where those are that they wait for."""
+        # A barrier of all threads says best who is missing; a named one only how many.
+        index = max(self._waiting, key=lambda i: (len(self._absent(i)), -i))
+        wait, absent = self._waiting[index], self._absent(index)
+        name = self.barriers.named(index, wait)
+        lines = [*self._waits(), *self._ended(absent)]
+        what = f"{name} never fires, as {self.barriers.shortfall(index, wait)}"
+        if absent:
+            what = f"{_threads(absent)} never arrive{'s' * (len(absent) < 2)} at {name}"
+        return DeadlockFault(
             "run",
-            {"waiting": waiting, "missing": missing},
-            f"deadlock: thread {missing[0]} never arrives at barrier {needed}",
-            "every thread must meet every barrier",
+            {"waiting": sorted(self._waiting), "missing": absent},
+            f"deadlock: {what}; {'; '.join(lines)}",
+            "every thread must meet every barrier that counts it, outside any condition",
         )
 
-    def _released(self, index: int) -> bool:
-        needed = self.progress[index].arrived
-        return all(p.arrived >= needed for p in self.progress)
+    def _absent(self, index: int) -> list[int]:
+        return self.barriers.absent(index, self._waiting[index])
 
-    def _expect(self, index: int, arriving: bool) -> None:
-        mine = self.progress[index]
-        if arriving == (mine.arrived == mine.waited):
-            return
-        condition = "it arrives twice without waiting" if arriving else "it waits without arriving"
-        raise MachineError("run", {"thread": index}, condition, "arrive once, then wait once")
+    def _waits(self) -> list[str]:
+        """One line for each place where threads wait."""
+        places: dict[str, list[int]] = {}
+        for index, wait in sorted(self._waiting.items()):
+            by = f" ({wait.label})" if wait.label else ""
+            places.setdefault(f"at {self.barriers.named(index, wait)}{by}", []).append(index)
+        return [f"{_threads(who)} wait{'s' * (len(who) < 2)} {at}" for at, who in places.items()]
+
+    def _ended(self, absent: list[int]) -> list[str]:
+        ended = [i for i in absent if i not in self.running]
+        return [f"{_threads(ended)} {'has' if len(ended) < 2 else 'have'} ended"] if ended else []
+
+
+def _threads(who: Sequence[int]) -> str:
+    """Thread numbers in words, runs of them shortened."""
+    runs: list[list[int]] = []
+    for index in sorted(who):
+        if runs and runs[-1][-1] == index - 1:
+            runs[-1].append(index)
+        else:
+            runs.append([index])
+    parts = [str(run[0]) if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs]
+    return f"thread{'s' * (len(who) > 1)} {', '.join(parts)}"

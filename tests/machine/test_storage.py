@@ -10,6 +10,7 @@ import pytest
 
 from pycute_xe.errors import MachineError
 from pycute_xe.machine import Memory, Progress, RegisterFile, Slm
+from pycute_xe.machine.faults import BoundsFault, RaceFault, UnwrittenFault
 
 
 def numbers(*values: int) -> np.ndarray:
@@ -130,45 +131,82 @@ class TestSlm:
 
     def test_reading_what_another_wrote_needs_a_barrier(self) -> None:
         slm, a, b = Slm(4), Progress(0), Progress(1)
+        a.label, b.label = "the store", "the load"
         slm.write(0, numbers(1, 2), a)
-        with pytest.raises(MachineError, match="race: thread 0 wrote the byte"):
+        with pytest.raises(RaceFault) as info:
             slm.read(1, 1, b)
-        for thread in (a, b):
-            thread.arrived = thread.waited = 1
+        assert str(info.value) == (
+            "Slm.read(thread=1): race: thread 0 wrote these bytes (1) by the store, thread 1 "
+            "reads them by the load, and no barrier lies between. Way out: put a barrier between "
+            "the two, which both threads reach"
+        )
+        b.acquire(a.release())
         assert slm.read(1, 1, b).tolist() == [2]
 
     def test_overwriting_what_another_reads_needs_a_barrier(self) -> None:
-        slm, a, b = Slm(4), Progress(0, 1, 1), Progress(1, 1, 1)
-        slm.write(0, numbers(1), Progress(0))
-        slm.read(0, 1, a)
-        with pytest.raises(MachineError, match="race: thread 0 read the byte"):
-            slm.write(0, numbers(2), b)
+        slm, a, b = Slm(4), Progress(0), Progress(1)
+        slm.write(0, numbers(1, 2, 3, 4))
+        slm.read(1, 2, a)
+        with pytest.raises(
+            RaceFault, match=r"race: thread 0 read these bytes \(1 to 2\), thread 1 writes"
+        ):
+            slm.write(0, numbers(2, 2, 2, 2), b)
+        b.acquire(a.release())
+        slm.write(0, numbers(2), b)
 
     def test_two_readers_are_no_race_but_both_bar_a_writer(self) -> None:
-        slm, writer = Slm(1), Progress(0)
+        slm, writer, readers = Slm(1), Progress(0), [Progress(1), Progress(2)]
         slm.write(0, numbers(1), writer)
-        readers = [Progress(i, 1, 1) for i in (1, 2)]
+        known = writer.release()
         for reader in readers:
+            reader.acquire(known)
             slm.read(0, 1, reader)
-        with pytest.raises(MachineError, match="another thread read the byte"):
-            slm.write(0, numbers(2), readers[0])
-        slm.write(0, numbers(2), Progress(0, 2, 2))
+        for done, reader in zip((1, 2), readers, strict=True):
+            with pytest.raises(RaceFault, match=f"thread {done} read"):
+                slm.write(0, numbers(2), writer)
+            writer.acquire(reader.release())
+        slm.write(0, numbers(2), writer)
 
     def test_two_writers_race(self) -> None:
         slm = Slm(1)
         slm.write(0, numbers(1), Progress(0))
-        with pytest.raises(MachineError, match="race: thread 0 wrote"):
+        with pytest.raises(RaceFault, match="race: thread 0 wrote"):
             slm.write(0, numbers(2), Progress(1))
 
     def test_between_arriving_and_waiting_nothing_is_settled(self) -> None:
         slm, a, b = Slm(1), Progress(0), Progress(1)
-        a.arrived = 1
+        known = a.release()
         slm.write(0, numbers(1), a)
-        b.arrived = b.waited = 1
-        with pytest.raises(MachineError, match="race"):
+        b.acquire(known)
+        with pytest.raises(RaceFault):
             slm.read(0, 1, b)
-        b.arrived = b.waited = 2
+        b.acquire(a.release())
         assert slm.read(0, 1, b).tolist() == [1]
+
+    def test_order_passes_on_from_thread_to_thread(self) -> None:
+        slm, a, b, c = Slm(1), Progress(0), Progress(1), Progress(2)
+        slm.write(0, numbers(1), a)
+        b.acquire(a.release())
+        c.acquire(b.release())
+        slm.write(0, numbers(2), c)
+        with pytest.raises(RaceFault, match="thread 2 wrote"):
+            slm.read(0, 1, a)
+
+    def test_scattered_bytes_are_watched_one_by_one(self) -> None:
+        slm, a, b = Slm(16), Progress(0), Progress(1)
+        slm.scatter(np.array([1, 5, 9, 5]), numbers(1, 2, 3, 4), a)
+        slm.write(4, numbers(7), b)
+        with pytest.raises(
+            RaceFault, match=r"thread 0 wrote these bytes \(2 of 5 to 9\), thread 1 reads"
+        ):
+            slm.gather(np.array([4, 5, 9]), b)
+        assert slm.gather(np.array([9, 5, 1]), a).tolist() == [3, 4, 1]
+        with pytest.raises(UnwrittenFault, match="byte 2 was never written by any thread"):
+            slm.gather(np.array([1, 2]), a)
+        with pytest.raises(BoundsFault, match="there are 16 bytes"):
+            slm.scatter(np.array([3, 16]), numbers(1, 2))
+        with pytest.raises(BoundsFault):
+            slm.gather(np.array([-1, 3]))
 
     def test_a_thread_never_races_with_itself(self) -> None:
         slm, a = Slm(1), Progress(0)

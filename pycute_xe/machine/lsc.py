@@ -1,0 +1,283 @@
+"""Floor 8: LSC messages, executed as the vISA manual's pseudo-code (LSC_UNTYPED.md) says.
+
+Its loops over channels are NumPy operations here, which changes no result: registers and memory
+are read before they are written, and what is written twice keeps the last value. Where the manual
+contradicts itself or is silent, the choice and its second source stand where it is made:
+`pycute_xe.machine.lsc_places` (registers, addresses), `pycute_xe.machine.lsc_spaces` (bounds),
+`pycute_xe.machine.lsc_atomics`, and here:
+
+* STORE reads ``DstData``, which a store does not have; it means Src1Data, as the other stores say.
+* STORE_STRIDED adds the immediate offset twice; once, as in LOAD_STRIDED.
+* The default pitch is "the data width times the vector size", counted in memory: a packed block.
+* LOAD_STATUS asks for valid pages; here what is allocated is valid. The bits are those of one
+  dword (Intel's graphics compiler, LscUntypedTranslate.cpp), zero for channels that are off.
+* A block-2D message takes width, height and pitch minus 1 (the compiler's payload, and ESIMD's
+  ``config_2d_mem_access``); the manual says so of the first two.
+* A prefetch is checked as the load would be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from pycute_xe.arch import Surface
+from pycute_xe.arch.lsc import Block2DMessage, Message
+from pycute_xe.errors import MachineError
+from pycute_xe.machine import block2d, lsc_atomics, lsc_places
+from pycute_xe.machine.lsc_channels import Channels, Flags, channels
+from pycute_xe.machine.lsc_spaces import Flat, Index, Shared, Space, Stateful, SurfaceState
+from pycute_xe.machine.memory import Bytes, Memory
+from pycute_xe.machine.progress import Progress
+from pycute_xe.machine.registers import RegisterFile
+from pycute_xe.machine.slm import Slm
+from pycute_xe.machine.trace import Trace
+
+__all__ = ["Channels", "Operands", "SurfaceState", "Surfaces", "execute"]
+
+Operands = Mapping[str, "int | Flags"]
+"""By name: the register byte of an operand, the value of a scalar one, the flags of a predicate."""
+
+Surfaces = Mapping[int | str, SurfaceState]
+"""By number or name, as messages name them."""
+
+
+def execute(
+    message: Message | Block2DMessage,
+    *,
+    memory: Memory,
+    registers: RegisterFile,
+    operands: Operands,
+    enabled: Flags | None = None,
+    surfaces: Surfaces | None = None,
+    slm: Slm | None = None,
+    trace: Trace | None = None,
+    thread: Progress | None = None,
+) -> int:
+    """Execute one message and return the bytes of memory that it moved, those in bounds.
+
+    ``operands`` says where each named register operand starts (bytes, whole registers), and the
+    value of each named scalar: pitch, surface number, and all six of a block-2D address; a
+    predicate is a yes or no per channel. ``enabled`` are the channels that the thread has on.
+    Destination lanes that are off keep their bytes. Stateful messages need ``surfaces``, those of
+    the SLM ``slm`` (races are watched for with a ``thread``).
+    Raises `MachineError` for an operand that is missing or not at a register, memory that is not
+    there, and registers or shared memory read before they were written.
+    Document: vISA manual, LSC_UNTYPED.md.
+
+    >>> from pycute_xe.arch.lsc import Address, DataType
+    >>> memory, registers = Memory(), RegisterFile(256)
+    >>> base = memory.place(np.arange(10, 20, dtype=np.uint32))
+    >>> registers.write(0, np.array([base, base + 12], dtype=np.uint64).view(np.uint8))
+    >>> load = Message("load", "ugm", 2, DataType("d32"), Address("flat", 64, "V1"), "V2")
+    >>> execute(load, memory=memory, registers=registers, operands={"V1": 0, "V2": 64})
+    8
+    >>> registers.read(64, 8, "the reader").view(np.uint32).tolist()
+    [10, 13]
+    """
+    run = _Run(message, memory, registers, operands, surfaces or {}, slm, thread)
+    on = channels(
+        1 if isinstance(message, Block2DMessage) else message.exec_size,
+        message.exec_mask,
+        enabled,
+        run.predicate(),
+        inverted=(message.predicate or "").startswith("!"),
+    )
+    if isinstance(message, Block2DMessage):
+        return _block2d(message, run, trace) if on.mask.all() else 0
+    kind = message.operation.kind
+    if kind in ("atomic", "counter"):
+        moved, kind = _atomic(message, run, on), "atomic"
+    elif kind == "store":
+        moved = _store(message, run, on)
+    elif message.op == "load_status":
+        moved = _status(message, run, on)
+    else:
+        moved = _load(message, run, on)
+        kind = "prefetch" if message.prefetch else "load"
+    if trace is not None:
+        trace.message(kind, str(message), moved)
+    return moved
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A message with everything that it is executed on."""
+
+    message: Message | Block2DMessage
+    memory: Memory
+    registers: RegisterFile
+    operands: Operands
+    surfaces: Surfaces
+    slm: Slm | None
+    thread: Progress | None
+
+    def named(self, name: str) -> int | Flags:
+        """What the caller said about an operand; a region is none of its name."""
+        for key in (name, name.split("(")[0].split("<")[0]):
+            if key in self.operands:
+                return self.operands[key]
+        raise self.fault({"operand": name}, "nothing says what it is", "add it to operands")
+
+    def scalar(self, operand: int | str) -> int:
+        """The value of an immediate, or of a named scalar."""
+        value = self.named(operand) if isinstance(operand, str) else operand
+        if not isinstance(value, (int, np.integer)):
+            raise self.fault({"operand": operand}, "it is no number", "give an integer")
+        return int(value)
+
+    def register(self, name: str) -> int:
+        """The byte of the register file at which an operand starts."""
+        root, _, byte = name.partition(".") if name not in self.operands else (name, "", "")
+        offset = self.scalar(root) + int(byte or 0)
+        if offset % self.registers.grf_bytes:
+            raise self.fault(
+                {"operand": name, "offset": offset},
+                "operands of messages start at a register",
+                f"use a multiple of {self.registers.grf_bytes}",
+            )
+        return offset
+
+    def predicate(self) -> Flags | None:
+        """The flags of the message's predicate."""
+        if self.message.predicate is None:
+            return None
+        flags = self.named(self.message.predicate.lstrip("!"))
+        if isinstance(flags, (int, np.integer)):
+            raise self.fault({"predicate": self.message.predicate}, "it is a number", "give flags")
+        return flags
+
+    def surface(self, message: Message) -> SurfaceState:
+        """The surface of a stateful message."""
+        found = message.address.surface
+        state = self.surfaces.get(found)
+        if state is None and isinstance(found, str):
+            state = self.surfaces.get(self.scalar(found))
+        if state is None:
+            known = ", ".join(map(str, self.surfaces)) or "none is there"
+            raise self.fault({"surface": found}, "there is no such surface", f"one of: {known}")
+        return state
+
+    def space(self, message: Message) -> Space:
+        """What the addresses reach."""
+        if message.sfid == "slm":
+            if self.slm is None:
+                raise self.fault({}, "no shared local memory was given", "pass slm=Slm(…)")
+            return Shared(self.slm, self.thread, message.operation.kind == "atomic")
+        if message.address.model == "flat":
+            return Flat(self.memory)
+        return Stateful(self.memory, self.surface(message))
+
+    def fault(self, operands: dict[str, object], condition: str, way_out: str) -> MachineError:
+        """An error that shows the message."""
+        return MachineError("execute", {"message": self.message} | operands, condition, way_out)
+
+
+def _block2d(message: Block2DMessage, run: _Run, trace: Trace | None) -> int:
+    base, width, height, pitch = map(run.scalar, message.surface)
+    surface = Surface(base, width + 1, height + 1, pitch + 1)
+    x, y = run.scalar(message.x), run.scalar(message.y)
+    if message.block.op == "prefetch":
+        return block2d.prefetch(run.memory, message.block, surface, x, y, trace)
+    act = block2d.load if message.block.op == "load" else block2d.store
+    data = run.register(cast("str", message.dst or message.src1))
+    return act(run.memory, run.registers, message.block, surface, x, y, data, trace)
+
+
+def _load(message: Message, run: _Run, on: Channels) -> int:
+    space, where, size = run.space(message), _where(message, run, on), _size(message)
+    rows = space.read(where, size)
+    if message.dst is not None:
+        _return(message, run, on, rows)
+    return space.moved(where, size)
+
+
+def _store(message: Message, run: _Run, on: Channels) -> int:
+    space, where, size = run.space(message), _where(message, run, on), _size(message)
+    space.write(where, _data(message, run, on, message.src1))
+    return space.moved(where, size)
+
+
+def _status(message: Message, run: _Run, on: Channels) -> int:
+    """One bit per channel: whether all that it addresses is there. Moves nothing."""
+    valid = run.space(message).valid(_where(message, run, on), _size(message))
+    bits = np.zeros(32, dtype=np.bool_)
+    bits[on.lanes] = valid.reshape(-1, message.data.elements).all(axis=1)
+    if message.dst is not None:
+        word = np.packbits(bits, bitorder="little")
+        run.registers.write(run.register(message.dst), word, "lsc_load_status")
+    return 0
+
+
+def _atomic(message: Message, run: _Run, on: Channels) -> int:
+    if message.operation.kind == "counter":
+        name = "iadd" if message.op.endswith("add") else "isub"
+        space, where = _counter(message, run, on)
+    else:
+        name, space = message.op.removeprefix("atomic_"), run.space(message)
+        where = _where(message, run, on)
+    operands = (message.src1, message.src2)[: message.operation.extra]
+    sources = [_data(message, run, on, operand) for operand in operands]
+    old = lsc_atomics.update(name, space, where, _size(message), *sources)
+    if message.dst is not None:
+        _return(message, run, on, old)
+    return space.moved(where, _size(message))
+
+
+def _counter(message: Message, run: _Run, on: Channels) -> tuple[Space, Index]:
+    if message.address.model == "flat":
+        raise run.fault({}, "only surfaces have append counters", "use bss, ss or bti")
+    address = run.surface(message).counter_address
+    if address is None:
+        condition = "the surface has no append counter"
+        raise run.fault({"surface": message.address.surface}, condition, "give counter_address")
+    elements = on.lanes.size * message.data.elements
+    return Flat(run.memory), np.full(elements, address, dtype=np.int64)
+
+
+def _size(message: Message) -> int:
+    return message.data.memory_bits // 8
+
+
+def _where(message: Message, run: _Run, on: Channels) -> Index:
+    """The address of every element, channel by channel."""
+    address, strided = message.address, message.operation.strided
+    size = address.bits // 8
+    lanes = np.zeros(1, dtype=np.int64) if strided else on.lanes
+    index = (lanes[:, None] * size + np.arange(size, dtype=np.int64)).reshape(-1)
+    start = run.register(cast("str", address.register))
+    found = run.registers.gather(start, index if on.lanes.size else index[:0], _reader(message))
+    values = found.view(f"u{size}").astype(np.uint64).view(np.int64)
+    pitch = None
+    if strided:
+        packed = _size(message) * message.data.elements
+        pitch = packed if address.pitch is None else run.scalar(address.pitch)
+    starts = lsc_places.addresses(address, values, on.lanes, pitch)
+    return lsc_places.elements(message.data, starts)
+
+
+def _data(message: Message, run: _Run, on: Channels, operand: str | None) -> Bytes:
+    """The memory bytes of a data operand, one row per element."""
+    if operand is None:
+        raise run.fault({}, "a data operand is the null register", "name src1 (and src2)")
+    index = _places(message, run)[on.lanes][:, :, lsc_places.kept(message.data)]
+    found = run.registers.gather(run.register(operand), index.reshape(-1), _reader(message))
+    return found.reshape(-1, _size(message))
+
+
+def _return(message: Message, run: _Run, on: Channels, rows: Bytes) -> None:
+    """Write memory bytes, one row per element, to the destination."""
+    index = _places(message, run)[on.lanes].reshape(-1)
+    wide = lsc_places.widen(message.data, rows).reshape(-1)
+    run.registers.scatter(run.register(cast("str", message.dst)), index, wide, _reader(message))
+
+
+def _places(message: Message, run: _Run) -> Index:
+    return lsc_places.places(message.data, message.exec_size, run.registers.grf_bytes)
+
+
+def _reader(message: Message) -> str:
+    return f"lsc_{message.op}"

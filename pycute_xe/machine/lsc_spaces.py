@@ -1,0 +1,202 @@
+"""Floor 8: what the addresses of an LSC message reach: flat memory, a surface, or shared memory.
+
+A space reads and writes several ranges of equal size at once. Where ranges of one write overlap,
+the last one stands: that is the order of the loops of the vISA manual, which elsewhere
+(SCATTER_SCALED.md) calls such writes undefined.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycute_xe.errors import MachineError
+from pycute_xe.machine.memory import Bytes, Memory
+from pycute_xe.machine.progress import Progress
+from pycute_xe.machine.slm import Slm
+
+__all__ = ["Flat", "Index", "Shared", "Space", "Stateful", "SurfaceState"]
+
+Index = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class SurfaceState:
+    """A buffer that messages reach by number or name: address and size in bytes.
+
+    ``counter_address`` is where its append counter lies, if it has one.
+    """
+
+    base: int
+    nbytes: int
+    counter_address: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse negative sizes."""
+        if self.base < 0 or self.nbytes < 0:
+            operands = {"base": self.base, "nbytes": self.nbytes}
+            raise MachineError("SurfaceState", operands, "they are not negative", "use 0 or more")
+
+
+class Space(Protocol):
+    """Byte ranges ``addresses[i] … addresses[i] + nbytes - 1``, one row of bytes for each."""
+
+    def read(self, addresses: Index, nbytes: int) -> Bytes:
+        """Return the bytes, one row per address."""
+        ...
+
+    def write(self, addresses: Index, data: Bytes) -> None:
+        """Write one row of bytes per address, in order."""
+        ...
+
+    def moved(self, addresses: Index, nbytes: int) -> int:
+        """Bytes that such a read or write moves: those in bounds."""
+        ...
+
+    def valid(self, addresses: Index, nbytes: int) -> NDArray[np.bool_]:
+        """Whether memory is there."""
+        ...
+
+
+class Flat:
+    """Memory by its own addresses; `MachineError` where nothing is allocated.
+
+    >>> memory = Memory()
+    >>> base = memory.place(np.arange(8, dtype=np.uint8))
+    >>> Flat(memory).read(np.array([base + 5, base]), 2).tolist()
+    [[5, 6], [0, 1]]
+    """
+
+    def __init__(self, memory: Memory) -> None:
+        """Reach all of a memory."""
+        self._memory = memory
+
+    def read(self, addresses: Index, nbytes: int) -> Bytes:
+        """Return the bytes, one row per address."""
+        data = np.empty((addresses.size, nbytes), dtype=np.uint8)
+        for chosen, buffer, index in self._pieces(addresses, nbytes):
+            data[chosen] = buffer[index]
+        return data
+
+    def write(self, addresses: Index, data: Bytes) -> None:
+        """Write one row of bytes per address, in order; all of them, or none."""
+        for chosen, buffer, index in self._pieces(addresses, data.shape[1]):
+            buffer[index] = data[chosen]
+
+    def moved(self, addresses: Index, nbytes: int) -> int:
+        """All the bytes."""
+        return addresses.size * nbytes
+
+    def valid(self, addresses: Index, nbytes: int) -> NDArray[np.bool_]:
+        """Whether an allocation holds each range."""
+        return np.array([self._holds(int(a), nbytes) for a in addresses], dtype=np.bool_)
+
+    def _holds(self, address: int, nbytes: int) -> bool:
+        try:
+            self._memory.span(address, nbytes)
+        except MachineError:
+            return False
+        return True
+
+    def _pieces(self, addresses: Index, nbytes: int) -> list[tuple[slice, Bytes, Index]]:
+        """Parts of the addresses, each with the live bytes and where in them its ranges are."""
+        if not addresses.size:
+            return []
+        within = np.arange(nbytes, dtype=np.int64)
+        low, high = int(addresses.min()), int(addresses.max())
+        try:
+            buffer, start = self._memory.span(low, high + nbytes - low)
+        except MachineError:
+            # Several allocations: one address at a time, so that a gap between is no excuse.
+            found = [self._memory.span(int(a), nbytes) for a in addresses]
+            return [
+                (slice(i, i + 1), live, (at + within)[None, :])
+                for i, (live, at) in enumerate(found)
+            ]
+        return [(slice(None), buffer, (addresses - low + start)[:, None] + within)]
+
+
+class Stateful:
+    """Memory behind a surface, by offsets into it; outside it zeros are read and writes dropped.
+
+    An element that is partly outside is outside.
+    Document: vISA manual, DWORD_ATOMIC.md and SCATTER_SCALED.md, "Out-of-bound Access".
+
+    >>> memory = Memory()
+    >>> state = SurfaceState(memory.place(np.arange(8, dtype=np.uint8)), nbytes=4)
+    >>> Stateful(memory, state).read(np.array([2, 3]), 2).tolist()
+    [[2, 3], [0, 0]]
+    """
+
+    def __init__(self, memory: Memory, state: SurfaceState) -> None:
+        """Reach one surface."""
+        self._flat = Flat(memory)
+        self._state = state
+
+    def read(self, addresses: Index, nbytes: int) -> Bytes:
+        """Return the bytes, one row per address, zeros outside."""
+        kept = self._inside(addresses, nbytes)
+        data = np.zeros((addresses.size, nbytes), dtype=np.uint8)
+        data[kept] = self._flat.read(addresses[kept] + self._state.base, nbytes)
+        return data
+
+    def write(self, addresses: Index, data: Bytes) -> None:
+        """Write the rows that are inside."""
+        kept = self._inside(addresses, data.shape[1])
+        self._flat.write(addresses[kept] + self._state.base, data[kept])
+
+    def moved(self, addresses: Index, nbytes: int) -> int:
+        """The bytes of the elements that are inside."""
+        return int(self._inside(addresses, nbytes).sum()) * nbytes
+
+    def _inside(self, addresses: Index, nbytes: int) -> NDArray[np.bool_]:
+        return (addresses >= 0) & (addresses <= self._state.nbytes - nbytes)
+
+    def valid(self, addresses: Index, nbytes: int) -> NDArray[np.bool_]:
+        """Whether the surface holds each range, and memory is behind it."""
+        kept = self._inside(addresses, nbytes)
+        kept[kept] = self._flat.valid(addresses[kept] + self._state.base, nbytes)
+        return kept
+
+
+class Shared:
+    """Shared local memory; bounds, unwritten bytes and races are `Slm`'s to refuse.
+
+    Atomics of several threads may meet at a byte without a barrier. With ``atomic`` writes are
+    therefore nobody's, and only a plain access beside them is a race: the reads are watched.
+
+    >>> slm = Slm(8)
+    >>> Shared(slm).write(np.array([4, 4]), np.array([[1, 2], [3, 4]], dtype=np.uint8))
+    >>> Shared(slm).read(np.array([5, 4]), 1).tolist()
+    [[4], [3]]
+    """
+
+    def __init__(self, slm: Slm, thread: Progress | None = None, atomic: bool = False) -> None:
+        """Reach it as one thread, whose races are watched for, or as nobody."""
+        self._slm = slm
+        self._thread = thread
+        self._writer = None if atomic else thread
+
+    def read(self, addresses: Index, nbytes: int) -> Bytes:
+        """Return the bytes, one row per address."""
+        data = self._slm.gather(_bytes(addresses, nbytes), self._thread)
+        return data.reshape(addresses.size, nbytes)
+
+    def write(self, addresses: Index, data: Bytes) -> None:
+        """Write one row of bytes per address, in order."""
+        self._slm.scatter(_bytes(addresses, data.shape[1]), data.reshape(-1), self._writer)
+
+    def moved(self, addresses: Index, nbytes: int) -> int:
+        """All the bytes."""
+        return addresses.size * nbytes
+
+    def valid(self, addresses: Index, nbytes: int) -> NDArray[np.bool_]:
+        """Whether the shared local memory is that large."""
+        return (addresses >= 0) & (addresses <= self._slm.nbytes - nbytes)
+
+
+def _bytes(addresses: Index, nbytes: int) -> Index:
+    return (addresses[:, None] + np.arange(nbytes, dtype=np.int64)).reshape(-1)
