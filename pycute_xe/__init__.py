@@ -101,7 +101,7 @@ from pycute_xe.swizzle import Swizzle, make_swizzle
 from pycute_xe.unknown import register_source
 
 if TYPE_CHECKING:
-    from pycute_xe import atom, kernel
+    from pycute_xe import atom, esimd, kernel
     from pycute_xe.arch import Target, get_target
     from pycute_xe.atom import (
         XE_DPAS_TT,
@@ -225,6 +225,7 @@ __all__ = [
     "depth",
     "dice",
     "downcast",
+    "esimd",
     "elem_less",
     "elem_scale",
     "filter_zeros",
@@ -341,7 +342,7 @@ def __getattr__(name: str) -> Any:
     """Import what a name needs when it is first used."""
     if name in _HOME:
         value = getattr(import_module(_HOME[name]), name)
-    elif name in ("atom", "kernel"):
+    elif name in ("atom", "esimd", "kernel"):
         value = import_module(f"pycute_xe.{name}")
     else:
         raise AttributeError(f"module 'pycute_xe' has no attribute {name!r}")

@@ -1,0 +1,103 @@
+"""Floor 10: Intel ESIMD in Python: kernels of threads that run on the machine, message by message.
+
+Names and the order of arguments are those of ``sycl::ext::intel::esimd``. Template arguments come
+first; those that have a default in C++ are keywords:
+
+    C++     lsc_load_2d<half, 16, 8, 1, false, true>(payload)
+    Python  lsc_load_2d(half, 16, 8, payload, transformed=True)
+
+A kernel is a function of an item and of what is passed to `launch`; where it meets other threads it
+yields: ``yield barrier()``. Every access becomes the LSC message it stands for, is held against the
+rules of the target and executed. The pitfalls of ESIMD are lints with stable codes, see
+`pycute_xe.esimd.lint`.
+"""
+
+from __future__ import annotations
+
+from pycute_xe.esimd import lint, xmx
+from pycute_xe.esimd.blocks import block_load, block_store
+from pycute_xe.esimd.blocks2d import (
+    config_2d_mem_access,
+    lsc_load_2d,
+    lsc_prefetch_2d,
+    lsc_store_2d,
+)
+from pycute_xe.esimd.gathers import gather, lsc_gather, lsc_scatter, scatter
+from pycute_xe.esimd.launching import Item, Run, launch
+from pycute_xe.esimd.lint import LINTS, EsimdError, Finding, Lint
+from pycute_xe.esimd.pointers import Pointer, reinterpret_cast
+from pycute_xe.esimd.shared import (
+    lsc_slm_gather,
+    lsc_slm_scatter,
+    slm_block_load,
+    slm_block_store,
+    slm_init,
+)
+from pycute_xe.esimd.simd import simd, simd_mask, simd_view
+from pycute_xe.esimd.synchronisation import barrier, nbarrier
+from pycute_xe.esimd.types import (
+    bfloat16,
+    cache_hint,
+    double,
+    float_,
+    half,
+    int8_t,
+    int16_t,
+    int32_t,
+    int64_t,
+    lsc_data_size,
+    nbarrier_role,
+    uint8_t,
+    uint16_t,
+    uint32_t,
+    uint64_t,
+)
+
+__all__ = [
+    "LINTS",
+    "EsimdError",
+    "Finding",
+    "Item",
+    "Lint",
+    "Pointer",
+    "Run",
+    "barrier",
+    "bfloat16",
+    "block_load",
+    "block_store",
+    "cache_hint",
+    "config_2d_mem_access",
+    "double",
+    "float_",
+    "gather",
+    "half",
+    "int8_t",
+    "int16_t",
+    "int32_t",
+    "int64_t",
+    "launch",
+    "lint",
+    "lsc_data_size",
+    "lsc_gather",
+    "lsc_load_2d",
+    "lsc_prefetch_2d",
+    "lsc_scatter",
+    "lsc_slm_gather",
+    "lsc_slm_scatter",
+    "lsc_store_2d",
+    "nbarrier",
+    "nbarrier_role",
+    "reinterpret_cast",
+    "scatter",
+    "simd",
+    "simd_mask",
+    "simd_view",
+    "slm_block_load",
+    "slm_block_store",
+    "slm_init",
+    "uint8_t",
+    "uint16_t",
+    "uint32_t",
+    "uint64_t",
+    "xmx",
+]

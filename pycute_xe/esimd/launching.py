@@ -1,0 +1,212 @@
+"""Running a kernel: work-groups of threads over NumPy arrays, and what the run shows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycute_xe.arch import Target, get_target
+from pycute_xe.arch.banks import Banks, banks
+from pycute_xe.errors import InputError
+from pycute_xe.esimd.lint import Finding, fail
+from pycute_xe.esimd.pointers import Pointer
+from pycute_xe.esimd.synchronisation import Meetings
+from pycute_xe.esimd.threads import BankCount, Group, Machine, Sent, Thread, running
+from pycute_xe.machine import Trace, workgroup
+from pycute_xe.machine.faults import DeadlockFault
+
+__all__ = ["Item", "Run", "launch"]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Where a thread is: C++'s ``nd_item`` of one dimension."""
+
+    local: int
+    threads: int
+    group: int
+    groups: int
+
+    def get_local_id(self, dimension: int = 0) -> int:
+        """The number of the thread in its work-group.
+
+        >>> Item(3, 16, 1, 2).get_local_id(0), Item(3, 16, 1, 2).get_global_id(0)
+        (3, 19)
+        """
+        return self._only(dimension, self.local)
+
+    def get_local_linear_id(self) -> int:
+        """As `get_local_id`."""
+        return self.local
+
+    def get_local_range(self, dimension: int = 0) -> int:
+        """Threads of a work-group."""
+        return self._only(dimension, self.threads)
+
+    def get_group(self, dimension: int = 0) -> int:
+        """The number of the work-group."""
+        return self._only(dimension, self.group)
+
+    def get_group_range(self, dimension: int = 0) -> int:
+        """Work-groups of the launch."""
+        return self._only(dimension, self.groups)
+
+    def get_global_id(self, dimension: int = 0) -> int:
+        """The number of the thread in the launch."""
+        return self._only(dimension, self.group * self.threads + self.local)
+
+    def _only(self, dimension: int, value: int) -> int:
+        if dimension:
+            raise InputError("nd_item", {"dimension": dimension}, "there is one dimension", "use 0")
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a launch did: every message, the warnings, the banks that were used, the counts.
+
+    ``messages`` are in the order of execution; ``findings`` has each warning once per statement;
+    ``banks`` counts each gather and scatter of shared local memory.
+    """
+
+    messages: tuple[Sent, ...]
+    findings: tuple[Finding, ...]
+    banks: tuple[BankCount, ...]
+    trace: Trace
+
+    @property
+    def nbytes(self) -> Counter[str]:
+        """Bytes moved, by kind: load, store, prefetch."""
+        return self.trace.nbytes
+
+    @property
+    def conflicts(self) -> int:
+        """Turns lost to bank conflicts, over all accesses.
+
+        >>> Run((), (), (), Trace()).conflicts
+        0
+        """
+        return sum(count.use.conflicts for count in self.banks)
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The codes of the findings, each once, ascending."""
+        return tuple(sorted({finding.code for finding in self.findings}))
+
+
+def launch(
+    kernel: Callable[..., Any],
+    *arguments: Any,
+    threads: int = 1,
+    groups: int = 1,
+    target: str | Target = "bmg",
+    strict: bool = False,
+    banks: Banks | None = None,
+) -> Run:
+    """Run ``kernel(item, *arguments)`` once for each thread, and return what happened.
+
+    NumPy arrays are placed in global memory, each at a multiple of 64 bytes; the kernel gets a
+    `Pointer` for each, and what it stores is in the array afterwards. Others are passed on.
+    A kernel that meets other threads is a generator: ``yield barrier()``. Threads run one after the
+    other between barriers, work-groups one after the other. ``strict`` makes warnings errors.
+    Raises `EsimdError` for every pitfall of `pycute_xe.esimd.lint`, `MachineError` for other
+    undefined behaviour. C++: ``cgh.parallel_for(nd_range<1>{…}, kernel)``.
+
+    >>> from pycute_xe import esimd
+    >>> def kernel(item, out):
+    ...     esimd.block_store("u32", 1, out + item.get_local_id(0), esimd.simd("u32", 1, 7))
+    >>> out = np.zeros(4, dtype=np.uint32)
+    >>> launch(kernel, out, threads=3).trace.messages["store"], out.tolist()
+    (3, [7, 7, 7, 0])
+    """
+    if min(threads, groups) < 1:
+        operands = {"threads": threads, "groups": groups}
+        raise InputError("launch", operands, "there is one or more of each", "use 1 or more")
+    known = get_target(target)
+    machine = Machine(known, banks or _banks(known), strict)
+    given, placed = _placed(machine, arguments)
+    for index in range(groups):
+        group = Group(machine, index, threads)
+        members = [Thread(group, i) for i in range(threads)]
+        runs = [
+            _thread(thread, kernel, Item(thread.index, threads, index, groups), given)
+            for thread in members
+        ]
+        try:
+            workgroup.run(runs, [thread.progress for thread in members], machine.trace)
+        except DeadlockFault as fault:
+            raise fail("PX203", "launch", fault.operands, fault.condition) from fault
+        _same_slm(members)
+    _fetch(machine, placed)
+    found = tuple(machine.findings.values())
+    return Run(tuple(machine.sent), found, tuple(machine.counts), machine.trace)
+
+
+def _banks(target: Target) -> Banks:
+    return banks(target)[0]
+
+
+def _thread(
+    thread: Thread, kernel: Callable[..., Any], item: Item, arguments: list[Any]
+) -> Iterator[workgroup.Meeting]:
+    """One thread, which is the current one while it runs."""
+    with running(thread):
+        found = kernel(item, *arguments)
+    if isinstance(found, Generator):
+        steps = cast("Generator[Any, None, Any]", found)
+        while True:
+            with running(thread):
+                try:
+                    met: Any = next(steps)
+                except StopIteration:
+                    break
+            if not isinstance(met, Meetings):
+                raise fail("PX211", "launch", {"yielded": met}, "this is nothing to meet at")
+            thread.pending = None
+            yield from met.meetings
+    if thread.pending is not None:
+        raise fail("PX211", "launch", {"thread": item.local}, f"{thread.pending} was not yielded")
+
+
+def _same_slm(members: list[Thread]) -> None:
+    """PX202 where some threads asked for shared local memory and others ended without."""
+    without = [thread.index for thread in members if thread.slm_bytes is None]
+    if without and len(without) < len(members):
+        condition = f"threads {', '.join(map(str, without))} ended without calling it"
+        raise fail("PX202", "slm_init", {"threads": len(members)}, condition)
+
+
+def _placed(
+    machine: Machine, arguments: tuple[Any, ...]
+) -> tuple[list[Any], list[tuple[int, NDArray[Any]]]]:
+    given: list[Any] = []
+    placed: list[tuple[int, NDArray[Any]]] = []
+    for argument in arguments:
+        if not isinstance(argument, np.ndarray):
+            given.append(argument)
+            continue
+        array = cast("NDArray[Any]", argument)
+        address = machine.memory.place(array)
+        placed.append((address, array))
+        given.append(Pointer(array.dtype, address))
+    return given, placed
+
+
+def _fetch(machine: Machine, placed: list[tuple[int, NDArray[Any]]]) -> None:
+    """Copy what was stored back into the arrays."""
+    for address, array in placed:
+        found = machine.memory.array(address, array.shape, array.dtype)
+        before = np.ascontiguousarray(array).view(np.uint8)
+        if np.array_equal(before, np.ascontiguousarray(found).view(np.uint8)):
+            continue
+        if not array.flags.writeable:
+            operands = {"shape": array.shape}
+            raise InputError(
+                "launch", operands, "the kernel stores to a read-only array", "copy it"
+            )
+        array[...] = found

@@ -1,0 +1,84 @@
+"""The operators of vectors, each in terms of one method."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pycute_xe.esimd.conversions import divide
+
+__all__ = ["Operators"]
+
+
+class Operators:
+    """C++'s operators, element by element; comparisons give masks."""
+
+    __slots__ = ()
+
+    def _with(self, other: Any, act: Callable[[Any, Any], Any], swapped: bool = False) -> Any:
+        raise NotImplementedError
+
+    def __add__(self, other: Any) -> Any:
+        return self._with(other, operator.add)
+
+    def __radd__(self, other: Any) -> Any:
+        return self._with(other, operator.add, swapped=True)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._with(other, operator.sub)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._with(other, operator.sub, swapped=True)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._with(other, operator.mul)
+
+    def __rmul__(self, other: Any) -> Any:
+        return self._with(other, operator.mul, swapped=True)
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._with(other, divide)
+
+    def __and__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: a & b)
+
+    def __or__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: a | b)
+
+    def __xor__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: a ^ b)
+
+    def __lshift__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: a << b)
+
+    def __rshift__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: a >> b)
+
+    def __invert__(self) -> Any:
+        return self._with(self, lambda own, _: np.invert(own))
+
+    def __neg__(self) -> Any:
+        return self._with(0, operator.sub, swapped=True)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._with(other, operator.lt)
+
+    def __le__(self, other: Any) -> Any:
+        return self._with(other, operator.le)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._with(other, operator.gt)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._with(other, operator.ge)
+
+    def __eq__(self, other: object) -> Any:  # type: ignore[override]
+        """A mask, as in C++: element by element."""
+        return self._with(other, operator.eq)
+
+    def __ne__(self, other: object) -> Any:  # type: ignore[override]
+        """A mask, as in C++: element by element."""
+        return self._with(other, operator.ne)

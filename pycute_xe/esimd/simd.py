@@ -1,0 +1,256 @@
+"""Vectors of a thread's registers: ``simd``, and views of parts of them.
+
+Arithmetic follows C++: integers narrower than 32 bits are promoted to ``int`` first, so that
+``low | (high << 16)`` of 16-bit vectors keeps its upper half. Python numbers take the type of the
+vector that they meet.
+"""
+
+from __future__ import annotations
+
+import inspect
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+import numpy as np
+
+from pycute_xe.errors import ShapeError
+from pycute_xe.esimd.conversions import Array, called_on_a_result, common_type, promoted
+from pycute_xe.esimd.lint import fail
+from pycute_xe.esimd.operators import Operators
+from pycute_xe.esimd.types import Type, dtype_of
+from pycute_xe.numeric import as_numeric
+
+__all__ = ["Vector", "array_of", "simd", "simd_mask", "simd_view"]
+
+
+class Vector(Operators):
+    """What `simd` and `simd_view` share: elements, arithmetic, comparison, reading."""
+
+    __slots__ = ("buffer",)
+    __array_priority__ = 1000  # NumPy leaves mixed arithmetic to this class
+
+    def __init__(self, data: Array) -> None:
+        """Wrap an array of rank 1; it is not copied."""
+        self.buffer = data
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy dtype of the elements."""
+        return self.buffer.dtype
+
+    def __len__(self) -> int:
+        return self.buffer.size
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.buffer)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """A copy, so that NumPy never writes to registers."""
+        return np.array(self.buffer, dtype=dtype)
+
+    def __repr__(self) -> str:
+        """Type, size and the first elements."""
+        shown = ", ".join(map(str, self.buffer[:8])) + (", …" if len(self) > 8 else "")
+        return f"{type(self).__name__}<{_name(self.dtype)}, {len(self)}>({shown})"
+
+    def __getitem__(self, index: Any) -> Any:
+        """An element, or elements of a slice as an array; C++ ``x[i]``."""
+        found = self.buffer[self._where(index)]
+        return found.copy() if isinstance(index, slice) else found
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        """Write an element, or with ``[:]`` all of them; C++ ``x[i] = value``, ``view = value``."""
+        where = self._where(index)
+        room = self.buffer[where].size
+        data = array_of(value)
+        if data.size not in (1, room):
+            raise _sizes("assign", room, data.size)
+        # Conversions narrow as in C++: values wrap, and floats out of range are nobody's concern.
+        with np.errstate(all="ignore"):
+            self.buffer[where] = data.astype(self.dtype) if data.size > 1 else data.reshape(-1)[0]
+
+    def read(self) -> simd:
+        """Return a vector of its own with these elements.
+
+        >>> simd("u8", 4, [1, 2, 3, 4]).select(2, 2, 1).read()
+        simd<u8, 2>(2, 4)
+        """
+        return simd.wrap(self.buffer.copy())
+
+    def select(self, count: int, stride: int, offset: int = 0) -> simd_view:
+        """Return a view of ``count`` elements, ``stride`` apart, from element ``offset`` on.
+
+        Writing to the view, ``x.select(16, 2, 0)[:] = y``, writes to the vector.
+        Raises `ShapeError` outside the vector. C++: ``x.select<count, stride>(offset)``.
+
+        >>> x = simd("u8", 4, 0)
+        >>> x.select(2, 2, 1)[:] = 7
+        >>> x
+        simd<u8, 4>(0, 7, 0, 7)
+        """
+        last = offset + (count - 1) * stride
+        if count < 1 or stride < 1 or offset < 0 or last >= len(self):
+            raise ShapeError(
+                "select",
+                {"count": count, "stride": stride, "offset": offset},
+                f"element {last} is not one of {len(self)}",
+                "select fewer elements, or from an earlier one",
+            )
+        return self._selected(count, stride, offset)
+
+    def _selected(self, count: int, stride: int, offset: int) -> simd_view:
+        return simd_view(self.buffer[offset : offset + (count - 1) * stride + 1 : stride])
+
+    def bit_cast_view(self, T: Type) -> simd_view:
+        """Return a view of the same bytes as elements of another type.
+
+        Lint PX102 for a vector that no variable holds: in C++ the view would dangle. It is found
+        from the instructions of the calling function. Raises `ShapeError` where the bytes are no
+        whole number of elements. C++: ``x.template bit_cast_view<T>()``.
+
+        >>> packed = simd("u32", 1, [0x3c004000])
+        >>> packed.bit_cast_view("f16").read()
+        simd<f16, 2>(2.0, 1.0)
+        """
+        if isinstance(self, simd) and called_on_a_result(inspect.currentframe()):
+            raise fail("PX102", "bit_cast_view", {"vector": self}, "no variable holds the vector")
+        kind = dtype_of(T)
+        if not self.buffer.flags.c_contiguous or self.buffer.nbytes % kind.itemsize:
+            raise ShapeError(
+                "bit_cast_view",
+                {"vector": self, "T": _name(kind)},
+                "the bytes are not adjacent, or no whole number of elements",
+                "read() the view first, or choose a type that fits",
+            )
+        return simd_view(self.buffer.view(kind))
+
+    def _where(self, index: Any) -> Any:
+        """An index in range, or a slice as it is."""
+        if isinstance(index, slice):
+            return cast("Any", index)
+        found = operator.index(index)
+        if not -len(self) <= found < len(self):
+            raise ShapeError("simd", {"index": found}, f"there are {len(self)} elements", "")
+        return found
+
+    def _with(self, other: Any, act: Callable[[Any, Any], Any], swapped: bool = False) -> simd:
+        left, right = _meet(self, other)
+        with np.errstate(all="ignore"):
+            found = act(right, left) if swapped else act(left, right)
+        return simd.wrap(np.asarray(found))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __bool__(self) -> bool:
+        raise ShapeError("simd", {"vector": self}, "a vector is neither true nor false", "any()")
+
+    def any(self) -> bool:
+        """Whether some element is not zero.
+
+        >>> (simd("s32", 4, 1) > 2).any()
+        False
+        """
+        return bool(self.buffer.any())
+
+    def all(self) -> bool:
+        """Whether no element is zero.
+
+        >>> (simd("s32", 4, 1) < 2).all()
+        True
+        """
+        return bool(self.buffer.all())
+
+
+class simd_view(Vector):
+    """Part of a vector, or its bytes under another type; writing to it writes to the vector."""
+
+    __slots__ = ()
+
+
+class simd(Vector):
+    """A vector of N elements of type T, in registers.
+
+    ``init`` is one number for all elements or N of them; without it they are zero. Conversions are
+    those of C++. Raises `ShapeError` for another number of elements. C++: ``simd<T, N> x(init)``.
+
+    >>> x = simd("u16", 4, [1, 2, 3, 4])
+    >>> x + 1, x << 15
+    (simd<s32, 4>(2, 3, 4, 5), simd<s32, 4>(32768, 65536, 98304, 131072))
+    """
+
+    __slots__ = ("_selections", "plain_tile")
+
+    def __init__(self, T: Type, N: int, init: Any = 0) -> None:
+        """Allocate and fill the elements."""
+        if type(N) is not int or N < 1:
+            raise ShapeError("simd", {"N": N}, "a vector has one element or more", "use 1 or more")
+        super().__init__(np.zeros(N, dtype=dtype_of(T)))
+        self[:] = init
+        self._selections: list[tuple[int, int, int]] = []
+        self.plain_tile = False
+
+    @classmethod
+    def wrap(cls, data: Array) -> simd:
+        """Wrap an array that nobody else writes."""
+        made = cls.__new__(cls)
+        Vector.__init__(made, data)
+        made._selections = []
+        made.plain_tile = False
+        return made
+
+    def _selected(self, count: int, stride: int, offset: int) -> simd_view:
+        self._selections.append((count, stride, offset))
+        return super()._selected(count, stride, offset)
+
+    def interleaved(self, lanes: int, elements: int) -> bool:
+        """Whether the parts were put in lane by lane: ``select(lanes, elements, e)`` for each e.
+
+        >>> x = simd("u32", 4)
+        >>> for e in range(2):
+        ...     x.select(2, 2, e)[:] = e
+        >>> x.interleaved(2, 2)
+        True
+        """
+        parts = {(lanes, elements, e) for e in range(elements)}
+        return elements > 1 and lanes > 1 and parts <= set(self._selections)
+
+
+def simd_mask(N: int, init: Any = True) -> simd:
+    """Return a vector of N conditions, for predicates. C++: ``simd_mask<N>``.
+
+    >>> simd_mask(4, [1, 0, 0, 1])
+    simd<bool, 4>(True, False, False, True)
+    """
+    return simd(bool, N, init)
+
+
+def array_of(value: Any) -> Array:
+    """Return the elements of a vector, a sequence or a number, as an array."""
+    return value.buffer if isinstance(value, Vector) else np.asarray(value)
+
+
+def _meet(vector: Vector, other: Any) -> tuple[Array, Any]:
+    """Two operands in the type in which C++ would compute."""
+    mine = vector.buffer
+    if not isinstance(other, (Vector, np.ndarray)):
+        common = promoted(mine.dtype)
+        # An integer that meets a float is one, and a float that meets integers makes them floats.
+        if isinstance(other, float) and common.kind in "iub":
+            common = np.dtype(np.float32)
+        return mine.astype(common), common.type(other)
+    theirs = array_of(other)
+    if theirs.size not in (1, mine.size):
+        raise _sizes("operator", mine.size, theirs.size)
+    common = common_type(mine.dtype, theirs.dtype)
+    return mine.astype(common), theirs.astype(common)
+
+
+def _name(kind: np.dtype[Any]) -> str:
+    return "bool" if kind == np.bool_ else as_numeric(kind).name
+
+
+def _sizes(operation: str, wanted: int, found: int) -> ShapeError:
+    return ShapeError(
+        operation, {"elements": wanted, "given": found}, "the sizes differ", "select a part first"
+    )

@@ -1,0 +1,96 @@
+"""Element types, cache hints and data sizes under the names that ESIMD gives them."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from pycute_xe.bulk import numpy_dtype
+from pycute_xe.errors import DTypeError
+from pycute_xe.numeric import Numeric, as_numeric
+
+__all__ = [
+    "Type",
+    "bfloat16",
+    "cache_hint",
+    "double",
+    "dtype_of",
+    "float_",
+    "half",
+    "int8_t",
+    "int16_t",
+    "int32_t",
+    "int64_t",
+    "lsc_data_size",
+    "nbarrier_role",
+    "uint8_t",
+    "uint16_t",
+    "uint32_t",
+    "uint64_t",
+]
+
+Type = Numeric | str | np.dtype[Any] | type
+"""What names an element type: one of the constants here, a name such as "f16", a NumPy dtype."""
+
+half = as_numeric("f16")
+bfloat16 = as_numeric("bf16")
+float_ = as_numeric("f32")
+double = as_numeric("f64")
+int8_t, int16_t, int32_t, int64_t = (as_numeric(f"s{bits}") for bits in (8, 16, 32, 64))
+uint8_t, uint16_t, uint32_t, uint64_t = (as_numeric(f"u{bits}") for bits in (8, 16, 32, 64))
+
+
+def dtype_of(T: Type) -> np.dtype[Any]:
+    """Return the NumPy dtype of an element type of a vector; `DTypeError` for types below a byte.
+
+    >>> dtype_of(half).name, dtype_of("tf32").name, dtype_of(bool).name
+    ('float16', 'float32', 'bool')
+    """
+    if T is bool or np.dtype(np.bool_) == T:
+        return np.dtype(np.bool_)
+    numeric = as_numeric(T)
+    if numeric.bits < 8:
+        raise DTypeError(
+            "simd", {"T": numeric}, "elements have at least 8 bits", "pack them in uint8_t"
+        )
+    return numpy_dtype("f32" if numeric.name == "tf32" else numeric)
+
+
+class cache_hint(Enum):
+    """What to do at one cache level; the value is the token of the vISA text.
+
+    >>> cache_hint.write_back.value
+    'wb'
+    """
+
+    none = "df"
+    uncached = "uc"
+    cached = "ca"
+    write_back = "wb"
+    write_through = "wt"
+    streaming = "st"
+    read_invalidate = "ri"
+
+
+class lsc_data_size(Enum):
+    """The size of one element in memory, in bits; ``default_size`` is that of the type.
+
+    >>> lsc_data_size.u16.value
+    16
+    """
+
+    default_size = 0
+    u8 = 8
+    u16 = 16
+    u32 = 32
+    u64 = 64
+
+
+class nbarrier_role(Enum):
+    """What a thread does at a named barrier: it produces, consumes, or both."""
+
+    producer_consumer = 0
+    producer = 1
+    consumer = 2
