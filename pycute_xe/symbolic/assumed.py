@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from keyword import iskeyword
-from typing import Any
+from typing import Any, cast
 from zlib import crc32
 
 from pycute_xe.errors import InputError
@@ -31,7 +31,7 @@ class Assumed:
     def __post_init__(self) -> None:
         """Refuse names that are none and assumptions that nothing meets."""
         given = {k: v for k, v in vars(self).items() if v is not None}
-        name: object = self.name
+        name = cast("object", self.name)
         is_name = isinstance(name, str) and name.isidentifier() and name.isascii()
         if not is_name or iskeyword(self.name):
             wanted = "a name is letters, digits and _, and no keyword of Python"
