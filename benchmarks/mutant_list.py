@@ -274,8 +274,8 @@ MUTANTS = [
             "the next mode starts where this one ends",
         ),
         (
-            "or following < step * s:",
-            "or following < step:",
+            "not at_most(step * s, following):",
+            "not at_most(step, following):",
             "overlaps have no inverse",
         ),
         (

@@ -63,7 +63,21 @@ from pycute_xe.algebra.swizzled import (
 )
 from pycute_xe.basis import Basis, E
 from pycute_xe.composed import ComposedLayout
-from pycute_xe.errors import CuteError, UndecidableError
+from pycute_xe.errors import (
+    CongruenceError,
+    CoordError,
+    CuteError,
+    DivisibilityError,
+    DTypeError,
+    InputError,
+    KernelError,
+    LegalityError,
+    MachineError,
+    RankError,
+    ShapeError,
+    TargetError,
+    UndecidableError,
+)
 from pycute_xe.f2 import F2, F2Layout, as_f2
 from pycute_xe.int_tuple import (
     ceil_div,
@@ -202,6 +216,17 @@ __all__ = [
     "Basis",
     "ComposedLayout",
     "CuteError",
+    "CongruenceError",
+    "CoordError",
+    "DTypeError",
+    "DivisibilityError",
+    "InputError",
+    "KernelError",
+    "LegalityError",
+    "MachineError",
+    "RankError",
+    "ShapeError",
+    "TargetError",
     "UndecidableError",
     "E",
     "F2",

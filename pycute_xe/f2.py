@@ -13,7 +13,7 @@ from typing import Any
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import CongruenceError, CoordError, DivisibilityError, ShapeError
 from pycute_xe.int_tuple import congruent, crd2idx, leaves, rank_of
-from pycute_xe.layout import Layout, has_symbols, slice_and_offset, unchecked
+from pycute_xe.layout import Layout, as_layout, has_symbols, slice_and_offset, unchecked
 from pycute_xe.swizzle import Swizzle
 from pycute_xe.typing import Coord, Shape, Stride, is_tuple
 
@@ -159,8 +159,10 @@ def as_f2(composed: ComposedLayout | Layout) -> F2Layout:
     >>> print(as_f2(ComposedLayout(Swizzle(2, 0, 3), 0, Layout((4, 16)))))
     (4,(2,4,2)):(F2(1),(F2(4),F2(9),F2(32)))
     """
-    if isinstance(composed, Layout):
-        composed = ComposedLayout(_IDENTITY, 0, composed)
+    if isinstance(composed, F2Layout):
+        return composed
+    if not isinstance(composed, ComposedLayout):
+        composed = ComposedLayout(_IDENTITY, 0, as_layout(composed))
     taken = composed.offset
     inner = composed.layout
     if has_symbols(inner):

@@ -10,7 +10,7 @@ The grammar, blanks allowed between tokens::
 from __future__ import annotations
 
 import re
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from pycute_xe.basis import Basis
 from pycute_xe.errors import InputError, ShapeError
@@ -36,6 +36,10 @@ def parse_layout(text: str) -> tuple[Shape, Stride]:
     pycute_xe.errors.InputError: from_str(text='(4,8:(1,4)'): column 5: ',' or ')' expected, not \
 ':'. Way out: write shape:stride, as in ((2,4),8):((1,16),2)
     """
+    if not isinstance(cast("object", text), str):
+        raise InputError(
+            "from_str", {"text": repr(text)}, "it is no text", 'Layout.from_str("(4,8):(8,1)")'
+        )
     reader = _Reader(text)
     shape = reader.tree()
     reader.take(":", "':'")

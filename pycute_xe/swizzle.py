@@ -71,7 +71,15 @@ class Swizzle:
                 "a negative offset has no bits to exchange",
                 "start the layout at an offset that keeps all others non-negative",
             )
-        read = offset & self.yyy_mask
+        try:
+            read = offset & self.yyy_mask
+        except TypeError:
+            raise CoordError(
+                "Swizzle",
+                {"swizzle": self, "offset": repr(offset)},
+                "it moves the bits of integers",
+                "composition(swizzle, layout) puts it on a layout",
+            ) from None
         return offset ^ (read >> self.shift if self.shift >= 0 else read << -self.shift)
 
     def __repr__(self) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from pycute_xe.algebra.simplify import flat_modes
 from pycute_xe.basis import Basis
 from pycute_xe.errors import DivisibilityError, RankError, ShapeError, UndecidableError
-from pycute_xe.layout import Layout, get, make_layout, unchecked
+from pycute_xe.layout import Layout, as_layout, get, make_layout, unchecked
 from pycute_xe.typing import Mode, Tiler, is_tuple
 from pycute_xe.unknown import adopted, at_most, is_integer
 
@@ -33,7 +33,7 @@ def composition(a: Layout, b: Tiler) -> Layout:
 do not step evenly through the mode 4:1. Way out: use extents and strides that divide 4, or pad it
     """
     if is_tuple(b):
-        return _by_mode(a, b)
+        return _by_mode(as_layout(a), b)
     if b is None:
         return a
     tiler = as_tiler(b)

@@ -52,8 +52,10 @@ def complement(layout: Layout, cotarget: IntTuple = 1) -> Layout:
     (3,2):(2,12) 2:6
     """
     free, hole = gaps(layout, cotarget)
-    if hole is not None and cosize(pair(layout, free)) < product(cotarget):
-        raise uneven(layout, cotarget, hole)
+    if hole is not None:
+        end = cosize(pair(layout, free))
+        if end < product(cotarget):
+            raise _short(layout, cotarget, hole, end)
     return free
 
 
@@ -105,6 +107,16 @@ def _interleaved(layout: Layout, cotarget: IntTuple, d: Any, reach: Any) -> Divi
         {"layout": layout, "cotarget": cotarget},
         f"stride {d} is not a multiple of {reach}, which the smaller strides span",
         "use a layout whose modes neither overlap nor interleave",
+    )
+
+
+def _short(layout: Layout, cotarget: IntTuple, hole: Any, end: Any) -> DivisibilityError:
+    return DivisibilityError(
+        "complement",
+        {"layout": layout, "cotarget": cotarget},
+        f"its strides leave the offset {hole} out, and its copies then end at {end}, "
+        f"before {product(cotarget)}",
+        "use a layout that leaves even gaps, or another cotarget",
     )
 
 
@@ -202,7 +214,7 @@ def _counting(layout: Layout, placed: list[tuple[Any, ...]]) -> list[Mode]:
         uneven = following % step
         if uneven:
             drift += (more - 1) * uneven
-        if (uneven and drift >= placed[0][0]) or following < step * s:
+        if (uneven and drift >= placed[0][0]) or not at_most(step * s, following):
             raise DivisibilityError(
                 "left_inverse",
                 {"layout": layout},

@@ -20,10 +20,9 @@ def flat_modes(layout: Layout) -> list[Mode]:
     >>> flat_modes(Layout(((2, 3), 4)))
     [(2, 1), (3, 2), (4, 6)]
     """
-    try:  # costs nothing where it is a layout
-        shape, stride = layout.shape, layout.stride
-    except AttributeError:
-        shape, stride = as_layout(layout).shape, None
+    if type(layout) is not Layout:
+        as_layout(layout)  # refuses what only looks like one, such as a layout of XOR strides
+    shape, stride = layout.shape, layout.stride
     if type(shape) is int or not is_tuple(shape):
         return [(shape, stride)]
     out: list[Mode] = []

@@ -175,6 +175,14 @@ def composition(a: Any, b: Any, c: Layout | None = None) -> Any:
                 f"the offset {b.offset} of b is not zero",
                 "compose with its layout, and add the offset of a by hand",
             )
+        reached, end = plain.cosize(b.layout), plain.size(a)
+        if reached > end:
+            raise DivisibilityError(
+                "composition",
+                {"a": a, "b": b},
+                f"b reaches offset {reached - 1}, beyond the {end} indices of a",
+                "use an a with as many, since beyond them its bits move on unevenly",
+            )
         outer = _through(a, b.swizzle)
         return outer.with_layout(compose.composition(outer.layout, b.layout))
     return compose.composition(a, b)

@@ -31,7 +31,7 @@ __all__ = ["layout_command"]
 @click.option("--explain", is_flag=True, help="Show the steps of the outermost operation.")
 @click.option("--json", is_flag=True, help="Report as JSON on standard output.")
 def layout_command(expression: str, svg: Path | None, explain: bool, json: bool) -> None:
-    r"""Evaluate an expression of the layout algebra: print its value, a table, a drawing.
+    """Evaluate an expression of the layout algebra: print its value, a table, a drawing.
 
     EXPR is written as CuTe prints, and calls operations of the algebra by name:
 
@@ -44,7 +44,7 @@ def layout_command(expression: str, svg: Path | None, explain: bool, json: bool)
 
     It is read, never executed as a program. The first line is the value. A table follows for
     layouts of one or two modes, and in a terminal with colours a drawing.
-    """
+    """  # noqa: D301 - the backspace keeps click from joining the lines
     explanation = _explained(expression) if explain else None
     if explanation is not None and explanation.refusal is not None:
         if not json:
@@ -60,11 +60,17 @@ def layout_command(expression: str, svg: Path | None, explain: bool, json: bool)
         outcome.show()
 
 
-def _explained(expression: str) -> Explanation:
+def _explained(expression: str) -> Explanation | None:
     from pycute_xe.explaining import explain
 
-    operation, operands = outermost(expression)
-    return explain(operation, *operands)
+    try:
+        operation, operands = outermost(expression)
+        return explain(operation, *operands)
+    except InputError:
+        evaluate(expression)  # what is no expression is refused as ever
+        # The value is still of use where only its steps cannot be told.
+        click.echo("pycute-xe: there are no steps to show", err=True)
+        return None
 
 
 def _saved(value: Any, path: Path) -> Path:

@@ -193,18 +193,20 @@ def as_layout(value: Any) -> Layout:
 
     >>> as_layout((4, 8))
     Traceback (most recent call last):
-    pycute_xe.errors.ShapeError: layout(value=(4, 8)): a tuple is no layout. Way out: \
+    pycute_xe.errors.ShapeError: layout(value=(4, 8)): a tuple is no plain layout. Way out: \
 Layout((4, 8)) or make_layout(…)
     """
     if isinstance(value, Layout):
         return value
     kind = type(value).__name__
     article = "an" if kind[0] in "aeiou" else "a"
+    way_out = f"Layout({value!r}) or make_layout(…)"
+    if hasattr(value, "layout"):
+        way_out = "use its .layout, which is beneath the swizzle"
+    elif hasattr(value, "shape"):
+        way_out = "use a layout of integer strides"
     raise ShapeError(
-        "layout",
-        {"value": repr(value)},
-        f"{article} {kind} is no layout",
-        f"Layout({value!r}) or make_layout(…)",
+        "layout", {"value": repr(value)}, f"{article} {kind} is no plain layout", way_out
     )
 
 
@@ -233,7 +235,8 @@ def slice_(coord: Coord, layout: Layout) -> Layout:
     (4):(8)
     """
     if coord is None:
-        return layout
+        return as_layout(layout)
+    layout = as_layout(layout)
     return unchecked(sliced(coord, layout.shape), sliced(coord, layout.stride))
 
 

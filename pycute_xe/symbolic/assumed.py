@@ -39,7 +39,8 @@ class Assumed:
         if type(self.multiple_of) is not int or self.multiple_of < 1:
             raise InputError("symbol", given, "multiple_of is 1 or more", "multiple_of=32")
         if type(self.at_least) is not int:
-            raise InputError("symbol", given, "at_least is an integer", "at_least=0")
+            way_out = 'at_least=0; one that is at least M is M + symbol("more", at_least=0)'
+            raise InputError("symbol", given, "at_least is an integer", way_out)
         if type(self.at_most) is int and self.at_most // self.multiple_of < self.least:
             raise InputError("symbol", given, "no value meets all of this", "widen the bounds")
 

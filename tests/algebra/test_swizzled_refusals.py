@@ -9,7 +9,7 @@ import pytest
 from refusals import Refusal, never_raised
 
 from pycute_xe import algebra, composed, f2, swizzle
-from pycute_xe.algebra import common, rearrange, relations, swizzled
+from pycute_xe.algebra import common, inverse, rearrange, relations, simplify, swizzled
 from pycute_xe.basis import E
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import (
@@ -40,6 +40,20 @@ def swizzle_of(bits: Any, base: Any, shift: Any) -> dict[str, Any]:
 
 
 REFUSALS = {
+    "Swizzle: of a layout": Refusal(
+        lambda: Z(Layout(8)),
+        CoordError,
+        "Swizzle",
+        {"swizzle": Z, "offset": "Layout(8, 1)"},
+        "it moves the bits of integers",
+    ),
+    "composition: beyond the layout": Refusal(
+        lambda: swizzled.composition(Layout(2, 3), ComposedLayout(Swizzle(1, 0, 3), 0, Layout(16))),
+        DivisibilityError,
+        "composition",
+        {"a": Layout(2, 3), "b": ComposedLayout(Swizzle(1, 0, 3), 0, Layout(16))},
+        "b reaches offset 15, beyond the 2 indices of a",
+    ),
     "as_f2: symbols": Refusal(
         lambda: as_f2(Layout(N)),
         ShapeError,
@@ -267,3 +281,30 @@ def test_a_composed_layout_says_what_is_negative() -> None:
 def test_every_raise_of_a_module_is_tested(module: ModuleType) -> None:
     errors: list[BaseException] = [refusal.caught() for refusal in REFUSALS.values()]
     assert never_raised(module, errors) == []
+
+
+XOR = as_f2(ComposedLayout(Swizzle(2, 0, 2), 0, Layout((4, 4))))
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        simplify.coalesce,
+        simplify.filter,
+        swizzled.right_inverse,
+        swizzled.left_inverse,
+        relations.is_injective,
+        relations.is_bijective,
+        relations.image,
+        lambda layout: inverse.complement(layout, 16),
+        lambda layout: swizzled.composition(layout, Layout(4)),
+        lambda layout: swizzled.composition(layout, (2, 2)),
+        lambda layout: relations.functionally_equal(layout, Layout(16)),
+        lambda layout: common.layout_add(layout, Layout(16)),
+        lambda layout: common.max_common_vector(layout, Layout(16)),
+    ],
+)
+def test_xor_strides_do_not_add_with_carries(operation: Any) -> None:
+    """What computes with sums refuses layouts that have none."""
+    with pytest.raises(ShapeError, match="F2Layout is no plain layout"):
+        operation(XOR)

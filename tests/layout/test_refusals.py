@@ -37,7 +37,7 @@ REFUSALS = {
         ShapeError,
         "layout",
         {"value": "(4, 8)"},
-        "a tuple is no layout",
+        "a tuple is no plain layout",
     ),
     "call: no integer": Refusal(
         lambda: FOUR(1.5),

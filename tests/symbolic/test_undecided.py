@@ -79,7 +79,7 @@ TWO = Layout((M, N), (N, 1))
         (
             lambda: left_inverse(Layout((M, N), (1, 32))),
             "left_inverse",
-            "M > 32",
+            "M <= 32",
             'symbol("M", multiple_of=16, at_least=48) or symbol("M", multiple_of=16, at_most=32)',
         ),
         (
