@@ -18,7 +18,9 @@ from pycute_xe.atom.block2d_op import (
     XE_STORE_2D,
     Block2DOp,
 )
+from pycute_xe.atom.block2d_name import Block2DName, parse_block2d_name, shipped_names
 from pycute_xe.atom.copy_atom import CopyAtom, make_copy_atom
+from pycute_xe.atom.legacy_copy import LegacyCopyAtom
 from pycute_xe.atom.mma_atom import XE_DPAS_TT, MmaAtom, make_mma_atom
 from pycute_xe.atom.names import get_atom
 from pycute_xe.atom.reordering import is_identity, reorder, reorder_from_copy, reorder_to_copy
@@ -32,8 +34,10 @@ __all__ = [
     "XE_LOAD_2D_VNNI",
     "XE_PREFETCH_2D",
     "XE_STORE_2D",
+    "Block2DName",
     "Block2DOp",
     "CopyAtom",
+    "LegacyCopyAtom",
     "MmaAtom",
     "ThrCopy",
     "ThrMma",
@@ -51,8 +55,10 @@ __all__ = [
     "make_mma_atom",
     "make_tiled_copy",
     "make_tiled_mma",
+    "parse_block2d_name",
     "reorder",
     "reorder_from_copy",
     "reorder_to_copy",
+    "shipped_names",
     "workgroup_mma",
 ]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from pycute_xe.arch.dpas import Dpas
+from pycute_xe.atom.block2d_name import parse_block2d_name
+from pycute_xe.atom.legacy_copy import LegacyCopyAtom
 from pycute_xe.atom.mma_atom import MmaAtom
 from pycute_xe.errors import CuteError, ShapeError
-from pycute_xe.numeric import as_numeric
+from pycute_xe.numeric import Numeric, as_numeric
 
 __all__ = ["get_atom"]
 
@@ -18,18 +21,50 @@ _TEMPLATE = re.compile(r"XE_DPAS_TT<\s*(\d+)\s*,([^>]*)>")
 _SHORT = {"f": "f32", "bf": "bf16", "hf": "f16", "d": "s32", "ud": "u32"}
 
 
-def get_atom(name: str) -> MmaAtom:
-    """Return the MMA atom of a name CUTLASS gives it, older or newer.
+def get_atom(
+    name: str,
+    value_type: Numeric | str | None = None,
+    gmem_stride: tuple[Any, ...] | None = None,
+) -> MmaAtom | LegacyCopyAtom:
+    """Return the atom of a name CUTLASS gives it, or of any name of its grammar of block-2D copies.
 
-    Older names, such as ``XE_8x16x16_F32BF16BF16F32_TT``, have the ownership of CUTLASS's older
-    atoms, see `MmaAtom`; newer ones are written ``XE_DPAS_TT<8,f32,bf16>``.
-    Raises `CuteError` for a name of neither kind, `ShapeError` for extents that no DPAS of the
-    types has.
+    MMA atoms: older names, such as ``XE_8x16x16_F32BF16BF16F32_TT``, have the ownership of
+    CUTLASS's older atoms, see `MmaAtom`; newer ones are written ``XE_DPAS_TT<8,f32,bf16>``.
+    Copy atoms: ``XE_2D_…``, see `LegacyCopyAtom`, for values of ``value_type`` (the name's own by
+    default) and a tensor of strides ``gmem_stride`` (rows contiguous by default).
+    Raises `CuteError` for a name of no kind, with the nearest ones, `ShapeError` for extents that
+    no DPAS of the types has.
 
     >>> print(get_atom("XE_8x16x16_F32BF16BF16F32_TT").tv_layout_B)
     (16,16):(1,16)
+    >>> print(get_atom("XE_2D_U16x32x16_LD_V", "bf16").layout_dst_tv)
+    (16,32):(1,16)
     """
-    legacy = _LEGACY.fullmatch(name.strip())
+    text = name.strip()
+    if text.startswith("XE_2D"):
+        return _copy_atom(text, value_type, gmem_stride)
+    if value_type is not None or gmem_stride is not None:
+        raise CuteError(
+            "get_atom",
+            {"name": name, "value_type": value_type, "gmem_stride": gmem_stride},
+            "only block-2D copies take a value type and strides",
+            "leave them out",
+        )
+    return _mma_atom(text)
+
+
+def _copy_atom(
+    name: str, value_type: Numeric | str | None, gmem_stride: tuple[Any, ...] | None
+) -> LegacyCopyAtom:
+    parts = parse_block2d_name(name)
+    moved = parts.value_type if value_type is None else as_numeric(value_type)
+    # As CUTLASS tells them apart: the first mode has the stride 1 that is known beforehand.
+    first = bool(gmem_stride) and type(gmem_stride[0]) is int and gmem_stride[0] == 1
+    return LegacyCopyAtom(parts, moved, first)
+
+
+def _mma_atom(name: str) -> MmaAtom:
+    legacy = _LEGACY.fullmatch(name)
     if legacy:
         m, n, k = (int(part) for part in legacy.groups()[:3])
         d, a, b, c = (as_numeric(part.lower()) for part in legacy.groups()[3:])
@@ -42,7 +77,7 @@ def get_atom(name: str) -> MmaAtom:
                 atom.name,
             )
         return atom
-    template = _TEMPLATE.fullmatch(name.strip())
+    template = _TEMPLATE.fullmatch(name)
     if template:
         words = [word.strip() for word in template[2].split(",")]
         types = [as_numeric(_SHORT.get(word, word)) for word in words]
@@ -54,6 +89,6 @@ def get_atom(name: str) -> MmaAtom:
     raise CuteError(
         "get_atom",
         {"name": name},
-        "no MMA atom has this name",
-        "write XE_8x16x16_F32BF16BF16F32_TT or XE_DPAS_TT<8,f32,bf16>",
+        "no atom has this name",
+        "write XE_2D_U16x32x16_LD_N, XE_8x16x16_F32BF16BF16F32_TT or XE_DPAS_TT<8,f32,bf16>",
     )
