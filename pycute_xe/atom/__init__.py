@@ -10,6 +10,7 @@ from pycute_xe.atom.block2d_copy import (
     make_block_2d_copy_D,
     make_block_2d_prefetch,
 )
+from pycute_xe.atom.block2d_name import Block2DName, parse_block2d_name, shipped_names
 from pycute_xe.atom.block2d_op import (
     XE_LOAD_2D,
     XE_LOAD_2D_TRANSPOSE,
@@ -18,7 +19,6 @@ from pycute_xe.atom.block2d_op import (
     XE_STORE_2D,
     Block2DOp,
 )
-from pycute_xe.atom.block2d_name import Block2DName, parse_block2d_name, shipped_names
 from pycute_xe.atom.copy_atom import CopyAtom, make_copy_atom
 from pycute_xe.atom.legacy_copy import LegacyCopyAtom
 from pycute_xe.atom.mma_atom import XE_DPAS_TT, MmaAtom, make_mma_atom

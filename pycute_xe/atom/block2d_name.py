@@ -27,8 +27,9 @@ class Block2DName:
     """A name ``XE_2D_[Packed_]<DataType>x<Rows>x<Cols>_<LD|ST>_<N|T|V>``, taken apart.
 
     ``rows`` and ``cols`` count elements, as the name does. A prefetch is the name with
-    ``::PREFETCH`` behind it. Law: ``str(parse_block2d_name(s)) == s``. Raises `ShapeError` for sizes
-    below 1. Document: CUTLASS, "2D Copy Operations for Intel XE Architecture".
+    ``::PREFETCH`` behind it. Law: ``str(parse_block2d_name(s)) == s``. Raises `ShapeError` for
+    parts the grammar has no name for. Document: CUTLASS, "2D Copy Operations for Intel XE
+    Architecture".
 
     >>> name = parse_block2d_name("XE_2D_U16x16x8_LD_T")
     >>> name.bits, name.logical_shape, name.memory_shape, name.shipped
@@ -67,6 +68,10 @@ class Block2DName:
     def fact(self) -> Row | None:
         """The row of ``atoms/block2d_names.toml``, ``None`` for a name that is not shipped."""
         return _facts().get(str(self))
+
+    def says(self, key: str) -> object:
+        """Return what the row of a shipped name says under a key, else ``None``."""
+        return self.fact.get(key) if self.fact else None
 
     @property
     def shipped(self) -> bool:

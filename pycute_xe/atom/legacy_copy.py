@@ -9,15 +9,13 @@ from pycute_xe.algebra import coalesce, composition
 from pycute_xe.algebra.simplify import from_modes, scaled
 from pycute_xe.atom.block2d_name import Block2DName
 from pycute_xe.atom.copy_atom import SUBGROUP
-from pycute_xe.errors import CoordError, DivisibilityError, DTypeError
+from pycute_xe.atom.legacy_notes import notes_of
+from pycute_xe.atom.legacy_steps import Step, Steps, memory_steps, places, register_steps
+from pycute_xe.errors import CoordError, DTypeError
 from pycute_xe.layout import Layout, make_layout, size
 from pycute_xe.numeric import Numeric
 
 __all__ = ["LegacyCopyAtom"]
-
-# One mode of a (work-item, value) map: its extent, and the rows and columns it steps.
-Step = tuple[int, int, int]
-Steps = tuple[tuple[Step, ...], tuple[Step, ...]]
 
 
 @dataclass(frozen=True)
@@ -29,13 +27,13 @@ class LegacyCopyAtom:
     block agree, for the VNNI packing hides in the order of the values. ``layout_*_tv`` map
     (work-item, value) to ``x + width * y`` of the block in values, or to ``y + height * x`` for a
     tensor whose first mode is contiguous (``m_major``). They equal CUTLASS's traits wherever those
-    are a map onto the block; `notes` tells where they are not. Types narrower than the name's
+    map onto the block; `notes` tells where they are not. Types narrower than the name's
     elements lie side by side in them. Raises `DTypeError` for types that do not tile the elements.
     Document: CUTLASS, "2D Copy Operations for Intel XE Architecture". C++: ``Copy_Traits``.
 
     >>> from pycute_xe.atom import get_atom
-    >>> print(get_atom("XE_2D_U16x32x32_LD_N").layout_dst_tv)
-    (16,(2,32)):(1,(16,32))
+    >>> print(get_atom("XE_2D_Packed_U8x8x64_LD_N").layout_dst_tv)
+    (16,(2,16)):(2,(1,32))
     """
 
     name: Block2DName
@@ -85,28 +83,22 @@ class LegacyCopyAtom:
         return self.m_major and not self.name.is_store
 
     @property
-    def _sides_swapped(self) -> bool:
-        return self._quirk("dealt") == "sides swapped"
+    def _column_major(self) -> bool:
+        return self._first_mode_contiguous or self._sides_swapped
 
-    def _quirk(self, key: str) -> object:
-        return self.name.fact.get(key) if self.name.fact else None
+    @property
+    def _sides_swapped(self) -> bool:
+        return self.name.says("dealt") == "sides swapped"
 
     @cached_property
     def _steps(self) -> Steps:
-        """The map as modes: of the 16 work-items, then of the values of each."""
+        return register_steps(self.name)
+
+    def _placed(self, modes: tuple[Step, ...]) -> Layout:
+        """Rows and columns as offsets in `block_shape`."""
         rows, cols = self.logical_shape
-        if self._quirk("dealt") == "by eight":
-            lanes = ((8, 0, 1), (2, 1, 0))
-            return lanes, ((cols // 8, 0, 8), (rows // 2, 2, 0))
-        adjacent = _adjacent(self.name.data_type, cols) if self.name.packed else 1
-        group = SUBGROUP * adjacent
-        if cols % group:
-            return _narrow(self.name, rows, cols)
-        inner, across = (adjacent, 0, 1), (cols // group, 0, group)
-        lanes = ((SUBGROUP, 0, adjacent),)
-        if self._quirk("order") == "rows first":
-            return lanes, (inner, (rows, 1, 0), across)
-        return lanes, (inner, *_down(self.name, rows, across))
+        down, right = (1, rows) if self._column_major else (cols, 1)
+        return from_modes([(n, y * down + x * right) for n, y, x in modes])
 
     @property
     def values(self) -> int:
@@ -119,17 +111,12 @@ class LegacyCopyAtom:
 
         Raises `DivisibilityError` for a block whose columns 16 work-items cannot share evenly.
         """
-        rows, cols = self.logical_shape
-        turned = self._first_mode_contiguous or self._sides_swapped
-        down, right = (1, rows) if turned else (cols, 1)
-        lanes, values = (
-            from_modes([(n, y * down + x * right) for n, y, x in modes]) for modes in self._steps
-        )
-        tv = make_layout(lanes, values)
+        tv = make_layout(*map(self._placed, self._steps))
         if self._sides_swapped and not self._first_mode_contiguous:
             # CUTLASS takes offset o of a (rows, columns) block for one of (columns, rows).
+            rows, cols = self.logical_shape
             tv = composition(Layout((cols, rows), (rows, 1)), tv)
-        return self._recast(tv, self.name.bits // self.value_type.bits)
+        return _recast(tv, self.name.bits // self.value_type.bits)
 
     @property
     def layout_dst_tv(self) -> Layout:
@@ -143,28 +130,26 @@ class LegacyCopyAtom:
 
     @property
     def _memory_tv(self) -> Layout:
-        return make_layout(Layout(SUBGROUP, 0), self.layout_ref_tv[1])
+        modes = memory_steps(self.name)
+        if modes is None:
+            return make_layout(Layout(SUBGROUP, 0), self.layout_ref_tv[1])
+        tv = make_layout(Layout(SUBGROUP, 0), self._placed(modes))
+        return _recast(tv, self.name.bits // self.value_type.bits)
 
     @property
     def layout_ref_tv_bits(self) -> Layout:
         """`layout_ref_tv` in bits: (work-item, bit) → bit offset."""
-        return self._recast(self.layout_ref_tv, self.value_type.bits)
+        return _recast(self.layout_ref_tv, self.value_type.bits)
 
     @property
     def layout_src_tv_bits(self) -> Layout:
         """`layout_src_tv` in bits."""
-        return self._recast(self.layout_src_tv, self.value_type.bits)
+        return _recast(self.layout_src_tv, self.value_type.bits)
 
     @property
     def layout_dst_tv_bits(self) -> Layout:
         """`layout_dst_tv` in bits."""
-        return self._recast(self.layout_dst_tv, self.value_type.bits)
-
-    @staticmethod
-    def _recast(tv: Layout, parts: int) -> Layout:
-        """Split each value into neighbouring parts."""
-        values = make_layout(Layout(parts), scaled(tv[1], parts)) if parts > 1 else tv[1]
-        return coalesce(make_layout(scaled(tv[0], parts), values), (1, 1))
+        return _recast(self.layout_dst_tv, self.value_type.bits)
 
     def ownership(self) -> tuple[tuple[tuple[int, int], ...], ...]:
         """Return for each work-item the (row, column) of each element it holds, in value order.
@@ -176,7 +161,7 @@ class LegacyCopyAtom:
         >>> get_atom("XE_2D_Packed_U8x1x64_LD_N").ownership()[15]
         ((0, 30), (0, 31), (0, 62), (0, 63))
         """
-        lanes, values = map(_places, self._steps)
+        lanes, values = map(places, self._steps)
         return tuple(tuple((y + v, x + w) for v, w in values) for y, x in lanes)
 
     def columns(self, work_item: int) -> tuple[int, ...]:
@@ -201,9 +186,9 @@ class LegacyCopyAtom:
         >>> get_atom("XE_2D_Packed_U8x8x64_LD_N").owner_of(0, 33)
         (0, 3)
         """
-        for work_item, places in enumerate(self.ownership()):
-            if (row, col) in places:
-                return work_item, places.index((row, col))
+        for work_item, held in enumerate(self.ownership()):
+            if (row, col) in held:
+                return work_item, held.index((row, col))
         rows, cols = self.logical_shape
         raise CoordError(
             "owner_of",
@@ -215,7 +200,7 @@ class LegacyCopyAtom:
     @property
     def is_artefact(self) -> bool:
         """Whether CUTLASS's traits of this name are no map onto the block."""
-        return self._quirk("traits_say") is not None
+        return self.name.says("traits_say") is not None
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -225,32 +210,7 @@ class LegacyCopyAtom:
         >>> get_atom("XE_2D_U16x32x16_LD_T").notes[0]
         'CUTLASS ships no operation of this name'
         """
-        rule = "the layouts here follow the documented ownership"
-        notes: list[str] = []
-        if not self.name.shipped:
-            notes.append("CUTLASS ships no operation of this name")
-        elif self.name.traits == "none":
-            notes.append(f"CUTLASS ships it without Copy_Traits; {rule}")
-        elif self.name.traits == "unusable":
-            notes.append(f"CUTLASS's Copy_Traits of it do not compile; {rule}")
-        if self.is_artefact:
-            notes.append(f"CUTLASS's traits {self._quirk('traits_say')}; {rule}")
-        if self._sides_swapped:
-            notes.append(
-                "CUTLASS's traits read the block with its sides exchanged; the layouts equal "
-                "them, ownership() is the documented one"
-            )
-        if self._quirk("dealt") == "by eight":
-            notes.append(
-                "CUTLASS's traits deal eight columns of two rows at a time, not one column to a "
-                "work-item; layouts and ownership() equal them"
-            )
-        if self.name.mode == "V" and self.name.bits >= 32:
-            notes.append("VNNI packs nothing from 32 bits on: use LD_N")
-        if self.name.mode == "T":
-            shape = "x".join(map(str, self.memory_shape))
-            notes.append(f"rows x columns of its name count {self.name.counts}: {shape} in memory")
-        return tuple(notes)
+        return notes_of(self.name)
 
     def __repr__(self) -> str:
         """The call that builds it."""
@@ -262,49 +222,7 @@ class LegacyCopyAtom:
         return str(self.name)
 
 
-def _adjacent(data_type: str, cols: int) -> int:
-    """Adjacent columns that a work-item takes of a packed block.
-
-    Two, as documented; of 4-bit elements as many of 8, 4 and 2 as the columns allow.
-    """
-    if data_type != "U4":
-        return 2
-    return next((n for n in (8, 4) if cols % (SUBGROUP * n) == 0), 2)
-
-
-def _down(name: Block2DName, rows: int, across: Step) -> tuple[Step, ...]:
-    """Order the values of a work-item: from column to column first, then down the rows.
-
-    VNNI hides here: 16-bit copies take the two rows of a dword first, narrower ones all rows.
-    """
-    if name.mode != "V":
-        return across, (rows, 1, 0)
-    if name.bits == 16 and rows % 2 == 0:
-        return (2, 1, 0), across, (rows // 2, 2, 0)
-    return (rows, 1, 0), across
-
-
-def _narrow(name: Block2DName, rows: int, cols: int) -> Steps:
-    """Deal a block narrower than 16 columns: element ``x + cols * y`` to work-item ``… mod 16``."""
-    count = rows * cols
-    if not name.packed and SUBGROUP % cols == 0:
-        if count % SUBGROUP == 0:
-            at_once = SUBGROUP // cols
-            return ((cols, 0, 1), (at_once, 1, 0)), ((rows // at_once, at_once, 0),)
-        if SUBGROUP % count == 0:  # too few elements: the other work-items repeat them
-            return ((cols, 0, 1), (rows, 1, 0), (SUBGROUP // count, 0, 0)), ((1, 0, 0),)
-    unit = "pairs of columns" if name.packed else "columns"
-    raise DivisibilityError(
-        "get_atom",
-        {"name": name},
-        f"16 work-items cannot share {rows} rows of {cols} columns evenly by {unit}",
-        f"use columns in multiples of {SUBGROUP * (2 if name.packed else 1)}",
-    )
-
-
-def _places(steps: tuple[Step, ...]) -> list[tuple[int, int]]:
-    """Every (row, column) of a list of modes, first mode fastest."""
-    out = [(0, 0)]
-    for extent, down, right in steps:
-        out = [(y + i * down, x + i * right) for i in range(extent) for y, x in out]
-    return out
+def _recast(tv: Layout, parts: int) -> Layout:
+    """Split each value into neighbouring parts."""
+    values = make_layout(Layout(parts), scaled(tv[1], parts)) if parts > 1 else tv[1]
+    return coalesce(make_layout(scaled(tv[0], parts), values), (1, 1))

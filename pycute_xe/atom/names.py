@@ -17,6 +17,7 @@ __all__ = ["get_atom"]
 _TYPE = r"(F32|BF16|F16)"
 _LEGACY = re.compile(rf"XE_(\d+)x(\d+)x(\d+)_{_TYPE}{_TYPE}{_TYPE}{_TYPE}_TT")
 _TEMPLATE = re.compile(r"XE_DPAS_TT<\s*(\d+)\s*,([^>]*)>")
+_COPY = re.compile(r"XE_?2D", re.IGNORECASE)  # misspelt ones too
 # The names C++ tests and printouts use beside the types' own.
 _SHORT = {"f": "f32", "bf": "bf16", "hf": "f16", "d": "s32", "ud": "u32"}
 
@@ -41,7 +42,7 @@ def get_atom(
     (16,32):(1,16)
     """
     text = name.strip()
-    if text.startswith("XE_2D"):
+    if _COPY.match(text):
         return _copy_atom(text, value_type, gmem_stride)
     if value_type is not None or gmem_stride is not None:
         raise CuteError(
