@@ -7,8 +7,10 @@ from functools import cached_property
 
 from pycute_xe.algebra import coalesce, composition
 from pycute_xe.algebra.simplify import from_modes, scaled
+from pycute_xe.arch.target import Target
 from pycute_xe.atom.block2d_name import Block2DName
 from pycute_xe.atom.copy_atom import SUBGROUP
+from pycute_xe.atom.legacy_lowering import PlacedMessage, lower
 from pycute_xe.atom.legacy_notes import notes_of
 from pycute_xe.atom.legacy_steps import Step, Steps, memory_steps, places, register_steps
 from pycute_xe.errors import CoordError, DTypeError
@@ -196,6 +198,19 @@ class LegacyCopyAtom:
             f"the block has rows 0 to {rows - 1} and columns 0 to {cols - 1}",
             "ask for one of these",
         )
+
+    def messages(self, target: str | Target) -> tuple[PlacedMessage, ...]:
+        """Return the block-2D messages that move the block on a target.
+
+        Law: together they move every element once. What CUTLASS's maps call a work-item's need not
+        be what the registers hold: see `PlacedMessage.message` and its ``register_map``.
+        Raises `LegalityError` with the rules that forbid it and the nearest names that work.
+
+        >>> from pycute_xe.atom import get_atom
+        >>> print(*get_atom("XE_2D_U16x32x32_LD_V").messages("pvc"))
+        lsc_load_block2d.ugm (M1,1) V:d16.2x16x32nt at x 0, y 0
+        """
+        return lower(self.name, target)
 
     @property
     def is_artefact(self) -> bool:
