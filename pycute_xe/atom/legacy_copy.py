@@ -12,6 +12,7 @@ from pycute_xe.atom.block2d_name import Block2DName
 from pycute_xe.atom.copy_atom import SUBGROUP
 from pycute_xe.atom.legacy_lowering import PlacedMessage, lower
 from pycute_xe.atom.legacy_notes import notes_of
+from pycute_xe.atom.legacy_registers import register_owners
 from pycute_xe.atom.legacy_steps import Step, Steps, memory_steps, places, register_steps
 from pycute_xe.errors import CoordError, DTypeError
 from pycute_xe.layout import Layout, make_layout, size
@@ -212,6 +213,36 @@ class LegacyCopyAtom:
         """
         return lower(self.name, target)
 
+    @cached_property
+    def register_owners(self) -> dict[tuple[int, int], tuple[int, int]]:
+        """(row, column) → (work-item, value) after the messages, not as CUTLASS says.
+
+        Element ``i`` of the registers belongs to work-item ``i mod 16``. Empty for a prefetch.
+
+        >>> from pycute_xe.atom import get_atom
+        >>> atom = get_atom("XE_2D_U16x16x16_LD_V")
+        >>> atom.owner_of(1, 0), atom.register_owners[1, 0]
+        ((0, 1), (1, 0))
+        """
+        return register_owners(self.name)
+
+    @cached_property
+    def faithful(self) -> bool:
+        """Whether `ownership` is what the registers hold, so that a work-item may look inside.
+
+        >>> from pycute_xe.atom import get_atom
+        >>> get_atom("XE_2D_U16x16x16_LD_N").faithful, get_atom("XE_2D_U16x16x16_LD_V").faithful
+        (True, False)
+        """
+        if self.name.is_prefetch:
+            return True
+        held = self.register_owners
+        return all(
+            held.get(place) == (work_item, value)
+            for work_item, places_ in enumerate(self.ownership())
+            for value, place in enumerate(places_)
+        )
+
     @property
     def is_artefact(self) -> bool:
         """Whether CUTLASS's traits of this name are no map onto the block."""
@@ -225,7 +256,10 @@ class LegacyCopyAtom:
         >>> get_atom("XE_2D_U16x32x16_LD_T").notes[0]
         'CUTLASS ships no operation of this name'
         """
-        return notes_of(self.name)
+        notes = notes_of(self.name)
+        if not self.name.shipped or self.faithful:
+            return notes
+        return (*notes, "the registers of a work-item hold other elements than ownership() says")
 
     def __repr__(self) -> str:
         """The call that builds it."""

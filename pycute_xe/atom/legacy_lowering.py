@@ -14,7 +14,7 @@ from pycute_xe.atom.block2d_name import Block2DName
 from pycute_xe.atom.copy_atom import SUBGROUP
 from pycute_xe.errors import LegalityError
 
-__all__ = ["PlacedMessage", "broken_rules", "lower", "nearest_names"]
+__all__ = ["PlacedMessage", "broken_rules", "lower", "messages_of", "nearest_names"]
 
 _SIZES = (1, 2, 4, 8, 16, 32, 64)
 
@@ -47,7 +47,7 @@ def lower(name: Block2DName, target: str | Target) -> tuple[PlacedMessage, ...]:
     """
     broken = broken_rules(name, target)
     if not broken:
-        return tuple(_messages(name))
+        return tuple(messages_of(name))
     near = nearest_names(name, target)
     fix = f"use {', '.join(map(str, near))}" if near else "; ".join(b.fix for b in broken)
     raise LegalityError(
@@ -78,7 +78,7 @@ def broken_rules(name: Block2DName, target: str | Target) -> tuple[Broken, ...]:
         )
     found = {
         broken.rule: broken
-        for part in _messages(name)
+        for part in messages_of(name)
         for broken in errors(part.message.broken_rules(target))
     }
     return tuple(found.values())
@@ -109,7 +109,7 @@ def _distance(a: Block2DName, b: Block2DName) -> tuple[float, bool, str]:
     return steps, not b.shipped, str(b)
 
 
-def _messages(name: Block2DName) -> Iterator[PlacedMessage]:
+def messages_of(name: Block2DName) -> Iterator[PlacedMessage]:
     """Cut the block in memory into messages, whether or not a target takes them."""
     rows, row = name.memory_shape
     turned = name.mode == "T" and not name.is_prefetch

@@ -7,6 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from golden import rows as golden
 
 from pycute_xe.arch import Surface
 from pycute_xe.atom import get_atom, parse_block2d_name, shipped_names
@@ -136,3 +137,73 @@ def test_blocks_of_16_columns_lie_side_by_side() -> None:
     assert (part.message.width, part.message.count) == (32, 2)
     parts = get_atom("XE_2D_U16x16x16_ST_N").messages("bmg")
     assert [(part.y, part.message.height) for part in parts] == [(0, 8), (8, 8)]
+
+
+def executed_owners(name: str) -> dict[tuple[int, int], tuple[int, int]]:
+    """Load tagged elements and look which element of the registers each came to.
+
+    A tag has two digits, so that a byte can hold either of them. 4-bit elements are tagged in
+    pairs, the first of which lies in the low half of the byte.
+    """
+    atom = get_atom(name)
+    rows_, row = atom.memory_shape
+    bits = max(atom.name.bits, 8)
+    row = row * atom.name.bits // bits
+    tags = np.arange(1, rows_ * row + 1).reshape(rows_, row)
+    digits: list[np.ndarray] = []
+    for digit in (tags % 200 + 1, tags // 200 + 1):
+        memory, registers, at = Memory(), RegisterFile(1 << 14), 0
+        pitch = row * bits // 8
+        surface = Surface(memory.place(digit.astype(f"u{bits // 8}")), pitch, rows_, pitch)
+        for part in atom.messages("bmg"):
+            block2d.load(memory, registers, part.message, surface, part.x, part.y, at)
+            at += part.message.register_bytes("bmg")
+        digits.append(registers.read(0, at, "the test").view(f"u{bits // 8}").astype(int))
+    found: dict[tuple[int, int], tuple[int, int]] = {}
+    packed = bits // atom.name.bits
+    for index, (low, high) in enumerate(zip(*digits, strict=True)):
+        if high == 0:
+            continue  # padding
+        (y,), (x,) = np.nonzero((tags % 200 + 1 == low) & (tags // 200 + 1 == high))
+        for half in range(packed):
+            place = (int(y), int(x) * packed + half)
+            place = place[::-1] if atom.name.mode == "T" else place
+            found[place] = (index % 16, index // 16 * packed + half)
+    return found
+
+
+LOADS = [name for name in shipped_names() if "_LD_" in name and "PREFETCH" not in name]
+
+
+@pytest.mark.parametrize("name", LOADS)
+def test_who_owns_what_in_registers_is_what_the_machine_shows(name: str) -> None:
+    atom = get_atom(name)
+    shown = executed_owners(name)
+    assert atom.register_owners == shown
+    said = {p: (t, v) for t, held in enumerate(atom.ownership()) for v, p in enumerate(held)}
+    repeated = len(said) < 16
+    assert atom.faithful == (said == shown and not repeated)
+
+
+def test_how_many_shipped_loads_are_faithful() -> None:
+    faithful = {name for name in LOADS if get_atom(name).faithful}
+    assert "XE_2D_U16x32x16_LD_N" in faithful
+    assert not any("_LD_V" in name for name in faithful)
+    assert (len(faithful), len(LOADS)) == (28, 76)
+
+
+def test_intels_compiler_takes_every_message_of_a_shipped_name() -> None:
+    verdicts = {}
+    for op in ("load", "store"):
+        table = golden("igc_block2d")[op]
+        columns = (table[key] for key in ("bits", "count", "width", "height", "suffix"))
+        for *row, verdict in zip(*columns, table["verdict"], strict=True):
+            verdicts[(op, *row)] = verdict
+    seen = 0
+    for name in shipped_names():
+        for message in (part.message for part in get_atom(name).messages("pvc")):
+            suffix = "tn"[not message.transpose] + "tn"[not message.vnni]
+            key = (message.op, message.bits, message.count, message.width, message.height, suffix)
+            seen += key in verdicts
+            assert verdicts.get(key) != "r", (name, str(message))
+    assert seen > 50
