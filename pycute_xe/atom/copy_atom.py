@@ -9,7 +9,7 @@ from pycute_xe.algebra import coalesce, composition
 from pycute_xe.algebra.simplify import flat_modes, from_modes, merged, scaled
 from pycute_xe.arch.registers import RegisterMap
 from pycute_xe.atom.block2d_op import Block2DOp
-from pycute_xe.errors import DivisibilityError, DTypeError
+from pycute_xe.errors import CuteError, DivisibilityError, DTypeError
 from pycute_xe.layout import Layout, make_layout, size
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.typing import Mode
@@ -39,7 +39,14 @@ class CopyAtom:
     value_type: Numeric
 
     def __post_init__(self) -> None:
-        """Check that values tile the operation's elements."""
+        """Check the operation, and that values tile its elements."""
+        if type(self.op) is not Block2DOp:
+            raise CuteError(
+                "make_copy_atom",
+                {"op": self.op},
+                f"{type(self.op).__name__} is no copy operation",
+                "use XE_LOAD_2D(16, 32, 16) or a relative; get_atom(name) is an atom already",
+            )
         if self.op.bits % self.value_type.bits:
             raise DTypeError(
                 "make_copy_atom",

@@ -226,21 +226,27 @@ class LegacyCopyAtom:
         """
         return register_owners(self.name)
 
-    @cached_property
+    @property
     def faithful(self) -> bool:
-        """Whether `ownership` is what the registers hold, so that a work-item may look inside.
+        """Whether the layouts say what the registers hold, so that a work-item may look inside.
+
+        Raises `LegalityError` where no messages can move the block.
 
         >>> from pycute_xe.atom import get_atom
         >>> get_atom("XE_2D_U16x16x16_LD_N").faithful, get_atom("XE_2D_U16x16x16_LD_V").faithful
         (True, False)
         """
+        return self._holds_what_it_owns and not self._sides_swapped
+
+    @cached_property
+    def _holds_what_it_owns(self) -> bool:
         if self.name.is_prefetch:
             return True
         held = self.register_owners
         return all(
             held.get(place) == (work_item, value)
-            for work_item, places_ in enumerate(self.ownership())
-            for value, place in enumerate(places_)
+            for work_item, owned in enumerate(self.ownership())
+            for value, place in enumerate(owned)
         )
 
     @property
@@ -257,7 +263,7 @@ class LegacyCopyAtom:
         'CUTLASS ships no operation of this name'
         """
         notes = notes_of(self.name)
-        if not self.name.shipped or self.faithful:
+        if not self.name.shipped or self._holds_what_it_owns:
             return notes
         return (*notes, "the registers of a work-item hold other elements than ownership() says")
 

@@ -18,8 +18,8 @@ def register_owners(name: Block2DName) -> Owners:
     """Return (row, column) of `logical_shape` → (work-item, value) as the registers have it.
 
     Element ``i`` of the registers belongs to work-item ``i mod 16``, byte ``i`` below 8 bits; the
-    messages fill registers one after the other. Nothing for a prefetch. Raises `LegalityError` where no
-    messages can move the block.
+    messages fill registers one after the other. Nothing for a prefetch. Raises `LegalityError`
+    where no messages can move the block.
     """
     found: Owners = {}
     if name.is_prefetch:

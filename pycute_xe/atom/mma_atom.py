@@ -8,7 +8,7 @@ from functools import cached_property
 from pycute_xe.algebra import coalesce, composition, right_inverse
 from pycute_xe.arch.dpas import Dpas
 from pycute_xe.atom.copy_atom import SUBGROUP
-from pycute_xe.errors import ShapeError
+from pycute_xe.errors import CuteError, ShapeError
 from pycute_xe.layout import Layout, size
 from pycute_xe.numeric import Numeric, as_numeric
 
@@ -56,6 +56,16 @@ class MmaAtom:
 
     op: Dpas
     legacy: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what is no DPAS, such as a copy atom."""
+        if type(self.op) is not Dpas:
+            raise CuteError(
+                "make_mma_atom",
+                {"op": self.op},
+                f"{type(self.op).__name__} is no MMA operation",
+                "use XE_DPAS_TT(8, 'f32', 'bf16') or its atom",
+            )
 
     @property
     def shape_mnk(self) -> tuple[int, int, int]:

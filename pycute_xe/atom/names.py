@@ -59,8 +59,15 @@ def _copy_atom(
 ) -> LegacyCopyAtom:
     parts = parse_block2d_name(name)
     moved = parts.value_type if value_type is None else as_numeric(value_type)
+    if gmem_stride is not None and (type(gmem_stride) is not tuple or not gmem_stride):
+        raise ShapeError(
+            "get_atom",
+            {"name": name, "gmem_stride": gmem_stride},
+            "gmem_stride is no tuple of strides",
+            "write ('ld', 1) or (1, 'ld')",
+        )
     # As CUTLASS tells them apart: the first mode has the stride 1 that is known beforehand.
-    first = bool(gmem_stride) and type(gmem_stride[0]) is int and gmem_stride[0] == 1
+    first = gmem_stride is not None and type(gmem_stride[0]) is int and gmem_stride[0] == 1
     return LegacyCopyAtom(parts, moved, first)
 
 

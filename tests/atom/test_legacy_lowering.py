@@ -182,14 +182,17 @@ def test_who_owns_what_in_registers_is_what_the_machine_shows(name: str) -> None
     assert atom.register_owners == shown
     said = {p: (t, v) for t, held in enumerate(atom.ownership()) for v, p in enumerate(held)}
     repeated = len(said) < 16
-    assert atom.faithful == (said == shown and not repeated)
+    holds = said == shown and not repeated
+    assert any("registers of a work-item" in note for note in atom.notes) != holds
+    swapped = any("sides exchanged" in note for note in atom.notes)
+    assert atom.faithful == (holds and not swapped)
 
 
 def test_how_many_shipped_loads_are_faithful() -> None:
     faithful = {name for name in LOADS if get_atom(name).faithful}
     assert "XE_2D_U16x32x16_LD_N" in faithful
     assert not any("_LD_V" in name for name in faithful)
-    assert (len(faithful), len(LOADS)) == (28, 76)
+    assert (len(faithful), len(LOADS)) == (27, 76)
 
 
 def test_intels_compiler_takes_every_message_of_a_shipped_name() -> None:
