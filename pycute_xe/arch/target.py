@@ -10,7 +10,14 @@ from pycute_xe.arch.rules import Broken, Level
 from pycute_xe.errors import CuteError, TargetError
 from pycute_xe.facts import rows, rows_for
 
-__all__ = ["SlmLimit", "Target", "get_target", "grf_bytes", "targets"]
+__all__ = [
+    "SlmLimit",
+    "Target",
+    "get_target",
+    "grf_bytes",
+    "refuse_known_in_part",
+    "targets",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +147,8 @@ class Target:
 def get_target(target: str | Target) -> Target:
     """Return the target of a name; a `Target` is returned as it is.
 
-    Raises `TargetError` for an unknown name, listing the known ones.
+    Raises `TargetError` for an unknown name, listing the known ones, and with the reason for
+    machines that are known only in part.
 
     >>> get_target("lnl").grf_bytes
     64
@@ -149,9 +157,25 @@ def get_target(target: str | Target) -> Target:
         return target
     found = targets().get(target)
     if found is None:
+        refuse_known_in_part("get_target", target)
         known = ", ".join(targets())
         raise TargetError("get_target", {"target": target}, "unknown target", f"one of {known}")
     return found
+
+
+def refuse_known_in_part(operation: str, target: str) -> None:
+    """Raise `TargetError`, with the reason, for a machine whose limits are known only in part.
+
+    >>> refuse_known_in_part("Dpas", "dg2")
+    Traceback (most recent call last):
+    pycute_xe.errors.TargetError: Dpas(target=dg2): 8 lanes ...
+    """
+    for row in rows("lsc", "refused"):
+        if target in cast("tuple[str, ...]", row["names"]):
+            condition = f"{row['condition']} [{row['source']}]"
+            *most, last = targets()
+            way_out = f"use {', '.join(most)} or {last}"
+            raise TargetError(operation, {"target": target}, condition, way_out)
 
 
 @cache

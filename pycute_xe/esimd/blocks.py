@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.errors import ShapeError
+from pycute_xe.esimd.checks import tokens, whole
 from pycute_xe.esimd.pointers import Pointer, pointer_of
 from pycute_xe.esimd.sending import block
 from pycute_xe.esimd.simd import array_of, simd
@@ -39,7 +40,8 @@ def block_load(
     thread, kind = current("block_load"), dtype_of(T)
     address = pointer_of("block_load", ptr, T).address
     nbytes = _aligned(thread, "block_load", kind, N, address)
-    return from_bytes(kind, block(thread, "load", "ugm", address, nbytes, (l1.value, l3.value)))
+    hints = tokens("block_load", l1, l3)
+    return from_bytes(kind, block(thread, "load", "ugm", address, nbytes, hints))
 
 
 def block_store(
@@ -64,12 +66,13 @@ def block_store(
     (4, [0, 0])
     """
     thread, kind = current("block_store"), dtype_of(T)
+    hints = tokens("block_store", l1, l3)
     if (l1, l3) != (_NONE, _NONE):
         thread.record("PX112", "block_store", f"it has the hints {l1.name}, {l3.name}")
     address = pointer_of("block_store", ptr, T).address
     _aligned(thread, "block_store", kind, N, address)
     bytes_ = elements_of("block_store", kind, N, data)
-    block(thread, "store", "ugm", address, bytes_, (l1.value, l3.value))
+    block(thread, "store", "ugm", address, bytes_, hints)
 
 
 def _aligned(thread: Thread, operation: str, kind: np.dtype[Any], N: int, address: int) -> int:
@@ -84,8 +87,9 @@ def _aligned(thread: Thread, operation: str, kind: np.dtype[Any], N: int, addres
 
 def whole_dwords(operation: str, kind: np.dtype[Any], N: int) -> int:
     """Return the bytes of N elements; `ShapeError` where they are no whole number of dwords."""
-    nbytes = N * kind.itemsize
-    if N < 1 or nbytes % 4:
+    (count,) = whole(operation, N=N)
+    nbytes = count * kind.itemsize
+    if count < 1 or nbytes % 4:
         raise ShapeError(
             operation,
             {"T": kind, "N": N},
@@ -103,7 +107,7 @@ def from_bytes(kind: np.dtype[Any], data: NDArray[np.uint8] | None) -> simd:
 
 def elements_of(operation: str, kind: np.dtype[Any], N: int, data: Any) -> NDArray[np.uint8]:
     """Return the bytes of data to store, converted to the type; `ShapeError` for another size."""
-    found = array_of(data)
+    found = array_of(data, operation)
     if found.size != N:
         raise ShapeError(
             operation,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import operator
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +13,10 @@ from pycute_xe.arch.lsc import Block2DMessage
 from pycute_xe.bulk import table
 from pycute_xe.errors import InputError, MachineError
 from pycute_xe.esimd.blocks import elements_of
+from pycute_xe.esimd.checks import tokens, whole
 from pycute_xe.esimd.lint import lint_of
 from pycute_xe.esimd.pointers import Pointer, pointer_of
-from pycute_xe.esimd.sending import DATA, send
+from pycute_xe.esimd.sending import DATA, Hints, send
 from pycute_xe.esimd.simd import simd
 from pycute_xe.esimd.threads import Thread, current
 from pycute_xe.esimd.types import Type, cache_hint, dtype_of
@@ -55,16 +55,32 @@ class config_2d_mem_access:
         nblk: int = 1,
     ) -> None:
         """Keep the numbers as they are given."""
-        self.dtype, self.width, self.height, self.nblk = dtype_of(T), W, H, nblk
-        self._ptr = pointer_of("config_2d_mem_access", ptr, T)
-        self._sizes = [operator.index(value) for value in (width, height, pitch)]
-        self._xy = [operator.index(x), operator.index(y)]
+        made = "config_2d_mem_access"
+        self.dtype, self._ptr = dtype_of(T), pointer_of(made, ptr, T)
+        self.width, self.height, self.nblk = whole(made, W=W, H=H, nblk=nblk)
+        self._sizes = [*whole(made, width=width, height=height, pitch=pitch)]
+        self._xy = [*whole(made, x=x, y=y)]
 
     @property
     def surface(self) -> Surface:
         """The surface in true sizes: the minus 1 is undone."""
         width, height, pitch = (value + 1 for value in self._sizes)
         return Surface(self._ptr.address, width, height, pitch)
+
+    def block(
+        self,
+        op: Literal["load", "store", "prefetch"],
+        transposed: bool = False,
+        transformed: bool = False,
+    ) -> Block2D:
+        """The block that one access to the tile moves.
+
+        >>> tile = config_2d_mem_access("u8", 4, 2, Pointer(np.dtype("u1"), 64), 63, 1, 63)
+        >>> tile.block("load").bits
+        8
+        """
+        bits = 8 * self.dtype.itemsize
+        return Block2D(op, bits, self.height, self.width, self.nblk, transposed, transformed)
 
     def get_x(self) -> int:
         """The x of the tile, in elements."""
@@ -76,11 +92,11 @@ class config_2d_mem_access:
 
     def set_x(self, x: int) -> None:
         """Move the tile to a column, in elements."""
-        self._xy[0] = operator.index(x)
+        (self._xy[0],) = whole("set_x", x=x)
 
     def set_y(self, y: int) -> None:
         """Move the tile to a row."""
-        self._xy[1] = operator.index(y)
+        (self._xy[1],) = whole("set_y", y=y)
 
     def set_data_pointer(self, ptr: Pointer) -> None:
         """Put the surface elsewhere."""
@@ -88,15 +104,15 @@ class config_2d_mem_access:
 
     def set_surface_width(self, width: int) -> None:
         """Set the width of the surface, in bytes minus 1."""
-        self._sizes[0] = operator.index(width)
+        (self._sizes[0],) = whole("set_surface_width", width=width)
 
     def set_surface_height(self, height: int) -> None:
         """Set the height of the surface, in rows minus 1."""
-        self._sizes[1] = operator.index(height)
+        (self._sizes[1],) = whole("set_surface_height", height=height)
 
     def set_surface_pitch(self, pitch: int) -> None:
         """Set the pitch of the surface, in bytes minus 1."""
-        self._sizes[2] = operator.index(pitch)
+        (self._sizes[2],) = whole("set_surface_pitch", pitch=pitch)
 
 
 Where = config_2d_mem_access | Pointer | int
@@ -133,12 +149,12 @@ def lsc_load_2d(
     [8, 24, 9, 25, 10, 26, 11, 27]
     """
     thread, tile = current("lsc_load_2d"), _payload("lsc_load_2d", T, W, H, nblk, where)
-    block = Block2D("load", 8 * tile.dtype.itemsize, H, W, nblk, transposed, transformed)
-    _send(thread, "lsc_load_2d", tile, block, (l1, l3))
+    block = tile.block("load", transposed, transformed)
+    _send(thread, "lsc_load_2d", tile, block, tokens("lsc_load_2d", l1, l3))
     nbytes = block.register_bytes(thread.machine.target)
     found = thread.registers.read(DATA, nbytes, "lsc_load_2d").view(tile.dtype)
     result = simd.wrap(found[_places(block)])
-    result.plain_tile = tile.dtype.itemsize < 4 and not transformed
+    result.record.plain_tile = tile.dtype.itemsize < 4 and not transformed
     return result
 
 
@@ -165,14 +181,17 @@ def lsc_store_2d(
     >>> y[:, 4:6].tolist()
     [[1, 2], [3, 4]]
     """
+    if not where:
+        condition = "it takes a payload, or its six numbers, and the data"
+        raise InputError("lsc_store_2d", {"given": 0}, condition, "give the data last")
     thread, tile = current("lsc_store_2d"), _payload("lsc_store_2d", T, W, H, 1, where[:-1])
-    block = Block2D("store", 8 * tile.dtype.itemsize, H, W)
-    data = elements_of("lsc_store_2d", tile.dtype, W * H, where[-1]).view(tile.dtype)
+    block, count = tile.block("store"), tile.width * tile.height
+    data = elements_of("lsc_store_2d", tile.dtype, count, where[-1]).view(tile.dtype)
     places = _places(block)
     padded = np.zeros(int(places.max()) + 1, dtype=tile.dtype)
     padded[places] = data
     thread.registers.write(DATA, padded.view(np.uint8), "lsc_store_2d")
-    _send(thread, "lsc_store_2d", tile, block, (l1, l3))
+    _send(thread, "lsc_store_2d", tile, block, tokens("lsc_store_2d", l1, l3))
 
 
 def lsc_prefetch_2d(
@@ -195,21 +214,22 @@ def lsc_prefetch_2d(
     256
     """
     thread, tile = current("lsc_prefetch_2d"), _payload("lsc_prefetch_2d", T, W, H, nblk, where)
-    block = Block2D("prefetch", 8 * tile.dtype.itemsize, H, W, nblk)
-    _send(thread, "lsc_prefetch_2d", tile, block, (l1, l3))
+    block = tile.block("prefetch")
+    _send(thread, "lsc_prefetch_2d", tile, block, tokens("lsc_prefetch_2d", l1, l3))
 
 
 def _payload(
     operation: str, T: Type, W: int, H: int, nblk: int, where: tuple[Any, ...]
 ) -> config_2d_mem_access:
     """The payload that was given, or the one of its numbers."""
+    sizes = whole(operation, W=W, H=H, nblk=nblk)
     if len(where) == 6:
         return config_2d_mem_access(T, W, H, *where, nblk=nblk)
     if len(where) != 1 or not isinstance(where[0], config_2d_mem_access):
         condition = "it takes a payload, or pointer, width, height, pitch, x and y"
         raise InputError(operation, {"given": len(where)}, condition, "config_2d_mem_access(…)")
     tile: config_2d_mem_access = where[0]
-    given, wanted = (dtype_of(T), W, H, nblk), (tile.dtype, tile.width, tile.height, tile.nblk)
+    given, wanted = (dtype_of(T), *sizes), (tile.dtype, tile.width, tile.height, tile.nblk)
     if given != wanted:
         operands = {"given": given, "payload": wanted}
         condition = "type, width, height or number of tiles differ from those of the payload"
@@ -222,7 +242,7 @@ def _send(
     operation: str,
     tile: config_2d_mem_access,
     block: Block2D,
-    hints: tuple[cache_hint, cache_hint],
+    hints: Hints,
 ) -> None:
     surface = tile.surface
     _warn(thread, operation, tile, block)
@@ -235,8 +255,8 @@ def _send(
         surface=numbers,
         x=tile.get_x(),
         y=tile.get_y(),
-        l1=hints[0].value,
-        l3=hints[1].value,
+        l1=hints[0],
+        l3=hints[1],
     )
     broken = [found for found in message.check(thread.machine.target) if found.level == "error"]
     if not any(lint_of(found).code == "PX104" for found in broken):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pycute_xe.esimd.blocks import elements_of, from_bytes
+from pycute_xe.esimd.checks import tokens
 from pycute_xe.esimd.lanes import (
     Index,
     advise_block,
@@ -23,7 +24,7 @@ from pycute_xe.esimd.lanes import (
 )
 from pycute_xe.esimd.pointers import Pointer, pointer_of
 from pycute_xe.esimd.sending import Hints, scattered
-from pycute_xe.esimd.simd import simd
+from pycute_xe.esimd.simd import Vector, simd
 from pycute_xe.esimd.threads import Thread, current
 from pycute_xe.esimd.types import Type, cache_hint, dtype_of, lsc_data_size
 
@@ -64,7 +65,8 @@ def gather(
     >>> y.tolist()
     [3.0, 2.0, 1.0, 0.0]
     """
-    return _from_global("gather", T, ptr, offsets_of("gather", N, offsets), 1, pred, (l1, l3))
+    found, hints = offsets_of("gather", N, offsets), tokens("gather", l1, l3)
+    return _from_global("gather", T, ptr, found, 1, pred, hints)
 
 
 def scatter(
@@ -91,7 +93,7 @@ def scatter(
     [0, 8, 0, 7]
     """
     found = offsets_of("scatter", N, offsets)
-    _to_global("scatter", T, ptr, found, data, 1, pred, (l1, l3))
+    _to_global("scatter", T, ptr, found, data, 1, pred, tokens("scatter", l1, l3))
 
 
 def lsc_gather(
@@ -121,7 +123,7 @@ def lsc_gather(
     """
     data_size("lsc_gather", T, ds)
     found = offsets_of("lsc_gather", None, offsets)
-    return _from_global("lsc_gather", T, ptr, found, nelts, pred, (l1, l3))
+    return _from_global("lsc_gather", T, ptr, found, nelts, pred, tokens("lsc_gather", l1, l3))
 
 
 def lsc_scatter(
@@ -153,7 +155,7 @@ def lsc_scatter(
     """
     data_size("lsc_scatter", T, ds)
     found = offsets_of("lsc_scatter", None, offsets)
-    _to_global("lsc_scatter", T, ptr, found, data, nelts, pred, (l1, l3))
+    _to_global("lsc_scatter", T, ptr, found, data, nelts, pred, tokens("lsc_scatter", l1, l3))
 
 
 def gather_at(
@@ -173,7 +175,7 @@ def gather_at(
     found = scattered(thread, "load", sfid, starts, (nelts, size), flags, hints)
     count_banks(thread, operation, sfid, starts, flags, nelts * size)
     result = from_bytes(kind, found)
-    result.plain_tile = kind.itemsize < 4
+    result.record.plain_tile = kind.itemsize < 4
     return result
 
 
@@ -191,7 +193,7 @@ def scatter_at(
     """Store elements to byte addresses, element-major; what all scatters share."""
     size = check_elements(operation, kind, nelts)
     lanes = starts.size
-    if isinstance(data, simd) and data.interleaved(lanes, nelts):
+    if isinstance(data, Vector) and data.history().interleaved(lanes, nelts):
         condition = f"the data was filled by select({lanes}, {nelts}, e): lane by lane"
         raise thread.error("PX207", operation, {"N": lanes, "NElts": nelts}, condition)
     check_aligned(thread, operation, sfid, kind, starts)
@@ -208,13 +210,12 @@ def _from_global(
     offsets: Index,
     nelts: int,
     pred: Any,
-    hints: tuple[cache_hint, cache_hint],
+    hints: Hints,
 ) -> simd:
     thread, kind = current(operation), dtype_of(T)
     base = pointer_of(operation, ptr, T).address
     advise_block(thread, operation, kind, offsets, nelts, pred)
-    tokens = hints[0].value, hints[1].value
-    return gather_at(thread, operation, "ugm", kind, base + offsets, nelts, pred, tokens)
+    return gather_at(thread, operation, "ugm", kind, base + offsets, nelts, pred, hints)
 
 
 def _to_global(
@@ -225,10 +226,9 @@ def _to_global(
     data: Any,
     nelts: int,
     pred: Any,
-    hints: tuple[cache_hint, cache_hint],
+    hints: Hints,
 ) -> None:
     thread, kind = current(operation), dtype_of(T)
     base = pointer_of(operation, ptr, T).address
     advise_block(thread, operation, kind, offsets, nelts, pred)
-    tokens = hints[0].value, hints[1].value
-    scatter_at(thread, operation, "ugm", kind, base + offsets, data, nelts, pred, tokens)
+    scatter_at(thread, operation, "ugm", kind, base + offsets, data, nelts, pred, hints)

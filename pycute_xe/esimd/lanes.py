@@ -31,7 +31,7 @@ Flags = NDArray[np.bool_]
 
 def offsets_of(operation: str, N: int | None, offsets: Any) -> Index:
     """Return byte offsets; `ShapeError` for another number, `DTypeError` for no integers."""
-    found = array_of(offsets).reshape(-1)
+    found = array_of(offsets, operation).reshape(-1)
     if found.dtype.kind not in "iu":
         condition = "offsets are integers, in bytes"
         raise DTypeError(operation, {"offsets": found.dtype}, condition, "simd(uint32_t, N, …)")
@@ -96,9 +96,12 @@ def check_elements(operation: str, kind: np.dtype[Any], nelts: int) -> int:
     return kind.itemsize
 
 
-def data_size(operation: str, T: Type, ds: lsc_data_size) -> None:
+def data_size(operation: str, T: Type, ds: object) -> None:
     """Refuse a data size that is not the one of the type: `DTypeError`."""
     bits = 8 * dtype_of(T).itemsize
+    if not isinstance(ds, lsc_data_size):
+        known = ", ".join(f"lsc_data_size.{size.name}" for size in lsc_data_size)
+        raise DTypeError(operation, {"ds": repr(ds)}, "ds is no data size", f"one of {known}")
     if ds.value not in (0, bits):
         operands = {"T": T, "ds": ds.name}
         raise DTypeError(operation, operands, f"T has {bits} bits", f"lsc_data_size.u{bits}")
@@ -108,7 +111,7 @@ def flags_of(operation: str, pred: Any, lanes: int) -> Flags | None:
     """Return a mask as one yes or no for each lane; `ShapeError` for another number of them."""
     if pred is None:
         return None
-    found = array_of(pred).reshape(-1).astype(np.bool_)
+    found = array_of(pred, operation).reshape(-1).astype(np.bool_)
     if found.size not in (1, lanes):
         operands = {"pred": found.size, "lanes": lanes}
         raise ShapeError(operation, operands, "there is one condition for each lane", "simd_mask")

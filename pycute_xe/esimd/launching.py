@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
@@ -13,10 +14,12 @@ from numpy.typing import NDArray
 from pycute_xe.arch import Target, get_target
 from pycute_xe.arch.banks import Banks, banks
 from pycute_xe.errors import InputError
+from pycute_xe.esimd.checks import whole
 from pycute_xe.esimd.lint import Finding, fail
 from pycute_xe.esimd.pointers import Pointer
 from pycute_xe.esimd.synchronisation import Meetings
 from pycute_xe.esimd.threads import BankCount, Group, Machine, Sent, Thread, running
+from pycute_xe.esimd.types import dtype_of
 from pycute_xe.machine import Trace, workgroup
 from pycute_xe.machine.faults import DeadlockFault
 
@@ -124,9 +127,11 @@ def launch(
     >>> launch(kernel, out, threads=3).trace.messages["store"], out.tolist()
     (3, [7, 7, 7, 0])
     """
+    threads, groups = whole("launch", threads=threads, groups=groups)
     if min(threads, groups) < 1:
         operands = {"threads": threads, "groups": groups}
         raise InputError("launch", operands, "there is one or more of each", "use 1 or more")
+    _callable(kernel, arguments)
     known = get_target(target)
     machine = Machine(known, banks or _banks(known), strict)
     given, placed = _placed(machine, arguments)
@@ -145,6 +150,23 @@ def launch(
     _fetch(machine, placed)
     found = tuple(machine.findings.values())
     return Run(tuple(machine.sent), found, tuple(machine.counts), machine.trace)
+
+
+def _callable(kernel: object, arguments: tuple[Any, ...]) -> None:
+    """Refuse what cannot be called with an item and the arguments."""
+    if not callable(kernel):
+        operands = {"kernel": repr(kernel)}
+        raise InputError("launch", operands, "a kernel is a function", "def kernel(item, …)")
+    try:
+        signature = inspect.signature(kernel)
+    except (TypeError, ValueError):  # some callables written in C have none
+        return
+    try:
+        signature.bind(None, *arguments)
+    except TypeError as error:
+        condition = f"the kernel is called with an item and {len(arguments)} arguments: {error}"
+        operands = {"kernel": signature}
+        raise InputError("launch", operands, condition, "pass what it takes") from None
 
 
 def _banks(target: Target) -> Banks:
@@ -183,23 +205,61 @@ def _same_slm(members: list[Thread]) -> None:
 
 def _placed(
     machine: Machine, arguments: tuple[Any, ...]
-) -> tuple[list[Any], list[tuple[int, NDArray[Any]]]]:
+) -> tuple[list[Any], dict[int, NDArray[Any]]]:
+    """The arguments of the kernel, and each buffer once with its address."""
     given: list[Any] = []
-    placed: list[tuple[int, NDArray[Any]]] = []
+    placed: dict[int, NDArray[Any]] = {}
     for argument in arguments:
         if not isinstance(argument, np.ndarray):
             given.append(argument)
             continue
         array = cast("NDArray[Any]", argument)
-        address = machine.memory.place(array)
-        placed.append((address, array))
+        _element_type(array.dtype)
+        address = _place_of(array, placed)
+        if address is None:
+            address = machine.memory.place(array)
+        # Of two arrays of one buffer, one that can be written takes what was stored.
+        if address not in placed or array.flags.writeable:
+            placed[address] = array
         given.append(Pointer(array.dtype, address))
     return given, placed
 
 
-def _fetch(machine: Machine, placed: list[tuple[int, NDArray[Any]]]) -> None:
+def _element_type(given: np.dtype[Any]) -> None:
+    """Refuse arrays whose elements no memory here holds: `DTypeError` or `InputError`."""
+    kind = dtype_of(given)
+    if given != kind:
+        condition = "the bytes of the elements are in another order than memory's"
+        raise InputError("launch", {"dtype": given.str}, condition, f"array.astype({kind.name!r})")
+
+
+def _place_of(array: NDArray[Any], placed: dict[int, NDArray[Any]]) -> int | None:
+    """Where the buffer of an array lies already; `InputError` where only a part of it does."""
+    for address, other in placed.items():
+        if _buffer(array) == _buffer(other):
+            return address
+        if np.shares_memory(array, other):
+            operands = {"shapes": (other.shape, array.shape)}
+            raise InputError(
+                "launch",
+                operands,
+                "two arrays overlap: they share memory, but are not the same elements in order",
+                "pass the larger one once, and add offsets to its pointer",
+            )
+    return None
+
+
+def _buffer(array: NDArray[Any]) -> object:
+    """What arrays have in common that are the same bytes in the same order."""
+    start = array.__array_interface__["data"][0]
+    if array.flags.c_contiguous:
+        return start, array.nbytes
+    return start, array.shape, array.strides, array.dtype
+
+
+def _fetch(machine: Machine, placed: dict[int, NDArray[Any]]) -> None:
     """Copy what was stored back into the arrays."""
-    for address, array in placed:
+    for address, array in placed.items():
         found = machine.memory.array(address, array.shape, array.dtype)
         before = np.ascontiguousarray(array).view(np.uint8)
         if np.array_equal(before, np.ascontiguousarray(found).view(np.uint8)):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from pycute_xe.errors import InputError
+from pycute_xe.esimd.checks import whole
 from pycute_xe.esimd.types import Type, dtype_of
 
 __all__ = ["Pointer", "pointer_of", "reinterpret_cast"]
@@ -29,13 +29,17 @@ class Pointer:
     address: int
 
     def __add__(self, count: int) -> Pointer:
-        return Pointer(self.dtype, self.address + operator.index(count) * self.dtype.itemsize)
+        (elements,) = whole("Pointer", elements=count)
+        return Pointer(self.dtype, self.address + elements * self.dtype.itemsize)
+
+    __radd__ = __add__
 
     def __sub__(self, other: int | Pointer) -> Any:
         """A pointer, or the elements between two pointers."""
         if isinstance(other, Pointer):
             return (self.address - other.address) // self.dtype.itemsize
-        return self + -operator.index(other)
+        (elements,) = whole("Pointer", elements=other)
+        return self + -elements
 
 
 def reinterpret_cast(T: Type, ptr: Pointer) -> Pointer:

@@ -8,10 +8,11 @@ import numpy as np
 
 from pycute_xe.arch.rules import errors
 from pycute_xe.esimd.blocks import elements_of, from_bytes, whole_dwords
+from pycute_xe.esimd.checks import whole
 from pycute_xe.esimd.gathers import gather_at, scatter_at
 from pycute_xe.esimd.lanes import data_size, offsets_of
 from pycute_xe.esimd.sending import block
-from pycute_xe.esimd.simd import simd
+from pycute_xe.esimd.simd import array_of, simd
 from pycute_xe.esimd.threads import Thread, current
 from pycute_xe.esimd.types import Type, dtype_of, lsc_data_size
 from pycute_xe.machine import Slm
@@ -97,8 +98,9 @@ def slm_block_store(T: Type, N: int, byte_offset: int, data: Any) -> None:
     thread, kind = _ready("slm_block_store"), dtype_of(T)
     whole_dwords("slm_block_store", kind, N)
     start = _offset(thread, "slm_block_store", kind, N, byte_offset)
-    values = np.broadcast_to(np.asarray(data), (N,)) if np.ndim(data) == 0 else data
-    block(thread, "store", "slm", start, elements_of("slm_block_store", kind, N, values), _PLAIN)
+    values = array_of(data, "slm_block_store")
+    given = np.broadcast_to(values, (N,)) if values.ndim == 0 else data
+    block(thread, "store", "slm", start, elements_of("slm_block_store", kind, N, given), _PLAIN)
 
 
 def lsc_slm_gather(
@@ -191,7 +193,7 @@ def _offset(thread: Thread, operation: str, kind: np.dtype[Any], N: int, byte_of
     """The byte at which a block starts; PX204 and PX210 for wrong ones, PX212 for odd sizes."""
     if N & (N - 1):
         thread.record("PX212", operation, f"N is {N}")
-    start, unit = int(byte_offset), max(4, kind.itemsize)
+    (start,), unit = whole(operation, byte_offset=byte_offset), max(4, kind.itemsize)
     if start % unit:
         condition = f"the offset is no multiple of {unit} bytes"
         raise thread.error("PX204", operation, {"byte_offset": start}, condition)

@@ -8,16 +8,24 @@ vector that they meet.
 from __future__ import annotations
 
 import inspect
-import operator
 from collections.abc import Callable, Iterator
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
 
-from pycute_xe.errors import ShapeError
-from pycute_xe.esimd.conversions import Array, called_on_a_result, common_type, promoted
+from pycute_xe.errors import DTypeError, ShapeError
+from pycute_xe.esimd.checks import whole
+from pycute_xe.esimd.conversions import (
+    Array,
+    called_on_a_result,
+    common_type,
+    numbers,
+    operand,
+    ramp,
+)
 from pycute_xe.esimd.lint import fail
 from pycute_xe.esimd.operators import Operators
+from pycute_xe.esimd.records import Record
 from pycute_xe.esimd.types import Type, dtype_of
 from pycute_xe.numeric import as_numeric
 
@@ -27,12 +35,14 @@ __all__ = ["Vector", "array_of", "simd", "simd_mask", "simd_view"]
 class Vector(Operators):
     """What `simd` and `simd_view` share: elements, arithmetic, comparison, reading."""
 
-    __slots__ = ("buffer",)
+    __slots__ = ("buffer", "lanes", "record")
     __array_priority__ = 1000  # NumPy leaves mixed arithmetic to this class
 
-    def __init__(self, data: Array) -> None:
-        """Wrap an array of rank 1; it is not copied."""
+    def __init__(self, data: Array, record: Record, lanes: range | None) -> None:
+        """Wrap an array of rank 1, not copied; lanes says which elements of the record it is."""
         self.buffer = data
+        self.record = record
+        self.lanes = lanes
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -62,13 +72,47 @@ class Vector(Operators):
     def __setitem__(self, index: Any, value: Any) -> None:
         """Write an element, or with ``[:]`` all of them; C++ ``x[i] = value``, ``view = value``."""
         where = self._where(index)
+        carried = value.history().copy() if isinstance(value, Vector) else None
+        self._put(where, value)
+        lanes = None if self.lanes is None else self._lanes_at(self.lanes, where)
+        self.record.wrote(lanes)
+        if carried is not None and lanes == range(carried.size) == range(self.record.size):
+            # Only elements below a dword are packed, so only they can lack it.
+            self.record.take(carried, plain_tile=self.dtype.itemsize < 4)
+
+    def _lanes_at(self, lanes: range, where: Any) -> range:
+        if isinstance(where, slice):
+            return lanes[cast("slice[Any, Any, Any]", where)]
+        lane = lanes[cast("int", where)]
+        return range(lane, lane + 1)
+
+    def _put(self, where: Any, value: Any) -> None:
         room = self.buffer[where].size
-        data = array_of(value)
+        data = array_of(value, "assign").reshape(-1)
         if data.size not in (1, room):
             raise _sizes("assign", room, data.size)
         # Conversions narrow as in C++: values wrap, and floats out of range are nobody's concern.
         with np.errstate(all="ignore"):
-            self.buffer[where] = data.astype(self.dtype) if data.size > 1 else data.reshape(-1)[0]
+            converted = data.astype(self.dtype)
+        self.buffer[where] = converted if data.size > 1 else converted[0]
+
+    def _onto(self, value: Any) -> Self:
+        """``x += y``: in the type of x; the order of the elements stays."""
+        self._put(slice(None), value)
+        if self.lanes is None or len(self.lanes) != self.record.size:
+            self.record.wrote(self.lanes)
+        return self
+
+    def history(self) -> Record:
+        """What is remembered of how these elements were filled; see the lints PX207 and PX302.
+
+        >>> simd("u8", 4).history().plain_tile
+        False
+        """
+        if self.lanes == range(self.record.size):
+            return self.record
+        in_order = self.lanes is None or self.lanes.step == 1
+        return Record(len(self), plain_tile=in_order and self.record.plain_tile)
 
     def read(self) -> simd:
         """Return a vector of its own with these elements.
@@ -76,7 +120,9 @@ class Vector(Operators):
         >>> simd("u8", 4, [1, 2, 3, 4]).select(2, 2, 1).read()
         simd<u8, 2>(2, 4)
         """
-        return simd.wrap(self.buffer.copy())
+        made = simd.wrap(self.buffer.copy())
+        made.record = self.history().copy()
+        return made
 
     def select(self, count: int, stride: int, offset: int = 0) -> simd_view:
         """Return a view of ``count`` elements, ``stride`` apart, from element ``offset`` on.
@@ -89,6 +135,7 @@ class Vector(Operators):
         >>> x
         simd<u8, 4>(0, 7, 0, 7)
         """
+        count, stride, offset = whole("select", count=count, stride=stride, offset=offset)
         last = offset + (count - 1) * stride
         if count < 1 or stride < 1 or offset < 0 or last >= len(self):
             raise ShapeError(
@@ -97,10 +144,9 @@ class Vector(Operators):
                 f"element {last} is not one of {len(self)}",
                 "select fewer elements, or from an earlier one",
             )
-        return self._selected(count, stride, offset)
-
-    def _selected(self, count: int, stride: int, offset: int) -> simd_view:
-        return simd_view(self.buffer[offset : offset + (count - 1) * stride + 1 : stride])
+        part = slice(offset, last + 1, stride)
+        lanes = None if self.lanes is None else self.lanes[part]
+        return simd_view(self.buffer[part], self.record, lanes)
 
     def bit_cast_view(self, T: Type) -> simd_view:
         """Return a view of the same bytes as elements of another type.
@@ -123,21 +169,35 @@ class Vector(Operators):
                 "the bytes are not adjacent, or no whole number of elements",
                 "read() the view first, or choose a type that fits",
             )
-        return simd_view(self.buffer.view(kind))
+        lanes = self.lanes if kind.itemsize == self.dtype.itemsize else None
+        return simd_view(self.buffer.view(kind), self.record, lanes)
 
     def _where(self, index: Any) -> Any:
         """An index in range, or a slice as it is."""
         if isinstance(index, slice):
-            return cast("Any", index)
-        found = operator.index(index)
+            part = cast("Any", index)
+            ends = {"start": part.start, "stop": part.stop, "step": part.step}
+            whole("simd", **{end: value for end, value in ends.items() if value is not None})
+            if part.step == 0:
+                raise ShapeError("simd", {"step": 0}, "a slice has a step", "use 1 or more")
+            return part
+        (found,) = whole("simd", index=index)
         if not -len(self) <= found < len(self):
             raise ShapeError("simd", {"index": found}, f"there are {len(self)} elements", "")
         return found
 
     def _with(self, other: Any, act: Callable[[Any, Any], Any], swapped: bool = False) -> simd:
         left, right = _meet(self, other)
-        with np.errstate(all="ignore"):
-            found = act(right, left) if swapped else act(left, right)
+        try:
+            with np.errstate(all="ignore"):
+                found = act(right, left) if swapped else act(left, right)
+        except TypeError:
+            raise DTypeError(
+                "operator",
+                {"T": _name(left.dtype)},
+                "the elements have no such operator",
+                "convert them to another type first: simd(T, N, x)",
+            ) from None
         return simd.wrap(np.asarray(found))
 
     __hash__ = None  # type: ignore[assignment]
@@ -171,49 +231,33 @@ class simd_view(Vector):
 class simd(Vector):
     """A vector of N elements of type T, in registers.
 
-    ``init`` is one number for all elements or N of them; without it they are zero. Conversions are
-    those of C++. Raises `ShapeError` for another number of elements. C++: ``simd<T, N> x(init)``.
+    ``init`` is one number for all elements or N of them; without it they are zero. With a step the
+    elements are init, init + step, …. Conversions are those of C++. A Python integer is an ``int``
+    there, one that does not fit unsigned as in hexadecimal, then of 64 bits. Raises `ShapeError`
+    for another number of elements, `DTypeError` for what holds no numbers.
+    C++: ``simd<T, N> x(init)``, ``simd<T, N> x(base, step)``.
 
     >>> x = simd("u16", 4, [1, 2, 3, 4])
     >>> x + 1, x << 15
     (simd<s32, 4>(2, 3, 4, 5), simd<s32, 4>(32768, 65536, 98304, 131072))
     """
 
-    __slots__ = ("_selections", "plain_tile")
+    __slots__ = ()
 
-    def __init__(self, T: Type, N: int, init: Any = 0) -> None:
+    def __init__(self, T: Type, N: int, init: Any = 0, step: Any = None) -> None:
         """Allocate and fill the elements."""
         if type(N) is not int or N < 1:
             raise ShapeError("simd", {"N": N}, "a vector has one element or more", "use 1 or more")
-        super().__init__(np.zeros(N, dtype=dtype_of(T)))
-        self[:] = init
-        self._selections: list[tuple[int, int, int]] = []
-        self.plain_tile = False
+        kind = dtype_of(T)
+        super().__init__(np.zeros(N, dtype=kind), Record(N), range(N))
+        self[:] = init if step is None else ramp(kind, N, array_of(init), array_of(step))
 
     @classmethod
     def wrap(cls, data: Array) -> simd:
         """Wrap an array that nobody else writes."""
         made = cls.__new__(cls)
-        Vector.__init__(made, data)
-        made._selections = []
-        made.plain_tile = False
+        Vector.__init__(made, data, Record(data.size), range(data.size))
         return made
-
-    def _selected(self, count: int, stride: int, offset: int) -> simd_view:
-        self._selections.append((count, stride, offset))
-        return super()._selected(count, stride, offset)
-
-    def interleaved(self, lanes: int, elements: int) -> bool:
-        """Whether the parts were put in lane by lane: ``select(lanes, elements, e)`` for each e.
-
-        >>> x = simd("u32", 4)
-        >>> for e in range(2):
-        ...     x.select(2, 2, e)[:] = e
-        >>> x.interleaved(2, 2)
-        True
-        """
-        parts = {(lanes, elements, e) for e in range(elements)}
-        return elements > 1 and lanes > 1 and parts <= set(self._selections)
 
 
 def simd_mask(N: int, init: Any = True) -> simd:
@@ -225,25 +269,20 @@ def simd_mask(N: int, init: Any = True) -> simd:
     return simd(bool, N, init)
 
 
-def array_of(value: Any) -> Array:
-    """Return the elements of a vector, a sequence or a number, as an array."""
-    return value.buffer if isinstance(value, Vector) else np.asarray(value)
+def array_of(value: Any, operation: str = "simd") -> Array:
+    """Return the elements of a vector, a sequence or a number; `DTypeError` for other things."""
+    return value.buffer if isinstance(value, Vector) else numbers(operation, value)
 
 
-def _meet(vector: Vector, other: Any) -> tuple[Array, Any]:
+def _meet(vector: Vector, other: Any) -> tuple[Array, Array]:
     """Two operands in the type in which C++ would compute."""
     mine = vector.buffer
-    if not isinstance(other, (Vector, np.ndarray)):
-        common = promoted(mine.dtype)
-        # An integer that meets a float is one, and a float that meets integers makes them floats.
-        if isinstance(other, float) and common.kind in "iub":
-            common = np.dtype(np.float32)
-        return mine.astype(common), common.type(other)
-    theirs = array_of(other)
+    theirs = other.buffer if isinstance(other, Vector) else operand(other, mine.dtype)
     if theirs.size not in (1, mine.size):
         raise _sizes("operator", mine.size, theirs.size)
     common = common_type(mine.dtype, theirs.dtype)
-    return mine.astype(common), theirs.astype(common)
+    with np.errstate(all="ignore"):
+        return mine.astype(common), theirs.reshape(-1).astype(common)
 
 
 def _name(kind: np.dtype[Any]) -> str:

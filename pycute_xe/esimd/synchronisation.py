@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pycute_xe.errors import MachineError
+from pycute_xe.errors import InputError, MachineError
+from pycute_xe.esimd.checks import whole
 from pycute_xe.esimd.threads import current
 from pycute_xe.esimd.types import nbarrier_role
 from pycute_xe.machine import BarrierArrive, BarrierWait, NamedBarrier
@@ -49,7 +50,7 @@ class nbarrier:
 
     ``init_nbarrier`` says which it is and whom it counts; ``arrive`` and ``wait`` are yielded. The
     barrier fires when every producer and every consumer has arrived; producers do not wait. What
-    producers did before arriving is over for those that have waited.
+    those that arrived did before is over for those that have waited.
     C++: ``nbarrier``, or ``named_barrier_signal`` and ``named_barrier_wait``.
     Documents: Intel ESIMD LSC SLM guide, named barriers; XeTLA 0.3.6, ``xetla_nbarrier_t``.
 
@@ -73,17 +74,24 @@ class nbarrier:
     def init_nbarrier(
         self,
         barrier_id: int,
-        role: nbarrier_role,
+        role: object,
         num_producers: int,
         num_consumers: int | None = None,
     ) -> None:
         """Say which barrier it is, what this thread does there, and whom it counts.
 
         With one number, that many threads are producers and consumers both.
-        Raises `MachineError` for numbers that cannot be.
+        Raises `MachineError` for numbers that cannot be, `InputError` for what is no number or no
+        `nbarrier_role`.
         """
-        consumers = num_producers if num_consumers is None else num_consumers
-        self._barrier = NamedBarrier(barrier_id, num_producers, consumers)
+        made = "init_nbarrier"
+        if not isinstance(role, nbarrier_role):
+            known = ", ".join(f"nbarrier_role.{one.name}" for one in nbarrier_role)
+            raise InputError(made, {"role": repr(role)}, "this is no role", f"one of {known}")
+        number, producers = whole(made, barrier_id=barrier_id, num_producers=num_producers)
+        given = producers if num_consumers is None else num_consumers
+        (consumers,) = whole(made, num_consumers=given)
+        self._barrier = NamedBarrier(number, producers, consumers)
         self._role = role
 
     def arrive(self) -> Meetings:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from itertools import permutations
 
 from pycute_xe.arch import Dpas
-from pycute_xe.errors import CuteError, ShapeError
+from pycute_xe.errors import CuteError, DTypeError, ShapeError
 from pycute_xe.esimd.blocks import elements_of, from_bytes
+from pycute_xe.esimd.checks import whole
 from pycute_xe.esimd.simd import Vector, array_of, simd
 from pycute_xe.esimd.threads import Thread, current
 from pycute_xe.esimd.types import Type, dtype_of
@@ -50,12 +51,15 @@ def dpas(
     (1, 32.0)
     """
     thread = current("xmx.dpas")
-    given = _Types(M, t, bt, at)
+    depth, height = whole("xmx.dpas", systolic_depth=systolic_depth, M=M)
+    for name, vector in (("acc", acc), ("b_tile", b_tile), ("a_tile", a_tile)):
+        _is_vector(name, vector)
+    given = _Types(height, t, bt, at)
     made = _instruction(thread, given, acc, b_tile, a_tile)
-    if systolic_depth != made.depth:
-        operands = {"systolic_depth": systolic_depth}
+    if depth != made.depth:
+        operands = {"systolic_depth": depth}
         raise ShapeError("xmx.dpas", operands, f"the depth is {made.depth}", f"use {made.depth}")
-    if isinstance(b_tile, simd) and b_tile.plain_tile:
+    if b_tile.history().plain_tile:
         thread.record("PX302", "xmx.dpas", f"b_tile was loaded as it lies in memory, as {made.B}")
     for offset, vector in ((_SRC2, a_tile), (_SRC1, b_tile), (_ACC, acc)):
         if vector is not None:
@@ -65,6 +69,13 @@ def dpas(
     machine_dpas.execute(thread.registers, made, _DST, at_acc, _SRC1, _SRC2, thread.machine.trace)
     found = thread.registers.read(_DST, made.bytes_D, "dpas").copy()
     return from_bytes(dtype_of(made.D), found)
+
+
+def _is_vector(name: str, value: object) -> None:
+    if isinstance(value, Vector) or (value is None and name == "acc"):
+        return
+    fix = "give a simd; None stands for an acc of 0" if name == "acc" else "give a simd"
+    raise DTypeError("xmx.dpas", {name: repr(value)}, f"{name} is no vector", fix)
 
 
 def _kind(vector: Vector, given: Type | None, accumulator: bool = False) -> Numeric:

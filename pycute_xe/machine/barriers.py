@@ -2,7 +2,8 @@
 
 The barrier of the whole work-group counts every thread. A named barrier counts producers and
 consumers: it fires when as many of each have arrived as it was told to expect. Producers go on,
-consumers wait. What a producer did before it arrived is over for whoever has waited.
+consumers wait. What any of them did before it arrived is over for whoever has waited, because the
+barrier fires only when all have arrived; a producer, which does not wait, learns nothing.
 """
 
 from __future__ import annotations
@@ -163,7 +164,7 @@ class Barriers:
         return len(state.fired) > state.owes[index]
 
     def passes(self, index: int, meeting: BarrierWait) -> None:
-        """Let a thread know what the producers of its round published."""
+        """Let a thread know what those who arrived in its round published."""
         state = self._state(index, meeting.barrier)
         self._progress[index].acquire(state.fired[state.owes.pop(index)])
 
@@ -221,8 +222,7 @@ class Barriers:
             raise _misuse(index, name, wrong, label)
 
     def _fire(self, state: _State, name: str) -> None:
-        clocks = [clock for role, clock in state.arrivals.values() if role != "consumer"]
-        state.fired.append(np.maximum.reduce(clocks))
+        state.fired.append(np.maximum.reduce([clock for _, clock in state.arrivals.values()]))
         state.arrivals.clear()
         if self._trace is not None:
             self._trace.barrier("barrier" if name == "the barrier" else name)

@@ -14,6 +14,8 @@ contradicts itself or is silent, the choice and its second source stand where it
 * A block-2D message takes width, height and pitch minus 1 (the compiler's payload, and ESIMD's
   ``config_2d_mem_access``); the manual says so of the first two.
 * A prefetch is checked as the load would be.
+* The manual asks for no alignment. Atomics refuse an address that is no multiple of their element,
+  which one access could not serve; other messages move the bytes at any address.
 """
 
 from __future__ import annotations
@@ -85,6 +87,7 @@ def execute(
         enabled,
         run.predicate(),
         inverted=(message.predicate or "").startswith("!"),
+        combine=(message.predicate or "").partition(".")[2],
     )
     if isinstance(message, Block2DMessage):
         return _block2d(message, run, trace) if on.mask.all() else 0
@@ -145,7 +148,7 @@ class _Run:
         """The flags of the message's predicate."""
         if self.message.predicate is None:
             return None
-        flags = self.named(self.message.predicate.lstrip("!"))
+        flags = self.named(self.message.predicate.lstrip("!").partition(".")[0])
         if isinstance(flags, (int, np.integer)):
             raise self.fault({"predicate": self.message.predicate}, "it is a number", "give flags")
         return flags
@@ -221,8 +224,9 @@ def _atomic(message: Message, run: _Run, on: Channels) -> int:
         where = _where(message, run, on)
     operands = (message.src1, message.src2)[: message.operation.extra]
     sources = [_data(message, run, on, operand) for operand in operands]
-    old = lsc_atomics.update(name, space, where, _size(message), *sources)
-    if message.dst is not None:
+    returns = message.dst is not None
+    old = lsc_atomics.update(name, space, where, _size(message), *sources, returns=returns)
+    if returns:
         _return(message, run, on, old)
     return space.moved(where, _size(message))
 

@@ -80,11 +80,14 @@ _OPERATIONS: Final[dict[str, tuple[str, Callable[..., _Values]]]] = {
 }
 
 
-def update(name: str, space: Space, addresses: Index, size: int, *sources: Bytes) -> Bytes:
+def update(
+    name: str, space: Space, addresses: Index, size: int, *sources: Bytes, returns: bool = True
+) -> Bytes:
     """Apply an atomic operation at each address in order, and return the old bytes, row by row.
 
     ``name`` is without ``atomic_``; elements have ``size`` bytes, and addresses are multiples of
     it. Each of the ``sources``, as many as the operation takes, has a row of bytes per address.
+    A store whose old bytes nobody wants (not ``returns``) reads none, and returns zeros.
     Raises `MachineError` for an address that is no multiple, and for floating point of 8 bits.
 
     >>> from pycute_xe.machine.lsc_spaces import Flat
@@ -99,7 +102,10 @@ def update(name: str, space: Space, addresses: Index, size: int, *sources: Bytes
     letter, new = _OPERATIONS[name]
     _check(name, letter, addresses, size)
     kind = np.dtype(f"{letter}{size}")
-    found = np.empty((addresses.size, size), dtype=np.uint8)
+    found = np.zeros((addresses.size, size), dtype=np.uint8)
+    if name == "store" and not returns:
+        space.write(addresses, sources[0])
+        return found
     with np.errstate(all="ignore"):
         for group in _rounds(addresses):
             old = space.read(addresses[group], size)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -40,14 +41,17 @@ def channels(
     enabled: Flags | None = None,
     predicate: Flags | None = None,
     inverted: bool = False,
+    combine: str = "",
 ) -> Channels:
     """Return the channels of a message of ``exec_size`` that are on.
 
     ``exec_mask`` M1 … M8 says at which channel of the thread, 0, 4 … 28, the message begins; with
     ``_NM`` the channels that the thread has enabled do not matter. ``enabled`` and ``predicate``
-    count channels of the thread, ``None`` is all of them; ``inverted`` negates the predicate.
-    Raises `MachineError` when either ends before the message does.
-    Document: vISA manual, execution masks and predication.
+    count channels of the thread, ``None`` is all of them. ``combine``, "any" or "all", gives every
+    channel of the message what is true of any or all of its predicate bits, those of channels that
+    are off too; ``inverted`` negates the predicate after that.
+    Raises `MachineError` when either is no list of flags, or ends before the message does.
+    Document: vISA manual, 3_execution_model.md and 5_operands.md, Predication.
 
     >>> channels(4, "M2", enabled=[True] * 6 + [False] * 2).mask.tolist()
     [True, True, False, False]
@@ -61,12 +65,14 @@ def channels(
         mask &= _part("enabled", enabled, first, exec_size)
     if predicate is not None:
         chosen = _part("predicate", predicate, first, exec_size)
+        if combine:
+            chosen = np.full_like(chosen, chosen.any() if combine == "any" else chosen.all())
         mask &= ~chosen if inverted else chosen
     return Channels(mask)
 
 
 def _part(name: str, flags: Flags, first: int, count: int) -> NDArray[np.bool_]:
-    found = np.asarray(flags, dtype=np.bool_)[first : first + count]
+    found = _flags(name, flags)[first : first + count]
     if found.shape != (count,):
         raise MachineError(
             "channels",
@@ -75,3 +81,18 @@ def _part(name: str, flags: Flags, first: int, count: int) -> NDArray[np.bool_]:
             f"give one flag for each of {first + count} channels",
         )
     return found
+
+
+def _flags(name: str, flags: object) -> NDArray[np.bool_]:
+    """One flag for each channel, or the refusal of what is no list of flags."""
+    found = None
+    with suppress(ValueError, TypeError):  # ragged lists
+        found = np.asarray(flags)
+    if found is None or found.ndim != 1 or (found.size and found.dtype.kind not in "biu"):
+        raise MachineError(
+            "channels",
+            {name: flags},
+            "it is no list of flags",
+            "give one True or False for each channel of the thread",
+        )
+    return found.astype(np.bool_)

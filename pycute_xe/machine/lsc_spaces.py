@@ -165,8 +165,8 @@ class Stateful:
 class Shared:
     """Shared local memory; bounds, unwritten bytes and races are `Slm`'s to refuse.
 
-    Atomics of several threads may meet at a byte without a barrier. With ``atomic`` writes are
-    therefore nobody's, and only a plain access beside them is a race: the reads are watched.
+    Atomics of several threads may meet at a byte without a barrier; a plain access beside an
+    ``atomic`` one is a race.
 
     >>> slm = Slm(8)
     >>> Shared(slm).write(np.array([4, 4]), np.array([[1, 2], [3, 4]], dtype=np.uint8))
@@ -178,16 +178,17 @@ class Shared:
         """Reach it as one thread, whose races are watched for, or as nobody."""
         self._slm = slm
         self._thread = thread
-        self._writer = None if atomic else thread
+        self._atomic = atomic
 
     def read(self, addresses: Index, nbytes: int) -> Bytes:
         """Return the bytes, one row per address."""
-        data = self._slm.gather(_bytes(addresses, nbytes), self._thread)
+        data = self._slm.gather(_bytes(addresses, nbytes), self._thread, self._atomic)
         return data.reshape(addresses.size, nbytes)
 
     def write(self, addresses: Index, data: Bytes) -> None:
         """Write one row of bytes per address, in order."""
-        self._slm.scatter(_bytes(addresses, data.shape[1]), data.reshape(-1), self._writer)
+        where = _bytes(addresses, data.shape[1])
+        self._slm.scatter(where, data.reshape(-1), self._thread, self._atomic)
 
     def moved(self, addresses: Index, nbytes: int) -> int:
         """All the bytes."""

@@ -1,13 +1,14 @@
 """Floor 8: shared local memory of a work-group, with a memory of who touched each byte when.
 
 Two threads may touch a byte, one of them writing, only if one access is over before the other
-starts. Barriers order accesses, named ones too: see `pycute_xe.machine.progress`.
+starts. Barriers order accesses, named ones too: see `pycute_xe.machine.progress`. Two atomics never
+clash; an atomic and a plain access do, as two plain ones would.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,21 @@ __all__ = ["Progress", "Slm"]
 
 Index = NDArray[np.int64]
 Part = slice | Index
+Does = Literal["reads", "writes", "atomically reads", "atomically writes"]
+
+# What each access clashes with, beside the last plain write, if another thread did it unordered.
+# Atomics of many threads meet at a byte with nothing between, so each thread's last one is kept.
+_BARS: Final[dict[Does, tuple[Does, ...]]] = {
+    "reads": ("atomically writes",),
+    "writes": ("reads", "atomically writes", "atomically reads"),
+    "atomically reads": (),
+    "atomically writes": ("reads",),
+}
+_DID: Final[dict[Does, str]] = {
+    "reads": "read",
+    "atomically reads": "atomically read",
+    "atomically writes": "atomically wrote",
+}
 
 
 class _Touch:
@@ -69,7 +85,7 @@ class Slm:
         self._written: NDArray[np.bool_] = np.zeros(nbytes, dtype=np.bool_)
         self._writer: NDArray[np.int32] = np.full(nbytes, -1, dtype=np.int32)
         self._writes = _Touch(nbytes)
-        self._reads: dict[int, _Touch] = {}
+        self._last: dict[Does, dict[int, _Touch]] = {kind: {} for kind in _DID}
         self._threads = 0
         self._labels: dict[str, int] = {}
 
@@ -89,8 +105,12 @@ class Slm:
         self._bounds("Slm.read", address, nbytes)
         return self._load(slice(address, address + nbytes), thread)
 
-    def gather(self, addresses: Index, thread: Progress | None = None) -> Bytes:
+    def gather(
+        self, addresses: Index, thread: Progress | None = None, atomic: bool = False
+    ) -> Bytes:
         """Return the byte at each address, as one access; faults as of `read`.
+
+        An ``atomic`` read clashes with plain writes only.
 
         >>> slm = Slm(4)
         >>> slm.write(0, np.arange(4, dtype=np.uint8))
@@ -98,7 +118,7 @@ class Slm:
         [3, 1]
         """
         self._inside("Slm.gather", addresses)
-        return self._load(addresses, thread)
+        return self._load(addresses, thread, atomic)
 
     def write(self, address: int, data: Bytes, thread: Progress | None = None) -> None:
         """Write bytes; a fault for bounds and races.
@@ -111,10 +131,12 @@ class Slm:
         self._bounds("Slm.write", address, data.size)
         self._store(slice(address, address + data.size), data, thread)
 
-    def scatter(self, addresses: Index, data: Bytes, thread: Progress | None = None) -> None:
+    def scatter(
+        self, addresses: Index, data: Bytes, thread: Progress | None = None, atomic: bool = False
+    ) -> None:
         """Write a byte to each address, as one access, the last of several for one address stays.
 
-        Faults as of `write`.
+        Faults as of `write`; an ``atomic`` write clashes with plain accesses only.
 
         >>> slm = Slm(4)
         >>> slm.scatter(np.array([3, 3]), np.array([7, 8], dtype=np.uint8))
@@ -122,31 +144,46 @@ class Slm:
         [8]
         """
         self._inside("Slm.scatter", addresses)
-        self._store(addresses, data, thread)
+        self._store(addresses, data, thread, atomic)
 
-    def _load(self, part: Part, thread: Progress | None) -> Bytes:
+    def _load(self, part: Part, thread: Progress | None, atomic: bool = False) -> Bytes:
+        does: Does = "atomically reads" if atomic else "reads"
         written = self._written[part]
         if not written.all():
-            raise self._unwritten(part, ~written, thread)
+            raise self._unwritten(part, ~written, thread, does)
         if thread is not None:
-            self._meet(thread)
-            clash = self._over_writes(part, thread)
-            if clash is not None:
-                raise self._race("reads", thread, clash)
-            reads = self._reads.setdefault(thread.index, _Touch(self.nbytes))
-            reads.record(part, thread.now, self._label(thread))
+            self._watch(part, thread, does)
+            self._record(part, thread, does)
         return self._data[part].copy()
 
-    def _store(self, part: Part, data: Bytes, thread: Progress | None) -> None:
+    def _store(
+        self, part: Part, data: Bytes, thread: Progress | None, atomic: bool = False
+    ) -> None:
+        does: Does = "atomically writes" if atomic else "writes"
         if thread is not None:
-            self._meet(thread)
-            clash = self._over_writes(part, thread) or self._over_reads(part, thread)
-            if clash is not None:
-                raise self._race("writes", thread, clash)
-            self._writes.record(part, thread.now, self._label(thread))
-        self._writer[part] = -1 if thread is None else thread.index
+            self._watch(part, thread, does)
+            self._record(part, thread, does)
+        elif not atomic:
+            self._writer[part] = -1
         self._data[part] = data
         self._written[part] = True
+
+    def _watch(self, part: Part, thread: Progress, does: Does) -> None:
+        """Refuse an access that something another thread did is not over for."""
+        self._meet(thread)
+        clash = self._over_writes(part, thread)
+        for kind in _BARS[does]:
+            clash = clash or self._over(kind, part, thread)
+        if clash is not None:
+            raise self._race(does, thread, clash)
+
+    def _record(self, part: Part, thread: Progress, does: Does) -> None:
+        touch = self._writes
+        if does == "writes":
+            self._writer[part] = thread.index
+        else:
+            touch = self._last[does].setdefault(thread.index, _Touch(self.nbytes))
+        touch.record(part, thread.now, self._label(thread))
 
     def _meet(self, thread: Progress) -> None:
         """Count a thread, and let its clock count all threads seen so far."""
@@ -157,19 +194,20 @@ class Slm:
         return self._labels.setdefault(thread.label, len(self._labels))
 
     def _over_writes(self, part: Part, thread: Progress) -> _Clash | None:
-        """Bytes whose last write, of another thread, is not over for this one."""
+        """Bytes whose last plain write, of another thread, is not over for this one."""
         who = self._writer[part]
         # Nobody's write is -1; it finds the last clock there is, and is masked.
         late = (who >= 0) & (who != thread.index) & (thread.clock[who] < self._writes.when[part])
         return self._clash(part, late, self._writes, "wrote", who) if late.any() else None
 
-    def _over_reads(self, part: Part, thread: Progress) -> _Clash | None:
-        """Bytes whose last read, of some other thread, is not over for this one."""
-        for index, reads in self._reads.items():
+    def _over(self, kind: Does, part: Part, thread: Progress) -> _Clash | None:
+        """Bytes whose last access of a kind, of some other thread, is not over for this one."""
+        for index, touch in self._last[kind].items():
             if index != thread.index:
-                late = reads.when[part] > thread.clock[index]
+                late = touch.when[part] > thread.clock[index]
                 if late.any():
-                    return self._clash(part, late, reads, "read", np.full_like(late, index, int))
+                    who = np.full_like(late, index, int)
+                    return self._clash(part, late, touch, _DID[kind], who)
         return None
 
     def _clash(
@@ -180,10 +218,10 @@ class Slm:
         label = list(self._labels)[int(touch.label[part][first])]
         return _Clash(int(who[first]), did, label, _addresses(part)[mine], not mine.all())
 
-    def _race(self, does: str, thread: Progress, clash: _Clash) -> MachineError:
+    def _race(self, does: Does, thread: Progress, clash: _Clash) -> MachineError:
         here, there = _by(thread.label), _by(clash.label)
         return RaceFault(
-            f"Slm.{does[:-1]}",
+            f"Slm.{does.split()[-1][:-1]}",
             {"thread": thread.index},
             f"race: thread {clash.thread} {clash.did} these bytes ({_named(clash.where)}){there}, "
             f"thread {thread.index} {does} them{here}, and no barrier lies between",
@@ -192,17 +230,17 @@ class Slm:
         )
 
     def _unwritten(
-        self, part: Part, missing: NDArray[np.bool_], thread: Progress | None
+        self, part: Part, missing: NDArray[np.bool_], thread: Progress | None, does: Does
     ) -> MachineError:
         """Say that bytes are unwritten, or who is about to write them with no barrier between."""
         where = _addresses(part)[missing]
         if thread is not None and thread.look_ahead is not None:
             # Whoever would write them later does it now, so that the report can name him.
             thread.look_ahead()
-            self._meet(thread)
-            clash = self._over_writes(where, thread)
-            if clash is not None:
-                return self._race("reads", thread, clash)
+            try:
+                self._watch(where, thread, does)
+            except RaceFault as race:
+                return race
         by = "" if thread is None else f" by any thread; thread {thread.index} reads it"
         return UnwrittenFault(
             "Slm.read",

@@ -46,7 +46,9 @@ def run(
     group = _Group(threads, progress, trace)
     while group.running:
         for index in group.ready():
-            group.advance(index)
+            # A look-ahead of one before may have moved it on, or seen it fail.
+            if group.can_go(index):
+                group.advance(index)
         if group.failed:
             raise group.failed[0]
         if group.running and not group.ready():
@@ -83,11 +85,12 @@ class _Group:
 
     def ready(self) -> list[int]:
         """Threads that can go on: those not waiting, or waiting for what has happened."""
-        return [
-            i
-            for i in sorted(self.running)
-            if i not in self._waiting or self.barriers.may_pass(i, self._waiting[i])
-        ]
+        return [index for index in sorted(self.running) if self.can_go(index)]
+
+    def can_go(self, index: int) -> bool:
+        """Whether a thread still runs, and waits for nothing that has yet to happen."""
+        wait = self._waiting.get(index)
+        return index in self.running and (wait is None or self.barriers.may_pass(index, wait))
 
     def advance(self, index: int) -> None:
         """Run one thread until it has to wait, or ends."""

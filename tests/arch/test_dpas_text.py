@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pycute_xe.arch.dpas import Dpas, DpasMessage, Register, dpas_types, parse
-from pycute_xe.errors import CoordError, CuteError, DTypeError, InputError, ShapeError
+from pycute_xe.errors import CoordError, CuteError, DTypeError, InputError, ShapeError, TargetError
 
 V = [Register(f"V{i}") for i in range(1, 5)]
 PRECISIONS = ["bf", "hf", "tf32", *(f"{s}{b}" for s in "su" for b in (8, 4, 2, 1))]
@@ -179,3 +179,9 @@ def test_registers_of_the_destination() -> None:
 def test_what_no_text_says_is_refused(build: object, error: type[CuteError]) -> None:
     with pytest.raises(error):
         build()  # type: ignore[operator]
+
+
+def test_a_machine_known_in_part_is_refused_with_the_reason() -> None:
+    for ask in (DpasMessage("bf", "bf", *V).check, DpasMessage("bf", "bf", *V).nearest):
+        with pytest.raises(TargetError, match=r"target=dg2.*8 lanes.*vISA manual"):
+            ask("dg2")

@@ -14,7 +14,7 @@ from lsc_cases import Bench, Case, Setting, cases, draw_setting, enabled_channel
 from pycute_xe.arch.lsc import Address, DataType, Message
 from pycute_xe.errors import MachineError
 from pycute_xe.machine import Memory, Progress, RegisterFile, Slm
-from pycute_xe.machine.faults import RaceFault
+from pycute_xe.machine.faults import RaceFault, UnwrittenFault
 from pycute_xe.machine.lsc import SurfaceState, execute
 
 EXAMPLES = settings().max_examples
@@ -223,5 +223,85 @@ def test_atomics_of_threads_meet_without_a_barrier_and_plain_accesses_do_not() -
     assert slm.read(0, 4).view(np.uint32).tolist() == [9]
     assert files[0].read(128, 4, "the test").view(np.uint32).tolist() == [6]
     plain = Message("store", "slm", 1, DataType("d32"), address, src1="V2")
-    with pytest.raises(RaceFault, match=r"thread 0 read .*, thread 1 writes"):
+    with pytest.raises(RaceFault, match=r"thread 0 atomically wrote .*, thread 1 writes"):
         run(1, plain)
+
+
+A32 = Address("flat", 32, "V1")
+ACCESSES = {
+    "load": Message("load", "slm", 1, DataType("d32"), A32, "V4"),
+    "store": Message("store", "slm", 1, DataType("d32"), A32, src1="V2"),
+    "atomic add": atomic("iadd", sfid="slm", address=A32),
+    "atomic load": Message("atomic_load", "slm", 1, DataType("d32"), A32, "V4"),
+    "atomic store": atomic("store", sfid="slm", address=A32, dst=None),
+}
+
+
+def access(slm: Slm, thread: Progress, kind: str) -> None:
+    """One message of a thread, at dword 0 of the shared local memory."""
+    registers = RegisterFile(1024)
+    registers.write(0, np.zeros(256, dtype=np.uint8))
+    operands = {"V1": 0, "V2": 64, "V4": 128}
+    message = ACCESSES[kind]
+    execute(
+        message, memory=Memory(), registers=registers, operands=operands, slm=slm, thread=thread
+    )
+
+
+def fresh() -> Slm:
+    slm = Slm(64)
+    slm.write(0, np.zeros(64, dtype=np.uint8))
+    return slm
+
+
+@pytest.mark.parametrize("first", ACCESSES)
+@pytest.mark.parametrize("second", ACCESSES)
+def test_two_accesses_race_unless_both_are_atomic_or_both_read(first: str, second: str) -> None:
+    slm, a, b = fresh(), Progress(0, 2), Progress(1, 2)
+    access(slm, a, first)
+    atomics = all(kind.startswith("atomic") for kind in (first, second))
+    if atomics or all(kind.endswith("load") for kind in (first, second)):
+        access(slm, b, second)
+    else:
+        with pytest.raises(RaceFault, match="race: thread 0"):
+            access(slm, b, second)
+
+
+@pytest.mark.parametrize("first", ACCESSES)
+@pytest.mark.parametrize("second", ACCESSES)
+def test_ordered_accesses_never_race(first: str, second: str) -> None:
+    slm, a, b = fresh(), Progress(0, 2), Progress(1, 2)
+    access(slm, a, first)
+    b.acquire(a.release())
+    access(slm, b, second)
+
+
+def test_an_atomic_hides_no_plain_store_before_it() -> None:
+    slm, (a, b, c) = fresh(), (Progress(i, 3) for i in range(3))
+    access(slm, a, "store")
+    b.acquire(a.release())
+    access(slm, b, "atomic add")
+    c.acquire(b.release())  # ordered after both
+    access(slm, c, "load")
+    late = Progress(3, 4)
+    with pytest.raises(RaceFault, match="thread 0 wrote"):
+        access(slm, late, "load")
+
+
+def test_each_thread_is_known_by_its_own_atomic() -> None:
+    slm, (a, b, c) = fresh(), (Progress(i, 3) for i in range(3))
+    access(slm, a, "atomic add")
+    access(slm, b, "atomic add")
+    c.acquire(b.release())
+    with pytest.raises(RaceFault, match="thread 0 atomically wrote"):
+        access(slm, c, "load")
+
+
+def test_an_atomic_store_without_destination_reads_nothing() -> None:
+    slm = Slm(64)
+    access(slm, Progress(0), "atomic store")
+    assert slm.read(0, 4).tolist() == [0] * 4
+    with pytest.raises(UnwrittenFault, match="byte 4"):
+        slm.read(4, 1)
+    with pytest.raises(UnwrittenFault, match="byte 0"):
+        access(Slm(64), Progress(0), "atomic add")

@@ -226,3 +226,48 @@ def test_registers_of_32_bytes() -> None:
 def test_a_surface_state_counts() -> None:
     with pytest.raises(MachineError, match="they are not negative"):
         SurfaceState(0, -1)
+
+
+@pytest.mark.parametrize(
+    ("predicate", "flags", "loaded"),
+    [
+        ("P1.any", [False, True, False, False], 4),
+        ("P1.any", [False] * 4 + [True], 0),
+        ("P1.all", [True, True, False, True], 0),
+        ("P1.all", [True] * 4 + [False], 4),
+        ("!P1.any", [False, True, False, False], 0),
+        ("!P1.all", [True, True, False, True], 4),
+    ],
+)
+def test_a_predicate_for_all_channels_at_once(
+    predicate: str, flags: list[bool], loaded: int
+) -> None:
+    memory, registers, base = machine()
+    addresses(registers, *range(base, base + 16, 4))
+    context = {"memory": memory, "registers": registers, "operands": OPERANDS | {"P1": flags}}
+    assert execute(load(predicate=predicate), **context) == 4 * loaded
+    off = [True, False, True, True]
+    kept = execute(load(predicate=predicate), enabled=off, **context)
+    assert kept == (12 if loaded else 0)
+
+
+@pytest.mark.parametrize(
+    "flags", ["x", "1111", b"1111", [[True] * 4], 1.5, [0.5] * 4, [[1], [1, 2]]]
+)
+def test_what_is_no_list_of_flags(flags: Any) -> None:
+    memory, registers, base = machine()
+    addresses(registers, *range(base, base + 16, 4))
+    context = {"memory": memory, "registers": registers}
+    with pytest.raises(MachineError, match=r"enabled=.*it is no list of flags"):
+        execute(load(), enabled=flags, operands=OPERANDS, **context)
+    with pytest.raises(MachineError, match=r"predicate=.*it is no list of flags"):
+        execute(load(predicate="P1"), operands=OPERANDS | {"P1": flags}, **context)
+
+
+def test_plain_accesses_need_no_alignment() -> None:
+    memory, registers, base = machine()
+    addresses(registers, base + 1, base + 6)
+    context = {"memory": memory, "registers": registers, "operands": OPERANDS}
+    execute(load(count=2), **context)
+    found = registers.read(1024, 8, "the test").tolist()
+    assert found == [0, 0, 0, 1, 0, 0, 2, 0]

@@ -268,20 +268,64 @@ def test_what_goes_wrong_while_looking_ahead_is_not_forgotten() -> None:
         workgroup.run([thread(slm, p) for p in progress], progress)
 
 
-def test_consumers_order_nothing_for_each_other() -> None:
+@pytest.mark.parametrize("waits", [True, False])
+def test_who_waits_is_ordered_after_other_consumers_too(waits: bool) -> None:
     def thread(slm: Slm, mine: Progress) -> Iterator[Meeting]:
         done = NamedBarrier(1, producers=1, consumers=2)
         if mine.index == 1:
-            slm.write(0, np.zeros(1, dtype=np.uint8), mine)
+            slm.read(0, 1, mine)
         yield BarrierArrive(done, "producer" if mine.index == 0 else "consumer")
-        if mine.index:
+        if mine.index and waits:
             yield BarrierWait(done)
         if mine.index == 2:
-            slm.read(0, 1, mine)
+            slm.write(0, np.zeros(1, dtype=np.uint8), mine)
+        if mine.index and not waits:
+            yield BarrierWait(done)
 
     slm, progress = Slm(1), [Progress(i) for i in range(3)]
-    with pytest.raises(RaceFault, match="thread 1 wrote"):
+    slm.write(0, np.zeros(1, dtype=np.uint8))
+    threads = [thread(slm, p) for p in progress]
+    if waits:
+        workgroup.run(threads, progress)
+        return
+    with pytest.raises(RaceFault, match="thread 1 read"):
+        workgroup.run(threads, progress)
+
+
+def test_a_producer_knows_nothing_of_who_comes_before_it() -> None:
+    def thread(slm: Slm, mine: Progress) -> Iterator[Meeting]:
+        done = NamedBarrier(1, producers=1, consumers=1)
+        if mine.index == 0:
+            slm.read(0, 1, mine)
+            yield BarrierArrive(done, "consumer")
+            yield BarrierWait(done)
+        else:
+            yield BarrierArrive(done, "producer")
+            slm.write(0, np.zeros(1, dtype=np.uint8), mine)
+
+    slm, progress = Slm(1), [Progress(i) for i in range(2)]
+    slm.write(0, np.zeros(1, dtype=np.uint8))
+    with pytest.raises(RaceFault, match="thread 0 read"):
         workgroup.run([thread(slm, p) for p in progress], progress)
+
+
+def test_a_thread_that_looking_ahead_moved_on_is_not_moved_again() -> None:
+    both = NamedBarrier(1, producers=2, consumers=2)
+    log: list[int] = []
+
+    def thread(slm: Slm, mine: Progress) -> Iterator[Meeting]:
+        if mine.index == 0:
+            with pytest.raises(UnwrittenFault):
+                slm.read(0, 1, mine)  # runs threads 1 and 2 up to their first wait
+        for turn in range(2 if mine.index != 1 else 0):
+            yield BarrierArrive(both)
+            yield BarrierWait(both)
+            log.append(10 * mine.index + turn)
+        yield from barrier()
+
+    slm, progress = Slm(1), [Progress(i) for i in range(3)]
+    workgroup.run([thread(slm, p) for p in progress], progress)
+    assert sorted(log) == [0, 1, 20, 21]
 
 
 Access = tuple[str, int]

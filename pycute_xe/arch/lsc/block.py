@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pycute_xe.arch.block2d import Block2D
 from pycute_xe.arch.lsc.fields import Operand, check_operand, check_type, null_or_name
-from pycute_xe.arch.lsc.legality import broken_block_rules
+from pycute_xe.arch.lsc.legality import SURFACE, broken_block_rules
 from pycute_xe.arch.lsc.message import check_head
 from pycute_xe.arch.lsc.nearest import nearest_block
 from pycute_xe.arch.lsc.sizes import known_target
@@ -73,8 +73,9 @@ class Block2DMessage:
         if len(self.surface) != 4:
             condition = "a surface is base, width, height and pitch"
             raise _refusal({"surface": self.surface}, condition, "four numbers or names")
-        for operand, most in zip(self.surface, (2**64 - 1, *3 * (2**32 - 1,)), strict=True):
-            check_operand("Block2DMessage", "surface", operand, 0, most)
+        for operand, name in zip(self.surface, SURFACE, strict=True):
+            most = 2**64 - 1 if name == "base" else 2**32 - 1
+            check_operand("Block2DMessage", f"surface {name}", operand, 0, most)
 
     def __str__(self) -> str:
         """The vISA text."""

@@ -40,6 +40,7 @@ def message_facts(message: Message, target: Target) -> dict[str, Fact]:
         "kind": operation.kind,
         "sfid": message.sfid,
         "exec_size": message.exec_size,
+        "last_channel": 4 * int(message.exec_mask[1]) - 5 + message.exec_size,
         "data_size": data.size,
         "vector": data.vector,
         "transpose": data.transpose,

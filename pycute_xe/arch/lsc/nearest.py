@@ -55,6 +55,7 @@ _FIELDS = {  # what a rule speaks about → the fields to change; others are fie
     "bits": ("element",),
     "full_registers": ("exec_size", "size", "vector", "mask", "transpose"),
     "has_src1": ("src1",),
+    "last_channel": ("exec_mask",),
     "has_src2": ("src2",),
     "row_bytes": ("width", "count", "element"),
     "width_bytes": ("width", "element"),
@@ -68,7 +69,7 @@ def nearest_message(message: Message, target: str | Target) -> Message:
     """Return the least different message that breaks no rule; `LegalityError` if there is none."""
     known = known_target(target)
     facts = partial(message_facts, target=known)
-    address = message.address
+    address, no_mask = message.address, "_NM" * message.exec_mask.endswith("_NM")
     groups: tuple[Group, ...] = (
         {"src1": (20, (None,)), "src2": (20, (None,))},
         {
@@ -84,6 +85,7 @@ def nearest_message(message: Message, target: str | Target) -> Message:
             "model": (60, MODELS),
             "surface": (40, () if address.model == "flat" else (0, 255)),
         },
+        {"exec_mask": (10, tuple(f"M{i}{no_mask}" for i in range(8, 0, -1)))},
         {"scale": (40, tuple(2**i for i in range(16)))},
         {"pitch": (40, () if address.pitch is None else (0, 65535))},
         _CACHING,

@@ -111,11 +111,11 @@ def _message(reader: Reader, head: _Head) -> Message:
     op = operations()[head.op]
     dst = src1 = src2 = None
     if op.kind == "store":
-        address = _address(reader)
+        address = _address(reader, op.strided)
         src1, data = _typed(reader, op.quad)
     else:
         dst, data = _typed(reader, op.quad)
-        address = _surface_only(reader) if op.kind == "counter" else _address(reader)
+        address = _surface_only(reader) if op.kind == "counter" else _address(reader, op.strided)
     if op.kind == "counter":
         src1 = _counted(reader, data)
     if op.kind == "atomic":
@@ -145,8 +145,10 @@ def _typed(reader: Reader, quad: bool) -> tuple[str, DataType]:
     if text is None:
         more = "and channels, as in d32.xyz" if quad else "perhaps x2 … x64, t for transposed"
         raise reader.error("expected a data size", f"{', '.join(SIZES)}, {more}")
-    found = re.fullmatch(_QUAD if quad else _DATA, text)
-    size, second, *rest = cast("re.Match[str]", found).groups()
+    found = cast("re.Match[str]", re.fullmatch(_QUAD if quad else _DATA, text))
+    size, second, *rest = found.groups()
+    if second:
+        reader.mark("mask" if quad else "vector", place + found.start(2))
     with reader.within(place):
         if quad:
             return name, DataType(_size(size), mask=second)
@@ -170,17 +172,20 @@ def _size(text: str) -> str:
     return "d" + text[1:].replace("c", "u")
 
 
-def _address(reader: Reader) -> Address:
+def _address(reader: Reader, strided: bool) -> Address:
     place = reader.place
     model, surface = _model(reader)
     reader.take(r"\[", "an address: flat[V12]:a64, or a surface such as bti(0x4)[V12]:a32")
+    reader.mark("scale")
     scale = reader.maybe(NUMBER)
     if scale:
         reader.take(r"[*]", "a star between scale and register")
+    reader.mark("register")
     register = reader.take(NAME, "a register operand such as V12")
     sign = reader.maybe(r"[+-]")
+    reader.mark("offset")
     offset = number(sign + reader.take(NUMBER, "an offset")) if sign else 0
-    pitch = operand(reader, "a pitch") if reader.maybe(r",") else None
+    pitch = _pitch(reader, strided)
     reader.take(r"\]", "a closing bracket")
     reader.take(r":", "an address size: :a16, :a32 or :a64")
     bits = reader.take(r"a(16|32|64)\b", "an address size: a16, a32 or a64")
@@ -188,11 +193,22 @@ def _address(reader: Reader) -> Address:
         return Address(model, int(bits[1:]), register, surface, number(scale or "1"), offset, pitch)
 
 
+def _pitch(reader: Reader, strided: bool) -> Operand | None:
+    place = reader.place
+    if not reader.maybe(r","):
+        return None
+    if not strided:
+        raise reader.error("only strided operations have a pitch", "leave it out", place)
+    reader.mark("pitch")
+    return operand(reader, "a pitch")
+
+
 def _model(reader: Reader) -> tuple[str, Operand]:
     model = reader.maybe(r"(flat|bss|ss|bti)\b") or "flat"
     if model == "flat":
         return model, 0
     reader.take(r"\(", "a surface in parentheses")
+    reader.mark("surface")
     surface = operand(reader, "a surface")
     reader.take(r"\)", "a closing parenthesis")
     return model, surface
@@ -214,6 +230,7 @@ def _block(reader: Reader, head: _Head) -> Block2DMessage:
     dst = src1 = None
     if head.op == "store_block2d":
         where = _block_address(reader)
+        reader.mark("src1")
         src1, block = _typed_block(reader, "store")
     else:
         dst, block = _typed_block(reader, "load")
@@ -242,9 +259,12 @@ def _typed_block(reader: Reader, op: Op) -> tuple[str, Block2D]:
     reader.take(r":", "a colon and the block")
     place = reader.place
     text = reader.take(_BLOCK, "a block such as d16.2x16x32nn: size, count, width, height")
-    bits, count, width, height, transpose, vnni = cast(
-        "re.Match[str]", re.fullmatch(_BLOCK, text)
-    ).groups()
+    found = cast("re.Match[str]", re.fullmatch(_BLOCK, text))
+    bits, count, width, height, transpose, vnni = found.groups()
+    for index, field in enumerate(("count", "width", "height"), 2):
+        reader.mark(field, place + max(found.start(index), 0))
+        if found[index] and not int(found[index]):
+            raise reader.error(f"the {field} is 0", "use 1 or more", place + found.start(index))
     if op == "load" and null_or_name("parse", "dst", name) is None:
         op = "prefetch"
     with reader.within(place):
@@ -266,6 +286,7 @@ def _block_address(reader: Reader) -> list[Operand]:
     for index, what in enumerate(("base", "width", "height", "pitch", "x", "y")):
         if index:
             reader.take(r",", f"a comma and the {what}")
+        reader.mark(what if what in "xy" else f"surface {what}")
         found.append(operand(reader, f"the {what}"))
     reader.take(r"\]", "a closing bracket (x and y take no immediate offsets here)")
     return found

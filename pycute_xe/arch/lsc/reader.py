@@ -30,6 +30,7 @@ class Reader:
             raise InputError("parse", {"text": text}, "not a text", "a line of vISA text")
         self.text = text
         self.place = 0
+        self._places: dict[str, int] = {}
         self._skip()
 
     def maybe(self, pattern: str) -> str | None:
@@ -52,15 +53,25 @@ class Reader:
         """Whether only blanks and comments are left."""
         return self.place == len(self.text)
 
+    def mark(self, field: str, place: int | None = None) -> None:
+        """Remember where the text of a field stands: at a place, here if none is given."""
+        self._places[field] = self.place if place is None else place
+
     @contextmanager
     def within(self, place: int) -> Generator[None]:
-        """Report what is refused inside as an error of the text at a place."""
+        """Report what is refused inside as an error of the text.
+
+        It points at the field that is refused, the last of several that were marked; at the place
+        where none was.
+        """
         try:
             yield
         except InputError:
             raise
         except CuteError as refused:
-            raise self.error(refused.condition, refused.fix, place) from refused
+            marked = [self._places[name] for name in refused.operands if name in self._places]
+            at = max(marked, default=place)
+            raise self.error(refused.condition, refused.fix, at) from refused
 
     def error(self, condition: str, fix: str = "", place: int | None = None) -> InputError:
         """Make the error that points at a place, the present one if none is given."""

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from pycute_xe.arch.lsc.fields import Address, DataType
-from pycute_xe.arch.target import Target, get_target, targets
+from pycute_xe.arch.target import Target, get_target, refuse_known_in_part, targets
 from pycute_xe.errors import TargetError
-from pycute_xe.facts import rows
 
 __all__ = ["address_registers", "data_registers", "known_target"]
 
@@ -19,10 +16,8 @@ def known_target(target: str | Target) -> Target:
     Traceback (most recent call last):
     pycute_xe.errors.TargetError: lsc(target=dg2): 8 lanes ...
     """
-    for row in rows("lsc", "refused") if isinstance(target, str) else ():
-        if target in cast("tuple[str, ...]", row["names"]):
-            condition = f"{row['condition']} [{row['source']}]"
-            raise TargetError("lsc", {"target": target}, condition, "use pvc, bmg, lnl or ptl")
+    if isinstance(target, str):
+        refuse_known_in_part("lsc", target)
     found = get_target(target)
     if found.name not in targets():
         condition = "no rule speaks about a target of that name"

@@ -1,0 +1,152 @@
+"""What a launch takes: arrays that share memory, and the arguments that it and its calls refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pycute_xe import esimd
+from pycute_xe.errors import CuteError, InputError
+from pycute_xe.esimd import Item, Pointer, nbarrier, nbarrier_role, simd
+
+
+def doubled(item: Item, x: Pointer, y: Pointer) -> None:
+    """Double 8 words, half of them through each pointer."""
+    for first, pointer in ((0, x), (4, y)):
+        here = esimd.reinterpret_cast("u32", pointer) + first
+        esimd.block_store("u32", 4, here, esimd.block_load("u32", 4, here) * 2)
+
+
+@pytest.mark.parametrize("other", ["same", "slice", "shape", "type", "read-only"])
+def test_one_buffer_twice_is_one_allocation(other: str) -> None:
+    x = np.arange(8, dtype=np.uint32)
+    again = {"same": x, "slice": x[:], "shape": x.reshape(2, 4), "type": x.view(np.float16)}.get(
+        other, x.view()
+    )
+    again.flags.writeable = other != "read-only"
+    esimd.launch(doubled, again, x)
+    assert x.tolist() == [0, 2, 4, 6, 8, 10, 12, 14]
+    x.flags.writeable = True
+    esimd.launch(doubled, x, again)
+    assert x.tolist() == [0, 4, 8, 12, 16, 20, 24, 28]
+
+
+def test_stores_through_both_pointers_are_kept() -> None:
+    def kernel(item: Item, x: Pointer, y: Pointer) -> None:
+        esimd.block_store("u32", 1, x, 1)
+        esimd.block_store("u32", 1, y + 1, 2)
+        assert x == y
+
+    x = np.zeros(2, dtype=np.uint32)
+    esimd.launch(kernel, x, x)
+    assert x.tolist() == [1, 2]
+
+
+def test_a_strided_array_twice() -> None:
+    x = np.arange(16, dtype=np.uint32).reshape(8, 2)
+    esimd.launch(doubled, x[:, 1], x[:, 1])
+    assert x.tolist() == [[2 * i, 2 * (2 * i + 1)] for i in range(8)]
+
+
+def test_arrays_that_overlap_are_refused() -> None:
+    x = np.zeros((8, 8), dtype=np.uint32)
+    for a, b in ((x, x[1:]), (x[:6], x[2:]), (x, x.T), (x[:, :4], x[:, 2:])):
+        with pytest.raises(InputError, match="two arrays overlap"):
+            esimd.launch(doubled, a, b)
+    esimd.launch(doubled, x[:4], x[4:])
+    esimd.launch(doubled, x[:, :4], x[:, 4:])
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.zeros(4, dtype=">f4"),
+        np.zeros(4, dtype="i4,f4"),
+        np.array(["a", "b"]),
+        np.array([None]),
+        np.zeros(4, dtype=np.complex64),
+    ],
+    ids=["big-endian", "struct", "text", "objects", "complex"],
+)
+def test_arrays_of_other_elements_are_refused(array: Any) -> None:
+    with pytest.raises(CuteError, match=r"another order|no such element type"):
+        esimd.launch(lambda item, x: None, array)
+
+
+def nothing(item: Item) -> None:
+    """A kernel that does nothing."""
+
+
+@pytest.mark.parametrize(
+    ("act", "text"),
+    [
+        (lambda: esimd.launch(nothing, threads="4"), "threads is no whole number"),  # type: ignore[arg-type]
+        (lambda: esimd.launch(nothing, groups=None), "groups is no whole number"),  # type: ignore[arg-type]
+        (lambda: esimd.launch("k"), "a kernel is a function"),  # type: ignore[arg-type]
+        (lambda: esimd.launch(doubled, np.zeros(4)), "missing a required argument: 'y'"),
+        (lambda: esimd.launch(nothing, 1), "too many positional arguments"),
+    ],
+)
+def test_slips_of_launch(act: Callable[[], Any], text: str) -> None:
+    with pytest.raises(InputError, match=text):
+        act()
+
+
+B, A = simd("f16", 256), simd("f16", 128)
+SLIPS: list[tuple[Callable[[Any], Any], str]] = [
+    (lambda p: esimd.block_load("u32", 4, p, l1="cached"), "l1 is no cache hint"),  # type: ignore[arg-type]
+    (lambda p: esimd.block_store("u32", 4, p, X, l3=0), "l3 is no cache hint"),  # type: ignore[arg-type]
+    (lambda p: esimd.block_load("u32", "4", p), "N is no whole number"),  # type: ignore[arg-type]
+    (lambda p: esimd.block_store("u32", 4, p, None), "it is no number"),
+    (lambda p: esimd.lsc_gather("u32", p, [0, 4], ds="u32"), "ds is no data size"),  # type: ignore[arg-type]
+    (lambda p: esimd.gather("u32", 2, p, "ab"), "it is no number"),
+    (lambda p: esimd.gather("u32", 2, p, [0, 8], "ab"), "it is no number"),
+    (lambda p: nbarrier().init_nbarrier(1, 0, 2), "this is no role"),
+    (lambda p: nbarrier().init_nbarrier(1, "producer", 2), "nbarrier_role.producer"),
+    (
+        lambda p: nbarrier().init_nbarrier("1", nbarrier_role.producer, 2),  # type: ignore[arg-type]
+        "barrier_id is no whole number",
+    ),
+    (lambda p: payload(p, 63.0), "width is no whole number"),
+    (lambda p: payload(p, None), "width is no whole number"),
+    (lambda p: payload(p, 63).set_x(1.0), "x is no whole number"),  # type: ignore[arg-type]
+    (lambda p: payload(p, 63).set_surface_pitch("63"), "pitch is no whole number"),  # type: ignore[arg-type]
+    (lambda p: p + 1.5, "elements is no whole number"),
+    (lambda p: p - "a", "elements is no whole number"),
+    (lambda p: esimd.lsc_load_2d("u32", "8", 2, payload(p, 63)), "W is no whole number"),  # type: ignore[arg-type]
+    (lambda p: esimd.lsc_store_2d("u32", 4, 2), "it takes a payload"),
+    (lambda p: esimd.slm_block_store("u32", 8.0, 0, 0), "N is no whole number"),  # type: ignore[arg-type]
+    (lambda p: esimd.slm_block_load("u32", 8, None), "byte_offset is no whole number"),  # type: ignore[arg-type]
+    (lambda p: esimd.slm_block_load("u32", 8, "a"), "byte_offset is no whole number"),  # type: ignore[arg-type]
+    (lambda p: esimd.slm_block_load("u32", 8, 4.5), "byte_offset is no whole number"),  # type: ignore[arg-type]
+    (lambda p: esimd.slm_block_store("u32", 8, 0, None), "it is no number"),
+    (lambda p: esimd.slm_block_store("u32", 8, 0, "abc"), "it is no number"),
+    (lambda p: esimd.xmx.dpas(8, 8, None, [2], [3]), "b_tile is no vector"),  # type: ignore[arg-type]
+    (lambda p: esimd.xmx.dpas(8, 8, 0, B, A), "acc is no vector"),  # type: ignore[arg-type]
+    (lambda p: esimd.xmx.dpas(8, None, None, B, A), "M is no whole number"),  # type: ignore[arg-type]
+]
+X = simd("u32", 4)
+
+
+def payload(p: Pointer, width: Any) -> esimd.config_2d_mem_access:
+    return esimd.config_2d_mem_access("u32", 4, 2, p, width, 1, 63)
+
+
+@pytest.mark.parametrize(("act", "text"), SLIPS, ids=range(len(SLIPS)))
+def test_slips_in_kernels(act: Callable[[Any], Any], text: str) -> None:
+    def kernel(item: Item, p: Pointer) -> None:
+        esimd.slm_init(1024)
+        act(p)
+
+    with pytest.raises(CuteError, match=text):
+        esimd.launch(kernel, np.zeros(64, dtype=np.uint32))
+
+
+def test_pointers_from_the_left() -> None:
+    p = Pointer(np.dtype(np.uint32), 64)
+    assert 3 + p == p + 3
+    one: Any = np.int64(1)
+    assert (one + p).address == 68
