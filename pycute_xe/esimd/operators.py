@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -13,16 +14,18 @@ from pycute_xe.esimd.conversions import divide, remainder
 __all__ = ["Operators"]
 
 
-class Operators:
+class Operators(ABC):
     """C++'s operators, element by element; comparisons give masks, ``x += y`` keeps x's type."""
 
     __slots__ = ()
 
+    @abstractmethod
     def _with(self, other: Any, act: Callable[[Any, Any], Any], swapped: bool = False) -> Any:
-        raise NotImplementedError
+        """Apply a function to both, element by element, in C++'s common type."""
 
+    @abstractmethod
     def _onto(self, value: Any) -> Self:
-        raise NotImplementedError
+        """Store a value here, converted to the own type."""
 
     def __add__(self, other: Any) -> Any:
         return self._with(other, operator.add)
@@ -69,6 +72,7 @@ class Operators:
     def __imod__(self, other: Any) -> Self:
         return self._onto(self._with(other, remainder))
 
+    # Lambdas, since the type checker knows nothing of operator.and_ and its kin.
     def __and__(self, other: Any) -> Any:
         return self._with(other, lambda a, b: a & b)
 

@@ -23,10 +23,10 @@ def way_out(difference: Expr, known: Known, relation: str) -> str:
         if relation == "==" and len(quotients) == 1 and quotients[0].args[1].is_Integer:
             divisor = int(quotients[0].args[1])
             return symbol.code(multiple_of=lcm(symbol.multiple_of * divisor, symbol.multiple_of))
-        if relation != "==" and not quotients and sp.degree(difference, symbol.unit) == 1:
+        if not quotients and sp.degree(difference, symbol.unit) == 1:
+            if relation == "==":
+                return _exclusion(symbol, difference)
             return _bound(symbol, difference, relation)
-        if relation == "==" and not quotients and sp.degree(difference, symbol.unit) == 1:
-            return _exclusion(symbol, difference)
         return f"say more of {symbol.name}: multiple_of, at_least, at_most"
     if relation == "==":
         return 'make one a multiple of the other, as N = M * symbol("n")'

@@ -11,10 +11,13 @@ import operator
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pycute_xe.symbolic.assumed import Known
 from pycute_xe.symbolic.terms import Expr, FloorDiv, coefficients, divided, factors, sp
+
+if TYPE_CHECKING:
+    import islpy as isl
 
 __all__ = ["HOLDS", "always", "is_possible", "least_of", "normalised"]
 
@@ -159,19 +162,13 @@ def _least_term(term: Expr, known: Known) -> int | None:
     if isinstance(term, sp.Symbol):
         return known[term.name].least
     if isinstance(term, FloorDiv):
-        dividend, divisor = (least_of(arg, known) for arg in term.args)
-        return (
-            0
-            if dividend is not None and divisor is not None and min(dividend, divisor) >= 0
-            else None
-        )
+        return 0 if all(_is_natural(arg, known) for arg in term.args) else None
     total = 1
-    for factor in sp.Mul.make_args(term):
-        base, power = factor.as_base_exp()
-        least = _least_term(base, known) if base != term else None
+    for base, power in factors(term):
+        least = _least_term(base, known)
         if least is None or least < 0:
             return None
-        total *= least ** int(power)
+        total *= least**power
     return total
 
 
@@ -242,7 +239,7 @@ def normalised(value: Expr, known: Known) -> Expr:
 
 
 @lru_cache(maxsize=1024)
-def _pieces(space: str, text: str, context: str) -> object | None:
+def _pieces(space: str, text: str, context: str) -> Any:
     """Return the one affine function that a text is on a context, ``None`` for several."""
     import islpy as isl
 
@@ -252,7 +249,7 @@ def _pieces(space: str, text: str, context: str) -> object | None:
     return found[0][1] if len(found) == 1 else None
 
 
-def _read(affine: object, terms: list[Expr]) -> Expr:
+def _read(aff: isl.Aff, terms: list[Expr]) -> Expr:
     """Return isl's affine function as an expression."""
     import islpy as isl
 
@@ -271,7 +268,6 @@ def _read(affine: object, terms: list[Expr]) -> Expr:
             total += whole(aff.get_coefficient_val(isl.dim_type.div, i)) * quotients[i]
         return total
 
-    aff: isl.Aff = affine  # type: ignore[assignment]
     for i in range(aff.dim(isl.dim_type.div)):
         div = aff.get_div(i)
         scale = int(div.get_denominator_val().to_str())
@@ -282,10 +278,7 @@ def _read(affine: object, terms: list[Expr]) -> Expr:
 def _upright(dividend: Expr, divisor: int) -> Expr:
     """Return a quotient with a positive leading coefficient and a constant below the divisor."""
     constant, moving = sp.expand(dividend).as_coeff_Add()
-    leading = max(
-        moving.as_coefficients_dict().items(), key=lambda item: sp.default_sort_key(item[0])
-    )
-    if leading[1] < 0:
+    if coefficients(moving)[-1][1] < 0:
         return -_upright(-dividend + divisor - 1, divisor)
     whole, rest = divmod(int(constant), divisor)
     return whole + FloorDiv(moving + rest, divisor)

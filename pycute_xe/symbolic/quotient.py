@@ -7,7 +7,7 @@ from typing import Any
 
 from pycute_xe.symbolic.assumed import Assumed, Known
 from pycute_xe.symbolic.integer_sets import always, normalised
-from pycute_xe.symbolic.terms import Expr, FloorDiv, coefficients, divided, sp
+from pycute_xe.symbolic.terms import Expr, FloorDiv, coefficients, divided, evaluated, sp
 
 __all__ = ["floor_div", "sampled"]
 
@@ -65,30 +65,21 @@ def _guessed(rest: Expr, divisor: Expr, known: Known) -> Expr | None:
 
 def sampled(value: Expr, known: Known) -> int:
     """Return the value at one choice of the symbols, the same wherever it is asked."""
-    return _evaluated(value, known, {})
+    return _sampled(value, known, {})
 
 
-def _evaluated(value: Expr, known: Known, chosen: dict[str, int]) -> int:
-    if value.is_Integer:
-        return int(value)
-    if isinstance(value, sp.Symbol):
-        if value.name not in chosen:
-            chosen[value.name] = _chosen(known[value.name], chosen)
-        return chosen[value.name]
-    parts = [_evaluated(arg, known, chosen) for arg in value.args]
-    if isinstance(value, FloorDiv):
-        return parts[0] // parts[1]
-    if isinstance(value, sp.Pow):
-        return parts[0] ** parts[1]
-    total = 0 if isinstance(value, sp.Add) else 1
-    for part in parts:
-        total = total + part if isinstance(value, sp.Add) else total * part
-    return total
+def _sampled(value: Expr, known: Known, chosen: dict[str, int]) -> int:
+    def of_symbol(symbol: Expr) -> int:
+        if symbol.name not in chosen:
+            chosen[symbol.name] = _chosen(known[symbol.name], chosen)
+        return chosen[symbol.name]
+
+    return evaluated(value, of_symbol)
 
 
 def _chosen(symbol: Assumed, chosen: dict[str, int]) -> int:
     limit: Any = symbol.at_most
     if limit is None or type(limit) is int:
         return symbol.sample(symbol.most)
-    most = _evaluated(limit.expr, limit.known, chosen) // symbol.multiple_of
+    most = _sampled(limit.expr, limit.known, chosen) // symbol.multiple_of
     return symbol.sample(max(most, symbol.least))

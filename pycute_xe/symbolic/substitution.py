@@ -10,11 +10,11 @@ from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import InputError
 from pycute_xe.layout import Layout
 from pycute_xe.symbolic.assumed import Assumed, Known
-from pycute_xe.symbolic.terms import Expr, FloorDiv, sp
+from pycute_xe.symbolic.terms import evaluated
 from pycute_xe.symbolic.value import SymbolicInt
 from pycute_xe.typing import is_tuple
 
-__all__ = ["evaluated", "substitute"]
+__all__ = ["substitute"]
 
 
 def substitute(value: Any, given: Any = None, /, **more: Any) -> Any:
@@ -69,7 +69,7 @@ def _names(value: Any) -> set[str]:
 
 def _substituted(value: Any, given: Mapping[str, Any]) -> Any:
     if isinstance(value, SymbolicInt):
-        return evaluated(value.expr, value.known, given)
+        return _evaluated(value, given)
     if isinstance(value, Basis):
         return _substituted(value.value, given) * Basis(1, value.modes)
     if isinstance(value, Layout):
@@ -89,25 +89,10 @@ def _substituted(value: Any, given: Mapping[str, Any]) -> Any:
     )
 
 
-def evaluated(expr: Expr, known: Known, given: Mapping[str, Any]) -> Any:
-    """Return an expression with values in place of some of its symbols."""
-    if expr.is_Integer:
-        return int(expr)
-    if isinstance(expr, sp.Symbol):
-        return _unit(known[expr.name], known, given)
-    parts = [evaluated(arg, known, given) for arg in expr.args]
-    if isinstance(expr, FloorDiv):
-        return parts[0] // parts[1]
-    if isinstance(expr, sp.Pow):
-        base, power = parts
-        out: Any = 1
-        for _ in range(power):
-            out = out * base
-        return out
-    total: Any = parts[0]
-    for part in parts[1:]:
-        total = total + part if isinstance(expr, sp.Add) else total * part
-    return total
+def _evaluated(value: SymbolicInt, given: Mapping[str, Any]) -> Any:
+    """Return a value with others in place of some of its symbols."""
+    known = value.known
+    return evaluated(value.expr, lambda symbol: _unit(known[symbol.name], known, given))
 
 
 def _unit(symbol: Assumed, known: Known, given: Mapping[str, Any]) -> Any:
@@ -131,7 +116,7 @@ def _meets(value: Any, symbol: Assumed, given: Mapping[str, Any]) -> bool:
         return False
     limit = symbol.at_most
     if isinstance(limit, SymbolicInt):
-        limit = evaluated(limit.expr, limit.known, given)
+        limit = _evaluated(limit, given)
     within = limit is None or value == limit or _below(value, limit)
     return value % symbol.multiple_of == 0 and _below(symbol.at_least - 1, value) and within
 

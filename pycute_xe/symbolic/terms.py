@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
+from functools import reduce
 from typing import Any, TypeAlias
 
 import sympy  # pyright: ignore[reportMissingTypeStubs]
 
-__all__ = ["Expr", "FloorDiv", "coefficients", "divided", "factors", "sp"]
+__all__ = ["Expr", "FloorDiv", "coefficients", "divided", "evaluated", "factors", "sp"]
 
 # sympy ships no types, so to the type checker all of it is Any.
 sp: Any = sympy
@@ -60,3 +63,21 @@ def divided(dividend: Expr, divisor: Expr) -> tuple[Expr, Expr]:
         whole += times * term
         rest += (c - times * divisor) * term
     return whole, sp.expand(rest)
+
+
+def evaluated(value: Expr, of_symbol: Callable[[Expr], Any]) -> Any:
+    """Compute an expression from what its symbols stand for.
+
+    >>> evaluated(FloorDiv(sp.Symbol("m") ** 2 + 1, 3), lambda m: 5)
+    8
+    """
+    if value.is_Integer:
+        return int(value)
+    if isinstance(value, sp.Symbol):
+        return of_symbol(value)
+    parts = [evaluated(arg, of_symbol) for arg in value.args]
+    if isinstance(value, FloorDiv):
+        return parts[0] // parts[1]
+    if isinstance(value, sp.Pow):
+        return parts[0] ** parts[1]
+    return reduce(operator.add if isinstance(value, sp.Add) else operator.mul, parts)

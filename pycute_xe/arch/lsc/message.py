@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from pycute_xe.arch.lsc.fields import (
     CACHINGS,
@@ -180,7 +181,7 @@ class Message:
         return address_registers(self.address, 1 if single else self.exec_size, single, target)
 
 
-def check_head(operation: str, message: object) -> None:
+def check_head(operation: str, message: Any) -> None:
     """Refuse a unit, caching, execution mask or predicate that the head of no message holds."""
     for field, known in (
         ("sfid", SFIDS),
@@ -192,7 +193,7 @@ def check_head(operation: str, message: object) -> None:
         if not isinstance(value, str) or value not in known:
             way_out = f"one of {', '.join(known)}"
             raise ShapeError(operation, {field: value}, f"there is no such {field}", way_out)
-    predicate = getattr(message, "predicate")  # noqa: B009 - of any kind of message
+    predicate = message.predicate
     if predicate is None:
         return
     if not isinstance(predicate, str) or not _PREDICATE.fullmatch(predicate):
