@@ -487,6 +487,13 @@ def idx2crd(index: Any, shape: Shape, stride: Stride = None) -> Coord:
         return tuple(map(idx2crd, index, shape, stride))
     if isinstance(index, _NO_INDEX):
         raise _no_integer("idx2crd", index, shape)
+    if hasattr(shape, "shape"):
+        raise ShapeError(
+            "idx2crd",
+            {"shape": repr(shape)},
+            "a layout stands where its shape belongs",
+            "idx2crd(index, layout.shape)",
+        )
     if is_tuple(shape):
         return tuple(idx2crd(index, s, d) for s, d in zip(shape, stride, strict=True))
     if isinstance(stride, Basis):

@@ -8,7 +8,7 @@ and is one at most another. A `Symbolic` value answers from what is assumed of i
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cmp_to_key, wraps
 from inspect import signature
 from typing import Any, ParamSpec, TypeVar
@@ -18,6 +18,7 @@ from pycute_xe.errors import UndecidableError
 __all__ = [
     "Symbolic",
     "adopted",
+    "agree",
     "at_most",
     "in_order",
     "is_integer",
@@ -134,6 +135,17 @@ def same(a: Any, b: Any) -> bool:
     if isinstance(value, Symbolic) and not value.differs(other):
         raise value.undecided("==", other)
     return False
+
+
+def agree(leaves: Iterable[Any]) -> None:
+    """Refuse leaves among which one name stands for two different symbols, as adding them does.
+
+    >>> agree((4, 8))
+    """
+    total: Any = 0
+    for leaf in leaves:
+        if isinstance(leaf, Symbolic):
+            total = total + leaf
 
 
 def naming(function: Callable[_P, _T]) -> Callable[_P, _T]:

@@ -163,6 +163,13 @@ def composition(a: Any, b: Any, c: Layout | None = None) -> Any:
         offset, inner = (0, b) if c is None else (b, c)
         plain_ = a.bits == 0 and offset == 0 and isinstance(inner, Layout)
         return inner if plain_ else ComposedLayout(a, offset, inner)
+    if c is not None:
+        raise ShapeError(
+            "composition",
+            {"a": a, "b": b, "c": c},
+            "an offset and a layout follow a swizzle only",
+            "composition(swizzle, offset, layout), or compose two at a time",
+        )
     if isinstance(a, ComposedLayout):
         return a.with_layout(compose.composition(a.layout, b))
     if isinstance(b, Swizzle):

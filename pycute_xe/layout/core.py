@@ -14,6 +14,7 @@ from pycute_xe.int_tuple import as_coordinate, compact_col_major, leaves, offset
 from pycute_xe.layout.validity import check_layout, check_shape, frozen, is_valid
 from pycute_xe.notation import cpp_layout, parse_layout
 from pycute_xe.typing import Coord, IntTuple, Shape, Stride, is_tuple
+from pycute_xe.unknown import agree
 
 __all__ = ["Layout", "as_layout", "completed", "slice_", "sliced", "unchecked"]
 
@@ -50,6 +51,7 @@ class Layout:
             # Lists, which become tuples, or a mistake, which is then explained.
             shape, stride = frozen(shape), frozen(stride)
             check_layout(shape, stride, shape, stride)
+            agree(leaves((shape, stride)))
         _set_shape(self, shape)
         _set_stride(self, stride)
 

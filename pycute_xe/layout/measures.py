@@ -35,7 +35,7 @@ def stride(value: Any, *modes: int) -> Stride:
 
 def part_of(tree: IntTuple, modes: tuple[int, ...]) -> IntTuple:
     for mode in modes:
-        if not is_tuple(tree) or not -len(tree) <= mode < len(tree):
+        if type(mode) is not int or not is_tuple(tree) or not -len(tree) <= mode < len(tree):
             raise RankError(
                 "mode",
                 {"of": tree, "mode": mode},

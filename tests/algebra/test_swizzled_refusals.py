@@ -40,6 +40,13 @@ def swizzle_of(bits: Any, base: Any, shift: Any) -> dict[str, Any]:
 
 
 REFUSALS = {
+    "composition: a third operand": Refusal(
+        lambda: swizzled.composition(Layout(8), Layout(4), Layout(2)),
+        ShapeError,
+        "composition",
+        {"a": Layout(8), "b": Layout(4), "c": Layout(2)},
+        "an offset and a layout follow a swizzle only",
+    ),
     "Swizzle: of a layout": Refusal(
         lambda: Z(Layout(8)),
         CoordError,

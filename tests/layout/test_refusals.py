@@ -53,6 +53,20 @@ REFUSALS = {
         {"entry": "'1'", "shape": (4, 8)},
         "an entry of a coordinate is an integer",
     ),
+    "idx2crd: a layout": Refusal(
+        lambda: int_tuple.idx2crd(5, FOUR),
+        ShapeError,
+        "idx2crd",
+        {"shape": "Layout(4, 1)"},
+        "a layout stands where its shape belongs",
+    ),
+    "size: no mode": Refusal(
+        lambda: layout.size(A, [0]),
+        RankError,
+        "mode",
+        {"of": (4, 6), "mode": [0]},
+        "there is no such mode",
+    ),
     "make_ordered_layout: no order": Refusal(
         lambda: layout.make_ordered_layout((4, 8), (None, 0)),
         ShapeError,

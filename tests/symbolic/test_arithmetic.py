@@ -169,6 +169,8 @@ def test_a_name_is_one_symbol() -> None:
     assert other != M
     with pytest.raises(InputError, match="M stands for two different symbols"):
         M + other
+    with pytest.raises(InputError, match="M stands for two different symbols"):
+        Layout((M, N), (N, other))
 
 
 def test_large_numbers() -> None:
