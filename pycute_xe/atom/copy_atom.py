@@ -8,7 +8,12 @@ from functools import cached_property
 from pycute_xe.algebra import coalesce, composition
 from pycute_xe.algebra.simplify import flat_modes, from_modes, merged, scaled
 from pycute_xe.arch.registers import RegisterMap
+from pycute_xe.arch.target import Target
 from pycute_xe.atom.block2d_op import Block2DOp
+from pycute_xe.atom.copy_answers import CopyAnswers
+from pycute_xe.atom.placed_message import PlacedMessage
+from pycute_xe.atom.register_picture import SUBGROUP, Place, RegisterPicture, picture_of
+from pycute_xe.bulk import table
 from pycute_xe.errors import CuteError, DivisibilityError, DTypeError
 from pycute_xe.layout import Layout, make_layout, size
 from pycute_xe.numeric import Numeric, as_numeric
@@ -16,11 +21,9 @@ from pycute_xe.typing import Mode
 
 __all__ = ["SUBGROUP", "CopyAtom", "make_copy_atom"]
 
-SUBGROUP = 16
-
 
 @dataclass(frozen=True)
-class CopyAtom:
+class CopyAtom(CopyAnswers):
     """A block-2D operation that moves values of one type between memory and 16 work-items.
 
     The ``layout_*_tv`` map (work-item, value) to ``x + width * y`` in values of ``value_type``, as
@@ -72,9 +75,9 @@ class CopyAtom:
         return size(self.layout_ref_tv) // SUBGROUP
 
     @property
-    def thr_id(self) -> Layout:
-        """The 16 work-items of a subgroup."""
-        return Layout(SUBGROUP, 1)
+    def shape(self) -> tuple[int, int]:
+        """(rows, columns) of the block in memory, in values."""
+        return self.height, self.width
 
     @cached_property
     def layout_ref_tv(self) -> Layout:
@@ -140,15 +143,37 @@ class CopyAtom:
         return RegisterMap(make_layout(x, scaled(rows, ratio)), self.value_type.bits)
 
     @cached_property
-    def faithful(self) -> bool:
-        """Whether CUTLASS's map and the message agree on every value."""
+    def _owned(self) -> tuple[tuple[Place, ...], ...]:
+        offsets = table(self.layout_ref_tv).reshape(-1, SUBGROUP).T
+        return tuple(tuple(divmod(int(o), self.width) for o in held) for held in offsets)
+
+    @cached_property
+    def _picture(self) -> RegisterPicture:
         if self.op.kind == "XE_PREFETCH_2D":
-            return True
-        owner, block = self.register_tv.owner, self.width * self.height
-        claims = (
-            (self.layout_ref_tv(t, v), (t, v)) for v in range(self.values) for t in range(SUBGROUP)
-        )
-        return all(offset < block and owner(offset) == slot for offset, slot in claims)
+            return RegisterPicture(self.value_type.bits, ())
+        return picture_of(self.register_tv, self.shape)
+
+    def messages(self, target: str | Target) -> tuple[PlacedMessage, ...]:
+        """Return the one message of the operation; raise `LegalityError` where a rule forbids it.
+
+        >>> from pycute_xe.atom import XE_LOAD_2D
+        >>> print(*make_copy_atom(XE_LOAD_2D(16, 8, 16), "bf16").messages("bmg"))
+        lsc_load_block2d.ugm (M1,1) V:d16.1x16x8nn at x 0, y 0
+        """
+        self.op.message.check(target)
+        return (PlacedMessage(self.op.message),)
+
+    @cached_property
+    def faithful(self) -> bool:
+        """Whether the layouts say what the registers hold, so that a work-item may look inside.
+
+        >>> from pycute_xe.atom import XE_LOAD_2D
+        >>> make_copy_atom(XE_LOAD_2D(16, 8, 16, 16), "u16").faithful
+        True
+        >>> make_copy_atom(XE_LOAD_2D(16, 16, 12), "u16").faithful
+        False
+        """
+        return self.op.kind == "XE_PREFETCH_2D" or self._shown_in(self._picture.unit_bits)
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -5,16 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from pycute_xe.algebra import coalesce, composition
+from pycute_xe.algebra import coalesce, composition, upcast
 from pycute_xe.algebra.simplify import from_modes, scaled
 from pycute_xe.arch.target import Target
 from pycute_xe.atom.block2d_name import Block2DName
-from pycute_xe.atom.copy_atom import SUBGROUP
-from pycute_xe.atom.legacy_lowering import PlacedMessage, lower
+from pycute_xe.atom.copy_answers import CopyAnswers
+from pycute_xe.atom.legacy_lowering import lower
 from pycute_xe.atom.legacy_notes import notes_of
-from pycute_xe.atom.legacy_registers import register_owners
+from pycute_xe.atom.legacy_registers import register_picture
 from pycute_xe.atom.legacy_steps import Step, Steps, memory_steps, places, register_steps
-from pycute_xe.errors import CoordError, DTypeError
+from pycute_xe.atom.placed_message import PlacedMessage
+from pycute_xe.atom.register_picture import SUBGROUP, Place, RegisterPicture
+from pycute_xe.errors import DivisibilityError, DTypeError
 from pycute_xe.layout import Layout, make_layout, size
 from pycute_xe.numeric import Numeric
 
@@ -22,7 +24,7 @@ __all__ = ["LegacyCopyAtom"]
 
 
 @dataclass(frozen=True)
-class LegacyCopyAtom:
+class LegacyCopyAtom(CopyAnswers):
     """A copy operation by its older name, with the type of the values it moves.
 
     Law: of the block of `logical_shape`, work-item ``i`` owns columns ``i``, ``i + 16``, … or, of a
@@ -31,7 +33,8 @@ class LegacyCopyAtom:
     (work-item, value) to ``x + width * y`` of the block in values, or to ``y + height * x`` for a
     tensor whose first mode is contiguous (``m_major``). They equal CUTLASS's traits wherever those
     map onto the block; `notes` tells where they are not. Types narrower than the name's
-    elements lie side by side in them. Raises `DTypeError` for types that do not tile the elements.
+    elements lie side by side in them; wider ones need adjacent columns with one work-item.
+    Raises `DTypeError` for other types.
     Document: CUTLASS, "2D Copy Operations for Intel XE Architecture". C++: ``Copy_Traits``.
 
     >>> from pycute_xe.atom import get_atom
@@ -44,19 +47,43 @@ class LegacyCopyAtom:
     m_major: bool = False
 
     def __post_init__(self) -> None:
-        """Check that values tile the elements of the name."""
-        if self.name.bits % self.value_type.bits:
-            raise DTypeError(
-                "get_atom",
-                {"name": self.name, "value_type": self.value_type},
-                f"{self.value_type.bits}-bit values do not tile {self.name.bits}-bit elements",
-                f"use a type of {self.name.bits} bits, or of fewer that divide them",
-            )
+        """Check that values tile the elements of the name, or elements the values."""
+        bits, wanted = self.name.bits, self.value_type.bits
+        if not bits % wanted:
+            return
+        condition = f"{wanted}-bit values do not tile {bits}-bit elements"
+        if not wanted % bits:
+            if self.name.mode != "T" and self._values_stay_whole(wanted // bits):
+                return
+            condition = f"no work-item owns the {wanted // bits} elements of a {wanted}-bit value"
+        raise DTypeError(
+            "get_atom",
+            {"name": self.name, "value_type": self.value_type},
+            condition,
+            f"use a type of {bits} bits, or of fewer that divide them",
+        )
+
+    def _values_stay_whole(self, elements: int) -> bool:
+        """Whether each work-item owns so many neighbours of a row together."""
+        try:
+            upcast(make_layout(*map(self._placed, self._steps)), elements)
+        except DivisibilityError:
+            return False
+        return self._steps[1][0][0] % elements == 0
 
     @property
-    def thr_id(self) -> Layout:
-        """The 16 work-items of a subgroup."""
-        return Layout(SUBGROUP, 1)
+    def shape(self) -> tuple[int, int]:
+        """(rows, columns) of `logical_shape`, in values: neighbours in memory make up an element.
+
+        >>> from pycute_xe.atom import get_atom
+        >>> get_atom("XE_2D_U8x8x32_LD_N", "s4").shape, get_atom("XE_2D_U16x16x8_LD_T", "u8").shape
+        ((8, 64), (16, 16))
+        """
+        rows, cols = self.logical_shape
+        bits, wanted = self.name.bits, self.value_type.bits
+        if self.name.mode == "T":
+            return rows * bits // wanted, cols
+        return rows, cols * bits // wanted
 
     @property
     def logical_shape(self) -> tuple[int, int]:
@@ -119,7 +146,12 @@ class LegacyCopyAtom:
             # CUTLASS takes offset o of a (rows, columns) block for one of (columns, rows).
             rows, cols = self.logical_shape
             tv = composition(Layout((cols, rows), (rows, 1)), tv)
-        return _recast(tv, self.name.bits // self.value_type.bits)
+        return self._in_values(tv)
+
+    def _in_values(self, tv: Layout) -> Layout:
+        """Count values instead of elements of the name."""
+        bits, wanted = self.name.bits, self.value_type.bits
+        return _recast(tv, bits // wanted) if wanted <= bits else upcast(tv, wanted // bits)
 
     @property
     def layout_dst_tv(self) -> Layout:
@@ -136,8 +168,7 @@ class LegacyCopyAtom:
         modes = memory_steps(self.name)
         if modes is None:
             return make_layout(Layout(SUBGROUP, 0), self.layout_ref_tv[1])
-        tv = make_layout(Layout(SUBGROUP, 0), self._placed(modes))
-        return _recast(tv, self.name.bits // self.value_type.bits)
+        return self._in_values(make_layout(Layout(SUBGROUP, 0), self._placed(modes)))
 
     @property
     def layout_ref_tv_bits(self) -> Layout:
@@ -154,57 +185,28 @@ class LegacyCopyAtom:
         """`layout_dst_tv` in bits."""
         return _recast(self.layout_dst_tv, self.value_type.bits)
 
-    def ownership(self) -> tuple[tuple[tuple[int, int], ...], ...]:
-        """Return for each work-item the (row, column) of each element it holds, in value order.
-
-        Rows and columns count in `logical_shape`, in elements of the name. Raises
-        `DivisibilityError` as `layout_ref_tv` does.
-
-        >>> from pycute_xe.atom import get_atom
-        >>> get_atom("XE_2D_Packed_U8x1x64_LD_N").ownership()[15]
-        ((0, 30), (0, 31), (0, 62), (0, 63))
-        """
+    @cached_property
+    def _owned(self) -> tuple[tuple[Place, ...], ...]:
         lanes, values = map(places, self._steps)
-        return tuple(tuple((y + v, x + w) for v, w in values) for y, x in lanes)
+        bits, wanted = self.name.bits, self.value_type.bits
+        wide, parts = max(1, wanted // bits), range(max(1, bits // wanted))
+        if self.name.mode == "T":
+            inside = [(v * len(parts) + k, w) for v, w in values for k in parts]
+            lanes = [(y * len(parts), x) for y, x in lanes]
+        else:
+            inside = [(v, w * len(parts) // wide + k) for v, w in values[::wide] for k in parts]
+            lanes = [(y, x * len(parts) // wide) for y, x in lanes]
+        return tuple(tuple((y + v, x + w) for v, w in inside) for y, x in lanes)
 
-    def columns(self, work_item: int) -> tuple[int, ...]:
-        """Return the columns of `logical_shape` of which a work-item holds elements, ascending.
-
-        >>> from pycute_xe.atom import get_atom
-        >>> get_atom("XE_2D_U16x32x32_LD_V").columns(1)
-        (1, 17)
-        """
-        if not 0 <= work_item < SUBGROUP:
-            raise CoordError(
-                "columns", {"work_item": work_item}, "a subgroup has 16 work-items", "use 0 to 15"
-            )
-        return tuple(sorted({x for _, x in self.ownership()[work_item]}))
-
-    def owner_of(self, row: int, col: int) -> tuple[int, int]:
-        """Return (work-item, value) of an element of `logical_shape`.
-
-        Law: ``ownership()[work_item][value] == (row, col)``. Raises `CoordError` outside the block.
-
-        >>> from pycute_xe.atom import get_atom
-        >>> get_atom("XE_2D_Packed_U8x8x64_LD_N").owner_of(0, 33)
-        (0, 3)
-        """
-        for work_item, held in enumerate(self.ownership()):
-            if (row, col) in held:
-                return work_item, held.index((row, col))
-        rows, cols = self.logical_shape
-        raise CoordError(
-            "owner_of",
-            {"atom": self, "row": row, "col": col},
-            f"the block has rows 0 to {rows - 1} and columns 0 to {cols - 1}",
-            "ask for one of these",
-        )
+    @cached_property
+    def _picture(self) -> RegisterPicture:
+        return register_picture(self.name, self.value_type.bits)
 
     def messages(self, target: str | Target) -> tuple[PlacedMessage, ...]:
         """Return the block-2D messages that move the block on a target.
 
         Law: together they move every element once. What CUTLASS's maps call a work-item's need not
-        be what the registers hold: see `PlacedMessage.message` and its ``register_map``.
+        be what the registers hold: see `registers`.
         Raises `LegalityError` with the rules that forbid it and the nearest names that work.
 
         >>> from pycute_xe.atom import get_atom
@@ -214,19 +216,6 @@ class LegacyCopyAtom:
         return lower(self.name, target)
 
     @cached_property
-    def register_owners(self) -> dict[tuple[int, int], tuple[int, int]]:
-        """(row, column) → (work-item, value) after the messages, not as CUTLASS says.
-
-        Element ``i`` of the registers belongs to work-item ``i mod 16``. Empty for a prefetch.
-
-        >>> from pycute_xe.atom import get_atom
-        >>> atom = get_atom("XE_2D_U16x16x16_LD_V")
-        >>> atom.owner_of(1, 0), atom.register_owners[1, 0]
-        ((0, 1), (1, 0))
-        """
-        return register_owners(self.name)
-
-    @property
     def faithful(self) -> bool:
         """Whether the layouts say what the registers hold, so that a work-item may look inside.
 
@@ -240,14 +229,7 @@ class LegacyCopyAtom:
 
     @cached_property
     def _holds_what_it_owns(self) -> bool:
-        if self.name.is_prefetch:
-            return True
-        held = self.register_owners
-        return all(
-            held.get(place) == (work_item, value)
-            for work_item, owned in enumerate(self.ownership())
-            for value, place in enumerate(owned)
-        )
+        return self.name.is_prefetch or self._shown_in(self._picture.unit_bits)
 
     @property
     def is_artefact(self) -> bool:

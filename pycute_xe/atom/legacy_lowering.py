@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from math import log2
 
@@ -11,25 +11,13 @@ from pycute_xe.arch.block2d import Block2D
 from pycute_xe.arch.rules import Broken, errors
 from pycute_xe.arch.target import Target, get_target
 from pycute_xe.atom.block2d_name import Block2DName
-from pycute_xe.atom.copy_atom import SUBGROUP
+from pycute_xe.atom.placed_message import PlacedMessage
+from pycute_xe.atom.register_picture import SUBGROUP
 from pycute_xe.errors import LegalityError
 
-__all__ = ["PlacedMessage", "broken_rules", "lower", "messages_of", "nearest_names"]
+__all__ = ["broken_rules", "lower", "messages_of", "nearest_names"]
 
 _SIZES = (1, 2, 4, 8, 16, 32, 64)
-
-
-@dataclass(frozen=True, slots=True)
-class PlacedMessage:
-    """A message and where it starts in the block: ``x`` elements of the message, ``y`` rows."""
-
-    message: Block2D
-    x: int
-    y: int
-
-    def __str__(self) -> str:
-        """The message as the vISA assembler takes it, then its place."""
-        return f"{self.message} at x {self.x}, y {self.y}"
 
 
 def lower(name: Block2DName, target: str | Target) -> tuple[PlacedMessage, ...]:

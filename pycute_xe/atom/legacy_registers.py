@@ -1,49 +1,43 @@
-"""Floor 6: which work-item holds each element after the messages of an older name."""
+"""Floor 6: what registers hold after the messages of an older name."""
 
 from __future__ import annotations
 
-from itertools import product
-
 from pycute_xe.arch.target import grf_bytes
 from pycute_xe.atom.block2d_name import Block2DName
-from pycute_xe.atom.copy_atom import SUBGROUP
-from pycute_xe.atom.legacy_lowering import PlacedMessage, lower
+from pycute_xe.atom.legacy_lowering import lower
+from pycute_xe.atom.placed_message import PlacedMessage
+from pycute_xe.atom.register_picture import Place, RegisterPicture
 
-__all__ = ["register_owners"]
-
-Owners = dict[tuple[int, int], tuple[int, int]]
+__all__ = ["register_picture"]
 
 
-def register_owners(name: Block2DName) -> Owners:
-    """Return (row, column) of `logical_shape` → (work-item, value) as the registers have it.
+def register_picture(name: Block2DName, value_bits: int) -> RegisterPicture:
+    """Return the picture of the registers, in values of a width, rows and columns as CUTLASS's.
 
-    Element ``i`` of the registers belongs to work-item ``i mod 16``, byte ``i`` below 8 bits; the
-    messages fill registers one after the other. Nothing for a prefetch. Raises `LegalityError`
-    where no messages can move the block.
+    The messages fill whole registers, one after the other. Registers are read in elements of the
+    name, or in values where these are wider. Nothing for a prefetch. Raises `LegalityError` where
+    no messages can move the block.
     """
-    found: Owners = {}
-    if name.is_prefetch:
-        return found
-    first = 0
-    for part in lower(name, "bmg"):
-        for (y, x), place in _placed(name, part, first).items():
-            found[(x, y) if name.mode == "T" else (y, x)] = place
-        held = part.message.register_map.elements * part.message.element_bytes
-        first += -(-held // grf_bytes()) * grf_bytes()
-    return found
+    slots: list[Place | None] = []
+    if not name.is_prefetch:
+        for part in lower(name, "bmg"):
+            slots += _held(part, value_bits)
+    turned = [p and (p[1], p[0]) for p in slots] if name.mode == "T" else slots
+    return RegisterPicture(value_bits, tuple(turned), max(name.bits, value_bits, 8))
 
 
-def _placed(name: Block2DName, part: PlacedMessage, first: int) -> Owners:
-    """Row and element in memory → (work-item, value), for a message at byte ``first``."""
-    message, bits = part.message, name.bits
-    ratio, packed = message.bits // bits, max(1, 8 // bits)
-    start = first * 8 // max(bits, 8)
-    out: Owners = {}
-    for y, block, x in product(range(message.height), range(message.count), range(message.width)):
-        at = message.position((x, block), y)
-        for k in range(ratio):
-            unit, inside = divmod(at * ratio + k, packed)
-            value, lane = divmod(start + unit, SUBGROUP)
-            column = (part.x + block * message.width + x) * ratio + k
-            out[part.y + y, column] = lane, value * packed + inside
-    return out
+def _held(part: PlacedMessage, value_bits: int) -> list[Place | None]:
+    """(row, column) in memory of each value in the registers of one message."""
+    message = part.message
+    per_element, wide = max(1, message.bits // value_bits), max(1, value_bits // message.bits)
+    nbytes = message.register_map.elements * message.element_bytes
+    slots: list[Place | None] = [None] * (-(-nbytes // grf_bytes()) * grf_bytes() * 8 // value_bits)
+    for y in range(message.height):
+        for column in range(0, message.width * message.count, wide):
+            block, x = divmod(column, message.width)
+            # Memory columns and register slots, both in values.
+            first = (part.x + column) * message.bits // value_bits
+            at = message.position((x, block), y) * message.bits // value_bits
+            for k in range(per_element):
+                slots[at + k] = part.y + y, first + k
+    return slots

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pycute_xe.atom.block2d_name import Block2DName
-from pycute_xe.atom.copy_atom import SUBGROUP
+from pycute_xe.atom.register_picture import SUBGROUP
 from pycute_xe.errors import DivisibilityError
 
 __all__ = ["Step", "Steps", "memory_steps", "places", "register_steps"]

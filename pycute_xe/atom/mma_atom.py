@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal, cast
 
 from pycute_xe.algebra import coalesce, composition, right_inverse
 from pycute_xe.arch.dpas import Dpas
-from pycute_xe.atom.copy_atom import SUBGROUP
-from pycute_xe.errors import CuteError, ShapeError
+from pycute_xe.atom.register_picture import SUBGROUP, Place, RegisterPicture
+from pycute_xe.bulk import table
+from pycute_xe.errors import CoordError, CuteError, ShapeError
+from pycute_xe.facts import Row, rows
 from pycute_xe.layout import Layout, size
 from pycute_xe.numeric import Numeric, as_numeric
 
-__all__ = ["XE_DPAS_TT", "MmaAtom", "make_mma_atom"]
+__all__ = ["XE_DPAS_TT", "MmaAtom", "Operand", "make_mma_atom"]
+
+Operand = Literal["A", "B", "C", "D"]
 
 
 def XE_DPAS_TT(
@@ -47,7 +52,8 @@ class MmaAtom:
     ``tv_layout_A`` maps to ``m + M * k``, ``tv_layout_B`` to ``n + N * k`` and ``tv_layout_C`` to
     ``m + M * n``, in elements: element ``i`` of an operand's registers belongs to work-item ``i mod
     16``, or byte ``i`` below 8 bits. A ``legacy`` atom has the layouts of CUTLASS's older atoms,
-    where the VNNI packing of B hides inside the value order. C++: ``MMA_Atom``, ``MMA_Traits``.
+    where the VNNI packing of B hides inside the value order and 8-bit elements of A come in pairs.
+    C++: ``MMA_Atom``, ``MMA_Traits``.
 
     >>> atom = make_mma_atom(XE_DPAS_TT(8, "f32", "bf16"))
     >>> print(atom.tv_layout_A, atom.tv_layout_B)
@@ -80,7 +86,34 @@ class MmaAtom:
     @cached_property
     def tv_layout_A(self) -> Layout:
         """(work-item, value) → ``m + M * k``."""
-        return _dealt(self.op.position_A, self.op.A.bits)
+        bits = self.op.A.bits
+        if not self.legacy:
+            return _dealt(self.op.position_A, bits)
+        count = size(self.op.position_A)
+        if count < SUBGROUP:  # the older atoms repeat elements in the other work-items
+            return Layout(((count, SUBGROUP // count), 1), ((1, 0), 0))
+        fact = self.fact
+        unit = cast("int", fact["unit_bits"]) if fact else bits
+        return _dealt(self.op.position_A, bits, unit)
+
+    @cached_property
+    def fact(self) -> Row | None:
+        """The row of ``atoms/dpas.toml`` for the types of an older name, ``None`` without one."""
+        op = self.op
+        types = tuple(t.name for t in (op.D, op.A, op.B, op.C))
+        return next((row for row in rows("dpas", "older_name") if row["types"] == types), None)
+
+    @property
+    def shipped(self) -> bool:
+        """Whether CUTLASS has an operation of this name.
+
+        >>> from pycute_xe.atom import get_atom
+        >>> get_atom("XE_3x16x16_F32BF16BF16F32_TT").shipped
+        False
+        """
+        if not self.legacy:
+            return True
+        return self.fact is not None and self.op.M in cast("tuple[int, ...]", self.fact["m"])
 
     @cached_property
     def tv_layout_B(self) -> Layout:
@@ -112,16 +145,98 @@ class MmaAtom:
         ()
         """
         notes: list[str] = []
+        if not self.shipped:
+            notes.append("CUTLASS ships no operation of this name")
         if self.legacy and self.tv_layout_B != _dealt(self.op.position_B, self.op.B.bits):
             notes.append(
                 "its layout of B hides the VNNI packing: work-items hold other values than it says"
             )
-        if size(self.tv_layout_A) != size(self.op.position_A):
+        if self.legacy and self.op.A.bits < 16:
+            notes.append("its layout of A gives each work-item pairs of adjacent columns")
+        count = size(self.op.position_A)
+        if self.legacy and count < SUBGROUP:
+            notes.append(f"its layout of A gives each of {count} elements to two work-items")
+        elif size(self.tv_layout_A) != count:
             notes.append(
                 f"{self.op.M} rows of {self.op.A} do not fill the last register of 16 work-items: "
                 "CuTe's layout of A goes on past them"
             )
         return tuple(notes)
+
+    def operand_shape(self, operand: Operand) -> tuple[int, int]:
+        """Return (rows, columns) of an operand as a matrix: A (M, K), B (K, N), C and D (M, N).
+
+        Raises `ShapeError` for another operand.
+
+        >>> make_mma_atom(XE_DPAS_TT(8, "f32", "bf16")).operand_shape("B")
+        (16, 16)
+        """
+        m, n, k = self.shape_mnk
+        shapes = {"A": (m, k), "B": (k, n), "C": (m, n), "D": (m, n)}
+        if operand not in shapes:
+            raise ShapeError("operand_shape", {"operand": operand}, "no such operand", "A, B, C, D")
+        return shapes[operand]
+
+    def operand_type(self, operand: Operand) -> Numeric:
+        """Return the element type of an operand; raise `ShapeError` for another operand."""
+        self.operand_shape(operand)
+        return getattr(self.op, operand)
+
+    def ownership(self, operand: Operand) -> tuple[tuple[Place, ...], ...]:
+        """Return for each work-item the (row, column) of each value it is said to own, in order.
+
+        Rows and columns count as in `operand_shape`. Law: agrees with ``tv_layout_*``.
+        Raises `ShapeError` for another operand.
+
+        >>> make_mma_atom(XE_DPAS_TT(8, "f32", "bf16")).ownership("B")[0][:3]
+        ((0, 0), (0, 8), (2, 0))
+        """
+        rows_, cols = self.operand_shape(operand)
+        layout = {"A": self.tv_layout_A, "B": self.tv_layout_B}.get(operand, self.tv_layout_C)
+        offsets = table(layout).reshape(-1, SUBGROUP).T
+        if operand == "B":
+            return tuple(tuple(divmod(int(o), cols) for o in held) for held in offsets)
+        return tuple(tuple((int(o) % rows_, int(o) // rows_) for o in held) for held in offsets)
+
+    def owner_of(self, operand: Operand, row: int, col: int) -> tuple[int, int]:
+        """Return (work-item, value) that an element of an operand is said to belong to.
+
+        Law: ``ownership(operand)[work_item][value] == (row, col)``. Raises `CoordError` outside the
+        operand, `ShapeError` for another operand.
+
+        >>> make_mma_atom(XE_DPAS_TT(8, "f32", "bf16")).owner_of("B", 1, 0)
+        (1, 0)
+        """
+        for work_item, held in enumerate(self.ownership(operand)):
+            if (row, col) in held:
+                return work_item, held.index((row, col))
+        raise CoordError(
+            "owner_of",
+            {"atom": self.name, "operand": operand, "row": row, "col": col},
+            "{} has {} rows and {} columns".format(operand, *self.operand_shape(operand)),
+            "count from 0",
+        )
+
+    def registers(self, operand: Operand) -> RegisterPicture:
+        """Return where the instruction finds or leaves the elements of an operand.
+
+        Raises `ShapeError` for another operand.
+
+        >>> atom = make_mma_atom(XE_DPAS_TT(8, "f32", "bf16"))
+        >>> atom.registers("B").slots[:4], atom.registers("B").registers
+        (((0, 0), (1, 0), (0, 1), (1, 1)), 8)
+        """
+        rows_, cols = self.operand_shape(operand)
+        position = {"A": self.op.position_A, "B": self.op.position_B}.get(
+            operand, self.op.position_C
+        )
+        slots: list[Place | None] = [None] * size(position)
+        for offset in range(size(position)):
+            col, row = divmod(offset, rows_)
+            if operand == "B":
+                row, col = divmod(offset, cols)
+            slots[position(offset)] = row, col
+        return RegisterPicture(self.operand_type(operand).bits, tuple(slots))
 
     def __repr__(self) -> str:
         """The call that builds it."""
@@ -144,12 +259,13 @@ class MmaAtom:
         return self.name
 
 
-def _dealt(position: Layout, bits: int) -> Layout:
+def _dealt(position: Layout, bits: int, unit_bits: int = 8) -> Layout:
     """Invert coordinate → register element and deal the elements, or bytes, to 16 work-items.
 
-    A last round that not every work-item takes part in is dealt whole, as C++ does.
+    ``unit_bits``: the least that is dealt as one. A last round that not every work-item takes part
+    in is dealt whole, as C++ does.
     """
-    packed = max(1, 8 // bits)
+    packed = max(1, unit_bits // bits)
     values = -(-size(position) // SUBGROUP)
     rounds = -(-values // packed)
     shape = (SUBGROUP, (packed, rounds))

@@ -14,7 +14,7 @@ from pycute_xe.numeric import Numeric, as_numeric
 
 __all__ = ["get_atom"]
 
-_TYPE = r"(F32|BF16|F16)"
+_TYPE = r"(F32|TF32|BF16|F16|S32|S8|U8)"
 _LEGACY = re.compile(rf"XE_(\d+)x(\d+)x(\d+)_{_TYPE}{_TYPE}{_TYPE}{_TYPE}_TT")
 _TEMPLATE = re.compile(r"XE_DPAS_TT<\s*(\d+)\s*,([^>]*)>")
 _COPY = re.compile(r"XE_?2D", re.IGNORECASE)  # misspelt ones too

@@ -168,7 +168,7 @@ def test_a_misspelt_name_gets_the_nearest_ones(wrong: str, near: str) -> None:
 
 
 def test_slips_are_refused_by_name() -> None:
-    with pytest.raises(DTypeError, match="32-bit values do not tile 16-bit elements"):
+    with pytest.raises(DTypeError, match="no work-item owns the 2 elements of a 32-bit value"):
         get_atom("XE_2D_U16x32x16_LD_N", "f32")
     with pytest.raises(DivisibilityError, match="cannot share 3 rows of 24 columns"):
         _ = get_atom("XE_2D_U16x3x24_LD_N").layout_ref_tv

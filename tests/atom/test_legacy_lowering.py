@@ -11,7 +11,8 @@ from golden import rows as golden
 
 from pycute_xe.arch import Surface
 from pycute_xe.atom import get_atom, parse_block2d_name, shipped_names
-from pycute_xe.atom.legacy_lowering import PlacedMessage, broken_rules, nearest_names
+from pycute_xe.atom.legacy_lowering import broken_rules, nearest_names
+from pycute_xe.atom.placed_message import PlacedMessage
 from pycute_xe.errors import LegalityError
 from pycute_xe.facts import rows
 from pycute_xe.machine import Memory, RegisterFile, block2d
@@ -179,7 +180,7 @@ LOADS = [name for name in shipped_names() if "_LD_" in name and "PREFETCH" not i
 def test_who_owns_what_in_registers_is_what_the_machine_shows(name: str) -> None:
     atom = get_atom(name)
     shown = executed_owners(name)
-    assert atom.register_owners == shown
+    assert atom.registers().owners() == shown
     said = {p: (t, v) for t, held in enumerate(atom.ownership()) for v, p in enumerate(held)}
     repeated = len(said) < 16
     holds = said == shown and not repeated

@@ -1,0 +1,167 @@
+"""Floor 6: what every copy atom answers: who is said to own an element, and who holds it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from functools import cached_property
+
+from pycute_xe.arch.target import Target
+from pycute_xe.atom.placed_message import PlacedMessage
+from pycute_xe.atom.register_picture import SUBGROUP, Place, RegisterPicture
+from pycute_xe.errors import CoordError
+from pycute_xe.layout import Layout
+from pycute_xe.numeric import Numeric
+
+__all__ = ["CopyAnswers"]
+
+UNITS = (8, 16, 32, 64)
+
+
+class CopyAnswers(ABC):
+    """The two accounts of a copy atom: what CuTe's layouts say, and what the messages do.
+
+    Rows and columns count in `shape`. `ownership` and `owner_of` are the first account, `registers`
+    is the second; `faithful` compares them.
+    """
+
+    value_type: Numeric
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """(rows, columns) of the block, in values."""
+
+    @cached_property
+    @abstractmethod
+    def layout_ref_tv(self) -> Layout:
+        """(work-item, value) → offset, in values."""
+
+    @property
+    @abstractmethod
+    def notes(self) -> tuple[str, ...]:
+        """What a user of this atom should know, in words."""
+
+    @cached_property
+    @abstractmethod
+    def faithful(self) -> bool:
+        """Whether the layouts say what the registers hold, so that a work-item may look inside."""
+
+    @cached_property
+    @abstractmethod
+    def _owned(self) -> tuple[tuple[Place, ...], ...]:
+        """(row, column) of each value of each work-item."""
+
+    @cached_property
+    @abstractmethod
+    def _picture(self) -> RegisterPicture:
+        """The registers after a load, or before a store."""
+
+    @abstractmethod
+    def messages(self, target: str | Target) -> tuple[PlacedMessage, ...]:
+        """Return the messages that move the block on a target; raise `LegalityError`."""
+
+    @property
+    def thr_id(self) -> Layout:
+        """The 16 work-items of a subgroup."""
+        return Layout(SUBGROUP, 1)
+
+    def ownership(self) -> tuple[tuple[Place, ...], ...]:
+        """Return for each work-item the (row, column) of each value it is said to own, in order.
+
+        Law: agrees with `layout_ref_tv`. Document: CUTLASS, "2D Copy Operations for Intel XE
+        Architecture", whose tables list the columns.
+
+        >>> from pycute_xe.atom import get_atom
+        >>> get_atom("XE_2D_Packed_U8x1x64_LD_N").ownership()[15]
+        ((0, 30), (0, 31), (0, 62), (0, 63))
+        """
+        return self._owned
+
+    def columns(self, work_item: int) -> tuple[int, ...]:
+        """Return the columns of which a work-item is said to own values, ascending.
+
+        Raises `CoordError` for a work-item that the atom has not.
+
+        >>> from pycute_xe.atom import get_atom
+        >>> get_atom("XE_2D_U16x32x32_LD_V").columns(1)
+        (1, 17)
+        """
+        owned = self._owned
+        if not 0 <= work_item < len(owned):
+            raise CoordError(
+                "columns",
+                {"atom": str(self), "work_item": work_item},
+                f"the atom has {len(owned)} work-items",
+                "count from 0",
+            )
+        return tuple(sorted({x for _, x in owned[work_item]}))
+
+    def owner_of(self, row: int, col: int) -> tuple[int, int]:
+        """Return (work-item, value) of a value of the block.
+
+        Law: ``ownership()[work_item][value] == (row, col)``. Raises `CoordError` outside `shape`.
+
+        >>> from pycute_xe.atom import get_atom
+        >>> get_atom("XE_2D_Packed_U8x8x64_LD_N").owner_of(0, 33)
+        (0, 3)
+        """
+        owner = self._owner_table.get((row, col))
+        if owner is not None:
+            return owner
+        rows, cols = self.shape
+        raise CoordError(
+            "owner_of",
+            {"atom": str(self), "row": row, "col": col},
+            f"the block has rows 0 to {rows - 1} and columns 0 to {cols - 1}",
+            "ask for one of these",
+        )
+
+    @cached_property
+    def _owner_table(self) -> Mapping[Place, tuple[int, int]]:
+        # The first owner stays where work-items repeat values.
+        table: dict[Place, tuple[int, int]] = {}
+        for work_item, held in enumerate(self._owned):
+            for value, place in enumerate(held):
+                table.setdefault(place, (work_item, value))
+        return table
+
+    def registers(self) -> RegisterPicture:
+        """Return what the registers hold after the messages of a load, or before those of a store.
+
+        Raises `LegalityError` where no messages can move the block.
+
+        >>> from pycute_xe.atom import get_atom
+        >>> atom = get_atom("XE_2D_U16x16x16_LD_V")
+        >>> atom.owner_of(1, 0), atom.registers().owner_of(1, 0)
+        ((0, 1), (1, 0))
+        """
+        return self._picture
+
+    @cached_property
+    def faithful_units(self) -> tuple[int, ...]:
+        """The widths in bits, of 8, 16, 32 and 64, in which registers show what is said.
+
+        A work-item that reads its registers in elements of such a width finds the values that
+        `ownership` says, in that order. Nothing for a prefetch. Raises `LegalityError` as
+        `registers` does. Document: intel/sycl-tla, media/docs/cpp/xe_rearchitecture.md, which
+        notes that ownership depends on the width in which registers are read.
+
+        >>> from pycute_xe.atom import get_atom
+        >>> get_atom("XE_2D_U16x16x16_LD_N").faithful_units
+        (16,)
+        >>> get_atom("XE_2D_U16x16x16_LD_V").faithful_units
+        (32,)
+        """
+        picture = self._picture
+        units = (unit for unit in UNITS if unit % picture.bits == 0)
+        return tuple(unit for unit in units if self._shown_in(unit))
+
+    def _shown_in(self, unit_bits: int) -> bool:
+        """Whether registers read in units of a width hold what is said, values in order."""
+        held = self._picture.owners(unit_bits)
+        return bool(held) and all(
+            held.get(place) == (work_item, value)
+            for work_item, owned in enumerate(self._owned)
+            for value, place in enumerate(owned)
+        )
