@@ -25,16 +25,11 @@ def _in(file: str, *changes: tuple[str, ...]) -> list[Mutant]:
 
 MUTANTS = [
     *_in(
-        "int_tuple",
+        "int_tuple/nesting",
         (
             "out.extend(flatten_tuple(mode))",
             "out.extend(flatten_tuple(mode)[::-1])",
             "leaves run left to right at every depth",
-        ),
-        (
-            "total = total * (mode if type(mode) is int else product(mode))",
-            "total = total * (mode if type(mode) is int else 1)",
-            "nested modes count",
         ),
         (
             "return len(left) == len(right) and all(map(congruent, left, right))",
@@ -45,6 +40,14 @@ MUTANTS = [
             "return all(map(weakly_congruent, left, right))",
             "return True",
             "nesting is compared at every depth",
+        ),
+    ),
+    *_in(
+        "int_tuple/arithmetic",
+        (
+            "total = total * (mode if type(mode) is int else product(mode))",
+            "total = total * (mode if type(mode) is int else 1)",
+            "nested modes count",
         ),
         (
             "return same(left, product(right))",
@@ -66,6 +69,16 @@ MUTANTS = [
         ("    return -(-a // b)\n", "    return a // b\n", "shape_div rounds up"),
         ("return -(-a // product(b))", "return a // product(b)", "ceil_div rounds up"),
         (
+            "return len(left) <= len(right) and all(map(elem_less, left, right))",
+            "return len(left) == len(right) and all(map(elem_less, left, right))",
+            "entries that are missing count as below",
+        ),
+        ("return ceil_div(a, b) * b", "return a // b * b", "round_up rounds up"),
+        ("total = total + a * b", "total = total + a + b", "products are summed"),
+    ),
+    *_in(
+        "int_tuple/indexing",
+        (
             "coord = coord // s\n",
             "coord = coord - coord % s\n",
             "the next mode counts in units of this one",
@@ -86,13 +99,6 @@ MUTANTS = [
             "if is_tuple(coord):",
             "a coordinate that nests otherwise is moved",
         ),
-        (
-            "return len(left) <= len(right) and all(map(elem_less, left, right))",
-            "return len(left) == len(right) and all(map(elem_less, left, right))",
-            "entries that are missing count as below",
-        ),
-        ("return ceil_div(a, b) * b", "return a // b * b", "round_up rounds up"),
-        ("total = total + a * b", "total = total + a + b", "products are summed"),
     ),
     *_in(
         "layout/measures",

@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # What the tests need; the rest of the repository is not copied.
 COPIED = ("atoms", "benchmarks", "pycute_xe", "tests", "pyproject.toml")
 # The quick ones first: most mutants fall there.
-DOCTESTS = ("pycute_xe/int_tuple.py", "pycute_xe/layout", "pycute_xe/algebra")
+DOCTESTS = ("pycute_xe/int_tuple", "pycute_xe/layout", "pycute_xe/algebra")
 SLOW = "test_laws.py"
 PYTEST = (sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "--hypothesis-seed=0")
 # A test that reads the source would kill mutants without asking what they do.

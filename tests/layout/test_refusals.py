@@ -21,6 +21,7 @@ from pycute_xe.errors import (
     ShapeError,
     UndecidableError,
 )
+from pycute_xe.int_tuple import arithmetic, indexing, nesting
 from pycute_xe.layout import Layout, core, makers, measures, modes, validity
 from pycute_xe.numeric import as_numeric
 from pycute_xe.symbolic import symbol
@@ -425,7 +426,7 @@ def immutable() -> list[BaseException]:
 
 @pytest.mark.parametrize(
     "module",
-    [basis, int_tuple, numeric, core, makers, measures, modes, validity],
+    [arithmetic, basis, indexing, nesting, numeric, core, makers, measures, modes, validity],
     ids=lambda m: m.__name__,
 )
 def test_every_raise_of_a_module_is_tested(module: ModuleType) -> None:

@@ -1,0 +1,142 @@
+"""Floor 1: nested tuples: how they nest, their leaves, and functions leaf by leaf."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from pycute_xe.errors import CongruenceError
+from pycute_xe.typing import IntTuple, is_tuple
+
+__all__ = [
+    "congruent",
+    "depth",
+    "flatten_tuple",
+    "leaves",
+    "rank_of",
+    "transform_leaf",
+    "unflatten_tuple",
+    "weakly_congruent",
+]
+
+
+def leaves(value: IntTuple) -> Iterator[Any]:
+    """Yield the leaves from left to right.
+
+    >>> list(leaves(((2, 3), 4)))
+    [2, 3, 4]
+    """
+    if is_tuple(value):
+        for mode in value:
+            yield from leaves(mode)
+    else:
+        yield value
+
+
+def flatten_tuple(value: IntTuple) -> tuple[Any, ...]:
+    """Return all leaves as one flat tuple; a leaf becomes a 1-tuple. C++: ``flatten_to_tuple``.
+
+    >>> flatten_tuple(((2, 3), 4))
+    (2, 3, 4)
+    """
+    if not is_tuple(value):
+        return (value,)
+    out: list[Any] = []
+    for mode in value:
+        if type(mode) is not int and is_tuple(mode):
+            out.extend(flatten_tuple(mode))
+        else:
+            out.append(mode)
+    return tuple(out)
+
+
+def unflatten_tuple(flat: tuple[Any, ...], profile: IntTuple) -> IntTuple:
+    """Nest flat leaves as ``profile`` nests.
+
+    Law: ``unflatten_tuple(flatten_tuple(t), t) == t``. Raises `CongruenceError` when the number of
+    leaves differs. C++: ``unflatten``.
+
+    >>> unflatten_tuple((1, 2, 3), ((0, 0), 0))
+    ((1, 2), 3)
+    """
+    wanted = len(flatten_tuple(profile))
+    if wanted != len(flat):
+        raise CongruenceError(
+            "unflatten",
+            {"flat": flat, "profile": profile},
+            f"{len(flat)} leaves for {wanted} places",
+            "give one leaf for each place of the profile",
+        )
+    source = iter(flat)
+
+    def build(part: IntTuple) -> IntTuple:
+        return tuple(build(p) for p in part) if is_tuple(part) else next(source)
+
+    return build(profile)
+
+
+def rank_of(value: IntTuple) -> int:
+    """Return the number of modes: 1 for a leaf.
+
+    >>> rank_of((2, (3, 4))), rank_of(7)
+    (2, 1)
+    """
+    return len(value) if is_tuple(value) else 1
+
+
+def depth(value: IntTuple) -> int:
+    """Return how deep the nesting goes: 0 for a leaf, 1 for a flat tuple.
+
+    >>> depth(((2, 3), 4))
+    2
+    """
+    if not is_tuple(value):
+        return 0
+    return 1 + max((depth(mode) for mode in value), default=0)
+
+
+def congruent(left: IntTuple, right: IntTuple) -> bool:
+    """Tell whether two tuples nest alike. C++: ``congruent``.
+
+    >>> congruent((1, (2, 3)), (4, (5, 6))), congruent(4, (4,))
+    (True, False)
+    """
+    if is_tuple(left) and is_tuple(right):
+        return len(left) == len(right) and all(map(congruent, left, right))
+    return not is_tuple(left) and not is_tuple(right)
+
+
+def weakly_congruent(left: IntTuple, right: IntTuple) -> bool:
+    """Tell whether ``right`` nests at least as deep as ``left``, mode by mode.
+
+    >>> weakly_congruent((1, 2), (1, (2, 3))), weakly_congruent((1, (2, 3)), (1, 2))
+    (True, False)
+    """
+    if is_tuple(left):
+        if not is_tuple(right) or len(left) != len(right):
+            return False
+        return all(map(weakly_congruent, left, right))
+    return True
+
+
+def transform_leaf(value: IntTuple, function: Callable[..., Any], *others: IntTuple) -> IntTuple:
+    """Apply a function to each leaf, or to the leaves of several congruent tuples at one place.
+
+    Law: congruent to ``value``. Raises `CongruenceError` where another tuple nests differently.
+    C++: ``transform_leaf(t, f)`` and ``transform_leaf(t, u, f)``.
+
+    >>> transform_leaf((1, (2, 3)), lambda x: 10 * x)
+    (10, (20, 30))
+    """
+    for other in others:
+        if not congruent(value, other):
+            raise CongruenceError(
+                "transform_leaf",
+                {"value": value, "other": other},
+                "they nest differently",
+                "unflatten one as the other nests",
+            )
+    if is_tuple(value):
+        rows = zip(value, *others, strict=True)
+        return tuple(transform_leaf(row[0], function, *row[1:]) for row in rows)
+    return function(value, *others)
