@@ -1,0 +1,161 @@
+"""Floor 3: compositions with swizzles, and inverses of swizzled layouts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, overload
+
+from pycute_xe import layout as plain
+from pycute_xe.algebra import compose, inverse, simplify
+from pycute_xe.composed import AnyLayout, ComposedLayout
+from pycute_xe.errors import DivisibilityError, ShapeError
+from pycute_xe.f2 import as_f2
+from pycute_xe.layout import Layout
+from pycute_xe.swizzle import Swizzle, make_swizzle
+from pycute_xe.typing import Tiler
+
+__all__ = [
+    "composition",
+    "left_inverse",
+    "right_inverse",
+]
+
+
+@overload
+def composition(a: Swizzle, b: Swizzle) -> Swizzle: ...
+@overload
+def composition(a: Swizzle, b: Layout) -> Layout | ComposedLayout: ...
+@overload
+def composition(a: Swizzle, b: int, c: Layout) -> Layout | ComposedLayout: ...
+@overload
+def composition(a: ComposedLayout, b: Tiler) -> ComposedLayout: ...
+@overload
+def composition(a: Layout, b: Tiler) -> Layout: ...
+def composition(a: Any, b: Any, c: Layout | None = None) -> Any:
+    """Return ``a ∘ b`` for layouts, tilers and swizzles; ``composition(swizzle, offset, layout)``.
+
+    Law: ``composition(a, b)(c) == a(b(c))``. Plain layouts and tilers as in
+    `pycute_xe.algebra.compose`. A swizzle of a layout is a `ComposedLayout` (the layout itself
+    where the swizzle has no bits); reading a composed layout through ``b`` rearranges the layout
+    within; a layout of a swizzle is a swizzle of the layout where its strides move whole bits.
+    Raises `DivisibilityError` where they do not, or where ``a`` has another size than whole blocks
+    of the swizzle; `ShapeError` where the bits that meet are not two runs. C++: ``composition``.
+
+    >>> print(composition(Swizzle(2, 4, 3), Layout((8, 64), (64, 1))))
+    Sw<2,4,3> o 0 o (8,64):(64,1)
+    >>> print(composition(Layout((8, 8), (8, 1)), Swizzle(1, 0, 3)))
+    Sw<1,0,-3> o 0 o (8,8):(8,1)
+    """
+    if isinstance(a, Swizzle):
+        if isinstance(b, Swizzle):
+            return _merged(a, b)
+        offset, inner = (0, b) if c is None else (b, c)
+        plain_ = a.bits == 0 and offset == 0 and isinstance(inner, Layout)
+        return inner if plain_ else ComposedLayout(a, offset, inner)
+    if c is not None:
+        raise ShapeError(
+            "composition",
+            {"a": a, "b": b, "c": c},
+            "an offset and a layout follow a swizzle only",
+            "composition(swizzle, offset, layout), or compose two at a time",
+        )
+    if isinstance(a, ComposedLayout):
+        return a.with_layout(compose.composition(a.layout, b))
+    if isinstance(b, Swizzle):
+        return _through(a, b)
+    if isinstance(b, ComposedLayout):
+        if b.offset:
+            raise DivisibilityError(
+                "composition",
+                {"a": a, "b": b},
+                f"the offset {b.offset} of b is not zero",
+                "compose with its layout, and add the offset of a by hand",
+            )
+        reached, end = plain.cosize(b.layout), plain.size(a)
+        if reached > end:
+            raise DivisibilityError(
+                "composition",
+                {"a": a, "b": b},
+                f"b reaches offset {reached - 1}, beyond the {end} indices of a",
+                "use an a with as many, since beyond them its bits move on unevenly",
+            )
+        outer = _through(a, b.swizzle)
+        return outer.with_layout(compose.composition(outer.layout, b.layout))
+    return compose.composition(a, b)
+
+
+def _merged(a: Swizzle, b: Swizzle) -> Swizzle:
+    """Return one swizzle for two, where there is one: linear in bits, so bits decide."""
+    found = make_swizzle(a.yyy_mask ^ b.yyy_mask, a.zzz_mask ^ b.zzz_mask)
+    for i in range(max(a.block, b.block, a.yyy_mask + 1, b.yyy_mask + 1).bit_length()):
+        if found(1 << i) != a(b(1 << i)):
+            raise ShapeError(
+                "composition",
+                {"a": a, "b": b},
+                "the two together are no swizzle",
+                "compose swizzles of one shift whose bits do not meet",
+            )
+    return found
+
+
+def _through(a: Layout, b: Swizzle) -> ComposedLayout:
+    """Return the swizzle that acts on offsets of ``a`` as ``b`` acts on its indices."""
+    modes = simplify.flat_modes(simplify.coalesce(a))
+    end = plain.size(a)
+    if end % b.block or any(s & (s - 1) for s, _ in modes[:-1]):
+        raise DivisibilityError(
+            "composition",
+            {"a": a, "b": b},
+            f"b exchanges bits within {b.block} indices, which a does not keep together",
+            f"use extents of powers of two, together a multiple of {b.block}",
+        )
+    as_f2(a)  # refuses where a adds with carries: then its offsets are not linear in bits
+    found = make_swizzle(a(b.yyy_mask), a(b.zzz_mask))
+    for i in range((end - 1).bit_length()):
+        if found(a(1 << i)) != a(b(1 << i)):
+            raise ShapeError(
+                "composition",
+                {"a": a, "b": b},
+                f"the strides of a move the bit {i} away from where {found} finds it",
+                "use strides that keep the bits of the swizzle together",
+            )
+    return ComposedLayout(found, 0, a)
+
+
+def right_inverse(layout: AnyLayout) -> AnyLayout:
+    """Return the longest ``R`` with ``layout(R(i)) == i``, for a plain or a swizzled layout.
+
+    Law: ``layout(R(i)) == i`` for ``0 <= i < size(R)``. Raises as `pycute_xe.algebra.inverse` and,
+    for a swizzled layout, as `composition` of the inverse with the swizzle. C++: same name.
+
+    >>> print(right_inverse(ComposedLayout(Swizzle(1, 0, 3), 0, Layout((8, 8), (8, 1)))))
+    Sw<1,0,-3> o 0 o (8,8):(8,1)
+    """
+    return _inverted("right_inverse", inverse.right_inverse, layout)
+
+
+def left_inverse(layout: AnyLayout) -> AnyLayout:
+    """Return ``R`` with ``R(layout(i)) == i``, for a plain or a swizzled injective layout.
+
+    Law: ``R(layout(i)) == i`` for ``0 <= i < size(layout)``. Raises as `right_inverse` does.
+    C++: same name.
+
+    >>> X = ComposedLayout(Swizzle(1, 0, 3), 0, Layout((8, 8), (8, 1)))
+    >>> [left_inverse(X)(X(i)) for i in (0, 1, 9, 63)]
+    [0, 1, 9, 63]
+    """
+    return _inverted("left_inverse", inverse.left_inverse, layout)
+
+
+def _inverted(operation: str, invert: Callable[[Layout], Layout], layout: Any) -> Any:
+    if type(layout) is not ComposedLayout:
+        return invert(layout)
+    if layout.offset:
+        raise DivisibilityError(
+            operation,
+            {"layout": layout},
+            f"it starts at offset {layout.offset}",
+            "invert the layout without its offset",
+        )
+    # A swizzle is its own inverse.
+    return _through(invert(layout.layout), layout.swizzle)

@@ -1,0 +1,108 @@
+"""Floor 3: what rearranges the domain of a layout, beneath a swizzle if there is one."""
+
+from __future__ import annotations
+
+from typing import Any, overload
+
+from pycute_xe import layout as plain
+from pycute_xe.algebra import divide, product, rearrange, simplify
+from pycute_xe.composed import ComposedLayout, on_domain
+from pycute_xe.layout import Layout
+from pycute_xe.typing import Coord
+
+__all__ = [
+    "append",
+    "blocked_product",
+    "coalesce",
+    "cosize",
+    "flat_divide",
+    "flat_product",
+    "flatten",
+    "get",
+    "group",
+    "logical_divide",
+    "logical_product",
+    "prepend",
+    "raked_product",
+    "select",
+    "slice_",
+    "slice_and_offset",
+    "take",
+    "tile_to_shape",
+    "tiled_divide",
+    "tiled_product",
+    "with_shape",
+    "zipped_divide",
+    "zipped_product",
+]
+
+append = on_domain(plain.append)
+flatten = on_domain(plain.flatten)
+get = on_domain(plain.get)
+group = on_domain(plain.group)
+prepend = on_domain(plain.prepend)
+select = on_domain(plain.select)
+take = on_domain(plain.take)
+
+coalesce = on_domain(simplify.coalesce)
+flat_divide = on_domain(divide.flat_divide)
+logical_divide = on_domain(divide.logical_divide)
+tiled_divide = on_domain(divide.tiled_divide)
+zipped_divide = on_domain(divide.zipped_divide)
+blocked_product = on_domain(product.blocked_product)
+flat_product = on_domain(product.flat_product)
+logical_product = on_domain(product.logical_product)
+raked_product = on_domain(product.raked_product)
+tile_to_shape = on_domain(product.tile_to_shape)
+tiled_product = on_domain(product.tiled_product)
+with_shape = on_domain(rearrange.with_shape)
+zipped_product = on_domain(product.zipped_product)
+
+
+@overload
+def slice_(coord: Coord, layout: ComposedLayout) -> ComposedLayout: ...
+@overload
+def slice_(coord: Coord, layout: Layout) -> Layout: ...
+def slice_(coord: Coord, layout: Any) -> Any:
+    """Return the modes where the coordinate holds ``None``, of a plain or a swizzled layout.
+
+    Law: for a plain layout as `pycute_xe.layout.slice_`; a swizzled one keeps the offset of the
+    other modes inside, as `ComposedLayout.sliced`. Raises `CoordError` where the coordinate does
+    not fit. C++: ``slice``.
+
+    >>> from pycute_xe.swizzle import Swizzle
+    >>> print(slice_((None, 1), ComposedLayout(Swizzle(1, 1, 1), 0, Layout((4, 2)))))
+    Sw<1,1,1> o 4 o (4):(1)
+    """
+    return layout.sliced(coord) if type(layout) is ComposedLayout else plain.slice_(coord, layout)
+
+
+@overload
+def slice_and_offset(coord: Coord, layout: ComposedLayout) -> tuple[ComposedLayout, int]: ...
+@overload
+def slice_and_offset(coord: Coord, layout: Layout) -> tuple[Layout, Any]: ...
+def slice_and_offset(coord: Coord, layout: Any) -> tuple[Any, Any]:
+    """Return the slice at a coordinate and the offset at which it starts, 0 for a swizzled layout.
+
+    Law: ``L(c with d for None) == offset + sub(d)``. Raises as `slice_`. C++: same name.
+
+    >>> from pycute_xe.swizzle import Swizzle
+    >>> print(*slice_and_offset((None, 1), ComposedLayout(Swizzle(1, 1, 1), 0, Layout((4, 2)))))
+    Sw<1,1,1> o 4 o (4):(1) 0
+    """
+    if type(layout) is ComposedLayout:
+        return layout.sliced(coord), 0
+    return plain.slice_and_offset(coord, layout)
+
+
+def cosize(layout: Layout | ComposedLayout) -> Any:
+    """Return the elements that a buffer must have, of a plain or a swizzled layout.
+
+    Law: above every offset; for plain layouts as `pycute_xe.layout.cosize`, for swizzled ones
+    whole blocks of the swizzle where it acts (`ComposedLayout.cosize`). C++: ``cosize``.
+
+    >>> from pycute_xe.swizzle import Swizzle
+    >>> cosize(ComposedLayout(Swizzle(1, 1, 1), 0, Layout((4, 2))))
+    8
+    """
+    return layout.cosize if isinstance(layout, ComposedLayout) else plain.cosize(layout)
