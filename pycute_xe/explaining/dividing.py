@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pycute_xe.algebra.compose import as_tiler
-from pycute_xe.algebra.divide import unpacked, zip_modes
 from pycute_xe.explaining.composing import tell_composition
+from pycute_xe.explaining.gathering import Gathering
 from pycute_xe.explaining.inverting import tell_gaps
 from pycute_xe.explaining.script import Script
-from pycute_xe.layout import Layout, make_layout, pair, size
+from pycute_xe.layout import Layout, pair, size
 from pycute_xe.typing import Tiler, is_tuple
 
 __all__ = [
@@ -26,7 +24,7 @@ def tell_logical_divide(script: Script, layout: Layout, tiler: Tiler) -> Layout:
         script.say("_ keeps the mode", layout)
         return layout
     if is_tuple(tiler):
-        return _by_mode(script, layout, tiler)
+        return _DIVIDE.by_mode(script, layout, tiler)
     tile = as_tiler(tiler)
     total = size(layout)
     with script.within(f"the rest: complement of the tile {tile} in the {total} indices of A"):
@@ -40,51 +38,15 @@ def tell_logical_divide(script: Script, layout: Layout, tiler: Tiler) -> Layout:
     return out
 
 
-def _by_mode(script: Script, layout: Layout, tiler: tuple[Any, ...]) -> Layout:
-    if len(tiler) > len(layout):
-        script.stop(f"the tiler has {len(tiler)} entries, the layout {len(layout)} modes")
-    parts: list[Layout] = []
-    for i, entry in enumerate(tiler):
-        name = "_" if entry is None else entry
-        with script.within(f"mode {i}, {layout[i]}, divided by {name}"):
-            parts.append(tell_logical_divide(script, layout[i], entry))
-    out = make_layout(*parts, *list(layout)[len(tiler) :])
-    script.say("the modes together", out)
-    return out
-
-
-def tell_zipped_divide(script: Script, layout: Layout, tiler: Tiler) -> Layout:
-    """Write the divide by mode, and the tiles and the rests gathered."""
-    if tiler is None:
-        out = make_layout(layout, Layout(1, 0))
-        script.say("_ takes the whole layout into the tile and leaves a rest of 1:0", out)
-        return out
-    with script.within("logical_divide"):
-        divided = tell_logical_divide(script, layout, tiler)
-    if not is_tuple(tiler):
-        script.say("one tiler for the whole layout: (tile, rest) already", divided)
-        return divided
-    tiles, rests = zip_modes(divided, tiler)
-    script.say("the tiles of the modes, gathered", make_layout(*tiles))
-    script.say("the rests of the modes, gathered", make_layout(*rests))
-    out = make_layout(make_layout(*tiles), make_layout(*rests))
-    script.say("((tiles), (rests))", out)
-    return out
-
-
-def tell_tiled_divide(script: Script, layout: Layout, tiler: Tiler) -> Layout:
-    """Write the zipped divide, and the rest unpacked."""
-    with script.within("zipped_divide"):
-        tile, rest = tell_zipped_divide(script, layout, tiler)
-    out = make_layout(tile, *unpacked(rest))
-    script.say("the modes of the rest stand by themselves", out)
-    return out
-
-
-def tell_flat_divide(script: Script, layout: Layout, tiler: Tiler) -> Layout:
-    """Write the zipped divide, and both halves unpacked."""
-    with script.within("zipped_divide"):
-        tile, rest = tell_zipped_divide(script, layout, tiler)
-    out = make_layout(*unpacked(tile), *unpacked(rest))
-    script.say("the modes of tile and rest stand by themselves", out)
-    return out
+_DIVIDE = Gathering(
+    "divide",
+    tell_logical_divide,
+    verb="divided by",
+    whole="layout",
+    first="tile",
+    second="rest",
+    kept="_ takes the whole layout into the tile and leaves a rest of 1:0",
+)
+tell_zipped_divide = _DIVIDE.zipped
+tell_tiled_divide = _DIVIDE.tiled
+tell_flat_divide = _DIVIDE.flat

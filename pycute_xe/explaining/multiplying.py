@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pycute_xe.algebra.compose import as_tiler
-from pycute_xe.algebra.divide import unpacked, zip_modes
 from pycute_xe.explaining.composing import tell_composition
+from pycute_xe.explaining.gathering import Gathering
 from pycute_xe.explaining.inverting import tell_gaps
 from pycute_xe.explaining.script import Script, times
 from pycute_xe.layout import Layout, cosize, make_layout, pair, size
@@ -26,14 +26,7 @@ def tell_logical_product(script: Script, block: Layout, tiler: Tiler) -> Layout:
         script.say("_ keeps the mode", block)
         return block
     if is_tuple(tiler):
-        parts: list[Layout] = []
-        for i, entry in enumerate(tiler):
-            name = "_" if entry is None else entry
-            with script.within(f"mode {i}, {block[i]}, times {name}"):
-                parts.append(tell_logical_product(script, block[i], entry))
-        out = make_layout(*parts, *list(block)[len(tiler) :])
-        script.say("the modes together", out)
-        return out
+        return _PRODUCT.by_mode(script, block, tiler)
     copies = as_tiler(tiler)
     room = size(block) * cosize(copies)
     with script.within(
@@ -50,41 +43,18 @@ def tell_logical_product(script: Script, block: Layout, tiler: Tiler) -> Layout:
     return out
 
 
-def tell_zipped_product(script: Script, block: Layout, tiler: Tiler) -> Layout:
-    """Write the product by mode, and the blocks and the copies gathered."""
-    if tiler is None:
-        out = make_layout(block, Layout(1, 0))
-        script.say("_ keeps the block and makes one copy, 1:0", out)
-        return out
-    with script.within("logical_product"):
-        found = tell_logical_product(script, block, tiler)
-    if not is_tuple(tiler):
-        script.say("one tiler for the whole block: (block, copies) already", found)
-        return found
-    blocks, copies = zip_modes(found, tiler)
-    script.say("the blocks of the modes, gathered", make_layout(*blocks))
-    script.say("the copies of the modes, gathered", make_layout(*copies))
-    out = make_layout(make_layout(*blocks), make_layout(*copies))
-    script.say("((blocks), (copies))", out)
-    return out
-
-
-def tell_tiled_product(script: Script, block: Layout, tiler: Tiler) -> Layout:
-    """Write the zipped product, and the copies unpacked."""
-    with script.within("zipped_product"):
-        first, second = tell_zipped_product(script, block, tiler)
-    out = make_layout(first, *unpacked(second))
-    script.say("the modes of the copies stand by themselves", out)
-    return out
-
-
-def tell_flat_product(script: Script, block: Layout, tiler: Tiler) -> Layout:
-    """Write the zipped product, and both halves unpacked."""
-    with script.within("zipped_product"):
-        first, second = tell_zipped_product(script, block, tiler)
-    out = make_layout(*unpacked(first), *unpacked(second))
-    script.say("the modes of block and copies stand by themselves", out)
-    return out
+_PRODUCT = Gathering(
+    "product",
+    tell_logical_product,
+    verb="times",
+    whole="block",
+    first="block",
+    second="copies",
+    kept="_ keeps the block and makes one copy, 1:0",
+)
+tell_zipped_product = _PRODUCT.zipped
+tell_tiled_product = _PRODUCT.tiled
+tell_flat_product = _PRODUCT.flat
 
 
 def tell_blocked_product(script: Script, block: Layout, tiler: Layout) -> Layout:
