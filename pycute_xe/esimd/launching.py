@@ -133,6 +133,9 @@ def launch(
         raise InputError("launch", operands, "there is one or more of each", "use 1 or more")
     _callable(kernel, arguments)
     known = get_target(target)
+    if banks is not None and type(banks) is not Banks:
+        operands = {"banks": banks}
+        raise InputError("launch", operands, "it is no Banks", "Banks(count=32, width=4), or none")
     machine = Machine(known, banks or _banks(known), strict)
     given, placed = _placed(machine, arguments)
     for index in range(groups):

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from pycute_xe.errors import DTypeError
 from pycute_xe.esimd.conversions import divide, remainder
 
 __all__ = ["Operators"]
@@ -62,6 +63,18 @@ class Operators(ABC):
 
     def __itruediv__(self, other: Any) -> Self:
         return self._onto(self._with(other, divide))
+
+    def __floordiv__(self, other: Any) -> Any:
+        """Refuse what C++ has no operator for; so do ``other // x`` and ``x //= other``."""
+        raise DTypeError(
+            "//",
+            {"left": self, "right": other},
+            "C++ has no such operator",
+            "use /: of integers it rounds towards zero, as in C++",
+        )
+
+    __rfloordiv__ = __floordiv__
+    __ifloordiv__ = __floordiv__
 
     def __mod__(self, other: Any) -> Any:
         return self._with(other, remainder)

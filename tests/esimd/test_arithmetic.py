@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pycute_xe.errors import CuteError
+from pycute_xe.errors import CuteError, DTypeError
 from pycute_xe.esimd import half, simd, simd_mask
 
 
@@ -200,3 +200,11 @@ X, F = simd("u32", 4), simd("f32", 4)
 def test_slips_are_refused(act: Callable[[], Any], text: str) -> None:
     with pytest.raises(CuteError, match=text):
         act()
+
+
+def test_the_division_that_c_has_not_is_refused() -> None:
+    x = simd("s32", 4, [-7, 7, 8, 9])
+    for attempt in (lambda: x // 2, lambda: 2 // x, lambda: x.__ifloordiv__(2)):
+        with pytest.raises(DTypeError, match="rounds towards zero"):
+            attempt()
+    assert elements(x / 2) == [-3, 3, 4, 4]

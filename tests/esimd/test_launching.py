@@ -87,6 +87,7 @@ def nothing(item: Item) -> None:
         (lambda: esimd.launch(nothing, groups=None), "groups is no whole number"),  # type: ignore[arg-type]
         (lambda: esimd.launch("k"), "a kernel is a function"),  # type: ignore[arg-type]
         (lambda: esimd.launch(doubled, np.zeros(4)), "missing a required argument: 'y'"),
+        (lambda: esimd.launch(nothing, banks=3), "it is no Banks"),  # type: ignore[arg-type]
         (lambda: esimd.launch(nothing, 1), "too many positional arguments"),
     ],
 )
