@@ -93,7 +93,16 @@ class CopyAtom(CopyAnswers):
                 f"{count} register elements do not fill {SUBGROUP} work-items",
                 "use a larger block",
             )
-        tv = _dealt(order, count)
+        try:
+            tv = _dealt(order, count)
+        except DivisibilityError as error:
+            raise DivisibilityError(
+                "make_copy_atom",
+                {"op": self.op, "value_type": self.value_type},
+                f"no layout deals the block out to {SUBGROUP} work-items, nor has C++ one: "
+                f"{error.condition}",
+                "use a block whose sides are powers of two",
+            ) from error
         if unit != bits:
             packed = _widened(tv[1], unit // bits)
             tv = make_layout(scaled(tv[0], unit // bits), packed)
@@ -221,6 +230,9 @@ def _overshooting(order: Layout, values: Layout) -> Layout:
     out: list[Mode] = []
     for extent, stride in inner:
         reach = min(-(-extent // step), left) if step < extent else 1
+        if left % reach:
+            condition = f"{left} values in steps of {step} do not walk evenly through {extent}"
+            raise DivisibilityError("make_copy_atom", {"order": order}, condition)
         if reach > 1:
             out.append((reach, step * stride))
             left //= reach

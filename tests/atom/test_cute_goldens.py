@@ -11,7 +11,7 @@ from golden import rows, to_layout, to_tiler
 
 import pycute_xe as cx
 from pycute_xe.atom import get_atom, is_identity
-from pycute_xe.errors import KernelError
+from pycute_xe.errors import DivisibilityError, KernelError
 from pycute_xe.layout import Layout, size
 from pycute_xe.tensor import Tensor
 
@@ -158,6 +158,18 @@ def test_how_many_rows_of_cute_are_faithful() -> None:
     unfaithful = Counter(row["kind"] for row in COPIES if not copy_atom_of(row).faithful)
     assert unfaithful.keys() == {"XE_LOAD_2D", "XE_LOAD_2D_VNNI", "XE_LOAD_2D_TRANSPOSE"}
     assert (unfaithful.total(), len(COPIES)) == (77, 527)
+
+
+@pytest.mark.parametrize(
+    "row",
+    rows("cute_copy_atoms_2d")["not_instantiable"],
+    ids=lambda r: f"{r['op']}-v{r['ValBits']}",
+)
+def test_what_cute_cannot_instantiate_is_refused(row: dict[str, Any]) -> None:
+    kind, sizes = row["op"].removesuffix(">").split("<")
+    op = getattr(cx, kind)(*map(int, sizes.split(",")))
+    with pytest.raises(DivisibilityError, match="nor has C\\+\\+ one"):
+        cx.make_copy_atom(op, f"u{row['ValBits']}")
 
 
 def tiled_rows() -> list[Any]:
