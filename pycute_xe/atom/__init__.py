@@ -20,6 +20,7 @@ from pycute_xe.atom.block2d_op import (
     Block2DOp,
 )
 from pycute_xe.atom.copy_atom import CopyAtom, make_copy_atom
+from pycute_xe.atom.feeding import Feed, feeds
 from pycute_xe.atom.legacy_copy import LegacyCopyAtom
 from pycute_xe.atom.linear_copy import LinearCopyAtom
 from pycute_xe.atom.linear_op import (
@@ -34,7 +35,14 @@ from pycute_xe.atom.linear_op import (
 )
 from pycute_xe.atom.mma_atom import XE_DPAS_TT, MmaAtom, make_mma_atom
 from pycute_xe.atom.names import get_atom
-from pycute_xe.atom.reordering import is_identity, reorder, reorder_from_copy, reorder_to_copy
+from pycute_xe.atom.reordering import (
+    classify_reorder,
+    in_register_order,
+    is_identity,
+    reorder,
+    reorder_from_copy,
+    reorder_to_copy,
+)
 from pycute_xe.atom.tiled_copy import ThrCopy, TiledCopy, make_tiled_copy
 from pycute_xe.atom.tiled_mma import ThrMma, TiledMma, make_tiled_mma, workgroup_mma
 
@@ -53,6 +61,7 @@ __all__ = [
     "Block2DName",
     "Block2DOp",
     "CopyAtom",
+    "Feed",
     "LegacyCopyAtom",
     "LinearCopyAtom",
     "LinearOp",
@@ -62,7 +71,10 @@ __all__ = [
     "TiledCopy",
     "TiledMma",
     "UniversalCopy",
+    "classify_reorder",
+    "feeds",
     "get_atom",
+    "in_register_order",
     "is_identity",
     "make_block_2d_copy",
     "make_block_2d_copy_A",
