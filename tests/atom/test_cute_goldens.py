@@ -11,7 +11,6 @@ import pytest
 from golden import rows, to_layout, to_tiler
 
 import pycute_xe as cx
-from pycute_xe.atom import get_atom, is_identity
 from pycute_xe.atom import classify_reorder, get_atom, in_register_order, is_identity
 from pycute_xe.errors import DivisibilityError, KernelError
 from pycute_xe.layout import Layout, size
