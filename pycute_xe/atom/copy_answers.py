@@ -66,6 +66,17 @@ class CopyAnswers(ABC):
         """The 16 work-items of a subgroup."""
         return Layout(SUBGROUP, 1)
 
+    def place_in_memory(self, row: int, col: int) -> Place:
+        """Return the (row, column) in memory, in values, of a value of the block.
+
+        The place itself, except where the block lies transposed in memory.
+
+        >>> from pycute_xe.atom import get_atom
+        >>> get_atom("XE_2D_U16x16x8_LD_T").place_in_memory(0, 3)
+        (3, 0)
+        """
+        return row, col
+
     def ownership(self) -> tuple[tuple[Place, ...], ...]:
         """Return for each work-item the (row, column) of each value it is said to own, in order.
 
@@ -159,14 +170,4 @@ class CopyAnswers(ABC):
 
     def _shown_in(self, unit_bits: int) -> bool:
         """Whether registers read in units of a width hold what is said, values in order."""
-        picture = self._picture
-        slots, whole = picture.slots, unit_bits // picture.bits
-        if not slots:
-            return False
-        for work_item, owned in enumerate(self._owned):
-            for value, place in enumerate(owned):
-                unit, inside = divmod(value, whole)
-                slot = (unit * SUBGROUP + work_item) * whole + inside
-                if slot >= len(slots) or slots[slot] != place:
-                    return False
-        return True
+        return self._picture.shows(self._owned, unit_bits)

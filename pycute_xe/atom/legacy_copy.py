@@ -87,6 +87,10 @@ class LegacyCopyAtom(CopyAnswers):
             return rows * bits // wanted, cols
         return rows, cols * bits // wanted
 
+    def place_in_memory(self, row: int, col: int) -> Place:
+        """Return the (row, column) in memory, in values: exchanged for LD_T and its twins."""
+        return (col, row) if self.name.mode == "T" else (row, col)
+
     @property
     def logical_shape(self) -> tuple[int, int]:
         """(rows, columns) of the block that work-items own, in elements of the name."""

@@ -7,7 +7,8 @@ from typing import Any, cast
 
 from pycute_xe.arch import Block2D
 from pycute_xe.arch.banks import BankUse
-from pycute_xe.atom import CopyAtom, MmaAtom, TiledCopy, TiledMma
+from pycute_xe.atom import MmaAtom, TiledCopy, TiledMma
+from pycute_xe.atom.copy_answers import CopyAnswers
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.drawing.drawing import Drawing
 from pycute_xe.drawing.of_banks import of_banks
@@ -28,7 +29,7 @@ Drawable = (
     | TiledMma
     | MmaAtom
     | TiledCopy
-    | CopyAtom
+    | CopyAnswers
     | Block2D
     | BankUse
     | AnyLayout
@@ -43,7 +44,10 @@ def draw(
 
     A `Kernel` is drawn as its registers stand when the MMA reads them (A, B) or has written them
     (D, or C): ``what`` names the operand, all three without it. The same for a `TiledMma` and an
-    `MmaAtom`, of A, B and C. A `TiledCopy` or `CopyAtom` is drawn as it lies in memory, a `Block2D`
+    `MmaAtom`, of A, B and C; one operand of an atom also in registers and in work-items. So is
+    every copy atom, ``what`` one of "memory", "registers" and "work-items", or all three: colours
+    are those of the work-item that its layouts say, registers show what its messages do, and red
+    corners mark where the two differ. A `TiledCopy` is drawn as it lies in memory, a `Block2D`
     message also as it lies in registers, padding included, a `BankUse` bank by bank. A `Layout` or
     `ComposedLayout` of rank 1 or 2 is a grid of offsets; several, in a mapping by name, stand side
     by side. ``colour`` is a function of an offset: equal numbers modulo 16, equal colours; or
@@ -95,14 +99,14 @@ def _scene(x: object, what: str | None, subgroup: int) -> Scene:
             return of_tiled_mma(x, what, subgroup)
         case MmaAtom():
             return of_mma_atom(x, what)
+        case CopyAnswers():
+            return of_copy_atom(x, what)
         case _ if what is not None:
             raise ShapeError(
                 "draw", {"x": type(x).__name__, "what": what}, "it has no operands", "leave it out"
             )
         case TiledCopy():
             return of_tiled_copy(x, subgroup)
-        case CopyAtom():
-            return of_copy_atom(x)
         case BankUse() | Block2D():
             return of_banks(x) if isinstance(x, BankUse) else of_block2d(x)
         case Layout() | ComposedLayout():
@@ -114,6 +118,6 @@ def _scene(x: object, what: str | None, subgroup: int) -> Scene:
                 "draw",
                 {"x": type(x).__name__},
                 "there is no drawing of such a value",
-                "a Kernel, TiledMma, MmaAtom, TiledCopy, CopyAtom, Block2D, BankUse or layout, "
+                "a Kernel, TiledMma, MmaAtom, TiledCopy, copy atom, Block2D, BankUse or layout, "
                 "or layouts by name",
             )

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from pycute_xe.drawing.scene import Panel, Scene
 
-__all__ = ["MARGIN", "Cells", "Plan", "Spot"]
+__all__ = ["LABELLED", "MARGIN", "Cells", "Plan", "Spot", "heading_width"]
 
 MARGIN = 24
 MONO = 0.605
@@ -16,7 +16,11 @@ MONO = 0.605
 PROSE = 0.62
 """Width of a character of running text, in font sizes: the mean of a wide sans serif."""
 PANEL_GAP = 28
+LABELLED, EXPLAINED = 3200, 2400
+"""More cells than this have no labels, or no tooltips: the file would exceed 1 MB."""
 LEAST_WIDTH = 640
+GOOD_WIDTH = 1100
+"""Panels stand side by side as long as a drawing is no wider."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,19 +34,22 @@ class Cells:
     height: int
     font: float
     lines: int
+    tips: bool = True
 
     @classmethod
     def of(cls, scene: Scene) -> Cells:
         """Choose the cells of a scene."""
-        across = max(len(panel.cols) for panel in scene.panels)
+        slots = {panel.slot[1] for panel in scene.panels}
+        across = max(sum(len(p.cols) for p in scene.panels if p.slot[1] == y) for y in slots)
         every = [cell for panel in scene.panels for cell in panel.cells]
-        if len(every) > 4200:
+        if len(every) > LABELLED:
             return cls(12, 12, 0, 0)
+        tips = len(every) <= EXPLAINED
         one = max(len(cell.label) for cell in every)
         two = max(len(line) for cell in every for line in cell.lines)
         if across <= 16 or one == two:
-            return cls(max(28, round(one * 11 * MONO) + 10), 24, 11, 1)
-        return cls(max(26, round(two * 10 * MONO) + 6), 28, 10, 2)
+            return cls(max(28, round(one * 11 * MONO) + 10), 24, 11, 1, tips)
+        return cls(max(26, round(two * 10 * MONO) + 6), 28, 10, 2, tips)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +59,11 @@ class Spot:
     panel: Panel
     x: int
     y: int
+
+
+def heading_width(panel: Panel) -> int:
+    """Width of a panel's heading, in pixels."""
+    return round(len(panel.heading) * 11 * MONO)
 
 
 @dataclass(frozen=True)
@@ -68,7 +80,9 @@ class Plan:
     @cached_property
     def gutter(self) -> tuple[int, int]:
         """Room for row labels at the left and column labels above."""
-        digits = max(len(str(row)) for panel in self.scene.panels for row in panel.rows)
+        digits = max(
+            len(panel.row_name(i)) for panel in self.scene.panels for i in range(len(panel.rows))
+        )
         name = max(len(panel.row_axis) for panel in self.scene.panels)
         return max(round(digits * 10 * MONO) + 14, round((name + 2) * 11 * MONO) + 14), 40
 
@@ -78,15 +92,38 @@ class Plan:
         corner_free = all(panel.slot != (0, 0) for panel in self.scene.panels)
         return corner_free and self._extent(0, 0) >= LEAST_WIDTH
 
+    def _size(self, panel: Panel, index: int) -> int:
+        """Width (0) or height (1) of a panel with its labels."""
+        if index:
+            return self.gutter[1] + self.cells.height * len(panel.rows)
+        return self.gutter[0] + max(self.cells.width * len(panel.cols), heading_width(panel))
+
+    @cached_property
+    def spanning(self) -> tuple[Panel | None, Panel | None]:
+        """The panel whose width, and the one whose height, no other panel has to make room for.
+
+        Three panels in the shape of an L leave a corner free: the one above or below reaches into
+        it, or the one at the right does, where that keeps the drawing narrow enough.
+        """
+        by_slot = {panel.slot: panel for panel in self.scene.panels}
+        if sorted(by_slot) == [(0, 0), (0, 1), (1, 1)]:
+            return by_slot[0, 0], None
+        if sorted(by_slot) != [(0, 0), (0, 1), (1, 0)]:
+            return None, None
+        corner, below, right = (self._size(by_slot[at], 0) for at in ((0, 0), (0, 1), (1, 0)))
+        beside = max(corner, below) + right
+        if beside <= max(corner + right, below, GOOD_WIDTH):
+            return None, by_slot[1, 0]
+        return by_slot[0, 1], None
+
     def _extent(self, slot: int, index: int) -> int:
         """Width (0) or height (1) of the panels that stand in a column or row."""
-        size = (self.cells.width, self.cells.height)[index]
-        axes = [
-            len(panel.rows if index else panel.cols)
+        sizes = [
+            self._size(panel, index)
             for panel in self.scene.panels
-            if panel.slot[index] == slot
+            if panel.slot[index] == slot and panel is not self.spanning[index]
         ]
-        return self.gutter[index] + size * max(axes) if axes else 0
+        return max(sizes, default=0)
 
     def _start(self, slot: int, index: int) -> int:
         before = [self._extent(earlier, index) for earlier in range(slot)]
@@ -95,14 +132,12 @@ class Plan:
     @cached_property
     def panels_width(self) -> int:
         """Width of all panels."""
-        last = max(panel.slot[0] for panel in self.scene.panels)
-        return self._start(last, 0) + self._extent(last, 0)
+        return max(self._start(p.slot[0], 0) + self._size(p, 0) for p in self.scene.panels)
 
     @cached_property
     def panels_height(self) -> int:
         """Height of all panels."""
-        last = max(panel.slot[1] for panel in self.scene.panels)
-        return self._start(last, 1) + self._extent(last, 1)
+        return max(self._start(p.slot[1], 1) + self._size(p, 1) for p in self.scene.panels)
 
     @cached_property
     def width(self) -> int:

@@ -1,40 +1,234 @@
-"""Floor 9: copy atoms and tiled copies as a scene, laid out as in memory."""
+"""Floor 9: copy atoms in memory, registers and work-items; tiled copies as they lie in memory."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+from pycute_xe.arch import Block2D
 from pycute_xe.arch.registers import RegisterMap
 from pycute_xe.atom import CopyAtom, TiledCopy
+from pycute_xe.atom.copy_answers import CopyAnswers
+from pycute_xe.atom.placed_message import PlacedMessage
+from pycute_xe.atom.register_picture import Place
+from pycute_xe.drawing.account_words import agreement
+from pycute_xe.drawing.accounts import Accounts, items_slot
 from pycute_xe.drawing.images import copied
-from pycute_xe.drawing.scene import Cell, Scene, make_panel, owned
-from pycute_xe.errors import CoordError, CuteError
+from pycute_xe.drawing.measure import LABELLED
+from pycute_xe.drawing.scene import Cell, Panel, Scene, make_panel, owned
+from pycute_xe.errors import CoordError, CuteError, ShapeError
 from pycute_xe.layout import Layout
 
-__all__ = ["of_copy_atom", "of_tiled_copy"]
+__all__ = ["TARGET", "of_copy_atom", "of_tiled_copy"]
+
+TARGET = "bmg"
+"""The target whose messages a drawing names."""
+MOST_CELLS = 6400
+"""Cells that panels have together: with their data and red corners they fill 1 MB."""
+PANELS = ("memory", "registers", "work-items")
+_T = TypeVar("_T")
 
 
-def of_copy_atom(atom: CopyAtom) -> Scene:
-    """Return the block of one message: rows of memory, coloured by who gets what.
+def of_copy_atom(atom: CopyAnswers, what: str | None = None) -> Scene:
+    """Return an atom's block in memory, in registers and in work-items, or one of these.
 
-    Raises `CuteError` for a prefetch, which no work-item owns anything of.
+    Colours are those of the work-item that `CopyAnswers.ownership` says, in every panel, so that
+    registers show at once whether the hardware agrees. What is missing, because no layout or no
+    message exists, is left out and the caption says why; panels that are too large together are
+    left out as well. A prefetch has memory alone.
+    Raises `ShapeError` for another ``what``, for what there is none of, and for too many cells; the
+    error of the layout where there are neither layouts nor messages.
     """
-    _refuse_prefetch(atom)
-    owner, order = atom.register_tv.owner, atom.register_tv.position
-    bits = atom.value_type.bits
-    cells: list[Cell] = []
-    for offset in range(atom.width * atom.height):
-        y, x = divmod(offset, atom.width)
-        byte = order(offset) * bits // 8
-        block = x // (atom.width // atom.op.block_count)
-        cells.append(owned((y, x), owner(offset), byte, f"(x={x}, y={y})", block))
-    frames = "Frames: blocks of the message." if atom.op.block_count > 1 else ""
-    caption = [
-        f"{atom.height} rows × {atom.width} values of {atom.value_type}, as they lie in memory.",
-        f"One message: {atom.op.message}.",
-        *_notes(atom),
-        *([frames] if frames else []),
-    ]
-    panel = make_panel("", cells, ("y", "x"), framed=bool(frames))
-    return Scene(f"Who holds the block of {atom.op}", tuple(caption), (panel,))
+    facts = _Facts.of(atom)
+    there = facts.panels()
+    if what is not None and what not in there:
+        condition = facts.why(what) if what in PANELS else "there is no such panel"
+        raise ShapeError(
+            "draw", {"x": str(atom), "what": what}, condition, f"one of {', '.join(there)}"
+        )
+    shown = _that_fit(facts, there) if what is None else (what,)
+    caption = [*facts.caption(shown), *_left_out(there, shown, what)]
+    panels = facts.draw(shown)
+    name = getattr(atom, "op", atom)
+    title = f"The block of {name}" if facts.prefetch else f"Who holds the block of {name}"
+    return Scene(title, tuple(caption), panels)
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What is known of an atom, and why the rest is not."""
+
+    atom: CopyAnswers
+    accounts: Accounts
+    messages: tuple[PlacedMessage, ...]
+    refusals: tuple[tuple[str, CuteError], ...]
+
+    @classmethod
+    def of(cls, atom: CopyAnswers) -> _Facts:
+        refusals: list[tuple[str, CuteError]] = []
+
+        def tried(name: str, call: Callable[[], _T]) -> _T | None:
+            try:
+                return call()
+            except CuteError as error:
+                refusals.append((name, error))
+                return None
+
+        said = tried("work-items", atom.ownership)
+        picture = tried("registers", atom.registers)
+        messages = tried("messages", lambda: atom.messages(TARGET)) or ()
+        if said is None and picture is None:
+            raise refusals[0][1]
+        group = _Blocks(messages, atom.value_type.bits)
+        accounts = Accounts(
+            "in memory",
+            atom.shape,
+            said,
+            picture if picture and picture.slots else None,
+            ("column", "row (transposed)") if _is_turned(atom) else ("row", "column"),
+            place_of=lambda place: atom.place_in_memory(*place),
+            group_of=group.number if group.several else None,
+        )
+        return cls(atom, accounts, messages, tuple(refusals))
+
+    @property
+    def prefetch(self) -> bool:
+        """Whether the messages reach no register."""
+        refused = {name for name, _ in self.refusals}
+        return self.accounts.picture is None and "registers" not in refused
+
+    def panels(self) -> tuple[str, ...]:
+        if self.prefetch:
+            return PANELS[:1]
+        return PANELS if self.accounts.picture else ("memory", "work-items")
+
+    def why(self, what: str) -> str:
+        """Say why a panel does not exist."""
+        if self.prefetch:
+            return "a prefetch reaches no register and no work-item"
+        return dict(self.refusals)[what].condition
+
+    def draw(self, shown: tuple[str, ...]) -> tuple[Panel, ...]:
+        """Draw the panels of these names; registers below memory, work-items at the right."""
+        accounts = self.accounts
+        if len(shown) == 1:
+            return (self._panel(shown[0], (0, 0)),)
+        memory = accounts.first_panel()
+        items = (1, 0) if "registers" not in shown else items_slot(memory)
+        slots = {"registers": (0, 1), "work-items": items}
+        return memory, *(self._panel(name, slots[name]) for name in shown[1:])
+
+    def _panel(self, name: str, slot: Place) -> Panel:
+        if name == "memory":
+            return self.accounts.first_panel()
+        if name == "registers":
+            return self.accounts.registers_panel(slot)
+        return self.accounts.items_panel(slot)
+
+    def size(self, name: str) -> int:
+        """Cells of a panel."""
+        rows, cols = self.accounts.shape
+        picture = self.accounts.picture
+        return len(picture.slots) if name == "registers" and picture else rows * cols
+
+    def caption(self, shown: tuple[str, ...]) -> Iterator[str]:
+        atom, (rows, cols) = self.atom, self.accounts.shape
+        kind = f"{_count(rows, 'row')} × {_count(cols, 'column')} of {atom.value_type}"
+        if _is_turned(atom):
+            kind += f", transposed: in memory {_count(cols, 'row')} × {_count(rows, 'value')}"
+        yield f"{kind}. {self._moved()}"
+        if self.prefetch:
+            yield "A prefetch reaches no register: nobody holds any of it."
+            if self.accounts.said:
+                yield "Colours: the work-items that its layouts name."
+        else:
+            few = sum(map(self.size, shown)) <= LABELLED
+            yield from agreement(self.accounts, shown, few, self._layouts_agree())
+            if not few and len(shown) > 1:
+                one = f'draw(atom, "{shown[0]}")'
+                yield f"More than {LABELLED} cells have no labels: {one} is one panel with them."
+        for name, error in self.refusals:
+            if name != "messages" or "registers" not in dict(self.refusals):
+                yield f"Note: {_LACKING[name]}: {error.condition}."
+        yield from _notes(atom)
+
+    def _layouts_agree(self) -> bool:
+        """Whether unfaithfulness, if there is any, shows in the ownership that is drawn."""
+        accounts = self.accounts
+        drawn = accounts.said is None or accounts.picture is None or accounts.wrong != (0, 0)
+        return drawn or self.atom.faithful
+
+    def _moved(self) -> str:
+        if not self.messages:
+            return f"No message on {TARGET} moves it."
+        counted = Counter(str(getattr(part, "message", part)) for part in self.messages)
+        listed = ", ".join(f"{n} × {text}" if n > 1 else text for text, n in counted.items())
+        plural = "s" if len(self.messages) > 1 else ""
+        frames = "; frames: blocks of messages" if self.accounts.group_of else ""
+        return f"Message{plural} on {TARGET}: {listed}{frames}."
+
+
+_LACKING = {
+    "work-items": "no layout says who owns what",
+    "registers": "the registers are not drawn",
+    "messages": f"{TARGET} refuses the message",
+}
+
+
+def _is_turned(atom: CopyAnswers) -> bool:
+    """Whether columns of the block are rows of memory."""
+    return atom.place_in_memory(0, 1) == (1, 0)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+class _Blocks:
+    """The blocks of messages, by the places in memory that they cover."""
+
+    def __init__(self, parts: tuple[PlacedMessage, ...], value_bits: int) -> None:
+        self.bits = value_bits
+        self.parts = [(p.x, p.y, p.message) for p in parts if _is_block(p)]
+
+    @property
+    def several(self) -> bool:
+        return sum(message.count for _, _, message in self.parts) > 1
+
+    def number(self, place: Place) -> int:
+        """The number of the block that covers a place, -1 for none."""
+        y, column = place
+        before = 0
+        for left, top, message in self.parts:
+            x = column * self.bits // message.bits - left
+            if 0 <= y - top < message.height and 0 <= x < message.width * message.count:
+                return before + x // message.width
+            before += message.count
+        return -1
+
+
+def _is_block(part: PlacedMessage) -> bool:
+    return isinstance(getattr(part, "message", None), Block2D)
+
+
+def _that_fit(facts: _Facts, there: tuple[str, ...]) -> tuple[str, ...]:
+    """The first panels that a drawing can show together; one at least."""
+    total, shown = 0, list[str]()
+    for name in there:
+        total += facts.size(name)
+        if shown and total > MOST_CELLS:
+            break
+        shown.append(name)
+    return tuple(shown)
+
+
+def _left_out(there: tuple[str, ...], shown: tuple[str, ...], what: str | None) -> Iterator[str]:
+    rest = [name for name in there if name not in shown]
+    if rest and what is None:
+        calls = ", ".join(f'draw(atom, "{name}")' for name in rest)
+        yield f"Note: too many cells for all panels; {calls} draws what is left out."
 
 
 def of_tiled_copy(copy: TiledCopy, subgroup: int) -> Scene:
@@ -69,7 +263,7 @@ def of_tiled_copy(copy: TiledCopy, subgroup: int) -> Scene:
     return Scene(f"Who holds what of a tiled copy, subgroup {subgroup}", tuple(caption), (panel,))
 
 
-def _notes(atom: CopyAtom) -> list[str]:
+def _notes(atom: CopyAnswers) -> list[str]:
     return [f"Note: {note}." for note in atom.notes]
 
 

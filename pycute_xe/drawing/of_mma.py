@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import cast
 
 from pycute_xe.arch.registers import RegisterMap
 from pycute_xe.atom import MmaAtom, TiledMma, is_identity, make_tiled_mma
+from pycute_xe.atom.mma_atom import Operand
 from pycute_xe.atom.tiled_mma import OPERAND_MODES
+from pycute_xe.drawing.account_words import agreement
+from pycute_xe.drawing.accounts import Accounts
 from pycute_xe.drawing.images import Image, Place, Slot, held, multiplied
 from pycute_xe.drawing.scene import Cell, Panel, Scene, make_panel, owned
 from pycute_xe.errors import CoordError, ShapeError
@@ -21,9 +25,11 @@ SLOTS = {"A": (0, 1), "B": (1, 0), "C": (1, 1)}
 
 
 def of_mma_atom(atom: MmaAtom, what: str | None) -> Scene:
-    """Return the operands of one DPAS, or one of them, in registers."""
+    """Return the operands of one DPAS as registers hold them, or all that is known of one."""
     m, n, k = atom.shape_mnk
     names = _names(what, "ABC")
+    if what is not None:
+        return _operand(atom, names[0])
     mma = make_tiled_mma(atom)
     title = f"{_title(names)} of {atom}"
     caption = [
@@ -32,6 +38,30 @@ def of_mma_atom(atom: MmaAtom, what: str | None) -> Scene:
         *(f"Note: drawn as registers hold it; {note}." for note in atom.notes),
     ]
     return Scene(title, tuple(caption), tuple(_panel(mma, name, 0, len(names)) for name in names))
+
+
+def _operand(atom: MmaAtom, name: str) -> Scene:
+    """One operand as a matrix, in registers and in work-items: what is said, and what is done."""
+    m, n, k = atom.shape_mnk
+    operand = cast("Operand", name)
+    accounts = Accounts(
+        name,
+        atom.operand_shape(operand),
+        atom.ownership(operand),
+        atom.registers(operand),
+        _axes(name),
+        lambda place: _element(name, _drawn(name, place)),
+        _axes(name),
+    )
+    values = size(_dealt(atom, name)[1])
+    caption = [
+        f"One instruction, {atom.op}: D[{m},{n}] = A[{m},{k}] B[{k},{n}] + C[{m},{n}].",
+        _held(name, atom.operand_type(operand), values),
+        *agreement(accounts),
+        *(f"Note: {note}." for note in atom.notes),
+    ]
+    panels = accounts.panels()
+    return Scene(f"{_title(name)} of {atom}", tuple(caption), panels)
 
 
 def of_tiled_mma(mma: TiledMma, what: str | None, subgroup: int) -> Scene:
@@ -197,7 +227,8 @@ def _registers(name: str, numeric: Numeric, mma: TiledMma) -> str:
 
 def _held(name: str, numeric: Numeric, values: int) -> str:
     nbytes = 16 * values * numeric.bits // 8
-    registers = f"{-(-nbytes // 64)} registers of 64 bytes"
+    count = -(-nbytes // 64)
+    registers = f"{count} register{'s' if count > 1 else ''} of 64 bytes"
     return f"{name} in {numeric}: {values} values for each of 16 work-items, {registers}."
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pycute_xe.errors import ShapeError
 
@@ -18,7 +18,8 @@ class Cell:
     """One element: where it is drawn, its colour, label lines, data attributes and tooltip.
 
     ``row`` and ``col`` are tile coordinates. ``colour`` is a number taken modulo 16, ``None`` for
-    an element that nobody holds. ``group`` numbers the instruction or message it belongs to.
+    an element that nobody holds. ``short`` is the label where there is no room for lines, their
+    first one if it is empty. ``group`` numbers the instruction or message it belongs to.
     """
 
     row: int
@@ -29,18 +30,26 @@ class Cell:
     tip: str = ""
     group: int = 0
     wrong: bool = False
+    joint: str = "·"
+    short: str = ""
 
     @property
     def label(self) -> str:
         """The label on one line."""
-        return "·".join(self.lines)
+        return self.joint.join(self.lines)
+
+    @property
+    def is_padding(self) -> bool:
+        """Whether it is a slot that holds nothing, and need not."""
+        return self.lines == ("·",)
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
     """A grid of cells: the coordinates of its rows and columns, and what they count.
 
-    ``slot`` is the panel's (column, row) among the panels of a scene.
+    ``slot`` is the panel's (column, row) among the panels of a scene. Names and colours of columns
+    say whose each column is, where it belongs to a work-item. ``short`` says what short labels are.
     """
 
     name: str
@@ -51,6 +60,41 @@ class Panel:
     col_axis: str
     framed: bool = True
     slot: tuple[int, int] = (0, 0)
+    row_names: tuple[str, ...] = ()
+    col_names: tuple[str, ...] = ()
+    col_colours: tuple[int, ...] = ()
+    short: str = ""
+
+    @property
+    def heading(self) -> str:
+        """The name of the panel and what its columns count."""
+        return f"{self.name}:  {self.col_axis} →" if self.name else f"{self.col_axis} →"
+
+    def headed(
+        self,
+        about: str,
+        col_names: tuple[str, ...],
+        col_colours: tuple[int, ...],
+        row_names: tuple[str, ...] = (),
+        short: str = "",
+    ) -> Panel:
+        """Return the panel with names, and colours, in place of the numbers of its columns."""
+        return replace(
+            self,
+            col_axis=about,
+            col_names=col_names,
+            col_colours=col_colours,
+            row_names=row_names,
+            short=short,
+        )
+
+    def row_name(self, index: int) -> str:
+        """What is written beside a row: its name, or its number."""
+        return self.row_names[index] if self.row_names else str(self.rows[index])
+
+    def col_name(self, index: int) -> str:
+        """What is written above a column: its name, or its number."""
+        return self.col_names[index] if self.col_names else str(self.cols[index])
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,13 @@ text-anchor:start}}
 .a text{{font-size:10px;fill:#5b6675}}
 .a .n{{font-size:11px;font-weight:700;fill:#161b22}}
 .a .w{{text-anchor:end}}
+.a .l{{text-anchor:start}}
+.a .k text{{fill:{ink}}}
 .k text{{font-size:11px}}
 .c text{{font-size:{font}px}}
 .none text{{fill:#b42318}}
+.pad text{{fill:#8b95a3}}
+.v{{fill:#8b95a3;fill-opacity:.13}}
 .x{{fill:none;stroke:#d92d20;stroke-dasharray:3 2}}
 .m{{fill:#d92d20;stroke:#fff;stroke-width:.6}}
 .d{{font-size:0}}
@@ -36,6 +40,7 @@ _DARK = """\
 {p}.p,{p}.k0{{fill:#b3bdca}}
 {p}.bad{{fill:#ff9b8a}}
 {p}.a text{{fill:#a3aebc}}
+{p}.a .k text{{fill:{ink}}}
 {p}.none text{{fill:#ff9b8a}}
 {p}.f{{stroke:#f0f3f7}}
 }}
@@ -51,11 +56,11 @@ def style_sheet(scope: str, colours: Iterable[int], font: float) -> str:
     prefix = f"#{scope} "
     rules = _BASE.format(ink=INK, font=f"{font:g}").splitlines()
     used = sorted(set(colours))
-    rules += [f".t{i} .b{{fill:{COLOURS[i]}}}" for i in used]
+    rules += [f".t{i} rect{{fill:{COLOURS[i]}}}" for i in used]
     scoped = [_scoped(rule, prefix) for rule in rules]
     # A rule of its own for each colour: a reader that does not know :has drops these alone.
     hover = [f"#{scope}:has(.t{i}:hover) .o:not(.t{i}){{opacity:.13}}" for i in used]
-    return "\n".join(["", *scoped, *hover, _DARK.format(p=prefix)])
+    return "\n".join(["", *scoped, *hover, _DARK.format(p=prefix, ink=INK)])
 
 
 def _scoped(rule: str, prefix: str) -> str:

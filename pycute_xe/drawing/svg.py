@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from hashlib import sha1
 from html import escape
 
-from pycute_xe.drawing.measure import MARGIN, Plan, Spot
+from pycute_xe.drawing.measure import MARGIN, Plan, Spot, heading_width
 from pycute_xe.drawing.scene import Cell, Panel, Scene, frames
 from pycute_xe.drawing.style import style_sheet
 
@@ -72,7 +72,7 @@ def _legend(plan: Plan) -> Iterator[str]:
         left = x + 32 * i
         box = f'x="{left}" y="{y}" width="30" height="22" rx="4"'
         yield (
-            f'<g class="k o t{i}"><rect class="b" {box}/>'
+            f'<g class="k o t{i}"><rect {box}/>'
             f'<text x="{left + 15}" y="{y + 15}">{escape(name)}</text></g>'
         )
 
@@ -85,6 +85,8 @@ def _panel(plan: Plan, spot: Spot) -> Iterator[str]:
     col_at = {col: i for i, col in enumerate(panel.cols)}
     shared: dict[tuple[int, int], int] = {}
     seen: dict[tuple[int, int], int] = {}
+    # Of small cells all in one path: there may be thousands.
+    corners: list[str] = []
     for cell in panel.cells:
         shared[cell.row, cell.col] = shared.get((cell.row, cell.col), 0) + 1
     for cell in panel.cells:
@@ -93,6 +95,10 @@ def _panel(plan: Plan, spot: Spot) -> Iterator[str]:
         x = spot.x + plan.cells.width * col_at[cell.col]
         y = spot.y + plan.cells.height * row_at[cell.row]
         yield _cell(plan, cell, x, y, (nth, shared[place]))
+        if cell.wrong and not plan.cells.lines:
+            corners.append(_corner(x + plan.cells.width - 1, y, plan.cells.height - 1))
+    if corners:
+        yield f'<path class="m" d="{"".join(corners)}"/>'
     if panel.framed:
         yield _frames(plan, spot, panel)
     yield "</g>"
@@ -106,19 +112,23 @@ def _cell(plan: Plan, cell: Cell, x: int, y: int, share: tuple[int, int]) -> str
     top = y + nth * size.height / count
     height = size.height / count - 1
     kind = "none" if cell.colour is None else f"t{cell.colour % 16}"
+    fill = 'class="x" ' if cell.colour is None else ""
+    if cell.is_padding:
+        kind, fill = "pad", 'class="v" '
     box = f'x="{x}" y="{top:g}" width="{size.width - 1}" height="{height:g}"'
-    if not size.lines and not cell.wrong:
+    if not size.lines:
         # Nothing but the colour can be seen, so there is nothing but the colour.
-        return f'<g class="c o {kind}"{data}><rect class="b" {box}/></g>'
-    mark = ""
-    if cell.wrong:
-        # A red corner, which leaves the label readable.
-        leg = min(7, height)
-        mark = f'<path class="m" d="M{x + size.width - 1 - leg:g} {top:g}h{leg:g}v{leg:g}z"/>'
-    fill = "x" if cell.colour is None else "b"
+        return f'<g class="c o {kind}"{data}><rect {fill}{box}/></g>'
+    mark = f'<path class="m" d="{_corner(x + size.width - 1, top, height)}"/>' if cell.wrong else ""
     text = _label(plan, cell, x, y) if count == 1 else ""
-    tip = f"<title>{escape(cell.tip)}</title>"
-    return f'<g class="c o {kind}"{data}>{tip}<rect class="{fill}" {box}/>{mark}{text}</g>'
+    tip = f"<title>{escape(cell.tip)}</title>" if size.tips else ""
+    return f'<g class="c o {kind}"{data}>{tip}<rect {fill}{box}/>{mark}{text}</g>'
+
+
+def _corner(right: float, top: float, height: float) -> str:
+    """A red corner, which leaves the label readable."""
+    leg = min(7, height / 2)
+    return f"M{right - leg:g} {top:g}h{leg:g}v{leg:g}z"
 
 
 def _label(plan: Plan, cell: Cell, x: int, y: int) -> str:
@@ -140,20 +150,35 @@ def _axes(plan: Plan, spot: Spot) -> Iterator[str]:
     panel, size = spot.panel, plan.cells
     yield '<g class="a">'
     across, down = _shown(panel.cols, size.width), _shown(panel.rows, size.height)
-    for i in across:
+    if panel.col_colours:
+        yield from _holders(plan, spot)
+    for i in () if panel.col_colours else across:
         x = spot.x + size.width * i + (size.width - 1) / 2
-        yield f'<text x="{x:g}" y="{spot.y - 6}">{panel.cols[i]}</text>'
+        yield f'<text x="{x:g}" y="{spot.y - 6}">{escape(panel.col_name(i))}</text>'
     for i in down:
         y = spot.y + size.height * i + (size.height - 1) / 2 + 3.5
-        yield f'<text class="w" x="{spot.x - 6}" y="{y:g}">{panel.rows[i]}</text>'
+        yield f'<text class="w" x="{spot.x - 6}" y="{y:g}">{escape(panel.row_name(i))}</text>'
     if panel.row_axis:
         name = escape(panel.row_axis)
         yield f'<text class="n w" x="{spot.x - 6}" y="{spot.y - 6}">{name} ↓</text>'
-    where = spot.x + size.width * len(panel.cols) / 2
-    name = f"{panel.name}:  " if panel.name else ""
-    heading = escape(f"{name}{panel.col_axis} →")
-    yield f'<text class="n" x="{where:g}" y="{spot.y - 22}">{heading}</text>'
+    wide = size.width * len(panel.cols)
+    heading = escape(panel.heading)
+    # Over the middle of the columns; from the first one on where it is wider than they are.
+    fits = heading_width(panel) <= wide
+    where, kind = (f"{spot.x + wide / 2:g}", "n") if fits else (str(spot.x), "n l")
+    yield f'<text class="{kind}" x="{where}" y="{spot.y - 22}">{heading}</text>'
     yield "</g>"
+
+
+def _holders(plan: Plan, spot: Spot) -> Iterator[str]:
+    """The work-item of each column, in its colour."""
+    size = plan.cells
+    for i, colour in enumerate(spot.panel.col_colours):
+        x, wide = spot.x + size.width * i, size.width - 1
+        box = f'x="{x}" y="{spot.y - 17}" width="{wide}" height="14" rx="3"'
+        name = escape(spot.panel.col_name(i))
+        text = f'<text x="{x + wide / 2:g}" y="{spot.y - 6}">{name}</text>' if size.lines else ""
+        yield f'<g class="k o t{colour % 16}"><rect {box}/>{text}</g>'
 
 
 def _shown(coords: tuple[int, ...], pixels: int) -> range:

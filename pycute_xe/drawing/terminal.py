@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import textwrap
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pycute_xe.drawing.palette import INK, colour
@@ -16,6 +18,9 @@ __all__ = ["as_ansi", "as_plain", "as_rich", "terminal_width"]
 
 Piece = tuple[str, int | None, bool]
 """A piece of text, the colour behind it (modulo 16), and whether it is emphasised."""
+
+LEAST_WIDTH = 40
+"""A terminal narrower than this is treated as if it had so many columns."""
 
 
 def terminal_width() -> int:
@@ -63,14 +68,37 @@ def as_ansi(scene: Scene, width: int) -> str:
 def _lines(scene: Scene, width: int) -> Iterator[list[Piece]]:
     yield [(scene.title, None, True)]
     for line in scene.caption:
-        yield [(line, None, line.startswith(("WRONG", "Note")))]
+        strong = line.startswith(("WRONG", "Note"))
+        for part in textwrap.wrap(line, max(width, LEAST_WIDTH)):
+            yield [(part, None, strong)]
+    alone = len(scene.panels) == 1
     for panel in scene.panels:
-        yield []
-        yield from _panel_lines(panel, width, len(scene.panels) == 1, scene.legend_title)
+        for part in _pieces(panel, width):
+            yield []
+            yield from _panel_lines(part, width, alone, scene.legend_title)
+
+
+def _pieces(panel: Panel, width: int) -> Iterator[Panel]:
+    """Cut a panel that is too wide for one digit a column into pieces that are not."""
+    room = max(width, LEAST_WIDTH) - _gutter(panel) - 1
+    if len(panel.cols) <= room:
+        yield panel
+        return
+    step = 1 << (room.bit_length() - 1)
+    for first in range(0, len(panel.cols), step):
+        part = slice(first, first + step)
+        cols = panel.cols[part]
+        kept = tuple(cell for cell in panel.cells if cols[0] <= cell.col <= cols[-1])
+        names, colours = panel.col_names[part], panel.col_colours[part]
+        yield replace(panel, cells=kept, cols=cols, col_names=names, col_colours=colours)
+
+
+def _gutter(panel: Panel) -> int:
+    return max(len(panel.row_name(i)) for i in range(len(panel.rows)))
 
 
 def _panel_lines(panel: Panel, width: int, alone: bool, colours: str) -> Iterator[list[Piece]]:
-    gutter = max(len(str(row)) for row in panel.rows)
+    gutter = _gutter(panel)
     room = (width - gutter) // len(panel.cols) - 1
     cells: dict[tuple[int, int], Cell] = {}
     for cell in panel.cells:
@@ -79,12 +107,14 @@ def _panel_lines(panel: Panel, width: int, alone: bool, colours: str) -> Iterato
     axes = f"{panel.row_axis} ↓ {panel.col_axis} →" if panel.row_axis else f"{panel.col_axis} →"
     yield [(axes if alone else f"{panel.name}: {axes}", None, True), (hint, None, False)]
     # Numbers above the columns, as many as there is room for.
-    step = next(n for n in (1, 2, 4, 8, 16, 1 << 20) if n * (size + gap) > len(str(panel.cols[-1])))
-    numbers = [str(c) if i % step == 0 else "" for i, c in enumerate(panel.cols)]
+    names = [panel.col_name(i).lstrip("T") for i in range(len(panel.cols))]
+    longest = max(map(len, names))
+    step = next(n for n in (1, 2, 4, 8, 16, 1 << 20) if n * (size + gap) > longest)
+    numbers = [name if i % step == 0 else "" for i, name in enumerate(names)]
     head = _spread(numbers, size + gap, step)
     yield [(" " * (gutter + 1) + head, None, False)]
-    for row in panel.rows:
-        line: list[Piece] = [(f"{row:>{gutter}} ", None, False)]
+    for i, row in enumerate(panel.rows):
+        line: list[Piece] = [(f"{panel.row_name(i):>{gutter}} ", None, False)]
         for col in panel.cols:
             cell = cells.get((row, col))
             text = labels.get((row, col), "")
@@ -114,14 +144,14 @@ def _labels(
     forms = (
         ({(c.row, c.col): c.label for c in panel.cells}, 1, ""),
         (
-            {(c.row, c.col): c.lines[0].lstrip("T") for c in panel.cells},
+            {(c.row, c.col): c.short or c.lines[0].lstrip("T") for c in panel.cells},
             1,
-            "  (T)" if owners else "",
+            f"  ({panel.short or 'T'})" if owners else "",
         ),
         (
             {(c.row, c.col): _digit(c) for c in panel.cells},
             0,
-            f"  ({'T' if owners else colours or 'colour'}, hexadecimal)",
+            f"  ({panel.short or 'T' if owners else colours or 'colour'}, hexadecimal)",
         ),
     )
     for labels, gap, hint in forms:
@@ -134,4 +164,8 @@ def _labels(
 
 def _digit(cell: Cell) -> str:
     """The work-item, or the number of the colour, as one hexadecimal digit."""
-    return "–" if cell.colour is None else f"{cell.colour % 16:x}"
+    if cell.is_padding:
+        return "·"
+    if cell.colour is None:
+        return "–"
+    return f"{int(cell.short or cell.colour) % 16:x}"
