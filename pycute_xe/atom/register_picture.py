@@ -140,22 +140,6 @@ class RegisterPicture:
         """Return element → (work-item, value), registers read in units of ``unit_bits``."""
         return {place: self.owner(slot, unit_bits) for place, slot in self._slot_of.items()}
 
-    def shows(self, said: tuple[tuple[Place, ...], ...], unit_bits: int) -> bool:
-        """Return whether registers read in units of a width hold what is said, values in order.
-
-        ``said`` lists (row, column) for each work-item and value.
-        """
-        whole = unit_bits // self.bits
-        if not self.slots:
-            return False
-        for work_item, owned in enumerate(said):
-            for value, place in enumerate(owned):
-                unit, inside = divmod(value, whole)
-                slot = (unit * SUBGROUP + work_item) * whole + inside
-                if slot >= len(self.slots) or self.slots[slot] != place:
-                    return False
-        return True
-
     def __str__(self) -> str:
         """One line a register: the elements from the lowest byte up, padding as dots."""
         return "\n".join(self._lines())

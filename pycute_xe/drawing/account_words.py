@@ -46,11 +46,11 @@ def _verdict(accounts: Accounts, marks: bool, layouts_agree: bool) -> Iterator[s
         return
     total = sum(map(len, accounts.said or ()))
     found = [f"{elsewhere} with another work-item"] if elsewhere else []
-    found += [f"{reordered} in another place of their work-item"] if reordered else []
+    found += [f"{reordered} in another place of their own"] if reordered else []
     corners = " (red corners)" if marks else ""
     yield (
-        f"Note: unfaithful{corners}: in the registers, read as {unit}-bit units, of {total} values are "
-        f"{' and '.join(found)} than is said."
+        f"Note: unfaithful{corners}: read as {unit}-bit units, the registers hold "
+        f"{elsewhere + reordered} of {total} values elsewhere than is said, {', '.join(found)}."
     )
     if widths:
         yield f"Read as {widths} units, the registers show what is said."

@@ -9,10 +9,9 @@ from functools import cached_property
 from pycute_xe.atom.register_picture import SUBGROUP, Place, RegisterPicture
 from pycute_xe.drawing.scene import Cell, Panel, make_panel
 
-__all__ = ["UNITS", "Accounts", "items_slot"]
+__all__ = ["Accounts", "items_slot"]
 
 Owner = tuple[int, int]
-UNITS = (8, 16, 32, 64)
 _SAID, _DONE = "T said to own it", "T that holds it"
 LINE, LONGEST_LINE = 32, 64
 """Register slots in a line of the drawing: a register of narrow values takes several lines."""
@@ -27,7 +26,8 @@ class Accounts:
     """A block of ``shape`` values, who is ``said`` to own each, and the registers that hold them.
 
     ``said`` lists (row, column) for each work-item and value, ``picture`` is what the hardware
-    does; either is ``None`` where there is none. ``place_of`` says where the first panel draws a
+    does; either is ``None`` where there is none. Registers read in units of ``units`` bits show what
+    is said. ``place_of`` says where the first panel draws a
     value, ``name`` and ``axes`` name it, ``group_of`` numbers the message that moves it, by the
     place. Colours are those of the work-item said to own a value, in every panel.
     """
@@ -36,6 +36,7 @@ class Accounts:
     shape: Place
     said: tuple[tuple[Place, ...], ...] | None
     picture: RegisterPicture | None
+    units: tuple[int, ...] = ()
     axes: tuple[str, str] = ("row", "column")
     element: Callable[[Place], str] = str
     names: tuple[str, str] = ("row", "column")
@@ -68,14 +69,6 @@ class Accounts:
                 elsewhere += found[0] != lane
                 reordered += found[0] == lane and found[1] != value
         return elsewhere, reordered
-
-    @property
-    def units(self) -> tuple[int, ...]:
-        """Widths in which registers that are read in units of them show what is said."""
-        said, picture = self.said, self.picture
-        if said is None or picture is None:
-            return ()
-        return tuple(u for u in UNITS if u % picture.bits == 0 and picture.shows(said, u))
 
     # ------------------------------------------------------------------ panels
 

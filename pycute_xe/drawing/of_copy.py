@@ -12,7 +12,7 @@ from pycute_xe.arch.registers import RegisterMap
 from pycute_xe.atom import CopyAtom, TiledCopy
 from pycute_xe.atom.copy_answers import CopyAnswers
 from pycute_xe.atom.placed_message import PlacedMessage
-from pycute_xe.atom.register_picture import Place
+from pycute_xe.atom.register_picture import SUBGROUP, Place
 from pycute_xe.drawing.account_words import agreement
 from pycute_xe.drawing.accounts import Accounts, items_slot
 from pycute_xe.drawing.images import copied
@@ -25,7 +25,7 @@ __all__ = ["TARGET", "of_copy_atom", "of_tiled_copy"]
 
 TARGET = "bmg"
 """The target whose messages a drawing names."""
-MOST_CELLS = 6400
+MOST_CELLS = 6144
 """Cells that panels have together: with their data and red corners they fill 1 MB."""
 PANELS = ("memory", "registers", "work-items")
 _T = TypeVar("_T")
@@ -82,11 +82,18 @@ class _Facts:
         if said is None and picture is None:
             raise refusals[0][1]
         group = _Blocks(messages, atom.value_type.bits)
+        shape = atom.shape
+        if said and len(said) == 1 and picture:
+            # One work-item at an address of its own; the registers show all 16 of them.
+            shape = SUBGROUP, shape[1]
+            said = tuple(tuple((t, x) for _, x in said[0]) for t in range(SUBGROUP))
+        held = picture if picture and picture.slots else None
         accounts = Accounts(
             "in memory",
-            atom.shape,
+            shape,
             said,
-            picture if picture and picture.slots else None,
+            held,
+            atom.faithful_units if held and said else (),
             ("column", "row (transposed)") if _is_turned(atom) else ("row", "column"),
             place_of=lambda place: atom.place_in_memory(*place),
             group_of=group.number if group.several else None,
@@ -139,6 +146,8 @@ class _Facts:
         if _is_turned(atom):
             kind += f", transposed: in memory {_count(cols, 'row')} × {_count(rows, 'value')}"
         yield f"{kind}. {self._moved()}"
+        if rows != atom.shape[0]:
+            yield "Each work-item moves its own row, from or to an address of its own."
         if self.prefetch:
             yield "A prefetch reaches no register: nobody holds any of it."
             if self.accounts.said:

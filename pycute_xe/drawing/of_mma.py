@@ -8,6 +8,7 @@ from typing import cast
 from pycute_xe.arch.registers import RegisterMap
 from pycute_xe.atom import MmaAtom, TiledMma, is_identity, make_tiled_mma
 from pycute_xe.atom.mma_atom import Operand
+from pycute_xe.atom.register_picture import RegisterPicture
 from pycute_xe.atom.tiled_mma import OPERAND_MODES
 from pycute_xe.drawing.account_words import agreement
 from pycute_xe.drawing.accounts import Accounts
@@ -44,11 +45,13 @@ def _operand(atom: MmaAtom, name: str) -> Scene:
     """One operand as a matrix, in registers and in work-items: what is said, and what is done."""
     m, n, k = atom.shape_mnk
     operand = cast("Operand", name)
+    said, picture = atom.ownership(operand), atom.registers(operand)
     accounts = Accounts(
         name,
         atom.operand_shape(operand),
-        atom.ownership(operand),
-        atom.registers(operand),
+        said,
+        picture,
+        tuple(u for u in (8, 16, 32, 64) if u % picture.bits == 0 and _shows(picture, said, u)),
         _axes(name),
         lambda place: _element(name, _drawn(name, place)),
         _axes(name),
@@ -62,6 +65,16 @@ def _operand(atom: MmaAtom, name: str) -> Scene:
     ]
     panels = accounts.panels()
     return Scene(f"{_title(name)} of {atom}", tuple(caption), panels)
+
+
+def _shows(picture: RegisterPicture, said: tuple[tuple[Place, ...], ...], unit_bits: int) -> bool:
+    """Whether registers read in units of a width hold what is said, values in order."""
+    held = picture.owners(unit_bits)
+    return all(
+        held.get(place) == (lane, value)
+        for lane, owned in enumerate(said)
+        for value, place in enumerate(owned)
+    )
 
 
 def of_tiled_mma(mma: TiledMma, what: str | None, subgroup: int) -> Scene:

@@ -270,7 +270,8 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
         (ShapeError, (42,)),
         (ShapeError, (cx.Layout((128, 128)),)),
         (RankError, (cx.Layout((2, 2, 2)),)),
-        (CuteError, (cx.make_copy_atom(cx.XE_PREFETCH_2D(16, 8, 32), "bf16"),)),
+        (ShapeError, (cx.make_copy_atom(cx.XE_PREFETCH_2D(16, 8, 32), "bf16"), "registers")),
+        (ShapeError, (cx.make_copy_atom(cx.XE_LOAD_2D(16, 8, 32), "bf16"), "A")),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(error: type[CuteError], arguments: Any) -> None:

@@ -110,7 +110,7 @@ def test_mma_atoms_agree_with_cute(row: dict[str, Any]) -> None:
 def test_an_operand_that_fills_half_a_register_is_drawn_as_it_is() -> None:
     """Three rows of eight tf32: the second round of work-items ends after eight of them."""
     drawing = draw(cx.make_mma_atom(cx.XE_DPAS_TT(3, "f32", "tf32")), "A")
-    assert drawn(drawing) == {
+    assert drawn(drawing, "A") == {
         ((8 * m + k) % 16, (8 * m + k) // 16): (m, k) for m in range(3) for k in range(8)
     }
 
@@ -155,12 +155,13 @@ def test_copy_atoms_against_tagged_bytes(op: Any, value_type: str) -> None:
         length = op.message.register_bytes("bmg")
         halves.append(registers.read(0, length, "the test").view(stored.dtype).astype(int))
     image = halves[0] + 256 * halves[1]
-    cells = cells_of(draw(atom))
+    cells = cells_of(draw(atom), "in memory")
     assert {(c["row"], c["col"]) for c in cells} == set(np.ndindex(*numbers.shape))
     for cell in cells:
         element = cell["byte"] // nbytes
         assert image[element] == numbers[cell["row"], cell["col"]]
-        assert (cell["lane"], cell["value"]) == (element % 16, element // 16)
+        if atom.faithful:
+            assert (cell["lane"], cell["value"]) == (element % 16, element // 16)
 
 
 def test_stores_against_tagged_bytes() -> None:
@@ -170,7 +171,7 @@ def test_stores_against_tagged_bytes() -> None:
     surface = Surface(memory.alloc(512), 64, 8, 64)
     block2d.store(memory, registers, atom.op.message, surface, 0, 0, 0)
     stored = memory.array(surface.base, (8, 16), np.uint32)
-    for cell in cells_of(draw(atom)):
+    for cell in cells_of(draw(atom, "registers")):
         assert stored[cell["row"], cell["col"]] * 4 == cell["byte"]
 
 
