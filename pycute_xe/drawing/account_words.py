@@ -29,34 +29,30 @@ def agreement(
         yield "Colours: the work-item that is said to own a value, in every panel."
         yield from _verdict(accounts, shown != ("memory",), layouts_agree)
     if picture is not None and "registers" in shown:
-        pads = f"; {picture.padding} slots are padding" if picture.padding else ""
+        pads = f", {picture.padding} slots of them padding (dots)" if picture.padding else ""
         yield f"Registers are drawn lowest byte first{pads}."
     if labelled and shown != ("memory",):
-        yield f"The numbers in a cell are {' over '.join(accounts.names)} of the value there."
+        yield f"Two numbers in a cell: {' and '.join(accounts.names)} of the value there."
 
 
 def _verdict(accounts: Accounts, marks: bool, layouts_agree: bool) -> Iterator[str]:
     elsewhere, reordered = accounts.wrong
     picture = accounts.picture
     unit = picture.unit_bits if picture else 0
-    widths = _listed([f"{unit}-bit" for unit in accounts.units])
+    widths = " or ".join(f"{unit}-bit" for unit in accounts.units)
     if not elsewhere and not reordered:
         held = f"the registers, read as {widths} units, hold what is said"
         yield f"Faithful: {held}." if layouts_agree else f"Note: {held}, but its layouts differ."
         return
     total = sum(map(len, accounts.said or ()))
-    found = [f"{elsewhere} with another work-item"] if elsewhere else []
-    found += [f"{reordered} in another place of their own"] if reordered else []
+    found = f"{elsewhere} of {total} values with another work-item than is said"
+    if reordered and elsewhere:
+        found += f", and {reordered} in another order"
+    elif reordered:
+        found = f"{reordered} of {total} values in another order than is said"
     corners = " (red corners)" if marks else ""
-    yield (
-        f"Note: unfaithful{corners}: read as {unit}-bit units, the registers hold "
-        f"{elsewhere + reordered} of {total} values elsewhere than is said, {', '.join(found)}."
-    )
+    yield f"Note: unfaithful{corners}: read as {unit}-bit units, the registers hold {found}."
     if widths:
         yield f"Read as {widths} units, the registers show what is said."
     else:
         yield "In no width of units do the registers show what is said."
-
-
-def _listed(words: list[str]) -> str:
-    return " or ".join(words)

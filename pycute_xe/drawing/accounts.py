@@ -26,8 +26,8 @@ class Accounts:
     """A block of ``shape`` values, who is ``said`` to own each, and the registers that hold them.
 
     ``said`` lists (row, column) for each work-item and value, ``picture`` is what the hardware
-    does; either is ``None`` where there is none. Registers read in units of ``units`` bits show what
-    is said. ``place_of`` says where the first panel draws a
+    does; either is ``None`` where there is none. ``units`` are the widths in bits in which
+    registers show what is said. ``place_of`` says where the first panel draws a
     value, ``name`` and ``axes`` name it, ``group_of`` numbers the message that moves it, by the
     place. Colours are those of the work-item said to own a value, in every panel.
     """

@@ -162,7 +162,7 @@ class Plan:
         # Lines longer than this are hard to follow, however wide the drawing.
         room = self._extent(0, 0) if self.inset else self.width - 2 * MARGIN
         columns = min(int(room / (font * PROSE)), 150)
-        return tuple(textwrap.wrap(line, columns))
+        return tuple(textwrap.wrap(line, columns, break_on_hyphens=False))
 
     @cached_property
     def title_y(self) -> int:

@@ -14,6 +14,7 @@ _SHOWN = {
     ("pycute_xe.atom.mma_atom", "MmaAtom"),
     ("pycute_xe.atom.copy_atom", "CopyAtom"),
     ("pycute_xe.atom.legacy_copy", "LegacyCopyAtom"),
+    ("pycute_xe.atom.linear_copy", "LinearCopyAtom"),
     ("pycute_xe.atom.tiled_mma", "TiledMma"),
     ("pycute_xe.atom.tiled_copy", "TiledCopy"),
     ("pycute_xe.kernel.kernel", "Kernel"),

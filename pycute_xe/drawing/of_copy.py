@@ -11,7 +11,7 @@ from pycute_xe.arch import Block2D
 from pycute_xe.arch.registers import RegisterMap
 from pycute_xe.atom import CopyAtom, TiledCopy
 from pycute_xe.atom.copy_answers import CopyAnswers
-from pycute_xe.atom.placed_message import PlacedMessage
+from pycute_xe.atom.placed_message import AnyPlaced
 from pycute_xe.atom.register_picture import SUBGROUP, Place
 from pycute_xe.drawing.account_words import agreement
 from pycute_xe.drawing.accounts import Accounts, items_slot
@@ -62,7 +62,7 @@ class _Facts:
 
     atom: CopyAnswers
     accounts: Accounts
-    messages: tuple[PlacedMessage, ...]
+    messages: tuple[AnyPlaced, ...]
     refusals: tuple[tuple[str, CuteError], ...]
 
     @classmethod
@@ -172,7 +172,7 @@ class _Facts:
     def _moved(self) -> str:
         if not self.messages:
             return f"No message on {TARGET} moves it."
-        counted = Counter(str(getattr(part, "message", part)) for part in self.messages)
+        counted = Counter(str(part.message) for part in self.messages)
         listed = ", ".join(f"{n} × {text}" if n > 1 else text for text, n in counted.items())
         plural = "s" if len(self.messages) > 1 else ""
         frames = "; frames: blocks of messages" if self.accounts.group_of else ""
@@ -198,9 +198,9 @@ def _count(number: int, what: str) -> str:
 class _Blocks:
     """The blocks of messages, by the places in memory that they cover."""
 
-    def __init__(self, parts: tuple[PlacedMessage, ...], value_bits: int) -> None:
+    def __init__(self, parts: tuple[AnyPlaced, ...], value_bits: int) -> None:
         self.bits = value_bits
-        self.parts = [(p.x, p.y, p.message) for p in parts if _is_block(p)]
+        self.parts = [(p.x, p.y, p.message) for p in parts if isinstance(p.message, Block2D)]
 
     @property
     def several(self) -> bool:
@@ -216,10 +216,6 @@ class _Blocks:
                 return before + x // message.width
             before += message.count
         return -1
-
-
-def _is_block(part: PlacedMessage) -> bool:
-    return isinstance(getattr(part, "message", None), Block2D)
 
 
 def _that_fit(facts: _Facts, there: tuple[str, ...]) -> tuple[str, ...]:

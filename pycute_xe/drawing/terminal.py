@@ -69,7 +69,7 @@ def _lines(scene: Scene, width: int) -> Iterator[list[Piece]]:
     yield [(scene.title, None, True)]
     for line in scene.caption:
         strong = line.startswith(("WRONG", "Note"))
-        for part in textwrap.wrap(line, max(width, LEAST_WIDTH)):
+        for part in textwrap.wrap(line, max(width, LEAST_WIDTH), break_on_hyphens=False):
             yield [(part, None, strong)]
     alone = len(scene.panels) == 1
     for panel in scene.panels:
