@@ -153,6 +153,8 @@ def _axes(plan: Plan, spot: Spot) -> Iterator[str]:
     if panel.col_colours:
         yield from _holders(plan, spot)
     for i in () if panel.col_colours else across:
+        if panel.col_names and i and panel.col_name(i) == panel.col_name(i - 1):
+            continue  # one name for a run of columns
         x = spot.x + size.width * i + (size.width - 1) / 2
         yield f'<text x="{x:g}" y="{spot.y - 6}">{escape(panel.col_name(i))}</text>'
     for i in down:
