@@ -17,7 +17,7 @@ from pycute_xe.drawing.account_words import agreement
 from pycute_xe.drawing.accounts import Accounts, items_slot
 from pycute_xe.drawing.images import copied
 from pycute_xe.drawing.measure import LABELLED
-from pycute_xe.drawing.scene import Cell, Panel, Scene, make_panel, owned
+from pycute_xe.drawing.scene import Cell, Panel, Scene, frames, make_panel, owned
 from pycute_xe.errors import CoordError, CuteError, ShapeError
 from pycute_xe.layout import Layout
 
@@ -145,7 +145,7 @@ class _Facts:
         kind = f"{_count(rows, 'row')} × {_count(cols, 'column')} of {atom.value_type}"
         if _is_turned(atom):
             kind += f", transposed: in memory {_count(cols, 'row')} × {_count(rows, 'value')}"
-        yield f"{kind}. {self._moved()}"
+        yield f"{kind}. {self._moved('memory' in shown)}"
         if rows != atom.shape[0]:
             yield "Each work-item moves its own row, from or to an address of its own."
         if self.prefetch:
@@ -169,14 +169,15 @@ class _Facts:
         drawn = accounts.said is None or accounts.picture is None or accounts.wrong != (0, 0)
         return drawn or self.atom.faithful
 
-    def _moved(self) -> str:
+    def _moved(self, in_memory: bool) -> str:
         if not self.messages:
             return f"No message on {TARGET} moves it."
         counted = Counter(str(part.message) for part in self.messages)
         listed = ", ".join(f"{n} × {text}" if n > 1 else text for text, n in counted.items())
         plural = "s" if len(self.messages) > 1 else ""
-        frames = "; frames: blocks of messages" if self.accounts.group_of else ""
-        return f"Message{plural} on {TARGET}: {listed}{frames}."
+        framed = in_memory and self.accounts.group_of and frames(self.accounts.first_panel())
+        blocks = "; frames: blocks of messages" if framed else ""
+        return f"Message{plural} on {TARGET}: {listed}{blocks}."
 
 
 _LACKING = {

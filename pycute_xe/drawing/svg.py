@@ -99,7 +99,7 @@ def _panel(plan: Plan, spot: Spot) -> Iterator[str]:
             corners.append(_corner(x + plan.cells.width - 1, y, plan.cells.height - 1))
     if corners:
         yield f'<path class="m" d="{"".join(corners)}"/>'
-    if panel.framed:
+    if panel.framed and frames(panel):
         yield _frames(plan, spot, panel)
     yield "</g>"
 
@@ -195,4 +195,4 @@ def _frames(plan: Plan, spot: Spot, panel: Panel) -> str:
         f"h{size.width * width}v{size.height * height}h-{size.width * width}z"
         for top, left, height, width in frames(panel)
     )
-    return f'<path class="f" d="{path}"/>' if path else ""
+    return f'<path class="f" d="{path}"/>'

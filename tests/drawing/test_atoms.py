@@ -15,7 +15,7 @@ from pycute_xe.arch import Surface
 from pycute_xe.atom import CopyAtom, LegacyCopyAtom, get_atom, parse_block2d_name, shipped_names
 from pycute_xe.atom.copy_answers import CopyAnswers
 from pycute_xe.drawing import Drawing, draw
-from pycute_xe.drawing.scene import Cell, Panel
+from pycute_xe.drawing.scene import Cell, Panel, frames
 from pycute_xe.errors import LegalityError, ShapeError
 from pycute_xe.machine import Memory, RegisterFile, block2d
 
@@ -220,6 +220,28 @@ def test_panels_of_linear_atoms_say_what_their_atoms_say(name: str) -> None:
         owned = [[(lane, x) for _, x in owned[0]] for lane in range(16)]
     items = {(c.col, c.row): place(c) for c in panels(drawing)[ITEMS].cells}
     assert items == {(t, v): at for t, held in enumerate(owned) for v, at in enumerate(held)}
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("XE_2D_U16x8x32_LD_N", [(0, 0, 8, 16), (0, 16, 8, 16)]),  # two blocks of one message
+        ("XE_2D_U16x32x16_LD_T", [(0, 0, 16, 16), (0, 16, 16, 16)]),  # two messages
+    ],
+)
+def test_blocks_of_messages_are_framed_in_memory(
+    name: str, expected: list[tuple[int, int, int, int]]
+) -> None:
+    panel = panels(draw(get_atom(name)))[MEMORY]
+    assert panel.framed
+    assert list(frames(panel)) == expected
+    assert not panels(draw(get_atom("XE_2D_U16x8x16_LD_N")))[MEMORY].framed
+
+
+def test_registers_of_several_lines_are_framed() -> None:
+    panel = panels(draw(get_atom("XE_2D_U8x8x32_LD_V")))[REGISTERS]
+    assert panel.framed
+    assert list(frames(panel)) == [(2 * i, 0, 2, 32) for i in range(4)]
 
 
 def test_long_rows_go_on_below() -> None:

@@ -36,6 +36,13 @@ def drawings() -> dict[str, Drawing]:
         "copy": draw(cx.make_block_2d_copy_B(mma, (1, "ld"))),
         "padded atom": draw(pad),
         "narrow atom": draw(cx.make_copy_atom(cx.XE_LOAD_2D(32, 8, 2), "f32")),
+        "older atom": draw(cx.get_atom("XE_2D_U16x16x16_LD_V")),
+        "wide atom": draw(cx.get_atom("XE_2D_U8x8x64_LD_V", "s4")),
+        "transposed atom": draw(cx.get_atom("XE_2D_U64x8x4_LD_T")),
+        "large atom": draw(cx.get_atom("XE_2D_U8x32x64_LD_V")),
+        "prefetch": draw(cx.get_atom("XE_2D_U16x8x16_LD_N::PREFETCH")),
+        "linear atom": draw(cx.get_atom("XE_1D_LOAD_GLOBAL<u16,u64>")),
+        "operand": draw(cx.get_atom("XE_8x16x16_F32BF16BF16F32_TT"), "B"),
         "layout": draw(cx.Layout((8, (2, 4)), (2, (1, 16)))),
         "line": draw(cx.Layout(12, 100)),
         "identity": draw(cx.make_identity_layout((4, 8))),
@@ -71,6 +78,25 @@ def test_every_cell_has_its_own_place(drawing: Drawing) -> None:
         for r in g.findall(f"{SVG}rect")
     }
     assert len(boxes) == drawing.scene.cells == len(cells_of(drawing))
+
+
+@each_drawing
+def test_panels_do_not_meet(drawing: Drawing) -> None:
+    """Boxes around the cells of each panel, with the headings above them, in pixels of the SVG."""
+    boxes: list[tuple[float, float, float, float]] = []
+    for panel in ElementTree.fromstring(drawing.svg).iter(f"{SVG}g"):
+        if panel.get("class") != "panel":
+            continue
+        rects = [r for g in panel.iter(f"{SVG}g") for r in g.findall(f"{SVG}rect")]
+        left = min(float(r.get("x", 0)) for r in rects)
+        top = min(float(r.get("y", 0)) for r in rects) - 30
+        right = max(float(r.get("x", 0)) + float(r.get("width", 0)) for r in rects)
+        bottom = max(float(r.get("y", 0)) + float(r.get("height", 0)) for r in rects)
+        boxes.append((left, top, right, bottom))
+    for i, (left, top, right, bottom) in enumerate(boxes):
+        for other in boxes[:i]:
+            apart = left > other[2] or other[0] > right or top > other[3] or other[1] > bottom
+            assert apart, (boxes[i], other)
 
 
 @each_drawing
