@@ -20,6 +20,7 @@ from pycute_xe.atom.block2d_op import (
     Block2DOp,
 )
 from pycute_xe.atom.copy_atom import CopyAtom, make_copy_atom
+from pycute_xe.atom.differing import AtomDiff, diff
 from pycute_xe.atom.feeding import Feed, feeds
 from pycute_xe.atom.legacy_copy import LegacyCopyAtom
 from pycute_xe.atom.linear_copy import LinearCopyAtom
@@ -58,6 +59,7 @@ __all__ = [
     "XE_LOAD_2D_VNNI",
     "XE_PREFETCH_2D",
     "XE_STORE_2D",
+    "AtomDiff",
     "Block2DName",
     "Block2DOp",
     "CopyAtom",
@@ -72,6 +74,7 @@ __all__ = [
     "TiledMma",
     "UniversalCopy",
     "classify_reorder",
+    "diff",
     "feeds",
     "get_atom",
     "in_register_order",
