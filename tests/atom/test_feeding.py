@@ -47,7 +47,7 @@ TEMPLATES = (
     cx.XE_LOAD_2D(32, 8, 8),
     cx.XE_LOAD_2D(32, 8, 12),
     cx.XE_LOAD_2D(32, 24, 16),
-    cx.XE_LOAD_2D(32, 3, 16, 8),
+    cx.XE_LOAD_2D(32, 4, 16, 8),
     cx.XE_LOAD_2D(64, 8, 8),
     cx.XE_LOAD_2D_VNNI(8, 32, 16),
     cx.XE_LOAD_2D_VNNI(8, 32, 32, 16),
