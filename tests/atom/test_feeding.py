@@ -185,9 +185,9 @@ def test_how_many_shipped_copies_feed_bf16() -> None:
         for operand in "ABCD"
     }
     assert {operand: (kinds["free"], kinds["reorder"]) for operand, kinds in found.items()} == {
-        "A": (15, 16),
+        "A": (18, 13),
         "B": (6, 16),
-        "C": (9, 0),
+        "C": (6, 3),
         "D": (1, 0),
     }
 

@@ -244,13 +244,13 @@ def template_counts(kind: str, bits: int) -> tuple[int, int]:
 
 
 TEMPLATES = {  # atoms that are not faithful, of so many
-    ("XE_LOAD_2D", 8): (1101, 1392),
-    ("XE_LOAD_2D", 16): (961, 1337),
-    ("XE_LOAD_2D", 32): (593, 976),
+    ("XE_LOAD_2D", 8): (783, 1074),
+    ("XE_LOAD_2D", 16): (722, 1098),
+    ("XE_LOAD_2D", 32): (462, 845),
     ("XE_LOAD_2D", 64): (182, 450),
-    ("XE_LOAD_2D_VNNI", 8): (1215, 1452),
-    ("XE_LOAD_2D_VNNI", 16): (955, 1275),
-    ("XE_LOAD_2D_TRANSPOSE", 32): (122, 300),
+    ("XE_LOAD_2D_VNNI", 8): (462, 699),
+    ("XE_LOAD_2D_VNNI", 16): (377, 697),
+    ("XE_LOAD_2D_TRANSPOSE", 32): (88, 266),
     ("XE_LOAD_2D_TRANSPOSE", 64): (0, 22),
     ("XE_STORE_2D", 8): (144, 237),
     ("XE_STORE_2D", 16): (161, 277),
