@@ -1,0 +1,258 @@
+"""Writes the tables of docs/atoms/audit.md: CUTLASS's traits against document and hardware.
+
+`PYTHONPATH=. python tests/audit_page.py` writes them anew from tests/data; a test compares. A part
+of the page between `<!-- made: NAME … -->` and `<!-- end of made -->` is what the function of that
+name here returns for the words behind it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from audit_rows import Verdict, documented, picture, said, sent, verdicts
+from audit_templates import mma, templates
+from golden import rows
+
+from pycute_xe.arch.rules import errors
+from pycute_xe.atom import LegacyCopyAtom, get_atom, parse_block2d_name, shipped_names
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "atoms" / "audit.md"
+PART = re.compile(r"(<!-- made: (\w+) ?(.*?) ?-->\n).*?(<!-- end of made -->\n)", re.DOTALL)
+
+
+def page(text: str) -> str:
+    """The page with its generated parts as they are now."""
+    return PART.sub(lambda m: f"{m[1]}{PARTS[m[2]](*m[3].split())}{m[4]}", text)
+
+
+def table(titles: Iterable[str], lines: Iterable[Iterable[object]], left: int = 1) -> str:
+    """A table whose first columns hold words and whose other ones hold figures."""
+    names = list(titles)
+    marks = ["---"] * left + ["---:"] * (len(names) - left)
+    cells = [names, marks, *([str(cell) for cell in line] for line in lines)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in cells)
+
+
+def family(name: str) -> str:
+    parts = parse_block2d_name(name)
+    packed = "Packed_" if parts.packed else ""
+    return f"`{packed}{parts.data_type} {'ST' if parts.is_store else 'LD'}_{parts.mode}`"
+
+
+def counts() -> str:
+    """How many rows answer each question with yes."""
+    found = verdicts()
+    onto = [v for v in found if v.onto]
+    broken = [v for v in found if not v.onto]
+    swapped = [v for v in onto if v.rule == "no"]
+    lines: list[tuple[str, list[Verdict]]] = [
+        ("rows: a name with the strides of a tensor", list(found)),
+        ("the map goes onto the block, each element once", onto),
+        ("… and equals the maps of this library, in every offset", pick(onto, equal="yes")),
+        ("… or does but for the memory side", pick(onto, equal="memory side differs")),
+        ("… but is not the documented one", swapped),
+        ("… and the document does not say", pick(onto, rule="-")),
+        ("the map is none onto the block", broken),
+        ("… elements with several owners", [v for v in broken if v.shared]),
+        ("… elements with none", [v for v in broken if v.unowned]),
+        ("… values outside of the block", [v for v in broken if v.outside]),
+    ]
+    cells = [(text, len(some), len({v.name for v in some})) for text, some in lines]
+    return table(("", "rows", "names"), cells)
+
+
+def pick(found: Iterable[Verdict], **wanted: str) -> list[Verdict]:
+    return [v for v in found if all(getattr(v, key) == value for key, value in wanted.items())]
+
+
+SHOWN = ("as named", "in another width", "other order", "other work-item", "no map")
+
+
+def shown(v: Verdict) -> str:
+    """Whether a work-item finds what the map says, in one of the words above."""
+    if not v.onto:
+        return "no map"
+    if parse_block2d_name(v.name).bits in v.units:
+        return "as named"
+    if v.units:
+        return "in another width"
+    return "other order" if v.sent == "other order" else "other work-item"
+
+
+def units() -> str:
+    """Per family, where the registers hold what the traits say."""
+    count: dict[str, Counter[str]] = {}
+    widths: dict[str, set[int]] = {}
+    for v in verdicts():
+        count.setdefault(family(v.name), Counter())[shown(v)] += 1
+        if shown(v) == "in another width":
+            widths.setdefault(family(v.name), set()).update(v.units)
+    lines: list[list[object]] = []
+    for name, found in count.items():
+        other = found["in another width"]
+        told = f"{other} ({', '.join(map(str, sorted(widths[name])))})" if other else 0
+        cells = [told if key == "in another width" else found[key] for key in SHOWN]
+        lines.append([name, found.total(), *cells])
+    total = sum(count.values(), Counter())
+    lines.append(["all", total.total(), *(total[key] for key in SHOWN)])
+    titles = ["family", "rows", "in elements of the name", "in another width (bits)"]
+    return table([*titles, "same work-item, other order", "another work-item", "no map"], lines)
+
+
+def faithful() -> str:
+    """The library's own answer: `faithful` and `faithful_units` of the shipped copies."""
+    count: dict[str, Counter[str]] = {}
+    for name in shipped_names():
+        atom = get_atom(name)
+        assert isinstance(atom, LegacyCopyAtom)
+        if atom.name.is_prefetch:
+            continue
+        units = atom.faithful_units
+        said = "faithful" if atom.faithful else f"in {units[0]} bits" if units else "never"
+        count.setdefault("stores" if atom.name.is_store else "loads", Counter())[said] += 1
+    titles = ("faithful", "in 8 bits", "in 16 bits", "in 32 bits", "in 64 bits", "never")
+    lines = [[kind, found.total(), *(found[t] for t in titles)] for kind, found in count.items()]
+    return table(("", "names", *titles), lines)
+
+
+def kinds() -> str:
+    """What the traits say where they map onto nothing, and of which names."""
+    found: dict[str, list[Verdict]] = {}
+    for v in verdicts():
+        if not v.onto:
+            found.setdefault(str(parse_block2d_name(v.name).says("traits_say")), []).append(v)
+    lines = [
+        (f"{text[0].upper()}{text[1:]}", names(v.name for v in some), len(some))
+        for text, some in found.items()
+    ]
+    return table(("CUTLASS's traits", "names", "rows"), lines, left=2)
+
+
+def names(some: Iterable[str]) -> str:
+    return ", ".join(f"`{name.removeprefix('XE_2D_')}`" for name in dict.fromkeys(some))
+
+
+def who(name: str, strides: str, down: str, across: str, *widths: str) -> str:
+    """Who owns the first elements of a block: by the document, the traits, and in registers.
+
+    Registers are read as CUTLASS does, or in each of some widths.
+    """
+    row = next(
+        row
+        for row in rows("cute_copy_atoms_legacy")["cases"]
+        if (row["name"], row["stride_case"]) == (name, strides)
+    )
+    parts, message = parse_block2d_name(name), sent()[name]
+    owners: dict[tuple[int, int], list[int]] = {}
+    for t, values in enumerate(said(row)):
+        for place in values:
+            if t not in owners.setdefault(place, []):
+                owners[place].append(t)
+    after = picture(name, message.message)
+    held = {f"in {width} bits": after.owners(int(width)) for width in widths}
+    if not held and not errors(message.message.broken_rules("pvc")):
+        held["registers"] = after.owners(max(message.unit_bits, after.bits))
+    lines: list[str] = []
+    for y in range(int(down)):
+        columns = range(int(across))
+        told = [documented(parts.packed, x) for x in columns] if parts.logical_shape[1] > 15 else []
+        lines += [
+            line(f"row {y}, column", columns),
+            *([line("document", told)] if told else []),
+            line("traits", (several(owners.get((y, x), [])) for x in columns)),
+            *(line(title, (owner[y, x][0] for x in columns)) for title, owner in held.items()),
+        ]
+    title = f"{name}: which work-item owns an element"
+    return f'```text title="{title}"\n' + "".join(f"{text}\n" for text in lines) + "```\n"
+
+
+def several(work_items: list[int]) -> str:
+    if len(work_items) > 2:
+        return "all" if len(work_items) == 16 else f"{work_items[0]}…{work_items[-1]}"
+    return "+".join(map(str, work_items)) or "·"
+
+
+def line(title: str, cells: Iterable[object]) -> str:
+    return f"{title:13}" + "".join(f"{cell!s:>5}" for cell in cells)
+
+
+def messages() -> str:
+    """Messages of CUTLASS that are illegal, or not what the letter of the name says."""
+    lines: list[tuple[str, str, str]] = []
+    for row in rows("cutlass_block2d_messages")["messages"]:
+        sizes = "x".join(str(row[key]) for key in ("count", "width", "height"))
+        told = "; ".join(strange(row))
+        if told:
+            lines.append((f"`{row['name']}`", f"`d{row['bits']}.{sizes}{row['suffix']}`", told))
+    return table(("name", "message", "what it does"), lines, left=3)
+
+
+def strange(row: dict[str, Any]) -> Iterable[str]:
+    name = parse_block2d_name(row["name"])
+    moved = row["bits"] * row["count"] * row["width"] * row["height"]
+    if row["op"] == "prefetch":
+        if moved != name.bits * name.rows * name.cols:
+            yield f"fetches {moved // 8} of the {name.bits * name.rows * name.cols // 8} bytes"
+        return
+    message = sent()[row["name"]].message
+    yield from (f"breaks `{broken.rule}`" for broken in errors(message.broken_rules("pvc")))
+    if message.vnni != (name.mode == "V"):
+        yield "packs rows as LD_V does"
+    if row["shuffles"]:
+        yield "then exchanges elements between work-items"
+    if row["unit_bits"] < row["bits"]:
+        yield f"reads the registers in {row['unit_bits']} bits, parts of its elements"
+    given = row["units"] * row["unit_bits"]
+    if given < moved // 16:
+        yield f"is given {given} of the {moved // 16} bits that a work-item stores"
+
+
+def unusable() -> str:
+    """Names without traits, and those whose traits do not compile."""
+    data = rows("cute_copy_atoms_legacy")
+    lines: list[tuple[str, str, int]] = []
+    for title, key in (
+        ("without Copy_Traits", "ops_without_traits"),
+        ("whose Copy_Traits do not compile", "not_instantiable"),
+    ):
+        for kind, twin in (("copies", False), ("prefetches", True)):
+            some = [name for name in data[key] if name.endswith("::PREFETCH") == twin]
+            short = names(name.removesuffix("::PREFETCH") for name in some)
+            lines.append((f"{kind} {title}", short, len(some)))
+    return table(("", "names", "how many"), lines, left=2)
+
+
+def everything() -> str:
+    """Every row; those of one name that agree share a line."""
+    lines: dict[tuple[object, ...], list[str]] = {}
+    for v in verdicts():
+        widths = ", ".join(map(str, v.units)) or "–"
+        here = ", ".join(map(str, v.here)) or "–"
+        block = "×".join(map(str, v.declared))
+        counted = [v.shared, v.unowned, v.outside]
+        key = (f"`{v.name}`", yes(v.onto), *counted, v.rule, v.equal, v.sent, widths, here)
+        lines.setdefault(key, []).append(f"{v.strides} {block}")
+    titles = ["name", "strides, block", "onto", "shared", "unowned", "outside", "document"]
+    titles += ["equal here", "in registers", "widths", "widths here"]
+    cells = [[key[0], ", ".join(some), *key[1:]] for key, some in lines.items()]
+    text = table(titles, cells, left=3)
+    title = f'??? note "All {len(verdicts())} rows, {len(lines)} lines"\n\n'
+    return title + "".join(f"    {line}\n" for line in text.splitlines()) + "\n"
+
+
+def yes(value: bool) -> str:
+    return "yes" if value else "**no**"
+
+
+PARTS: dict[str, Callable[..., str]] = {
+    f.__name__: f
+    for f in (counts, units, faithful, kinds, who, messages, unusable, everything, templates, mma)
+}
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,0 +1,96 @@
+"""The page that audits CUTLASS's traits, and the messages that it takes CUTLASS to send."""
+
+from __future__ import annotations
+
+import re
+
+import audit_page
+import pytest
+from audit_rows import found, picture, sent, verdicts
+from golden import rows
+
+import pycute_xe as cx
+from pycute_xe.atom import get_atom, parse_block2d_name, shipped_names
+
+MESSAGES = rows("cutlass_block2d_messages")["messages"]
+
+
+def test_the_page_is_made_from_the_data() -> None:
+    text = audit_page.PAGE.read_text(encoding="utf-8")
+    assert audit_page.page(text) == text, "run: python tests/audit_page.py"
+
+
+def test_every_part_of_the_page_is_made_anew() -> None:
+    text = audit_page.PAGE.read_text(encoding="utf-8")
+    made = [match[2] for match in audit_page.PART.finditer(text)]
+    assert set(made) == set(audit_page.PARTS)
+    assert text.count("<!-- made:") == text.count("<!-- end of made -->") == len(made)
+    emptied = audit_page.PART.sub(r"\1\4", text)
+    assert len(emptied) < len(text) / 2
+    assert audit_page.page(emptied) == text
+
+
+def test_the_page_shows_every_row_and_every_name() -> None:
+    text = audit_page.PAGE.read_text(encoding="utf-8")
+    lines = re.findall(r"^    \| `(XE_2D\w+)` \| ([^|]+) \|", text, re.MULTILINE)
+    told = [(name, case) for name, cases in lines for case in re.findall(r"[a-z]+\d?", cases)]
+    assert sorted(told) == sorted((v.name, v.strides) for v in verdicts())
+    for name in shipped_names():
+        assert name.removeprefix("XE_2D_").removesuffix("::PREFETCH") in text
+
+
+def test_every_shipped_name_has_a_message_as_large_as_its_block() -> None:
+    assert sorted(row["name"] for row in MESSAGES) == sorted(shipped_names())
+    odd: list[str] = []
+    for row in MESSAGES:
+        name = parse_block2d_name(row["name"])
+        bits = row["bits"] * row["count"] * row["width"] * row["height"]
+        if bits != name.rows * name.cols * name.bits:
+            odd.append(row["name"])
+    text = audit_page.PAGE.read_text(encoding="utf-8")
+    assert all(f"| `{name}` |" in text for name in odd)
+    assert odd == [
+        "XE_2D_Packed_U16x16x32_LD_N::PREFETCH",
+        "XE_2D_TF32x16x16_LD_N::PREFETCH",
+    ]
+
+
+def same_message(name: str) -> bool:
+    parts = get_atom(name).messages("pvc")
+    return [part.message for part in parts] == [sent()[name].message]
+
+
+def test_how_many_names_have_the_message_of_cutlass() -> None:
+    assert (sum(map(same_message, sent())), len(sent())) == (74, 90)
+
+
+@pytest.mark.parametrize("name", list(filter(same_message, sent())))
+def test_equal_messages_fill_registers_as_the_atom_says(name: str) -> None:
+    atom = get_atom(name)
+    after = picture(name, sent()[name].message)
+    assert after.owners(64) == atom.registers().owners(64)
+    assert after.padding == atom.registers().padding
+
+
+def test_a_map_that_differs_is_found() -> None:
+    name = "XE_2D_U16x8x16_LD_N"
+    after, held = picture(name, sent()[name].message), [list(v) for v in get_atom(name).ownership()]
+    assert found(held, after, 16) == "as said"
+    held[3] = held[3][::-1]
+    assert found(held, after, 16) == "other order"
+    held[3], held[4] = held[4], held[3]
+    assert found(held, after, 16) == "others"
+    held[4][0] = (8, 0)
+    assert found(held, after, 16) == "others"
+
+
+def test_tiled_copies_of_cutlass_use_faithful_templates_only() -> None:
+    seen = 0
+    for row in rows("cute_block_2d_copy"):
+        op, bits = row["copy"], cx.as_numeric(row["mem_type"])
+        sizes = [op["CopyBits"], op["Height"], op["Width"]]
+        if op["kind"] in ("XE_LOAD_2D", "XE_LOAD_2D_VNNI"):
+            sizes.append(op["BlockWidth"])
+        assert cx.make_copy_atom(getattr(cx, op["kind"])(*sizes), bits).faithful
+        seen += 1
+    assert seen == 50
