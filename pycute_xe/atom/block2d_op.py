@@ -95,7 +95,7 @@ class Block2DOp:
         if self.kind == "XE_LOAD_2D_TRANSPOSE":
             return Layout((h, w), (w, 1))
         if self.kind == "XE_LOAD_2D_VNNI":
-            pack = 32 // self.bits
+            pack = max(1, 32 // self.bits)  # no message packs wider elements: its rules tell
             if h % pack:
                 raise DivisibilityError(
                     self.kind,

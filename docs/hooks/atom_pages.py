@@ -1,0 +1,35 @@
+"""Adds the catalogue of atoms to the site: pages made from the rows of atoms/ at each build."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import atom_catalogue
+import atom_mma
+import atom_templates
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+SECTION = "Xe atoms"
+FOLDER = "atoms/catalogue"
+PAGES = {
+    **{key: partial(atom_catalogue.family_page, key) for key in atom_catalogue.FAMILIES},
+    "templates": atom_templates.page,
+    "mma": atom_mma.page,
+}
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """List the pages in the navigation, under the section on atoms."""
+    catalogue = {"Catalogue": [f"{FOLDER}/{key}.md" for key in PAGES]}
+    for item in config.nav or []:
+        if isinstance(item, dict) and SECTION in item:
+            item[SECTION].append(catalogue)
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Create the pages in memory."""
+    for key, page in PAGES.items():
+        files.append(File.generated(config, f"{FOLDER}/{key}.md", content=page()))
+    return files
