@@ -156,18 +156,18 @@ def who(name: str, strides: str, down: str, across: str, *widths: str) -> str:
     held = {f"in {width} bits": after.owners(int(width)) for width in widths}
     if not held and not errors(message.message.broken_rules("pvc")):
         held["registers"] = after.owners(max(message.unit_bits, after.bits))
-    lines: list[str] = []
+    columns = range(int(across))
+    lines: list[tuple[str, list[str]]] = []
     for y in range(int(down)):
-        columns = range(int(across))
-        told = [documented(parts.packed, x) for x in columns] if parts.logical_shape[1] > 15 else []
-        lines += [
-            line(f"row {y}, column", columns),
-            *([line("document", told)] if told else []),
-            line("traits", (several(owners.get((y, x), [])) for x in columns)),
-            *(line(title, (owner[y, x][0] for x in columns)) for title, owner in held.items()),
-        ]
-    title = f"{name}: which work-item owns an element"
-    return f'```text title="{title}"\n' + "".join(f"{text}\n" for text in lines) + "```\n"
+        rule = [documented(parts.packed, x) for x in columns] if parts.logical_shape[1] > 15 else []
+        lines.append((f"row {y}", [f"c{x}" for x in columns]))
+        if rule:
+            lines.append(("document", list(map(str, rule))))
+        lines.append(("traits", [several(owners.get((y, x), [])) for x in columns]))
+        for title, owner in held.items():
+            lines.append((title, [str(owner[y, x][0]) for x in columns]))
+    title = f"{name}: work-items that own an element of columns c0, c1, …"
+    return f'```{{.text .owners title="{title}"}}\n{picture_of(lines)}```\n'
 
 
 def several(work_items: list[int]) -> str:
@@ -176,8 +176,11 @@ def several(work_items: list[int]) -> str:
     return "+".join(map(str, work_items)) or "·"
 
 
-def line(title: str, cells: Iterable[object]) -> str:
-    return f"{title:13}" + "".join(f"{cell!s:>5}" for cell in cells)
+def picture_of(lines: list[tuple[str, list[str]]]) -> str:
+    """Lines of cells below each other."""
+    wide = 1 + max(len(cell) for _, cells in lines for cell in cells)
+    texts = (title.ljust(10) + "".join(c.rjust(wide) for c in cells) for title, cells in lines)
+    return "".join(f"{text}\n" for text in texts)
 
 
 def messages() -> str:

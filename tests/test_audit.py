@@ -72,6 +72,16 @@ def test_equal_messages_fill_registers_as_the_atom_says(name: str) -> None:
     assert after.padding == atom.registers().padding
 
 
+def test_a_picture_shows_each_width_of_its_own() -> None:
+    text = audit_page.who("XE_2D_U16x16x16_LD_V", "row2", "2", "8", "16", "32").splitlines()
+    assert [" ".join(line.split()[-8:]) for line in text if line.startswith("in ")] == [
+        "0 2 4 6 8 10 12 14",
+        "0 1 2 3 4 5 6 7",
+        "1 3 5 7 9 11 13 15",
+        "0 1 2 3 4 5 6 7",
+    ]
+
+
 def test_a_map_that_differs_is_found() -> None:
     name = "XE_2D_U16x8x16_LD_N"
     after, held = picture(name, sent()[name].message), [list(v) for v in get_atom(name).ownership()]

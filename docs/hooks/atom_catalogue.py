@@ -9,6 +9,7 @@ import atom_words
 
 from pycute_xe import draw
 from pycute_xe.atom import (
+    CopyAtom,
     LegacyCopyAtom,
     get_atom,
     parse_block2d_name,
@@ -37,26 +38,26 @@ FAMILIES = {
         "U4 copies",
         ("U4", "Packed_U4"),
         "4-bit elements travel in bytes or dwords: two of a row share a byte.",
-        ("XE_2D_U4x32x16_LD_T",),
+        ("XE_2D_U4x16x8_LD_T",),
     ),
     "u8": Family(
         "U8 copies",
         ("U8", "Packed_U8"),
         "For 8-bit integers and for fp8. `Packed_` copies give a work-item adjacent columns, which "
         "is what operand A of an 8-bit MMA needs.",
-        ("XE_2D_U8x8x32_LD_N", "XE_2D_Packed_U8x8x32_LD_N"),
+        ("XE_2D_U8x1x32_LD_N", "XE_2D_Packed_U8x2x32_LD_N", "XE_2D_U8x16x8_LD_T"),
     ),
     "u16": Family(
         "U16 copies",
         ("U16", "Packed_U16"),
         "For bf16, f16 and 16-bit integers.",
-        ("XE_2D_U16x16x16_LD_N", "XE_2D_U16x16x16_LD_V", "XE_2D_U16x16x16_LD_T"),
+        ("XE_2D_U16x4x16_LD_N", "XE_2D_U16x16x16_LD_V", "XE_2D_U16x16x8_LD_T"),
     ),
     "u32": Family(
         "U32 and TF32 copies",
         ("U32", "TF32"),
         "For f32 and 32-bit integers, and for tf32, whose blocks may be 8 columns wide.",
-        ("XE_2D_U32x8x16_LD_N", "XE_2D_TF32x8x8_LD_N"),
+        ("XE_2D_U32x4x16_LD_N", "XE_2D_TF32x4x8_LD_N", "XE_2D_U32x16x4_LD_T"),
     ),
     "u64": Family(
         "U64 copies",
@@ -77,13 +78,13 @@ def family_page(key: str) -> str:
         "",
         f"{family.intro} {_INTRO.format(len(atoms))}",
         "",
-        *(_drawing(name) for name in family.drawn),
-        "## Overview",
-        "",
         *_overview(atoms),
         "",
         _LEGEND,
         "",
+        "## Pictures",
+        "",
+        *(drawing(_atom(name)) for name in family.drawn),
         "## Atom by atom",
         "",
     ]
@@ -117,12 +118,15 @@ def _atom(name: str, value_type: str | None = None) -> LegacyCopyAtom:
     return atom
 
 
-def _drawing(name: str) -> str:
-    return f'<figure markdown="0">{draw(_atom(name)).svg}</figure>\n'
+def drawing(atom: LegacyCopyAtom | CopyAtom) -> str:
+    """Return the drawing of an atom, panel by panel where they would be too small together."""
+    panels = (None,) if atom.shape[1] <= 16 else ("memory", "registers")
+    figures = (f'<figure markdown="0">{draw(atom, panel).svg}</figure>\n' for panel in panels)
+    return "\n".join(figures)
 
 
 def _overview(atoms: Iterable[LegacyCopyAtom]) -> Iterable[str]:
-    yield "| name | rows × columns | in memory | work-item t owns | messages | widths |"
+    yield "| name | block | in memory | work-item t owns | messages | widths |"
     yield "| --- | --- | --- | --- | --- | --- |"
     for atom in atoms:
         name = str(atom.name)

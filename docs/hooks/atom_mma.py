@@ -22,7 +22,8 @@ _INTRO = (
     "[the audit](../audit.md#mma) the comparison with C++."
 )
 _NEWER = (
-    "What work-item t owns for M = 8; with fewer rows, A, C and D have fewer values. Not every D "
+    "What work-item t owns for M = 8; with fewer rows, A, C and D have fewer values. Of C and D it "
+    "is column t, whatever the types. Not every D "
     "goes with every C: `pycute_xe.arch.dpas.types.dpas_types()` lists the combinations."
 )
 _OLDER = (
@@ -40,8 +41,6 @@ def page() -> str:
         "",
         _INTRO.format(len(newer)),
         "",
-        f'<figure markdown="0">{draw(_mma(DRAWN), "B").svg}</figure>',
-        "",
         "## `XE_DPAS_TT`",
         "",
         _NEWER,
@@ -57,6 +56,8 @@ def page() -> str:
     ]
     for atom in older:
         lines += _section(atom)
+    figure = draw(_mma(DRAWN), "B").svg
+    lines += ["## Picture", "", f'<figure markdown="0">{figure}</figure>']
     return "\n".join(lines) + "\n"
 
 
@@ -80,14 +81,16 @@ def _newer(atoms: list[list[MmaAtom]]) -> Iterable[str]:
     lines: dict[tuple[str, ...], list[MmaAtom]] = {}
     for some in atoms:
         last = some[-1]
+        if _owned(last, "C") != "column t":
+            raise ValueError(f"{last}: the page says column t of C and D")
         odd = [str(atom.op.M) for atom in some if not atom.faithful]
         told = f"not for M = {', '.join(odd)}" if odd else "yes"
-        owned = [_owned(last, operand) for operand in "ABC"]
+        owned = [_owned(last, operand) for operand in "AB"]
         widths = [last.op.A.bits, last.op.B.bits]
         key = (*map(str, widths), str(last.op.K), *owned, told)
         lines.setdefault(key, []).append(last)
-    yield "| A | B | D and C | K | of A | of B | of D and C | faithful |"
-    yield "| --- | --- | --- | ---: | --- | --- | --- | --- |"
+    yield "| A | B | D, C | K | of A | of B | faithful |"
+    yield "| --- | --- | --- | ---: | --- | --- | --- |"
     for (_, _, k, *owned, told), some in lines.items():
         types = [_types(some, operands) for operands in ("A", "B", "DC")]
         yield f"| {' | '.join([*types, k, *owned, told])} |"
@@ -103,7 +106,7 @@ def _owned(atom: MmaAtom, operand: str) -> str:
 
 
 def _overview(atoms: list[MmaAtom]) -> Iterable[str]:
-    yield "| name | A | B | C and D | widths |"
+    yield "| name | A | B | C, D | widths |"
     yield "| --- | --- | --- | --- | --- |"
     for atom in atoms:
         owned = [_owned(atom, operand) for operand in "ABC"]

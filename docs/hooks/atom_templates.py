@@ -9,7 +9,6 @@ from itertools import product
 import atom_catalogue
 import atom_words
 
-from pycute_xe import draw
 from pycute_xe.arch.rules import errors
 from pycute_xe.atom import (
     XE_LOAD_2D,
@@ -17,7 +16,6 @@ from pycute_xe.atom import (
     XE_LOAD_2D_VNNI,
     XE_PREFETCH_2D,
     XE_STORE_2D,
-    Block2DOp,
     CopyAtom,
     make_copy_atom,
 )
@@ -54,9 +52,6 @@ def page() -> str:
         "",
         _INTRO,
         "",
-        *(_drawing(op) for op in DRAWN),
-        "## How many there are",
-        "",
         *_counts(atoms),
         "",
         _SIZES,
@@ -64,12 +59,9 @@ def page() -> str:
     ]
     for kind, found in atoms.items():
         lines += _section(kind, found)
+    lines += ["## Pictures", ""]
+    lines += [atom_catalogue.drawing(make_copy_atom(op, f"u{op.bits}")) for op in DRAWN]
     return "\n".join(lines) + "\n"
-
-
-def _drawing(op: Block2DOp) -> str:
-    svg = draw(make_copy_atom(op, f"u{op.bits}")).svg
-    return f'<figure markdown="0">{svg}</figure>\n'
 
 
 def _atoms(kind: str) -> Iterator[CopyAtom]:
