@@ -231,24 +231,26 @@ def unusable() -> str:
 
 def everything() -> str:
     """Every row; those of one name that agree share a line."""
-    lines: dict[tuple[object, ...], list[str]] = {}
+    lines: dict[tuple[str, ...], list[str]] = {}
     for v in verdicts():
-        widths = ", ".join(map(str, v.units)) or "–"
-        here = ", ".join(map(str, v.here)) or "–"
-        block = "×".join(map(str, v.declared))
-        counted = [v.shared, v.unowned, v.outside]
-        key = (f"`{v.name}`", yes(v.onto), *counted, v.rule, v.equal, v.sent, widths, here)
-        lines.setdefault(key, []).append(f"{v.strides} {block}")
-    titles = ["name", "strides, block", "onto", "shared", "unowned", "outside", "document"]
-    titles += ["equal here", "in registers", "widths", "widths here"]
-    cells = [[key[0], ", ".join(some), *key[1:]] for key, some in lines.items()]
-    text = table(titles, cells, left=3)
+        widths = " / ".join(", ".join(map(str, w)) or "–" for w in (v.units, v.here))
+        cells = (onto(v), v.rule, v.equal, v.sent, widths)
+        lines.setdefault((f"`{v.name.removeprefix('XE_2D_')}`", *cells), []).append(v.strides)
+    titles = ["name", "strides", "onto", "document", "equal here", "in registers", "widths"]
+    cells = [[key[0], " ".join(some), *key[1:]] for key, some in lines.items()]
+    text = table(titles, cells, left=len(titles))
     title = f'??? note "All {len(verdicts())} rows, {len(lines)} lines"\n\n'
     return title + "".join(f"    {line}\n" for line in text.splitlines()) + "\n"
 
 
-def yes(value: bool) -> str:
-    return "yes" if value else "**no**"
+def onto(v: Verdict) -> str:
+    """Whether the map goes onto the block, or how far it is from that."""
+    if v.onto:
+        return "yes"
+    parts = parse_block2d_name(v.name).logical_shape
+    block = "" if sorted(v.declared) == sorted(parts) else ", declares {}×{}".format(*v.declared)
+    counted = {"shared": v.shared, "unowned": v.unowned, "outside": v.outside}
+    return f"**no**: {', '.join(f'{n} {what}' for what, n in counted.items() if n)}{block}"
 
 
 PARTS: dict[str, Callable[..., str]] = {
