@@ -114,9 +114,7 @@ def places(words: str, t: int) -> tuple[set[int], set[int] | None]:
     return columns, set(numbers(told[1], t)) if len(told) > 1 else None
 
 
-def holds(
-    words: str, owned: tuple[tuple[tuple[int, int], ...], ...], shape: tuple[int, int]
-) -> None:
+def holds(words: str, owned: Sequence[Sequence[Place]], shape: Place) -> None:
     for t, held in enumerate(owned):
         columns, down = places(words, t)
         got_columns, got_rows = {x for _, x in held}, {y for y, _ in held}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import atom_words
 
 from pycute_xe import draw
+from pycute_xe.arch.target import grf_bytes
 from pycute_xe.atom import (
     CopyAtom,
     LegacyCopyAtom,
@@ -161,7 +162,9 @@ def _section(atom: LegacyCopyAtom) -> Iterable[str]:
     name = str(atom.name)
     yield f"### `{name}` {{ #{name} }}"
     yield ""
-    yield "| | |"
+    block, memory = (_size(size) for size in (atom.shape, atom.memory_shape))
+    lies = f", {memory} in memory" if memory != block else ""
+    yield f"| block | {block} of {atom.value_type}{lies} |"
     yield "| --- | --- |"
     for title, text in _facts(atom):
         yield f"| {title} | {text} |"
@@ -169,11 +172,6 @@ def _section(atom: LegacyCopyAtom) -> Iterable[str]:
 
 
 def _facts(atom: LegacyCopyAtom) -> Iterable[tuple[str, str]]:
-    block, memory = (_size(size) for size in (atom.shape, atom.memory_shape))
-    yield (
-        "block",
-        f"{block} of {atom.value_type}" + (f", {memory} in memory" if memory != block else ""),
-    )
     yield "work-item t owns", _owned(atom)
     yield "values of work-item 1", atom_words.listed(atom.ownership()[1], 6)
     yield from (("messages", text) for text in _messages(atom))
@@ -202,7 +200,7 @@ def _messages(atom: LegacyCopyAtom) -> Iterable[str]:
 
 def _registers(atom: LegacyCopyAtom) -> str:
     count = atom.registers().registers
-    text = f"{count} of 64 bytes" if count > 1 else "1 of 64 bytes"
+    text = f"{count} × {grf_bytes()} bytes"
     if atom.faithful:
         return f"{text}, which hold what is said (faithful)"
     if atom.faithful_units:

@@ -130,9 +130,8 @@ def _section(atom: MmaAtom) -> Iterable[str]:
     m, n, k = atom.shape_mnk
     yield f"### `{atom.name}` {{ #{atom.name} }}"
     yield ""
-    yield "| | |"
-    yield "| --- | --- |"
     yield f"| shape | M {m}, N {n}, K {k} |"
+    yield "| --- | --- |"
     for operand in "ABC":
         title = "C and D" if operand == "C" else operand
         shape = atom.operand_shape(operand)
