@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from audit_rows import Verdict, documented, picture, said, sent, verdicts
+from audit_rows import Sent, Verdict, documented, picture, said, sent, verdicts
 from audit_templates import mma, templates
 from golden import rows
 
@@ -214,6 +214,21 @@ def strange(row: dict[str, Any]) -> Iterable[str]:
         yield f"is given {given} of the {moved // 16} bits that a work-item stores"
 
 
+def differ() -> str:
+    """Names under which CUTLASS and the library send different messages."""
+    lines: list[tuple[str, str, str, str]] = []
+    for name, found in sent().items():
+        parts = get_atom(name).messages("pvc")
+        if [part.message for part in parts] != [found.message]:
+            here = ", ".join(f"`{Sent(part.message, 8, False)}`" for part in parts)
+            after = picture(name, found.message).owners(64)
+            same = "the same" if after == get_atom(name).registers().owners(64) else "others"
+            legal = not errors(found.message.broken_rules("pvc"))
+            lines.append((f"`{name}`", f"`{found}`", here, same if legal else "– (illegal)"))
+    count = f"{len(lines)} of the {len(sent())} copies.\n\n"
+    return count + table(("name", "CUTLASS", "here", "registers hold"), lines, left=4)
+
+
 def unusable() -> str:
     """Names without traits, and those whose traits do not compile."""
     data = rows("cute_copy_atoms_legacy")
@@ -253,10 +268,9 @@ def onto(v: Verdict) -> str:
     return f"**no**: {', '.join(f'{n} {what}' for what, n in counted.items() if n)}{block}"
 
 
-PARTS: dict[str, Callable[..., str]] = {
-    f.__name__: f
-    for f in (counts, units, faithful, kinds, who, messages, unusable, everything, templates, mma)
-}
+_COUNTED = (counts, units, faithful, templates, mma)
+_LISTED = (kinds, who, messages, differ, unusable, everything)
+PARTS: dict[str, Callable[..., str]] = {f.__name__: f for f in (*_COUNTED, *_LISTED)}
 
 
 if __name__ == "__main__":
