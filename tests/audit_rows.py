@@ -110,7 +110,7 @@ def picture(name: str, message: Block2D) -> RegisterPicture:
     """The registers after a message that starts at the first element of a block."""
     bits = get_atom(name).value_type.bits
     per = max(1, message.bits // bits)
-    slots: list[Place | None] = [None] * (message.register_map.elements * per)
+    slots: list[Place | None] = [None] * (message.register_bytes("pvc") * 8 // bits)
     for y, block, x in product(range(message.height), range(message.count), range(message.width)):
         for part in range(per):
             column = (block * message.width + x) * per + part
