@@ -8,7 +8,7 @@ from itertools import product
 from typing import Literal, cast
 
 from pycute_xe.arch.dpas import Dpas
-from pycute_xe.arch.target import grf_bytes, targets
+from pycute_xe.arch.target import targets
 from pycute_xe.atom.block2d_op import Block2DOp
 from pycute_xe.atom.copy_atom import CopyAtom
 from pycute_xe.atom.given_atoms import Copy, as_copy_atom, as_mma_atom, direction, name_of
@@ -34,9 +34,8 @@ class Feed:
     ``tiles`` are the (row, column) origins in the block of the operand tiles it holds, in the order
     of their registers; ``places[t][i]`` is the slot of ``copy.registers()`` that holds element
     ``i`` of the operand's registers of tile ``t``. Both are empty where it is impossible.
-    Law: ``kind`` is ``"free"`` exactly when every ``places[t]`` counts up by one from an offset
-    that the instruction can address. Counterpart: whether ``reorder`` of two subgroup tensors
-    moves anything.
+    Law: ``kind`` is ``"free"`` exactly when every ``places[t]`` counts up by one.
+    Counterpart: whether ``reorder`` of two subgroup tensors moves anything.
 
     >>> print(feeds("XE_2D_U16x32x16_LD_V", "XE_DPAS_TT<8,f32,bf16>", "B"))
     XE_2D_U16x32x16_LD_V feeds B of XE_DPAS_TT<8,f32,bf16,bf16,f32>: free
@@ -165,8 +164,7 @@ def feeds(
     if why:
         return Feed(copy, mma, operand, order, "impossible", why)
     tiles, places = _tiles(where, mma, operand)
-    unit = _addressable(mma, operand)
-    kind: Kind = "free" if all(_runs_from(held, unit) for held in places) else "reorder"
+    kind: Kind = "free" if all(map(_runs_on, places)) else "reorder"
     feed = Feed(copy, mma, operand, order, kind, "", tiles, places)
     return replace(feed, reason=_words(feed))
 
@@ -244,20 +242,12 @@ def _tiles(
     return tuple(tile for _, tile in held), tuple(places for places, _ in held)
 
 
-def _addressable(mma: MmaAtom, operand: Operand) -> int:
-    """Elements between offsets at which an operand may start: its rows, of B whole registers.
+def _runs_on(places: tuple[int, ...]) -> bool:
+    """Whether the elements are neighbours in order.
 
-    Document: vISA manual, DPAS.md, alignment; the rules of ``atoms/dpas.toml``.
+    Such a run starts with a row, and rows are padded to powers of two: an offset that DPAS takes.
     """
-    if operand == "B":
-        return grf_bytes() * 8 // mma.operand_type("B").bits
-    return mma.operand_shape(operand)[1]
-
-
-def _runs_from(places: tuple[int, ...], unit: int) -> bool:
-    """Whether the elements are neighbours in order, from a multiple of ``unit`` on."""
-    first = places[0]
-    return first % unit == 0 and places == tuple(range(first, first + len(places)))
+    return places == tuple(range(places[0], places[0] + len(places)))
 
 
 _PATTERNS = {

@@ -70,7 +70,7 @@ def layout_of(offsets: Sequence[int]) -> Layout | None:
     modes: list[tuple[int, int]] = []
     while len(left) > 1:
         extent = _first_extent(left)
-        if left[0] or extent == 1:
+        if extent == 1:
             return None
         modes.append((extent, left[1]))
         left = left[::extent]

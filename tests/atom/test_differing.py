@@ -166,6 +166,7 @@ def test_a_template_and_an_older_name_of_one_message() -> None:
     assert figures_of(change.held) == (512, 0, 0)
     assert figures_of(change.said) == (512, 480, 0)
     assert words(change).endswith("the registers are alike: only the layouts say something else")
+    assert len(change.meaning) == 3  # what both do alike is no difference
 
 
 def test_transposed_templates_turn_to_meet_older_names() -> None:
@@ -175,6 +176,12 @@ def test_transposed_templates_turn_to_meet_older_names() -> None:
     both = cx.diff(cx.XE_LOAD_2D(32, 16, 8), cx.XE_LOAD_2D_TRANSPOSE(32, 16, 8))
     assert both.shapes == ((16, 8), (16, 8))
     assert both.parameters == (("operation", "XE_LOAD_2D", "XE_LOAD_2D_TRANSPOSE"),)
+
+
+def test_the_first_work_item_counts_where_several_repeat_an_element() -> None:
+    change = cx.diff("XE_2D_U16x1x8_LD_N")
+    assert get_atom("XE_2D_U16x1x8_LD_N").ownership()[8] == ((0, 0),)
+    assert figures_of(change.held) == (8, 0, 0)
 
 
 def test_padding_is_told(image: Callable[[Any], np.ndarray]) -> None:

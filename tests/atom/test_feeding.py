@@ -134,17 +134,20 @@ def test_work_items_of_values(mma: str, operand: str) -> None:
         if feed.kind == "reorder" and feed.units:
             assert feed.movement == "within work-items"
             assert same_work_items(feed, *feed.units)
+            if feed.units[0] != feed.units[1]:  # one width is preferred
+                assert not any(same_work_items(feed, width, width) for width in WIDTHS)
         elif feed.kind == "reorder":
             assert feed.movement == "across work-items"
             assert not any(same_work_items(feed, *units) for units in product(WIDTHS, repeat=2))
 
 
 @pytest.mark.parametrize("order", ["row", "col"])
-@pytest.mark.parametrize("operand", ["A", "B", "C"])
+@pytest.mark.parametrize("operand", ["A", "B", "C", "D"])
 @pytest.mark.parametrize("mma", [BF16, "XE_8x16x32_S32S8S8S32_TT"])
 def test_either_order_in_memory(mma: str, operand: Any, order: Any) -> None:
     kinds = set()
-    for copy in (*TEMPLATES[:-1], "XE_2D_U16x16x16_LD_T", "XE_2D_U8x32x32_LD_V"):
+    names = ("XE_2D_U16x16x16_LD_T", "XE_2D_U8x32x32_LD_V", "XE_2D_U32x16x8_ST_N")
+    for copy in (*TEMPLATES, *names):
         feed = cx.feeds(copy, mma, operand, order)
         kinds.add(feed.kind)
         assert feed.order == order
