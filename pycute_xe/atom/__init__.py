@@ -20,10 +20,18 @@ from pycute_xe.atom.block2d_op import (
     Block2DOp,
 )
 from pycute_xe.atom.copy_atom import CopyAtom, make_copy_atom
+from pycute_xe.atom.feeding import Feed, feeds
 from pycute_xe.atom.legacy_copy import LegacyCopyAtom
 from pycute_xe.atom.mma_atom import XE_DPAS_TT, MmaAtom, make_mma_atom
 from pycute_xe.atom.names import get_atom
-from pycute_xe.atom.reordering import is_identity, reorder, reorder_from_copy, reorder_to_copy
+from pycute_xe.atom.reordering import (
+    classify_reorder,
+    in_register_order,
+    is_identity,
+    reorder,
+    reorder_from_copy,
+    reorder_to_copy,
+)
 from pycute_xe.atom.tiled_copy import ThrCopy, TiledCopy, make_tiled_copy
 from pycute_xe.atom.tiled_mma import ThrMma, TiledMma, make_tiled_mma, workgroup_mma
 
@@ -37,13 +45,17 @@ __all__ = [
     "Block2DName",
     "Block2DOp",
     "CopyAtom",
+    "Feed",
     "LegacyCopyAtom",
     "MmaAtom",
     "ThrCopy",
     "ThrMma",
     "TiledCopy",
     "TiledMma",
+    "classify_reorder",
+    "feeds",
     "get_atom",
+    "in_register_order",
     "is_identity",
     "make_block_2d_copy",
     "make_block_2d_copy_A",

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pycute_xe.algebra import coalesce, composition, left_inverse
+from pycute_xe.algebra.simplify import flat_modes, from_modes
+from pycute_xe.atom.register_picture import SUBGROUP
 from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.bulk import table
-from pycute_xe.errors import CuteError, KernelError
+from pycute_xe.errors import CuteError, DivisibilityError, KernelError
 from pycute_xe.layout import Layout, coshape, make_layout, size
 from pycute_xe.typing import is_tuple
 
-__all__ = ["is_identity", "reorder", "reorder_from_copy", "reorder_to_copy"]
+__all__ = [
+    "classify_reorder",
+    "in_register_order",
+    "is_identity",
+    "layout_of",
+    "reorder",
+    "reorder_from_copy",
+    "reorder_to_copy",
+]
+
+_CHANNEL = 32
 
 
 def reorder(src_tv: Layout, dst_tv: Layout) -> Layout:
@@ -42,6 +56,100 @@ def is_identity(slots: Layout) -> bool:
     (True, False)
     """
     return coalesce(slots) == Layout(size(slots))
+
+
+def layout_of(offsets: Sequence[int]) -> Layout | None:
+    """Return the coalesced layout with these values at 0, 1, 2, …, ``None`` where there is none.
+
+    Law: ``table(layout_of(v)) == v``. Strides are positive or zero.
+
+    >>> print(layout_of((0, 2, 1, 3)), layout_of((0, 1, 3)))
+    (2,2):(2,1) None
+    """
+    left = list(offsets)
+    modes: list[tuple[int, int]] = []
+    while len(left) > 1:
+        extent = _first_extent(left)
+        if left[0] or extent == 1:
+            return None
+        modes.append((extent, left[1]))
+        left = left[::extent]
+    return coalesce(from_modes(modes)) if left == [0] else None
+
+
+def _first_extent(values: list[int]) -> int:
+    """The longest first mode of equal steps with which the rest repeats."""
+    step, count = values[1] - values[0], len(values)
+    most = next((i for i in range(count) if values[i] != values[0] + i * step), count)
+    for extent in range(most, 1, -1):
+        if count % extent == 0 and all(
+            values[i] - values[i - i % extent] == i % extent * step for i in range(count)
+        ):
+            return extent
+    return 1
+
+
+def in_register_order(tv: Layout, bits: int) -> Layout:
+    """Return a (work-item, value) map with its domain in the order of the registers' elements.
+
+    Law: ``in_register_order(tv, bits)(i)`` is what register element ``i`` holds. From 8 bits on
+    that is ``tv``; narrower elements are dealt to work-items byte by byte.
+    Raises `DivisibilityError` for work-items that share a byte.
+    C++: ``subbyte_sg_tv_swizzle``.
+
+    >>> print(in_register_order(Layout((16, 4), (4, 1)), 4))
+    (2,16,2):(1,4,2)
+    """
+    if bits >= 8:
+        return tv
+    packed, values = 8 // bits, size(tv) // SUBGROUP
+    if values % packed:
+        raise DivisibilityError(
+            "in_register_order",
+            {"tv": tv, "bits": bits},
+            f"{values} values of {bits} bits do not fill the bytes of a work-item",
+            f"give each work-item a multiple of {packed} values",
+        )
+    dealt = Layout((packed, SUBGROUP, values // packed), (SUBGROUP, 1, SUBGROUP * packed))
+    return composition(tv, dealt)
+
+
+def classify_reorder(slots: Layout, source_bits: int, destination_bits: int) -> str:
+    """Return CUTLASS's name of a reorder of register elements of these widths.
+
+    U stands for unit stride, V for VNNI: 32 bits of a column side by side. "UU": runs of whole
+    registers; "UU_Universal": runs of 16 elements; "UV", "VU", "VV"; "Generic": anything else.
+    C++: ``classify_xe_reorder``.
+
+    >>> classify_reorder(Layout((16, 2, 8), (2, 1, 32)), 16, 16)
+    'UV'
+    """
+    modes = flat_modes(coalesce(slots))
+    source, destination = _CHANNEL // source_bits, _CHANNEL // destination_bits
+    extent, step = modes[0]
+    if step == 1 and extent % (SUBGROUP * max(source, destination)) == 0:
+        return "UU"
+    if step == 1 and extent % SUBGROUP == 0:
+        return "UU_Universal"
+    for name, start in _vnni_starts(source, destination).items():
+        if modes[: len(start)] == start:
+            return name
+    return "Generic"
+
+
+def _vnni_starts(source: int, destination: int) -> dict[str, list[tuple[int, int]]]:
+    """How reorders from or to VNNI begin, by the elements in a channel of either side."""
+    starts = {
+        "UV": [(SUBGROUP, destination), (destination, 1)],
+        "VU": [(source, SUBGROUP), (SUBGROUP, 1)],
+    }
+    if source > destination:  # a channel is spread over several
+        spread = (source // destination, destination * SUBGROUP)
+        starts["VV"] = [(destination, 1), spread, (SUBGROUP, destination)]
+    elif source < destination:
+        gathered = (destination // source, source)
+        starts["VV"] = [(source, 1), (SUBGROUP, source * SUBGROUP), gathered]
+    return starts
 
 
 def reorder_from_copy(copy: TiledCopy, mma: TiledMma, operand: str) -> Layout:

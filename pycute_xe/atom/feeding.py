@@ -1,0 +1,334 @@
+"""Floor 6: whether the registers of a copy are the registers of an MMA operand."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product
+from typing import Literal, cast
+
+from pycute_xe.arch.dpas import Dpas
+from pycute_xe.arch.target import grf_bytes, targets
+from pycute_xe.atom.block2d_op import Block2DOp
+from pycute_xe.atom.copy_atom import CopyAtom, make_copy_atom
+from pycute_xe.atom.legacy_copy import LegacyCopyAtom
+from pycute_xe.atom.mma_atom import MmaAtom, Operand
+from pycute_xe.atom.names import get_atom
+from pycute_xe.atom.register_picture import SUBGROUP, Place
+from pycute_xe.atom.reordering import classify_reorder, layout_of
+from pycute_xe.errors import CuteError, DTypeError, LegalityError, ShapeError
+from pycute_xe.layout import Layout
+from pycute_xe.numeric import Numeric
+
+__all__ = ["Feed", "feeds"]
+
+Copy = CopyAtom | LegacyCopyAtom
+Order = Literal["row", "col"]
+Kind = Literal["free", "reorder", "impossible"]
+
+_UNITS = (8, 16, 32)
+
+
+@dataclass(frozen=True)
+class Feed:
+    """Whether a copy leaves in registers what a DPAS reads, or a DPAS what a store writes.
+
+    ``tiles`` are the (row, column) origins in the block of the operand tiles it holds, in the order
+    of their registers; ``places[t][i]`` is the slot of ``copy.registers()`` that holds element
+    ``i`` of the operand's registers of tile ``t``. Both are empty where it is impossible.
+    Law: ``kind`` is ``"free"`` exactly when every ``places[t]`` counts up by one from an offset
+    that the instruction can address. Counterpart: whether ``reorder`` of two subgroup tensors
+    moves anything.
+
+    >>> print(feeds("XE_2D_U16x32x16_LD_V", "XE_DPAS_TT<8,f32,bf16>", "B"))
+    XE_2D_U16x32x16_LD_V feeds B of XE_DPAS_TT<8,f32,bf16,bf16,f32>: free
+    the block is 2 tiles of 16x16, each in the registers and the order that DPAS reads
+    """
+
+    copy: Copy
+    mma: MmaAtom
+    operand: Operand
+    order: Order
+    kind: Kind
+    reason: str
+    tiles: tuple[Place, ...] = ()
+    places: tuple[tuple[int, ...], ...] = ()
+
+    @cached_property
+    def slots(self) -> Layout | tuple[int | None, ...]:
+        """Source register element → destination register element, of the first tile.
+
+        A load goes from the copy's registers to the operand's, a store from D's to the copy's;
+        elements of the copy count from the first that holds the tile. A layout where one says it,
+        else the destinations one by one: ``None`` where another tile or padding lies between.
+
+        >>> print(feeds("XE_2D_U16x16x16_LD_N", "XE_DPAS_TT<8,f32,bf16>", "B").slots)
+        (16,2,8):(2,1,32)
+        """
+        if not self.places:
+            return ()
+        moved: list[int | None] = list(self._first_tile)
+        if self.operand != "D":
+            moved = [None] * (max(self._first_tile) + 1)
+            for element, slot in enumerate(self._first_tile):
+                moved[slot] = element
+        if None in moved:
+            return tuple(moved)
+        return layout_of(cast("list[int]", moved)) or tuple(moved)
+
+    @property
+    def _first_tile(self) -> tuple[int, ...]:
+        """Slots of the copy from the first that holds the tile, in the operand's order."""
+        first = min(self.places[0])
+        return tuple(slot - first for slot in self.places[0])
+
+    @cached_property
+    def units(self) -> tuple[int, int] | None:
+        """Widths in bits, of 8, 16 and 32, in which no value changes its work-item.
+
+        Registers read in units of the first and written in units of the second: unit ``u`` of
+        either belongs to work-item ``u mod 16``. Equal and narrow ones come first. ``None`` where
+        there are none.
+
+        >>> feeds("XE_2D_U16x16x16_LD_N", "XE_DPAS_TT<8,f32,bf16>", "B").units
+        (16, 32)
+        """
+        bits = self.mma.operand_type(self.operand).bits
+        widths = [unit for unit in _UNITS if unit % bits == 0]
+        pairs = sorted(product(widths, repeat=2), key=lambda pair: (pair[0] != pair[1], pair))
+        for source, destination in pairs if self.places else ():
+            copy, mma = (destination, source) if self.operand == "D" else (source, destination)
+            if all(_stays(held, bits, copy, mma) for held in self.places):
+                return source, destination
+        return None
+
+    @property
+    def movement(self) -> str:
+        """Whether values leave their work-items: "none", "within work-items", "across work-items".
+
+        Within: in some `units` every value stays with its work-item. Empty where it is impossible.
+        """
+        if self.kind != "reorder":
+            return "none" if self.kind == "free" else ""
+        return "within work-items" if self.units else "across work-items"
+
+    @property
+    def pattern(self) -> str:
+        """CUTLASS's name of the reorder of one tile, see `classify_reorder`; empty without layout.
+
+        >>> feeds("XE_2D_U16x16x16_LD_N", "XE_DPAS_TT<8,f32,bf16>", "B").pattern
+        'UV'
+        """
+        if not isinstance(self.slots, Layout):
+            return ""
+        bits = self.mma.operand_type(self.operand).bits
+        return classify_reorder(self.slots, bits, bits)
+
+    def __str__(self) -> str:
+        """The verdict, then the reason."""
+        copy = self.copy if isinstance(self.copy, LegacyCopyAtom) else self.copy.op
+        verb = "takes" if self.operand == "D" else "feeds"
+        order = "" if self.order == _default_order(self.copy) else f" ({self.order}-major)"
+        return f"{copy} {verb} {self.operand} of {self.mma}{order}: {self.kind}\n{self.reason}"
+
+
+def _stays(places: tuple[int, ...], bits: int, copy_unit: int, mma_unit: int) -> bool:
+    """Whether the elements of a tile have the same work-item on both sides."""
+    copy, mma = copy_unit // bits, mma_unit // bits
+    return all(slot // copy % SUBGROUP == i // mma % SUBGROUP for i, slot in enumerate(places))
+
+
+def feeds(
+    copy: Copy | Block2DOp | str,
+    mma: MmaAtom | Dpas | str,
+    operand: Operand,
+    order: Order | None = None,
+) -> Feed:
+    """Tell whether the registers of a copy serve a DPAS as an operand, as they are or reordered.
+
+    ``operand``: A, B or C for loads, D for stores. The block is one of the operand as a matrix,
+    A (M, K), B (K, N), C and D (M, N), which lies in memory row by row (``order="row"``) or column
+    by column (``"col"``; the default of transposing copies). What counts is what the messages do
+    (``registers()``), not the ownership that CUTLASS's layouts claim. Names are taken too, with
+    values of the operand's type where the copy may carry it.
+    Raises `CuteError` for what is no copy or no MMA, `ShapeError` for another operand or order.
+
+    >>> feeds("XE_2D_U16x8x16_LD_N", "XE_8x16x16_F32BF16BF16F32_TT", "A").kind
+    'free'
+    >>> feeds("XE_2D_U16x16x16_LD_N", "XE_8x16x16_F32BF16BF16F32_TT", "B").kind
+    'reorder'
+    >>> print(feeds("XE_2D_U8x32x16_LD_V", "XE_8x16x16_F32BF16BF16F32_TT", "B").reason)
+    its 8-bit values must be converted to bf16 first
+    """
+    mma = _mma(mma)
+    wanted = mma.operand_type(operand)
+    copy = _copy(copy, wanted)
+    if order is None:
+        order = _default_order(copy)
+    if order not in ("row", "col"):
+        raise ShapeError("feeds", {"order": order}, "no such order", '"row" or "col"')
+    why = _no_such_way(copy, operand) or _other_width(copy, mma, operand) or _illegal(copy)
+    where = {} if why else _where(copy, order)
+    why = why or _other_block(where, mma, operand)
+    if why:
+        return Feed(copy, mma, operand, order, "impossible", why)
+    tiles, places = _tiles(where, mma, operand)
+    unit = _addressable(mma, operand)
+    kind: Kind = "free" if all(_runs_from(held, unit) for held in places) else "reorder"
+    feed = Feed(copy, mma, operand, order, kind, "", tiles, places)
+    return replace(feed, reason=_words(feed))
+
+
+def _mma(mma: object) -> MmaAtom:
+    found = get_atom(mma) if isinstance(mma, str) else mma
+    if isinstance(found, Dpas):
+        return MmaAtom(found)
+    if isinstance(found, MmaAtom):
+        return found
+    raise CuteError(
+        "feeds",
+        {"mma": mma},
+        f"{type(found).__name__} is no MMA atom",
+        "give the copy first, then the MMA: XE_DPAS_TT<8,f32,bf16>",
+    )
+
+
+def _copy(copy: object, wanted: Numeric) -> Copy:
+    found = copy
+    if isinstance(copy, str):
+        found = get_atom(copy)
+        if isinstance(found, LegacyCopyAtom):
+            with suppress(DTypeError):  # what the copy cannot carry, the widths will tell
+                found = get_atom(copy, wanted)
+    elif isinstance(copy, Block2DOp):
+        found = make_copy_atom(copy, f"u{copy.bits}" if copy.bits % wanted.bits else wanted)
+    if isinstance(found, CopyAtom | LegacyCopyAtom):
+        return found
+    raise CuteError(
+        "feeds",
+        {"copy": copy},
+        f"{type(found).__name__} is no block-2D copy atom",
+        "give the copy first, then the MMA: XE_2D_U16x32x16_LD_N",
+    )
+
+
+def _default_order(copy: Copy) -> Order:
+    if isinstance(copy, LegacyCopyAtom):
+        return "col" if copy.name.mode == "T" else "row"
+    return "col" if copy.op.kind == "XE_LOAD_2D_TRANSPOSE" else "row"
+
+
+def _direction(copy: Copy) -> str:
+    if isinstance(copy, CopyAtom):
+        return copy.op.message.op
+    if copy.name.is_prefetch:
+        return "prefetch"
+    return "store" if copy.name.is_store else "load"
+
+
+def _no_such_way(copy: Copy, operand: Operand) -> str:
+    """Why values do not go between such a copy and such an operand at all."""
+    way = _direction(copy)
+    if way == "prefetch":
+        return "a prefetch brings the block into the cache and reaches no register"
+    if way == "store" and operand != "D":
+        return f"a store takes values out of registers: it can follow D, and fill no {operand}"
+    if way == "load" and operand == "D":
+        return "a load fills registers, and D comes out of them: it needs a store"
+    return ""
+
+
+def _other_width(copy: Copy, mma: MmaAtom, operand: Operand) -> str:
+    held, wanted = copy.value_type.bits, mma.operand_type(operand)
+    if held == wanted.bits:
+        return ""
+    when = "to store them" if operand == "D" else "first"
+    if operand == "D":
+        return f"{wanted} results must be converted to {held} bits {when}"
+    return f"its {held}-bit values must be converted to {wanted} {when}"
+
+
+def _illegal(copy: Copy) -> str:
+    """The rule that forbids the copy, where no target takes it."""
+    error: LegalityError | None = None
+    for target in targets().values():
+        try:
+            copy.messages(target)
+        except LegalityError as found:
+            error = error or found
+        else:
+            return ""
+    return f"no target takes its messages: {error.condition if error else 'there is none'}"
+
+
+def _where(copy: Copy, order: Order) -> dict[Place, int]:
+    """Element of the operand → slot of the copy's registers."""
+    turned = order != _default_order(copy)
+    if isinstance(copy, CopyAtom):  # rows and columns of templates are those of memory
+        turned = order == "col"
+    slots = copy.registers().slots
+    held = ((place, i) for i, place in enumerate(slots) if place is not None)
+    return {(x, y) if turned else (y, x): i for (y, x), i in held}
+
+
+def _other_block(where: dict[Place, int], mma: MmaAtom, operand: Operand) -> str:
+    (row, col), (rows, cols) = max(where), mma.operand_shape(operand)
+    if (row + 1) % rows == 0 and (col + 1) % cols == 0:
+        return ""
+    block = f"its block of {row + 1}x{col + 1}"
+    if row + 1 < rows or col + 1 < cols:
+        return f"{block} is smaller than {operand} of {rows}x{cols}"
+    return f"{block} is no whole number of {operand} tiles of {rows}x{cols}"
+
+
+def _tiles(
+    where: dict[Place, int], mma: MmaAtom, operand: Operand
+) -> tuple[tuple[Place, ...], tuple[tuple[int, ...], ...]]:
+    """Origin of each operand tile of the block, and where its elements are, in register order."""
+    (row, col), (rows, cols) = max(where), mma.operand_shape(operand)
+    wanted = [place for place in mma.registers(operand).slots if place is not None]
+    held = sorted(
+        (tuple(where[y + v, x + w] for v, w in wanted), (y, x))
+        for y, x in product(range(0, row + 1, rows), range(0, col + 1, cols))
+    )
+    return tuple(tile for _, tile in held), tuple(places for places, _ in held)
+
+
+def _addressable(mma: MmaAtom, operand: Operand) -> int:
+    """Elements between offsets at which an operand may start: its rows, of B whole registers.
+
+    Document: vISA manual, DPAS.md, alignment; the rules of ``atoms/dpas.toml``.
+    """
+    if operand == "B":
+        return grf_bytes() * 8 // mma.operand_type("B").bits
+    return mma.operand_shape(operand)[1]
+
+
+def _runs_from(places: tuple[int, ...], unit: int) -> bool:
+    """Whether the elements are neighbours in order, from a multiple of ``unit`` on."""
+    first = places[0]
+    return first % unit == 0 and places == tuple(range(first, first + len(places)))
+
+
+_PATTERNS = {
+    "UV": "rows lie one after the other, and must be packed into dwords (VNNI)",
+    "VU": "rows are packed into dwords (VNNI), and must lie one after the other",
+    "UU": "runs of whole registers lie in another order",
+    "UU_Universal": "runs of 16 elements lie in another order",
+}
+
+
+def _words(feed: Feed) -> str:
+    """Why it is free, or what is to be done."""
+    rows, cols = feed.mma.operand_shape(feed.operand)
+    count = len(feed.tiles)
+    tiles = f"{count} tiles of {rows}x{cols}, each" if count > 1 else f"one tile of {rows}x{cols},"
+    if feed.kind == "free":
+        reads = "leaves" if feed.operand == "D" else "reads"
+        return f"the block is {tiles} in the registers and the order that DPAS {reads}"
+    what = _PATTERNS.get(feed.pattern, "the elements lie in another order")
+    how = feed.movement
+    if feed.units:
+        how += f" (read in units of {feed.units[0]} bits, written in {feed.units[1]})"
+    return f"the block is {tiles} all there, but {what}: a reorder {how}"
