@@ -7,6 +7,7 @@ from pycute_xe.atom.block2d_name import Block2DName
 from pycute_xe.atom.legacy_lowering import lower
 from pycute_xe.atom.placed_message import PlacedMessage
 from pycute_xe.atom.register_picture import Place, RegisterPicture
+from pycute_xe.bulk import table
 
 __all__ = ["register_picture"]
 
@@ -32,12 +33,13 @@ def _held(part: PlacedMessage, value_bits: int) -> list[Place | None]:
     per_element, wide = max(1, message.bits // value_bits), max(1, value_bits // message.bits)
     nbytes = message.register_map.elements * message.element_bytes
     slots: list[Place | None] = [None] * (-(-nbytes // grf_bytes()) * grf_bytes() * 8 // value_bits)
+    row = message.width * message.count
+    elements = table(message.position).tolist()
     for y in range(message.height):
-        for column in range(0, message.width * message.count, wide):
-            block, x = divmod(column, message.width)
+        for column in range(0, row, wide):
             # Memory columns and register slots, both in values.
             first = (part.x + column) * message.bits // value_bits
-            at = message.position((x, block), y) * message.bits // value_bits
+            at = elements[column + row * y] * message.bits // value_bits
             for k in range(per_element):
                 slots[at + k] = part.y + y, first + k
     return slots

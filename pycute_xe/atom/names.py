@@ -7,8 +7,13 @@ from typing import Any
 
 from pycute_xe.arch.dpas import Dpas
 from pycute_xe.atom.block2d_name import parse_block2d_name
+from pycute_xe.atom.block2d_op import Block2DOp
+from pycute_xe.atom.catalogue import catalogue
+from pycute_xe.atom.copy_atom import CopyAtom, make_copy_atom
 from pycute_xe.atom.legacy_copy import LegacyCopyAtom
 from pycute_xe.atom.mma_atom import MmaAtom
+from pycute_xe.atom.spelling import nearest_spelling
+from pycute_xe.atom.template_name import parse_template_name
 from pycute_xe.errors import CuteError, ShapeError
 from pycute_xe.numeric import Numeric, as_numeric
 
@@ -26,13 +31,15 @@ def get_atom(
     name: str,
     value_type: Numeric | str | None = None,
     gmem_stride: tuple[Any, ...] | None = None,
-) -> MmaAtom | LegacyCopyAtom:
+) -> MmaAtom | LegacyCopyAtom | CopyAtom:
     """Return the atom of a name CUTLASS gives it, or of any name of its grammar of block-2D copies.
 
     MMA atoms: older names, such as ``XE_8x16x16_F32BF16BF16F32_TT``, have the ownership of
     CUTLASS's older atoms, see `MmaAtom`; newer ones are written ``XE_DPAS_TT<8,f32,bf16>``.
     Copy atoms: ``XE_2D_…``, see `LegacyCopyAtom`, for values of ``value_type`` (the name's own by
-    default) and a tensor of strides ``gmem_stride`` (rows contiguous by default).
+    default) and a tensor of strides ``gmem_stride`` (rows contiguous by default); templates such as
+    ``XE_LOAD_2D<16,32,32,16>``, see `CopyAtom`, for unsigned values of their width by default.
+    Law: takes every name of `catalogue`, and what atoms print as theirs.
     Raises `CuteError` for a name of no kind, with the nearest ones, `ShapeError` for extents that
     no DPAS of the types has.
 
@@ -44,14 +51,31 @@ def get_atom(
     text = name.strip()
     if _COPY.match(text):
         return _copy_atom(text, value_type, gmem_stride)
+    op = parse_template_name(text)
+    if op is not None:
+        return _template_atom(op, value_type, gmem_stride)
+    atom = _mma_atom(text)
     if value_type is not None or gmem_stride is not None:
         raise CuteError(
             "get_atom",
             {"name": name, "value_type": value_type, "gmem_stride": gmem_stride},
-            "only block-2D copies take a value type and strides",
+            "only copies take a value type and strides",
             "leave them out",
         )
-    return _mma_atom(text)
+    return atom
+
+
+def _template_atom(
+    op: Block2DOp, value_type: Numeric | str | None, gmem_stride: tuple[Any, ...] | None
+) -> CopyAtom:
+    if gmem_stride is not None:
+        raise CuteError(
+            "get_atom",
+            {"name": op, "gmem_stride": gmem_stride},
+            "its layouts count memory, whatever tensor they are for",
+            "leave gmem_stride out; make_block_2d_copy takes it",
+        )
+    return make_copy_atom(op, f"u{op.bits}" if value_type is None else value_type)
 
 
 def _copy_atom(
@@ -94,9 +118,11 @@ def _mma_atom(name: str) -> MmaAtom:
             b = types[2] if len(types) > 2 else a
             c = types[3] if len(types) > 3 else d
             return MmaAtom(Dpas(int(template[1]), d, a, b, c))
+    near = nearest_spelling(name, catalogue())
+    forms = "XE_2D_U16x32x16_LD_N, XE_8x16x16_F32BF16BF16F32_TT, XE_DPAS_TT<8,f32,bf16>"
     raise CuteError(
         "get_atom",
         {"name": name},
         "no atom has this name",
-        "write XE_2D_U16x32x16_LD_N, XE_8x16x16_F32BF16BF16F32_TT or XE_DPAS_TT<8,f32,bf16>",
+        f"did you mean {', '.join(near)}?" if near else f"write {forms} or XE_LOAD_2D<16,32,16>",
     )

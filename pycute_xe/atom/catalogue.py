@@ -1,0 +1,107 @@
+"""Floor 6: every atom the library knows by heart, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from itertools import product
+from typing import cast, get_args
+
+from pycute_xe.arch.dpas import Dpas
+from pycute_xe.arch.dpas.types import dpas_types
+from pycute_xe.arch.rules import errors
+from pycute_xe.arch.target import targets
+from pycute_xe.atom.block2d_name import Block2DName, shipped_names
+from pycute_xe.atom.block2d_name import Mode as NameMode
+from pycute_xe.atom.block2d_op import Block2DOp, Kind
+from pycute_xe.atom.copy_atom import make_copy_atom
+from pycute_xe.atom.legacy_lowering import broken_rules
+from pycute_xe.atom.legacy_steps import register_steps
+from pycute_xe.atom.mma_atom import MmaAtom
+from pycute_xe.atom.template_name import KINDS, WITH_BLOCKS
+from pycute_xe.errors import CuteError, DivisibilityError
+from pycute_xe.facts import rows
+from pycute_xe.numeric import as_numeric
+
+__all__ = ["catalogue", "grammar_names"]
+
+_SIZES = (1, 2, 4, 8, 16, 32, 64)
+
+
+@cache
+def catalogue() -> tuple[str, ...]:
+    """Return every name the library knows by heart, in an order that stays.
+
+    Older block-2D copies and their prefetch twins as CUTLASS ships them, its older MMA names,
+    ``XE_DPAS_TT`` of every combination of types and M from 1 to 8, and the block-2D templates of
+    all power-of-two sizes that some target allows and 16 work-items can share. Law: `get_atom`
+    takes every one of them.
+
+    >>> len(catalogue()) > 1500, catalogue()[0]
+    (True, 'XE_2D_U16x1x16_LD_N')
+    """
+    return (*shipped_names(), *_older_mma_names(), *_dpas_names(), *map(str, _templates()))
+
+
+@cache
+def grammar_names() -> tuple[str, ...]:
+    """Return names of CUTLASS's grammar of older copies that it does not ship, though it could.
+
+    Rows and columns are powers of two to 64, work-items share the block evenly, and messages of
+    some target move it. Law: none of them is in `catalogue`; `get_atom` takes every one.
+
+    >>> "XE_2D_U16x32x16_LD_T" in grammar_names(), "XE_2D_U32x16x16_LD_V" in grammar_names()
+    (True, False)
+    """
+    types = ("U4", "U8", "U16", "U32", "U64", "TF32")
+    ways = [(cast("NameMode", mode), False) for mode in get_args(NameMode)] + [("N", True)]
+    found: list[str] = []
+    for packed, kind, (mode, store) in product((False, True), types, ways):
+        if packed and (kind not in ("U4", "U8", "U16") or mode == "V" or store):
+            continue
+        for rows_, cols in product(_SIZES, _SIZES):
+            name = Block2DName(kind, rows_, cols, mode, store, packed)
+            if not name.shipped and _can_be_moved(name):
+                found.append(str(name))
+    return tuple(found)
+
+
+def _can_be_moved(name: Block2DName) -> bool:
+    try:
+        register_steps(name)
+    except DivisibilityError:
+        return False
+    return any(not broken_rules(name, target) for target in targets())
+
+
+def _older_mma_names() -> Iterator[str]:
+    for row in rows("dpas", "older_name"):
+        d, a, b, c = map(as_numeric, cast("tuple[str, ...]", row["types"]))
+        for m in cast("tuple[int, ...]", row["m"]):
+            yield MmaAtom(Dpas(m, d, a, b, c), legacy=True).name
+
+
+def _dpas_names() -> Iterator[str]:
+    for types, m in product(dpas_types(), range(1, 9)):
+        yield f"XE_DPAS_TT<{m},{','.join(types)}>"
+
+
+def _templates() -> Iterator[Block2DOp]:
+    for kind, bits, height, width in product(KINDS, (8, 16, 32, 64), _SIZES, _SIZES):
+        parts = [n for n in _SIZES if n <= width] if kind in WITH_BLOCKS else [width]
+        for block in reversed(parts):
+            op = _template(kind, bits, height, width, block)
+            if op is not None:
+                yield op
+
+
+def _template(kind: Kind, bits: int, height: int, width: int, block: int) -> Block2DOp | None:
+    """The operation, if a target has it and it makes an atom."""
+    op = Block2DOp(kind, bits, height, width, block)
+    if all(errors(op.message.broken_rules(target)) for target in targets()):
+        return None
+    try:
+        make_copy_atom(op, f"u{bits}")
+    except CuteError:  # work-items cannot share it
+        return None
+    return op
