@@ -141,6 +141,7 @@ if TYPE_CHECKING:
         make_tiled_copy,
         make_tiled_mma,
         reorder,
+        search_atoms,
         workgroup_mma,
     )
     from pycute_xe.bulk import table
@@ -191,6 +192,7 @@ _LAZY = {
         "make_tiled_copy",
         "make_tiled_mma",
         "reorder",
+        "search_atoms",
         "workgroup_mma",
     ),
     "pycute_xe.symbolic": ("SymbolicInt", "substitute", "symbol", "symbols"),
@@ -356,6 +358,7 @@ __all__ = [
     "reorder",
     "replay",
     "run",
+    "search_atoms",
     "substitute",
     "symbol",
     "symbols",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pycute_xe.atom.atom_record import AtomRecord, describe_atom
 from pycute_xe.atom.block2d_copy import (
     make_block_2d_copy,
     make_block_2d_copy_A,
@@ -21,6 +22,7 @@ from pycute_xe.atom.block2d_op import (
 )
 from pycute_xe.atom.copy_atom import CopyAtom, make_copy_atom
 from pycute_xe.atom.feeding import Feed, feeds
+from pycute_xe.atom.known_names import catalogue
 from pycute_xe.atom.legacy_copy import LegacyCopyAtom
 from pycute_xe.atom.mma_atom import XE_DPAS_TT, MmaAtom, make_mma_atom
 from pycute_xe.atom.names import get_atom
@@ -32,6 +34,7 @@ from pycute_xe.atom.reordering import (
     reorder_from_copy,
     reorder_to_copy,
 )
+from pycute_xe.atom.searching import search_atoms
 from pycute_xe.atom.tiled_copy import ThrCopy, TiledCopy, make_tiled_copy
 from pycute_xe.atom.tiled_mma import ThrMma, TiledMma, make_tiled_mma, workgroup_mma
 
@@ -42,6 +45,7 @@ __all__ = [
     "XE_LOAD_2D_VNNI",
     "XE_PREFETCH_2D",
     "XE_STORE_2D",
+    "AtomRecord",
     "Block2DName",
     "Block2DOp",
     "CopyAtom",
@@ -52,7 +56,9 @@ __all__ = [
     "ThrMma",
     "TiledCopy",
     "TiledMma",
+    "catalogue",
     "classify_reorder",
+    "describe_atom",
     "feeds",
     "get_atom",
     "in_register_order",
@@ -71,6 +77,7 @@ __all__ = [
     "reorder",
     "reorder_from_copy",
     "reorder_to_copy",
+    "search_atoms",
     "shipped_names",
     "workgroup_mma",
 ]

@@ -8,8 +8,8 @@ from typing import Any
 from pycute_xe.arch.dpas import Dpas
 from pycute_xe.atom.block2d_name import parse_block2d_name
 from pycute_xe.atom.block2d_op import Block2DOp
-from pycute_xe.atom.catalogue import catalogue
 from pycute_xe.atom.copy_atom import CopyAtom, make_copy_atom
+from pycute_xe.atom.known_names import catalogue
 from pycute_xe.atom.legacy_copy import LegacyCopyAtom
 from pycute_xe.atom.mma_atom import MmaAtom
 from pycute_xe.atom.spelling import nearest_spelling
@@ -59,7 +59,7 @@ def get_atom(
         raise CuteError(
             "get_atom",
             {"name": name, "value_type": value_type, "gmem_stride": gmem_stride},
-            "only copies take a value type and strides",
+            "only block-2D copies take a value type and strides",
             "leave them out",
         )
     return atom

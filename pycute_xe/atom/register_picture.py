@@ -155,8 +155,8 @@ def picture_of(held: RegisterMap, shape: Place) -> RegisterPicture:
     r0: 0,0 0,1 · · · · · · · · · · · · · ·
     r1: 1,0 1,1 · · · · · · · · · · · · · ·
     """
-    _, cols = shape
+    rows, cols = shape
     slots: list[Place | None] = [None] * held.elements
-    for offset, slot in enumerate(table(held.position).tolist()):
+    for offset, slot in enumerate(table(held.position)[: rows * cols].tolist()):
         slots[slot] = divmod(offset, cols)
     return RegisterPicture(held.bits, tuple(slots))

@@ -54,7 +54,8 @@ def grammar_names() -> tuple[str, ...]:
     (True, False)
     """
     types = ("U4", "U8", "U16", "U32", "U64", "TF32")
-    ways = [(cast("NameMode", mode), False) for mode in get_args(NameMode)] + [("N", True)]
+    modes = cast("tuple[NameMode, ...]", get_args(NameMode))
+    ways: list[tuple[NameMode, bool]] = [*((mode, False) for mode in modes), ("N", True)]
     found: list[str] = []
     for packed, kind, (mode, store) in product((False, True), types, ways):
         if packed and (kind not in ("U4", "U8", "U16") or mode == "V" or store):
