@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import product
 from typing import cast, get_args
 
 from pycute_xe.arch.dpas import Dpas
 from pycute_xe.arch.dpas.types import dpas_types
-from pycute_xe.arch.rules import errors
+from pycute_xe.arch.rules import Rule, rules
 from pycute_xe.arch.target import targets
 from pycute_xe.atom.block2d_name import Block2DName, shipped_names
 from pycute_xe.atom.block2d_name import Mode as NameMode
 from pycute_xe.atom.block2d_op import Block2DOp, Kind
-from pycute_xe.atom.copy_atom import make_copy_atom
 from pycute_xe.atom.legacy_lowering import broken_rules
 from pycute_xe.atom.legacy_steps import register_steps
 from pycute_xe.atom.mma_atom import MmaAtom
+from pycute_xe.atom.register_picture import SUBGROUP
 from pycute_xe.atom.template_name import KINDS, WITH_BLOCKS
-from pycute_xe.errors import CuteError, DivisibilityError
-from pycute_xe.facts import rows
+from pycute_xe.errors import DivisibilityError
+from pycute_xe.facts import rows as fact_rows
 from pycute_xe.numeric import as_numeric
 
 __all__ = ["catalogue", "grammar_names"]
@@ -76,7 +76,7 @@ def _can_be_moved(name: Block2DName) -> bool:
 
 
 def _older_mma_names() -> Iterator[str]:
-    for row in rows("dpas", "older_name"):
+    for row in fact_rows("dpas", "older_name"):
         d, a, b, c = map(as_numeric, cast("tuple[str, ...]", row["types"]))
         for m in cast("tuple[int, ...]", row["m"]):
             yield MmaAtom(Dpas(m, d, a, b, c), legacy=True).name
@@ -97,12 +97,22 @@ def _templates() -> Iterator[Block2DOp]:
 
 
 def _template(kind: Kind, bits: int, height: int, width: int, block: int) -> Block2DOp | None:
-    """The operation, if a target has it and it makes an atom."""
+    """The operation, if work-items can share its block and a target has it."""
     op = Block2DOp(kind, bits, height, width, block)
-    if all(errors(op.message.broken_rules(target)) for target in targets()):
-        return None
-    try:
-        make_copy_atom(op, f"u{bits}")
-    except CuteError:  # work-items cannot share it
-        return None
-    return op
+    quantities = op.message.quantities
+    if any(_allows(found, quantities) for found in _limits(op.message.op)):
+        return op if height * width % SUBGROUP == 0 else None
+    return None
+
+
+@cache
+def _limits(way: str) -> frozenset[tuple[Rule, ...]]:
+    """The rules of level "error" of each target, once where targets agree."""
+    return frozenset(
+        tuple(rule for rule in rules("block2d", "message", target, way) if rule.level == "error")
+        for target in targets()
+    )
+
+
+def _allows(found: tuple[Rule, ...], quantities: Mapping[str, int]) -> bool:
+    return all(rule.holds(quantities) for rule in found if rule.applies(quantities))
