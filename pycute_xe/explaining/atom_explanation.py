@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from textwrap import wrap
 
 from pycute_xe.explaining.explanation import Explanation
+from pycute_xe.explaining.script import Script
 
-__all__ = ["WIDTH", "AtomExplanation"]
+__all__ = ["WIDTH", "AtomExplanation", "section"]
 
 WIDTH = 100
 _MARGIN = 11
@@ -64,3 +65,11 @@ def _wrapped(text: str) -> list[str]:
     if len(text) <= room:
         return [text]
     return wrap(text, room, subsequent_indent=further, break_long_words=True)
+
+
+def section(script: Script, heading: str, lines: list[str]) -> None:
+    """Write a section; none without lines."""
+    if lines:
+        with script.within(heading):
+            for line in lines:
+                script.say(line)

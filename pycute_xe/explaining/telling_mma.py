@@ -7,6 +7,7 @@ from typing import get_args
 from pycute_xe.arch.dpas import Dpas
 from pycute_xe.atom import MmaAtom, search_atoms
 from pycute_xe.atom.mma_atom import Operand
+from pycute_xe.explaining.atom_explanation import section
 from pycute_xe.explaining.atom_words import (
     first_places,
     owner_table,
@@ -20,25 +21,18 @@ __all__ = ["tell_mma"]
 
 def tell_mma(script: Script, atom: MmaAtom, target: str, operand: Operand | None) -> None:
     """Tell an MMA atom, section by section; one operand in full if it is named."""
-    _section(script, "name", _name_lines(atom))
-    _section(script, "shipped", [_shipped_line(atom)])
-    _section(script, "hardware", _instruction(atom, target))
+    section(script, "name", _name_lines(atom))
+    section(script, "shipped", [_shipped_line(atom)])
+    section(script, "hardware", _instruction(atom, target))
     if operand is None:
         for each in ("A", "B", "C"):
-            _section(script, "C and D" if each == "C" else each, _operand_lines(atom, each))
+            section(script, "C and D" if each == "C" else each, _operand_lines(atom, each))
     else:
-        _section(script, operand, _operand_in_full(atom, operand))
-    _section(script, "fed by", _feeders(atom, operand))
+        section(script, operand, _operand_in_full(atom, operand))
+    section(script, "fed by", _feeders(atom, operand))
     notes = [n for n in atom.notes if "ships no operation" not in n]
-    _section(script, "notes", [f"- {note}" for note in notes])
-    _section(script, "see also", _related(atom))
-
-
-def _section(script: Script, heading: str, lines: list[str]) -> None:
-    if lines:
-        with script.within(heading):
-            for line in lines:
-                script.say(line)
+    section(script, "notes", [f"- {note}" for note in notes])
+    section(script, "see also", _related(atom))
 
 
 def _name_lines(atom: MmaAtom) -> list[str]:
@@ -54,9 +48,9 @@ def _name_lines(atom: MmaAtom) -> list[str]:
 def _shipped_line(atom: MmaAtom) -> str:
     if not atom.legacy:
         return "yes: CUTLASS has this template"
-    return (
-        "yes: one of CUTLASS's older names" if atom.shipped else "no: CUTLASS defines no such name"
-    )
+    if atom.shipped:
+        return "yes: one of CUTLASS's older names"
+    return "no: the grammar has this name, but CUTLASS defines no operation of it"
 
 
 def _instruction(atom: MmaAtom, target: str) -> list[str]:
@@ -79,9 +73,8 @@ def _operand_lines(atom: MmaAtom, operand: Operand) -> list[str]:
     if held == owned:
         lines.append(f"  registers: the same, read in {picture.unit_bits}-bit elements")
         return lines
-    lines.append(
-        f"  registers: work-item 0 finds {first_places(held)}, read in {picture.unit_bits}-bit elements"
-    )
+    found = f"work-item 0 finds {first_places(held)}"
+    lines.append(f"  registers: {found}, read in {picture.unit_bits}-bit elements")
     true = [u for u in (16, 32) if u > picture.unit_bits and _true_in(atom, operand, u)]
     if true:
         lines.append(f"             read in {true[0]}-bit elements, what the layout says")
@@ -122,8 +115,5 @@ def _related(atom: MmaAtom) -> list[str]:
     op = atom.op
     twin = MmaAtom(Dpas(op.M, op.D, op.A, op.B, op.C), legacy=not atom.legacy)
     lines = [f"{'newer' if atom.legacy else 'older'} name: {twin}"] if twin.shipped else []
-    return [
-        *lines,
-        f"pycute-xe atoms --feeds '{atom}' --operand B",
-        f"pycute-xe atom '{atom}' --operand B",
-    ]
+    which = f"'{atom}' --operand B"
+    return [*lines, f"pycute-xe atoms --feeds {which}", f"pycute-xe atom {which}"]
