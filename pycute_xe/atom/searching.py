@@ -133,7 +133,12 @@ def _asked(mma: Any, operand: str | None) -> tuple[MmaAtom | None, tuple[str, ..
     atom = get_atom(mma) if isinstance(mma, str) else mma
     atom = MmaAtom(atom) if isinstance(atom, Dpas) else atom
     if not isinstance(atom, MmaAtom):
-        raise _no_such("feeds", mma, "an MMA atom or its name, such as XE_DPAS_TT<8,f32,bf16>")
+        raise InputError(
+            "search_atoms",
+            {"feeds": mma},
+            "it is no MMA",
+            "give an MMA atom or its name, such as XE_DPAS_TT<8,f32,bf16>",
+        )
     return atom, operands
 
 

@@ -9,9 +9,11 @@ from functools import cache
 from pycute_xe.arch.block2d import Block2D
 from pycute_xe.atom import Block2DName, Block2DOp, CopyAtom, LegacyCopyAtom, shipped_names
 from pycute_xe.atom.block2d_op import Kind
-from pycute_xe.atom.legacy_lowering import messages_of
+from pycute_xe.atom.legacy_lowering import broken_rules, messages_of
+from pycute_xe.atom.legacy_steps import register_steps
 from pycute_xe.atom.names import get_atom
 from pycute_xe.errors import CuteError
+from pycute_xe.numeric import Numeric
 
 __all__ = ["head_line", "name_lines", "related_lines", "shipped_line"]
 
@@ -45,8 +47,8 @@ def head_line(atom: Copy) -> str:
         return f"Brings {moved} into the cache."
     if way == "store":
         return f"Stores {moved} from the registers of 16 work-items to memory."
-    into = ", transposed, into" if turned else " into"
-    return f"Loads {moved} from memory{into} the registers of 16 work-items."
+    how = ", transposed," if turned else " from memory"
+    return f"Loads {moved}{how} into the registers of 16 work-items."
 
 
 def _way(name: Block2DName) -> str:
@@ -60,13 +62,10 @@ def name_lines(atom: Copy) -> list[str]:
 
 def _older_lines(atom: LegacyCopyAtom) -> list[str]:
     name, kind = atom.name, atom.value_type
-    holds = "" if kind.bits == name.bits else f", {_ratio(name.bits, kind.bits)}"
     parts = [("XE_2D", "a block-2D copy: the 16 work-items of a subgroup move one block together")]
     if name.packed:
         parts.append(("Packed", "each work-item takes adjacent columns"))
-    parts.append(
-        (name.data_type, f"elements of {name.bits} bits, of any type; here {kind.name}{holds}")
-    )
+    parts.append((name.data_type, _element(name.bits, kind)))
     parts.append((f"{name.rows}x{name.cols}", _sizes(name)))
     way = (
         ("ST", "from registers to memory") if name.is_store else ("LD", "from memory to registers")
@@ -75,10 +74,15 @@ def _older_lines(atom: LegacyCopyAtom) -> list[str]:
     if name.mode == "V" and name.bits >= 32:
         parts[-1] = (name.mode, "VNNI packs nothing from 32 bits on: use LD_N")
     if name.is_prefetch:
-        parts[-2] = ("LD", "the load it goes before")
+        parts[-2:] = [(f"LD_{name.mode}", "the load that it goes before")]
         parts.append(("PREFETCH", "only into the cache: no register changes"))
     wide = max(len(part) for part, _ in parts)
     return [f"{part:<{wide}}  {text}" for part, text in parts]
+
+
+def _element(bits: int, kind: Numeric) -> str:
+    holds = "" if kind.bits == bits else f", {_ratio(bits, kind.bits)}"
+    return f"elements of {bits} bits, whatever their type; shown for {kind.name}{holds}"
 
 
 def _ratio(bits: int, wanted: int) -> str:
@@ -105,10 +109,9 @@ def _sizes(name: Block2DName) -> str:
 def _template_lines(atom: CopyAtom) -> list[str]:
     op = atom.op
     bits, kind = op.bits, atom.value_type
-    holds = "" if kind.bits == bits else f", {_ratio(bits, kind.bits)}"
     parts = [
         (op.kind, _TEMPLATES[op.kind]),
-        (str(bits), f"elements of {bits} bits, of any type; here {kind.name}{holds}"),
+        (str(bits), _element(bits, kind)),
         (str(op.height), "rows in memory"),
         (str(op.width), "elements of a row in memory, which is the contiguous direction"),
     ]
@@ -124,12 +127,12 @@ def shipped_line(atom: Copy) -> str:
         return "yes: CUTLASS has this template, for any sizes the hardware takes"
     if not atom.name.shipped:
         return "no: the grammar has this name, but CUTLASS defines no operation of it"
-    said = {
-        "usable": "yes: CUTLASS defines it, with Copy_Traits",
-        "unusable": "yes: CUTLASS defines it, but its Copy_Traits do not compile",
-        "none": "yes: CUTLASS defines it, without Copy_Traits",
-    }
-    return said[atom.name.traits]
+    traits = atom.name.traits
+    if traits == "usable":
+        return "yes: CUTLASS defines it, with Copy_Traits"
+    said = "without Copy_Traits" if traits == "none" else "but its Copy_Traits do not compile"
+    own = "" if atom.name.is_prefetch else "; what follows is the documented ownership"
+    return f"yes: CUTLASS defines it, {said}{own}"
 
 
 def related_lines(atom: Copy) -> list[str]:
@@ -154,33 +157,33 @@ def _marked(name: Block2DName) -> str:
 
 def _siblings(name: Block2DName) -> list[Block2DName]:
     """The same block in the other modes, packed or not, and with or without prefetch."""
-    found: list[Block2DName] = []
-    if not name.is_store and not name.is_prefetch:
-        found += [replace(name, mode=mode, packed=False) for mode in ("N", "V", "T")]
-        found.append(replace(name, packed=not name.packed))
-    if not name.is_store:
-        found.append(replace(name, is_prefetch=not name.is_prefetch))
-    kept = [other for other in dict.fromkeys(found) if other != name and _exists(other)]
-    return [n for n in kept if n.shipped or n.mode != name.mode]
+    if name.is_store:
+        return []
+    twin = replace(name, is_prefetch=not name.is_prefetch)
+    found = [twin] if twin.shipped else []
+    if not name.is_prefetch:
+        shape = name.logical_shape
+        sized = (replace(name, rows=r, cols=c) for r, c in (shape, shape[::-1]))
+        others = [replace(one, mode=mode) for one in sized for mode in ("N", "V", "T")]
+        found += [one for one in others if one.logical_shape == shape and _works(one)]
+        packed = replace(name, packed=not name.packed)
+        found += [packed] if packed.shipped else []
+    kept = [one for one in dict.fromkeys(found) if one != name]
+    return sorted(kept, key=lambda one: not one.shipped)[:4]
 
 
-def _exists(name: Block2DName) -> bool:
-    if name.mode == "V" and name.bits >= 32:
-        return False
+def _works(name: Block2DName) -> bool:
     with suppress(CuteError):
-        atom = get_atom(str(name))
-        return bool(isinstance(atom, LegacyCopyAtom) and atom.messages("bmg"))
+        register_steps(name)
+        return not broken_rules(name, "bmg")
     return False
 
 
 def _template_of(name: Block2DName) -> Block2DOp | None:
     parts = list(messages_of(name))
-    with suppress(CuteError):
-        return _operation(parts[0].message) if len(parts) == 1 else None
-    return None
-
-
-def _operation(message: Block2D) -> Block2DOp:
+    if len(parts) != 1 or broken_rules(name, "bmg"):
+        return None
+    message = parts[0].message
     plain: dict[str, Kind] = {"store": "XE_STORE_2D", "prefetch": "XE_PREFETCH_2D"}
     kind = plain.get(message.op, "XE_LOAD_2D")
     if message.transpose:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from pycute_xe.arch.block2d import Block2D
+from pycute_xe.arch.target import targets
 from pycute_xe.atom import CopyAtom, LegacyCopyAtom, feeds
 from pycute_xe.atom.legacy_lowering import broken_rules, nearest_names
 from pycute_xe.atom.placed_message import PlacedMessage
@@ -24,7 +26,7 @@ from pycute_xe.explaining.copy_names import name_lines, related_lines, shipped_l
 from pycute_xe.explaining.script import Script
 from pycute_xe.numeric import Numeric, as_numeric
 
-__all__ = ["feeding_types", "tell_copy"]
+__all__ = ["feeding_pairs", "feeding_types", "tell_copy"]
 
 Copy = LegacyCopyAtom | CopyAtom
 
@@ -46,7 +48,7 @@ def tell_copy(script: Script, atom: Copy, target: str, operand: str | None) -> N
     section(script, "registers", _registers(atom))
     section(script, "feeds", _feeds(atom, operand))
     section(script, "notes", _notes(atom))
-    section(script, "see also", related_lines(atom))
+    section(script, "see also", [*related_lines(atom), *_next(atom)])
 
 
 def _owners(atom: Copy) -> list[str]:
@@ -56,7 +58,7 @@ def _owners(atom: Copy) -> list[str]:
         owned = atom.ownership()
     except CuteError as error:
         return [f"nobody: {error.condition}"]
-    what = f"{plural(len(owned[0]), 'value')} each, as CuTe's layout says"
+    what = f"{plural(len(owned[0]), 'value')} each, as its layouts say"
     lines = owner_table(owned)
     lines[0] = f"{lines[0]:<40} ({what})"
     return lines
@@ -91,16 +93,27 @@ def _offsets(atom: Copy) -> str:
 
 
 def _messages(atom: Copy, target: str) -> list[str]:
+    others = [name for name in targets() if name != target]
+    able = [name for name in others if _allowed(atom, name)]
     try:
         parts = atom.messages(target)
     except LegalityError as error:
-        return _refusal(atom, target, error)
-    count = plural(len(parts), "message")
-    first = parts[0].message
-    lines = [f"{target}: {count}{' like this' if len(parts) > 2 else ''}, {_message_words(first)}"]
+        also = f"{', '.join(able)} would take it" if able else f"{', '.join(others)} refuse it too"
+        return [*_refusal(atom, target, error), also]
+    first, count = parts[0].message, plural(len(parts), "message")
+    like = " like this" if len(parts) > 2 else ""
+    lines = [f"{target}: {count}{like}: {_message_words(first)}"]
     shown = parts if len(parts) <= 2 else parts[:1]
     lines += [_placed(part, len(parts)) for part in shown]
-    return lines
+    refused = [name for name in others if name not in able]
+    also = f"; {', '.join(refused)} would refuse it" if refused else ""
+    return [*lines, f"the same on {', '.join(able)}{also}"]
+
+
+def _allowed(atom: Copy, target: str) -> bool:
+    with suppress(LegalityError):
+        return bool(atom.messages(target))
+    return False
 
 
 def _placed(part: PlacedMessage, count: int) -> str:
@@ -109,10 +122,10 @@ def _placed(part: PlacedMessage, count: int) -> str:
 
 def _message_words(message: Block2D) -> str:
     blocks = "" if message.count == 1 else f"{message.count} blocks side by side, each "
-    packed = ", rows packed into dwords (VNNI)" if message.vnni else ""
-    turned = ", transposed on the way" if message.transpose else ""
+    packed = ", VNNI" if message.vnni else ""
+    turned = ", transposed" if message.transpose else ""
     sizes = f"{plural(message.height, 'row')} of {plural(message.width, 'element')}"
-    return f"in memory {blocks}{sizes} of {message.bits} bits{turned}{packed}"
+    return f"{blocks}{sizes} of {message.bits} bits in memory{turned}{packed}"
 
 
 def _refusal(atom: Copy, target: str, error: LegalityError) -> list[str]:
@@ -127,7 +140,7 @@ def _refusal(atom: Copy, target: str, error: LegalityError) -> list[str]:
 
 
 def _registers(atom: Copy) -> list[str]:
-    if _is_prefetch(atom):
+    if _is_prefetch(atom) or not any(_allowed(atom, name) for name in targets()):
         return []
     try:
         picture = atom.registers()
@@ -180,23 +193,32 @@ def feeding_types(value_type: Numeric) -> tuple[str, str] | None:
 
 
 def _feeds(atom: Copy, operand: str | None) -> list[str]:
-    if _is_prefetch(atom):
+    if _is_prefetch(atom) or not any(_allowed(atom, name) for name in targets()):
         return []
-    types = feeding_types(atom.value_type)
-    if types is None:
+    pairs = feeding_pairs(atom, operand)
+    if not pairs:
         return [f"no DPAS: none takes {atom.value_type.bits}-bit operands"]
-    if _is_store(atom) and atom.value_type.bits == 32:
-        types = ("f32", "bf16")
-    mma = f"XE_DPAS_TT<8,{types[0]},{types[1]}>"
+    found = (feeds(*pair) for pair in pairs)
+    return [f"{f.operand} of {pairs[0][1]}: {f.kind}; {f.reason}" for f in found]
+
+
+def feeding_pairs(atom: Copy, operand: str | None = None) -> list[tuple[Copy, str, Any]]:
+    """Return (copy, MMA, operand) of the questions to ask: of its type or, failing that, its width.
+
+    A load may feed A, B and, if 32 bits wide, C; a store takes D.
+    """
+    types = feeding_types(atom.value_type)
+    if types is None or _is_prefetch(atom):
+        return []
     wide = atom.value_type.bits == 32
+    if _is_store(atom) and wide:
+        types = ("f32", "bf16")
     fit = ("D",) if _is_store(atom) else ("A", "B", "C") if wide else ("A", "B")
-    asked: tuple[Any, ...] = (operand,) if operand else fit
-    lines: list[str] = []
-    for name in asked:
-        carried = types[0] if name in ("C", "D") and wide else types[1]
-        feed = feeds(_retyped(atom, carried), mma, name)
-        lines.append(f"{name} of {mma}: {feed.kind}; {feed.reason}")
-    return lines
+    mma = f"XE_DPAS_TT<8,{types[0]},{types[1]}>"
+    return [
+        (_retyped(atom, types[0] if name in ("C", "D") and wide else types[1]), mma, name)
+        for name in ((operand,) if operand else fit)
+    ]
 
 
 def _retyped(atom: Copy, name: str) -> Copy:
@@ -206,8 +228,22 @@ def _retyped(atom: Copy, name: str) -> Copy:
 
 
 def _notes(atom: Copy) -> list[str]:
-    said = ("CUTLASS ships no operation", "the registers of a work-item hold", "rows x columns of")
+    # What other sections say already.
+    said = (
+        "CUTLASS ships",
+        "CUTLASS's Copy_Traits of it",
+        "the registers of a work-item hold",
+        "rows x columns of",
+        "VNNI packs nothing",
+    )
     return [f"- {note}" for note in atom.notes if not note.startswith(said)]
+
+
+def _next(atom: Copy) -> list[str]:
+    types = feeding_types(atom.value_type)
+    if _is_prefetch(atom) or _is_store(atom) or types is None:
+        return []
+    return [f"pycute-xe atoms --feeds 'XE_DPAS_TT<8,{types[0]},{types[1]}>' --operand B"]
 
 
 def _is_prefetch(atom: Copy) -> bool:
