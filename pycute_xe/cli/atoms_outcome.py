@@ -23,7 +23,7 @@ class AtomsOutcome:
     without: tuple[tuple[str, int], ...] = ()
 
     def with_counts(self) -> AtomsOutcome:
-        """Return it with the number of atoms found when one filter is left out, most first; --all leads."""
+        """Return it with what would be found without one filter: --shipped first, then by count."""
         counts: list[tuple[str, int]] = []
         for name in self.filters:
             fewer = {key: value for key, value in self.filters.items() if key != name}
