@@ -21,6 +21,17 @@ from pycute_xe.atom.block2d_op import (
 )
 from pycute_xe.atom.copy_atom import CopyAtom, make_copy_atom
 from pycute_xe.atom.legacy_copy import LegacyCopyAtom
+from pycute_xe.atom.linear_copy import LinearCopyAtom
+from pycute_xe.atom.linear_op import (
+    XE_1D_LDSM,
+    XE_1D_LOAD_GLOBAL,
+    XE_1D_STORE_GLOBAL,
+    XE_1D_STSM,
+    XE_ATOMIC,
+    LinearOp,
+    UniversalCopy,
+    parse_linear_op,
+)
 from pycute_xe.atom.mma_atom import XE_DPAS_TT, MmaAtom, make_mma_atom
 from pycute_xe.atom.names import get_atom
 from pycute_xe.atom.reordering import is_identity, reorder, reorder_from_copy, reorder_to_copy
@@ -28,6 +39,11 @@ from pycute_xe.atom.tiled_copy import ThrCopy, TiledCopy, make_tiled_copy
 from pycute_xe.atom.tiled_mma import ThrMma, TiledMma, make_tiled_mma, workgroup_mma
 
 __all__ = [
+    "XE_1D_LDSM",
+    "XE_1D_LOAD_GLOBAL",
+    "XE_1D_STORE_GLOBAL",
+    "XE_1D_STSM",
+    "XE_ATOMIC",
     "XE_DPAS_TT",
     "XE_LOAD_2D",
     "XE_LOAD_2D_TRANSPOSE",
@@ -38,11 +54,14 @@ __all__ = [
     "Block2DOp",
     "CopyAtom",
     "LegacyCopyAtom",
+    "LinearCopyAtom",
+    "LinearOp",
     "MmaAtom",
     "ThrCopy",
     "ThrMma",
     "TiledCopy",
     "TiledMma",
+    "UniversalCopy",
     "get_atom",
     "is_identity",
     "make_block_2d_copy",
@@ -56,6 +75,7 @@ __all__ = [
     "make_tiled_copy",
     "make_tiled_mma",
     "parse_block2d_name",
+    "parse_linear_op",
     "reorder",
     "reorder_from_copy",
     "reorder_to_copy",
