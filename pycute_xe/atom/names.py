@@ -52,7 +52,7 @@ def get_atom(
         raise CuteError(
             "get_atom",
             {"name": name, "value_type": value_type, "gmem_stride": gmem_stride},
-            "only copies take a value type, and only block-2D ones strides",
+            "only block-2D copies take strides, and only copies a value type",
             "leave them out",
         )
     if linear:
