@@ -118,6 +118,11 @@ if TYPE_CHECKING:
     from pycute_xe import atom, esimd, kernel
     from pycute_xe.arch import Target, get_target
     from pycute_xe.atom import (
+        XE_1D_LDSM,
+        XE_1D_LOAD_GLOBAL,
+        XE_1D_STORE_GLOBAL,
+        XE_1D_STSM,
+        XE_ATOMIC,
         XE_DPAS_TT,
         XE_LOAD_2D,
         XE_LOAD_2D_TRANSPOSE,
@@ -128,6 +133,7 @@ if TYPE_CHECKING:
         MmaAtom,
         TiledCopy,
         TiledMma,
+        UniversalCopy,
         feeds,
         get_atom,
         make_block_2d_copy,
@@ -169,6 +175,11 @@ __version__ = "0.1.0"
 _LAZY = {
     "pycute_xe.arch": ("Target", "get_target"),
     "pycute_xe.atom": (
+        "XE_1D_LDSM",
+        "XE_1D_LOAD_GLOBAL",
+        "XE_1D_STORE_GLOBAL",
+        "XE_1D_STSM",
+        "XE_ATOMIC",
         "XE_DPAS_TT",
         "XE_LOAD_2D",
         "XE_LOAD_2D_TRANSPOSE",
@@ -180,6 +191,7 @@ _LAZY = {
         "TiledCopy",
         "TiledMma",
         "feeds",
+        "UniversalCopy",
         "get_atom",
         "make_block_2d_copy",
         "make_block_2d_copy_A",
@@ -324,6 +336,12 @@ __all__ = [
     "Tensor",
     "TiledCopy",
     "TiledMma",
+    "UniversalCopy",
+    "XE_1D_LDSM",
+    "XE_1D_LOAD_GLOBAL",
+    "XE_1D_STORE_GLOBAL",
+    "XE_1D_STSM",
+    "XE_ATOMIC",
     "XE_DPAS_TT",
     "XE_LOAD_2D",
     "XE_LOAD_2D_TRANSPOSE",

@@ -103,7 +103,7 @@ def _countable(layout: AnyLayout, size: int, columns: int = 1) -> int:
 def numpy_dtype(value: Numeric | str) -> np.dtype[Any]:
     """Return the NumPy (or ml_dtypes) dtype of an element type.
 
-    Raises `DTypeError` for types no array can hold (tf32 has no dtype of its own).
+    Raises `DTypeError` for types no array can hold (tf32 has no dtype of its own, packs have none).
 
     >>> numpy_dtype("bf16").itemsize
     2
@@ -125,5 +125,8 @@ def numpy_dtype(value: Numeric | str) -> np.dtype[Any]:
         return np.dtype(special[numeric.name])
     if numeric.name == "tf32":
         raise DTypeError("numpy_dtype", {"type": numeric}, "NumPy has no tf32", "use f32")
+    if numeric.bits > 64:
+        way_out = "use the type of the elements in the pack"
+        raise DTypeError("numpy_dtype", {"type": numeric}, "arrays do not hold packs", way_out)
     letter = {"float": "f", "signed": "i", "unsigned": "u"}[numeric.kind]
     return np.dtype(f"{letter}{numeric.bits // 8}")

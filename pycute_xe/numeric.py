@@ -59,6 +59,9 @@ _TYPES = {
     )
 }
 
+# What copies move whole, several elements at once; nobody computes with them, no array holds them.
+_PACKS = {t.name: t for t in (Numeric(f"u{bits}", bits, "unsigned") for bits in (512, 256, 128))}
+
 # The names other libraries use for the same types (NumPy, ml_dtypes, CuTe DSL).
 _ALIASES = {
     "float64": "f64",
@@ -70,7 +73,7 @@ _ALIASES = {
     "float8_e4m3fn": "f8e4m3",
     "float8_e5m2": "f8e5m2",
     **{f"int{bits}": f"s{bits}" for bits in (64, 32, 16, 8, 4, 2)},
-    **{f"uint{bits}": f"u{bits}" for bits in (64, 32, 16, 8, 4, 2)},
+    **{f"uint{bits}": f"u{bits}" for bits in (512, 256, 128, 64, 32, 16, 8, 4, 2)},
 }
 
 
@@ -87,8 +90,9 @@ def as_numeric(value: object) -> Numeric:
     """Return the element type that a name, a `Numeric` or a NumPy-like dtype stands for.
 
     Law: ``as_numeric(as_numeric(x)) == as_numeric(x)``. The name ``"float"`` is C++'s, of 32 bits;
-    the class ``float`` is Python's, of 64. Raises `DTypeError` for anything else, naming the types
-    there are.
+    the class ``float`` is Python's, of 64. ``u128``, ``u256`` and ``u512`` are packs of elements
+    that copies move whole; `numerics` leaves them out. Raises `DTypeError` for anything else,
+    naming the types there are.
 
     >>> as_numeric("bfloat16")
     as_numeric('bf16')
@@ -100,7 +104,8 @@ def as_numeric(value: object) -> Numeric:
     name = value if isinstance(value, str) else getattr(value, "name", None)
     if name is None:
         name = getattr(value, "__name__", None)
-    found = _TYPES.get(_ALIASES.get(str(name), str(name)))
+    known_as = _ALIASES.get(str(name), str(name))
+    found = _TYPES.get(known_as) or _PACKS.get(known_as)
     if found is None:
         known = ", ".join(_TYPES)
         raise DTypeError("as_numeric", {"value": value}, "no such element type", f"one of {known}")

@@ -24,6 +24,17 @@ from pycute_xe.atom.copy_atom import CopyAtom, make_copy_atom
 from pycute_xe.atom.feeding import Feed, feeds
 from pycute_xe.atom.known_names import catalogue
 from pycute_xe.atom.legacy_copy import LegacyCopyAtom
+from pycute_xe.atom.linear_copy import LinearCopyAtom
+from pycute_xe.atom.linear_op import (
+    XE_1D_LDSM,
+    XE_1D_LOAD_GLOBAL,
+    XE_1D_STORE_GLOBAL,
+    XE_1D_STSM,
+    XE_ATOMIC,
+    LinearOp,
+    UniversalCopy,
+    parse_linear_op,
+)
 from pycute_xe.atom.mma_atom import XE_DPAS_TT, MmaAtom, make_mma_atom
 from pycute_xe.atom.names import get_atom
 from pycute_xe.atom.reordering import (
@@ -39,6 +50,11 @@ from pycute_xe.atom.tiled_copy import ThrCopy, TiledCopy, make_tiled_copy
 from pycute_xe.atom.tiled_mma import ThrMma, TiledMma, make_tiled_mma, workgroup_mma
 
 __all__ = [
+    "XE_1D_LDSM",
+    "XE_1D_LOAD_GLOBAL",
+    "XE_1D_STORE_GLOBAL",
+    "XE_1D_STSM",
+    "XE_ATOMIC",
     "XE_DPAS_TT",
     "XE_LOAD_2D",
     "XE_LOAD_2D_TRANSPOSE",
@@ -51,6 +67,8 @@ __all__ = [
     "CopyAtom",
     "Feed",
     "LegacyCopyAtom",
+    "LinearCopyAtom",
+    "LinearOp",
     "MmaAtom",
     "ThrCopy",
     "ThrMma",
@@ -60,6 +78,7 @@ __all__ = [
     "classify_reorder",
     "describe_atom",
     "feeds",
+    "UniversalCopy",
     "get_atom",
     "in_register_order",
     "is_identity",
@@ -74,6 +93,7 @@ __all__ = [
     "make_tiled_copy",
     "make_tiled_mma",
     "parse_block2d_name",
+    "parse_linear_op",
     "reorder",
     "reorder_from_copy",
     "reorder_to_copy",

@@ -8,15 +8,16 @@ from functools import cache
 from typing import Any, Literal
 
 from pycute_xe.arch.target import targets
+from pycute_xe.atom.copy_answers import CopyAnswers
 from pycute_xe.atom.copy_atom import CopyAtom
-from pycute_xe.atom.legacy_copy import LegacyCopyAtom
+from pycute_xe.atom.linear_copy import LinearCopyAtom
 from pycute_xe.atom.mma_atom import MmaAtom
 from pycute_xe.atom.names import get_atom
 from pycute_xe.errors import LegalityError
 
 __all__ = ["KIND_WORDS", "AtomHead", "AtomRecord", "describe_atom", "head_of"]
 
-Kind = Literal["load", "store", "prefetch", "mma"]
+Kind = Literal["load", "store", "prefetch", "atomic", "mma"]
 _TEMPLATE_MODES: dict[str, Any] = {"XE_LOAD_2D_VNNI": "V", "XE_LOAD_2D_TRANSPOSE": "T"}
 
 
@@ -25,7 +26,7 @@ class AtomHead:
     """What the parts of a name say. ``rows`` and ``cols`` count the block in elements of ``bits``.
 
     They count as the ``shape`` of a copy does; of an MMA they are M and N, and ``bits`` those of A.
-    ``mode`` is N, T or V of a copy, empty for an MMA. ``shipped``: CUTLASS has the name.
+    ``mode`` is N, T or V of a block-2D copy, empty for others. ``shipped``: CUTLASS has the name.
     """
 
     name: str
@@ -65,7 +66,10 @@ KIND_WORDS: dict[str, Callable[[AtomHead], bool]] = {
     "load": lambda r: r.kind == "load",
     "store": lambda r: r.kind == "store",
     "prefetch": lambda r: r.kind == "prefetch",
+    "atomic": lambda r: r.kind == "atomic",
     "copy": lambda r: r.kind in ("load", "store"),
+    "block2d": lambda r: bool(r.mode),
+    "linear": lambda r: not r.mode and r.kind != "mma",
     "transpose": lambda r: r.kind == "load" and r.mode == "T",
     "vnni": lambda r: r.kind == "load" and r.mode == "V",
     "packed": lambda r: r.packed,
@@ -86,6 +90,10 @@ def head_of(name: str) -> AtomHead:
     if isinstance(atom, MmaAtom):
         shape = atom.operand_shape("D")
         return AtomHead(atom.name, "mma", atom.op.A.bits, *shape, "", False, atom.shipped)
+    if isinstance(atom, LinearCopyAtom):
+        way: Kind = "store" if atom.op.is_store else "load"
+        way = "atomic" if "atomic" in atom.op.moves else way
+        return AtomHead(str(atom), way, atom.value_type.bits, *atom.shape, "", False, True)
     if isinstance(atom, CopyAtom):
         op = atom.op
         mode = _TEMPLATE_MODES.get(op.kind, "N")
@@ -116,7 +124,7 @@ def describe_atom(name: str) -> AtomRecord:
     return AtomRecord(**head, faithful=faithful, targets=legal, messages=count)
 
 
-def _legal(atom: LegacyCopyAtom | CopyAtom) -> tuple[tuple[str, ...], int]:
+def _legal(atom: CopyAnswers) -> tuple[tuple[str, ...], int]:
     """The targets that can move its block, and how many messages the first of them needs."""
     legal: list[str] = []
     count = 0

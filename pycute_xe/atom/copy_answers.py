@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from pycute_xe.arch.target import Target
-from pycute_xe.atom.placed_message import PlacedMessage
+from pycute_xe.atom.placed_message import AnyPlaced
 from pycute_xe.atom.register_picture import SUBGROUP, Place, RegisterPicture
 from pycute_xe.errors import CoordError
 from pycute_xe.layout import Layout
@@ -58,7 +58,7 @@ class CopyAnswers(ABC):
         """The registers after a load, or before a store."""
 
     @abstractmethod
-    def messages(self, target: str | Target) -> tuple[PlacedMessage, ...]:
+    def messages(self, target: str | Target) -> tuple[AnyPlaced, ...]:
         """Return the messages that move the block on a target; raise `LegalityError`."""
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import overload
 
 from pycute_xe.algebra import coalesce, composition
 from pycute_xe.algebra.simplify import flat_modes, from_modes, merged, scaled
@@ -11,6 +12,8 @@ from pycute_xe.arch.registers import RegisterMap
 from pycute_xe.arch.target import Target
 from pycute_xe.atom.block2d_op import Block2DOp
 from pycute_xe.atom.copy_answers import CopyAnswers
+from pycute_xe.atom.linear_copy import LinearCopyAtom, make_linear_copy_atom
+from pycute_xe.atom.linear_op import LinearOp
 from pycute_xe.atom.placed_message import PlacedMessage
 from pycute_xe.atom.register_picture import SUBGROUP, Place, RegisterPicture, picture_of
 from pycute_xe.bulk import table
@@ -188,13 +191,37 @@ class CopyAtom(CopyAnswers):
         return f"make_copy_atom({self.op!r}, {self.value_type.name!r})"
 
 
-def make_copy_atom(op: Block2DOp, value_type: Numeric | str) -> CopyAtom:
+@overload
+def make_copy_atom(op: Block2DOp, value_type: Numeric | str) -> CopyAtom: ...
+
+
+@overload
+def make_copy_atom(op: LinearOp, value_type: Numeric | str | None = None) -> LinearCopyAtom: ...
+
+
+def make_copy_atom(
+    op: Block2DOp | LinearOp, value_type: Numeric | str | None = None
+) -> CopyAtom | LinearCopyAtom:
     """Return the atom of an operation for values of a type. C++: ``Copy_Atom<Op, Type>``.
 
-    >>> from pycute_xe.atom import XE_LOAD_2D_VNNI
+    A linear operation may do without a type: it then moves values of the smaller of its own.
+    Raises as the atoms do, and `CuteError` for a block-2D operation without a type.
+
+    >>> from pycute_xe.atom import XE_1D_LOAD_GLOBAL, XE_LOAD_2D_VNNI
     >>> print(make_copy_atom(XE_LOAD_2D_VNNI(16, 16, 32, 16), "bf16").layout_dst_tv)
     ((2,8),(2,8,2)):((32,1),(8,64,16))
+    >>> print(make_copy_atom(XE_1D_LOAD_GLOBAL("u16", "u64"), "bf16").layout_dst_tv)
+    (16,4):(1,16)
     """
+    if isinstance(op, LinearOp):
+        return make_linear_copy_atom(op, value_type)
+    if value_type is None:
+        raise CuteError(
+            "make_copy_atom",
+            {"op": op},
+            "an operation of blocks moves elements of many types",
+            'name one: make_copy_atom(op, "bf16")',
+        )
     return CopyAtom(op, as_numeric(value_type))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from itertools import product
 from typing import cast, get_args
@@ -16,10 +17,11 @@ from pycute_xe.atom.block2d_name import Mode as NameMode
 from pycute_xe.atom.block2d_op import Block2DOp, Kind
 from pycute_xe.atom.legacy_lowering import broken_rules
 from pycute_xe.atom.legacy_steps import register_steps
+from pycute_xe.atom.linear_op import LinearOp, linear_names
 from pycute_xe.atom.mma_atom import MmaAtom
 from pycute_xe.atom.register_picture import SUBGROUP
 from pycute_xe.atom.template_name import KINDS, WITH_BLOCKS
-from pycute_xe.errors import DivisibilityError
+from pycute_xe.errors import DivisibilityError, DTypeError
 from pycute_xe.facts import rows as fact_rows
 from pycute_xe.numeric import as_numeric
 
@@ -33,14 +35,15 @@ def catalogue() -> tuple[str, ...]:
     """Return every name the library knows by heart, in an order that stays.
 
     Older block-2D copies and their prefetch twins as CUTLASS ships them, its older MMA names,
-    ``XE_DPAS_TT`` of every combination of types and M from 1 to 8, and the block-2D templates of
-    all power-of-two sizes that some target allows and 16 work-items can share. Law: `get_atom`
-    takes every one of them.
+    ``XE_DPAS_TT`` of every combination of types and M from 1 to 8, the block-2D templates of all
+    power-of-two sizes that some target allows and 16 work-items can share, and the linear copies of
+    unsigned types, atomics of theirs. Law: `get_atom` takes every one of them.
 
     >>> len(catalogue()) > 1500, catalogue()[0]
     (True, 'XE_2D_U16x1x16_LD_N')
     """
-    return (*shipped_names(), *_older_mma_names(), *_dpas_names(), *map(str, _templates()))
+    templates = (*_templates(), *_linear_ops())
+    return (*shipped_names(), *_older_mma_names(), *_dpas_names(), *map(str, templates))
 
 
 @cache
@@ -85,6 +88,16 @@ def _older_mma_names() -> Iterator[str]:
 def _dpas_names() -> Iterator[str]:
     for types, m in product(dpas_types(), range(1, 9)):
         yield f"XE_DPAS_TT<{m},{','.join(types)}>"
+
+
+def _linear_ops() -> Iterator[LinearOp]:
+    unsigned = ("u8", "u16", "u32", "u64", "u128")
+    for kind in linear_names():
+        types = ("f32", "f64", "s32") if kind == "XE_ATOMIC" else unsigned
+        for source, result in product(types, types):
+            # The types that CUTLASS's assertions refuse make no operation.
+            with suppress(DTypeError):
+                yield LinearOp(kind, as_numeric(source), as_numeric(result))
 
 
 def _templates() -> Iterator[Block2DOp]:

@@ -7,10 +7,11 @@ from typing import Any
 
 from pycute_xe.arch.dpas import Dpas
 from pycute_xe.atom.block2d_name import parse_block2d_name
-from pycute_xe.atom.block2d_op import Block2DOp
 from pycute_xe.atom.copy_atom import CopyAtom, make_copy_atom
 from pycute_xe.atom.known_names import catalogue
 from pycute_xe.atom.legacy_copy import LegacyCopyAtom
+from pycute_xe.atom.linear_copy import LinearCopyAtom, make_linear_copy_atom
+from pycute_xe.atom.linear_op import is_linear_name, parse_linear_op
 from pycute_xe.atom.mma_atom import MmaAtom
 from pycute_xe.atom.spelling import nearest_spelling
 from pycute_xe.atom.template_name import parse_template_name
@@ -31,14 +32,15 @@ def get_atom(
     name: str,
     value_type: Numeric | str | None = None,
     gmem_stride: tuple[Any, ...] | None = None,
-) -> MmaAtom | LegacyCopyAtom | CopyAtom:
+) -> MmaAtom | LegacyCopyAtom | CopyAtom | LinearCopyAtom:
     """Return the atom of a name CUTLASS gives it, or of any name of its grammar of block-2D copies.
 
     MMA atoms: older names, such as ``XE_8x16x16_F32BF16BF16F32_TT``, have the ownership of
     CUTLASS's older atoms, see `MmaAtom`; newer ones are written ``XE_DPAS_TT<8,f32,bf16>``.
     Copy atoms: ``XE_2D_…``, see `LegacyCopyAtom`, for values of ``value_type`` (the name's own by
     default) and a tensor of strides ``gmem_stride`` (rows contiguous by default); templates such as
-    ``XE_LOAD_2D<16,32,32,16>``, see `CopyAtom`, for unsigned values of their width by default.
+    ``XE_LOAD_2D<16,32,32,16>``, see `CopyAtom`, for unsigned values of their width by default; and
+    linear ones with their types, ``XE_1D_LDSM<u32,u128>``, see `LinearCopyAtom`.
     Law: takes every name of `catalogue`, and what atoms print as theirs.
     Raises `CuteError` for a name of no kind, with the nearest ones, `ShapeError` for extents that
     no DPAS of the types has.
@@ -52,30 +54,19 @@ def get_atom(
     if _COPY.match(text):
         return _copy_atom(text, value_type, gmem_stride)
     op = parse_template_name(text)
-    if op is not None:
-        return _template_atom(op, value_type, gmem_stride)
-    atom = _mma_atom(text)
-    if value_type is not None or gmem_stride is not None:
+    linear = is_linear_name(text)
+    if gmem_stride is not None or (value_type is not None and op is None and not linear):
         raise CuteError(
             "get_atom",
             {"name": name, "value_type": value_type, "gmem_stride": gmem_stride},
-            "only block-2D copies take a value type and strides",
+            "only block-2D copies take strides, and only copies a value type",
             "leave them out",
         )
-    return atom
-
-
-def _template_atom(
-    op: Block2DOp, value_type: Numeric | str | None, gmem_stride: tuple[Any, ...] | None
-) -> CopyAtom:
-    if gmem_stride is not None:
-        raise CuteError(
-            "get_atom",
-            {"name": op, "gmem_stride": gmem_stride},
-            "its layouts count memory, whatever tensor they are for",
-            "leave gmem_stride out; make_block_2d_copy takes it",
-        )
-    return make_copy_atom(op, f"u{op.bits}" if value_type is None else value_type)
+    if op is not None:
+        return make_copy_atom(op, f"u{op.bits}" if value_type is None else value_type)
+    if linear:
+        return make_linear_copy_atom(parse_linear_op(text), value_type)
+    return _mma_atom(text)
 
 
 def _copy_atom(

@@ -45,7 +45,8 @@ def search_atoms(
 
     Searched are the names of `catalogue` and, after them, those of the grammar of older copies
     that CUTLASS does not ship (``shipped=True`` leaves these out, ``False`` the others).
-    ``kind``: load, store, prefetch, copy (loads and stores), transpose, vnni, packed, mma or dpas.
+    ``kind``: load, store, prefetch, atomic, copy (loads and stores), block2d, linear, transpose,
+    vnni, packed, mma or dpas.
     ``rows`` and ``cols`` count elements of ``bits``: an integer, or (least, most). ``mode``: N, T
     or V. ``feeds``: an MMA; keeps the copies that hold its ``operand`` (by default A or B) as it
     reads it, with ``reorder=True`` those too that hold it otherwise. ``target`` keeps what it can
@@ -103,8 +104,8 @@ def _feeding(
 ) -> Iterator[AtomRecord]:
     """Keep what serves one of the operands, with the verdict on each."""
     for record in found:
-        if record.kind not in ("load", "store"):
-            continue
+        if record.kind not in ("load", "store") or not record.mode:
+            continue  # no block-2D copy
         verdicts = tuple((operand, _verdict(record.name, mma, operand)) for operand in operands)
         if any(verdict in allowed for _, verdict in verdicts):
             yield replace(record, feeds=verdicts)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 from pycute_xe.algebra import coalesce, composition, zipped_divide
 from pycute_xe.algebra.simplify import scaled
 from pycute_xe.atom.block2d_op import Block2DOp
 from pycute_xe.atom.copy_atom import SUBGROUP, CopyAtom
-from pycute_xe.errors import DivisibilityError, RankError
+from pycute_xe.errors import CuteError, DivisibilityError, RankError
 from pycute_xe.int_tuple import product
 from pycute_xe.layout import Layout, make_identity_layout, make_layout, size
 from pycute_xe.numeric import Numeric
@@ -25,8 +26,8 @@ class TiledCopy:
     ``layout_tv_tiled`` maps (work-item, value) to an offset in the tile ``tiler_mn``, first mode
     fastest: what each work-item is meant to hold, values of one message first. ``x_mode`` and
     ``y_mode`` name the tile's modes that run along rows of memory and across them.
-    Raises `DivisibilityError` when work-items or values are no whole atoms.
-    C++: ``TiledCopy``.
+    Raises `DivisibilityError` when work-items or values are no whole atoms, `CuteError` for an atom
+    of another kind than `CopyAtom`. C++: ``TiledCopy``.
 
     >>> from pycute_xe.atom import XE_LOAD_2D, make_block_2d_copy
     >>> print(make_block_2d_copy(XE_LOAD_2D(16, 32, 16), ("ld", 1), "bf16").layout_tv_tiled)
@@ -41,6 +42,13 @@ class TiledCopy:
 
     def __post_init__(self) -> None:
         """Check that whole atoms tile the layout, and that the modes exist."""
+        if not isinstance(cast("object", self.atom), CopyAtom):
+            raise CuteError(
+                "make_tiled_copy",
+                {"atom": self.atom},
+                "only atoms of block-2D operations are tiled",
+                "use make_copy_atom(XE_LOAD_2D(16, 32, 16), type) or a relative",
+            )
         threads, values = (size(mode) for mode in self.layout_tv_tiled)
         if threads % SUBGROUP or values % self.atom.values:
             raise DivisibilityError(

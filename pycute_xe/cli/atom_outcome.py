@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pycute_xe.atom import CopyAtom, LegacyCopyAtom, MmaAtom, describe_atom, feeds
+from pycute_xe.atom import (
+    CopyAtom,
+    LegacyCopyAtom,
+    LinearCopyAtom,
+    MmaAtom,
+    describe_atom,
+    feeds,
+)
 from pycute_xe.errors import CuteError, LegalityError
-
-if TYPE_CHECKING:
-    from pycute_xe.atom.placed_message import PlacedMessage
 
 __all__ = ["Atom", "AtomOutcome"]
 
-Atom = MmaAtom | LegacyCopyAtom | CopyAtom
+Atom = MmaAtom | LegacyCopyAtom | CopyAtom | LinearCopyAtom
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ class AtomOutcome:
         notes = {"notes": list(atom.notes), "files": list(self.files)}
         return json.dumps({**common, **rest, **notes}, indent=2)
 
-    def _copy(self, atom: LegacyCopyAtom | CopyAtom) -> dict[str, Any]:
+    def _copy(self, atom: LegacyCopyAtom | CopyAtom | LinearCopyAtom) -> dict[str, Any]:
         messages, refusal = _messages(atom, self.target)
         return {
             "value_type": atom.value_type.name,
@@ -62,7 +66,7 @@ class AtomOutcome:
             "layout_dst_tv": _or_none(lambda: str(atom.layout_dst_tv)),
             "registers": _or_none(lambda: _picture(atom.registers())),
             "faithful_units": _or_none(lambda: list(atom.faithful_units)),
-            "feeds": self._feeds(atom),
+            "feeds": [] if isinstance(atom, LinearCopyAtom) else self._feeds(atom),
         }
 
     def _feeds(self, atom: LegacyCopyAtom | CopyAtom) -> list[dict[str, str]]:
@@ -105,7 +109,7 @@ class AtomOutcome:
 
 
 def _messages(
-    atom: LegacyCopyAtom | CopyAtom, target: str
+    atom: LegacyCopyAtom | CopyAtom | LinearCopyAtom, target: str
 ) -> tuple[list[dict[str, Any]], dict[str, str] | None]:
     try:
         parts = atom.messages(target)
@@ -114,20 +118,10 @@ def _messages(
     return [_message(part) for part in parts], None
 
 
-def _message(part: PlacedMessage) -> dict[str, Any]:
-    message = part.message
-    return {
-        "text": str(message),
-        "x": part.x,
-        "y": part.y,
-        "operation": message.op,
-        "bits": message.bits,
-        "rows": message.height,
-        "elements_of_a_row": message.width,
-        "blocks": message.count,
-        "transposed": message.transpose,
-        "vnni": message.vnni,
-    }
+def _message(part: Any) -> dict[str, Any]:
+    """A message as text, and where it starts, in the fields it has for that."""
+    place = {key: getattr(part, key) for key in ("x", "y", "first") if hasattr(part, key)}
+    return {"text": str(part.message), **place}
 
 
 def _mma(atom: MmaAtom, target: str) -> dict[str, Any]:

@@ -37,7 +37,10 @@ class Sizes(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
 
 @click.command("atoms")
 @click.argument("name", metavar="[PATTERN]", required=False)
-@click.option("--kind", help="load, store, prefetch, copy, transpose, vnni, packed or mma.")
+@click.option(
+    "--kind",
+    help="load, store, prefetch, atomic, copy, block2d, linear, transpose, vnni, packed or mma.",
+)
 @click.option("--bits", type=int, help="Bits of an element.")
 @click.option("--rows", type=Sizes(), metavar="N or N-N", help="Rows of the block.")
 @click.option("--cols", type=Sizes(), metavar="N or N-N", help="Columns of the block.")

@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from pycute_xe.arch.target import Target, get_target
-from pycute_xe.atom import CopyAtom, LegacyCopyAtom, MmaAtom
+from pycute_xe.atom import CopyAtom, LegacyCopyAtom, LinearCopyAtom, MmaAtom
 from pycute_xe.errors import InputError
 from pycute_xe.explaining.atom_explanation import AtomExplanation
 from pycute_xe.explaining.copy_names import head_line
 from pycute_xe.explaining.script import Script
 from pycute_xe.explaining.telling_copies import tell_copy
+from pycute_xe.explaining.telling_linear import linear_head_line, tell_linear
 from pycute_xe.explaining.telling_mma import tell_mma
 
 __all__ = ["as_atom", "explain_atom"]
 
-Atom = MmaAtom | LegacyCopyAtom | CopyAtom
+Atom = MmaAtom | LegacyCopyAtom | CopyAtom | LinearCopyAtom
 
 
 def as_atom(value: Any) -> Atom:
@@ -60,6 +61,9 @@ def explain_atom(
         title = str(atom)
         rule = f"D[{m},{n}] = A[{m},{k}] · B[{k},{n}] + C[{m},{n}], by 16 work-items together."
         tell_mma(script, atom, machine, which)
+    elif isinstance(atom, LinearCopyAtom):
+        title, rule = f"{atom} for {atom.value_type} values", linear_head_line(atom)
+        tell_linear(script, atom, machine)
     else:
         name = str(atom) if isinstance(atom, LegacyCopyAtom) else str(atom.op)
         title, rule = f"{name} for {atom.value_type} values", head_line(atom)

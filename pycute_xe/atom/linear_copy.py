@@ -1,0 +1,250 @@
+"""Floor 6: linear copy atoms: who owns what of a block, or of what one work-item addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import cast
+
+from pycute_xe.algebra import coalesce, upcast
+from pycute_xe.arch.target import Target
+from pycute_xe.atom.copy_answers import CopyAnswers
+from pycute_xe.atom.linear_lowering import lane_data, lower, picture
+from pycute_xe.atom.linear_op import LinearOp, Side
+from pycute_xe.atom.placed_message import PlacedLinear
+from pycute_xe.atom.register_picture import SUBGROUP, Place, RegisterPicture
+from pycute_xe.bulk import table
+from pycute_xe.errors import CuteError, DTypeError
+from pycute_xe.facts import rows
+from pycute_xe.layout import Layout, size
+from pycute_xe.numeric import Numeric, as_numeric
+
+__all__ = ["LinearCopyAtom", "make_linear_copy_atom"]
+
+_NOTES = {cast("str", row["id"]): cast("str", row["text"]) for row in rows("linear", "note")}
+
+
+@dataclass(frozen=True)
+class LinearCopyAtom(CopyAnswers):
+    """A linear copy operation with the type of the values it moves.
+
+    ``layout_*_tv`` map (work-item, value) to an offset in values, as CUTLASS's traits define them.
+    Of an operation of 16 work-items they cover the subgroup's block: value ``v`` of work-item ``t``
+    is element ``t + 16 * v``, and no work-item owns memory. All others have one work-item, whose
+    values follow each other, at an address of its own; `registers` then shows 16 such work-items,
+    row ``t`` of the picture being what work-item ``t`` moves. ``shape`` is (1, values).
+    Raises `DTypeError` for values that do not tile the smaller type, and both sides of one
+    work-item. Counterpart: ``include/cute/atom/copy_traits_xe.hpp``.
+
+    >>> from pycute_xe.atom import get_atom
+    >>> print(get_atom("XE_1D_LOAD_GLOBAL<u16,u64>").layout_dst_tv)
+    (16,4):(1,16)
+    >>> print(get_atom("XE_1D_LDSM<u32,u128>").layout_dst_tv)
+    (1,4):(0,1)
+    """
+
+    op: LinearOp
+    value_type: Numeric
+
+    def __post_init__(self) -> None:
+        """Check the operation, and that values tile what it moves."""
+        if type(self.op) is not LinearOp:
+            raise CuteError(
+                "make_copy_atom",
+                {"op": self.op},
+                f"{type(self.op).__name__} is no linear operation",
+                'use XE_1D_LOAD_GLOBAL("u16", "u64") or a relative',
+            )
+        object.__setattr__(self, "value_type", as_numeric(self.value_type))
+        # Values that fill several elements of a block would belong to several work-items.
+        tiled = (self.op.S, self.op.D) if self.op.is_block else self._sides
+        for numeric in tiled:
+            if numeric.bits % self.value_type.bits:
+                raise DTypeError(
+                    "make_copy_atom",
+                    {"op": self.op, "value_type": self.value_type},
+                    f"{self.value_type.bits}-bit values do not tile {numeric.bits} bits",
+                    "use a type whose width divides it",
+                )
+
+    @property
+    def _sides(self) -> tuple[Numeric, Numeric]:
+        """The types whose bits one work-item's source and destination have."""
+        src, dst = cast("Side", self.op.fact["src"]), cast("Side", self.op.fact["dst"])
+        return self.op.side(src), self.op.side(dst)
+
+    @property
+    def thr_id(self) -> Layout:
+        """The 16 work-items of a subgroup, or one.
+
+        >>> from pycute_xe.atom import get_atom
+        >>> print(get_atom("XE_1D_LOAD_GLOBAL<f32>").thr_id, get_atom("XE_1D_LDSM<f32>").thr_id)
+        16:1 1:0
+        """
+        return Layout(SUBGROUP, 1) if self.op.is_block else Layout(1, 0)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(1, values) of the block, or of what one work-item moves."""
+        return 1, size(self.layout_ref_tv)
+
+    @property
+    def values(self) -> int:
+        """Values each work-item holds."""
+        return size(self.layout_ref_tv[1])
+
+    def _traits(self, side: str) -> Layout:
+        """(work-item, bit) → bit of the source or destination, "src" or "dst"."""
+        src, dst = self._sides
+        bits = (src if side == "src" else dst).bits
+        if not self.op.is_block:
+            return Layout((1, bits), (0, 1))
+        if self.op.fact["ref"] != side:
+            return Layout((SUBGROUP, bits), (0, 1))
+        element = min(src.bits, dst.bits)
+        values = ((self.op.vector, element), (SUBGROUP * element, 1))
+        return Layout((SUBGROUP, values[0]), (element, values[1]))
+
+    @property
+    def layout_src_tv_bits(self) -> Layout:
+        """(work-item, bit) → bit of the source.
+
+        >>> from pycute_xe.atom import get_atom
+        >>> print(get_atom("XE_1D_STORE_GLOBAL<u64,u16>").layout_src_tv_bits)
+        (16,(4,16)):(16,(256,1))
+        """
+        return coalesce(self._traits("src"), (1, 1))
+
+    @property
+    def layout_dst_tv_bits(self) -> Layout:
+        """(work-item, bit) → bit of the destination."""
+        return coalesce(self._traits("dst"), (1, 1))
+
+    @property
+    def layout_ref_tv_bits(self) -> Layout:
+        """(work-item, bit) → bit of the side that the other is compared with."""
+        return coalesce(self._traits(cast("str", self.op.fact["ref"])), (1, 1))
+
+    def _in_values(self, side: str) -> Layout:
+        return coalesce(upcast(self._traits(side), self.value_type.bits), (1, 1))
+
+    @cached_property
+    def layout_src_tv(self) -> Layout:
+        """(work-item, value) → offset in the source, in values; memory of a block has no owner."""
+        return self._in_values("src")
+
+    @cached_property
+    def layout_dst_tv(self) -> Layout:
+        """(work-item, value) → offset in the destination, in values."""
+        return self._in_values("dst")
+
+    @cached_property
+    def layout_ref_tv(self) -> Layout:
+        """(work-item, value) → offset in values, of the side that the other is compared with."""
+        return self._in_values(cast("str", self.op.fact["ref"]))
+
+    @cached_property
+    def _owned(self) -> tuple[tuple[Place, ...], ...]:
+        threads = size(self.layout_ref_tv[0])
+        offsets = table(self.layout_ref_tv).reshape(-1, threads).T
+        return tuple(tuple((0, int(offset)) for offset in held) for held in offsets)
+
+    @cached_property
+    def _picture(self) -> RegisterPicture:
+        return picture(self.op, self.value_type.bits)
+
+    def messages(self, target: str | Target) -> tuple[PlacedLinear, ...]:
+        """Return the messages that 16 work-items send together on a target.
+
+        A block is moved by messages of one channel, in order; everything else by one message with
+        an address for each work-item, `UniversalCopy` by its load, then its store.
+        Raises `LegalityError` with the rules that forbid it.
+
+        >>> from pycute_xe.atom import get_atom
+        >>> print(*get_atom("XE_1D_LDSM<u32,u128>").messages("bmg"))
+        lsc_load.slm (M1,16) V:d32x4 flat[V1]:a32 at element 0
+        """
+        return lower(self.op, target)
+
+    @cached_property
+    def faithful(self) -> bool:
+        """Whether a work-item ends up with the values that the layouts say, in that order.
+
+        Of a block each work-item reads what fills its type, as ``group_load`` places it.
+
+        >>> from pycute_xe.atom import get_atom
+        >>> get_atom("XE_1D_LOAD_GLOBAL<u32>").faithful
+        True
+        >>> atom = get_atom("XE_1D_LOAD_GLOBAL<u16,u64>")
+        >>> atom.faithful, atom.ownership()[1][:2], atom.registers().held_by(1)[:2]
+        (False, ((0, 1), (0, 17)), ((0, 4), (0, 5)))
+        """
+        return self._shown_in(self._picture.unit_bits)
+
+    def _shown_in(self, unit_bits: int) -> bool:
+        if self.op.is_block:
+            return super()._shown_in(unit_bits)
+        return all(
+            owner == (lane, column)
+            for (lane, column), owner in self._picture.owners(unit_bits).items()
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a user of this atom should know, in words.
+
+        >>> from pycute_xe.atom import get_atom
+        >>> get_atom("XE_1D_LDSM<u8>").notes
+        ('each element takes a dword in the registers of the message, zeros above it',)
+        """
+        return tuple(_NOTES[name] for name in self._noted())
+
+    def _noted(self) -> Iterator[str]:
+        op = self.op
+        if op.is_block:
+            if op.vector > 1:
+                yield "blocked"
+                if self.value_type.bits < min(op.S.bits, op.D.bits):
+                    yield "parts-last"
+            yield "own-elements"
+            if op.registers.bytes < 4:
+                yield "dword-address"
+        elif "atomic" in op.moves:
+            yield "adds"
+        else:
+            if lane_data(op.registers).register_bits > op.registers.bits:
+                yield "zero-extended"
+            if self.value_type.bits > 32:
+                yield "in-dwords"
+        yield from self._noted_types()
+
+    def _noted_types(self) -> Iterator[str]:
+        op = self.op
+        if op.S != op.D and self.op.fact["src"] != op.fact["dst"] and not op.is_block:
+            yield "converts"
+        if op.S.bits != op.D.bits and op.fact["src"] == op.fact["dst"]:
+            yield "equal-types"
+        if len(op.moves) > 1:
+            yield "either-memory"
+
+    def __repr__(self) -> str:
+        """The call that builds it."""
+        return f"make_copy_atom({self.op!r}, {self.value_type.name!r})"
+
+    def __str__(self) -> str:
+        """The operation, as C++ names the type."""
+        return str(self.op)
+
+
+def make_linear_copy_atom(op: LinearOp, value_type: Numeric | str | None = None) -> LinearCopyAtom:
+    """Return the atom of a linear operation; values are of the smaller of its types by default.
+
+    Raises as `LinearCopyAtom` does.
+
+    >>> from pycute_xe.atom.linear_op import XE_1D_LDSM
+    >>> make_linear_copy_atom(XE_1D_LDSM("u32", "u128"))
+    make_copy_atom(XE_1D_LDSM('u32', 'u128'), 'u32')
+    """
+    smaller = op.S if op.S.bits <= op.D.bits else op.D
+    return LinearCopyAtom(op, smaller if value_type is None else as_numeric(value_type))

@@ -1,0 +1,265 @@
+"""Floor 6: linear copy operations: blocks, shared local memory, gathers and scatters, atomics."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from typing import Literal, cast
+
+from pycute_xe.arch.rules import judge, rules
+from pycute_xe.errors import CuteError, DTypeError
+from pycute_xe.facts import Row, rows
+from pycute_xe.numeric import Numeric, as_numeric
+
+__all__ = [
+    "XE_1D_LDSM",
+    "XE_1D_LOAD_GLOBAL",
+    "XE_1D_STORE_GLOBAL",
+    "XE_1D_STSM",
+    "XE_ATOMIC",
+    "LinearOp",
+    "UniversalCopy",
+    "is_linear_name",
+    "linear_names",
+    "parse_linear_op",
+]
+
+Side = Literal["S", "D"]
+
+_FACTS = {cast("str", row["name"]): row for row in rows("linear", "operation")}
+_FAMILY = re.compile(r"XE_?1D|XE_?ATOM|Universal", re.IGNORECASE)
+_SPELLED = re.compile(r"(\w+)\s*<([^<>]*)>")
+# The names of C++ for types that have another here; others end in _t there.
+_CPP = {"int": "s32", "double": "f64"}
+
+
+@dataclass(frozen=True)
+class LinearOp:
+    """One linear copy operation ``kind<S, D>``: ``S`` is the type it reads, ``D`` what it writes.
+
+    Built by the functions named as in CUTLASS. Law: ``parse_linear_op(str(op)) == op``.
+    Raises `CuteError` for a kind that there is not, `DTypeError` for types that CUTLASS's static
+    assertions refuse. Counterpart: ``include/cute/arch/copy_xe.hpp``.
+
+    >>> op = XE_1D_LOAD_GLOBAL("u16", "u64")
+    >>> print(op, op.vector, op.work_items)
+    XE_1D_LOAD_GLOBAL<u16,u64> 4 16
+    """
+
+    kind: str
+    S: Numeric
+    D: Numeric
+
+    def __post_init__(self) -> None:
+        """Hold the types against the rows of ``atoms/linear.toml``."""
+        if self.kind not in _FACTS:
+            raise _unknown("LinearOp", self.kind)
+        for side in ("S", "D"):
+            object.__setattr__(self, side, as_numeric(getattr(self, side)))
+        broken = [
+            f"{b.rule}: {b.condition} [{b.source}]"
+            for b in judge(rules("linear", "condition", "", self.kind), self._quantities)
+        ]
+        broken += [
+            f"{row['id']}: {row['operand']} is {self.side(cast('Side', row['operand']))}, must be "
+            f"{' or '.join(cast('tuple[str, ...]', row['one_of']))} [{row['source']}]"
+            for row in rows("linear", "type")
+            if row["op"] == self.kind
+            and self.side(cast("Side", row["operand"])).name
+            not in cast("tuple[str, ...]", row["one_of"])
+        ]
+        if broken:
+            operands = {"S": self.S, "D": self.D}
+            way_out = "leave D out, or choose types that meet the condition"
+            raise DTypeError(self.kind, operands, "; ".join(broken), way_out)
+
+    @property
+    def _quantities(self) -> dict[str, int]:
+        s, d = (max(1, t.bits // 8) for t in (self.S, self.D))
+        return {
+            "s_bits": self.S.bits,
+            "d_bits": self.D.bits,
+            "s_bytes": s,
+            "d_bytes": d,
+            "whole": int(max(s, d) % min(s, d) == 0),
+            "vector": self.vector,
+        }
+
+    @property
+    def fact(self) -> Row:
+        """The row of ``atoms/linear.toml``."""
+        return _FACTS[self.kind]
+
+    def side(self, side: Side) -> Numeric:
+        """The type of one side."""
+        return self.S if side == "S" else self.D
+
+    @property
+    def work_items(self) -> int:
+        """The work-items of its traits: 16 for a block of a subgroup, 1 for one's own address."""
+        return cast("int", self.fact["work_items"])
+
+    @property
+    def vector(self) -> int:
+        """How many of the smaller type fit in the larger one, C++'s ``N``."""
+        return max(self.S.bits, self.D.bits) // min(self.S.bits, self.D.bits)
+
+    @property
+    def moves(self) -> tuple[str, ...]:
+        """What its messages are: load, store or atomic, in order."""
+        return cast("tuple[str, ...]", self.fact["moves"])
+
+    @property
+    def is_store(self) -> bool:
+        """Whether it only moves data from registers to memory."""
+        return "load" not in self.moves
+
+    @cached_property
+    def registers(self) -> Numeric:
+        """The type that one work-item holds in registers."""
+        return self.side(cast("Side", self.fact["registers"]))
+
+    @property
+    def is_block(self) -> bool:
+        """Whether the subgroup moves one contiguous block together."""
+        return self.work_items > 1
+
+    def __repr__(self) -> str:
+        """The call that builds it."""
+        return f"{self.kind}({', '.join(repr(t.name) for t in self._types)})"
+
+    def __str__(self) -> str:
+        """As C++ names the type, with the short names of the types."""
+        return f"{self.kind}<{','.join(t.name for t in self._types)}>"
+
+    @property
+    def _types(self) -> tuple[Numeric, ...]:
+        return (self.S,) if self.S == self.D else (self.S, self.D)
+
+
+def linear_names() -> tuple[str, ...]:
+    """Return the names of the operations, without types.
+
+    >>> linear_names()[0], len(linear_names())
+    ('XE_1D_LOAD_GLOBAL', 6)
+    """
+    return tuple(_FACTS)
+
+
+def is_linear_name(text: str) -> bool:
+    """Whether a name means to be one of a linear operation, perhaps misspelt.
+
+    >>> is_linear_name("XE_1D_LDMS<u32>"), is_linear_name("XE_DPAS_TT<8,f32,bf16>")
+    (True, False)
+    """
+    return _FAMILY.match(text.strip()) is not None
+
+
+def parse_linear_op(text: str) -> LinearOp:
+    """Return the operation of a name with its types: ``XE_1D_LDSM<u32>``, ``XE_ATOMIC<float>``.
+
+    Types are named as here or as in C++ (``uint16_t``, ``float``, ``int``, ``double``). Raises
+    `CuteError` for other names, with the nearest ones, `DTypeError` as `LinearOp` does.
+
+    >>> parse_linear_op("XE_1D_STSM<uint128_t, uint32_t>")
+    XE_1D_STSM('u128', 'u32')
+    """
+    found = _SPELLED.fullmatch(text.strip())
+    kind = found[1] if found else text.strip().partition("<")[0]
+    if kind not in _FACTS:
+        raise _unknown("get_atom", text)
+    words = found[2].split(",") if found else []
+    if not 1 <= len(words) <= 2:
+        way_out = f"write {kind}<S> or {kind}<S,D>, such as {kind}<f32>"
+        raise CuteError("get_atom", {"name": text}, "it has one or two types", way_out)
+    source, *rest = map(_type, words)
+    return LinearOp(kind, source, rest[0] if rest else source)
+
+
+def _type(word: str) -> Numeric:
+    name = word.strip().removeprefix("cutlass::").removesuffix("_t")
+    return as_numeric(_CPP.get(name, name))
+
+
+def _unknown(operation: str, text: str) -> CuteError:
+    head = text.strip().partition("<")
+    near = get_close_matches(head[0].strip(), _FACTS, n=2, cutoff=0.6)
+    types = head[1] + head[2] if head[1] else "<f32>"
+    tip = f"did you mean {' or '.join(name + types for name in near)}?" if near else ""
+    known = ", ".join(_FACTS)
+    return CuteError(
+        operation, {"name": text}, f"no linear copy has this name; there are {known}", tip
+    )
+
+
+def _op(kind: str, S: Numeric | str, D: Numeric | str | None) -> LinearOp:
+    source = as_numeric(S)
+    return LinearOp(kind, source, source if D is None else as_numeric(D))
+
+
+def XE_1D_LOAD_GLOBAL(S: Numeric | str, D: Numeric | str | None = None) -> LinearOp:
+    """Load ``16 * N`` elements ``S`` that lie together in global memory, ``N = D / S`` for each.
+
+    ``N`` is 1, 2, 4 or 8. Raises as `LinearOp` does.
+
+    >>> print(XE_1D_LOAD_GLOBAL("u16", "u128"))
+    XE_1D_LOAD_GLOBAL<u16,u128>
+    """
+    return _op("XE_1D_LOAD_GLOBAL", S, D)
+
+
+def XE_1D_STORE_GLOBAL(S: Numeric | str, D: Numeric | str | None = None) -> LinearOp:
+    """Store ``16 * N`` elements ``D`` side by side to global memory, ``N = S / D`` of each.
+
+    ``N`` is 1, 2, 4 or 8. Raises as `LinearOp` does.
+
+    >>> XE_1D_STORE_GLOBAL("u64", "u16").vector
+    4
+    """
+    return _op("XE_1D_STORE_GLOBAL", S, D)
+
+
+def XE_1D_LDSM(S: Numeric | str, D: Numeric | str | None = None) -> LinearOp:
+    """Load one ``D`` from shared local memory, each work-item at its own address.
+
+    ``D`` is as large as ``S`` at least. Raises as `LinearOp` does.
+
+    >>> XE_1D_LDSM("u32", "u128").registers.bits
+    128
+    """
+    return _op("XE_1D_LDSM", S, D)
+
+
+def XE_1D_STSM(S: Numeric | str, D: Numeric | str | None = None) -> LinearOp:
+    """Store one ``S`` to shared local memory, each work-item at its own address.
+
+    ``S`` is as large as ``D`` at least. Raises as `LinearOp` does.
+
+    >>> XE_1D_STSM("u128", "u32").is_store
+    True
+    """
+    return _op("XE_1D_STSM", S, D)
+
+
+def XE_ATOMIC(S: Numeric | str, D: Numeric | str | None = None) -> LinearOp:
+    """Add one ``S`` to a ``D`` in global memory, each work-item at its own address.
+
+    ``S`` is f32, f64 or s32. Raises as `LinearOp` does.
+
+    >>> XE_ATOMIC("f32").moves
+    ('atomic',)
+    """
+    return _op("XE_ATOMIC", S, D)
+
+
+def UniversalCopy(S: Numeric | str, D: Numeric | str | None = None) -> LinearOp:
+    """Assign one ``S`` to a ``D``, each work-item at its own addresses: a gather or a scatter.
+
+    Raises as `LinearOp` does. Counterpart: ``include/cute/arch/copy.hpp``.
+
+    >>> UniversalCopy("u128").work_items
+    1
+    """
+    return _op("UniversalCopy", S, D)
