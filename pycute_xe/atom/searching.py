@@ -21,7 +21,7 @@ from pycute_xe.atom.mma_atom import MmaAtom
 from pycute_xe.atom.names import get_atom
 from pycute_xe.errors import InputError
 
-__all__ = ["search_atoms"]
+__all__ = ["forget_verdicts", "search_atoms"]
 
 Sizes = int | tuple[int, int] | None
 
@@ -116,6 +116,11 @@ def _verdict(name: str, mma: MmaAtom, operand: Any) -> str:
     atom = get_atom(name)
     copy: Block2DOp | str = atom.op if isinstance(atom, CopyAtom) else name
     return feed_of(copy, mma, operand).kind
+
+
+def forget_verdicts() -> None:
+    """Forget which copies were judged for which MMA, as a fresh process has not judged them."""
+    _verdict.cache_clear()
 
 
 def _asked(mma: Any, operand: str | None) -> tuple[MmaAtom | None, tuple[str, ...]]:

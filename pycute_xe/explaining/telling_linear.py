@@ -5,7 +5,7 @@ from __future__ import annotations
 from pycute_xe.atom import LinearCopyAtom
 from pycute_xe.errors import LegalityError
 from pycute_xe.explaining.atom_explanation import section
-from pycute_xe.explaining.atom_words import first_places, misplaced, owner_table, plural
+from pycute_xe.explaining.atom_words import misplaced, owner_table, plural
 from pycute_xe.explaining.script import Script
 
 __all__ = ["linear_head_line", "tell_linear"]
@@ -17,10 +17,9 @@ def linear_head_line(atom: LinearCopyAtom) -> str:
     if op.is_block:
         verb, way = ("Stores", "to") if op.is_store else ("Loads", "from")
         return f"{verb} {atom.shape[1]} {bits}-bit values that lie together {way} global memory."
-    each = f"at an address of each work-item's own, {plural(atom.values, 'value')} of {bits} bits"
-    if "atomic" in op.moves:
-        return f"Adds to memory {each}."
-    return f"{'Stores' if op.is_store else 'Copies'} {each}."
+    verb = "adds" if "atomic" in op.moves else "stores" if op.is_store else "copies"
+    moved = f"{plural(atom.values, 'value')} of {bits} bits"
+    return f"Each work-item {verb} {moved} at an address of its own."
 
 
 def tell_linear(script: Script, atom: LinearCopyAtom, target: str) -> None:
@@ -48,7 +47,7 @@ def _owners(atom: LinearCopyAtom) -> list[str]:
     if len(owned) == 1:
         return [f"each work-item for itself: {plural(atom.values, 'value')} in a row", order]
     lines = [line.rpartition(" | ")[0].replace("columns", "values ") for line in owner_table(owned)]
-    return [*lines, f"work-item 0, as (row,column): {first_places(owned[0])}", order]
+    return [*lines, order]
 
 
 def _messages(atom: LinearCopyAtom, target: str) -> list[str]:
