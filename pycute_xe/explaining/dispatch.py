@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pycute_xe.algebra import inverse
 from pycute_xe.composed import ComposedLayout
@@ -37,6 +37,9 @@ from pycute_xe.explaining.swizzling import beneath, tell_any_composition, throug
 from pycute_xe.layout import Layout
 from pycute_xe.swizzle import Swizzle
 from pycute_xe.typing import is_tuple
+
+if TYPE_CHECKING:
+    from pycute_xe.explaining.atoms import Atom
 
 __all__ = ["EXPLAINED", "explain"]
 
@@ -83,7 +86,7 @@ EXPLAINED: dict[str, tuple[Teller, str]] = {
 _CALL = (tell_call, "The coordinate of each leaf times its stride, summed.")
 
 
-def explain(operation: Callable[..., Any], *operands: Any, **named: Any) -> Explanation:
+def explain(operation: Callable[..., Any] | Atom, *operands: Any, **named: Any) -> Explanation:
     """Return the steps by which an operation comes to its result on these operands.
 
     ``operation`` is one of the functions of the algebra in `EXPLAINED`, or a layout, whose call is
@@ -116,7 +119,7 @@ def explain(operation: Callable[..., Any], *operands: Any, **named: Any) -> Expl
     name, (tell, rule) = _found(operation)
     values = _bound(name, operation, operands, named)
     _check(name, values)
-    target = values[0] if operation is values[0] else operation
+    target: Any = values[0] if operation is values[0] else operation
     arguments = values[1:] if target is values[0] else values
     result, refusal = None, None
     try:
