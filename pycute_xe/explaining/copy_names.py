@@ -164,7 +164,11 @@ def _siblings(name: Block2DName) -> list[Block2DName]:
     if not name.is_prefetch:
         shape = name.logical_shape
         sized = (replace(name, rows=r, cols=c) for r, c in (shape, shape[::-1]))
-        others = [replace(one, mode=mode) for one in sized for mode in ("N", "V", "T")]
+        others = [
+            replace(one, mode=mode, packed=one.packed and mode != "V")
+            for one in sized
+            for mode in ("N", "V", "T")
+        ]
         found += [one for one in others if one.logical_shape == shape and _works(one)]
         packed = replace(name, packed=not name.packed)
         found += [packed] if packed.shipped else []

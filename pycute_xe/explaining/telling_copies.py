@@ -199,7 +199,11 @@ def _feeds(atom: Copy, operand: str | None) -> list[str]:
     if not pairs:
         return [f"no DPAS: none takes {atom.value_type.bits}-bit operands"]
     found = (feeds(*pair) for pair in pairs)
-    return [f"{f.operand} of {pairs[0][1]}: {f.kind}; {f.reason}" for f in found]
+    kind = atom.value_type
+    # Types that C and D have, and plain bits, are no claim about A and B.
+    known = kind.name in {*_INPUTS, "f32", "s32", f"u{kind.bits}"}
+    lead = [] if known else [f"no DPAS multiplies {kind}: what follows is for {kind.bits} bits"]
+    return lead + [f"{f.operand} of {pairs[0][1]}: {f.kind}; {f.reason}" for f in found]
 
 
 def feeding_pairs(atom: Copy, operand: str | None = None) -> list[tuple[Copy, str, Any]]:

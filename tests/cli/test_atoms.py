@@ -149,6 +149,8 @@ def test_what_is_shown_for_one_operand_and_type() -> None:
     text = told("XE_LOAD_2D<16,8,16>", "--operand", "A", "--type", "f16")
     assert "A of XE_DPAS_TT<8,f32,f16>: free" in text
     assert "B of XE_DPAS" not in text
+    assert "no DPAS multiplies f8e4m3" in told("XE_2D_U8x32x16_LD_V", "--type", "f8e4m3")
+    assert "no DPAS multiplies" not in told("XE_2D_U32x8x16_LD_N", "--type", "f32")
     assert "row + 8·column" in told("XE_2D_U16x8x16_LD_N", "--stride", "col")
     assert "pvc: 1 message" in told("XE_2D_U16x8x16_LD_N", "--target", "pvc")
 
