@@ -20,6 +20,7 @@ from pycute_xe.atom.block2d_op import (
     Block2DOp,
 )
 from pycute_xe.atom.copy_atom import CopyAtom, make_copy_atom
+from pycute_xe.atom.differing import AtomDiff, diff
 from pycute_xe.atom.feeding import Feed, feeds
 from pycute_xe.atom.legacy_copy import LegacyCopyAtom
 from pycute_xe.atom.mma_atom import XE_DPAS_TT, MmaAtom, make_mma_atom
@@ -42,6 +43,7 @@ __all__ = [
     "XE_LOAD_2D_VNNI",
     "XE_PREFETCH_2D",
     "XE_STORE_2D",
+    "AtomDiff",
     "Block2DName",
     "Block2DOp",
     "CopyAtom",
@@ -53,6 +55,7 @@ __all__ = [
     "TiledCopy",
     "TiledMma",
     "classify_reorder",
+    "diff",
     "feeds",
     "get_atom",
     "in_register_order",
