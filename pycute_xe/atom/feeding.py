@@ -40,7 +40,7 @@ class Feed:
 
     >>> print(feeds("XE_2D_U16x32x16_LD_V", "XE_DPAS_TT<8,f32,bf16>", "B"))
     XE_2D_U16x32x16_LD_V feeds B of XE_DPAS_TT<8,f32,bf16,bf16,f32>: free
-    the block is 2 tiles of 16x16, each in the registers and the order that DPAS reads
+    2 tiles of 16x16, in the registers and the order that DPAS reads
     """
 
     copy: Copy
@@ -261,8 +261,8 @@ def _runs_from(places: tuple[int, ...], unit: int) -> bool:
 
 
 _PATTERNS = {
-    "UV": "rows lie one after the other, and must be packed into dwords (VNNI)",
-    "VU": "rows are packed into dwords (VNNI), and must lie one after the other",
+    "UV": "rows lie one after the other and must be packed into dwords (VNNI)",
+    "VU": "rows are packed into dwords (VNNI) and must lie one after the other",
     "UU": "runs of whole registers lie in another order",
     "UU_Universal": "runs of 16 elements lie in another order",
 }
@@ -272,15 +272,17 @@ def _words(feed: Feed) -> str:
     """Why it is free, or what is to be done."""
     rows, cols = feed.mma.operand_shape(feed.operand)
     count = len(feed.tiles)
-    tiles = f"{count} tiles of {rows}x{cols}, each" if count > 1 else f"one tile of {rows}x{cols},"
+    tiles = f"{count} tiles of {rows}x{cols}" if count > 1 else f"one tile of {rows}x{cols}"
     if feed.kind == "free":
         reads = "leaves" if feed.operand == "D" else "reads"
-        return f"the block is {tiles} in the registers and the order that DPAS {reads}{_read(feed)}"
-    what = _PATTERNS.get(feed.pattern, "the elements lie in another order")
+        return f"{tiles}, in the registers and the order that DPAS {reads}{_read(feed)}"
+    what = _PATTERNS.get(feed.pattern, "elements lie in another order")
     how = feed.movement
-    if feed.units:
-        how += f" (read in units of {feed.units[0]} bits, written in {feed.units[1]})"
-    return f"the block is {tiles} all there, but {what}: a reorder {how}{_read(feed)}"
+    if feed.units and feed.units[0] != feed.units[1]:
+        how += f", read in {feed.units[0]}-bit units and written in {feed.units[1]}-bit ones"
+    elif feed.units:
+        how += f", in units of {feed.units[0]} bits"
+    return f"{tiles}, but {what}: a reorder {how}{_read(feed)}"
 
 
 def _read(feed: Feed) -> str:
