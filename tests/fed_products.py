@@ -261,6 +261,23 @@ def slots_on_the_machine(feed: Feed) -> np.ndarray:
     return where.reshape(shape)
 
 
+def values_in_registers(copy: LegacyCopyAtom) -> np.ndarray:
+    """The number in memory of the value that each register element holds, -1 for padding."""
+    rows, cols = copy.name.memory_shape
+    kind = as_numeric(f"u{copy.name.bits}")
+
+    def loaded(tags: np.ndarray) -> np.ndarray:
+        memory, registers, end = Memory(), RegisterFile(FILE), 0
+        data = packed(tags, kind)
+        surface = Surface(memory.place(data), data.size // rows, rows, data.size // rows)
+        for part, start in messages(copy):
+            block2d.load(memory, registers, part.message, surface, part.x, part.y, int(start))
+            end = int(start) + 64 * part.message.registers("bmg")
+        return registers.read(0, end, "the test")
+
+    return digits(rows * cols, loaded, kind)
+
+
 def digits(count: int, move: Callable[[np.ndarray], np.ndarray], kind: Numeric) -> np.ndarray:
     """Which of ``count`` elements arrives at each place, -1 for none: tags of 1 to 7 are moved."""
     found = 0

@@ -7,7 +7,6 @@ import pytest
 
 from pycute_xe.arch import Block2D, Surface
 from pycute_xe.atom import CopyAtom
-from pycute_xe.atom.placed_message import PlacedMessage
 from pycute_xe.machine import Memory, RegisterFile, block2d
 
 FILE = 1 << 14
@@ -72,15 +71,3 @@ def executed(atom: CopyAtom) -> np.ndarray:
 def image() -> Callable[[CopyAtom], np.ndarray]:
     """The register image of an atom's message, found by executing it."""
     return executed
-
-
-def executed_slots(parts: tuple[PlacedMessage, ...], cols: int, rows: int, bits: int) -> np.ndarray:
-    """The number of the value in memory that each slot of several messages' registers holds."""
-    held = [executed_bytes(part.message, cols * bits // 8, rows, part.x, part.y) for part in parts]
-    return in_values(np.concatenate(held), bits)
-
-
-@pytest.fixture
-def slots_of() -> Callable[..., np.ndarray]:
-    """What registers hold after messages, found by executing them."""
-    return executed_slots

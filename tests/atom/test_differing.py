@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
+from fed_products import values_in_registers
 from golden import rows, to_layout
 
 import pycute_xe as cx
@@ -33,17 +35,12 @@ def dealt(slots: np.ndarray, bits: int, cols: int, turned: bool) -> Owners:
     return found
 
 
-@pytest.fixture
-def held(slots_of: Callable[..., np.ndarray]) -> Callable[[str], Owners]:
+@cache
+def held(name: str) -> Owners:
     """Who holds each element of an older name after the machine has run its messages."""
-
-    def found(name: str) -> Owners:
-        atom: Any = get_atom(name)
-        height, cols = atom.name.memory_shape
-        slots = slots_of(atom.messages("bmg"), cols, height, atom.name.bits)
-        return dealt(slots, atom.name.bits, cols, atom.name.mode == "T")
-
-    return found
+    atom: Any = get_atom(name)
+    cols = atom.name.memory_shape[1]
+    return dealt(values_in_registers(atom), atom.name.bits, cols, atom.name.mode == "T")
 
 
 def figures(before: Owners, after: Owners) -> tuple[int, int, int]:
@@ -84,7 +81,7 @@ def alike(names: list[str]) -> list[tuple[str, str]]:
     return [pair for group in kinds.values() for pair in product(group, group)]
 
 
-def test_registers_of_two_copies(held: Callable[[str], Owners]) -> None:
+def test_registers_of_two_copies() -> None:
     pairs = alike(LOADS)
     assert len(pairs) > 100
     owners = {name: held(name) for name in LOADS}
@@ -99,7 +96,7 @@ def test_layouts_of_two_copies() -> None:
         assert figures_of(cx.diff(a, b).said) == figures(SAID[a], SAID[b]), (a, b)
 
 
-def test_one_copy_says_and_does(held: Callable[[str], Owners]) -> None:
+def test_one_copy_says_and_does() -> None:
     names = [name for name in LOADS if name in SAID]
     assert len(names) > 30
     for name in names:
@@ -109,7 +106,7 @@ def test_one_copy_says_and_does(held: Callable[[str], Owners]) -> None:
 
 
 @pytest.mark.parametrize("name", LOADS)
-def test_examples_are_true(name: str, held: Callable[[str], Owners]) -> None:
+def test_examples_are_true(name: str) -> None:
     other = held("XE_2D_U16x16x16_LD_N")
     change = cx.diff("XE_2D_U16x16x16_LD_N", name) if "U16" in name else cx.diff(name)
     owners = held(name)
