@@ -143,7 +143,7 @@ def words(change: AtomDiff) -> str:
     ("a", "b", "says"),
     [
         ("U16x32x16_LD_N", "U16x32x16_LD_V", "2 rows share each dword of XE_2D_U16x32x16_LD_V"),
-        ("U8x32x32_LD_N", "U8x32x32_LD_V", "4 rows share each dword of XE_2D_U8x32x32_LD_V: VNNI"),
+        ("U8x32x16_LD_N", "U8x32x16_LD_V", "4 rows share each dword of XE_2D_U8x32x16_LD_V: VNNI"),
         ("U16x16x16_LD_N", "U16x16x16_LD_V", "the layouts do not tell them apart"),
         ("U16x16x16_LD_N", "U16x16x16_LD_T", "a column in memory becomes a row"),
         ("U8x8x32_LD_N", "Packed_U8x8x32_LD_N", "own 2 adjacent columns at a time"),
