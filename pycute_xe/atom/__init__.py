@@ -21,6 +21,7 @@ from pycute_xe.atom.block2d_op import (
     Block2DOp,
 )
 from pycute_xe.atom.copy_atom import CopyAtom, make_copy_atom
+from pycute_xe.atom.differing import AtomDiff, diff
 from pycute_xe.atom.feeding import Feed, feeds
 from pycute_xe.atom.known_names import catalogue
 from pycute_xe.atom.legacy_copy import LegacyCopyAtom
@@ -62,6 +63,7 @@ __all__ = [
     "XE_PREFETCH_2D",
     "XE_STORE_2D",
     "AtomRecord",
+    "AtomDiff",
     "Block2DName",
     "Block2DOp",
     "CopyAtom",
@@ -77,6 +79,7 @@ __all__ = [
     "catalogue",
     "classify_reorder",
     "describe_atom",
+    "diff",
     "feeds",
     "UniversalCopy",
     "get_atom",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -11,19 +10,17 @@ from typing import Literal, cast
 from pycute_xe.arch.dpas import Dpas
 from pycute_xe.arch.target import grf_bytes, targets
 from pycute_xe.atom.block2d_op import Block2DOp
-from pycute_xe.atom.copy_atom import CopyAtom, make_copy_atom
+from pycute_xe.atom.copy_atom import CopyAtom
+from pycute_xe.atom.given_atoms import Copy, as_copy_atom, as_mma_atom, direction, name_of
 from pycute_xe.atom.legacy_copy import LegacyCopyAtom
 from pycute_xe.atom.mma_atom import MmaAtom, Operand
-from pycute_xe.atom.names import get_atom
 from pycute_xe.atom.register_picture import SUBGROUP, Place
 from pycute_xe.atom.reordering import classify_reorder, layout_of
-from pycute_xe.errors import CuteError, DTypeError, LegalityError, ShapeError
+from pycute_xe.errors import LegalityError, ShapeError
 from pycute_xe.layout import Layout
-from pycute_xe.numeric import Numeric
 
 __all__ = ["Feed", "feeds"]
 
-Copy = CopyAtom | LegacyCopyAtom
 Order = Literal["row", "col"]
 Kind = Literal["free", "reorder", "impossible"]
 
@@ -43,7 +40,7 @@ class Feed:
 
     >>> print(feeds("XE_2D_U16x32x16_LD_V", "XE_DPAS_TT<8,f32,bf16>", "B"))
     XE_2D_U16x32x16_LD_V feeds B of XE_DPAS_TT<8,f32,bf16,bf16,f32>: free
-    the block is 2 tiles of 16x16, each in the registers and the order that DPAS reads
+    2 tiles of 16x16, in the registers and the order that DPAS reads
     """
 
     copy: Copy
@@ -57,31 +54,25 @@ class Feed:
 
     @cached_property
     def slots(self) -> Layout | tuple[int | None, ...]:
-        """Source register element → destination register element, of the first tile.
+        """Source register element → destination register element, of the whole block.
 
-        A load goes from the copy's registers to the operand's, a store from D's to the copy's;
-        elements of the copy count from the first that holds the tile. A layout where one says it,
-        else the destinations one by one: ``None`` where another tile or padding lies between.
+        A load goes from the copy's registers to the operand's, a store from D's to the copy's; on
+        the side of the operand, tiles follow each other in the order of ``tiles``. A layout where
+        one says it, else the destinations one by one, ``None`` for padding. Empty where it is
+        impossible.
 
         >>> print(feeds("XE_2D_U16x16x16_LD_N", "XE_DPAS_TT<8,f32,bf16>", "B").slots)
         (16,2,8):(2,1,32)
         """
-        if not self.places:
-            return ()
-        moved: list[int | None] = list(self._first_tile)
-        if self.operand != "D":
-            moved = [None] * (max(self._first_tile) + 1)
-            for element, slot in enumerate(self._first_tile):
+        held = [slot for places in self.places for slot in places]
+        moved: list[int | None] = list(held)
+        if held and self.operand != "D":
+            moved = [None] * (max(held) + 1)
+            for element, slot in enumerate(held):
                 moved[slot] = element
-        if None in moved:
+        if None in moved or not held:
             return tuple(moved)
         return layout_of(cast("list[int]", moved)) or tuple(moved)
-
-    @property
-    def _first_tile(self) -> tuple[int, ...]:
-        """Slots of the copy from the first that holds the tile, in the operand's order."""
-        first = min(self.places[0])
-        return tuple(slot - first for slot in self.places[0])
 
     @cached_property
     def units(self) -> tuple[int, int] | None:
@@ -115,7 +106,7 @@ class Feed:
 
     @property
     def pattern(self) -> str:
-        """CUTLASS's name of the reorder of one tile, see `classify_reorder`; empty without layout.
+        """CUTLASS's name of the reorder, see `classify_reorder`; empty where no layout says it.
 
         >>> feeds("XE_2D_U16x16x16_LD_N", "XE_DPAS_TT<8,f32,bf16>", "B").pattern
         'UV'
@@ -127,10 +118,10 @@ class Feed:
 
     def __str__(self) -> str:
         """The verdict, then the reason."""
-        copy = self.copy if isinstance(self.copy, LegacyCopyAtom) else self.copy.op
         verb = "takes" if self.operand == "D" else "feeds"
         order = "" if self.order == _default_order(self.copy) else f" ({self.order}-major)"
-        return f"{copy} {verb} {self.operand} of {self.mma}{order}: {self.kind}\n{self.reason}"
+        what = f"{name_of(self.copy)} {verb} {self.operand} of {self.mma}"
+        return f"{what}{order}: {self.kind}\n{self.reason}"
 
 
 def _stays(places: tuple[int, ...], bits: int, copy_unit: int, mma_unit: int) -> bool:
@@ -161,9 +152,9 @@ def feeds(
     >>> print(feeds("XE_2D_U8x32x16_LD_V", "XE_8x16x16_F32BF16BF16F32_TT", "B").reason)
     its 8-bit values must be converted to bf16 first
     """
-    mma = _mma(mma)
+    mma = as_mma_atom(mma, "feeds")
     wanted = mma.operand_type(operand)
-    copy = _copy(copy, wanted)
+    copy = as_copy_atom(copy, "feeds", wanted)
     if order is None:
         order = _default_order(copy)
     if order not in ("row", "col"):
@@ -180,56 +171,15 @@ def feeds(
     return replace(feed, reason=_words(feed))
 
 
-def _mma(mma: object) -> MmaAtom:
-    found = get_atom(mma) if isinstance(mma, str) else mma
-    if isinstance(found, Dpas):
-        return MmaAtom(found)
-    if isinstance(found, MmaAtom):
-        return found
-    raise CuteError(
-        "feeds",
-        {"mma": mma},
-        f"{type(found).__name__} is no MMA atom",
-        "give the copy first, then the MMA: XE_DPAS_TT<8,f32,bf16>",
-    )
-
-
-def _copy(copy: object, wanted: Numeric) -> Copy:
-    found = copy
-    if isinstance(copy, str):
-        found = get_atom(copy)
-        if isinstance(found, LegacyCopyAtom):
-            with suppress(DTypeError):  # what the copy cannot carry, the widths will tell
-                found = get_atom(copy, wanted)
-    elif isinstance(copy, Block2DOp):
-        found = make_copy_atom(copy, f"u{copy.bits}" if copy.bits % wanted.bits else wanted)
-    if isinstance(found, CopyAtom | LegacyCopyAtom):
-        return found
-    raise CuteError(
-        "feeds",
-        {"copy": copy},
-        f"{type(found).__name__} is no block-2D copy atom",
-        "give the copy first, then the MMA: XE_2D_U16x32x16_LD_N",
-    )
-
-
 def _default_order(copy: Copy) -> Order:
     if isinstance(copy, LegacyCopyAtom):
         return "col" if copy.name.mode == "T" else "row"
     return "col" if copy.op.kind == "XE_LOAD_2D_TRANSPOSE" else "row"
 
 
-def _direction(copy: Copy) -> str:
-    if isinstance(copy, CopyAtom):
-        return copy.op.message.op
-    if copy.name.is_prefetch:
-        return "prefetch"
-    return "store" if copy.name.is_store else "load"
-
-
 def _no_such_way(copy: Copy, operand: Operand) -> str:
     """Why values do not go between such a copy and such an operand at all."""
-    way = _direction(copy)
+    way = direction(copy)
     if way == "prefetch":
         return "a prefetch brings the block into the cache and reaches no register"
     if way == "store" and operand != "D":
@@ -243,10 +193,9 @@ def _other_width(copy: Copy, mma: MmaAtom, operand: Operand) -> str:
     held, wanted = copy.value_type.bits, mma.operand_type(operand)
     if held == wanted.bits:
         return ""
-    when = "to store them" if operand == "D" else "first"
     if operand == "D":
-        return f"{wanted} results must be converted to {held} bits {when}"
-    return f"its {held}-bit values must be converted to {wanted} {when}"
+        return f"{wanted} results must be converted to {held} bits to be stored"
+    return f"its {held}-bit values must be converted to {wanted} first"
 
 
 def _illegal(copy: Copy) -> str:
@@ -312,8 +261,8 @@ def _runs_from(places: tuple[int, ...], unit: int) -> bool:
 
 
 _PATTERNS = {
-    "UV": "rows lie one after the other, and must be packed into dwords (VNNI)",
-    "VU": "rows are packed into dwords (VNNI), and must lie one after the other",
+    "UV": "rows lie one after the other and must be packed into dwords (VNNI)",
+    "VU": "rows are packed into dwords (VNNI) and must lie one after the other",
     "UU": "runs of whole registers lie in another order",
     "UU_Universal": "runs of 16 elements lie in another order",
 }
@@ -323,12 +272,24 @@ def _words(feed: Feed) -> str:
     """Why it is free, or what is to be done."""
     rows, cols = feed.mma.operand_shape(feed.operand)
     count = len(feed.tiles)
-    tiles = f"{count} tiles of {rows}x{cols}, each" if count > 1 else f"one tile of {rows}x{cols},"
+    tiles = f"{count} tiles of {rows}x{cols}" if count > 1 else f"one tile of {rows}x{cols}"
     if feed.kind == "free":
         reads = "leaves" if feed.operand == "D" else "reads"
-        return f"the block is {tiles} in the registers and the order that DPAS {reads}"
-    what = _PATTERNS.get(feed.pattern, "the elements lie in another order")
+        return f"{tiles}, in the registers and the order that DPAS {reads}{_read(feed)}"
+    what = _PATTERNS.get(feed.pattern, "elements lie in another order")
     how = feed.movement
-    if feed.units:
-        how += f" (read in units of {feed.units[0]} bits, written in {feed.units[1]})"
-    return f"the block is {tiles} all there, but {what}: a reorder {how}"
+    if feed.units and feed.units[0] != feed.units[1]:
+        how += f", read in {feed.units[0]}-bit units and written in {feed.units[1]}-bit ones"
+    elif feed.units:
+        how += f", in units of {feed.units[0]} bits"
+    return f"{tiles}, but {what}: a reorder {how}{_read(feed)}"
+
+
+def _read(feed: Feed) -> str:
+    """What becomes of values of another type of the same width."""
+    held, wanted = feed.copy.value_type, feed.mma.operand_type(feed.operand)
+    if held == wanted or held.kind == "unsigned":  # unsigned stands for bits of any kind
+        return ""
+    if feed.operand == "D":
+        held, wanted = wanted, held
+    return f"; bits of {held} are taken for {wanted}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import Any
 
@@ -10,8 +11,8 @@ import pytest
 from golden import rows, to_layout, to_tiler
 
 import pycute_xe as cx
-from pycute_xe.atom import get_atom, is_identity
-from pycute_xe.errors import KernelError
+from pycute_xe.atom import classify_reorder, get_atom, in_register_order, is_identity
+from pycute_xe.errors import DivisibilityError, KernelError
 from pycute_xe.layout import Layout, size
 from pycute_xe.tensor import Tensor
 
@@ -306,8 +307,30 @@ def reorder_id(row: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize("row", rows("cute_reorder"), ids=reorder_id)
 def test_reorder(row: dict[str, Any]) -> None:
-    slots = cx.reorder(to_layout(row["src_tv"]), to_layout(row["dst_tv"]))
+    source, destination = width_of(row["src_type"]), width_of(row["dst_type"])
+    slots = cx.reorder(
+        in_register_order(to_layout(row["src_tv"]), source),
+        in_register_order(to_layout(row["dst_tv"]), destination),
+    )
     assert slots == to_layout(row["reorder_layout"])
+    assert classify_reorder(slots, source, destination) == row["class"]
+
+
+def width_of(cxx_type: str) -> int:
+    """Bits of a type by its C++ name: the number in it, or those of a sign, exponent, mantissa."""
+    parts = [int(digits) for digits in re.findall(r"\d+", cxx_type)]
+    return 1 + sum(parts) if cxx_type.startswith("e") else parts[0]
+
+
+def test_reorders_of_every_class_and_width_are_among_them() -> None:
+    found = Counter(row["class"] for row in rows("cute_reorder"))
+    assert found == {"UU": 36, "UU_Universal": 18, "UV": 25, "VU": 22, "VV": 10, "Generic": 96}
+    assert {width_of(row["src_type"]) for row in rows("cute_reorder")} == {4, 8, 16, 32}
+
+
+def test_work_items_cannot_share_a_byte() -> None:
+    with pytest.raises(DivisibilityError, match="1 values of 4 bits do not fill the bytes"):
+        in_register_order(Layout((16, 1)), 4)
 
 
 def test_only_column_major_a_moves_registers() -> None:
