@@ -179,7 +179,6 @@ def _broken(kind: str, S: Numeric, D: Numeric) -> list[str]:
         "d_bits": D.bits,
         "s_bytes": s,
         "d_bytes": d,
-        "whole": int(max(s, d) % min(s, d) == 0),
         "vector": max(s, d) // min(s, d),
     }
     found = judge(rules("linear", "condition", "", kind), quantities)

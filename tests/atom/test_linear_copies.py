@@ -631,6 +631,7 @@ def test_what_the_notes_say(name: str, value_type: str | None, words: str) -> No
 
 def test_notes_are_only_where_they_belong() -> None:
     assert cx.get_atom("XE_1D_LDSM<f32>").notes == ()
+    assert len(cx.get_atom("XE_1D_LOAD_GLOBAL<u32>").notes) == 1
     assert cx.get_atom("XE_1D_STSM<u128>", "u32").notes == ()
     every = {str(row["text"]) for row in rows("linear", "note")}
     used = {note for atom in atoms() for note in atom.notes}
