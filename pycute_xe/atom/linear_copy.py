@@ -57,9 +57,8 @@ class LinearCopyAtom(CopyAnswers):
                 'use XE_1D_LOAD_GLOBAL("u16", "u64") or a relative',
             )
         object.__setattr__(self, "value_type", as_numeric(self.value_type))
-        # Values that fill several elements of a block would belong to several work-items.
-        tiled = (self.op.S, self.op.D) if self.op.is_block else self._sides
-        for numeric in tiled:
+        # Of a block they tile S and D both: several elements are several work-items'.
+        for numeric in self._sides:
             if numeric.bits % self.value_type.bits:
                 raise DTypeError(
                     "make_copy_atom",

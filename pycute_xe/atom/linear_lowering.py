@@ -31,11 +31,12 @@ def lower(op: LinearOp, target: str | Target) -> tuple[PlacedLinear, ...]:
     found = tuple(_blocks(op) if op.is_block else _lanes(op))
     broken = {b.rule: b for part in found for b in errors(part.message.check(target))}
     if broken:
+        less = f"u{op.registers.bits // 2}"
         raise LegalityError(
             "lower",
             {"op": op, "target": get_target(target).name},
             "; ".join(f"{b.rule}: {b.condition} [{b.source}]" for b in broken.values()),
-            "move less at once: " + "; ".join(b.fix for b in broken.values()),
+            f"move less at once, such as {op.kind}<{less}>",
         )
     return found
 

@@ -31,6 +31,7 @@ Side = Literal["S", "D"]
 _FACTS = {cast("str", row["name"]): row for row in rows("linear", "operation")}
 _FAMILY = re.compile(r"XE_?1D|XE_?ATOM|Universal", re.IGNORECASE)
 _SPELLED = re.compile(r"(\w+)\s*<([^<>]*)>")
+_SIZES = ("u8", "u16", "u32", "u64", "u128", "u256", "u512")
 # The names of C++ for types that have another here; others end in _t there.
 _CPP = {"int": "s32", "double": "f64"}
 
@@ -58,34 +59,10 @@ class LinearOp:
             raise _unknown("LinearOp", self.kind)
         for side in ("S", "D"):
             object.__setattr__(self, side, as_numeric(getattr(self, side)))
-        broken = [
-            f"{b.rule}: {b.condition} [{b.source}]"
-            for b in judge(rules("linear", "condition", "", self.kind), self._quantities)
-        ]
-        broken += [
-            f"{row['id']}: {row['operand']} is {self.side(cast('Side', row['operand']))}, must be "
-            f"{' or '.join(cast('tuple[str, ...]', row['one_of']))} [{row['source']}]"
-            for row in rows("linear", "type")
-            if row["op"] == self.kind
-            and self.side(cast("Side", row["operand"])).name
-            not in cast("tuple[str, ...]", row["one_of"])
-        ]
+        broken = _broken(self.kind, self.S, self.D)
         if broken:
-            operands = {"S": self.S, "D": self.D}
-            way_out = "leave D out, or choose types that meet the condition"
-            raise DTypeError(self.kind, operands, "; ".join(broken), way_out)
-
-    @property
-    def _quantities(self) -> dict[str, int]:
-        s, d = (max(1, t.bits // 8) for t in (self.S, self.D))
-        return {
-            "s_bits": self.S.bits,
-            "d_bits": self.D.bits,
-            "s_bytes": s,
-            "d_bytes": d,
-            "whole": int(max(s, d) % min(s, d) == 0),
-            "vector": self.vector,
-        }
+            way_out = _way_out(self.kind, self.S, self.D)
+            raise DTypeError(self.kind, {"S": self.S, "D": self.D}, "; ".join(broken), way_out)
 
     @property
     def fact(self) -> Row:
@@ -192,6 +169,47 @@ def _unknown(operation: str, text: str) -> CuteError:
     return CuteError(
         operation, {"name": text}, f"no linear copy has this name; there are {known}", tip
     )
+
+
+def _broken(kind: str, S: Numeric, D: Numeric) -> list[str]:
+    """The static assertions that types break, each with its source."""
+    s, d = (max(1, t.bits // 8) for t in (S, D))
+    quantities = {
+        "s_bits": S.bits,
+        "d_bits": D.bits,
+        "s_bytes": s,
+        "d_bytes": d,
+        "vector": max(s, d) // min(s, d),
+    }
+    found = judge(rules("linear", "condition", "", kind), quantities)
+    broken = [f"{b.rule}: {b.condition} [{b.source}]" for b in found]
+    for operand, allowed, row in _named_types(kind):
+        numeric = S if operand == "S" else D
+        if numeric.name not in allowed:
+            must = f"{operand} is {numeric}, must be {' or '.join(allowed)}"
+            broken.append(f"{row['id']}: {must} [{row['source']}]")
+    return broken
+
+
+def _named_types(kind: str) -> list[tuple[str, tuple[str, ...], Row]]:
+    """(operand, types by name, row) of the rows that list types."""
+    return [
+        (cast("str", row["operand"]), cast("tuple[str, ...]", row["one_of"]), row)
+        for row in rows("linear", "type")
+        if row["op"] == kind
+    ]
+
+
+def _way_out(kind: str, S: Numeric, D: Numeric) -> str:
+    """The types that would do in the place of D, else of S, else of both."""
+    listed = {operand: names for operand, names, _ in _named_types(kind)}
+    working = [n for n in listed.get("D", _SIZES) if not _broken(kind, S, as_numeric(n))]
+    if working:
+        return f"with S = {S}, use D = {' or '.join(working)}"
+    working = [n for n in listed.get("S", _SIZES) if not _broken(kind, as_numeric(n), D)]
+    if working:
+        return f"with D = {D}, use S = {' or '.join(working)}"
+    return f"use {kind}<{listed.get('S', _SIZES)[0]}>"
 
 
 def _op(kind: str, S: Numeric | str, D: Numeric | str | None) -> LinearOp:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 from collections.abc import Iterator
 from itertools import product
 from typing import Any
@@ -425,6 +426,8 @@ def test_atomics_add_what_each_work_item_holds(source: str, kind: str) -> None:
         expected[i] += added[lane]
     assert np.array_equal(memory.array(base, (16,), dtype), expected)
     assert atom.faithful
+    if source != kind:
+        assert {place for place in picture.slots if place} == {(lane, 0) for lane in range(16)}
     assert any("converted" in note for note in atom.notes) == (source != kind)
 
 
@@ -500,8 +503,14 @@ def test_sizes_that_the_static_assertions_refuse(kind: str) -> None:
         if (s, d) in allowed:
             assert make(kind, s, d).kind == kind
         else:
-            with pytest.raises(DTypeError, match=ASSERTED):
+            with pytest.raises(DTypeError, match=ASSERTED) as caught:
                 make(kind, s, d)
+            given, use, names = re.findall(
+                r"with ([SD]) = \w+, use ([SD]) = (.*)", str(caught.value)
+            )[0]
+            assert {given, use} == {"S", "D"}
+            for name in names.split(" or "):
+                assert (s, int(name[1:]) // 8) in allowed
 
 
 def test_what_atomics_add() -> None:
@@ -622,6 +631,7 @@ def test_what_the_notes_say(name: str, value_type: str | None, words: str) -> No
 
 def test_notes_are_only_where_they_belong() -> None:
     assert cx.get_atom("XE_1D_LDSM<f32>").notes == ()
+    assert len(cx.get_atom("XE_1D_LOAD_GLOBAL<u32>").notes) == 1
     assert cx.get_atom("XE_1D_STSM<u128>", "u32").notes == ()
     every = {str(row["text"]) for row in rows("linear", "note")}
     used = {note for atom in atoms() for note in atom.notes}
