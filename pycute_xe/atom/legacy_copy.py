@@ -53,7 +53,7 @@ class LegacyCopyAtom(CopyAnswers):
             return
         condition = f"{wanted}-bit values do not tile {bits}-bit elements"
         if not wanted % bits:
-            if self.name.mode != "T" and self._values_stay_whole(wanted // bits):
+            if self._values_stay_whole(wanted // bits):
                 return
             condition = f"no work-item owns the {wanted // bits} elements of a {wanted}-bit value"
         raise DTypeError(
@@ -64,12 +64,14 @@ class LegacyCopyAtom(CopyAnswers):
         )
 
     def _values_stay_whole(self, elements: int) -> bool:
-        """Whether each work-item owns so many neighbours of a row together."""
+        """Whether each work-item owns so many neighbours of a row, and no message parts them."""
+        if self.name.mode != "N" or self._column_major:
+            return False
         try:
-            upcast(make_layout(*map(self._placed, self._steps)), elements)
+            extent, down, right = self._steps[1][0]
         except DivisibilityError:
             return False
-        return self._steps[1][0][0] % elements == 0
+        return (down, right) == (0, 1) and extent % elements == 0
 
     @property
     def shape(self) -> tuple[int, int]:

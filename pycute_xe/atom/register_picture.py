@@ -8,6 +8,7 @@ from functools import cached_property
 
 from pycute_xe.arch.registers import RegisterMap
 from pycute_xe.arch.target import grf_bytes
+from pycute_xe.bulk import table
 from pycute_xe.errors import CoordError, ShapeError
 
 __all__ = ["SUBGROUP", "Place", "RegisterPicture", "picture_of"]
@@ -156,6 +157,6 @@ def picture_of(held: RegisterMap, shape: Place) -> RegisterPicture:
     """
     rows, cols = shape
     slots: list[Place | None] = [None] * held.elements
-    for offset in range(rows * cols):
-        slots[held.position(offset)] = divmod(offset, cols)
+    for offset, slot in enumerate(table(held.position)[: rows * cols].tolist()):
+        slots[slot] = divmod(offset, cols)
     return RegisterPicture(held.bits, tuple(slots))
