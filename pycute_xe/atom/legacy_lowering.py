@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import groupby, islice, product
 from math import log2
 from operator import itemgetter
 
 from pycute_xe.arch.block2d import Block2D, Op
-from pycute_xe.arch.rules import Broken, errors, judge, rules
-from pycute_xe.arch.target import Target, get_target
+from pycute_xe.arch.rules import Broken, Rule, errors, judge, rules
+from pycute_xe.arch.target import Target, get_target, targets
 from pycute_xe.atom.block2d_name import Block2DName
 from pycute_xe.atom.placed_message import PlacedMessage
-from pycute_xe.atom.register_picture import SUBGROUP
+from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP
 from pycute_xe.errors import LegalityError
 
 __all__ = ["broken_rules", "lower", "messages_of", "nearest_names", "sent_by_cutlass"]
@@ -43,7 +43,7 @@ def lower(name: Block2DName, target: str | Target) -> tuple[PlacedMessage, ...]:
     broken = _broken(name, on)
     if not broken:
         return messages_of(name)
-    near = nearest_names(name, on)
+    near = _nearest(name, _judged_as(on), 3)
     fix = f"use {', '.join(map(str, near))}" if near else "; ".join(b.fix for b in broken)
     raise LegalityError(
         "lower",
@@ -63,6 +63,19 @@ def broken_rules(name: Block2DName, target: str | Target) -> tuple[Broken, ...]:
     return _broken(name, get_target(target).name)
 
 
+@cache
+def _judged_as(target: str) -> str:
+    """The first target with the same rules of level "error", which speak for both."""
+    alike = (other for other in targets() if _refusing(other) == _refusing(target))
+    return next(alike, target)
+
+
+def _refusing(target: str) -> list[Rule]:
+    tables = [rules("block2d", table, target) for table in ("block", "message")]
+    return [rule for table in tables for rule in table if rule.level == "error"]
+
+
+@lru_cache(maxsize=1 << 14)
 def _broken(name: Block2DName, target: str) -> tuple[Broken, ...]:
     row_bits = name.memory_shape[1] * name.bits
     if row_bits % 8:
@@ -78,7 +91,6 @@ def _forbidden(message: Block2D, target: str) -> tuple[Broken, ...]:
     return errors(message.broken_rules(target))
 
 
-@lru_cache(maxsize=1 << 12)
 def nearest_names(
     name: Block2DName, target: str | Target, count: int = 3
 ) -> tuple[Block2DName, ...]:
@@ -90,8 +102,12 @@ def nearest_names(
     >>> print(*nearest_names(parse_block2d_name("XE_2D_U16x15x16_LD_V"), "bmg"))
     XE_2D_U16x16x16_LD_V XE_2D_U16x8x16_LD_V XE_2D_U16x15x16_LD_N
     """
-    on = get_target(target).name
-    near = (other for other in _by_distance(name) if not _broken(other, on))
+    return _nearest(name, _judged_as(get_target(target).name), count)
+
+
+@lru_cache(maxsize=1 << 10)
+def _nearest(name: Block2DName, target: str, count: int) -> tuple[Block2DName, ...]:
+    near = (other for other in _by_distance(name) if not _broken(other, target))
     return tuple(islice(near, count))
 
 
@@ -188,13 +204,10 @@ def sent_by_cutlass(name: Block2DName) -> Block2D | None:
 
 
 def why_not(name: Block2DName, sent: Block2D) -> str:
-    """Return in words why a message of CUTLASS's own is not taken; empty where it is.
-
-    Targets do not matter: rules of level "error" are those of all of them.
-    """
+    """Return in words why a message of CUTLASS's own is not taken; empty where it is."""
     rows, row = name.memory_shape
     moved, wanted = sent.height * sent.quantities["row_bytes"] * 8, rows * row * name.bits
     if moved < wanted:
         return f"moves {moved // 8} of the {wanted // 8} bytes"
-    broken = _forbidden(sent, "pvc")
+    broken = _forbidden(sent, ANY_TARGET)
     return f"breaks {', '.join(b.rule for b in broken)}" if broken else ""

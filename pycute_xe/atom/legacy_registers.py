@@ -5,12 +5,10 @@ from __future__ import annotations
 from pycute_xe.atom.block2d_name import Block2DName
 from pycute_xe.atom.legacy_lowering import lower
 from pycute_xe.atom.placed_message import PlacedMessage
-from pycute_xe.atom.register_picture import Place, RegisterPicture
+from pycute_xe.atom.register_picture import ANY_TARGET, Place, RegisterPicture
 from pycute_xe.bulk import table
 
 __all__ = ["register_picture"]
-
-_TARGET = "bmg"  # any will do: all have the rules that refuse and the registers in common
 
 
 def register_picture(name: Block2DName, value_bits: int) -> RegisterPicture:
@@ -22,7 +20,7 @@ def register_picture(name: Block2DName, value_bits: int) -> RegisterPicture:
     """
     slots: list[Place | None] = []
     if not name.is_prefetch:
-        for part in lower(name, _TARGET):
+        for part in lower(name, ANY_TARGET):
             slots += _held(part, value_bits)
     turned = [p and (p[1], p[0]) for p in slots] if name.mode == "T" else slots
     return RegisterPicture(value_bits, tuple(turned), max(name.bits, value_bits, 8))
@@ -32,7 +30,7 @@ def _held(part: PlacedMessage, value_bits: int) -> list[Place | None]:
     """(row, column) in memory of each value in the registers of one message."""
     message = part.message
     per_element, wide = max(1, message.bits // value_bits), max(1, value_bits // message.bits)
-    slots: list[Place | None] = [None] * (message.register_bytes(_TARGET) * 8 // value_bits)
+    slots: list[Place | None] = [None] * (message.register_bytes(ANY_TARGET) * 8 // value_bits)
     columns = message.width * message.count
     where = table(message.position)[: columns * message.height].tolist()
     for index in range(0, len(where), wide):
