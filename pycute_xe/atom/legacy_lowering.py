@@ -40,7 +40,7 @@ def lower(name: Block2DName, target: str | Target) -> tuple[PlacedMessage, ...]:
     lsc_load_block2d.ugm (M1,1) V:d32.1x8x16tn at x 8, y 0
     """
     on = get_target(target).name
-    broken = _broken(name, on)
+    broken = _broken(name, _judged_as(on))
     if not broken:
         return messages_of(name)
     near = _nearest(name, _judged_as(on), 3)
@@ -60,7 +60,7 @@ def broken_rules(name: Block2DName, target: str | Target) -> tuple[Broken, ...]:
     >>> broken_rules(parse_block2d_name("XE_2D_U32x16x16_LD_V"), "bmg")[0].rule
     'vnni-bits'
     """
-    return _broken(name, get_target(target).name)
+    return _broken(name, _judged_as(get_target(target).name))
 
 
 @cache
@@ -119,8 +119,10 @@ def _by_distance(name: Block2DName) -> Iterator[Block2DName]:
     sizes = product(modes.items(), rows.items(), cols.items())
     ranked = sorted((r[1] + c[1] + m[1], m[0], r[0], c[0]) for m, r, c in sizes)
     for _, alike in groupby(ranked, key=itemgetter(0)):
-        others = (replace(name, mode=m, rows=r, cols=c) for _, m, r, c in alike)
-        yield from sorted(others, key=lambda other: (not other.shipped, str(other)))
+        others = [replace(name, mode=m, rows=r, cols=c) for _, m, r, c in alike]
+        if len(others) > 1:
+            others.sort(key=lambda other: (not other.shipped, str(other)))
+        yield from others
 
 
 @lru_cache(maxsize=1 << 10)
@@ -162,7 +164,8 @@ def _limits(name: Block2DName, turned: bool, bits: int, width: int) -> tuple[int
     if turned:
         return (8, 4) if bits == 64 else (16, 8)
     vnni = name.mode == "V" and not name.is_prefetch
-    return 32, SUBGROUP if vnni and width % SUBGROUP else 512 // bits
+    most = 512 // bits
+    return 32, min(SUBGROUP, most) if vnni and width % SUBGROUP else most
 
 
 def _message(name: Block2DName, turned: bool, bits: int, height: int, width: int) -> Block2D:

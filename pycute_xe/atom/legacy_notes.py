@@ -39,10 +39,8 @@ def notes_of(name: Block2DName) -> tuple[str, ...]:
             "CUTLASS's traits deal eight columns of two rows at a time, not one column to a "
             "work-item; layouts and ownership() equal them"
         )
-    if name.mode == "V" and name.bits >= 32:
-        notes.append("VNNI packs nothing from 32 bits on: use LD_N")
-    if name.mode == "V" and name.bits < 8:
-        notes.append("VNNI packs bytes: a dword holds 4 rows of 2 columns, not the 8 rows of DPAS")
+    if name.mode == "V":
+        notes += _vnni(name)
     if name.mode == "T":
         shape = "x".join(map(str, name.memory_shape))
         notes.append(f"rows x columns of its name count {name.counts}: {shape} in memory")
@@ -52,6 +50,13 @@ def notes_of(name: Block2DName) -> tuple[str, ...]:
             f"owns: {_SIDES[str(name.says('memory_side'))]}"
         )
     return (*notes, *_sent(name))
+
+
+def _vnni(name: Block2DName) -> Iterator[str]:
+    if name.bits >= 32:
+        yield "VNNI packs nothing from 32 bits on: use LD_N"
+    if name.bits < 8:
+        yield "VNNI packs bytes: a dword holds 4 rows of 2 columns, not the 8 rows of DPAS"
 
 
 def _sent(name: Block2DName) -> Iterator[str]:
