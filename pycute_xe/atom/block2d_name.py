@@ -17,7 +17,7 @@ __all__ = ["Block2DName", "parse_block2d_name", "shipped_names"]
 Mode = Literal["N", "T", "V"]
 
 _GRAMMAR = re.compile(
-    r"XE_2D_(Packed_)?(U4|U8|U16|U32|U64|TF32)x([1-9]\d*)x([1-9]\d*)_(LD|ST)_([NTV])(::PREFETCH)?"
+    r"XE_2D_(Packed_)?(U4|U8|U16|U32|U64|TF32)x([1-9]\d*)x([1-9]\d*)_(LD|ST)_([NTV])((?<=LD_.)::PREFETCH)?"
 )
 _SPELLING = "XE_2D_[Packed_]<U4|U8|U16|U32|U64|TF32>x<rows>x<cols>_<LD|ST>_<N|T|V>[::PREFETCH]"
 

@@ -159,9 +159,14 @@ class CopyAnswers(ABC):
 
     def _shown_in(self, unit_bits: int) -> bool:
         """Whether registers read in units of a width hold what is said, values in order."""
-        held = self._picture.owners(unit_bits)
-        return bool(held) and all(
-            held.get(place) == (work_item, value)
-            for work_item, owned in enumerate(self._owned)
-            for value, place in enumerate(owned)
-        )
+        picture = self._picture
+        slots, whole = picture.slots, unit_bits // picture.bits
+        if not slots:
+            return False
+        for work_item, owned in enumerate(self._owned):
+            for value, place in enumerate(owned):
+                unit, inside = divmod(value, whole)
+                slot = (unit * SUBGROUP + work_item) * whole + inside
+                if slot >= len(slots) or slots[slot] != place:
+                    return False
+        return True

@@ -15,7 +15,7 @@ from pycute_xe.atom.copy_answers import CopyAnswers
 from pycute_xe.atom.linear_copy import LinearCopyAtom, make_linear_copy_atom
 from pycute_xe.atom.linear_op import LinearOp
 from pycute_xe.atom.placed_message import PlacedMessage
-from pycute_xe.atom.register_picture import SUBGROUP, Place, RegisterPicture, picture_of
+from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP, Place, RegisterPicture, picture_of
 from pycute_xe.bulk import table
 from pycute_xe.errors import CuteError, DivisibilityError, DTypeError
 from pycute_xe.layout import Layout, make_layout, size
@@ -154,7 +154,8 @@ class CopyAtom(CopyAnswers):
     def _picture(self) -> RegisterPicture:
         if self.op.kind == "XE_PREFETCH_2D":
             return RegisterPicture(self.value_type.bits, ())
-        return picture_of(self.register_tv, self.shape)
+        nbytes = self.op.message.register_bytes(ANY_TARGET)
+        return picture_of(self.register_tv, self.shape, nbytes)
 
     def messages(self, target: str | Target) -> tuple[PlacedMessage, ...]:
         """Return the one message of the operation; raise `LegalityError` where a rule forbids it.

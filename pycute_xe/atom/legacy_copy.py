@@ -11,12 +11,12 @@ from pycute_xe.arch.target import Target
 from pycute_xe.atom.block2d_name import Block2DName
 from pycute_xe.atom.copy_answers import CopyAnswers
 from pycute_xe.atom.legacy_lowering import lower
-from pycute_xe.atom.legacy_notes import notes_of
+from pycute_xe.atom.legacy_notes import note_of_registers, notes_of
 from pycute_xe.atom.legacy_registers import register_picture
 from pycute_xe.atom.legacy_steps import Step, Steps, memory_steps, places, register_steps
 from pycute_xe.atom.placed_message import PlacedMessage
 from pycute_xe.atom.register_picture import SUBGROUP, Place, RegisterPicture
-from pycute_xe.errors import DivisibilityError, DTypeError
+from pycute_xe.errors import CuteError, DivisibilityError, DTypeError
 from pycute_xe.layout import Layout, make_layout, size
 from pycute_xe.numeric import Numeric
 
@@ -53,7 +53,7 @@ class LegacyCopyAtom(CopyAnswers):
             return
         condition = f"{wanted}-bit values do not tile {bits}-bit elements"
         if not wanted % bits:
-            if self.name.mode != "T" and self._values_stay_whole(wanted // bits):
+            if self._values_stay_whole(wanted // bits):
                 return
             condition = f"no work-item owns the {wanted // bits} elements of a {wanted}-bit value"
         raise DTypeError(
@@ -64,12 +64,14 @@ class LegacyCopyAtom(CopyAnswers):
         )
 
     def _values_stay_whole(self, elements: int) -> bool:
-        """Whether each work-item owns so many neighbours of a row together."""
+        """Whether each work-item owns so many neighbours of a row, and no message parts them."""
+        if self.name.mode != "N" or self._column_major:
+            return False
         try:
-            upcast(make_layout(*map(self._placed, self._steps)), elements)
+            extent, down, right = self._steps[1][0]
         except DivisibilityError:
             return False
-        return self._steps[1][0][0] % elements == 0
+        return (down, right) == (0, 1) and extent % elements == 0
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -217,8 +219,9 @@ class LegacyCopyAtom(CopyAnswers):
 
     @cached_property
     def faithful(self) -> bool:
-        """Whether the layouts say what the registers hold, so that a work-item may look inside.
+        """Whether the layouts say what the registers hold, read in elements of the name.
 
+        Wider values are read whole, 4-bit ones by bytes; `faithful_units` has the other widths.
         Raises `LegalityError` where no messages can move the block.
 
         >>> from pycute_xe.atom import get_atom
@@ -245,9 +248,12 @@ class LegacyCopyAtom(CopyAnswers):
         'CUTLASS ships no operation of this name'
         """
         notes = notes_of(self.name)
-        if not self.name.shipped or self._holds_what_it_owns:
+        try:
+            if self._holds_what_it_owns:
+                return notes
+            return (*notes, note_of_registers(self._picture, self._owned, self.faithful_units))
+        except CuteError:  # no messages move it, or work-items cannot share it: they will say so
             return notes
-        return (*notes, "the registers of a work-item hold other elements than ownership() says")
 
     def __repr__(self) -> str:
         """The call that builds it."""

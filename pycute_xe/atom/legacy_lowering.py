@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import product
+from functools import cache, lru_cache
+from itertools import groupby, islice, product
 from math import log2
+from operator import itemgetter
 
-from pycute_xe.arch.block2d import Block2D
-from pycute_xe.arch.rules import Broken, errors
-from pycute_xe.arch.target import Target, get_target
+from pycute_xe.arch.block2d import Block2D, Op
+from pycute_xe.arch.rules import Broken, Rule, errors, judge, rules
+from pycute_xe.arch.target import Target, get_target, targets
 from pycute_xe.atom.block2d_name import Block2DName
 from pycute_xe.atom.placed_message import PlacedMessage
-from pycute_xe.atom.register_picture import SUBGROUP
+from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP
 from pycute_xe.errors import LegalityError
 
-__all__ = ["broken_rules", "lower", "messages_of", "nearest_names"]
+__all__ = ["broken_rules", "lower", "messages_of", "nearest_names", "sent_by_cutlass"]
 
 _SIZES = (1, 2, 4, 8, 16, 32, 64)
+_BLOCK = re.compile(r"d(\d+)\.(\d+)x(\d+)x(\d+)([nt])([nt])")
+_LEAST_BYTES = 4  # a message moves rows of a dword or more, and starts at whole dwords
 
 
 def lower(name: Block2DName, target: str | Target) -> tuple[PlacedMessage, ...]:
     """Return the legal messages that together move the block of a name, each element once.
 
-    The messages are as large as the target takes them. Elements below 32 bits are transposed as
-    dwords, 4-bit ones move as bytes. Raises `LegalityError` with the rules that forbid it, their
-    sources and the nearest names that work; `TargetError` for an unknown target.
+    The message that CUTLASS sends where it is legal and moves the block; else messages as large as
+    the target takes them. Elements below 32 bits are transposed as dwords, 4-bit ones move as
+    bytes. Raises `LegalityError` with the rules that forbid it, their sources and the nearest names
+    that work; `TargetError` for an unknown target.
 
     >>> from pycute_xe.atom import parse_block2d_name
     >>> for part in lower(parse_block2d_name("XE_2D_U16x32x16_LD_T"), "bmg"):
@@ -33,14 +39,15 @@ def lower(name: Block2DName, target: str | Target) -> tuple[PlacedMessage, ...]:
     lsc_load_block2d.ugm (M1,1) V:d32.1x8x16tn at x 0, y 0
     lsc_load_block2d.ugm (M1,1) V:d32.1x8x16tn at x 8, y 0
     """
-    broken = broken_rules(name, target)
+    on = get_target(target).name
+    broken = _broken(name, _judged_as(on))
     if not broken:
-        return tuple(messages_of(name))
-    near = nearest_names(name, target)
+        return messages_of(name)
+    near = _nearest(name, _judged_as(on), 3)
     fix = f"use {', '.join(map(str, near))}" if near else "; ".join(b.fix for b in broken)
     raise LegalityError(
         "lower",
-        {"name": name, "target": get_target(target).name},
+        {"name": name, "target": on},
         "; ".join(f"{b.rule}: {b.condition} [{b.source}]" for b in broken),
         fix,
     )
@@ -53,23 +60,35 @@ def broken_rules(name: Block2DName, target: str | Target) -> tuple[Broken, ...]:
     >>> broken_rules(parse_block2d_name("XE_2D_U32x16x16_LD_V"), "bmg")[0].rule
     'vnni-bits'
     """
-    _, row = name.memory_shape
-    if row * name.bits % 8:
-        return (
-            Broken(
-                "whole-bytes",
-                "error",
-                f"a row is {row} elements of {name.bits} bits, must be whole bytes",
-                "vISA manual, LSC_UNTYPED.md: elements of 8, 16, 32 or 64 bits",
-                f"make it {row + 1}",
-            ),
-        )
-    found = {
-        broken.rule: broken
-        for part in messages_of(name)
-        for broken in errors(part.message.broken_rules(target))
-    }
+    return _broken(name, _judged_as(get_target(target).name))
+
+
+@cache
+def _judged_as(target: str) -> str:
+    """The first target with the same rules of level "error", which speak for both."""
+    alike = (other for other in targets() if _refusing(other) == _refusing(target))
+    return next(alike, target)
+
+
+def _refusing(target: str) -> list[Rule]:
+    tables = [rules("block2d", table, target) for table in ("block", "message")]
+    return [rule for table in tables for rule in table if rule.level == "error"]
+
+
+@lru_cache(maxsize=1 << 14)
+def _broken(name: Block2DName, target: str) -> tuple[Broken, ...]:
+    row_bits = name.memory_shape[1] * name.bits
+    if row_bits % 8:
+        return errors(judge(rules("block2d", "block", target), {"row_bits": row_bits}))
+    found: dict[str, Broken] = {}
+    for message in {part.message: None for part in messages_of(name)}:
+        found |= {broken.rule: broken for broken in _forbidden(message, target)}
     return tuple(found.values())
+
+
+@lru_cache(maxsize=1 << 14)
+def _forbidden(message: Block2D, target: str) -> tuple[Broken, ...]:
+    return errors(message.broken_rules(target))
 
 
 def nearest_names(
@@ -78,60 +97,120 @@ def nearest_names(
     """Return names of the same data type and direction that a target can move, nearest first.
 
     Sizes differ by as few doublings as possible, and the mode only where that is nearer.
+
+    >>> from pycute_xe.atom import parse_block2d_name
+    >>> print(*nearest_names(parse_block2d_name("XE_2D_U16x15x16_LD_V"), "bmg"))
+    XE_2D_U16x16x16_LD_V XE_2D_U16x8x16_LD_V XE_2D_U16x15x16_LD_N
     """
-    modes = tuple(dict.fromkeys((name.mode, "N")))
-    sizes = product(modes, {*_SIZES, name.rows}, {*_SIZES, name.cols})
-    others = (replace(name, mode=mode, rows=r, cols=c) for mode, r, c in sizes)
-    out: list[Block2DName] = []
-    for other in sorted(others, key=lambda other: _distance(name, other)):
-        if not broken_rules(other, target):
-            out.append(other)
-        if len(out) == count:
-            break
-    return tuple(out)
+    return _nearest(name, _judged_as(get_target(target).name), count)
 
 
-def _distance(a: Block2DName, b: Block2DName) -> tuple[float, bool, str]:
-    """Doublings from one to the other; another mode counts as one."""
-    steps = abs(log2(a.rows / b.rows)) + abs(log2(a.cols / b.cols)) + (a.mode != b.mode)
-    return steps, not b.shipped, str(b)
+@lru_cache(maxsize=1 << 10)
+def _nearest(name: Block2DName, target: str, count: int) -> tuple[Block2DName, ...]:
+    near = (other for other in _by_distance(name) if not _broken(other, target))
+    return tuple(islice(near, count))
 
 
-def messages_of(name: Block2DName) -> Iterator[PlacedMessage]:
-    """Cut the block in memory into messages, whether or not a target takes them."""
+def _by_distance(name: Block2DName) -> Iterator[Block2DName]:
+    """Other names, the fewest doublings away first; another mode counts as one."""
+    modes = {name.mode: 0, "N": int(name.mode != "N")}
+    rows = {other: abs(log2(name.rows / other)) for other in (*_SIZES, name.rows)}
+    cols = {other: abs(log2(name.cols / other)) for other in (*_SIZES, name.cols)}
+    sizes = product(modes.items(), rows.items(), cols.items())
+    ranked = sorted((r[1] + c[1] + m[1], m[0], r[0], c[0]) for m, r, c in sizes)
+    for _, alike in groupby(ranked, key=itemgetter(0)):
+        others = [replace(name, mode=m, rows=r, cols=c) for _, m, r, c in alike]
+        if len(others) > 1:
+            others.sort(key=lambda other: (not other.shipped, str(other)))
+        yield from others
+
+
+@lru_cache(maxsize=1 << 10)
+def messages_of(name: Block2DName) -> tuple[PlacedMessage, ...]:
+    """Return the messages that move the block in memory, whether or not a target takes them."""
+    sent = sent_by_cutlass(name)
+    if sent and not why_not(name, sent):
+        return (PlacedMessage(sent),)
     rows, row = name.memory_shape
     turned = name.mode == "T" and not name.is_prefetch
     bits = max(name.bits, 8)
     if turned and not name.is_store and bits < 32 and row * name.bits % 32 == 0:
         bits = 32
     width = row * name.bits // bits
-    most_rows, most = _limits(name, turned, bits)
-    for y, x in product(range(0, rows, most_rows), range(0, width, most)):
-        height, part = min(most_rows, rows - y), min(most, width - x)
-        yield PlacedMessage(_message(name, turned, bits, height, part), x, y)
+    most_rows, most = _limits(name, turned, bits, width)
+    down = tuple(_cut(rows, most_rows, 1))
+    across = tuple(_cut(width, most, _LEAST_BYTES * 8 // bits))
+    sizes = product({height for _, height in down}, {part for _, part in across})
+    kinds = {(h, w): _message(name, turned, bits, h, w) for h, w in sizes}
+    return tuple(PlacedMessage(kinds[h, w], x, y) for (y, h), (x, w) in product(down, across))
 
 
-def _limits(name: Block2DName, turned: bool, bits: int) -> tuple[int, int]:
+def _cut(length: int, most: int, least: int) -> Iterator[tuple[int, int]]:
+    """Cut a side of a block: where each part starts, and its extent, none below ``least``."""
+    start = 0
+    while start < length:
+        left = length - start
+        part = min(most, left)
+        if 0 < left - part < least:
+            part -= least
+        yield start, part
+        start += part
+
+
+def _limits(name: Block2DName, turned: bool, bits: int, width: int) -> tuple[int, int]:
     """Rows and elements of the largest message."""
     if name.is_store:
         return 8, 512 // bits
     if turned:
         return (8, 4) if bits == 64 else (16, 8)
-    return 32, 512 // bits
+    vnni = name.mode == "V" and not name.is_prefetch
+    most = 512 // bits
+    return 32, min(SUBGROUP, most) if vnni and width % SUBGROUP else most
 
 
 def _message(name: Block2DName, turned: bool, bits: int, height: int, width: int) -> Block2D:
     vnni = name.mode == "V" and not name.is_prefetch
     if name.is_store:
         return Block2D("store", bits, height, width, transpose=turned, vnni=vnni)
-    op = "prefetch" if name.is_prefetch else "load"
     block, count = width, 1
     group = SUBGROUP * name.bits // bits * (2 if name.packed else 1)
     if not turned and width % group == 0 and _can_repeat(bits, group, width // group):
         block, count = group, width // group
-    return Block2D(op, bits, height, block, count, transpose=turned, vnni=vnni)
+    return Block2D(_op(name), bits, height, block, count, transpose=turned, vnni=vnni)
+
+
+def _op(name: Block2DName) -> Op:
+    if name.is_prefetch:
+        return "prefetch"
+    return "store" if name.is_store else "load"
 
 
 def _can_repeat(bits: int, block: int, count: int) -> bool:
     """Whether blocks of 16 columns lie side by side in one message, as CUTLASS has them."""
     return count <= {8: 4, 16: 4, 32: 2}.get(bits, 1) and count != 3 and block * bits >= 32
+
+
+def sent_by_cutlass(name: Block2DName) -> Block2D | None:
+    """Return the message of CUTLASS's own, where it is another than the block cut by its name.
+
+    >>> from pycute_xe.atom import parse_block2d_name
+    >>> print(sent_by_cutlass(parse_block2d_name("XE_2D_U8x32x32_LD_N")))
+    lsc_load_block2d.ugm (M1,1) V:d8.2x16x32nt
+    """
+    text = name.says("sends")
+    found = _BLOCK.fullmatch(text) if isinstance(text, str) else None
+    if found is None:
+        return None
+    bits, count, width, height = map(int, found.groups()[:4])
+    turned, vnni = (letter == "t" for letter in found.groups()[4:])
+    return Block2D(_op(name), bits, height, width, count, transpose=turned, vnni=vnni)
+
+
+def why_not(name: Block2DName, sent: Block2D) -> str:
+    """Return in words why a message of CUTLASS's own is not taken; empty where it is."""
+    rows, row = name.memory_shape
+    moved, wanted = sent.height * sent.quantities["row_bytes"] * 8, rows * row * name.bits
+    if moved < wanted:
+        return f"moves {moved // 8} of the {wanted // 8} bytes"
+    broken = _forbidden(sent, ANY_TARGET)
+    return f"breaks {', '.join(b.rule for b in broken)}" if broken else ""

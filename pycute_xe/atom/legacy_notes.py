@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from pycute_xe.atom.block2d_name import Block2DName
+from collections.abc import Iterator
 
-__all__ = ["notes_of"]
+from pycute_xe.atom.block2d_name import Block2DName
+from pycute_xe.atom.legacy_lowering import sent_by_cutlass, why_not
+from pycute_xe.atom.register_picture import Place, RegisterPicture
+
+__all__ = ["note_of_registers", "notes_of"]
 
 _SIDES = {
     "one value": "a single value",
@@ -35,8 +39,8 @@ def notes_of(name: Block2DName) -> tuple[str, ...]:
             "CUTLASS's traits deal eight columns of two rows at a time, not one column to a "
             "work-item; layouts and ownership() equal them"
         )
-    if name.mode == "V" and name.bits >= 32:
-        notes.append("VNNI packs nothing from 32 bits on: use LD_N")
+    if name.mode == "V":
+        notes += _vnni(name)
     if name.mode == "T":
         shape = "x".join(map(str, name.memory_shape))
         notes.append(f"rows x columns of its name count {name.counts}: {shape} in memory")
@@ -45,4 +49,51 @@ def notes_of(name: Block2DName) -> tuple[str, ...]:
             "CUTLASS's traits list other elements for the memory side, which no work-item "
             f"owns: {_SIDES[str(name.says('memory_side'))]}"
         )
-    return tuple(notes)
+    return (*notes, *_sent(name))
+
+
+def _vnni(name: Block2DName) -> Iterator[str]:
+    if name.bits >= 32:
+        yield "VNNI packs nothing from 32 bits on: use LD_N"
+    if name.bits < 8:
+        yield "VNNI packs bytes: a dword holds 4 rows of 2 columns, not the 8 rows of DPAS"
+
+
+def _sent(name: Block2DName) -> Iterator[str]:
+    """What CUTLASS sends where the name would make one expect another message."""
+    sent = sent_by_cutlass(name)
+    if sent is None:
+        return
+    why = why_not(name, sent)
+    if why:
+        yield f"CUTLASS sends {name.says('sends')}, which {why}; the messages here do not"
+    else:
+        packed = ", packed as for VNNI" if sent.vnni and name.mode != "V" else ""
+        yield f"CUTLASS moves it as {name.says('sends')}{packed}"
+    if name.says("shuffles"):
+        yield "CUTLASS then moves values between work-items: registers() shows them before that"
+
+
+def note_of_registers(
+    picture: RegisterPicture, owned: tuple[tuple[Place, ...], ...], exact: tuple[int, ...]
+) -> str:
+    """Return how the registers of a work-item differ from what it is said to own.
+
+    ``exact`` are the widths in which registers show what is said, values in order.
+    """
+    said = "the registers of a work-item hold other elements than ownership() says"
+    if exact:
+        return f"{said}, unless read {' or '.join(map(str, exact))} bits at a time"
+    whose = {place: (t,) for t, places in enumerate(owned) for place in places}
+    if sum(map(len, owned)) == len(whose):  # nothing is owned twice
+        for unit in range(picture.unit_bits, 65, picture.unit_bits):
+            if 64 % unit == 0 and _by_work_item(picture, unit) == whose:
+                return (
+                    f"the registers of a work-item, read {unit} bits at a time, hold the elements "
+                    "that ownership() says in another order or with gaps"
+                )
+    return said
+
+
+def _by_work_item(picture: RegisterPicture, unit_bits: int) -> dict[Place, tuple[int, ...]]:
+    return {place: owner[:1] for place, owner in picture.owners(unit_bits).items()}

@@ -135,18 +135,23 @@ class MmaAtom:
         >>> make_mma_atom(XE_DPAS_TT(3, "f32", "tf32")).faithful
         False
         """
-        return not self.notes
+        return not self._differences
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a user of this atom should know, in words: where the layouts are not the registers.
+        """What a user of this atom should know, in words.
 
         >>> make_mma_atom(XE_DPAS_TT(8, "f32", "bf16")).notes
         ()
         """
+        if self.shipped:
+            return self._differences
+        return ("CUTLASS ships no operation of this name", *self._differences)
+
+    @property
+    def _differences(self) -> tuple[str, ...]:
+        """Where the layouts are not the registers."""
         notes: list[str] = []
-        if not self.shipped:
-            notes.append("CUTLASS ships no operation of this name")
         if self.legacy and self.tv_layout_B != _dealt(self.op.position_B, self.op.B.bits):
             notes.append(
                 "its layout of B hides the VNNI packing: work-items hold other values than it says"

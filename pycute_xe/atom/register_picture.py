@@ -11,9 +11,12 @@ from pycute_xe.arch.target import grf_bytes
 from pycute_xe.bulk import table
 from pycute_xe.errors import CoordError, ShapeError
 
-__all__ = ["SUBGROUP", "Place", "RegisterPicture", "picture_of"]
+__all__ = ["ANY_TARGET", "SUBGROUP", "Place", "RegisterPicture", "picture_of"]
 
 SUBGROUP = 16
+
+ANY_TARGET = "bmg"
+"""For what does not depend on the target: all have registers and refusing rules in common."""
 
 Place = tuple[int, int]
 """(row, column) of an element in its block."""
@@ -147,8 +150,10 @@ class RegisterPicture:
             yield f"r{index}: {' '.join(cells)}"
 
 
-def picture_of(held: RegisterMap, shape: Place) -> RegisterPicture:
+def picture_of(held: RegisterMap, shape: Place, nbytes: int = 0) -> RegisterPicture:
     """Return the picture of a register map whose coordinates are ``x + width * y`` of a block.
+
+    ``nbytes`` is the size of the registers, padding included (0: what the map counts).
 
     >>> from pycute_xe.layout import Layout
     >>> print(picture_of(RegisterMap(Layout((2, 2), (1, 16)), bits=32), (2, 2)))
@@ -156,7 +161,7 @@ def picture_of(held: RegisterMap, shape: Place) -> RegisterPicture:
     r1: 1,0 1,1 · · · · · · · · · · · · · ·
     """
     rows, cols = shape
-    slots: list[Place | None] = [None] * held.elements
+    slots: list[Place | None] = [None] * (nbytes * 8 // held.bits or held.elements)
     for offset, slot in enumerate(table(held.position)[: rows * cols].tolist()):
         slots[slot] = divmod(offset, cols)
     return RegisterPicture(held.bits, tuple(slots))

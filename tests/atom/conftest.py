@@ -4,67 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from executed_images import executed
 
-from pycute_xe.arch import Block2D, Surface
 from pycute_xe.atom import CopyAtom
-from pycute_xe.machine import Memory, RegisterFile, block2d
-
-FILE = 1 << 14
-
-
-def executed_bytes(message: Block2D, pitch: int, height: int, x: int = 0, y: int = 0) -> np.ndarray:
-    """Which byte of memory each register byte comes from or goes to, -1 for none.
-
-    Found by moving tags through the machine, one base-255 digit of the byte's number at a time.
-    Shares no formula with the atoms.
-    """
-    count = 64 * message.registers("bmg")
-    found, seen = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=bool)
-    for digit in (0, 1):
-        memory, registers = Memory(), RegisterFile(FILE)
-        if message.op == "load":
-            tags = np.arange(pitch * height) // 255**digit % 255 + 1
-            base = memory.place(tags.astype(np.uint8))
-            surface = Surface(base, pitch, height, pitch)
-            block2d.load(memory, registers, message, surface, x, y, 0)
-            data = registers.read(0, count, "the test").astype(np.int64)
-        else:
-            tags = np.arange(count) // 255**digit % 255 + 1
-            registers.write(0, tags.astype(np.uint8))
-            base = memory.place(np.zeros(pitch * height, np.uint8))
-            surface = Surface(base, pitch, height, pitch)
-            block2d.store(memory, registers, message, surface, x, y, 0)
-            data = memory.array(base, (pitch * height,), np.dtype("u1")).astype(np.int64)
-        if message.op == "load":
-            found += np.maximum(data - 1, 0) * 255**digit
-            seen |= data > 0
-        elif digit == 0:
-            low = data
-        else:
-            stored = np.flatnonzero(low)
-            at = (low[stored] - 1) + (data[stored] - 1) * 255
-            found[at], seen[at] = stored, True
-    return np.where(seen, found, -1)
-
-
-def in_values(register_bytes: np.ndarray, bits: int) -> np.ndarray:
-    """The same in values of a width: the number of the value in memory, -1 for padding."""
-    if bits < 8:
-        parts = np.arange(8 // bits)
-        wide = register_bytes[:, None] * len(parts) + parts
-        return np.where(register_bytes[:, None] < 0, -1, wide).reshape(-1)
-    grouped = register_bytes.reshape(-1, bits // 8)
-    first = grouped[:, 0]
-    held = first >= 0
-    assert (grouped[held] == first[held, None] + np.arange(bits // 8)).all(), "a value in parts"
-    return np.where(held, first // (bits // 8), -1)
-
-
-def executed(atom: CopyAtom) -> np.ndarray:
-    """The ``x + width * y`` that each register slot of an atom comes from or goes to."""
-    bits = atom.value_type.bits
-    held = executed_bytes(atom.op.message, atom.width * bits // 8, atom.height)
-    return in_values(held, bits)
 
 
 @pytest.fixture

@@ -1,0 +1,231 @@
+"""Every name of the grammar with up to 64 rows and columns, on every target.
+
+Either its messages move the block, each byte once, and the machine runs each of them to the right
+answer; or a rule with its source forbids it, and the names offered instead work.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+from itertools import product
+
+import numpy as np
+import pytest
+from golden import rows as golden
+
+from pycute_xe.arch import Block2D, Surface
+from pycute_xe.arch.rules import errors
+from pycute_xe.atom import Block2DName
+from pycute_xe.atom.legacy_lowering import broken_rules, lower, nearest_names
+from pycute_xe.atom.placed_message import PlacedMessage
+from pycute_xe.errors import LegalityError, ShapeError
+from pycute_xe.facts import rows
+from pycute_xe.machine import Memory, RegisterFile, block2d
+
+TARGETS = ("pvc", "bmg", "lnl")
+TYPES = ("U4", "U8", "U16", "U32", "U64", "TF32")
+FORMS = ("LD_N", "LD_T", "LD_V", "ST_N", "ST_T", "ST_V")
+FORMS += tuple(f"LD_{mode}::PREFETCH" for mode in "NTV")
+SOURCES = {
+    row["id"]: str(row["source"]) for t in ("block", "message") for row in rows("block2d", t)
+}
+
+
+# ------------------------------------------------------------------ one message on the machine
+
+
+def shown(message: Block2D, data: np.ndarray) -> np.ndarray:
+    """The rows of a block, from a register image: each padded to a power of two, in NumPy."""
+    lines, line = message.height, message.width
+    pack = 4 // message.element_bytes if message.vnni else 1
+    if message.transpose:
+        lines, line = line, lines
+    pitch = 1 << (line - 1).bit_length()
+    whole = 64 // message.element_bytes
+    block = -(-pitch * lines // whole) * whole
+    parts = data.reshape(message.count, block)[:, : pitch * lines]
+    parts = parts.reshape(message.count, lines // pack, pitch, pack).transpose(0, 1, 3, 2)
+    parts = parts.reshape(message.count, lines, pitch)[:, :, :line]
+    if message.transpose:
+        parts = parts.transpose(0, 2, 1)
+    return np.concatenate(list(parts), axis=1)
+
+
+@cache
+def moves_its_block(message: Block2D) -> bool:
+    """Whether a message moves what it should, at the start of a surface and inside of it."""
+    return all(moves_at(message, x, y) for x, y in ((0, 0), (4, 3)))
+
+
+def moves_at(message: Block2D, x: int, y: int) -> bool:
+    width = message.width * message.count
+    size = (message.height + y + 2, width + x + 4)
+    kind = np.dtype(f"u{message.element_bytes}")
+    content = np.random.default_rng(7).integers(1, 255, (*size, kind.itemsize), dtype=np.uint8)
+    surface_of = content.view(kind)[..., 0]
+    inside = np.s_[y : y + message.height, x : x + width]
+    memory, registers = Memory(), RegisterFile(1 << 14)
+    pitch = size[1] * kind.itemsize
+    if message.op == "store":
+        base = memory.place(np.zeros_like(surface_of))
+        surface = Surface(base, pitch, size[0], pitch)
+        padded = np.zeros((message.height, 1 << (width - 1).bit_length()), kind)
+        padded[:, :width] = surface_of[inside]
+        registers.write(0, padded.reshape(-1).view(np.uint8))
+        block2d.store(memory, registers, message, surface, x, y, 0)
+        wanted = np.zeros_like(surface_of)
+        wanted[inside] = surface_of[inside]
+        return np.array_equal(memory.array(base, size, kind), wanted)
+    surface = Surface(memory.place(surface_of), pitch, size[0], pitch)
+    if message.op == "prefetch":
+        moved = block2d.prefetch(memory, message, surface, x, y)
+        return moved == message.height * width * kind.itemsize
+    block2d.load(memory, registers, message, surface, x, y, 0)
+    data = registers.read(0, message.register_bytes("bmg"), "the test").view(kind)
+    return np.array_equal(shown(message, data), surface_of[inside])
+
+
+@cache
+def compiler() -> dict[tuple[object, ...], str]:
+    """What Intel's compiler said of each message it was given."""
+    verdicts: dict[tuple[object, ...], str] = {}
+    for op in ("load", "store"):
+        table = golden("igc_block2d")[op]
+        columns = (table[key] for key in ("bits", "count", "width", "height", "suffix"))
+        for *row, verdict in zip(*columns, table["verdict"], strict=True):
+            verdicts[(op, *row)] = verdict
+    return verdicts
+
+
+def verdict(message: Block2D) -> str | None:
+    suffix = "nt"[message.transpose] + "nt"[message.vnni]
+    op = "load" if message.op == "prefetch" else message.op
+    return compiler().get((op, message.bits, message.count, message.width, message.height, suffix))
+
+
+# ------------------------------------------------------------------ one name
+
+
+def tiles(parts: tuple[PlacedMessage, ...], height: int, row_bytes: int) -> bool:
+    """Whether parts cover a block of so many bytes, each byte once, from whole dwords on."""
+    if len(parts) == 1:
+        (only,) = parts
+        message = only.message
+        row = message.width * message.count * message.bits // 8
+        return (only.x, only.y, message.height, row) == (0, 0, height, row_bytes)
+    covered = np.zeros((height + 64, row_bytes + 64), np.uint8)
+    for part in parts:
+        size = part.message.bits // 8
+        left, wide = part.x * size, part.message.width * part.message.count * size
+        if left % 4:
+            return False
+        covered[part.y : part.y + part.message.height, left : left + wide] += 1
+    inside = covered[:height, :row_bytes]
+    return bool((inside == 1).all()) and covered.sum(dtype=int) == height * row_bytes
+
+
+def memory_block(name: Block2DName) -> tuple[int, int]:
+    """Rows and bits of a row in memory. A transposed name may count the result instead."""
+    height, row = name.memory_shape
+    if name.mode == "T":
+        assert {height, row} == {name.rows, name.cols}
+    else:
+        assert (height, row) == (name.rows, name.cols)
+    bits = 32 if name.data_type == "TF32" else int(name.data_type[1:])
+    return height, row * bits
+
+
+def rule_of(name: Block2DName, target: str, error: LegalityError) -> str:
+    """The first rule that a refusal names, after a look at all of it."""
+    broken = broken_rules(name, target)
+    for rule in broken:
+        assert rule.source == SOURCES[rule.rule]
+        assert rule.rule in error.condition
+        assert rule.source in error.condition
+    near = nearest_names(name, target)
+    assert len(near) == 3, name
+    assert error.fix == f"use {near[0]}, {near[1]}, {near[2]}"
+    for other in near:
+        assert works(other, target), (name, other)
+    return broken[0].rule
+
+
+@cache
+def works(name: Block2DName, target: str) -> bool:
+    return bool(lower(name, target))
+
+
+def sweep(data_type: str, form: str) -> Counter[str]:
+    """How many names of 64 by 64 sizes lower, and how many each rule refuses, times targets."""
+    way, mode = form[:2], form[3]
+    found: Counter[str] = Counter()
+    used: set[Block2D] = set()
+    for rows_, cols in product(range(1, 65), repeat=2):
+        name = Block2DName(
+            data_type.removeprefix("Packed_"),
+            rows_,
+            cols,
+            mode,  # type: ignore[arg-type]
+            way == "ST",
+            data_type.startswith("Packed_"),
+            form.endswith("PREFETCH"),
+        )
+        height, row_bits = memory_block(name)
+        tiled: tuple[PlacedMessage, ...] | None = None
+        for target in TARGETS:
+            try:
+                parts = lower(name, target)
+            except LegalityError as error:
+                found[rule_of(name, target, error)] += 1
+                continue
+            found["lowered"] += 1
+            assert parts == tiled or (row_bits % 8 == 0 and tiles(parts, height, row_bits // 8))
+            tiled = parts
+            used |= {part.message for part in parts}
+    for message in used:
+        assert moves_its_block(message), message
+        assert verdict(message) != "r", message
+        assert not errors(message.broken_rules("pvc"))
+    return found
+
+
+# How many of 4096 names lower, packed or not, in the order of FORMS.
+LOWERED = {
+    "U4": (1856, 288, 464, 1856, 0, 0, 1856, 1716, 1856),
+    "U8": (3904, 832, 976, 3904, 0, 0, 3904, 3892, 3904),
+    "U16": (4032, 1920, 2016, 4032, 0, 0, 4032, 4028, 4032),
+    "U32": (4096, 4096, 0, 4096, 0, 0, 4096, 4096, 4096),
+    "U64": (4096, 736, 0, 4096, 0, 0, 4096, 4096, 4096),
+    "TF32": (4096, 4096, 0, 4096, 0, 0, 4096, 4096, 4096),
+}
+REFUSED_BY = {
+    "LD_N": {"whole-bytes", "width-min-dword"},
+    "LD_T": {"whole-bytes", "width-min-dword", "transpose-bits", "transpose-d64-height"},
+    "LD_V": {"whole-bytes", "width-min-dword", "vnni-bits", "vnni-height-dwords"},
+    "ST_N": {"whole-bytes", "width-min-dword"},
+    "ST_T": {"whole-bytes", "width-min-dword", "store-transpose"},
+    "ST_V": {"whole-bytes", "width-min-dword", "store-vnni"},
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("data_type", [p + t for t in TYPES for p in ("", "Packed_")])
+def test_every_name(data_type: str, form: str) -> None:
+    found = sweep(data_type, form)
+    lowered = LOWERED[data_type.removeprefix("Packed_")][FORMS.index(form)]
+    assert found.total() == 3 * 64 * 64
+    assert found.pop("lowered", 0) == 3 * lowered
+    assert set(found) <= REFUSED_BY["LD_N" if "PREFETCH" in form else form]
+
+
+def test_targets_share_the_rules_that_refuse() -> None:
+    """Pictures of registers and the choice of CUTLASS's own messages depend on no target."""
+    for table in ("block", "message"):
+        for row in rows("block2d", table):
+            assert "targets" not in row or row["level"] == "warning", row["id"]
+
+
+def test_stores_have_no_prefetch() -> None:
+    with pytest.raises(ShapeError, match="grammar has no such name"):
+        Block2DName("U16", 8, 16, "N", is_store=True, is_prefetch=True)
