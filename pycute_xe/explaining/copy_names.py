@@ -13,6 +13,7 @@ from pycute_xe.atom.legacy_lowering import broken_rules, messages_of
 from pycute_xe.atom.legacy_steps import register_steps
 from pycute_xe.atom.names import get_atom
 from pycute_xe.errors import CuteError
+from pycute_xe.explaining.atom_words import plural
 from pycute_xe.numeric import Numeric
 
 __all__ = ["head_line", "name_lines", "related_lines", "shipped_line"]
@@ -36,7 +37,8 @@ _TEMPLATES = {
 def head_line(atom: Copy) -> str:
     """Say in a sentence what the copy does."""
     rows, cols = atom.shape
-    moved = f"{rows} rows x {cols} columns of {atom.value_type.bits}-bit values"
+    block = f"{plural(rows, 'row')} x {plural(cols, 'column')}"
+    moved = f"{block} of {atom.value_type.bits}-bit values"
     if isinstance(atom, CopyAtom):
         way = atom.op.message.op
         turned = atom.op.kind == "XE_LOAD_2D_TRANSPOSE"
@@ -94,11 +96,11 @@ def _ratio(bits: int, wanted: int) -> str:
 def _sizes(name: Block2DName) -> str:
     rows, cols = name.memory_shape
     if name.mode != "T":
-        return f"{rows} rows x {cols} columns of elements"
+        return f"{plural(rows, 'row')} x {plural(cols, 'column')} of elements"
     if name.counts == "memory":
         return (
-            f"{rows} rows x {cols} elements, counted in memory: the work-items get {cols} rows x "
-            f"{rows} columns"
+            f"{plural(rows, 'row')} x {plural(cols, 'element')}, counted in memory: the work-items "
+            f"get {plural(cols, 'row')} x {plural(rows, 'column')}"
         )
     return (
         f"{name.rows} rows x {name.cols} columns, counted as the work-items get them: in memory "

@@ -161,9 +161,7 @@ def _registers(atom: Copy) -> list[str]:
         where = " or ".join(map(str, others))
         lines.append(f"the table is true where registers are read in {where}-bit elements")
     else:
-        lines.append(
-            "in no width of elements, 8 to 64 bits, is the table true: give them to DPAS whole"
-        )
+        lines.append("read in no width of elements, 8 to 64 bits, is the table true")
     return lines
 
 
@@ -236,7 +234,7 @@ def _notes(atom: Copy) -> list[str]:
     said = (
         "CUTLASS ships",
         "CUTLASS's Copy_Traits of it",
-        "the registers of a work-item hold",
+        "the registers of a work-item",
         "rows x columns of",
         "VNNI packs nothing",
     )
