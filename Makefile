@@ -47,7 +47,7 @@ wheel: $(VENV)/.dev-stamp ## build the wheel and use it from a clean environment
 	@echo "wheel: building and installing it into a clean environment"
 	@$(PY) tests/wheel_install.py
 
-bench: $(VENV)/.run-stamp ## time the algebra, a GEMM, the machine and the import; count right and wrong
+bench: $(VENV)/.run-stamp ## time the algebra, atoms, a GEMM, the machine and the import; count right and wrong
 	@test -x $(PEERS)/bin/python || $(PY) -m venv $(PEERS)
 	@$(PEERS)/bin/python -m pip --disable-pip-version-check --quiet install --no-deps \
 		nvidia-cutlass tensor-layouts || echo "the peers cannot be installed: timed without them"
@@ -55,6 +55,7 @@ bench: $(VENV)/.run-stamp ## time the algebra, a GEMM, the machine and the impor
 	@$(PY) benchmarks/algebra.py --peers $(PEERS)
 	@$(PY) benchmarks/gemm.py
 	@$(PY) benchmarks/machine.py
+	@$(PY) benchmarks/atoms.py
 	@$(PY) benchmarks/enumeration.py --peers $(PEERS)
 
 mutants: $(VENV)/.dev-stamp ## break the algebra on purpose, one change at a time: do the tests notice?

@@ -148,6 +148,7 @@ if TYPE_CHECKING:
         make_tiled_copy,
         make_tiled_mma,
         reorder,
+        search_atoms,
         workgroup_mma,
     )
     from pycute_xe.bulk import table
@@ -193,6 +194,9 @@ _LAZY = {
         "UniversalCopy",
         "diff",
         "feeds",
+        "diff",
+        "feeds",
+        "UniversalCopy",
         "get_atom",
         "make_block_2d_copy",
         "make_block_2d_copy_A",
@@ -205,6 +209,7 @@ _LAZY = {
         "make_tiled_copy",
         "make_tiled_mma",
         "reorder",
+        "search_atoms",
         "workgroup_mma",
     ),
     "pycute_xe.symbolic": ("SymbolicInt", "substitute", "symbol", "symbols"),
@@ -377,6 +382,7 @@ __all__ = [
     "reorder",
     "replay",
     "run",
+    "search_atoms",
     "substitute",
     "symbol",
     "symbols",

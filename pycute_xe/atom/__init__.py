@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pycute_xe.atom.atom_record import AtomRecord, describe_atom
 from pycute_xe.atom.block2d_copy import (
     make_block_2d_copy,
     make_block_2d_copy_A,
@@ -22,6 +23,7 @@ from pycute_xe.atom.block2d_op import (
 from pycute_xe.atom.copy_atom import CopyAtom, make_copy_atom
 from pycute_xe.atom.differing import AtomDiff, diff
 from pycute_xe.atom.feeding import Feed, feeds
+from pycute_xe.atom.known_names import catalogue
 from pycute_xe.atom.legacy_copy import LegacyCopyAtom
 from pycute_xe.atom.linear_copy import LinearCopyAtom
 from pycute_xe.atom.linear_op import (
@@ -44,6 +46,7 @@ from pycute_xe.atom.reordering import (
     reorder_from_copy,
     reorder_to_copy,
 )
+from pycute_xe.atom.searching import search_atoms
 from pycute_xe.atom.tiled_copy import ThrCopy, TiledCopy, make_tiled_copy
 from pycute_xe.atom.tiled_mma import ThrMma, TiledMma, make_tiled_mma, workgroup_mma
 
@@ -59,6 +62,7 @@ __all__ = [
     "XE_LOAD_2D_VNNI",
     "XE_PREFETCH_2D",
     "XE_STORE_2D",
+    "AtomRecord",
     "AtomDiff",
     "Block2DName",
     "Block2DOp",
@@ -76,6 +80,8 @@ __all__ = [
     "classify_reorder",
     "diff",
     "feeds",
+    "catalogue",
+    "describe_atom",
     "get_atom",
     "in_register_order",
     "is_identity",
@@ -94,6 +100,7 @@ __all__ = [
     "reorder",
     "reorder_from_copy",
     "reorder_to_copy",
+    "search_atoms",
     "shipped_names",
     "workgroup_mma",
 ]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from functools import cache, cached_property
 from typing import Literal, cast
 
+from pycute_xe.atom.spelling import nearest_spelling
 from pycute_xe.errors import CuteError, ShapeError
 from pycute_xe.facts import Row, rows
 from pycute_xe.numeric import Numeric, as_numeric
@@ -144,7 +144,7 @@ def parse_block2d_name(text: str) -> Block2DName:
     """
     found = _GRAMMAR.fullmatch(text.strip())
     if found is None:
-        near = get_close_matches(text.strip(), shipped_names(), n=3, cutoff=0.5)
+        near = nearest_spelling(text, shipped_names())
         tip = f"did you mean {', '.join(near)}?" if near else f"write {_SPELLING}"
         raise CuteError("get_atom", {"name": text}, f"no name of the grammar {_SPELLING}", tip)
     packed, data_type, rows_, cols, way, mode, twin = found.groups()

@@ -7,10 +7,14 @@ from typing import Any
 
 from pycute_xe.arch.dpas import Dpas
 from pycute_xe.atom.block2d_name import parse_block2d_name
+from pycute_xe.atom.copy_atom import CopyAtom, make_copy_atom
+from pycute_xe.atom.known_names import catalogue
 from pycute_xe.atom.legacy_copy import LegacyCopyAtom
 from pycute_xe.atom.linear_copy import LinearCopyAtom, make_linear_copy_atom
 from pycute_xe.atom.linear_op import is_linear_name, parse_linear_op
 from pycute_xe.atom.mma_atom import MmaAtom
+from pycute_xe.atom.spelling import nearest_spelling
+from pycute_xe.atom.template_name import parse_template_name
 from pycute_xe.errors import CuteError, ShapeError
 from pycute_xe.numeric import Numeric, as_numeric
 
@@ -28,14 +32,16 @@ def get_atom(
     name: str,
     value_type: Numeric | str | None = None,
     gmem_stride: tuple[Any, ...] | None = None,
-) -> MmaAtom | LegacyCopyAtom | LinearCopyAtom:
+) -> MmaAtom | LegacyCopyAtom | CopyAtom | LinearCopyAtom:
     """Return the atom of a name CUTLASS gives it, or of any name of its grammar of block-2D copies.
 
     MMA atoms: older names, such as ``XE_8x16x16_F32BF16BF16F32_TT``, have the ownership of
     CUTLASS's older atoms, see `MmaAtom`; newer ones are written ``XE_DPAS_TT<8,f32,bf16>``.
     Copy atoms: ``XE_2D_…``, see `LegacyCopyAtom`, for values of ``value_type`` (the name's own by
-    default) and a tensor of strides ``gmem_stride`` (rows contiguous by default). Linear ones with
-    their types, ``XE_1D_LDSM<u32,u128>``, see `LinearCopyAtom`, take a ``value_type`` too.
+    default) and a tensor of strides ``gmem_stride`` (rows contiguous by default); templates such as
+    ``XE_LOAD_2D<16,32,32,16>``, see `CopyAtom`, for unsigned values of their width by default; and
+    linear ones with their types, ``XE_1D_LDSM<u32,u128>``, see `LinearCopyAtom`.
+    Law: takes every name of `catalogue`, and what atoms print as theirs.
     Raises `CuteError` for a name of no kind, with the nearest ones, `ShapeError` for extents that
     no DPAS of the types has.
 
@@ -47,14 +53,17 @@ def get_atom(
     text = name.strip()
     if _COPY.match(text):
         return _copy_atom(text, value_type, gmem_stride)
+    op = parse_template_name(text)
     linear = is_linear_name(text)
-    if gmem_stride is not None or (value_type is not None and not linear):
+    if gmem_stride is not None or (value_type is not None and op is None and not linear):
         raise CuteError(
             "get_atom",
             {"name": name, "value_type": value_type, "gmem_stride": gmem_stride},
             "only block-2D copies take strides, and only copies a value type",
             "leave them out",
         )
+    if op is not None:
+        return make_copy_atom(op, f"u{op.bits}" if value_type is None else value_type)
     if linear:
         return make_linear_copy_atom(parse_linear_op(text), value_type)
     return _mma_atom(text)
@@ -100,10 +109,11 @@ def _mma_atom(name: str) -> MmaAtom:
             b = types[2] if len(types) > 2 else a
             c = types[3] if len(types) > 3 else d
             return MmaAtom(Dpas(int(template[1]), d, a, b, c))
+    near = nearest_spelling(name, catalogue())
+    forms = "XE_2D_U16x32x16_LD_N, XE_8x16x16_F32BF16BF16F32_TT, XE_DPAS_TT<8,f32,bf16>"
     raise CuteError(
         "get_atom",
         {"name": name},
         "no atom has this name",
-        "write XE_2D_U16x32x16_LD_N, XE_1D_LDSM<f32>, XE_8x16x16_F32BF16BF16F32_TT or "
-        "XE_DPAS_TT<8,f32,bf16>",
+        f"did you mean {', '.join(near)}?" if near else f"write {forms} or XE_LOAD_2D<16,32,16>",
     )

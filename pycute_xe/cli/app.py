@@ -12,6 +12,8 @@ from typing import IO, Any
 
 import click
 
+from pycute_xe.cli.atom_command import atom_command
+from pycute_xe.cli.atoms_command import atoms_command
 from pycute_xe.cli.expression_error import ExpressionError
 from pycute_xe.cli.gemm_command import gemm_command
 from pycute_xe.cli.layout_command import layout_command
@@ -69,5 +71,7 @@ def main() -> None:
     """Layouts, and kernels for Intel Xe GPUs: run, check, prove and draw them on any machine."""
 
 
+main.add_command(atom_command)
+main.add_command(atoms_command)
 main.add_command(gemm_command)
 main.add_command(layout_command)

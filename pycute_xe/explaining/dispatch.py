@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pycute_xe.algebra import inverse
 from pycute_xe.composed import ComposedLayout
@@ -37,6 +37,9 @@ from pycute_xe.explaining.swizzling import beneath, tell_any_composition, throug
 from pycute_xe.layout import Layout
 from pycute_xe.swizzle import Swizzle
 from pycute_xe.typing import is_tuple
+
+if TYPE_CHECKING:
+    from pycute_xe.explaining.atoms import Atom
 
 __all__ = ["EXPLAINED", "explain"]
 
@@ -83,14 +86,15 @@ EXPLAINED: dict[str, tuple[Teller, str]] = {
 _CALL = (tell_call, "The coordinate of each leaf times its stride, summed.")
 
 
-def explain(operation: Callable[..., Any], *operands: Any, **named: Any) -> Explanation:
+def explain(operation: Callable[..., Any] | Atom, *operands: Any, **named: Any) -> Explanation:
     """Return the steps by which an operation comes to its result on these operands.
 
     ``operation`` is one of the functions of the algebra in `EXPLAINED`, or a layout, whose call is
-    then explained. Law: the explanation ends in what ``operation(*operands)`` returns, or in the
-    error that it raises; where the steps reach their end, the last of them has the result as its
-    value. Raises `InputError` for an operation without an explanation and for operands that are
-    too few or too many, `ShapeError` where the first operand is no layout. CuTe has no counterpart.
+    then explained, or an atom, see `explain_atom`.
+    Law: the explanation ends in what ``operation(*operands)`` returns, or in the error that it
+    raises; where the steps reach their end, the last of them has the result as its value.
+    Raises `InputError` for an operation without an explanation and for operands that are too few or
+    too many, `ShapeError` where the first operand is no layout. CuTe has no counterpart.
 
     >>> import pycute_xe as cx
     >>> print(explain(cx.composition, Layout((6, 2), (8, 2)), Layout((4, 3), (3, 1))))
@@ -107,10 +111,15 @@ def explain(operation: Callable[..., Any], *operands: Any, **named: Any) -> Expl
      5. the walks, nested as B = (4,3):(3,1) nests → ((2,2),3):((24,2),8)
     Result: ((2,2),3):((24,2),8)
     """
+    if type(operation).__module__.startswith("pycute_xe.atom."):
+        # Only who has an atom pays for importing them.
+        from pycute_xe.explaining.atoms import as_atom, explain_atom
+
+        return explain_atom(as_atom(operation), *operands, **named)
     name, (tell, rule) = _found(operation)
     values = _bound(name, operation, operands, named)
     _check(name, values)
-    target = values[0] if operation is values[0] else operation
+    target: Any = values[0] if operation is values[0] else operation
     arguments = values[1:] if target is values[0] else values
     result, refusal = None, None
     try:

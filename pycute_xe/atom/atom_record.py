@@ -1,0 +1,138 @@
+"""Floor 6: an atom in one line, as a search finds it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import cache
+from typing import Any, Literal
+
+from pycute_xe.arch.target import targets
+from pycute_xe.atom.copy_answers import CopyAnswers
+from pycute_xe.atom.copy_atom import CopyAtom
+from pycute_xe.atom.linear_copy import LinearCopyAtom
+from pycute_xe.atom.mma_atom import MmaAtom
+from pycute_xe.atom.names import get_atom
+from pycute_xe.errors import LegalityError
+
+__all__ = ["KIND_WORDS", "AtomHead", "AtomRecord", "describe_atom", "head_of"]
+
+Kind = Literal["load", "store", "prefetch", "atomic", "mma"]
+_TEMPLATE_MODES: dict[str, Any] = {"XE_LOAD_2D_VNNI": "V", "XE_LOAD_2D_TRANSPOSE": "T"}
+
+
+@dataclass(frozen=True)
+class AtomHead:
+    """What the parts of a name say. ``rows`` and ``cols`` count the block in elements of ``bits``.
+
+    They count as the ``shape`` of a copy does; of an MMA they are M and N, and ``bits`` those of A.
+    ``mode`` is N, T or V of a block-2D copy, empty for others. ``shipped``: CUTLASS has the name.
+    """
+
+    name: str
+    kind: Kind
+    bits: int
+    rows: int
+    cols: int
+    mode: Literal["N", "T", "V", ""]
+    packed: bool
+    shipped: bool
+
+    def __str__(self) -> str:
+        """The name, which `get_atom` takes."""
+        return self.name
+
+
+@dataclass(frozen=True)
+class AtomRecord(AtomHead):
+    """One line about an atom, as `search_atoms` finds it.
+
+    ``faithful``: its layouts say what registers hold. ``targets`` are those that have it, and
+    ``messages`` the hardware messages, or instructions, on the first of them. ``feeds`` pairs each
+    operand that was asked for with the verdict of `feeds`.
+    """
+
+    faithful: bool
+    targets: tuple[str, ...]
+    messages: int
+    feeds: tuple[tuple[str, str], ...] = ()
+
+    def __str__(self) -> str:
+        """The name, which `get_atom` takes."""
+        return self.name
+
+
+KIND_WORDS: dict[str, Callable[[AtomHead], bool]] = {
+    "load": lambda r: r.kind == "load",
+    "store": lambda r: r.kind == "store",
+    "prefetch": lambda r: r.kind == "prefetch",
+    "atomic": lambda r: r.kind == "atomic",
+    "copy": lambda r: r.kind in ("load", "store"),
+    "block2d": lambda r: bool(r.mode),
+    "linear": lambda r: not r.mode and r.kind != "mma",
+    "transpose": lambda r: r.kind == "load" and r.mode == "T",
+    "vnni": lambda r: r.kind == "load" and r.mode == "V",
+    "packed": lambda r: r.packed,
+    "mma": lambda r: r.kind == "mma",
+    "dpas": lambda r: r.kind == "mma",
+}
+"""What ``kind`` may say, and which atoms it means."""
+
+
+@cache
+def head_of(name: str) -> AtomHead:
+    """Return what the parts of a name say; cheap.
+
+    >>> head_of("XE_2D_U16x16x8_LD_T").rows, head_of("XE_DPAS_TT<8,f32,bf16>").bits
+    (8, 16)
+    """
+    atom = get_atom(name)
+    if isinstance(atom, MmaAtom):
+        shape = atom.operand_shape("D")
+        return AtomHead(atom.name, "mma", atom.op.A.bits, *shape, "", False, atom.shipped)
+    if isinstance(atom, LinearCopyAtom):
+        way: Kind = "store" if atom.op.is_store else "load"
+        way = "atomic" if "atomic" in atom.op.moves else way
+        return AtomHead(str(atom), way, atom.value_type.bits, *atom.shape, "", False, True)
+    if isinstance(atom, CopyAtom):
+        op = atom.op
+        mode = _TEMPLATE_MODES.get(op.kind, "N")
+        return AtomHead(str(op), op.message.op, op.bits, *atom.shape, mode, False, True)
+    older = atom.name
+    kind: Kind = "prefetch" if older.is_prefetch else "store" if older.is_store else "load"
+    of_name = older.mode, older.packed, older.shipped
+    return AtomHead(str(older), kind, older.bits, *atom.shape, *of_name)
+
+
+@cache
+def describe_atom(name: str) -> AtomRecord:
+    """Return the line about an atom of any name that `get_atom` takes.
+
+    An older name that no target can move has no targets, no messages, and is not faithful.
+
+    >>> record = describe_atom("XE_2D_U16x16x16_LD_V")
+    >>> record.kind, record.rows, record.cols, record.mode, record.faithful, record.messages
+    ('load', 16, 16, 'V', False, 1)
+    """
+    atom = get_atom(name)
+    head = asdict(head_of(name))
+    if isinstance(atom, MmaAtom):
+        legal = tuple(target for target in targets() if not atom.op.broken_rules(target))
+        return AtomRecord(**head, faithful=atom.faithful, targets=legal, messages=1)
+    legal, count = _legal(atom)
+    faithful = bool(legal) and atom.faithful
+    return AtomRecord(**head, faithful=faithful, targets=legal, messages=count)
+
+
+def _legal(atom: CopyAnswers) -> tuple[tuple[str, ...], int]:
+    """The targets that can move its block, and how many messages the first of them needs."""
+    legal: list[str] = []
+    count = 0
+    for target in targets():
+        try:
+            messages = atom.messages(target)
+        except LegalityError:
+            continue
+        legal.append(target)
+        count = count or len(messages)
+    return tuple(legal), count

@@ -1,0 +1,131 @@
+"""Floor 6: every atom the library knows by heart, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import cache
+from itertools import product
+from typing import cast, get_args
+
+from pycute_xe.arch.dpas import Dpas
+from pycute_xe.arch.dpas.types import dpas_types
+from pycute_xe.arch.rules import Rule, rules
+from pycute_xe.arch.target import targets
+from pycute_xe.atom.block2d_name import Block2DName, shipped_names
+from pycute_xe.atom.block2d_name import Mode as NameMode
+from pycute_xe.atom.block2d_op import Block2DOp, Kind
+from pycute_xe.atom.legacy_lowering import broken_rules
+from pycute_xe.atom.legacy_steps import register_steps
+from pycute_xe.atom.linear_op import LinearOp, linear_names
+from pycute_xe.atom.mma_atom import MmaAtom
+from pycute_xe.atom.register_picture import SUBGROUP
+from pycute_xe.atom.template_name import KINDS, WITH_BLOCKS
+from pycute_xe.errors import DivisibilityError, DTypeError
+from pycute_xe.facts import rows as fact_rows
+from pycute_xe.numeric import as_numeric
+
+__all__ = ["catalogue", "grammar_names"]
+
+_SIZES = (1, 2, 4, 8, 16, 32, 64)
+
+
+@cache
+def catalogue() -> tuple[str, ...]:
+    """Return every name the library knows by heart, in an order that stays.
+
+    Older block-2D copies and their prefetch twins as CUTLASS ships them, its older MMA names,
+    ``XE_DPAS_TT`` of every combination of types and M from 1 to 8, the block-2D templates of all
+    power-of-two sizes that some target allows and 16 work-items can share, and the linear copies of
+    unsigned types, atomics of theirs. Law: `get_atom` takes every one of them.
+
+    >>> len(catalogue()) > 1500, catalogue()[0]
+    (True, 'XE_2D_U16x1x16_LD_N')
+    """
+    templates = (*_templates(), *_linear_ops())
+    return (*shipped_names(), *_older_mma_names(), *_dpas_names(), *map(str, templates))
+
+
+@cache
+def grammar_names() -> tuple[str, ...]:
+    """Return names of CUTLASS's grammar of older copies that it does not ship, though it could.
+
+    Rows and columns are powers of two to 64, work-items share the block evenly, and messages of
+    some target move it. Law: none of them is in `catalogue`; `get_atom` takes every one.
+
+    >>> "XE_2D_U16x32x16_LD_T" in grammar_names(), "XE_2D_U32x16x16_LD_V" in grammar_names()
+    (True, False)
+    """
+    types = ("U4", "U8", "U16", "U32", "U64", "TF32")
+    modes = cast("tuple[NameMode, ...]", get_args(NameMode))
+    ways: list[tuple[NameMode, bool]] = [*((mode, False) for mode in modes), ("N", True)]
+    found: list[str] = []
+    for packed, kind, (mode, store) in product((False, True), types, ways):
+        if packed and (kind not in ("U4", "U8", "U16") or mode == "V" or store):
+            continue
+        for rows_, cols in product(_SIZES, _SIZES):
+            name = Block2DName(kind, rows_, cols, mode, store, packed)
+            if not name.shipped and _can_be_moved(name):
+                found.append(str(name))
+    return tuple(found)
+
+
+def _can_be_moved(name: Block2DName) -> bool:
+    try:
+        register_steps(name)
+    except DivisibilityError:
+        return False
+    return any(not broken_rules(name, target) for target in targets())
+
+
+def _older_mma_names() -> Iterator[str]:
+    for row in fact_rows("dpas", "older_name"):
+        d, a, b, c = map(as_numeric, cast("tuple[str, ...]", row["types"]))
+        for m in cast("tuple[int, ...]", row["m"]):
+            yield MmaAtom(Dpas(m, d, a, b, c), legacy=True).name
+
+
+def _dpas_names() -> Iterator[str]:
+    for types, m in product(dpas_types(), range(1, 9)):
+        yield f"XE_DPAS_TT<{m},{','.join(types)}>"
+
+
+def _linear_ops() -> Iterator[LinearOp]:
+    unsigned = ("u8", "u16", "u32", "u64", "u128")
+    for kind in linear_names():
+        types = ("f32", "f64", "s32") if kind == "XE_ATOMIC" else unsigned
+        for source, result in product(types, types):
+            # The types that CUTLASS's assertions refuse make no operation.
+            with suppress(DTypeError):
+                yield LinearOp(kind, as_numeric(source), as_numeric(result))
+
+
+def _templates() -> Iterator[Block2DOp]:
+    for kind, bits, height, width in product(KINDS, (8, 16, 32, 64), _SIZES, _SIZES):
+        parts = [n for n in _SIZES if n <= width] if kind in WITH_BLOCKS else [width]
+        for block in reversed(parts):
+            op = _template(kind, bits, height, width, block)
+            if op is not None:
+                yield op
+
+
+def _template(kind: Kind, bits: int, height: int, width: int, block: int) -> Block2DOp | None:
+    """The operation, if work-items can share its block and a target has it."""
+    op = Block2DOp(kind, bits, height, width, block)
+    quantities = op.message.quantities
+    if any(_allows(found, quantities) for found in _limits(op.message.op)):
+        return op if height * width % SUBGROUP == 0 else None
+    return None
+
+
+@cache
+def _limits(way: str) -> frozenset[tuple[Rule, ...]]:
+    """The rules of level "error" of each target, once where targets agree."""
+    return frozenset(
+        tuple(rule for rule in rules("block2d", "message", target, way) if rule.level == "error")
+        for target in targets()
+    )
+
+
+def _allows(found: tuple[Rule, ...], quantities: Mapping[str, int]) -> bool:
+    return all(rule.holds(quantities) for rule in found if rule.applies(quantities))

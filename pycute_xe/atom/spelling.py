@@ -1,0 +1,22 @@
+"""Floor 6: what somebody may have meant who misspelt a name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+__all__ = ["nearest_spelling"]
+
+
+def nearest_spelling(text: str, known: Iterable[str], count: int = 3) -> tuple[str, ...]:
+    """Return the known names most like a text, best first; case and spaces do not matter.
+
+    >>> nearest_spelling("xe_2d u16x32_LD_V", ["XE_2D_U16x32x16_LD_V", "XE_2D_U8x32x16_LD_V"], 1)
+    ('XE_2D_U16x32x16_LD_V',)
+    """
+    names = {_plain(name): name for name in known}
+    return tuple(names[found] for found in get_close_matches(_plain(text), names, count, 0.5))
+
+
+def _plain(text: str) -> str:
+    return "".join(text.split()).upper()

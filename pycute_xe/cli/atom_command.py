@@ -1,0 +1,84 @@
+"""Floor 10: ``pycute-xe atom``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pycute_xe.cli.atom_outcome import AtomOutcome
+
+if TYPE_CHECKING:
+    from pycute_xe.cli.atom_outcome import Atom
+
+__all__ = ["atom_command"]
+
+
+@click.command("atom")
+@click.argument("name", metavar="NAME")
+@click.option("--type", "value_type", metavar="TYPE", help="Of a copy's values, such as bf16.")
+@click.option(
+    "--stride",
+    type=click.Choice(["row", "col"]),
+    help="Which mode of the tensor an older copy moves is contiguous: the last or the first.",
+)
+@click.option("--target", default="bmg", show_default=True, help="Whose messages and rules apply.")
+@click.option(
+    "--operand",
+    type=click.Choice(["A", "B", "C", "D"]),
+    help="Of an MMA: shown in full. Of a copy: judged for this operand alone.",
+)
+@click.option(
+    "--svg",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the drawing as SVG.",
+)
+@click.option("--json", is_flag=True, help="Report as JSON on standard output.")
+def atom_command(
+    name: str,
+    value_type: str | None,
+    stride: str | None,
+    target: str,
+    operand: str | None,
+    svg: Path | None,
+    json: bool,
+) -> None:
+    """Explain one atom: what its name means, who owns what, its messages, what it feeds.
+
+    NAME is a name of CUTLASS, of its grammar of older copies, or a template with its numbers:
+
+    \b
+      pycute-xe atom XE_2D_U16x32x16_LD_V --type bf16
+      pycute-xe atom XE_8x16x16_F32BF16BF16F32_TT --operand B
+      pycute-xe atom 'XE_DPAS_TT<8,f32,bf16>'
+      pycute-xe atom 'XE_LOAD_2D<16,32,32,16>' --target pvc
+
+    Quotes keep the shell from reading < and >. `pycute-xe atoms` lists names.
+    """  # noqa: D301 - the backspace keeps click from joining the lines
+    from pycute_xe.arch.target import get_target
+
+    # A wrong target is told before anything is computed.
+    target = get_target(target).name
+    atom = _found(name, value_type, stride)
+    files = () if svg is None else (str(_saved(atom, svg, operand)),)
+    outcome = AtomOutcome(name, atom, target, operand, files)
+    if json:
+        click.echo(outcome.to_json())
+    else:
+        outcome.show()
+
+
+def _found(name: str, value_type: str | None, stride: str | None) -> Atom:
+    from pycute_xe.atom import get_atom
+
+    strides = {None: None, "row": ("ld", 1), "col": (1, "ld")}
+    return get_atom(name, value_type, strides[stride])
+
+
+def _saved(atom: Any, path: Path, operand: str | None) -> Path:
+    from pycute_xe.atom import MmaAtom
+    from pycute_xe.drawing import draw
+
+    return draw(atom, operand if isinstance(atom, MmaAtom) else None).save(path)

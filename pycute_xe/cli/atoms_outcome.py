@@ -1,0 +1,100 @@
+"""Floor 10: the atoms that a search found, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from pycute_xe.arch.target import targets
+from pycute_xe.atom import AtomRecord, search_atoms
+
+__all__ = ["AtomsOutcome"]
+
+_HEADINGS = ("name", "kind", "block", "bits", "shipped", "faithful", "messages", "legal on")
+
+
+@dataclass(frozen=True)
+class AtomsOutcome:
+    """The filters, what met them, and how many would meet them all but one."""
+
+    filters: dict[str, Any]
+    found: tuple[AtomRecord, ...]
+    without: tuple[tuple[str, int], ...] = ()
+
+    def with_counts(self) -> AtomsOutcome:
+        """Return it with what would be found without one filter: --shipped first, then by count."""
+        counts: list[tuple[str, int]] = []
+        for name in self.filters:
+            fewer = {key: value for key, value in self.filters.items() if key != name}
+            if name == "feeds":
+                fewer = {k: v for k, v in fewer.items() if k not in ("operand", "reorder")}
+            counts.append((name, len(search_atoms(**fewer))))
+        counts.sort(key=lambda pair: (pair[0] != "shipped", -pair[1]))
+        return replace(self, without=tuple(pair for pair in counts if pair[1]))
+
+    def to_json(self) -> str:
+        """Return everything, for programs."""
+        atoms = [{**asdict(record), "feeds": dict(record.feeds)} for record in self.found]
+        without = [{"filter": name, "count": count} for name, count in self.without]
+        return json.dumps({"count": len(atoms), "atoms": atoms, "without": without}, indent=2)
+
+    def show(self, limit: int) -> None:
+        """Print a line for each, at most so many (0: all), and the count."""
+        from rich.console import Console
+        from rich.text import Text
+
+        console = Console(highlight=False)
+        shown = self.found[: limit or None]
+        if shown:
+            headings = (*_HEADINGS, "feeds") if "feeds" in self.filters else _HEADINGS
+            lines = _aligned([headings, *(_cells(record) for record in shown)])
+            console.print(Text(lines[0]), soft_wrap=True, style="bold")
+            console.print(Text("\n".join(lines[1:])), soft_wrap=True)
+        console.print(Text(self._ending(len(shown))), soft_wrap=True)
+
+    def _ending(self, shown: int) -> str:
+        count = len(self.found)
+        if not count:
+            return f"no atoms{self._advice()}"
+        if shown < count:
+            return f"{count:,} atoms, the first {shown} shown: add filters, or --limit 0 for all"
+        return f"{count:,} atom{'s'[: count != 1]}"
+
+    def _advice(self) -> str:
+        if not self.without:
+            return "; leave out more than one of the filters"
+        told = (f"{count:,} {_changed(name)}" for name, count in self.without[:4])
+        return f"; there would be {', '.join(told)}"
+
+
+def _changed(name: str) -> str:
+    """What leaving out a filter takes."""
+    ways = {"name": "without the pattern", "shipped": "with --all"}
+    return ways.get(name, f"without --{name}")
+
+
+def _cells(record: AtomRecord) -> tuple[str, ...]:
+    everywhere = len(record.targets) == len(targets())
+    legal = "all" if everywhere else " ".join(record.targets) or "none"
+    kind = " ".join(filter(None, (record.kind, record.mode)))
+    cells = (
+        record.name,
+        kind,
+        f"{record.rows}x{record.cols}",
+        str(record.bits),
+        "yes" if record.shipped else "no",
+        "yes" if record.faithful else "no",
+        str(record.messages),
+        legal,
+    )
+    feeds = ", ".join(f"{operand}: {verdict}" for operand, verdict in record.feeds)
+    return (*cells, feeds) if feeds else cells
+
+
+def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]

@@ -1,0 +1,71 @@
+"""Floor 9: `explain` for atoms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pycute_xe.arch.target import Target, get_target
+from pycute_xe.atom import CopyAtom, LegacyCopyAtom, LinearCopyAtom, MmaAtom
+from pycute_xe.errors import InputError
+from pycute_xe.explaining.atom_explanation import AtomExplanation
+from pycute_xe.explaining.copy_names import head_line
+from pycute_xe.explaining.script import Script
+from pycute_xe.explaining.telling_copies import tell_copy
+from pycute_xe.explaining.telling_linear import linear_head_line, tell_linear
+from pycute_xe.explaining.telling_mma import tell_mma
+
+__all__ = ["as_atom", "explain_atom"]
+
+Atom = MmaAtom | LegacyCopyAtom | CopyAtom | LinearCopyAtom
+
+
+def as_atom(value: Any) -> Atom:
+    """Return an atom as it is, and raise `InputError` for what else comes from its floor.
+
+    >>> from pycute_xe.atom import get_atom
+    >>> print(as_atom(get_atom("XE_DPAS_TT<8,f32,bf16>")))
+    XE_DPAS_TT<8,f32,bf16,bf16,f32>
+    """
+    if isinstance(value, Atom):
+        return value
+    raise InputError(
+        "explain",
+        {"value": value},
+        f"there is no explanation of a {type(value).__name__}",
+        "explain an atom, such as get_atom('XE_2D_U16x32x16_LD_V')",
+    )
+
+
+def explain_atom(
+    atom: Atom,
+    target: str | Target = "bmg",
+    operand: str | None = None,
+) -> AtomExplanation:
+    """Return what an atom does, on one screen: its name, who owns what, messages, registers.
+
+    ``target``: whose messages and rules are shown. ``operand``: of an MMA, the operand that is
+    shown in full; of a copy, the operand that it is judged for. Raises `InputError` for another
+    operand, `TargetError` for an unknown target.
+
+    >>> from pycute_xe.atom import get_atom
+    >>> print(explain_atom(get_atom("XE_2D_U16x8x16_LD_N", "bf16")).rule)
+    Loads 8 rows x 16 columns of 16-bit values from memory into the registers of 16 work-items.
+    """
+    machine = get_target(target).name
+    if operand not in (None, "A", "B", "C", "D"):
+        raise InputError("explain", {"operand": operand}, "no such operand", "A, B, C or D")
+    which: Any = operand
+    script = Script()
+    if isinstance(atom, MmaAtom):
+        m, n, k = atom.shape_mnk
+        title = str(atom)
+        rule = f"D[{m},{n}] = A[{m},{k}] · B[{k},{n}] + C[{m},{n}], by 16 work-items together."
+        tell_mma(script, atom, machine, which)
+    elif isinstance(atom, LinearCopyAtom):
+        title, rule = f"{atom} for {atom.value_type} values", linear_head_line(atom)
+        tell_linear(script, atom, machine)
+    else:
+        name = str(atom) if isinstance(atom, LegacyCopyAtom) else str(atom.op)
+        title, rule = f"{name} for {atom.value_type} values", head_line(atom)
+        tell_copy(script, atom, machine, which)
+    return AtomExplanation(title, rule, tuple(script.steps), atom)

@@ -1,0 +1,212 @@
+"""Floor 9: what the parts of a copy's name mean, and the names beside it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from functools import cache
+
+from pycute_xe.arch.block2d import Block2D
+from pycute_xe.atom import Block2DName, Block2DOp, CopyAtom, LegacyCopyAtom, shipped_names
+from pycute_xe.atom.block2d_op import Kind
+from pycute_xe.atom.legacy_lowering import broken_rules, messages_of
+from pycute_xe.atom.legacy_steps import register_steps
+from pycute_xe.atom.names import get_atom
+from pycute_xe.errors import CuteError
+from pycute_xe.explaining.atom_words import plural
+from pycute_xe.numeric import Numeric
+
+__all__ = ["head_line", "name_lines", "related_lines", "shipped_line"]
+
+Copy = LegacyCopyAtom | CopyAtom
+
+_MODES = {
+    "N": "the matrix is stored row by row, and stays so",
+    "T": "the matrix is stored column by column: transposed on the way",
+    "V": "the matrix is stored row by row; VNNI packs its rows into dwords, for B of DPAS",
+}
+_TEMPLATES = {
+    "XE_LOAD_2D": "load a block as it lies in memory",
+    "XE_LOAD_2D_VNNI": "load a block and pack its rows into dwords (VNNI), for B of DPAS",
+    "XE_LOAD_2D_TRANSPOSE": "load a block transposed: a column in memory fills a register row",
+    "XE_STORE_2D": "store a block as it lies in the registers",
+    "XE_PREFETCH_2D": "bring a block into the cache; no register changes",
+}
+
+
+def head_line(atom: Copy) -> str:
+    """Say in a sentence what the copy does."""
+    rows, cols = atom.shape
+    block = f"{plural(rows, 'row')} x {plural(cols, 'column')}"
+    moved = f"{block} of {atom.value_type.bits}-bit values"
+    if isinstance(atom, CopyAtom):
+        way = atom.op.message.op
+        turned = atom.op.kind == "XE_LOAD_2D_TRANSPOSE"
+    else:
+        way = _way(atom.name)
+        turned = atom.name.mode == "T"
+    if way == "prefetch":
+        return f"Brings {moved} into the cache."
+    if way == "store":
+        return f"Stores {moved} from the registers of 16 work-items to memory."
+    how = ", transposed," if turned else " from memory"
+    return f"Loads {moved}{how} into the registers of 16 work-items."
+
+
+def _way(name: Block2DName) -> str:
+    return "prefetch" if name.is_prefetch else "store" if name.is_store else "load"
+
+
+def name_lines(atom: Copy) -> list[str]:
+    """Say what each part of the name means."""
+    return _template_lines(atom) if isinstance(atom, CopyAtom) else _older_lines(atom)
+
+
+def _older_lines(atom: LegacyCopyAtom) -> list[str]:
+    name, kind = atom.name, atom.value_type
+    parts = [("XE_2D", "a block-2D copy: the 16 work-items of a subgroup move one block together")]
+    if name.packed:
+        parts.append(("Packed", "each work-item takes adjacent columns"))
+    parts.append((name.data_type, _element(name.bits, kind)))
+    parts.append((f"{name.rows}x{name.cols}", _sizes(name)))
+    way = (
+        ("ST", "from registers to memory") if name.is_store else ("LD", "from memory to registers")
+    )
+    parts += [way, (name.mode, _MODES[name.mode])]
+    if name.mode == "V" and name.bits >= 32:
+        parts[-1] = (name.mode, "VNNI packs nothing from 32 bits on: use LD_N")
+    if name.is_prefetch:
+        parts[-2:] = [(f"LD_{name.mode}", "the load that it goes before")]
+        parts.append(("PREFETCH", "only into the cache: no register changes"))
+    wide = max(len(part) for part, _ in parts)
+    return [f"{part:<{wide}}  {text}" for part, text in parts]
+
+
+def _element(bits: int, kind: Numeric) -> str:
+    holds = "" if kind.bits == bits else f", {_ratio(bits, kind.bits)}"
+    return f"elements of {bits} bits, whatever their type; shown for {kind.name}{holds}"
+
+
+def _ratio(bits: int, wanted: int) -> str:
+    if wanted < bits:
+        return f"{bits // wanted} to an element"
+    return f"each of {wanted // bits} elements"
+
+
+def _sizes(name: Block2DName) -> str:
+    rows, cols = name.memory_shape
+    if name.mode != "T":
+        return f"{plural(rows, 'row')} x {plural(cols, 'column')} of elements"
+    if name.counts == "memory":
+        return (
+            f"{plural(rows, 'row')} x {plural(cols, 'element')}, counted in memory: the work-items "
+            f"get {plural(cols, 'row')} x {plural(rows, 'column')}"
+        )
+    return (
+        f"{name.rows} rows x {name.cols} columns, counted as the work-items get them: in memory "
+        f"{rows} rows x {cols} elements"
+    )
+
+
+def _template_lines(atom: CopyAtom) -> list[str]:
+    op = atom.op
+    bits, kind = op.bits, atom.value_type
+    parts = [
+        (op.kind, _TEMPLATES[op.kind]),
+        (str(bits), _element(bits, kind)),
+        (str(op.height), "rows in memory"),
+        (str(op.width), "elements of a row in memory, which is the contiguous direction"),
+    ]
+    if op.block_count > 1:
+        parts.append((str(op.block_width), f"elements of a block: {op.block_count} side by side"))
+    wide = max(len(part) for part, _ in parts)
+    return [f"{part:<{wide}}  {text}" for part, text in parts]
+
+
+def shipped_line(atom: Copy) -> str:
+    """Say whether CUTLASS has it."""
+    if isinstance(atom, CopyAtom):
+        return "yes: CUTLASS has this template, for any sizes the hardware takes"
+    if not atom.name.shipped:
+        return "no: the grammar has this name, but CUTLASS defines no operation of it"
+    traits = atom.name.traits
+    if traits == "usable":
+        return "yes: CUTLASS defines it, with Copy_Traits"
+    said = "without Copy_Traits" if traits == "none" else "but its Copy_Traits do not compile"
+    own = "" if atom.name.is_prefetch else "; what follows is the documented ownership"
+    return f"yes: CUTLASS defines it, {said}{own}"
+
+
+def related_lines(atom: Copy) -> list[str]:
+    """Name the same block in other modes, the prefetch, and the same message by other names."""
+    if isinstance(atom, CopyAtom):
+        older = _older_names().get(atom.op.message)
+        same = f"older name of the same message: {older}" if older else ""
+        return [same] if same else []
+    lines: list[str] = []
+    siblings = [_marked(name) for name in _siblings(atom.name)]
+    if siblings:
+        lines.append(", ".join(siblings))
+    template = _template_of(atom.name)
+    if template:
+        lines.append(f"the same message by its newer template: {template}")
+    return lines
+
+
+def _marked(name: Block2DName) -> str:
+    return str(name) if name.shipped else f"{name} (not shipped)"
+
+
+def _siblings(name: Block2DName) -> list[Block2DName]:
+    """The same block in the other modes, packed or not, and with or without prefetch."""
+    if name.is_store:
+        return []
+    twin = replace(name, is_prefetch=not name.is_prefetch)
+    found = [twin] if twin.shipped else []
+    if not name.is_prefetch:
+        shape = name.logical_shape
+        sized = (replace(name, rows=r, cols=c) for r, c in (shape, shape[::-1]))
+        others = [
+            replace(one, mode=mode, packed=one.packed and mode != "V")
+            for one in sized
+            for mode in ("N", "V", "T")
+        ]
+        found += [one for one in others if one.logical_shape == shape and _works(one)]
+        packed = replace(name, packed=not name.packed)
+        found += [packed] if packed.shipped else []
+    kept = [one for one in dict.fromkeys(found) if one != name]
+    return sorted(kept, key=lambda one: not one.shipped)[:4]
+
+
+def _works(name: Block2DName) -> bool:
+    with suppress(CuteError):
+        register_steps(name)
+        return not broken_rules(name, "bmg")
+    return False
+
+
+def _template_of(name: Block2DName) -> Block2DOp | None:
+    parts = list(messages_of(name))
+    if len(parts) != 1 or broken_rules(name, "bmg"):
+        return None
+    message = parts[0].message
+    plain: dict[str, Kind] = {"store": "XE_STORE_2D", "prefetch": "XE_PREFETCH_2D"}
+    kind = plain.get(message.op, "XE_LOAD_2D")
+    if message.transpose:
+        kind = "XE_LOAD_2D_TRANSPOSE"
+    elif message.vnni:
+        kind = "XE_LOAD_2D_VNNI"
+    width = message.width * message.count
+    return Block2DOp(kind, message.bits, message.height, width, message.width)
+
+
+@cache
+def _older_names() -> dict[Block2D, str]:
+    """The shipped names that are one message each, by that message."""
+    found: dict[Block2D, str] = {}
+    for text in shipped_names():
+        atom = get_atom(text)
+        parts = list(messages_of(atom.name)) if isinstance(atom, LegacyCopyAtom) else []
+        if len(parts) == 1:
+            found.setdefault(parts[0].message, text)
+    return found
