@@ -167,6 +167,13 @@ REFUSALS = {
         {"type": TF32},
         "NumPy has no tf32",
     ),
+    "numpy_dtype: a pack": Refusal(
+        lambda: bulk.numpy_dtype("u128"),
+        DTypeError,
+        "numpy_dtype",
+        {"type": as_numeric("u128")},
+        "arrays do not hold packs",
+    ),
     # ---- arrays of coordinates
     "offsets: a list": refused([0, 1], "list is no type of coordinates"),
     "offsets: None": refused((None, np.arange(6)), "NoneType is no type of coordinates"),
