@@ -39,8 +39,18 @@ class CopyAnswers(ABC):
 
     @property
     @abstractmethod
+    def noted(self) -> dict[str, str]:
+        """What a user of this atom should know, in words, by subject."""
+
+    @property
     def notes(self) -> tuple[str, ...]:
-        """What a user of this atom should know, in words."""
+        """What a user of this atom should know, in words: `noted` without the subjects.
+
+        >>> from pycute_xe.atom import get_atom
+        >>> get_atom("XE_1D_LDSM<u8>").notes
+        ('each element takes a dword in the registers of the message, zeros above it',)
+        """
+        return tuple(self.noted.values())
 
     @cached_property
     @abstractmethod

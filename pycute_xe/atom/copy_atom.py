@@ -189,12 +189,12 @@ class CopyAtom(CopyAnswers):
         return self.op.kind == "XE_PREFETCH_2D" or self._shown_in(self._picture.unit_bits)
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """What a user of this atom should know, in words."""
+    def noted(self) -> dict[str, str]:
+        """What a user of this atom should know, in words: that its layouts ignore padding."""
         if self.faithful:
-            return ()
+            return {}
         claim = "CUTLASS's layout packs them: work-items hold other values than the layout says"
-        return (f"{self.op} pads its registers, {claim}",)
+        return {"registers": f"{self.op} pads its registers, {claim}"}
 
     def __repr__(self) -> str:
         """The call that builds it."""

@@ -244,20 +244,22 @@ class LegacyCopyAtom(CopyAnswers):
         return self.name.says("traits_say") is not None
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """What a user of this atom should know, in words.
+    def noted(self) -> dict[str, str]:
+        """What a user of this atom should know, in words, by subject.
 
         >>> from pycute_xe.atom import get_atom
-        >>> get_atom("XE_2D_U16x32x16_LD_T").notes[0]
+        >>> get_atom("XE_2D_U16x32x16_LD_T").noted["shipped"]
         'CUTLASS ships no operation of this name'
         """
         notes = notes_of(self.name)
         try:
-            if self._holds_what_it_owns:
-                return notes
-            return (*notes, note_of_registers(self._picture, self._owned, self.faithful_units))
+            if not self._holds_what_it_owns:
+                notes["registers"] = note_of_registers(
+                    self._picture, self._owned, self.faithful_units
+                )
         except CuteError:  # no messages move it, or work-items cannot share it: they will say so
-            return notes
+            pass
+        return notes
 
     def __repr__(self) -> str:
         """The call that builds it."""

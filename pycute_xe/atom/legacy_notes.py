@@ -17,61 +17,63 @@ _SIDES = {
 }
 
 
-def notes_of(name: Block2DName) -> tuple[str, ...]:
-    """Return what CUTLASS does under this name that its document does not say."""
+def notes_of(name: Block2DName) -> dict[str, str]:
+    """Return what CUTLASS does under this name that its document does not say, by subject."""
+    return dict((*_traits(name), *_letter(name), *_memory(name), *_sent(name)))
+
+
+Note = tuple[str, str]
+
+
+def _traits(name: Block2DName) -> Iterator[Note]:
     rule = "the layouts here follow the documented ownership"
-    notes: list[str] = []
     if not name.shipped:
-        notes.append("CUTLASS ships no operation of this name")
+        yield "shipped", "CUTLASS ships no operation of this name"
     elif name.traits == "none":
-        notes.append(f"CUTLASS ships it without Copy_Traits; {rule}")
+        yield "shipped", f"CUTLASS ships it without Copy_Traits; {rule}"
     elif name.traits == "unusable":
-        notes.append(f"CUTLASS's Copy_Traits of it do not compile; {rule}")
+        yield "shipped", f"CUTLASS's Copy_Traits of it do not compile; {rule}"
     if name.says("traits_say"):
-        notes.append(f"CUTLASS's traits {name.says('traits_say')}; {rule}")
+        yield "traits", f"CUTLASS's traits {name.says('traits_say')}; {rule}"
     if name.says("dealt") == "sides swapped":
-        notes.append(
-            "CUTLASS's traits read the block with its sides exchanged; the layouts equal "
-            "them, ownership() is the documented one"
-        )
+        swapped = "CUTLASS's traits read the block with its sides exchanged"
+        yield "dealt", f"{swapped}; the layouts equal them, ownership() is the documented one"
     if name.says("dealt") == "by eight":
-        notes.append(
-            "CUTLASS's traits deal eight columns of two rows at a time, not one column to a "
-            "work-item; layouts and ownership() equal them"
-        )
-    if name.mode == "V":
-        notes += _vnni(name)
+        eight = "CUTLASS's traits deal eight columns of two rows at a time"
+        yield "dealt", f"{eight}, not one column to a work-item; layouts and ownership() equal them"
+
+
+def _letter(name: Block2DName) -> Iterator[Note]:
+    if name.mode == "V" and name.bits >= 32:
+        yield "letter", "VNNI packs nothing from 32 bits on: use LD_N"
+    if name.mode == "V" and name.bits < 8:
+        yield "VNNI", "VNNI packs bytes: a dword holds 4 rows of 2 columns, not the 8 rows of DPAS"
     if name.mode == "T":
         shape = "x".join(map(str, name.memory_shape))
-        notes.append(f"rows x columns of its name count {name.counts}: {shape} in memory")
+        yield "sizes", f"rows x columns of its name count {name.counts}: {shape} in memory"
+
+
+def _memory(name: Block2DName) -> Iterator[Note]:
     if name.says("memory_side"):
-        notes.append(
-            "CUTLASS's traits list other elements for the memory side, which no work-item "
-            f"owns: {_SIDES[str(name.says('memory_side'))]}"
-        )
-    return (*notes, *_sent(name))
+        other = "CUTLASS's traits list other elements for the memory side, which no work-item owns"
+        yield "memory side", f"{other}: {_SIDES[str(name.says('memory_side'))]}"
 
 
-def _vnni(name: Block2DName) -> Iterator[str]:
-    if name.bits >= 32:
-        yield "VNNI packs nothing from 32 bits on: use LD_N"
-    if name.bits < 8:
-        yield "VNNI packs bytes: a dword holds 4 rows of 2 columns, not the 8 rows of DPAS"
-
-
-def _sent(name: Block2DName) -> Iterator[str]:
+def _sent(name: Block2DName) -> Iterator[Note]:
     """What CUTLASS sends where the name would make one expect another message."""
     sent = sent_by_cutlass(name)
     if sent is None:
         return
     why = why_not(name, sent)
     if why:
-        yield f"CUTLASS sends {name.says('sends')}, which {why}; the messages here do not"
+        told = f"CUTLASS sends {name.says('sends')}, which {why}; the messages here do not"
     else:
         packed = ", packed as for VNNI" if sent.vnni and name.mode != "V" else ""
-        yield f"CUTLASS moves it as {name.says('sends')}{packed}"
+        told = f"CUTLASS moves it as {name.says('sends')}{packed}"
+    yield "message", told
     if name.says("shuffles"):
-        yield "CUTLASS then moves values between work-items: registers() shows them before that"
+        moved = "CUTLASS then moves values between work-items: registers() shows them before that"
+        yield "shuffles", moved
 
 
 def note_of_registers(

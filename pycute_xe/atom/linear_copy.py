@@ -190,14 +190,9 @@ class LinearCopyAtom(CopyAnswers):
         )
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """What a user of this atom should know, in words.
-
-        >>> from pycute_xe.atom import get_atom
-        >>> get_atom("XE_1D_LDSM<u8>").notes
-        ('each element takes a dword in the registers of the message, zeros above it',)
-        """
-        return tuple(_NOTES[name] for name in self._noted())
+    def noted(self) -> dict[str, str]:
+        """What a user of this atom should know, in words, by the names of the rows that say it."""
+        return {name: _NOTES[name] for name in self._noted()}
 
     def _noted(self) -> Iterator[str]:
         op = self.op

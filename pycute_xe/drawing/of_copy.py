@@ -161,7 +161,7 @@ class _Facts:
         for name, error in self.refusals:
             if name != "messages" or "registers" not in dict(self.refusals):
                 yield f"Note: {_LACKING[name]}: {error.condition}."
-        yield from _notes(atom)
+        yield from _notes(atom, told=("registers",) if self.accounts.said else ())
 
     def _layouts_agree(self) -> bool:
         """Whether unfaithfulness, if there is any, shows in the ownership that is drawn."""
@@ -269,8 +269,9 @@ def of_tiled_copy(copy: TiledCopy, subgroup: int) -> Scene:
     return Scene(f"Who holds what of a tiled copy, subgroup {subgroup}", tuple(caption), (panel,))
 
 
-def _notes(atom: CopyAnswers) -> list[str]:
-    return [f"Note: {note}." for note in atom.notes]
+def _notes(atom: CopyAnswers, told: tuple[str, ...] = ()) -> list[str]:
+    """The notes on subjects that the caption has not told of yet."""
+    return [f"Note: {note}." for subject, note in atom.noted.items() if subject not in told]
 
 
 def _refuse_prefetch(atom: CopyAtom) -> None:
