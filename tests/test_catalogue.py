@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import cache
 
 import atom_catalogue
+import atom_linear
 import atom_mma
 import atom_templates
 import atom_words
@@ -23,7 +24,8 @@ Place = tuple[int, int]
 @cache
 def pages() -> dict[str, str]:
     families = {key: atom_catalogue.family_page(key) for key in atom_catalogue.FAMILIES}
-    return {**families, "templates": atom_templates.page(), "mma": atom_mma.page()}
+    others = {"templates": atom_templates, "mma": atom_mma, "linear": atom_linear}
+    return {**families, **{key: module.page() for key, module in others.items()}}
 
 
 @cache
@@ -39,6 +41,14 @@ def sections() -> dict[str, list[str]]:
 
 
 COPIES = [name for name in shipped_names() if not name.endswith("::PREFETCH")]
+LINEAR = [
+    "XE_1D_LOAD_GLOBAL",
+    "XE_1D_STORE_GLOBAL",
+    "XE_1D_LDSM",
+    "XE_1D_STSM",
+    "XE_ATOMIC",
+    "UniversalCopy",
+]
 OLDER = [
     f"XE_{m}x16x{cx.XE_DPAS_TT(m, *row['types']).K}_{''.join(row['types']).upper()}_TT"
     for row in rows("dpas", "older_name")
@@ -47,7 +57,7 @@ OLDER = [
 
 
 def test_every_atom_that_is_shipped_has_one_anchor() -> None:
-    names = [*COPIES, *OLDER, *atom_templates.TEMPLATES]
+    names = [*COPIES, *OLDER, *atom_templates.TEMPLATES, *LINEAR]
     assert sorted(sections()) == sorted(names)
     assert all(len(found) == 1 for found in sections().values())
     assert (len(COPIES), len(OLDER)) == (90, 28)
@@ -159,3 +169,22 @@ def test_elements_that_no_message_packs_have_an_atom_but_no_message() -> None:
     atom = cx.make_copy_atom(cx.XE_LOAD_2D_VNNI(64, 8, 4), "u64")
     with pytest.raises(LegalityError, match="bits is 64, must be 8 or 16"):
         atom.messages("bmg")
+
+
+@pytest.mark.parametrize("kind", LINEAR)
+def test_linear_copies_stand_on_their_page(kind: str) -> None:
+    (text,) = sections()[kind]
+    atoms = [get_atom(name) for name in cx.atom.catalogue() if name.startswith(f"{kind}<")]
+    assert atoms
+    for atom in atoms:
+        (row,) = [line for line in text.splitlines() if line.startswith(f"| `{atom.op}` |")]
+        try:
+            sent = [str(part.message) for part in atom.messages("bmg")]
+        except LegalityError:
+            assert "none: " in row
+            continue
+        assert all(f"`{message}`" in row for message in sent)
+        assert ("(faithful)" in row) == atom.faithful
+        assert f"| {len(atom.ownership())} |" in row
+        for note in atom.notes:
+            assert note[1:] in text

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import atom_catalogue
+import atom_linear
 import atom_mma
 import atom_templates
 from mkdocs.config.defaults import MkDocsConfig
@@ -15,6 +16,7 @@ FOLDER = "atoms/catalogue"
 PAGES = {
     **{key: partial(atom_catalogue.family_page, key) for key in atom_catalogue.FAMILIES},
     "templates": atom_templates.page,
+    "linear": atom_linear.page,
     "mma": atom_mma.page,
 }
 
