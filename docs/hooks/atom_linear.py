@@ -10,8 +10,8 @@ from pycute_xe.atom import LinearCopyAtom, catalogue, get_atom
 from pycute_xe.errors import LegalityError
 
 _INTRO = (
-    "Copies of consecutive elements, with the types on both sides, `S` and `D`: the wider is what a "
-    "work-item moves at once. [1D, SLM and scatter copies](../linear.md) explains them. 16 "
+    "Copies of consecutive elements, with the types on both sides, `S` and `D`: the wider one is "
+    "what a work-item moves at once. [1D, SLM and scatter copies](../linear.md) explains them. 16 "
     "work-items move one run of memory together; a copy of 1 work-item goes to an address of its "
     "own. *Widths*: read in so many bits, the registers show each work-item what it owns."
 )

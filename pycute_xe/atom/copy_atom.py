@@ -200,6 +200,10 @@ class CopyAtom(CopyAnswers):
         """The call that builds it."""
         return f"make_copy_atom({self.op!r}, {self.value_type.name!r})"
 
+    def __str__(self) -> str:
+        """The operation, as C++ names the type."""
+        return str(self.op)
+
 
 @overload
 def make_copy_atom(op: Block2DOp, value_type: Numeric | str) -> CopyAtom: ...
