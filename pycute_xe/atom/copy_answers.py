@@ -8,7 +8,7 @@ from functools import cached_property
 
 from pycute_xe.arch.target import Target
 from pycute_xe.atom.placed_message import AnyPlaced
-from pycute_xe.atom.register_picture import SUBGROUP, Place, RegisterPicture
+from pycute_xe.atom.register_picture import SUBGROUP, Place, RegisterPicture, is_index
 from pycute_xe.errors import CoordError
 from pycute_xe.layout import Layout
 from pycute_xe.numeric import Numeric
@@ -109,7 +109,7 @@ class CopyAnswers(ABC):
         (1, 17)
         """
         owned = self._owned
-        if not 0 <= work_item < len(owned):
+        if not is_index(work_item, len(owned)):
             raise CoordError(
                 "columns",
                 {"atom": str(self), "work_item": work_item},
@@ -121,22 +121,26 @@ class CopyAnswers(ABC):
     def owner_of(self, row: int, col: int) -> tuple[int, int]:
         """Return (work-item, value) of a value of the block.
 
-        Law: ``ownership()[work_item][value] == (row, col)``. Raises `CoordError` outside `shape`.
+        Law: ``ownership()[work_item][value] == (row, col)``. Raises `CoordError` outside `shape`,
+        and for a value that the layout gives to nobody.
 
         >>> from pycute_xe.atom import get_atom
         >>> get_atom("XE_2D_Packed_U8x8x64_LD_N").owner_of(0, 33)
         (0, 3)
         """
-        owner = self._owner_table.get((row, col))
+        owner = None
+        if is_index(row) and is_index(col):
+            owner = self._owner_table.get((row, col))
         if owner is not None:
             return owner
         rows, cols = self.shape
-        raise CoordError(
-            "owner_of",
-            {"atom": str(self), "row": row, "col": col},
-            f"the block has rows 0 to {rows - 1} and columns 0 to {cols - 1}",
-            "ask for one of these",
-        )
+        condition = f"the block has rows 0 to {rows - 1} and columns 0 to {cols - 1}"
+        way_out = "ask for one of these"
+        if is_index(row, rows) and is_index(col, cols):
+            condition = "its layout gives this element to nobody"
+            way_out = "see its notes, and registers() for who holds it"
+        given = {"atom": str(self), "row": row, "col": col}
+        raise CoordError("owner_of", given, condition, way_out)
 
     @cached_property
     def _owner_table(self) -> Mapping[Place, tuple[int, int]]:

@@ -9,7 +9,8 @@ from typing import overload
 from pycute_xe.algebra import coalesce, composition
 from pycute_xe.algebra.simplify import flat_modes, from_modes, merged, scaled
 from pycute_xe.arch.registers import RegisterMap
-from pycute_xe.arch.target import Target
+from pycute_xe.arch.rules import errors
+from pycute_xe.arch.target import Target, targets
 from pycute_xe.atom.block2d_op import Block2DOp
 from pycute_xe.atom.copy_answers import CopyAnswers
 from pycute_xe.atom.linear_copy import LinearCopyAtom, make_linear_copy_atom
@@ -17,7 +18,7 @@ from pycute_xe.atom.linear_op import LinearOp
 from pycute_xe.atom.placed_message import PlacedMessage
 from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP, Place, RegisterPicture, picture_of
 from pycute_xe.bulk import table
-from pycute_xe.errors import CuteError, DivisibilityError, DTypeError
+from pycute_xe.errors import CuteError, DivisibilityError, DTypeError, LegalityError
 from pycute_xe.layout import Layout, make_layout, size
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.typing import Mode
@@ -53,6 +54,7 @@ class CopyAtom(CopyAnswers):
                 f"{type(self.op).__name__} is no copy operation",
                 "use XE_LOAD_2D(16, 32, 16) or a relative; get_atom(name) is an atom already",
             )
+        object.__setattr__(self, "value_type", as_numeric(self.value_type))
         if self.op.bits % self.value_type.bits:
             raise DTypeError(
                 "make_copy_atom",
@@ -163,6 +165,8 @@ class CopyAtom(CopyAnswers):
     def _picture(self) -> RegisterPicture:
         if self.op.kind == "XE_PREFETCH_2D":
             return RegisterPicture(self.value_type.bits, ())
+        if all(errors(self.op.message.broken_rules(target)) for target in targets()):
+            self.op.message.check(ANY_TARGET)  # no machine has registers for it: says why
         nbytes = self.op.message.register_bytes(ANY_TARGET)
         return picture_of(self.register_tv, self.shape, nbytes)
 
@@ -180,6 +184,8 @@ class CopyAtom(CopyAnswers):
     def faithful(self) -> bool:
         """Whether the layouts say what the registers hold, so that a work-item may look inside.
 
+        Raises `LegalityError` where no target has the message; a prefetch fills no registers.
+
         >>> from pycute_xe.atom import XE_LOAD_2D
         >>> make_copy_atom(XE_LOAD_2D(16, 8, 16, 16), "u16").faithful
         True
@@ -191,7 +197,10 @@ class CopyAtom(CopyAnswers):
     @property
     def noted(self) -> dict[str, str]:
         """What a user of this atom should know, in words: that its layouts ignore padding."""
-        if self.faithful:
+        try:
+            if self.faithful:
+                return {}
+        except LegalityError:  # no target has the message: asking for it says so
             return {}
         claim = "CUTLASS's layout packs them: work-items hold other values than the layout says"
         return {"registers": f"{self.op} pads its registers, {claim}"}

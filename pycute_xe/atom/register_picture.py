@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from math import lcm
+from numbers import Integral
 
 from pycute_xe.arch.registers import RegisterMap
 from pycute_xe.arch.target import grf_bytes
 from pycute_xe.bulk import table
 from pycute_xe.errors import CoordError, ShapeError
 
-__all__ = ["ANY_TARGET", "SUBGROUP", "Place", "RegisterPicture", "picture_of"]
+__all__ = ["ANY_TARGET", "SUBGROUP", "Place", "RegisterPicture", "is_index", "picture_of"]
 
 SUBGROUP = 16
 
@@ -22,6 +24,17 @@ Place = tuple[int, int]
 """(row, column) of an element in its block."""
 
 
+def is_index(value: object, count: int | None = None) -> bool:
+    """Whether a value is an integer, of Python or NumPy, and among 0 to ``count - 1``.
+
+    >>> is_index(3), is_index(3, 3), is_index(True), is_index(1.0)
+    (True, False, False, False)
+    """
+    if type(value) is bool or not isinstance(value, Integral):
+        return False
+    return count is None or 0 <= int(value) < count
+
+
 @dataclass(frozen=True)
 class RegisterPicture:
     """The elements that stand in registers, in the order of the registers' bytes.
@@ -29,7 +42,8 @@ class RegisterPicture:
     ``slots[i]`` is the (row, column) of the ``i``-th slot of ``bits`` bits, ``None`` for padding.
     Registers belong to the subgroup: unit ``u`` of ``unit_bits`` bits (an element, or a byte below
     8 bits, unless said otherwise) belongs to work-item ``u mod 16``.
-    Law: ``held_by(t)[v] == place`` exactly when ``owner_of(*place) == (t, v)``.
+    Law: ``held_by(t)[v] == place`` exactly when ``owner_of(*place) == (t, v)``, and
+    ``byte(*byte_of(*place))`` contains ``place``.
     Raises `ShapeError` for units that slots do not fill.
     Document: intel/sycl-tla, media/docs/cpp/xe_rearchitecture.md.
 
@@ -45,15 +59,22 @@ class RegisterPicture:
 
     def __post_init__(self) -> None:
         """Find the unit, and check that whole slots fill it."""
-        unit = self.unit_bits or max(self.bits, 8)
-        if self.bits < 1 or unit % self.bits or unit % 8:
+        if not is_index(self.bits) or self.bits < 1:
             raise ShapeError(
-                "RegisterPicture",
-                {"bits": self.bits, "unit_bits": unit},
-                "a unit is whole bytes and whole slots",
-                "use a multiple of both",
+                "RegisterPicture", {"bits": self.bits}, "slots have bits", "use 1 or more"
             )
+        unit = self._checked("RegisterPicture", self.unit_bits or max(self.bits, 8))
         object.__setattr__(self, "unit_bits", unit)
+
+    def _checked(self, operation: str, unit_bits: int) -> int:
+        if not is_index(unit_bits) or unit_bits < 1 or unit_bits % self.bits or unit_bits % 8:
+            raise ShapeError(
+                operation,
+                {"bits": self.bits, "unit_bits": unit_bits},
+                "a unit is whole bytes and whole slots",
+                f"use a multiple of both, such as {lcm(self.bits, 8)}",
+            )
+        return unit_bits
 
     @property
     def registers(self) -> int:
@@ -70,7 +91,7 @@ class RegisterPicture:
 
         Raises `CoordError` for a register that the slots do not reach.
         """
-        if not 0 <= index < self.registers:
+        if not is_index(index, self.registers):
             raise CoordError(
                 "register",
                 {"index": index},
@@ -90,7 +111,7 @@ class RegisterPicture:
         ((0, 2), (0, 3))
         """
         held = self.register(register)
-        if not 0 <= byte < grf_bytes():
+        if not is_index(byte, grf_bytes()):
             raise CoordError(
                 "byte", {"byte": byte}, f"a register has {grf_bytes()} bytes", "count from 0"
             )
@@ -103,32 +124,63 @@ class RegisterPicture:
 
     def slot_of(self, row: int, col: int) -> int:
         """Return the slot of an element; raise `CoordError` where no slot holds it."""
-        slot = self._slot_of.get((row, col))
+        known = is_index(row) and is_index(col)
+        slot = self._slot_of.get((row, col)) if known else None
         if slot is None:
             raise CoordError(
                 "slot_of", {"row": row, "col": col}, "no slot holds it", "ask for one of the block"
             )
         return slot
 
+    def byte_of(self, row: int, col: int) -> tuple[int, int]:
+        """Return (register, byte) of an element's first byte, or of the one it shares with others.
+
+        Law: ``byte(*byte_of(row, col))`` contains ``(row, col)``. Raises `CoordError` where no slot
+        holds it.
+
+        >>> from pycute_xe.atom import XE_LOAD_2D, make_copy_atom
+        >>> make_copy_atom(XE_LOAD_2D(16, 8, 16), "bf16").registers().byte_of(3, 1)
+        (1, 34)
+        """
+        return divmod(self.slot_of(row, col) * self.bits // 8, grf_bytes())
+
     def owner(self, slot: int, unit_bits: int | None = None) -> tuple[int, int]:
-        """Return (work-item, value) of a slot, registers read in units of ``unit_bits``."""
-        per_unit = (unit_bits or self.unit_bits) // self.bits
+        """Return (work-item, value) of a slot, registers read in units of ``unit_bits``.
+
+        Raises `CoordError` for a slot that there is not, `ShapeError` for units that slots do not
+        fill.
+
+        >>> RegisterPicture(16, ((0, 0), (0, 1))).owner(1, unit_bits=32)
+        (0, 1)
+        """
+        if not is_index(slot, len(self.slots)):
+            raise CoordError(
+                "owner", {"slot": slot}, f"there are {len(self.slots)} slots", "count from 0"
+            )
+        return self._owner(slot, self._unit("owner", unit_bits))
+
+    def _unit(self, operation: str, unit_bits: int | None) -> int:
+        return self.unit_bits if unit_bits is None else self._checked(operation, unit_bits)
+
+    def _owner(self, slot: int, unit_bits: int) -> tuple[int, int]:
+        per_unit = unit_bits // self.bits
         unit, inside = divmod(slot, per_unit)
         return unit % SUBGROUP, unit // SUBGROUP * per_unit + inside
 
     def owner_of(self, row: int, col: int, unit_bits: int | None = None) -> tuple[int, int]:
         """Return (work-item, value) of an element, registers read in units of ``unit_bits``.
 
-        Raises `CoordError` where no slot holds it.
+        Raises `CoordError` where no slot holds it, `ShapeError` for units that slots do not fill.
         """
-        return self.owner(self.slot_of(row, col), unit_bits)
+        unit = self._unit("owner_of", unit_bits)
+        return self._owner(self.slot_of(row, col), unit)
 
     def held_by(self, work_item: int) -> tuple[Place | None, ...]:
         """Return the elements of a work-item in value order, ``None`` for padding.
 
         Raises `CoordError` for other work-items than 0 to 15.
         """
-        if not 0 <= work_item < SUBGROUP:
+        if not is_index(work_item, SUBGROUP):
             raise CoordError(
                 "held_by", {"work_item": work_item}, "a subgroup has 16 work-items", "use 0 to 15"
             )
@@ -137,8 +189,12 @@ class RegisterPicture:
         return tuple(place for i in firsts for place in self.slots[i : i + per_unit])
 
     def owners(self, unit_bits: int | None = None) -> dict[Place, tuple[int, int]]:
-        """Return element → (work-item, value), registers read in units of ``unit_bits``."""
-        return {place: self.owner(slot, unit_bits) for place, slot in self._slot_of.items()}
+        """Return element → (work-item, value), registers read in units of ``unit_bits``.
+
+        Raises `ShapeError` for units that slots do not fill.
+        """
+        unit = self._unit("owners", unit_bits)
+        return {place: self._owner(slot, unit) for place, slot in self._slot_of.items()}
 
     def __str__(self) -> str:
         """One line a register: the elements from the lowest byte up, padding as dots."""
