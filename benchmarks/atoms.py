@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 
 from pycute_xe.atom import MmaAtom, catalogue, get_atom, search_atoms
-from pycute_xe.atom.atom_record import describe_atom, head_of
+from pycute_xe.atom.atom_record import head_of, record_of
 from pycute_xe.atom.known_names import grammar_names
 from pycute_xe.atom.searching import forget_verdicts
 from pycute_xe.errors import LegalityError
@@ -26,7 +26,7 @@ def seconds(work: Work, repeat: int, number: int = 1) -> float:
     """Seconds of one call: the fastest of several rounds of several calls."""
     best = float("inf")
     for _ in range(repeat):
-        for cached in (catalogue, grammar_names, head_of, describe_atom):
+        for cached in (catalogue, grammar_names, head_of, record_of):
             cached.cache_clear()
         forget_verdicts()
         start = time.perf_counter()

@@ -10,14 +10,16 @@ from typing import Any, Literal
 from pycute_xe.arch.target import targets
 from pycute_xe.atom.copy_answers import CopyAnswers
 from pycute_xe.atom.copy_atom import CopyAtom
+from pycute_xe.atom.legacy_copy import LegacyCopyAtom
 from pycute_xe.atom.linear_copy import LinearCopyAtom
 from pycute_xe.atom.mma_atom import MmaAtom
 from pycute_xe.atom.names import get_atom
-from pycute_xe.errors import LegalityError
+from pycute_xe.errors import InputError, LegalityError
 
-__all__ = ["KIND_WORDS", "AtomHead", "AtomRecord", "describe_atom", "head_of"]
+__all__ = ["KIND_WORDS", "AtomHead", "AtomRecord", "describe_atom", "head_of", "record_of"]
 
 Kind = Literal["load", "store", "prefetch", "atomic", "mma"]
+AnyAtom = MmaAtom | LegacyCopyAtom | CopyAtom | LinearCopyAtom
 _TEMPLATE_MODES: dict[str, Any] = {"XE_LOAD_2D_VNNI": "V", "XE_LOAD_2D_TRANSPOSE": "T"}
 
 
@@ -49,13 +51,15 @@ class AtomRecord(AtomHead):
 
     ``faithful``: its layouts say what registers hold. ``targets`` are those that have it, and
     ``messages`` the hardware messages, or instructions, on the first of them. ``feeds`` pairs each
-    operand that was asked for with the verdict of `feeds`.
+    operand that was asked for with the verdict of `feeds`. ``is_artefact``: CUTLASS's traits of the
+    name are no map onto the block, so layouts here are the document's and not those of C++.
     """
 
     faithful: bool
     targets: tuple[str, ...]
     messages: int
     feeds: tuple[tuple[str, str], ...] = ()
+    is_artefact: bool = False
 
     def __str__(self) -> str:
         """The name, which `get_atom` takes."""
@@ -104,24 +108,52 @@ def head_of(name: str) -> AtomHead:
     return AtomHead(str(older), kind, older.bits, *atom.shape, *of_name)
 
 
-@cache
-def describe_atom(name: str) -> AtomRecord:
-    """Return the line about an atom of any name that `get_atom` takes.
+def describe_atom(atom: str | AnyAtom) -> AtomRecord:
+    """Return the line about an atom, or about any name that `get_atom` takes.
 
-    An older name that no target can move has no targets, no messages, and is not faithful.
+    ``bits``, ``rows`` and ``cols`` are those of the name; the rest is true of the atom as it is,
+    its value type and strides included. An older name that no target can move has no targets, no
+    messages, and is not faithful. Raises `InputError` for what is neither.
 
     >>> record = describe_atom("XE_2D_U16x16x16_LD_V")
     >>> record.kind, record.rows, record.cols, record.mode, record.faithful, record.messages
     ('load', 16, 16, 'V', False, 1)
     """
-    atom = get_atom(name)
-    head = asdict(head_of(name))
+    if isinstance(atom, str):
+        return record_of(atom)
+    if not isinstance(atom, AnyAtom):
+        raise InputError(
+            "describe_atom",
+            {"atom": atom},
+            "it is no atom and no name of one",
+            "give a name, such as XE_2D_U16x32x16_LD_V",
+        )
+    return _record(head_of(str(atom)), atom)
+
+
+@cache
+def record_of(name: str) -> AtomRecord:
+    """Return what `describe_atom` says of a name, worked out once.
+
+    >>> record_of("XE_2D_U16x16x16_LD_V").targets[0]
+    'pvc'
+    """
+    return _record(head_of(name), get_atom(name))
+
+
+def _record(head: AtomHead, atom: AnyAtom) -> AtomRecord:
+    of_name = asdict(head)
     if isinstance(atom, MmaAtom):
         legal = tuple(target for target in targets() if not atom.op.broken_rules(target))
-        return AtomRecord(**head, faithful=atom.faithful, targets=legal, messages=1)
+        return AtomRecord(**of_name, faithful=atom.faithful, targets=legal, messages=1)
     legal, count = _legal(atom)
-    faithful = bool(legal) and atom.faithful
-    return AtomRecord(**head, faithful=faithful, targets=legal, messages=count)
+    return AtomRecord(
+        **of_name,
+        faithful=bool(legal) and atom.faithful,
+        targets=legal,
+        messages=count,
+        is_artefact=isinstance(atom, LegacyCopyAtom) and atom.is_artefact,
+    )
 
 
 def _legal(atom: CopyAnswers) -> tuple[tuple[str, ...], int]:

@@ -201,6 +201,28 @@ def test_faithful_atoms_are_told_from_others() -> None:
         assert all(held.held_by(t)[: len(owned[t])] == owned[t] for t in range(16)), name
 
 
+def test_a_pattern_may_come_first() -> None:
+    assert search_atoms("U16x32x16") == search_atoms(name="U16x32x16")
+
+
+def test_a_line_is_about_the_atom_as_it_is() -> None:
+    name = "XE_2D_Packed_U16x16x32_LD_N"
+    assert not describe_atom(name).faithful
+    assert describe_atom(get_atom(name)) == describe_atom(name)
+    assert describe_atom(get_atom(name, "u32")).faithful
+    for wrong in ([], None, 5):
+        with pytest.raises(InputError, match="no atom and no name of one"):
+            describe_atom(wrong)  # type: ignore[arg-type]
+
+
+def test_names_whose_traits_are_no_map_are_marked() -> None:
+    marked = {record.name for record in search_atoms() if record.is_artefact}
+    atoms: dict[str, Any] = {name: get_atom(name) for name in (*catalogue(), *grammar_names())}
+    assert marked == {n for n, atom in atoms.items() if getattr(atom, "is_artefact", False)}
+    # As many names as have recorded maps that are none onto their block.
+    assert len(marked) == 18
+
+
 # ------------------------------------------------------------------ what feeds an MMA
 
 
@@ -228,8 +250,14 @@ def test_verdicts_are_those_of_feeds() -> None:
             assert feeds(record.name, DPAS, operand).kind == verdict  # type: ignore[arg-type]
     mma = get_atom(DPAS)
     assert search_atoms(feeds=mma, operand="B") == search_atoms(feeds=mma.op, operand="B")  # type: ignore[union-attr,arg-type]
-    assert not names(feeds=DPAS, kind="prefetch")
-    assert not names(feeds=DPAS, kind="linear")
+
+
+def test_copies_as_wide_as_the_operand_come_first() -> None:
+    for operand, width in (("A", 16), ("D", 32)):
+        bits = [record.bits for record in search_atoms(feeds=DPAS, operand=operand)]  # type: ignore[arg-type]
+        wide = bits.count(width)
+        assert wide > 0
+        assert set(bits[:wide]) == {width}
 
 
 # ------------------------------------------------------------------ what is refused
@@ -242,13 +270,23 @@ def test_verdicts_are_those_of_feeds() -> None:
         ({"mode": "X"}, "N, T or V"),
         ({"bits": 0}, "a positive integer"),
         ({"bits": True}, "a positive integer"),
-        ({"rows": (8, 4)}, "(least, most)"),
+        ({"rows": (8, 4)}, "the least comes first: (least, most). Way out: write (4, 8)"),
         ({"cols": (8,)}, "(least, most)"),
         ({"cols": "8"}, "(least, most)"),
         ({"name": ""}, "a part of a name"),
         ({"operand": "B"}, "of which MMA is not said"),
         ({"feeds": DPAS, "operand": "E"}, "A, B, C or D"),
         ({"feeds": "XE_2D_U16x8x16_LD_N"}, "it is no MMA"),
+        ({"faithful": "yes"}, "no such faithful. Way out: True or False"),
+        ({"shipped": 1}, "True or False"),
+        ({"reorder": "no", "feeds": DPAS}, "True or False"),
+        ({"reorder": True}, "of which MMA is not said"),
+        ({"kind": "mma", "feeds": DPAS}, "an MMA is no copy"),
+        ({"kind": "linear", "feeds": DPAS}, "no block-2D copy"),
+        ({"kind": "prefetch", "feeds": DPAS}, "fills no register"),
+        ({"kind": ["load"]}, "no such kind"),
+        ({"mode": ["N"]}, "N, T or V"),
+        ({"target": []}, "such as bmg"),
     ],
 )
 def test_values_that_a_filter_cannot_have(filters: dict[str, object], said: str) -> None:
