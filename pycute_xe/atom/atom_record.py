@@ -121,14 +121,18 @@ def describe_atom(atom: str | AnyAtom) -> AtomRecord:
     """
     if isinstance(atom, str):
         return record_of(atom)
-    if not isinstance(atom, AnyAtom):
+    _demand_atom(atom)
+    return _record(head_of(str(atom)), atom)
+
+
+def _demand_atom(value: Any) -> None:
+    if not isinstance(value, AnyAtom):
         raise InputError(
             "describe_atom",
-            {"atom": atom},
+            {"atom": value},
             "it is no atom and no name of one",
             "give a name, such as XE_2D_U16x32x16_LD_V",
         )
-    return _record(head_of(str(atom)), atom)
 
 
 @cache

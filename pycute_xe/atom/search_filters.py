@@ -46,12 +46,17 @@ def check_filters(
 def _check_sizes(name: str, sizes: Any) -> None:
     if sizes is None:
         return
-    ends = cast("tuple[Any, ...]", sizes if isinstance(sizes, tuple) else (sizes, sizes))
+    ends = _ends(sizes)
     if len(ends) != 2 or not _are_positive(ends):
-        raise no_such(name, sizes, "a positive integer, or (least, most)")
+        possible = "give a positive integer, or (least, most)"
+        raise InputError("search_atoms", {name: sizes}, f"no atom counts its {name} so", possible)
     if ends[0] > ends[1]:
         condition = "the least comes first: (least, most)"
         raise InputError("search_atoms", {name: sizes}, condition, f"write {ends[::-1]}")
+
+
+def _ends(sizes: Any) -> tuple[Any, ...]:
+    return cast("tuple[Any, ...]", sizes) if isinstance(sizes, tuple) else (sizes, sizes)
 
 
 def _are_positive(numbers: tuple[object, ...]) -> bool:

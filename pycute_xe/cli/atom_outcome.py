@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import json
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
 
 from pycute_xe.atom import (
     CopyAtom,
@@ -14,43 +16,54 @@ from pycute_xe.atom import (
     describe_atom,
     feeds,
 )
+from pycute_xe.cli.atom_place import ElementPlace
+from pycute_xe.cli.json_text import json_text
 from pycute_xe.errors import CuteError, LegalityError
 
-__all__ = ["Atom", "AtomOutcome"]
+if TYPE_CHECKING:
+    from rich.console import Console
 
-Atom = MmaAtom | LegacyCopyAtom | CopyAtom | LinearCopyAtom
+    from pycute_xe.atom.atom_record import AnyAtom
+    from pycute_xe.explaining.atom_explanation import AtomExplanation
+
+__all__ = ["AtomOutcome"]
+
+_NARROWEST, _WIDEST, _MARGIN = 60, 100, 11
 
 
 @dataclass(frozen=True)
 class AtomOutcome:
-    """An atom, the target and operand it was asked about, and files written."""
+    """An atom, the target, operand and element it was asked about, and files written."""
 
     asked: str
-    atom: Atom
+    atom: AnyAtom
     target: str = "bmg"
     operand: str | None = None
     files: tuple[str, ...] = field(default=())
+    place: ElementPlace | None = None
 
     @property
     def name(self) -> str:
         """The name that `get_atom` takes."""
-        return str(self.atom.op) if isinstance(self.atom, CopyAtom) else str(self.atom)
+        return str(self.atom)
 
     def to_json(self) -> str:
         """Return everything, for programs."""
-        record = describe_atom(self.name)
+        record = describe_atom(self.atom)
         common: dict[str, Any] = {
             "name": self.name,
             "kind": record.kind,
             "shipped": record.shipped,
             "faithful": record.faithful,
+            "is_artefact": record.is_artefact,
             "legal_on": list(record.targets),
             "target": self.target,
         }
         atom = self.atom
         rest = _mma(atom, self.target) if isinstance(atom, MmaAtom) else self._copy(atom)
         notes = {"notes": list(atom.notes), "files": list(self.files)}
-        return json.dumps({**common, **rest, **notes}, indent=2)
+        place = {} if self.place is None else {"at": self.place.to_json()}
+        return json_text({**common, **place, **rest, **notes})
 
     def _copy(self, atom: LegacyCopyAtom | CopyAtom | LinearCopyAtom) -> dict[str, Any]:
         messages, refusal = _messages(atom, self.target)
@@ -58,7 +71,7 @@ class AtomOutcome:
             "value_type": atom.value_type.name,
             "rows": atom.shape[0],
             "columns": atom.shape[1],
-            "mode": describe_atom(self.name).mode,
+            "mode": describe_atom(atom).mode,
             "messages": messages,
             "refusal": refusal,
             "ownership": _or_none(lambda: [list(map(list, held)) for held in atom.ownership()]),
@@ -88,24 +101,49 @@ class AtomOutcome:
         ]
 
     def show(self) -> None:
-        """Print the explanation."""
+        """Print the explanation, or what was asked about one element."""
         from rich.console import Console
         from rich.text import Text
 
         from pycute_xe.explaining.atoms import explain_atom
 
-        told = explain_atom(self.atom, self.target, self.operand)
         console = Console(highlight=False)
-        # The text is made for a width; a terminal that is narrower breaks its lines itself.
-        title, *lines = str(told).splitlines()
-        console.print(Text(title), soft_wrap=True, style="bold")
-        for line in lines:
-            text = Text(line)
-            if line[:1].strip() and line != told.rule:
-                text.stylize("bold", 0, 10)
-            console.print(text, soft_wrap=True)
+        if self.place is None:
+            told = explain_atom(self.atom, self.target, self.operand)
+            console.print(Text(told.title), soft_wrap=True, style="bold")
+            for heading, line in _lines(told, _width(console)):
+                text = Text(line)
+                text.stylize("bold", 0, len(heading))
+                console.print(text, soft_wrap=True)
+        else:
+            console.print(Text(str(self.place)), soft_wrap=True)
         for path in self.files:
             console.print(Text(f"wrote {path}"), soft_wrap=True)
+
+
+def _width(console: Console) -> int:
+    """Columns to fill: those of the terminal, or of COLUMNS, within what can be read."""
+    known = console.is_terminal or "COLUMNS" in os.environ
+    return max(_NARROWEST, min(console.width if known else _WIDEST, _WIDEST))
+
+
+def _lines(told: AtomExplanation, width: int) -> Iterator[tuple[str, str]]:
+    """The heading that a line starts with, and the line; what is broken hangs further in."""
+    yield from (("", line) for line in wrap(told.rule, width))
+    for heading, texts in told.sections():
+        shown = heading
+        for text in texts:
+            for line in _wrapped(text, width - _MARGIN):
+                yield shown, f"{shown:{_MARGIN}}{line}".rstrip()
+                shown = ""
+
+
+def _wrapped(text: str, room: int) -> list[str]:
+    # As it is where it fits: spaces line columns up.
+    if len(text) <= room:
+        return [text]
+    further = " " * (len(text) - len(text.lstrip()) + 2)
+    return wrap(text, room, subsequent_indent=further)
 
 
 def _messages(
@@ -119,9 +157,8 @@ def _messages(
 
 
 def _message(part: Any) -> dict[str, Any]:
-    """A message as text, and where it starts, in the fields it has for that."""
-    place = {key: getattr(part, key) for key in ("x", "y", "first") if hasattr(part, key)}
-    return {"text": str(part.message), **place}
+    """A message as text, and where in the block it starts."""
+    return {"text": str(part.message), "x": part.x, "y": part.y}
 
 
 def _mma(atom: MmaAtom, target: str) -> dict[str, Any]:

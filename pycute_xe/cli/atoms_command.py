@@ -42,8 +42,18 @@ class Sizes(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
     help="load, store, prefetch, atomic, copy, block2d, linear, transpose, vnni, packed or mma.",
 )
 @click.option("--bits", type=int, help="Bits of an element.")
-@click.option("--rows", type=Sizes(), metavar="N or N-N", help="Rows of the block.")
-@click.option("--cols", type=Sizes(), metavar="N or N-N", help="Columns of the block.")
+@click.option(
+    "--rows",
+    type=Sizes(),
+    metavar="N or N-N",
+    help="Rows of the block as work-items get it; of templates: as in memory.",
+)
+@click.option(
+    "--cols",
+    type=Sizes(),
+    metavar="N or N-N",
+    help="Columns of the block, counted as its rows.",
+)
 @click.option("--mode", help="N, T or V of a copy.")
 @click.option("--feeds", metavar="MMA", help="Copies that hold an operand as this MMA reads it.")
 @click.option("--operand", help="Which operand of --feeds; A and B are judged without it.")
@@ -73,7 +83,9 @@ def atoms_command(limit: int, json: bool, shipped: bool, **options: Any) -> None
     """  # noqa: D301 - the backspace keeps click from joining the lines
     from pycute_xe.atom import search_atoms
 
-    filters = {key: value for key, value in options.items() if value not in (None, False)}
+    # By identity: 0 is a value, and is refused as one.
+    given = ((key, value) for key, value in options.items() if value is not None)
+    filters = {key: value for key, value in given if value is not False}
     if options["faithful"] is False:
         filters["faithful"] = False
     if shipped:

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from pycute_xe.arch.target import targets
 from pycute_xe.atom import AtomRecord, search_atoms
+from pycute_xe.cli.json_text import json_text
 
 __all__ = ["AtomsOutcome"]
 
 _HEADINGS = ("name", "kind", "block", "bits", "shipped", "faithful", "messages", "legal on")
+_VERDICTS = {"free": "free", "reorder": "reorder", "impossible": "no"}
+_MARK = "* the C++ map of the name is none onto its block: pycute-xe atom NAME tells what it is"
 
 
 @dataclass(frozen=True)
 class AtomsOutcome:
-    """The filters, what met them, and how many would meet them all but one."""
+    """The filters, what met them, and how many would meet them all but one, or with reorders."""
 
     filters: dict[str, Any]
     found: tuple[AtomRecord, ...]
     without: tuple[tuple[str, int], ...] = ()
+    reordered: int = 0
 
     def with_counts(self) -> AtomsOutcome:
         """Return it with what would be found without one filter: --shipped first, then by count."""
@@ -31,13 +34,17 @@ class AtomsOutcome:
                 fewer = {k: v for k, v in fewer.items() if k not in ("operand", "reorder")}
             counts.append((name, len(search_atoms(**fewer))))
         counts.sort(key=lambda pair: (pair[0] != "shipped", -pair[1]))
-        return replace(self, without=tuple(pair for pair in counts if pair[1]))
+        reordered = 0
+        if "feeds" in self.filters and "reorder" not in self.filters:
+            reordered = len(search_atoms(**self.filters, reorder=True))
+        return replace(self, without=tuple(pair for pair in counts if pair[1]), reordered=reordered)
 
     def to_json(self) -> str:
         """Return everything, for programs."""
         atoms = [{**asdict(record), "feeds": dict(record.feeds)} for record in self.found]
         without = [{"filter": name, "count": count} for name, count in self.without]
-        return json.dumps({"count": len(atoms), "atoms": atoms, "without": without}, indent=2)
+        told = {"count": len(atoms), "atoms": atoms}
+        return json_text({**told, "without": without, "with_reorder": self.reordered})
 
     def show(self, limit: int) -> None:
         """Print a line for each, at most so many (0: all), and the count."""
@@ -47,10 +54,16 @@ class AtomsOutcome:
         console = Console(highlight=False)
         shown = self.found[: limit or None]
         if shown:
-            headings = (*_HEADINGS, "feeds") if "feeds" in self.filters else _HEADINGS
-            lines = _aligned([headings, *(_cells(record) for record in shown)])
+            operands = [operand for operand, _ in shown[0].feeds]
+            rows = [(*_HEADINGS, *operands), *(_cells(record) for record in shown)]
+            if len(operands) > 1:  # what `pycute-xe atom` tells as well gives way, for 100 columns
+                left_out = _HEADINGS.index("messages")
+                rows = [(*row[:left_out], *row[left_out + 1 :]) for row in rows]
+            lines = _aligned(rows)
             console.print(Text(lines[0]), soft_wrap=True, style="bold")
             console.print(Text("\n".join(lines[1:])), soft_wrap=True)
+        if any(record.is_artefact for record in shown):
+            console.print(Text(_MARK), soft_wrap=True)
         console.print(Text(self._ending(len(shown))), soft_wrap=True)
 
     def _ending(self, shown: int) -> str:
@@ -62,8 +75,15 @@ class AtomsOutcome:
         return f"{count:,} atom{'s'[: count != 1]}"
 
     def _advice(self) -> str:
+        if self.reordered:
+            needs = "need" if self.reordered > 1 else "needs"
+            first = f": {self.reordered:,} {needs} a reorder: add --reorder"
+            return f"{first}{self._fewer_filters() if self.without else ''}"
         if not self.without:
             return "; leave out more than one of the filters"
+        return self._fewer_filters()
+
+    def _fewer_filters(self) -> str:
         told = (f"{count:,} {_changed(name)}" for name, count in self.without[:4])
         return f"; there would be {', '.join(told)}"
 
@@ -83,13 +103,12 @@ def _cells(record: AtomRecord) -> tuple[str, ...]:
         kind,
         f"{record.rows}x{record.cols}",
         str(record.bits),
-        "yes" if record.shipped else "no",
+        ("yes*" if record.is_artefact else "yes") if record.shipped else "no",
         "yes" if record.faithful else "no",
         str(record.messages),
         legal,
     )
-    feeds = ", ".join(f"{operand}: {verdict}" for operand, verdict in record.feeds)
-    return (*cells, feeds) if feeds else cells
+    return (*cells, *(_VERDICTS[verdict] for _, verdict in record.feeds))
 
 
 def _aligned(rows: list[tuple[str, ...]]) -> list[str]:

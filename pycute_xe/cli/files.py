@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["demand_writable", "read_matrix", "write_array"]
+__all__ = ["demand_folder", "demand_writable", "read_matrix", "write_array"]
 
 NPY_MAGIC = b"\x93NUMPY"
 ZIP_MAGICS = (b"PK\x03\x04", b"PK\x05\x06")
@@ -164,6 +164,14 @@ def demand_writable(path: Path) -> None:
         problem = "the result is one array, in .npy format"
     if problem:
         raise InputError("gemm", {"output": path}, problem, fix)
+
+
+def demand_folder(command: str, path: Path) -> None:
+    """Raise `InputError` for a drawing in a folder that there is not: a misspelt one, likely."""
+    parent = path.resolve().parent
+    if not parent.is_dir():
+        fix = "create the folder first, or name another"
+        raise InputError(command, {"svg": path}, f"{parent} is no folder", fix)
 
 
 def write_array(file: BinaryIO, array: NDArray[np.float32]) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pycute_xe.cli.evaluation import evaluate, outermost
+from pycute_xe.cli.files import demand_folder
 from pycute_xe.cli.layout_outcome import LayoutOutcome
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import InputError
@@ -83,4 +84,5 @@ def _saved(value: Any, path: Path) -> Path:
             f"the value {value} is no layout, so there is no drawing",
             "leave --svg out",
         )
+    demand_folder("layout", path)
     return draw(value).save(path)

@@ -170,10 +170,57 @@ def test_a_drawing_is_written(tmp_path: Path) -> None:
         (("XE_2D_U16x32x16_LD_V", "--type", "foo"), "no such element type"),
         (("XE_2D_U16x32x16_LD_V", "--target", "xe9"), "one of pvc, bmg, lnl, ptl"),
         ((DPAS, "--type", "bf16"), "only copies a value type"),
+        (("XE_1D_LDSM<u32>", "--operand", "B"), "linear copies are not judged"),
+        (("XE_2D_U16x8x16_LD_N", "--at", "8,0"), "rows 0 to 7 and columns 0 to 15"),
+        ((DPAS, "--at", "0,0"), "add --operand"),
     ],
 )
 def test_what_is_refused(arguments: tuple[str, ...], said: str) -> None:
     refused(run("atom", *arguments), "pycute-xe: error: ", said)
+
+
+def test_a_drawing_in_a_folder_that_there_is_not_is_refused(tmp_path: Path) -> None:
+    refused(run("atom", DPAS, "--svg", str(tmp_path / "no" / "a.svg")), "is no folder")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_a_narrow_terminal_gets_narrow_lines(width: int) -> None:
+    arguments = ("atom", "XE_2D_U16x32x16_LD_V", "--type", "bf16")
+    result = CliRunner(env={"COLUMNS": str(width)}).invoke(cli.main, arguments)
+    assert result.exit_code == 0
+    assert max(map(len, result.stdout.splitlines())) <= width
+    # The same words; what follows a break stands further in than the text it belongs to.
+    assert re.sub(r"\s+", " ", result.stdout) == told(*arguments[1:])
+    assert all(line[0] != " " or line[:11].isspace() for line in result.stdout.splitlines())
+
+
+def test_who_owns_one_element() -> None:
+    # Element 1 of register 0 of VNNI data is row 1 of column 0; both rows share a dword.
+    text = "(1,0): said to be T0·V1; in r0, bytes 2 to 3: T1·V0 read in 16 bits, T0·V1 in 32 bits"
+    assert shown("atom", "XE_2D_U16x16x16_LD_V", "--at", "1,0").strip() == text
+    # A tile of A is 8 rows of 32 bytes, row by row: row 3 is the second half of register 1.
+    assert ": T7·V3 read in 16 bits, " in shown("atom", DPAS, "--operand", "A", "--at", "3,7")
+    assert "in r1, bytes 46 to 47" in shown("atom", DPAS, "--operand", "A", "--at", "(3,7)")
+    four = shown("atom", "XE_LOAD_2D<16,8,16>", "--type", "u4", "--at", "0,3")
+    assert "in r0, byte 1, bits 4 to 7: " in four
+    assert "no register holds it" in shown("atom", "XE_2D_U16x8x16_LD_N::PREFETCH", "--at", "0,0")
+    refused(run("atom", "XE_2D_U16x8x16_LD_N", "--at", "8"), "no row and column such as 3,5")
+    found = json.loads(shown("atom", "XE_2D_U16x16x16_LD_V", "--at", "1,0", "--json"))["at"]
+    assert (found["register"], found["byte"], found["found_by"]["32"]) == (0, 2, [0, 1])
+
+
+def test_a_program_is_told_of_the_atom_with_its_type() -> None:
+    name = "XE_2D_Packed_U16x16x32_LD_N"
+    assert not json.loads(shown("atom", name, "--json"))["faithful"]
+    assert json.loads(shown("atom", name, "--type", "u32", "--json"))["faithful"]
+
+
+def test_json_keeps_a_work_item_on_a_line() -> None:
+    text = shown("atom", "XE_2D_U16x32x16_LD_V", "--json")
+    assert len(text.splitlines()) < 100
+    assert "    [[0, 1], [1, 1], [2, 1]," in text
+    assert json.loads(text)["ownership"][1][2] == [2, 1]
 
 
 @pytest.mark.parametrize("name", ["XE_2D_U16x16x16_LD_V", "XE_LOAD_2D<16,32,32,16>"])
@@ -204,7 +251,7 @@ def test_a_program_gets_refusals_and_operands() -> None:
 
 def listed_names(*arguments: str) -> list[str]:
     lines = shown("atoms", *arguments).splitlines()
-    return [line.split()[0] for line in lines[1:-1]]
+    return [line.split()[0] for line in lines if line.startswith("XE_")]
 
 
 def test_the_table_has_what_a_search_finds() -> None:
@@ -212,7 +259,7 @@ def test_the_table_has_what_a_search_finds() -> None:
         record.name for record in search_atoms(name="XE_2D_U16*_LD_V", shipped=True)
     ]
     text = shown("atoms", "--feeds", DPAS, "--operand", "B", "--rows", "16-32", "--cols", "16")
-    assert re.search(r"XE_2D_U16x32x16_LD_V +load V +32x16 +16 +yes +no +1 +all +B: free", text)
+    assert re.search(r"XE_2D_U16x32x16_LD_V +load V +32x16 +16 +yes +no +1 +all +free", text)
     assert "XE_2D_U16x32x16_LD_T" not in text
     assert "XE_2D_U16x32x16_LD_T" in shown("atoms", "--mode", "T", "--bits", "16", "--all")
 
@@ -234,6 +281,30 @@ def test_nothing_found_says_which_filter_to_leave_out() -> None:
     assert "more than one" in shown("atoms", "--bits", "12", "no such name")
 
 
+def test_nothing_found_says_when_a_reorder_would_do() -> None:
+    filters = ("--feeds", DPAS, "--operand", "A", "--mode", "T")
+    text = shown("atoms", *filters)
+    count = len(search_atoms(feeds=DPAS, operand="A", mode="T", reorder=True, shipped=True))
+    assert text.startswith(f"no atoms: {count} need a reorder: add --reorder; there would be ")
+    assert len(listed_names(*filters, "--reorder")) == count
+    assert json.loads(shown("atoms", *filters, "--json"))["with_reorder"] == count
+
+
+def test_two_operands_fit_the_page() -> None:
+    for more in ((), ("--all",)):
+        text = shown("atoms", "--feeds", DPAS, "--reorder", "--limit", "0", *more)
+        assert max(map(len, text.splitlines())) <= 100
+        assert text.splitlines()[0].split()[-2:] == ["A", "B"]
+
+
+def test_names_whose_traits_are_no_map_are_marked() -> None:
+    text = shown("atoms", "XE_2D_U4x32x64_LD_N")
+    assert re.search(r"XE_2D_U4x32x64_LD_N .* yes\* ", text)
+    assert "* the C++ map of the name is none onto its block" in text
+    assert "*" not in shown("atoms", "XE_2D_U16x32x16_LD_V")
+    assert json.loads(shown("atoms", "XE_2D_U4x32x64_LD_N", "--json"))["atoms"][0]["is_artefact"]
+
+
 def test_programs_get_all_records() -> None:
     found = json.loads(shown("atoms", "--kind", "store", "--bits", "32", "--json", "--limit", "1"))
     records = search_atoms(kind="store", bits=32, shipped=True)
@@ -246,9 +317,30 @@ def test_programs_get_all_records() -> None:
 def test_wrong_filters_are_refused() -> None:
     refused(run("atoms", "--kind", "lode"), "pycute-xe: error: ", "load? One of load")
     refused(run("atoms", "--rows", "8-x"), "8-32")
-    refused(run("atoms", "--rows", "8-4"), "(least, most)")
+    refused(run("atoms", "--rows", "8-4"), "the least comes first")
+    refused(run("atoms", "--rows", "0"), "a positive integer")
+    refused(run("atoms", "--bits", "0"), "a positive integer")
+    refused(run("atoms", "--reorder"), "of which MMA is not said")
     refused(run("atoms", "--operand", "B"), "of which MMA is not said")
     refused(run("atoms", "--feeds", "XE_DPAS<8,f32,bf16>"), "did you mean XE_DPAS_TT<8,f32,bf16")
+
+
+# ------------------------------------------------------------------ two
+
+
+def test_two_atoms_are_compared() -> None:
+    names = ("XE_2D_U16x16x16_LD_N", "XE_2D_U16x16x16_LD_V")
+    assert shown("diff", *names) == f"{cx.diff(*names)}\n"
+    assert shown("diff", names[1]) == f"{cx.diff(names[1])}\n"
+    found = json.loads(shown("diff", *names, "--json"))
+    assert found["parameters"] == [["mode", "N", "V"]]
+    # Rows are 16 work-items wide and dwords hold two of them: all but work-item 0's column moves.
+    assert found["held"]["other_work_item"] == 240
+    assert "T1·V0 → T2·V0" in shown("diff", names[1])
+    older = "XE_8x16x16_F32BF16BF16F32_TT"
+    assert "B of XE_8x16x16" in shown("diff", older, DPAS, "--operand", "B")
+    refused(run("diff", older, DPAS), "pycute-xe: error: ")
+    refused(run("diff", names[0], DPAS), "pycute-xe: error: ")
 
 
 # ------------------------------------------------------------------ words

@@ -396,12 +396,17 @@ def test_explain_knows_what_it_cannot_tell() -> None:
 
 
 def test_svg_is_the_drawing(tmp_path: Path) -> None:
-    path = tmp_path / "new" / "a.svg"
+    path = tmp_path / "a.svg"
     result = run("Sw<3,3,3> o 0 o (8,64):(64,1)", "--svg", str(path))
     assert result.exit_code == 0
     assert f"wrote {path}" in result.stdout
     assert path.read_text(encoding="utf-8") == cx.draw(SWIZZLED).svg
     ElementTree.fromstring(path.read_text(encoding="utf-8"))
+
+
+def test_svg_in_a_folder_that_there_is_not_is_refused(tmp_path: Path) -> None:
+    refused(run("(4,8):(8,1)", "--svg", str(tmp_path / "no" / "a.svg")), "is no folder")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("text", ["size(4:1)", "(2,2,2):(1,2,4)", "(1000,1000):(1,1000)"])
