@@ -6,20 +6,30 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from pycute_xe.arch.dpas import Dpas
-from pycute_xe.arch.target import targets
 from pycute_xe.atom.copy_atom import CopyAtom
-from pycute_xe.atom.given_atoms import Copy, as_copy_atom, as_mma_atom, name_of
+from pycute_xe.atom.given_atoms import (
+    Copy,
+    as_copy_atom,
+    as_mma_atom,
+    first_messages,
+    name_of,
+)
 from pycute_xe.atom.legacy_copy import LegacyCopyAtom
 from pycute_xe.atom.mma_atom import MmaAtom, Operand
 from pycute_xe.atom.names import get_atom
-from pycute_xe.atom.placed_message import PlacedMessage
 from pycute_xe.atom.register_picture import Place, RegisterPicture
-from pycute_xe.errors import CuteError, LegalityError
+from pycute_xe.errors import CuteError
 
-__all__ = ["Owner", "Side", "sides"]
+__all__ = ["STRIDE", "Owner", "Owners", "Side", "sides"]
 
 Owner = tuple[int, int]
 """(work-item, value)."""
+
+Owners = Mapping[Place, tuple[Owner, ...]]
+"""All owners of each element, by work-item and value."""
+
+STRIDE = "gmem_stride"
+"""The parameter of an older name that no element's owner depends on."""
 
 _UNITS = (8, 16, 32, 64)
 _CHANNEL = 32
@@ -29,8 +39,10 @@ _CHANNEL = 32
 class Side:
     """One atom, seen as `diff` needs it.
 
-    ``facts`` are its parameters by name; ``said`` the owner of each element by its layouts, the
-    first one where several have it; ``picture`` its registers, ``None`` where ``why`` says why.
+    ``facts`` are its parameters by name; ``said`` the owners of each element by its layouts;
+    ``picture`` its registers, ``None`` where ``why`` says why; ``units`` the widths of 8 to 64 bits
+    in which registers show what is said; ``offsets`` the layout of a copy, (work-item, value) →
+    offset in memory.
     """
 
     label: str
@@ -38,29 +50,32 @@ class Side:
     messages: tuple[str, ...]
     shape: Place
     bits: int
-    said: Mapping[Place, Owner]
+    said: Owners
     picture: RegisterPicture | None
+    units: tuple[int, ...]
     why: str = ""
     turned: bool = False
-
-    @property
-    def units(self) -> tuple[int, ...]:
-        """Widths of 8 to 64 bits in which registers show what is said."""
-        return tuple(unit for unit, held in self._read() if held == self.said)
+    offsets: str = ""
 
     @property
     def work_item_units(self) -> tuple[int, ...]:
         """Widths in which each work-item holds what is said, in whatever order."""
-        said = {place: work_item for place, (work_item, _) in self.said.items()}
-        return tuple(u for u, held in self._read() if {p: t for p, (t, _) in held.items()} == said)
+        said = {place: [t for t, _ in owners] for place, owners in self.said.items()}
+        return tuple(
+            unit
+            for unit, held in _read(self.picture)
+            if {p: [t for t, _ in owners] for p, owners in held.items()} == said
+        )
 
-    def _read(self) -> Iterator[tuple[int, dict[Place, Owner]]]:
-        """The owners in registers that are read in units of each width."""
-        picture = self.picture
-        if picture is not None:
-            for unit in _UNITS:
-                if unit % picture.bits == 0:
-                    yield unit, picture.owners(unit)
+    @property
+    def held(self) -> Owners:
+        """The owner of each element in registers, which have one of each."""
+        return _alone(self.picture, None)
+
+    @property
+    def repeated(self) -> int:
+        """Elements that several work-items, or one under several numbers, are said to own."""
+        return sum(len(owners) > 1 for owners in self.said.values())
 
     @property
     def rows_in_a_dword(self) -> int:
@@ -75,9 +90,21 @@ class Side:
     def adjacent(self) -> int:
         """Adjacent columns that work-item 0 is said to own from the first on."""
         count = 1
-        while self.said.get((0, count)) == (0, count):
+        while (0, count) in self.said.get((0, count), ()):
             count += 1
         return count
+
+
+def _alone(picture: RegisterPicture | None, unit_bits: int | None) -> Owners:
+    owners = picture.owners(unit_bits) if picture else {}
+    return {place: (owner,) for place, owner in owners.items()}
+
+
+def _read(picture: RegisterPicture | None) -> Iterator[tuple[int, Owners]]:
+    """The owners in registers that are read in units of each width."""
+    for unit in _UNITS if picture else ():
+        if picture and unit % picture.bits == 0:
+            yield unit, _alone(picture, unit)
 
 
 def sides(a: object, b: object, operand: Operand | None) -> tuple[Side, Side]:
@@ -120,7 +147,7 @@ def _copies(a: object, b: object) -> tuple[Side, Side]:
 
 
 def _copy_side(copy: Copy, mixed: bool) -> Side:
-    placed, why = _messages(copy)
+    placed, why = first_messages(copy)
     picture = copy.registers() if placed else None
     if picture is not None and not picture.slots:
         picture, why = None, "a prefetch fills no registers"
@@ -135,21 +162,12 @@ def _copy_side(copy: Copy, mixed: bool) -> Side:
         copy.value_type.bits,
         _owners(copy.ownership()),
         picture,
+        copy.faithful_units if picture is not None else (),
         why,
         any(part.message.transpose for part in placed),
+        str(copy.layout_ref_tv),
     )
     return _turned(side) if mixed and isinstance(copy, CopyAtom) and side.turned else side
-
-
-def _messages(copy: Copy) -> tuple[tuple[PlacedMessage, ...], str]:
-    """The messages on the first target that takes them, or the rule that forbids them."""
-    why = ""
-    for target in targets().values():
-        try:
-            return copy.messages(target), ""
-        except LegalityError as error:
-            why = why or error.condition
-    return (), why
 
 
 def _facts(copy: Copy) -> dict[str, str]:
@@ -165,6 +183,7 @@ def _facts(copy: Copy) -> dict[str, str]:
             "mode": name.mode,
             "prefetch": "yes" if name.is_prefetch else "no",
             "values": copy.value_type.name,
+            STRIDE: '(1, "ld")' if copy.m_major else '("ld", 1)',
         }
     op = copy.op
     return {
@@ -183,7 +202,7 @@ def _turned(side: Side) -> Side:
     if picture is not None:
         slots = tuple(place and (place[1], place[0]) for place in picture.slots)
         picture = replace(picture, slots=slots)
-    said = {(x, y): owner for (y, x), owner in side.said.items()}
+    said = {(x, y): owners for (y, x), owners in side.said.items()}
     return replace(side, shape=(side.shape[1], side.shape[0]), said=said, picture=picture)
 
 
@@ -197,12 +216,15 @@ def _mma_side(mma: MmaAtom, operand: Operand) -> Side:
         "registers": str(picture.registers),
     }
     shape, owners = mma.operand_shape(operand), _owners(mma.ownership(operand))
-    return Side(f"{operand} of {mma}", facts, (str(op),), shape, picture.bits, owners, picture)
+    units = tuple(unit for unit, held in _read(picture) if held == owners)
+    return Side(
+        f"{operand} of {mma}", facts, (str(op),), shape, picture.bits, owners, picture, units
+    )
 
 
-def _owners(ownership: tuple[tuple[Place, ...], ...]) -> dict[Place, Owner]:
-    owners: dict[Place, Owner] = {}
+def _owners(ownership: tuple[tuple[Place, ...], ...]) -> Owners:
+    owners: dict[Place, tuple[Owner, ...]] = {}
     for work_item, held in enumerate(ownership):
         for value, place in enumerate(held):
-            owners.setdefault(place, (work_item, value))
+            owners[place] = (*owners.get(place, ()), (work_item, value))
     return owners

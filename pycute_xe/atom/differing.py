@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from textwrap import wrap
 
-from pycute_xe.atom.atom_sides import Owner, Side, sides
+from pycute_xe.atom.atom_sides import STRIDE, Owner, Owners, Side, sides
 from pycute_xe.atom.mma_atom import Operand
 from pycute_xe.atom.register_picture import Place, RegisterPicture
 
@@ -24,8 +24,9 @@ class Change:
 
     ``elements`` are compared; of them ``other_work_item`` have another work-item, ``other_value``
     the same one under another value number, and ``other_byte`` begin in another byte of the
-    registers, where two of them are compared. ``examples``: (row, column), owner
-    before, owner after.
+    registers, where two of them are compared. The first owner counts where several work-items
+    repeat an element; ``other_repeats`` are those whose first owner stays and further ones do not.
+    ``examples``: (row, column), first owner before, first owner after.
     """
 
     elements: int
@@ -33,12 +34,13 @@ class Change:
     other_value: int
     other_byte: int
     examples: tuple[tuple[Place, Owner, Owner], ...]
+    other_repeats: int = 0
 
     def __str__(self) -> str:
         """One line of figures, then the examples on another."""
         if not self.elements:
             return "no element in common"
-        if not (self.other_work_item or self.other_value or self.other_byte):
+        if not (self.other_work_item or self.other_value or self.other_byte or self.other_repeats):
             return f"all {self.elements} elements alike"
         text = (
             f"of {self.elements} elements {self.other_work_item} change work-item, "
@@ -46,6 +48,8 @@ class Change:
         )
         if self.other_byte:
             text += f", {self.other_byte} byte"
+        if self.other_repeats:
+            text += f", {self.other_repeats} further owners"
         shown = (
             f"({y}, {x}): T{t}·V{v} → T{to}·V{at}" for (y, x), (t, v), (to, at) in self.examples
         )
@@ -142,10 +146,10 @@ def _held(before: Side, after: Side, alone: bool) -> Change | None:
     if left is None or right is None:
         return None
     if alone:
-        return _change(before.said, right.owners(), 0)
+        return _change(before.said, after.held, 0)
     first, second = _bytes(left), _bytes(right)
     other = sum(first[place] != second[place] for place in first.keys() & second.keys())
-    return _change(left.owners(), right.owners(), other)
+    return _change(before.held, after.held, other)
 
 
 def _bytes(picture: RegisterPicture) -> dict[Place, int]:
@@ -153,13 +157,15 @@ def _bytes(picture: RegisterPicture) -> dict[Place, int]:
     return {place: i * picture.bits // 8 for i, place in slots if place is not None}
 
 
-def _change(before: Mapping[Place, Owner], after: Mapping[Place, Owner], other_byte: int) -> Change:
+def _change(before: Owners, after: Owners, other_byte: int) -> Change:
     common = sorted(before.keys() & after.keys())
-    moved = [p for p in common if before[p][0] != after[p][0]]
-    renumbered = [p for p in common if before[p][0] == after[p][0] and before[p] != after[p]]
+    first = {p: (before[p][0], after[p][0]) for p in common}
+    moved = [p for p, (old, new) in first.items() if old[0] != new[0]]
+    renumbered = [p for p, (old, new) in first.items() if old[0] == new[0] and old != new]
+    repeats = sum(old == new and before[p] != after[p] for p, (old, new) in first.items())
     shown = [*moved[:_EXAMPLES], *renumbered[:_EXAMPLES]][:_EXAMPLES]
-    examples = tuple((place, before[place], after[place]) for place in shown)
-    return Change(len(common), len(moved), len(renumbered), other_byte, examples)
+    examples = tuple((place, *first[place]) for place in shown)
+    return Change(len(common), len(moved), len(renumbered), other_byte, examples, repeats)
 
 
 def _parameters(before: Side, after: Side) -> Iterator[tuple[str, str, str]]:
@@ -172,8 +178,8 @@ def _parameters(before: Side, after: Side) -> Iterator[tuple[str, str, str]]:
 def _meaning(before: Side, after: Side) -> Iterator[str]:
     """What the figures come from, in words; of an atom alone each is said once."""
     both = (before, after) if before is not after else (before,)
-    yield from map(_shown, both)
-    for tell in (_packing, _turning, _adjacency, _padding):
+    yield from dict.fromkeys(map(_shown, both))
+    for tell in (_packing, _turning, _adjacency, _repeating, _padding):
         told = [tell(side) for side in both]
         if len(both) == 1 or told[0][0] != told[1][0]:
             yield from (
@@ -182,10 +188,24 @@ def _meaning(before: Side, after: Side) -> Iterator[str]:
     if len(both) == 1 or before.picture is None or after.picture is None:
         return
     said, held = before.said == after.said, before.picture == after.picture
+    yield from _strides(before, after)
     if said and not held:
         yield "the layouts do not tell them apart: whoever looks at single registers must"
     if held and not said:
         yield "the registers are alike: only the layouts say something else"
+
+
+def _strides(before: Side, after: Side) -> Iterator[str]:
+    """What the stride of the tensor does: no owner of an element depends on it."""
+    old, new = before.facts.get(STRIDE), after.facts.get(STRIDE)
+    if old is None or new is None or old == new:
+        return
+    alike = before.said == after.said and before.picture == after.picture
+    only = "only offsets differ" if alike else "offsets differ"
+    if before.offsets == after.offsets:
+        yield f"the layouts of stores count row by row, whatever the {STRIDE}: no offset differs"
+    else:
+        yield f"{only} by {STRIDE}: the layouts are {before.offsets} and {after.offsets}"
 
 
 def _shown(side: Side) -> str:
@@ -219,6 +239,12 @@ def _turning(side: Side) -> tuple[int, str]:
 def _adjacency(side: Side) -> tuple[int, str]:
     count = side.adjacent
     return count - 1, f"a work-item of {{}} is said to own {count} adjacent columns at a time"
+
+
+def _repeating(side: Side) -> tuple[int, str]:
+    count = side.repeated
+    words = f"{count} elements of {{}} are said to have several owners: registers hold each once"
+    return count, words
 
 
 def _padding(side: Side) -> tuple[int, str]:

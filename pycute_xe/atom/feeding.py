@@ -8,15 +8,21 @@ from itertools import product
 from typing import Literal, cast
 
 from pycute_xe.arch.dpas import Dpas
-from pycute_xe.arch.target import targets
 from pycute_xe.atom.block2d_op import Block2DOp
 from pycute_xe.atom.copy_atom import CopyAtom
-from pycute_xe.atom.given_atoms import Copy, as_copy_atom, as_mma_atom, direction, name_of
+from pycute_xe.atom.given_atoms import (
+    Copy,
+    as_copy_atom,
+    as_mma_atom,
+    direction,
+    first_messages,
+    name_of,
+)
 from pycute_xe.atom.legacy_copy import LegacyCopyAtom
 from pycute_xe.atom.mma_atom import MmaAtom, Operand
 from pycute_xe.atom.register_picture import SUBGROUP, Place
 from pycute_xe.atom.reordering import classify_reorder, layout_of
-from pycute_xe.errors import LegalityError, ShapeError
+from pycute_xe.errors import ShapeError
 from pycute_xe.layout import Layout
 
 __all__ = ["Feed", "feeds"]
@@ -198,15 +204,8 @@ def _other_width(copy: Copy, mma: MmaAtom, operand: Operand) -> str:
 
 def _illegal(copy: Copy) -> str:
     """The rule that forbids the copy, where no target takes it."""
-    error: LegalityError | None = None
-    for target in targets().values():
-        try:
-            copy.messages(target)
-        except LegalityError as found:
-            error = error or found
-        else:
-            return ""
-    return f"no target takes its messages: {error.condition if error else 'there is none'}"
+    placed, why = first_messages(copy)
+    return "" if placed else f"no target takes its messages: {why}"
 
 
 def _where(copy: Copy, order: Order) -> dict[Place, int]:

@@ -5,15 +5,18 @@ from __future__ import annotations
 from contextlib import suppress
 
 from pycute_xe.arch.dpas import Dpas
+from pycute_xe.arch.target import targets
 from pycute_xe.atom.block2d_op import Block2DOp
 from pycute_xe.atom.copy_atom import CopyAtom, make_copy_atom
 from pycute_xe.atom.legacy_copy import LegacyCopyAtom
+from pycute_xe.atom.legacy_lowering import op_of
 from pycute_xe.atom.mma_atom import MmaAtom
 from pycute_xe.atom.names import get_atom
-from pycute_xe.errors import CuteError, DTypeError
+from pycute_xe.atom.placed_message import PlacedMessage
+from pycute_xe.errors import CuteError, DTypeError, LegalityError
 from pycute_xe.numeric import Numeric
 
-__all__ = ["Copy", "as_copy_atom", "as_mma_atom", "direction", "name_of"]
+__all__ = ["Copy", "as_copy_atom", "as_mma_atom", "direction", "first_messages", "name_of"]
 
 Copy = CopyAtom | LegacyCopyAtom
 
@@ -70,11 +73,22 @@ def as_copy_atom(given: object, operation: str, wanted: Numeric | None = None) -
 
 def direction(copy: Copy) -> str:
     """Return "load", "store" or "prefetch"."""
-    if isinstance(copy, CopyAtom):
-        return copy.op.message.op
-    if copy.name.is_prefetch:
-        return "prefetch"
-    return "store" if copy.name.is_store else "load"
+    return op_of(copy.name) if isinstance(copy, LegacyCopyAtom) else copy.op.message.op
+
+
+def first_messages(copy: Copy) -> tuple[tuple[PlacedMessage, ...], str]:
+    """Return the messages on the first target that takes them, else the rule that forbids them.
+
+    >>> first_messages(as_copy_atom("XE_2D_U32x16x16_LD_V", "feeds"))[1].split(":")[0]
+    'vnni-bits'
+    """
+    why = ""
+    for target in targets().values():
+        try:
+            return copy.messages(target), ""
+        except LegalityError as error:
+            why = why or error.condition
+    return (), why
 
 
 def name_of(copy: Copy) -> str:

@@ -18,7 +18,7 @@ from pycute_xe.atom.placed_message import PlacedMessage
 from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP
 from pycute_xe.errors import LegalityError
 
-__all__ = ["broken_rules", "lower", "messages_of", "nearest_names", "sent_by_cutlass"]
+__all__ = ["broken_rules", "lower", "messages_of", "nearest_names", "op_of", "sent_by_cutlass"]
 
 _SIZES = (1, 2, 4, 8, 16, 32, 64)
 _BLOCK = re.compile(r"d(\d+)\.(\d+)x(\d+)x(\d+)([nt])([nt])")
@@ -176,10 +176,11 @@ def _message(name: Block2DName, turned: bool, bits: int, height: int, width: int
     group = SUBGROUP * name.bits // bits * (2 if name.packed else 1)
     if not turned and width % group == 0 and _can_repeat(bits, group, width // group):
         block, count = group, width // group
-    return Block2D(_op(name), bits, height, block, count, transpose=turned, vnni=vnni)
+    return Block2D(op_of(name), bits, height, block, count, transpose=turned, vnni=vnni)
 
 
-def _op(name: Block2DName) -> Op:
+def op_of(name: Block2DName) -> Op:
+    """Return what the messages of a name do."""
     if name.is_prefetch:
         return "prefetch"
     return "store" if name.is_store else "load"
@@ -203,7 +204,7 @@ def sent_by_cutlass(name: Block2DName) -> Block2D | None:
         return None
     bits, count, width, height = map(int, found.groups()[:4])
     turned, vnni = (letter == "t" for letter in found.groups()[4:])
-    return Block2D(_op(name), bits, height, width, count, transpose=turned, vnni=vnni)
+    return Block2D(op_of(name), bits, height, width, count, transpose=turned, vnni=vnni)
 
 
 def why_not(name: Block2DName, sent: Block2D) -> str:

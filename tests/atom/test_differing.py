@@ -182,6 +182,65 @@ def test_the_first_work_item_counts_where_several_repeat_an_element() -> None:
     change = cx.diff("XE_2D_U16x1x8_LD_N")
     assert get_atom("XE_2D_U16x1x8_LD_N").ownership()[8] == ((0, 0),)
     assert figures_of(change.held) == (8, 0, 0)
+    assert change.held is not None
+    assert change.held.other_repeats == 8
+    assert "8 further owners" in str(change)
+    assert "all 8 elements alike" not in str(change)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("XE_2D_U16x1x4_LD_N", "s8"),
+        ("XE_2D_U16x1x8_LD_N", "u16"),
+        ("XE_2D_U64x8x1_LD_T", "u64"),
+        ("XE_2D_U16x8x16_LD_N", "s8"),
+        ("XE_2D_U16x16x16_LD_V", "u16"),
+        ("XE_2D_U8x8x32_LD_N", "s8"),
+    ],
+)
+def test_it_speaks_of_the_units_in_which_single_slots_agree(name: str, values: str) -> None:
+    """Each slot is looked up by hand: registers serve 16 work-items unit by unit."""
+    atom: Any = get_atom(name, values)
+    slots, bits = atom.registers().slots, atom.value_type.bits
+    agreeing = []
+    for unit in (8, 16, 32, 64):
+        shown: list[list[Any]] = [[] for _ in range(16)]
+        for i, place in enumerate(slots):
+            shown[i * bits // unit % 16].append(place)
+        said = [list(owned) for owned in atom.ownership()]
+        if unit >= bits and all(w == s[: len(w)] for w, s in zip(said, shown, strict=True)):
+            agreeing.append(unit)
+    text = words(cx.diff(atom))
+    if agreeing:
+        assert f"read in units of {' or '.join(map(str, agreeing))} bits, registers show" in text
+    else:
+        assert "registers show" not in text.replace("do registers show", "")
+
+
+def test_repeated_elements_agree_with_themselves() -> None:
+    change = cx.diff("XE_2D_U16x1x8_LD_N", "XE_2D_U16x1x8_LD_N")
+    assert change.said is not None
+    assert change.said.other_repeats == 0
+    of_a = cx.diff("XE_1x16x8_F32TF32TF32F32_TT", operand="A")
+    assert "read in no unit" in words(of_a)
+    assert "8 elements of A of" in words(of_a)
+
+
+def test_only_offsets_depend_on_the_stride_of_memory() -> None:
+    name = "XE_2D_U16x8x16_LD_N"
+    plain, turned = get_atom(name), get_atom(name, gmem_stride=(1, "ld"))
+    change = cx.diff(plain, turned)
+    assert change.parameters == (("gmem_stride", '("ld", 1)', '(1, "ld")'),)
+    assert figures_of(change.said) == figures_of(change.held) == (128, 0, 0)
+    assert "the layouts are (16,8):(1,16) and (16,8):(8,1)" in words(change)
+    assert "only offsets differ" in words(change)
+    store = "XE_2D_U16x8x16_ST_N"
+    stored = cx.diff(store, get_atom(store, gmem_stride=(1, "ld")))
+    assert "no offset differs" in words(stored)
+    other = cx.diff("XE_2D_U16x16x16_LD_V", get_atom("XE_2D_U16x16x16_LD_N", gmem_stride=(1, "d")))
+    assert "only offsets" not in words(other)
+    assert "offsets differ by gmem_stride" in words(other)
 
 
 def test_padding_is_told(image: Callable[[Any], np.ndarray]) -> None:
