@@ -14,6 +14,7 @@ import atom_words
 import pytest
 
 import pycute_xe as cx
+from pycute_xe.arch.target import targets
 from pycute_xe.atom import LegacyCopyAtom, MmaAtom, get_atom, shipped_names
 from pycute_xe.errors import LegalityError
 from pycute_xe.facts import rows
@@ -79,7 +80,7 @@ def test_a_section_says_what_the_atom_answers(name: str) -> None:
     atom = get_atom(name)
     assert isinstance(atom, LegacyCopyAtom)
     (text,) = sections()[name]
-    for target in ("pvc", "bmg", "lnl"):
+    for target in targets():
         assert all(f"`{part}`" in text for part in atom.messages(target))
     assert ("(faithful)" in text) == atom.faithful
     for unit in atom.faithful_units:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import atom_words
 
 from pycute_xe import draw
-from pycute_xe.arch.target import grf_bytes
+from pycute_xe.arch.target import grf_bytes, targets
 from pycute_xe.atom import (
     CopyAtom,
     LegacyCopyAtom,
@@ -21,7 +21,7 @@ from pycute_xe.atom.placed_message import PlacedMessage
 from pycute_xe.errors import DTypeError
 from pycute_xe.numeric import as_numeric, numerics
 
-TARGETS = ("pvc", "bmg", "lnl")
+TARGETS = tuple(targets())
 
 
 @dataclass(frozen=True)

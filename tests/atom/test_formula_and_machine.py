@@ -16,6 +16,7 @@ from executed_images import as_held, executed_block
 
 import pycute_xe as cx
 from pycute_xe.arch.rules import errors
+from pycute_xe.arch.target import targets
 from pycute_xe.atom import (
     XE_LOAD_2D,
     XE_LOAD_2D_TRANSPOSE,
@@ -31,7 +32,7 @@ from pycute_xe.atom import (
 )
 from pycute_xe.errors import CuteError, DivisibilityError, DTypeError, LegalityError
 
-TARGETS = ("pvc", "bmg", "lnl")
+TARGETS = tuple(targets())
 VALUES = ("u2", "u4", "u8", "u16", "u32", "u64")
 UNITS = (8, 16, 32, 64)
 

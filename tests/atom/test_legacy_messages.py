@@ -6,6 +6,7 @@ import pytest
 from golden import rows
 
 from pycute_xe.arch import Block2D
+from pycute_xe.arch.target import targets
 from pycute_xe.atom import LegacyCopyAtom, get_atom, shipped_names
 from pycute_xe.atom.legacy_lowering import sent_by_cutlass
 
@@ -45,7 +46,7 @@ def test_there_is_a_message_for_every_shipped_name() -> None:
 @pytest.mark.parametrize("name", shipped_names())
 def test_names_send_what_cutlass_sends(name: str) -> None:
     atom, notes = atom_of(name), " ".join(atom_of(name).notes)
-    for target in ("pvc", "bmg", "lnl"):
+    for target in targets():
         parts = [part.message for part in atom.messages(target)]
         if name in NOT_TAKEN:
             assert parts != [SENT[name]]
