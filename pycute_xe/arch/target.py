@@ -155,6 +155,9 @@ def get_target(target: str | Target) -> Target:
     """
     if isinstance(target, Target):
         return target
+    if type(target) is not str:
+        known = ", ".join(targets())
+        raise TargetError("get_target", {"target": target}, "a target is a name", f"one of {known}")
     found = targets().get(target)
     if found is None:
         refuse_known_in_part("get_target", target)

@@ -7,18 +7,22 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Literal, cast
 
-from pycute_xe.atom.spelling import nearest_spelling
-from pycute_xe.errors import CuteError, ShapeError
+from pycute_xe.atom.spelling import as_name, nearest_spelling
+from pycute_xe.errors import CuteError, DTypeError, ShapeError
 from pycute_xe.facts import Row, rows
 from pycute_xe.numeric import Numeric, as_numeric
 
-__all__ = ["Block2DName", "parse_block2d_name", "shipped_names"]
+__all__ = ["LARGEST_BLOCK", "Block2DName", "parse_block2d_name", "shipped_names"]
 
 Mode = Literal["N", "T", "V"]
 
 _GRAMMAR = re.compile(
-    r"XE_2D_(Packed_)?(U4|U8|U16|U32|U64|TF32)x([1-9]\d*)x([1-9]\d*)_(LD|ST)_([NTV])((?<=LD_.)::PREFETCH)?"
+    r"XE_2D_(Packed_)?(U4|U8|U16|U32|U64|TF32)x([1-9][0-9]*)x([1-9][0-9]*)_(LD|ST)_([NTV])((?<=LD_.)::PREFETCH)?"
 )
+# The largest register file of a thread, 256 registers of 64 bytes, is 16 KB; the largest names that
+# are written, 64x64 elements of 64 bits, are 32 KB.
+LARGEST_BLOCK = 64 * 1024
+_WITH_TYPE = re.compile(r"(XE_2D_(?:Packed_)?)([A-Za-z]+[A-Za-z0-9]*?)(x[1-9].*)")
 _SPELLING = "XE_2D_[Packed_]<U4|U8|U16|U32|U64|TF32>x<rows>x<cols>_<LD|ST>_<N|T|V>[::PREFETCH]"
 
 
@@ -28,8 +32,8 @@ class Block2DName:
 
     ``rows`` and ``cols`` count elements, as the name does. A prefetch is the name with
     ``::PREFETCH`` behind it. Law: ``str(parse_block2d_name(s)) == s``. Raises `ShapeError` for
-    parts the grammar has no name for. Document: CUTLASS, "2D Copy Operations for Intel XE
-    Architecture".
+    parts the grammar has no name for, and for blocks above 64 KB: no thread's registers hold a
+    quarter of that. Document: CUTLASS, "2D Copy Operations for Intel XE Architecture".
 
     >>> name = parse_block2d_name("XE_2D_U16x16x8_LD_T")
     >>> name.bits, name.logical_shape, name.memory_shape, name.shipped
@@ -45,14 +49,19 @@ class Block2DName:
     is_prefetch: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what the grammar has no word for."""
-        if _GRAMMAR.fullmatch(str(self)) is None:
+        """Refuse what the grammar has no word for, and blocks beyond all registers."""
+        whole = type(self.rows) is int and type(self.cols) is int
+        if whole and max(self.rows, self.cols) > LARGEST_BLOCK * 2:  # of 4 bits
+            raise _too_large(self.data_type, self.rows, self.cols)
+        if not whole or _GRAMMAR.fullmatch(str(self)) is None:
             raise ShapeError(
                 "Block2DName",
                 {"name": str(self)},
                 "the grammar has no such name",
                 _SPELLING,
             )
+        if self.rows * self.cols * self.bits > LARGEST_BLOCK * 8:
+            raise _too_large(self.data_type, self.rows, self.cols)
 
     @cached_property
     def value_type(self) -> Numeric:
@@ -134,6 +143,39 @@ def shipped_names() -> tuple[str, ...]:
     return tuple(_facts())
 
 
+def _short(size: int | str) -> int | str:
+    """A size that fits into a message."""
+    if isinstance(size, str):
+        return size if len(size) < 20 else f"{size[:10]}…"
+    return size if size < 10**19 else "10**19 or more"
+
+
+def _too_large(data_type: str, rows_: int | str, cols: int | str) -> ShapeError:
+    sizes = {"rows": rows_, "cols": cols}
+    short = {side: _short(size) for side, size in sizes.items()}
+    return ShapeError(
+        "Block2DName",
+        {"data_type": data_type, **short},
+        f"the block is above {LARGEST_BLOCK} bytes, of which no thread's registers hold a quarter",
+        "use a smaller block, and several of them",
+    )
+
+
+def _refuse_type(text: str) -> None:
+    """Say what to write for a name with a type where it has a width."""
+    found = _WITH_TYPE.fullmatch(text.strip())
+    try:
+        numeric = as_numeric(found[2].lower()) if found else None
+    except DTypeError:
+        return
+    if found and numeric:
+        name = f"{found[1]}U{numeric.bits}{found[3]}"
+        if _GRAMMAR.fullmatch(name):
+            way_out = f'get_atom("{name}", "{numeric}")'
+            condition = f"a name holds a width, as U{numeric.bits}; {numeric} is the value_type"
+            raise CuteError("get_atom", {"name": text}, condition, f"write {way_out}")
+
+
 def parse_block2d_name(text: str) -> Block2DName:
     """Return the parts of a name of the grammar, shipped or not.
 
@@ -142,12 +184,15 @@ def parse_block2d_name(text: str) -> Block2DName:
     >>> parse_block2d_name("XE_2D_U16x32x16_LD_T").shipped
     False
     """
-    found = _GRAMMAR.fullmatch(text.strip())
+    found = _GRAMMAR.fullmatch(as_name(text).strip())
     if found is None:
+        _refuse_type(text)
         near = nearest_spelling(text, shipped_names())
         tip = f"did you mean {', '.join(near)}?" if near else f"write {_SPELLING}"
         raise CuteError("get_atom", {"name": text}, f"no name of the grammar {_SPELLING}", tip)
     packed, data_type, rows_, cols, way, mode, twin = found.groups()
+    if max(len(rows_), len(cols)) > 9:
+        raise _too_large(data_type, rows_, cols)
     return Block2DName(
         data_type,
         int(rows_),

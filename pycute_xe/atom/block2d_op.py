@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Literal
 
 from pycute_xe.arch.block2d import Block2D
-from pycute_xe.errors import DivisibilityError
+from pycute_xe.errors import DivisibilityError, ShapeError
 from pycute_xe.layout import Layout
 
 __all__ = [
@@ -33,8 +33,9 @@ class Block2DOp:
     """One block-2D operation: kind, bits of an element, rows, elements per row, block width.
 
     Built by the functions named as in CUTLASS. Law: ``op.message`` is the LSC message it issues.
-    Raises `DivisibilityError` when the block width does not divide the width, and what the message
-    raises for fields no message has. Counterpart: ``copy_xe_2d.hpp``.
+    Raises `DivisibilityError` when the block width does not divide the width, `ShapeError` for
+    sizes that are no integers, and what the message raises for fields no message has.
+    Counterpart: ``copy_xe_2d.hpp``.
 
     >>> XE_LOAD_2D(16, 32, 32, 16).block_count
     2
@@ -47,7 +48,10 @@ class Block2DOp:
     block_width: int
 
     def __post_init__(self) -> None:
-        """Check the block width, and let the message check the rest."""
+        """Check the numbers and the block width, and let the message check the rest."""
+        sizes = {name: getattr(self, name) for name in ("bits", "height", "width", "block_width")}
+        if not all(type(size) is int for size in sizes.values()):
+            raise ShapeError(self.kind, sizes, "sizes are integers", "write 16, not 16.0")
         if self.block_width < 1 or self.width % self.block_width:
             raise DivisibilityError(
                 self.kind,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 from pycute_xe.algebra import coalesce, composition, upcast
 from pycute_xe.algebra.simplify import from_modes, scaled
 from pycute_xe.arch.target import Target
-from pycute_xe.atom.block2d_name import Block2DName
+from pycute_xe.atom.block2d_name import Block2DName, parse_block2d_name
 from pycute_xe.atom.copy_answers import CopyAnswers
 from pycute_xe.atom.legacy_lowering import lower
 from pycute_xe.atom.legacy_notes import note_of_registers, notes_of
@@ -18,7 +19,7 @@ from pycute_xe.atom.placed_message import PlacedMessage
 from pycute_xe.atom.register_picture import SUBGROUP, Place, RegisterPicture
 from pycute_xe.errors import CuteError, DivisibilityError, DTypeError
 from pycute_xe.layout import Layout, make_layout, size
-from pycute_xe.numeric import Numeric
+from pycute_xe.numeric import Numeric, as_numeric
 
 __all__ = ["LegacyCopyAtom"]
 
@@ -48,6 +49,9 @@ class LegacyCopyAtom(CopyAnswers):
 
     def __post_init__(self) -> None:
         """Check that values tile the elements of the name, or elements the values."""
+        if type(self.name) is not Block2DName:
+            object.__setattr__(self, "name", parse_block2d_name(cast("str", self.name)))
+        object.__setattr__(self, "value_type", as_numeric(self.value_type))
         bits, wanted = self.name.bits, self.value_type.bits
         if not bits % wanted:
             return
@@ -252,6 +256,10 @@ class LegacyCopyAtom(CopyAnswers):
         'CUTLASS ships no operation of this name'
         """
         notes = notes_of(self.name)
+        if self.m_major and self.name.is_store:
+            notes["stride"] = (
+                "CUTLASS's traits of stores know row-major tensors only: its layouts are theirs"
+            )
         try:
             if not self._holds_what_it_owns:
                 notes["registers"] = note_of_registers(

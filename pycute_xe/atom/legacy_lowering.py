@@ -13,7 +13,7 @@ from operator import itemgetter
 from pycute_xe.arch.block2d import Block2D, Op
 from pycute_xe.arch.rules import Broken, Rule, errors, judge, rules
 from pycute_xe.arch.target import Target, get_target, targets
-from pycute_xe.atom.block2d_name import Block2DName
+from pycute_xe.atom.block2d_name import LARGEST_BLOCK, Block2DName
 from pycute_xe.atom.placed_message import PlacedMessage
 from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP
 from pycute_xe.errors import LegalityError
@@ -117,7 +117,8 @@ def _by_distance(name: Block2DName) -> Iterator[Block2DName]:
     rows = {other: abs(log2(name.rows / other)) for other in (*_SIZES, name.rows)}
     cols = {other: abs(log2(name.cols / other)) for other in (*_SIZES, name.cols)}
     sizes = product(modes.items(), rows.items(), cols.items())
-    ranked = sorted((r[1] + c[1] + m[1], m[0], r[0], c[0]) for m, r, c in sizes)
+    fitting = (s for s in sizes if s[1][0] * s[2][0] * name.bits <= LARGEST_BLOCK * 8)
+    ranked = sorted((r[1] + c[1] + m[1], m[0], r[0], c[0]) for m, r, c in fitting)
     for _, alike in groupby(ranked, key=itemgetter(0)):
         others = [replace(name, mode=m, rows=r, cols=c) for _, m, r, c in alike]
         if len(others) > 1:

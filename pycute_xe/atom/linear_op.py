@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Literal, cast
 
 from pycute_xe.arch.rules import judge, rules
+from pycute_xe.atom.spelling import as_name
 from pycute_xe.errors import CuteError, DTypeError
 from pycute_xe.facts import Row, rows
 from pycute_xe.numeric import Numeric, as_numeric
@@ -131,7 +132,7 @@ def is_linear_name(text: str) -> bool:
     >>> is_linear_name("XE_1D_LDMS<u32>"), is_linear_name("XE_DPAS_TT<8,f32,bf16>")
     (True, False)
     """
-    return _FAMILY.match(text.strip()) is not None
+    return _FAMILY.match(as_name(text).strip()) is not None
 
 
 def parse_linear_op(text: str) -> LinearOp:
@@ -143,7 +144,7 @@ def parse_linear_op(text: str) -> LinearOp:
     >>> parse_linear_op("XE_1D_STSM<uint128_t, uint32_t>")
     XE_1D_STSM('u128', 'u32')
     """
-    found = _SPELLED.fullmatch(text.strip())
+    found = _SPELLED.fullmatch(as_name(text).strip())
     kind = found[1] if found else text.strip().partition("<")[0]
     if kind not in _FACTS:
         raise _unknown("get_atom", text)

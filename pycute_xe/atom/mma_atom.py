@@ -178,7 +178,7 @@ class MmaAtom:
         """
         m, n, k = self.shape_mnk
         shapes = {"A": (m, k), "B": (k, n), "C": (m, n), "D": (m, n)}
-        if operand not in shapes:
+        if type(operand) is not str or operand not in shapes:
             raise ShapeError("operand_shape", {"operand": operand}, "no such operand", "A, B, C, D")
         return shapes[operand]
 

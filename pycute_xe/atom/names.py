@@ -13,16 +13,20 @@ from pycute_xe.atom.legacy_copy import LegacyCopyAtom
 from pycute_xe.atom.linear_copy import LinearCopyAtom, make_linear_copy_atom
 from pycute_xe.atom.linear_op import is_linear_name, parse_linear_op
 from pycute_xe.atom.mma_atom import MmaAtom
-from pycute_xe.atom.spelling import nearest_spelling
-from pycute_xe.atom.template_name import parse_template_name
+from pycute_xe.atom.spelling import as_name, nearest_spelling
+from pycute_xe.atom.template_name import form_of, parse_template_name
 from pycute_xe.errors import CuteError, ShapeError
 from pycute_xe.numeric import Numeric, as_numeric
+from pycute_xe.unknown import Symbolic
 
 __all__ = ["get_atom"]
 
 _TYPE = r"(F32|TF32|BF16|F16|S32|S8|U8)"
-_LEGACY = re.compile(rf"XE_(\d+)x(\d+)x(\d+)_{_TYPE}{_TYPE}{_TYPE}{_TYPE}_TT")
-_TEMPLATE = re.compile(r"XE_DPAS_TT<\s*(\d+)\s*,([^>]*)>")
+_SIZE = "([0-9]{1,9})"
+_LEGACY = re.compile(rf"XE_{_SIZE}x{_SIZE}x{_SIZE}_{_TYPE}{_TYPE}{_TYPE}{_TYPE}_TT")
+_TEMPLATE = re.compile(rf"XE_DPAS_TT<\s*{_SIZE}\s*,([^>]*)>")
+_DPAS = ("XE_DPAS", "XE_DPAS_TT")
+_DPAS_TT = "XE_DPAS_TT<M,D,A[,B[,C]]>, such as XE_DPAS_TT<8,f32,bf16>"
 _COPY = re.compile(r"XE_?2D", re.IGNORECASE)  # misspelt ones too
 # The names C++ tests and printouts use beside the types' own.
 _SHORT = {"f": "f32", "bf": "bf16", "hf": "f16", "d": "s32", "ud": "u32"}
@@ -43,30 +47,42 @@ def get_atom(
     linear ones with their types, ``XE_1D_LDSM<u32,u128>``, see `LinearCopyAtom`.
     Law: takes every name of `catalogue`, and what atoms print as theirs.
     Raises `CuteError` for a name of no kind, with the nearest ones, `ShapeError` for extents that
-    no DPAS of the types has.
+    no DPAS of the types has and for strides of no row- or column-major tensor.
 
     >>> print(get_atom("XE_8x16x16_F32BF16BF16F32_TT").tv_layout_B)
     (16,16):(1,16)
     >>> print(get_atom("XE_2D_U16x32x16_LD_V", "bf16").layout_dst_tv)
     (16,32):(1,16)
     """
-    text = name.strip()
+    text = as_name(name).strip()
     if _COPY.match(text):
         return _copy_atom(text, value_type, gmem_stride)
     op = parse_template_name(text)
-    linear = is_linear_name(text)
-    if gmem_stride is not None or (value_type is not None and op is None and not linear):
+    if op is not None:
+        _refuse_stride(name, gmem_stride)
+        return make_copy_atom(op, f"u{op.bits}" if value_type is None else value_type)
+    if is_linear_name(text):
+        linear = parse_linear_op(text)
+        _refuse_stride(name, gmem_stride)
+        return make_linear_copy_atom(linear, value_type)
+    atom = _mma_atom(text)
+    _refuse_stride(name, gmem_stride)
+    if value_type is not None:
+        condition = "an MMA has its types in its name"
+        given = {"name": name, "value_type": value_type}
+        raise CuteError("get_atom", given, condition, "leave value_type out")
+    return atom
+
+
+def _refuse_stride(name: str, gmem_stride: tuple[Any, ...] | None) -> None:
+    if gmem_stride is not None:
         raise CuteError(
             "get_atom",
-            {"name": name, "value_type": value_type, "gmem_stride": gmem_stride},
-            "only block-2D copies take strides, and only copies a value type",
-            "leave them out",
+            {"name": name, "gmem_stride": gmem_stride},
+            "only block-2D copies take strides, those of names XE_2D_…",
+            "leave gmem_stride out; make_block_2d_copy(op, gmem_stride, value_type) takes them "
+            "for XE_LOAD_2D and its relatives",
         )
-    if op is not None:
-        return make_copy_atom(op, f"u{op.bits}" if value_type is None else value_type)
-    if linear:
-        return make_linear_copy_atom(parse_linear_op(text), value_type)
-    return _mma_atom(text)
 
 
 def _copy_atom(
@@ -74,16 +90,33 @@ def _copy_atom(
 ) -> LegacyCopyAtom:
     parts = parse_block2d_name(name)
     moved = parts.value_type if value_type is None else as_numeric(value_type)
-    if gmem_stride is not None and (type(gmem_stride) is not tuple or not gmem_stride):
-        raise ShapeError(
-            "get_atom",
-            {"name": name, "gmem_stride": gmem_stride},
-            "gmem_stride is no tuple of strides",
-            "write ('ld', 1) or (1, 'ld')",
-        )
-    # As CUTLASS tells them apart: the first mode has the stride 1 that is known beforehand.
-    first = gmem_stride is not None and type(gmem_stride[0]) is int and gmem_stride[0] == 1
-    return LegacyCopyAtom(parts, moved, first)
+    return LegacyCopyAtom(parts, moved, _first_is_contiguous(name, gmem_stride))
+
+
+def _first_is_contiguous(name: str, gmem_stride: tuple[Any, ...] | None) -> bool:
+    """As CUTLASS tells tensors apart: by the stride 1 that is known beforehand."""
+    if gmem_stride is None:
+        return False
+    condition = "gmem_stride is no tuple of strides, one for each mode of a tensor"
+    if type(gmem_stride) is tuple and len(gmem_stride) >= 2:
+        ones = [i for i, stride in enumerate(gmem_stride) if type(stride) is int and stride == 1]
+        strange = [stride for stride in gmem_stride if not _is_stride(stride)]
+        if strange:
+            condition = f"{strange[0]!r} is no stride: neither an integer nor a name"
+        elif ones in ([0], [1]):
+            return ones == [0]
+        else:
+            condition = "not exactly one stride is 1, that of the first or the second mode"
+    raise ShapeError(
+        "get_atom",
+        {"name": name, "gmem_stride": gmem_stride},
+        condition,
+        "write ('ld', 1) for contiguous rows or (1, 'ld') for contiguous columns",
+    )
+
+
+def _is_stride(stride: object) -> bool:
+    return (type(stride) is int and stride >= 0) or isinstance(stride, (str, Symbolic))
 
 
 def _mma_atom(name: str) -> MmaAtom:
@@ -109,9 +142,20 @@ def _mma_atom(name: str) -> MmaAtom:
             b = types[2] if len(types) > 2 else a
             c = types[3] if len(types) > 3 else d
             return MmaAtom(Dpas(int(template[1]), d, a, b, c))
+    raise _misnamed(name)
+
+
+def _misnamed(name: str) -> CuteError:
+    """What to say of a name that is none: the form of a template, or the nearest names."""
+    kind, *parameters = re.split(r"\s*[<(]", name, maxsplit=1)
+    form = form_of(kind) or (kind in _DPAS and not (kind == "XE_DPAS" and parameters) and _DPAS_TT)
+    if form:
+        return CuteError(
+            "get_atom", {"name": name}, "it has not the parameters it takes", f"write {form}"
+        )
     near = nearest_spelling(name, catalogue())
     forms = "XE_2D_U16x32x16_LD_N, XE_8x16x16_F32BF16BF16F32_TT, XE_DPAS_TT<8,f32,bf16>"
-    raise CuteError(
+    return CuteError(
         "get_atom",
         {"name": name},
         "no atom has this name",

@@ -5,7 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-__all__ = ["nearest_spelling"]
+from pycute_xe.errors import CuteError
+
+__all__ = ["as_name", "nearest_spelling"]
+
+
+def as_name(text: object) -> str:
+    """Return a text; raise `CuteError` for what is none.
+
+    >>> as_name(3)
+    Traceback (most recent call last):
+    pycute_xe.errors.CuteError: get_atom(name=3): a name is text. Way out: ...
+    """
+    if not isinstance(text, str):
+        way_out = 'write it in quotes, as in get_atom("XE_2D_U16x32x16_LD_N")'
+        raise CuteError("get_atom", {"name": text}, "a name is text", way_out)
+    return text
 
 
 def nearest_spelling(text: str, known: Iterable[str], count: int = 3) -> tuple[str, ...]:

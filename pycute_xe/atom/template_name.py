@@ -6,9 +6,10 @@ import re
 from typing import cast, get_args
 
 from pycute_xe.atom.block2d_op import Block2DOp, Kind
+from pycute_xe.atom.spelling import as_name
 from pycute_xe.errors import CuteError
 
-__all__ = ["KINDS", "WITH_BLOCKS", "parse_template_name"]
+__all__ = ["KINDS", "WITH_BLOCKS", "form_of", "parse_template_name"]
 
 KINDS = cast("tuple[Kind, ...]", get_args(Kind))
 """The templates by name."""
@@ -16,8 +17,27 @@ KINDS = cast("tuple[Kind, ...]", get_args(Kind))
 WITH_BLOCKS = ("XE_LOAD_2D", "XE_LOAD_2D_VNNI")
 """Those that take a block width, for several blocks side by side."""
 
-_NUMBERS = r"[1-9]\d{0,8}"
+_EXAMPLES: dict[str, str] = {
+    "XE_LOAD_2D": "16,32,32,16",
+    "XE_LOAD_2D_VNNI": "16,32,32,16",
+    "XE_LOAD_2D_TRANSPOSE": "32,16,8",
+    "XE_STORE_2D": "32,8,16",
+    "XE_PREFETCH_2D": "16,8,32",
+}
+_NUMBERS = r"[1-9][0-9]{0,8}"
 _GRAMMAR = re.compile(rf"({'|'.join(KINDS)})\s*[<(]\s*({_NUMBERS}(?:\s*,\s*{_NUMBERS})*)\s*[>)]")
+
+
+def form_of(kind: str) -> str:
+    """Return how a template is written, with an example; nothing for what is none.
+
+    >>> form_of("XE_STORE_2D")
+    'XE_STORE_2D<bits,height,width>, such as XE_STORE_2D<32,8,16>'
+    """
+    if kind not in _EXAMPLES:
+        return ""
+    block = "[,block_width]" if kind in WITH_BLOCKS else ""
+    return f"{kind}<bits,height,width{block}>, such as {kind}<{_EXAMPLES[kind]}>"
 
 
 def parse_template_name(text: str) -> Block2DOp | None:
@@ -29,19 +49,18 @@ def parse_template_name(text: str) -> Block2DOp | None:
     >>> parse_template_name("XE_LOAD_2D<16, 32, 32, 16>")
     XE_LOAD_2D(16, 32, 32, 16)
     """
-    found = _GRAMMAR.fullmatch(text.strip())
+    found = _GRAMMAR.fullmatch(as_name(text).strip())
     if found is None:
         return None
     kind = cast("Kind", found[1])
     numbers = [int(part) for part in found[2].split(",")]
     most = 4 if kind in WITH_BLOCKS else 3
     if not 3 <= len(numbers) <= most:
-        block = "[,block_width]" if most == 4 else ""
         raise CuteError(
             "get_atom",
             {"name": text},
             f"{kind} does not take {len(numbers)} numbers",
-            f"write {kind}<bits,height,width{block}>",
+            f"write {form_of(kind)}",
         )
     bits, height, width = numbers[:3]
     return Block2DOp(kind, bits, height, width, numbers[3] if len(numbers) > 3 else width)
