@@ -172,7 +172,7 @@ def test_slips_are_refused_by_name() -> None:
         get_atom("XE_2D_U16x32x16_LD_N", "f32")
     with pytest.raises(DivisibilityError, match="cannot share 3 rows of 24 columns"):
         _ = get_atom("XE_2D_U16x3x24_LD_N").layout_ref_tv
-    with pytest.raises(CuteError, match="only block-2D copies"):
+    with pytest.raises(CuteError, match="an MMA has its types in its name"):
         get_atom("XE_DPAS_TT<8,f32,bf16>", "bf16")
     with pytest.raises(CoordError, match="rows 0 to 31"):
         get_atom("XE_2D_U16x32x16_LD_N").owner_of(32, 0)

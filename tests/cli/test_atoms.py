@@ -169,10 +169,10 @@ def test_a_drawing_is_written(tmp_path: Path) -> None:
         (("XE_2D_U16x32x16_LD_V", "--type", "f32"), "no work-item owns the 2 elements"),
         (("XE_2D_U16x32x16_LD_V", "--type", "foo"), "no such element type"),
         (("XE_2D_U16x32x16_LD_V", "--target", "xe9"), "one of pvc, bmg, lnl, ptl"),
-        ((DPAS, "--type", "bf16"), "only copies a value type"),
         (("XE_1D_LDSM<u32>", "--operand", "B"), "linear copies are not judged"),
         (("XE_2D_U16x8x16_LD_N", "--at", "8,0"), "rows 0 to 7 and columns 0 to 15"),
         ((DPAS, "--at", "0,0"), "add --operand"),
+        ((DPAS, "--type", "bf16"), "an MMA has its types in its name"),
     ],
 )
 def test_what_is_refused(arguments: tuple[str, ...], said: str) -> None:
