@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pycute_xe.atom.block2d_name import Block2DName
 from pycute_xe.atom.legacy_lowering import sent_by_cutlass, why_not
-from pycute_xe.atom.register_picture import Place, RegisterPicture
+from pycute_xe.atom.register_picture import SUBGROUP, Place, RegisterPicture
 
-__all__ = ["note_of_registers", "notes_of"]
+__all__ = ["note_of_registers", "notes_of", "unit_of_own_elements"]
 
 _SIDES = {
     "one value": "a single value",
@@ -27,6 +27,8 @@ Note = tuple[str, str]
 
 def _traits(name: Block2DName) -> Iterator[Note]:
     rule = "the layouts here follow the documented ownership"
+    if name.logical_shape[1] % SUBGROUP:
+        rule = "here it has the block of its name; the documented ownership has none so narrow"
     if not name.shipped:
         yield "shipped", "CUTLASS ships no operation of this name"
     elif name.traits == "none":
@@ -86,15 +88,30 @@ def note_of_registers(
     said = "the registers of a work-item hold other elements than ownership() says"
     if exact:
         return f"{said}, unless read {' or '.join(map(str, exact))} bits at a time"
+    unit = unit_of_own_elements(picture, owned)
+    if unit is None:
+        return said
+    return (
+        f"the registers of a work-item, read {unit} bits at a time, hold the elements "
+        "that ownership() says in another order or with gaps"
+    )
+
+
+def unit_of_own_elements(picture: RegisterPicture, owned: Sequence[Sequence[Place]]) -> int | None:
+    """Return the least width in bits in which each work-item holds its own elements, in any order.
+
+    ``None`` where there is none up to 64 bits, or where an element is said to have two owners.
+
+    >>> from pycute_xe.atom import get_atom
+    >>> atom = get_atom("XE_2D_U16x8x32_LD_N")
+    >>> unit_of_own_elements(atom.registers(), atom.ownership())
+    16
+    """
     whose = {place: (t,) for t, places in enumerate(owned) for place in places}
-    if sum(map(len, owned)) == len(whose):  # nothing is owned twice
-        for unit in range(picture.unit_bits, 65, picture.unit_bits):
-            if 64 % unit == 0 and _by_work_item(picture, unit) == whose:
-                return (
-                    f"the registers of a work-item, read {unit} bits at a time, hold the elements "
-                    "that ownership() says in another order or with gaps"
-                )
-    return said
+    if sum(map(len, owned)) != len(whose):
+        return None
+    units = (u for u in range(picture.unit_bits, 65, picture.unit_bits) if 64 % u == 0)
+    return next((unit for unit in units if _by_work_item(picture, unit) == whose), None)
 
 
 def _by_work_item(picture: RegisterPicture, unit_bits: int) -> dict[Place, tuple[int, ...]]:

@@ -8,9 +8,10 @@ from textwrap import wrap
 from pycute_xe.explaining.explanation import Explanation
 from pycute_xe.explaining.script import Script
 
-__all__ = ["WIDTH", "AtomExplanation", "section"]
+__all__ = ["LINES", "WIDTH", "AtomExplanation", "section"]
 
 WIDTH = 100
+LINES = 40
 _MARGIN = 11
 
 

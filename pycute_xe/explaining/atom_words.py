@@ -35,18 +35,22 @@ def listed(numbers: Iterable[int]) -> str:
 
 
 def owner_table(owned: Sequence[Sequence[Place]]) -> list[str]:
-    """Return lines of "work-item | columns | rows" for the first, second and last work-item."""
+    """Return lines of "work-item | columns | rows" for the first, second and last work-item.
+
+    Where work-items own again what others do, for those between which that begins.
+    """
     rows = [("work-item", "columns", "rows")]
     last = len(owned) - 1
-    for work_item in (0, 1, None, last):
+    again = next((t for t in range(2, last) if owned[t] == owned[0] != owned[1]), None)
+    for work_item in (0, 1, None, last) if again is None else (0, None, again - 1, again, last):
         if work_item is None:
             rows.append(("...", "...", "..."))
             continue
         columns = sorted({x for _, x in owned[work_item]})
         down = sorted({y for y, _ in owned[work_item]})
         rows.append((str(work_item), _runs(columns), _runs(down)))
-    if len({down for _, _, down in (*rows[1:3], rows[4])}) == 1:
-        rows[3] = ("...", "...", rows[1][2])
+    if len({down for _, _, down in rows[1:] if down != "..."}) == 1:
+        rows = [(who, columns, rows[1][2] if who == "..." else d) for who, columns, d in rows]
     wide = max(len(columns) for _, columns, _ in rows)
     return [f"{who:<9} | {columns:<{wide}} | {down}".rstrip() for who, columns, down in rows]
 
@@ -123,10 +127,9 @@ def _mode_words(count: int, down: int, right: int) -> str:
 
 def misplaced(owned: Sequence[Sequence[Place]], picture: RegisterPicture) -> Place | None:
     """Return the first place in the registers whose owner or value is not the one that is said."""
-    said = {
-        place: (work_item, value)
-        for work_item, held in enumerate(owned)
-        for value, place in enumerate(held)
-    }
+    said: dict[Place, tuple[int, int]] = {}
+    for work_item, held in enumerate(owned):
+        for value, place in enumerate(held):
+            said.setdefault(place, (work_item, value))  # the first, where several own it
     found = picture.owners()
     return next((place for place in found if found[place] != said.get(place)), None)

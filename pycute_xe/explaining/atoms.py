@@ -7,10 +7,10 @@ from typing import Any
 from pycute_xe.arch.target import Target, get_target
 from pycute_xe.atom import CopyAtom, LegacyCopyAtom, LinearCopyAtom, MmaAtom
 from pycute_xe.errors import InputError
-from pycute_xe.explaining.atom_explanation import AtomExplanation
+from pycute_xe.explaining.atom_explanation import LINES, AtomExplanation, section
 from pycute_xe.explaining.copy_names import head_line
 from pycute_xe.explaining.script import Script
-from pycute_xe.explaining.telling_copies import tell_copy
+from pycute_xe.explaining.telling_copies import WORDS, refusal_line, tell_copy
 from pycute_xe.explaining.telling_linear import linear_head_line, tell_linear
 from pycute_xe.explaining.telling_mma import tell_mma
 
@@ -62,10 +62,32 @@ def explain_atom(
         rule = f"D[{m},{n}] = A[{m},{k}] · B[{k},{n}] + C[{m},{n}], by 16 work-items together."
         tell_mma(script, atom, machine, which)
     elif isinstance(atom, LinearCopyAtom):
+        if operand is not None:
+            raise InputError(
+                "explain",
+                {"atom": atom, "operand": operand},
+                "a linear copy moves no operand of an MMA",
+                "leave operand out, or explain a block-2D copy",
+            )
         title, rule = f"{atom} for {atom.value_type} values", linear_head_line(atom)
         tell_linear(script, atom, machine)
     else:
-        name = str(atom) if isinstance(atom, LegacyCopyAtom) else str(atom.op)
-        title, rule = f"{name} for {atom.value_type} values", head_line(atom)
-        tell_copy(script, atom, machine, which)
+        return _copy_explained(atom, machine, which)
     return AtomExplanation(title, rule, tuple(script.steps), atom)
+
+
+def _copy_explained(
+    atom: LegacyCopyAtom | CopyAtom, target: str, operand: str | None
+) -> AtomExplanation:
+    """A block-2D copy; where no target takes it, that comes before what it would do."""
+    script, title = Script(), f"{atom} for {atom.value_type} values"
+    refused = refusal_line(atom, target)
+    if refused:
+        section(script, "what", [head_line(atom)])
+    tell_copy(script, atom, target, operand)
+    found = AtomExplanation(title, refused or head_line(atom), tuple(script.steps), atom)
+    if refused:
+        return found
+    section(script, "words", list(WORDS))
+    with_words = AtomExplanation(title, found.rule, tuple(script.steps), atom)
+    return with_words if len(str(with_words).splitlines()) <= LINES else found

@@ -12,6 +12,7 @@ from pycute_xe.atom.block2d_op import Kind
 from pycute_xe.atom.legacy_lowering import broken_rules, messages_of
 from pycute_xe.atom.legacy_steps import register_steps
 from pycute_xe.atom.names import get_atom
+from pycute_xe.atom.placed_message import PlacedMessage
 from pycute_xe.errors import CuteError
 from pycute_xe.explaining.atom_words import plural
 from pycute_xe.numeric import Numeric
@@ -63,16 +64,21 @@ def name_lines(atom: Copy) -> list[str]:
 
 
 def _older_lines(atom: LegacyCopyAtom) -> list[str]:
-    name, kind = atom.name, atom.value_type
+    name, kind, modes = atom.name, atom.value_type, _MODES
     parts = [("XE_2D", "a block-2D copy: the 16 work-items of a subgroup move one block together")]
     if name.packed:
         parts.append(("Packed", "each work-item takes adjacent columns"))
     parts.append((name.data_type, _element(name.bits, kind)))
     parts.append((f"{name.rows}x{name.cols}", _sizes(name)))
+    if name.mode == "N" and any(part.message.vnni for part in _sent(name)):
+        modes = {
+            **_MODES,
+            "N": "stored row by row, but CUTLASS's message packs its rows (VNNI), as for LD_V",
+        }
     way = (
         ("ST", "from registers to memory") if name.is_store else ("LD", "from memory to registers")
     )
-    parts += [way, (name.mode, _MODES[name.mode])]
+    parts += [way, (name.mode, modes[name.mode])]
     if name.mode == "V" and name.bits >= 32:
         parts[-1] = (name.mode, "VNNI packs nothing from 32 bits on: use LD_N")
     if name.is_prefetch:
@@ -97,15 +103,30 @@ def _sizes(name: Block2DName) -> str:
     rows, cols = name.memory_shape
     if name.mode != "T":
         return f"{plural(rows, 'row')} x {plural(cols, 'column')} of elements"
+    if rows == cols:
+        return f"{plural(rows, 'row')} x {plural(cols, 'column')} of elements, in memory and out"
     if name.counts == "memory":
-        return (
+        text = (
             f"{plural(rows, 'row')} x {plural(cols, 'element')}, counted in memory: the work-items "
             f"get {plural(cols, 'row')} x {plural(rows, 'column')}"
         )
-    return (
-        f"{name.rows} rows x {name.cols} columns, counted as the work-items get them: in memory "
-        f"{rows} rows x {cols} elements"
-    )
+    else:
+        result = f"{plural(name.rows, 'row')} x {plural(name.cols, 'column')}"
+        text = (
+            f"{result}, counted as the work-items get them: in memory {plural(rows, 'row')} x "
+            f"{plural(cols, 'element')}"
+        )
+    return f"{text} ({_counting(name)})"
+
+
+def _counting(name: Block2DName) -> str:
+    """Why the sizes of a transposed name count what they do."""
+    if name.shipped:
+        most = "most shipped LD_T names count memory"
+        return most if name.counts == "memory" else f"{most}, this one does not"
+    if name.counts == "memory":
+        return "as most shipped LD_T names; as a result it would be too narrow"
+    return "not shipped: as the document counts"
 
 
 def _template_lines(atom: CopyAtom) -> list[str]:
@@ -120,7 +141,13 @@ def _template_lines(atom: CopyAtom) -> list[str]:
     if op.block_count > 1:
         parts.append((str(op.block_width), f"elements of a block: {op.block_count} side by side"))
     wide = max(len(part) for part, _ in parts)
-    return [f"{part:<{wide}}  {text}" for part, text in parts]
+    lines = [f"{part:<{wide}}  {text}" for part, text in parts]
+    if op.kind == "XE_LOAD_2D_TRANSPOSE":
+        rows, cols = atom.shape
+        lines.append(
+            f"rows and columns here are those of memory; as an operand the block is {cols}x{rows}"
+        )
+    return lines
 
 
 def shipped_line(atom: Copy) -> str:
@@ -140,9 +167,10 @@ def shipped_line(atom: Copy) -> str:
 def related_lines(atom: Copy) -> list[str]:
     """Name the same block in other modes, the prefetch, and the same message by other names."""
     if isinstance(atom, CopyAtom):
-        older = _older_names().get(atom.op.message)
-        same = f"older name of the same message: {older}" if older else ""
-        return [same] if same else []
+        older = _older_names().get(atom.op.message, ())
+        # Names of the same elements say it best; transposes of narrower ones move as dwords too.
+        first = sorted(older, key=lambda name: name.bits != atom.op.bits)[:2]
+        return [f"older name of the same message: {', '.join(map(str, first))}"] if first else []
     lines: list[str] = []
     siblings = [_marked(name) for name in _siblings(atom.name)]
     if siblings:
@@ -201,12 +229,18 @@ def _template_of(name: Block2DName) -> Block2DOp | None:
 
 
 @cache
-def _older_names() -> dict[Block2D, str]:
+def _older_names() -> dict[Block2D, list[Block2DName]]:
     """The shipped names that are one message each, by that message."""
-    found: dict[Block2D, str] = {}
+    found: dict[Block2D, list[Block2DName]] = {}
     for text in shipped_names():
         atom = get_atom(text)
         parts = list(messages_of(atom.name)) if isinstance(atom, LegacyCopyAtom) else []
-        if len(parts) == 1:
-            found.setdefault(parts[0].message, text)
+        if len(parts) == 1 and isinstance(atom, LegacyCopyAtom):
+            found.setdefault(parts[0].message, []).append(atom.name)
     return found
+
+
+def _sent(name: Block2DName) -> tuple[PlacedMessage, ...]:
+    with suppress(CuteError):
+        return tuple(messages_of(name))
+    return ()

@@ -152,12 +152,11 @@ def _found(operation: Any) -> tuple[str, tuple[Teller, str]]:
     if callable(operation) and name in EXPLAINED and home.startswith("pycute_xe."):
         return name, EXPLAINED[name]
     near = get_close_matches(name, EXPLAINED, n=1)
-    raise InputError(
-        "explain",
-        {"operation": name},
-        "there is no explanation of it",
-        f"try {near[0]}" if near else f"explain a layout, or one of {', '.join(EXPLAINED)}",
-    )
+    fix = f"try {near[0]}" if near else f"explain a layout, or one of {', '.join(EXPLAINED)}"
+    condition = "there is no explanation of it"
+    if isinstance(operation, str) and not near:
+        condition, fix = "a name is no atom", f"give the atom: explain(get_atom({operation!r}))"
+    raise InputError("explain", {"operation": name}, condition, fix)
 
 
 def _bound(

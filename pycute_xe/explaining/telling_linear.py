@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pycute_xe.arch.target import grf_bytes
 from pycute_xe.atom import LinearCopyAtom
 from pycute_xe.errors import LegalityError
 from pycute_xe.explaining.atom_explanation import section
@@ -19,7 +20,8 @@ def linear_head_line(atom: LinearCopyAtom) -> str:
         return f"{verb} {atom.shape[1]} {bits}-bit values that lie together {way} global memory."
     verb = "adds" if "atomic" in op.moves else "stores" if op.is_store else "copies"
     moved = f"{plural(atom.values, 'value')} of {bits} bits"
-    return f"Each work-item {verb} {moved} at an address of its own."
+    where = " in shared local memory (SLM)" if op.kind.endswith("SM") else ""
+    return f"Each work-item {verb} {moved} at an address of its own{where}."
 
 
 def tell_linear(script: Script, atom: LinearCopyAtom, target: str) -> None:
@@ -65,7 +67,7 @@ def _registers(atom: LinearCopyAtom) -> list[str]:
         picture = atom.registers()
     except LegalityError:
         return []
-    size = plural(picture.registers, "register") + " of 64 bytes"
+    size = f"{plural(picture.registers, 'register')} of {grf_bytes()} bytes"
     if atom.faithful:
         return [f"{size}; they hold what the layout says (faithful)"]
     lines = [f"{size}; they do not hold what the layout says (not faithful)"]

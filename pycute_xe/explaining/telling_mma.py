@@ -32,7 +32,7 @@ def tell_mma(script: Script, atom: MmaAtom, target: str, operand: Operand | None
     section(script, "fed by", _feeders(atom, operand))
     notes = [n for n in atom.notes if "ships no operation" not in n]
     section(script, "notes", [f"- {note}" for note in notes])
-    section(script, "see also", _related(atom))
+    section(script, "see also", _related(atom, operand))
 
 
 def _name_lines(atom: MmaAtom) -> list[str]:
@@ -111,9 +111,10 @@ def _feeders(atom: MmaAtom, operand: Operand | None) -> list[str]:
     return lines
 
 
-def _related(atom: MmaAtom) -> list[str]:
+def _related(atom: MmaAtom, operand: Operand | None) -> list[str]:
     op = atom.op
     twin = MmaAtom(Dpas(op.M, op.D, op.A, op.B, op.C), legacy=not atom.legacy)
     lines = [f"{'newer' if atom.legacy else 'older'} name: {twin}"] if twin.shipped else []
-    which = f"'{atom}' --operand B"
-    return [*lines, f"pycute-xe atoms --feeds {which}", f"pycute-xe atom {which}"]
+    fed = f"pycute-xe atoms --feeds '{atom}' --operand {operand or 'B'}"
+    # Never the command that shows this screen.
+    return [*lines, fed, f"pycute-xe atom '{atom}' --operand {'A' if operand == 'B' else 'B'}"]
