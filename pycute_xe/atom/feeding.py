@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
+from textwrap import wrap
 from typing import Literal, cast
 
 from pycute_xe.arch.dpas import Dpas
+from pycute_xe.arch.rules import Broken, errors
 from pycute_xe.atom.block2d_op import Block2DOp
 from pycute_xe.atom.copy_atom import CopyAtom
 from pycute_xe.atom.given_atoms import (
@@ -20,6 +22,7 @@ from pycute_xe.atom.given_atoms import (
 )
 from pycute_xe.atom.legacy_copy import LegacyCopyAtom
 from pycute_xe.atom.mma_atom import MmaAtom, Operand
+from pycute_xe.atom.operand_places import broken_in, said_of
 from pycute_xe.atom.register_picture import SUBGROUP, Place
 from pycute_xe.atom.reordering import classify_reorder, layout_of
 from pycute_xe.errors import ShapeError
@@ -31,6 +34,7 @@ Order = Literal["row", "col"]
 Kind = Literal["free", "reorder", "impossible"]
 
 _UNITS = (8, 16, 32)
+_COLUMNS = 100
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,9 @@ class Feed:
     ``tiles`` are the (row, column) origins in the block of the operand tiles it holds, in the order
     of their registers; ``places[t][i]`` is the slot of ``copy.registers()`` that holds element
     ``i`` of the operand's registers of tile ``t``. Both are empty where it is impossible.
-    Law: ``kind`` is ``"free"`` exactly when every ``places[t]`` counts up by one.
+    ``warnings``: rules that a document has and a looser one has not, which a free operand breaks.
+    Law: ``kind`` is ``"free"`` exactly when every ``places[t]`` counts up by one, from a byte where
+    DPAS may read.
     Counterpart: whether ``reorder`` of two subgroup tensors moves anything.
 
     >>> print(feeds("XE_2D_U16x32x16_LD_V", "XE_DPAS_TT<8,f32,bf16>", "B"))
@@ -56,6 +62,7 @@ class Feed:
     reason: str
     tiles: tuple[Place, ...] = ()
     places: tuple[tuple[int, ...], ...] = ()
+    warnings: tuple[Broken, ...] = ()
 
     @cached_property
     def slots(self) -> Layout | tuple[int | None, ...]:
@@ -122,11 +129,13 @@ class Feed:
         return classify_reorder(self.slots, bits, bits)
 
     def __str__(self) -> str:
-        """The verdict, then the reason."""
+        """The verdict, then the reason, in lines of 100 columns."""
         verb = "takes" if self.operand == "D" else "feeds"
         order = "" if self.order == _default_order(self.copy) else f" ({self.order}-major)"
         what = f"{name_of(self.copy)} {verb} {self.operand} of {self.mma}"
-        return f"{what}{order}: {self.kind}\n{self.reason}"
+        return "\n".join(
+            [f"{what}{order}: {self.kind}", *wrap(self.reason, _COLUMNS, break_on_hyphens=False)]
+        )
 
 
 def _stays(places: tuple[int, ...], bits: int, copy_unit: int, mma_unit: int) -> bool:
@@ -158,8 +167,10 @@ def feeds(
     its 8-bit values must be converted to bf16 first
     """
     mma = as_mma_atom(mma, "feeds")
-    wanted = mma.operand_type(operand)
-    copy = as_copy_atom(copy, "feeds", wanted)
+    if type(operand) is not str or operand not in ("A", "B", "C", "D"):
+        given = {"copy": str(copy), "mma": str(mma), "operand": operand}
+        raise ShapeError("feeds", given, "no such operand", 'use "A", "B", "C" or "D"')
+    copy = as_copy_atom(copy, "feeds", mma.operand_type(operand))
     if order is None:
         order = _default_order(copy)
     if order not in ("row", "col"):
@@ -170,8 +181,9 @@ def feeds(
     if why:
         return Feed(copy, mma, operand, order, "impossible", why)
     tiles, places = _tiles(where, mma, operand)
-    kind: Kind = "free" if all(map(_runs_on, places)) else "reorder"
-    feed = Feed(copy, mma, operand, order, kind, "", tiles, places)
+    broken = broken_in(mma.op, operand, places) if all(map(_runs_on, places)) else None
+    kind: Kind = "reorder" if broken is None or errors(broken) else "free"
+    feed = Feed(copy, mma, operand, order, kind, "", tiles, places, broken or ())
     return replace(feed, reason=_words(feed))
 
 
@@ -242,10 +254,7 @@ def _tiles(
 
 
 def _runs_on(places: tuple[int, ...]) -> bool:
-    """Whether the elements are neighbours in order.
-
-    Such a run starts with a row, and rows are padded to powers of two: an offset that DPAS takes.
-    """
+    """Whether the elements are neighbours in order."""
     return places == tuple(range(places[0], places[0] + len(places)))
 
 
@@ -264,7 +273,9 @@ def _words(feed: Feed) -> str:
     tiles = f"{count} tiles of {rows}x{cols}" if count > 1 else f"one tile of {rows}x{cols}"
     if feed.kind == "free":
         reads = "leaves" if feed.operand == "D" else "reads"
-        return f"{tiles}, in the registers and the order that DPAS {reads}{_read(feed)}"
+        told = said_of(feed.operand, feed.warnings)
+        free = f"{tiles}, in the registers and the order that DPAS {reads}{_read(feed)}"
+        return f"{free}; {told}" if told else free
     what = _PATTERNS.get(feed.pattern, "elements lie in another order")
     how = feed.movement
     if feed.units and feed.units[0] != feed.units[1]:

@@ -10,7 +10,7 @@ from pycute_xe.atom.register_picture import SUBGROUP
 from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.bulk import table
-from pycute_xe.errors import CuteError, DivisibilityError, KernelError
+from pycute_xe.errors import CuteError, DivisibilityError, DTypeError, KernelError
 from pycute_xe.layout import Layout, coshape, make_layout, size
 from pycute_xe.typing import is_tuple
 
@@ -94,12 +94,14 @@ def in_register_order(tv: Layout, bits: int) -> Layout:
 
     Law: ``in_register_order(tv, bits)(i)`` is what register element ``i`` holds. From 8 bits on
     that is ``tv``; narrower elements are dealt to work-items byte by byte.
-    Raises `DivisibilityError` for work-items that share a byte.
+    Raises `DTypeError` for widths that fill no bytes, `DivisibilityError` for work-items that share
+    a byte.
     C++: ``subbyte_sg_tv_swizzle``.
 
     >>> print(in_register_order(Layout((16, 4), (4, 1)), 4))
     (2,16,2):(1,4,2)
     """
+    _check_width("in_register_order", bits)
     if bits >= 8:
         return tv
     packed, values = 8 // bits, size(tv) // SUBGROUP
@@ -119,11 +121,14 @@ def classify_reorder(slots: Layout, source_bits: int, destination_bits: int) -> 
 
     U stands for unit stride, V for VNNI: 32 bits of a column side by side. "UU": runs of whole
     registers; "UU_Universal": runs of 16 elements; "UV", "VU", "VV"; "Generic": anything else.
+    Raises `DTypeError` for widths that do not divide the 32 bits of a channel.
     C++: ``classify_xe_reorder``.
 
     >>> classify_reorder(Layout((16, 2, 8), (2, 1, 32)), 16, 16)
     'UV'
     """
+    for bits in (source_bits, destination_bits):
+        _check_width("classify_reorder", bits, _CHANNEL)
     modes = flat_modes(coalesce(slots))
     source, destination = _CHANNEL // source_bits, _CHANNEL // destination_bits
     extent, step = modes[0]
@@ -135,6 +140,19 @@ def classify_reorder(slots: Layout, source_bits: int, destination_bits: int) -> 
         if modes[: len(start)] == start:
             return name
     return "Generic"
+
+
+def _check_width(operation: str, bits: object, most: int = 64) -> None:
+    """Refuse element widths that fill no bytes, or no channel where ``most`` is one."""
+    if type(bits) is int and 0 < bits <= most and bits & (bits - 1) == 0:
+        return
+    widths = [1 << i for i in range(most.bit_length())]
+    raise DTypeError(
+        operation,
+        {"bits": bits},
+        f"such elements do not fill {'a channel of 32 bits' if most == _CHANNEL else 'bytes'}",
+        f"use a width of {', '.join(map(str, widths[:-1]))} or {most}",
+    )
 
 
 def _vnni_starts(source: int, destination: int) -> dict[str, list[tuple[int, int]]]:

@@ -244,13 +244,45 @@ def test_atoms_operations_and_names_are_taken_alike() -> None:
     assert hash(want) == hash(cx.feeds(op, dpas, "A"))
 
 
+def test_tighter_rules_of_alignment_warn_and_name_the_looser() -> None:
+    short = "XE_DPAS_TT<1,bf16,bf16,bf16,bf16>"
+    feed = cx.feeds("XE_2D_U16x2x16_ST_N", short, "D")
+    assert (feed.kind, [places[0] * 2 for places in feed.places]) == ("free", [0, 32])
+    assert [(b.level, b.rule) for b in feed.warnings] == [("warning", "dst-grf")]
+    assert "legal by dst-row, but warning dst-grf: dst is 32, must be" in feed.reason
+    assert "Dst is GRF aligned" in feed.reason
+    loaded = cx.feeds("XE_2D_U16x2x16_LD_N", short, "C")
+    assert "legal by src0-row, but warning src0-grf" in loaded.reason
+    assert cx.feeds("XE_2D_U16x1x16_ST_N", short, "D").warnings == ()
+    assert cx.feeds("XE_2D_U16x2x16_ST_N", short.replace("<1", "<2"), "D").warnings == ()
+
+
+@pairs
+def test_free_operands_warn_where_a_result_starts_inside_a_register(mma: str, operand: str) -> None:
+    for feed in all_feeds(mma, operand):
+        bits = feed.mma.operand_type(feed.operand).bits
+        starts = [places[0] * bits // 8 for places in feed.places]
+        warns = feed.kind == "free" and operand in "CD" and any(at % 64 for at in starts)
+        assert bool(feed.warnings) == warns, str(feed)
+        assert ("legal by" in feed.reason) == warns
+
+
+def test_it_prints_in_100_columns() -> None:
+    texts = [str(feed_of(c, mma, operand)) for c in COPIES for mma in MMAS for operand in "ABD"]
+    assert max(len(line) for text in texts for line in text.split("\n")[1:]) <= 100
+    assert any(text.count("\n") > 1 for text in texts)
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "says"),
     [
         ((BF16, BF16, "A"), CuteError, "MmaAtom is no block-2D copy atom"),
         (("XE_2D_U16x8x16_LD_N", "XE_2D_U16x8x16_LD_N", "A"), CuteError, "is no MMA atom"),
         ((7, BF16, "A"), CuteError, "int is no block-2D copy atom"),
-        (("XE_2D_U16x8x16_LD_N", BF16, "E"), ShapeError, "no such operand"),
+        (("XE_2D_U16x8x16_LD_N", BF16, "E"), ShapeError, "feeds.*U16x8x16.*no such operand"),
+        (("XE_2D_U16x8x16_LD_N", BF16, "a"), ShapeError, "feeds.*U16x8x16.*no such operand"),
+        (("XE_2D_U16x8x16_LD_N", BF16, ["A"]), ShapeError, "feeds.*U16x8x16.*no such operand"),
+        (("XE_2D_U16x8x16_LD_N", BF16, None), ShapeError, "feeds.*U16x8x16.*no such operand"),
         (("XE_2D_U16x8x16_LD_N", BF16, "A", "diagonal"), ShapeError, "no such order"),
         ((cx.XE_DPAS_TT(8, "f32", "bf16"), BF16, "A"), CuteError, "Dpas is no block-2D copy"),
         (("XE_2D_U16x8x16_LD", BF16, "A"), CuteError, "did you mean"),
