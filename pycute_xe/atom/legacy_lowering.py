@@ -14,6 +14,13 @@ from pycute_xe.arch.block2d import Block2D, Op
 from pycute_xe.arch.rules import Broken, Rule, errors, judge, rules
 from pycute_xe.arch.target import Target, get_target, targets
 from pycute_xe.atom.block2d_name import LARGEST_BLOCK, Block2DName
+from pycute_xe.atom.message_limits import (
+    can_repeat,
+    largest,
+    least_elements,
+    transposed_bits,
+    vnni_width,
+)
 from pycute_xe.atom.placed_message import PlacedMessage
 from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP
 from pycute_xe.errors import LegalityError
@@ -22,7 +29,6 @@ __all__ = ["broken_rules", "lower", "messages_of", "nearest_names", "op_of", "se
 
 _SIZES = (1, 2, 4, 8, 16, 32, 64)
 _BLOCK = re.compile(r"d(\d+)\.(\d+)x(\d+)x(\d+)([nt])([nt])")
-_LEAST_BYTES = 4  # a message moves rows of a dword or more, and starts at whole dwords
 
 
 def lower(name: Block2DName, target: str | Target) -> tuple[PlacedMessage, ...]:
@@ -134,13 +140,15 @@ def messages_of(name: Block2DName) -> tuple[PlacedMessage, ...]:
         return (PlacedMessage(sent),)
     rows, row = name.memory_shape
     turned = name.mode == "T" and not name.is_prefetch
-    bits = max(name.bits, 8)
-    if turned and not name.is_store and bits < 32 and row * name.bits % 32 == 0:
-        bits = 32
+    op, vnni, bits = op_of(name), _packs(name), max(name.bits, 8)
+    if turned and op == "load" and row * name.bits % transposed_bits(bits) == 0:
+        bits = transposed_bits(bits)
     width = row * name.bits // bits
-    most_rows, most = _limits(name, turned, bits, width)
+    most_rows, most = largest(op, turned, vnni, bits)
+    if vnni and op == "load" and width % vnni_width():
+        most = min(most, vnni_width())
     down = tuple(_cut(rows, most_rows, 1))
-    across = tuple(_cut(width, most, _LEAST_BYTES * 8 // bits))
+    across = tuple(_cut(width, most, least_elements(bits)))
     sizes = product({height for _, height in down}, {part for _, part in across})
     kinds = {(h, w): _message(name, turned, bits, h, w) for h, w in sizes}
     return tuple(PlacedMessage(kinds[h, w], x, y) for (y, h), (x, w) in product(down, across))
@@ -158,24 +166,18 @@ def _cut(length: int, most: int, least: int) -> Iterator[tuple[int, int]]:
         start += part
 
 
-def _limits(name: Block2DName, turned: bool, bits: int, width: int) -> tuple[int, int]:
-    """Rows and elements of the largest message."""
-    if name.is_store:
-        return 8, 512 // bits
-    if turned:
-        return (8, 4) if bits == 64 else (16, 8)
-    vnni = name.mode == "V" and not name.is_prefetch
-    most = 512 // bits
-    return 32, min(SUBGROUP, most) if vnni and width % SUBGROUP else most
+def _packs(name: Block2DName) -> bool:
+    """Whether a name asks for VNNI; a prefetch has no registers to pack."""
+    return name.mode == "V" and not name.is_prefetch
 
 
 def _message(name: Block2DName, turned: bool, bits: int, height: int, width: int) -> Block2D:
-    vnni = name.mode == "V" and not name.is_prefetch
+    vnni = _packs(name)
     if name.is_store:
         return Block2D("store", bits, height, width, transpose=turned, vnni=vnni)
     block, count = width, 1
     group = SUBGROUP * name.bits // bits * (2 if name.packed else 1)
-    if not turned and width % group == 0 and _can_repeat(bits, group, width // group):
+    if not turned and width % group == 0 and can_repeat(bits, group, width // group):
         block, count = group, width // group
     return Block2D(op_of(name), bits, height, block, count, transpose=turned, vnni=vnni)
 
@@ -185,11 +187,6 @@ def op_of(name: Block2DName) -> Op:
     if name.is_prefetch:
         return "prefetch"
     return "store" if name.is_store else "load"
-
-
-def _can_repeat(bits: int, block: int, count: int) -> bool:
-    """Whether blocks of 16 columns lie side by side in one message, as CUTLASS has them."""
-    return count <= {8: 4, 16: 4, 32: 2}.get(bits, 1) and count != 3 and block * bits >= 32
 
 
 def sent_by_cutlass(name: Block2DName) -> Block2D | None:
