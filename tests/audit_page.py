@@ -43,6 +43,28 @@ def family(name: str) -> str:
     return f"`{packed}{parts.data_type} {'ST' if parts.is_store else 'LD'}_{parts.mode}`"
 
 
+def summary() -> str:
+    """What to take home: the names whose map is wrong, and what the others need."""
+    copies = [name for name in shipped_names() if not name.endswith("::PREFETCH")]
+    found: dict[str, set[str]] = {}
+    for v in verdicts():
+        found.setdefault(v.name, set()).add(shown(v))
+    wrong = [name for name, kinds in found.items() if "no map" in kinds]
+    sound = {name: kinds for name, kinds in found.items() if name not in wrong}
+    width = sum(kinds <= {"as named", "in another width"} for kinds in sound.values())
+    named = sum(kinds == {"as named"} for kinds in sound.values())
+    order = sum("other order" in kinds for kinds in sound.values())
+    return (
+        f"**{len(wrong)} of the {len(copies)} names have a map that is wrong in C++:** "
+        f"{names(wrong)}.\n\n"
+        f"Of the other {len(copies) - len(wrong)}, {named} are right as they stand, and "
+        f"{width - named} need only [the right width](#most-differences-are-a-matter-of-width). "
+        f"Of {order} a work-item finds its own elements in another order, at least for some "
+        f"strides, of {len(sound) - width - order} those of other work-items. "
+        f"{len(copies) - len(found)} have no map that compiles.\n"
+    )
+
+
 def counts() -> str:
     """How many rows answer each question with yes."""
     found = verdicts()
@@ -269,7 +291,7 @@ def onto(v: Verdict) -> str:
 
 
 _COUNTED = (counts, units, faithful, templates, mma)
-_LISTED = (kinds, who, messages, differ, unusable, everything)
+_LISTED = (summary, kinds, who, messages, differ, unusable, everything)
 PARTS: dict[str, Callable[..., str]] = {f.__name__: f for f in (*_COUNTED, *_LISTED)}
 
 

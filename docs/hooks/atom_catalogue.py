@@ -102,7 +102,9 @@ _INTRO = (
 _LEGEND = (
     "A message is written bits, count × width × height, then n or t for transposed and for "
     "packed. *Widths*: read in so many bits, the registers show each work-item what it owns, in "
-    "that order."
+    "that order; *other order*: in some width its own elements, but in another order. These copies "
+    "go with the [older MMA names](mma.md#older-names), the [templates](templates.md) with "
+    "`XE_DPAS_TT`: each pair means the same by an owner."
 )
 
 
@@ -146,7 +148,9 @@ def _owned(atom: LegacyCopyAtom) -> str:
 
 
 def _widths(atom: LegacyCopyAtom) -> str:
-    return ", ".join(map(str, atom.faithful_units)) or "none"
+    if atom.faithful_units:
+        return ", ".join(map(str, atom.faithful_units))
+    return "none" if own_width(atom) is None else "other order"
 
 
 def _short(parts: Iterable[PlacedMessage]) -> list[str]:

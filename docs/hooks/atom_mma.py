@@ -27,8 +27,9 @@ _NEWER = (
     "goes with every C: `pycute_xe.arch.dpas.types.dpas_types()` lists the combinations."
 )
 _OLDER = (
-    "{} names that CUTLASS ships. *Widths*: read in so many bits, the registers of A and B show "
-    "what is said."
+    "{} names that CUTLASS ships. *Width*: read in so many bits, the registers of A, and those of "
+    "B, show what is said. An older copy (`XE_2D_…`) goes with one of these, a template with "
+    "`XE_DPAS_TT`: each pair means the same by an owner."
 )
 
 
@@ -106,7 +107,7 @@ def _owned(atom: MmaAtom, operand: str) -> str:
 
 
 def _overview(atoms: list[MmaAtom]) -> Iterable[str]:
-    yield "| name | A | B | C, D | widths |"
+    yield "| name | A | B | C, D | width of A, of B |"
     yield "| --- | --- | --- | --- | --- |"
     for atom in atoms:
         owned = [_owned(atom, operand) for operand in "ABC"]

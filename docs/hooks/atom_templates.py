@@ -36,7 +36,8 @@ _INTRO = (
     "the width of one of several blocks side by side. Any legal numbers make an atom, and "
     "one formula its map: register element `i` belongs to work-item `i mod 16`. The tables "
     "show every legal block whose sides are powers of two, for values as wide as an "
-    "element. Rows and columns count from 0. *Faithful*: the registers hold what is said."
+    "element. Rows and columns count from 0. *Faithful*: the registers hold what is said. These "
+    "copies go with [`XE_DPAS_TT`](mma.md), the older names with older MMA names."
 )
 _SIZES = (
     "Illegal sizes are refused with the rule and its source. Rows whose length is no power of two "

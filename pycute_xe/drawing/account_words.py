@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pycute_xe.drawing.accounts import Accounts
+from pycute_xe.drawing.scene import LABELS, MARKS
 
 __all__ = ["agreement"]
 
@@ -32,7 +33,7 @@ def agreement(
         pads = f", {picture.padding} slots of them padding (dots)" if picture.padding else ""
         yield f"Registers are drawn lowest byte first{pads}."
     if labelled and shown != ("memory",):
-        yield f"Two numbers in a cell: {' and '.join(accounts.names)} of the value there."
+        yield f"{LABELS}: {' and '.join(accounts.names)} of the value there."
 
 
 def _verdict(accounts: Accounts, marks: bool, layouts_agree: bool) -> Iterator[str]:
@@ -45,14 +46,18 @@ def _verdict(accounts: Accounts, marks: bool, layouts_agree: bool) -> Iterator[s
         yield f"Faithful: {held}." if layouts_agree else f"Note: {held}, but its layouts differ."
         return
     total = sum(map(len, accounts.said or ()))
-    found = f"{elsewhere} of {total} values with another work-item than is said"
+    found = f"{elsewhere} of {total} values are with another work-item than is said"
     if reordered and elsewhere:
         found += f", and {reordered} in another order"
     elif reordered:
-        found = f"{reordered} of {total} values in another order than is said"
-    corners = " (red corners)" if marks else ""
-    yield f"Note: unfaithful{corners}: read as {unit}-bit units, the registers hold {found}."
+        found = f"{reordered} of {total} values are in another order than is said"
+    corners = f" ({MARKS})" if marks else ""
     if widths:
-        yield f"Read as {widths} units, the registers show what is said."
-    else:
-        yield "In no width of units do the registers show what is said."
+        # Nothing is wrong with such an atom: it is read in another width.
+        yield (
+            f"Read in {widths} units, each work-item finds what is said; "
+            f"read in {unit}-bit ones, {found}{corners}."
+        )
+        return
+    yield f"Note: unfaithful{corners}: read as {unit}-bit units, {found}."
+    yield "In no width of units do the registers show what is said."

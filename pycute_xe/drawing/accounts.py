@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from pycute_xe.arch.target import grf_bytes
 from pycute_xe.atom.register_picture import SUBGROUP, Place, RegisterPicture
 from pycute_xe.drawing.scene import Cell, Panel, make_panel
 
@@ -103,15 +104,16 @@ class Accounts:
         if picture is None:
             raise ValueError("there are no registers")
         line = self._line(picture)
-        lines = 512 // picture.bits // line
+        lines = 8 * grf_bytes() // picture.bits // line
         cells = [self._slot(picture, i, line) for i in range(len(picture.slots))]
         # Frames around each register, while they do not hide small cells.
         framed = lines > 1 and len(cells) <= 1024
         panel = make_panel("in registers", cells, ("register", ""), framed, slot)
-        names = [_line_name(row, lines, 64 // lines) for row in panel.rows]
+        names = [_line_name(row, lines, grf_bytes() // lines) for row in panel.rows]
         heads, colours = _holders(picture, line)
+        short = _SAID if self.said else "T"
         about = "work-item that holds it" if heads else "slot"
-        return panel.headed(about, heads, colours, tuple(names), _SAID if self.said else "T")
+        return panel.headed(about, heads, colours, tuple(names), short, self._full)
 
     def items_panel(self, slot: Place) -> Panel:
         """What each work-item is said to own: a column for each, a row for each value."""
@@ -119,7 +121,12 @@ class Accounts:
         about = "work-item that is said to own it" if self.said else "work-item that holds it"
         panel = make_panel("in work-items", cells, ("value", ""), False, slot)
         heads = tuple(f"T{lane}" for lane in panel.cols)
-        return panel.headed(about, heads, panel.cols, short=_DONE if self.picture else "T")
+        short = _DONE if self.picture else "T"
+        return panel.headed(about, heads, panel.cols, short=short, full=self._full)
+
+    @property
+    def _full(self) -> str:
+        return ",".join(self.names)
 
     def _items(self) -> Iterator[Cell]:
         picture = self.picture
@@ -151,11 +158,11 @@ class Accounts:
     def _line(picture: RegisterPicture) -> int:
         """Slots in a line: all work-items once, or twice."""
         per_unit = picture.unit_bits // picture.bits
-        return min(512 // picture.bits, LONGEST_LINE, max(LINE, SUBGROUP * per_unit))
+        return min(8 * grf_bytes() // picture.bits, LONGEST_LINE, max(LINE, SUBGROUP * per_unit))
 
     def _slot(self, picture: RegisterPicture, index: int, line: int) -> Cell:
         row, col = divmod(index, line)
-        group = index * picture.bits // 512
+        group = index * picture.bits // (8 * grf_bytes())
         place = picture.slots[index]
         if place is None:
             byte = index * picture.bits // 8
@@ -214,8 +221,8 @@ class Accounts:
         who = f"T{owner[0]}·V{owner[1]}" if owner else "nobody"
         if found is None:
             return f"{who} is said to hold {what}" if self.said else what
-        byte = self._bytes[place]
-        where = f"in register {byte // 64}, byte {byte % 64} of it"
+        register, byte = divmod(self._bytes[place], grf_bytes())
+        where = f"in register {register}, byte {byte} of it"
         if found == owner:
             return f"{who} holds {what} {where}"
         return f"{who} is said to hold {what}, T{found[0]}·V{found[1]} does {where}"

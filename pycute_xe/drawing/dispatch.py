@@ -114,10 +114,16 @@ def _scene(x: object, what: str | None, subgroup: int) -> Scene:
         case Mapping():
             return of_layouts(cast("Mapping[Any, Any]", x))
         case _:
-            raise ShapeError(
-                "draw",
-                {"x": type(x).__name__},
-                "there is no drawing of such a value",
-                "a Kernel, TiledMma, MmaAtom, TiledCopy, copy atom, Block2D, BankUse or layout, "
-                "or layouts by name",
-            )
+            raise _refusal(x)
+
+
+def _refusal(x: object) -> ShapeError:
+    if isinstance(x, str):
+        return ShapeError("draw", {"x": x}, "a name is no atom yet", f'draw(get_atom("{x}"))')
+    return ShapeError(
+        "draw",
+        {"x": type(x).__name__},
+        "there is no drawing of such a value",
+        "a Kernel, TiledMma, MmaAtom, TiledCopy, copy atom, Block2D, BankUse or layout, "
+        "or layouts by name",
+    )

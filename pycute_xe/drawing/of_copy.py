@@ -17,7 +17,7 @@ from pycute_xe.drawing.account_words import agreement
 from pycute_xe.drawing.accounts import Accounts, items_slot
 from pycute_xe.drawing.images import copied
 from pycute_xe.drawing.measure import LABELLED
-from pycute_xe.drawing.scene import Cell, Panel, Scene, frames, make_panel, owned
+from pycute_xe.drawing.scene import CELL_LIMIT, Cell, Panel, Scene, frames, make_panel, owned
 from pycute_xe.errors import CoordError, CuteError, ShapeError
 from pycute_xe.layout import Layout
 
@@ -49,6 +49,7 @@ def of_copy_atom(atom: CopyAnswers, what: str | None = None) -> Scene:
             "draw", {"x": str(atom), "what": what}, condition, f"one of {', '.join(there)}"
         )
     shown = _that_fit(facts, there) if what is None else (what,)
+    _check_size(facts, there, shown)
     caption = [*facts.caption(shown), *_left_out(there, shown, what)]
     panels = facts.draw(shown)
     name = getattr(atom, "op", atom)
@@ -228,6 +229,20 @@ def _that_fit(facts: _Facts, there: tuple[str, ...]) -> tuple[str, ...]:
             break
         shown.append(name)
     return tuple(shown)
+
+
+def _check_size(facts: _Facts, there: tuple[str, ...], shown: tuple[str, ...]) -> None:
+    """Refuse what has too many cells, naming the panels that have not."""
+    cells = sum(map(facts.size, shown))
+    if cells > CELL_LIMIT:
+        fitting = [f'draw(atom, "{name}")' for name in there if facts.size(name) <= CELL_LIMIT]
+        smaller = "draw an atom of a smaller block, or ask: owner_of(row, col), registers()"
+        raise ShapeError(
+            "draw",
+            {"x": str(facts.atom), "what": shown[0]},
+            f"{cells} cells are more than a drawing can show ({CELL_LIMIT})",
+            " or ".join(fitting) or smaller,
+        )
 
 
 def _left_out(there: tuple[str, ...], shown: tuple[str, ...], what: str | None) -> Iterator[str]:

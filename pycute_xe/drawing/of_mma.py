@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import cast
 
 from pycute_xe.arch.registers import RegisterMap
+from pycute_xe.arch.target import grf_bytes
 from pycute_xe.atom import MmaAtom, TiledMma, is_identity, make_tiled_mma
 from pycute_xe.atom.mma_atom import Operand
 from pycute_xe.atom.register_picture import RegisterPicture
@@ -32,7 +33,7 @@ def of_mma_atom(atom: MmaAtom, what: str | None) -> Scene:
     if what is not None:
         return _operand(atom, names[0])
     mma = make_tiled_mma(atom)
-    title = f"{_title(names)} of {atom}"
+    title = f"{_title(names)} (D lies as C) of {atom}"
     caption = [
         f"One instruction, {atom.op}: D[{m},{n}] = A[{m},{k}] B[{k},{n}] + C[{m},{n}].",
         *(_held(name, _type(mma, name), size(_dealt(atom, name)[1])) for name in names),
@@ -240,8 +241,8 @@ def _registers(name: str, numeric: Numeric, mma: TiledMma) -> str:
 
 def _held(name: str, numeric: Numeric, values: int) -> str:
     nbytes = 16 * values * numeric.bits // 8
-    count = -(-nbytes // 64)
-    registers = f"{count} register{'s' if count > 1 else ''} of 64 bytes"
+    count = -(-nbytes // grf_bytes())
+    registers = f"{count} register{'s' if count > 1 else ''} of {grf_bytes()} bytes"
     return f"{name} in {numeric}: {values} values for each of 16 work-items, {registers}."
 
 

@@ -5,12 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from pycute_xe.arch.target import grf_bytes
 from pycute_xe.errors import ShapeError
 
-__all__ = ["CELL_LIMIT", "Cell", "Panel", "Scene", "frames", "make_panel", "owned"]
+__all__ = [
+    "CELL_LIMIT",
+    "LABELS",
+    "MARKS",
+    "Cell",
+    "Panel",
+    "Scene",
+    "frames",
+    "make_panel",
+    "owned",
+]
 
 CELL_LIMIT = 8192
 """A drawing with more cells is refused: nobody could read it, and its file would exceed 1 MB."""
+
+MARKS = "red corners"
+"""What a caption calls the marks of wrong cells, which are bold in a terminal."""
+LABELS = "Two numbers in a cell"
+"""How the line of a caption begins that a terminal leaves to the panels, which may abbreviate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +65,8 @@ class Panel:
     """A grid of cells: the coordinates of its rows and columns, and what they count.
 
     ``slot`` is the panel's (column, row) among the panels of a scene. Names and colours of columns
-    say whose each column is, where it belongs to a work-item. ``short`` says what short labels are.
+    say whose each column is, where it belongs to a work-item. ``short`` says what short labels are,
+    ``full`` what whole ones are where they do not tell it themselves.
     """
 
     name: str
@@ -64,6 +81,7 @@ class Panel:
     col_names: tuple[str, ...] = ()
     col_colours: tuple[int, ...] = ()
     short: str = ""
+    full: str = ""
 
     @property
     def heading(self) -> str:
@@ -77,6 +95,7 @@ class Panel:
         col_colours: tuple[int, ...],
         row_names: tuple[str, ...] = (),
         short: str = "",
+        full: str = "",
     ) -> Panel:
         """Return the panel with names, and colours, in place of the numbers of its columns."""
         return replace(
@@ -86,6 +105,7 @@ class Panel:
             col_colours=col_colours,
             row_names=row_names,
             short=short,
+            full=full,
         )
 
     def row_name(self, index: int) -> str:
@@ -140,7 +160,8 @@ def owned(
     'T5·V3 holds A[m=3, k=5] in register 1, byte 42 of it'
     """
     lane, value = owner
-    tip = f"T{lane}·V{value} holds {what} in register {byte // 64}, byte {byte % 64} of it"
+    number, within = divmod(byte, grf_bytes())
+    tip = f"T{lane}·V{value} holds {what} in register {number}, byte {within} of it"
     data = (("lane", lane), ("value", value), ("row", place[0]), ("col", place[1]), ("byte", byte))
     return Cell(
         *place,

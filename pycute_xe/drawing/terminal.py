@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pycute_xe.drawing.palette import INK, colour
-from pycute_xe.drawing.scene import Cell, Panel, Scene
+from pycute_xe.drawing.scene import LABELS, MARKS, Cell, Panel, Scene
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -30,7 +30,8 @@ def terminal_width() -> int:
 
 def as_plain(scene: Scene, width: int) -> str:
     """Return the scene as text without colours."""
-    lines = ("".join(text for text, _, _ in line).rstrip() for line in _lines(scene, width))
+    unmarked = _captioned(scene, "")
+    lines = ("".join(text for text, _, _ in line).rstrip() for line in _lines(unmarked, width))
     return "\n".join(lines)
 
 
@@ -39,7 +40,7 @@ def as_rich(scene: Scene, width: int) -> Text:
     from rich.text import Text
 
     out = Text(no_wrap=True, overflow="crop")
-    for number, line in enumerate(_lines(scene, width)):
+    for number, line in enumerate(_lines(_captioned(scene, " (bold)"), width)):
         if number:
             out.append("\n")
         for text, index, strong in line:
@@ -65,6 +66,12 @@ def as_ansi(scene: Scene, width: int) -> str:
     return target.getvalue()
 
 
+def _captioned(scene: Scene, marks: str) -> Scene:
+    """Return the scene with the caption of a terminal: how it marks cells; no line on labels."""
+    kept = (line for line in scene.caption if not line.startswith(LABELS))
+    return replace(scene, caption=tuple(line.replace(f" ({MARKS})", marks) for line in kept))
+
+
 def _lines(scene: Scene, width: int) -> Iterator[list[Piece]]:
     yield [(scene.title, None, True)]
     for line in scene.caption:
@@ -72,10 +79,12 @@ def _lines(scene: Scene, width: int) -> Iterator[list[Piece]]:
         for part in textwrap.wrap(line, max(width, LEAST_WIDTH), break_on_hyphens=False):
             yield [(part, None, strong)]
     alone = len(scene.panels) == 1
-    for panel in scene.panels:
-        for part in _pieces(panel, width):
-            yield []
-            yield from _panel_lines(part, width, alone, scene.legend_title)
+    parts = [part for panel in scene.panels for part in _pieces(panel, width)]
+    # Panels that abbreviate do it alike.
+    least = max((_form(part, width, 0) for part in parts), default=0)
+    for part in parts:
+        yield []
+        yield from _panel_lines(part, alone, scene.legend_title, _form(part, width, least))
 
 
 def _pieces(panel: Panel, width: int) -> Iterator[Panel]:
@@ -97,13 +106,12 @@ def _gutter(panel: Panel) -> int:
     return max(len(panel.row_name(i)) for i in range(len(panel.rows)))
 
 
-def _panel_lines(panel: Panel, width: int, alone: bool, colours: str) -> Iterator[list[Piece]]:
+def _panel_lines(panel: Panel, alone: bool, colours: str, form: int) -> Iterator[list[Piece]]:
     gutter = _gutter(panel)
-    room = (width - gutter) // len(panel.cols) - 1
     cells: dict[tuple[int, int], Cell] = {}
     for cell in panel.cells:
         cells.setdefault((cell.row, cell.col), cell)
-    labels, size, gap, hint = _labels(panel, room, colours)
+    labels, size, gap, hint = _labels(panel, form, colours)
     axes = f"{panel.row_axis} ↓ {panel.col_axis} →" if panel.row_axis else f"{panel.col_axis} →"
     yield [(axes if alone else f"{panel.name}: {axes}", None, True), (hint, None, False)]
     # Numbers above the columns, as many as there is room for.
@@ -132,34 +140,41 @@ def _spread(numbers: list[str], size: int, step: int) -> str:
     return "".join(f"{number:<{size * step}}" for number in numbers[::step])
 
 
+def _whole(cell: Cell) -> str:
+    return cell.label
+
+
+def _short(cell: Cell) -> str:
+    """The work-item by number."""
+    return cell.short or cell.lines[0].lstrip("T")
+
+
+def _form(panel: Panel, width: int, least: int) -> int:
+    """Which of the forms of labels fits: the longest, or if it must be shorter from ``least`` on.
+
+    0: whole labels, 1: work-items by number, 2: colours by one digit.
+    """
+    room = (width - _gutter(panel)) // len(panel.cols) - 1
+    fits = [max(map(len, map(form, panel.cells))) <= room for form in _FORMS[:2]]
+    return 0 if fits[0] else max(least, 1 if fits[1] else 2)
+
+
 def _labels(
-    panel: Panel, room: int, colours: str
+    panel: Panel, form: int, colours: str
 ) -> tuple[dict[tuple[int, int], str], int, int, str]:
     """Return the labels of all places, their width, the gap between them, and a word on them.
 
-    The longest form that fits: whole labels, work-items by number, colours by one digit. What
-    ``colours`` stand for is the word on them.
+    What ``colours`` stand for is the word on labels that are not whole.
     """
     owners = colours == "work-item"
-    forms = (
-        ({(c.row, c.col): c.label for c in panel.cells}, 1, ""),
-        (
-            {(c.row, c.col): c.short or c.lines[0].lstrip("T") for c in panel.cells},
-            1,
-            f"  ({panel.short or 'T'})" if owners else "",
-        ),
-        (
-            {(c.row, c.col): _digit(c) for c in panel.cells},
-            0,
-            f"  ({panel.short or 'T' if owners else colours or 'colour'}, hexadecimal)",
-        ),
+    hints = (
+        f"  ({panel.full})" if panel.full else "",
+        f"  ({panel.short or 'T'})" if owners else "",
+        f"  ({panel.short or 'T' if owners else colours or 'colour'}, hexadecimal)",
     )
-    for labels, gap, hint in forms:
-        size = max(map(len, labels.values()))
-        if size <= room:
-            return labels, size, gap, hint
-    labels, gap, hint = forms[2]
-    return labels, 1, gap, hint
+    labels = {(c.row, c.col): _FORMS[form](c) for c in panel.cells}
+    size = max(map(len, labels.values()))
+    return labels, size, 0 if form == 2 else 1, hints[form]
 
 
 def _digit(cell: Cell) -> str:
@@ -169,3 +184,6 @@ def _digit(cell: Cell) -> str:
     if cell.colour is None:
         return "–"
     return f"{int(cell.short or cell.colour) % 16:x}"
+
+
+_FORMS = (_whole, _short, _digit)

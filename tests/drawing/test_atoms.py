@@ -257,7 +257,10 @@ def test_b_of_an_older_atom_shows_both_conventions() -> None:
     first = panels(drawing)[REGISTERS].cells[:4]
     assert [place(c) for c in first] == [(0, 0), (1, 0), (0, 1), (1, 1)]
     assert [c.wrong for c in first] == [False, True, True, True]
-    assert "Read as 32-bit units, the registers show what is said." in drawing.scene.caption
+    told = " ".join(drawing.scene.caption)
+    assert "Read in 32-bit units, each work-item finds what is said; read in 16-bit ones, " in told
+    assert "240 of 256 values are with another work-item than is said (red corners)." in told
+    assert "unfaithful" not in told
 
 
 @pytest.mark.parametrize("name", shipped_names())
@@ -377,4 +380,26 @@ def test_short_labels_name_the_other_work_item() -> None:
     at = next(i for i, line in enumerate(lines) if line[:2] == ["in", "registers:"])
     assert lines[at + 2][1] == "00112233445566778899aabbccddeeff"
     at = next(i for i, line in enumerate(lines) if line[:2] == ["in", "work-items:"])
-    assert lines[at + 2][1:5] == ["0", "2", "4", "6"] or "0,0" in lines[at + 2]
+    assert lines[at + 2][1] == "02468ace02468ace"
+    # All panels abbreviate alike, say so, and no line of the caption says otherwise.
+    assert text.count("hexadecimal)") == 3
+    assert "Two numbers" not in text
+
+
+def test_a_terminal_has_no_red_corners() -> None:
+    drawing = draw(get_atom("XE_2D_U16x2x16_LD_V"))
+    assert "(red corners)" in " ".join(drawing.scene.caption)
+    plain, ansi = (drawing.text(width=200, colour=colour) for colour in (False, True))
+    assert "corners" not in plain
+    assert "bold" not in plain
+    assert "corners" not in ansi
+    assert "(bold)" in ansi
+    assert "(row,column)" in plain
+
+
+def test_an_atom_that_is_too_large_or_a_name_is_told_what_to_do() -> None:
+    with pytest.raises(ShapeError, match=r"an atom of a smaller block.*owner_of\(row, col\)"):
+        draw(get_atom("XE_2D_U8x128x128_LD_N"), "registers")
+    name: Any = "XE_2D_U16x8x16_LD_N"
+    with pytest.raises(ShapeError, match=r'draw\(get_atom\("XE_2D_U16x8x16_LD_N"\)\)'):
+        draw(name)
