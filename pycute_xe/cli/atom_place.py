@@ -73,7 +73,8 @@ def place_of(atom: AnyAtom, row: int, col: int, operand: Any = None) -> ElementP
     """Return where an element of a copy, or of an operand of an MMA, is said to be, and is.
 
     Rows and columns count as in ``ownership()``. Raises `CoordError` for an element that the block
-    has not, `InputError` for an MMA without an operand, `LegalityError` as ``registers()`` does.
+    has not, `InputError` for an MMA without an operand or a copy with one, `LegalityError` as
+    ``registers()`` does.
 
     >>> from pycute_xe.atom import get_atom
     >>> place_of(get_atom("XE_DPAS_TT<8,f32,bf16>"), 3, 7, "A").said
@@ -86,6 +87,9 @@ def place_of(atom: AnyAtom, row: int, col: int, operand: Any = None) -> ElementP
             )
         said, picture = atom.owner_of(operand, row, col), atom.registers(operand)
     else:
+        if operand is not None:
+            given = {"at": (row, col), "operand": operand}
+            raise InputError("atom", given, "a copy has no operands", "leave --operand out")
         said, picture = atom.owner_of(row, col), atom.registers()
     if not picture.slots:
         return ElementPlace(row, col, said)

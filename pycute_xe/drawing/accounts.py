@@ -9,6 +9,7 @@ from functools import cached_property
 from pycute_xe.arch.target import grf_bytes
 from pycute_xe.atom.register_picture import SUBGROUP, Place, RegisterPicture
 from pycute_xe.drawing.scene import Cell, Panel, make_panel
+from pycute_xe.errors import ShapeError
 
 __all__ = ["Accounts", "items_slot"]
 
@@ -102,7 +103,7 @@ class Accounts:
         """What the hardware has in each register, in the order of the bytes."""
         picture = self.picture
         if picture is None:
-            raise ValueError("there are no registers")
+            raise ShapeError("draw", {"block": self.shape}, "there are no registers", "")
         line = self._line(picture)
         lines = 8 * grf_bytes() // picture.bits // line
         cells = [self._slot(picture, i, line) for i in range(len(picture.slots))]

@@ -9,6 +9,7 @@ from functools import cache
 from pycute_xe.arch.block2d import Block2D
 from pycute_xe.atom import Block2DName, Block2DOp, CopyAtom, LegacyCopyAtom, shipped_names
 from pycute_xe.atom.block2d_op import Kind
+from pycute_xe.atom.given_atoms import direction
 from pycute_xe.atom.legacy_lowering import broken_rules, messages_of
 from pycute_xe.atom.legacy_steps import register_steps
 from pycute_xe.atom.names import get_atom
@@ -40,22 +41,15 @@ def head_line(atom: Copy) -> str:
     rows, cols = atom.shape
     block = f"{plural(rows, 'row')} x {plural(cols, 'column')}"
     moved = f"{block} of {atom.value_type.bits}-bit values"
-    if isinstance(atom, CopyAtom):
-        way = atom.op.message.op
-        turned = atom.op.kind == "XE_LOAD_2D_TRANSPOSE"
-    else:
-        way = _way(atom.name)
-        turned = atom.name.mode == "T"
+    way = direction(atom)
+    template = isinstance(atom, CopyAtom)
+    turned = atom.op.message.transpose if template else atom.name.mode == "T"
     if way == "prefetch":
         return f"Brings {moved} into the cache."
     if way == "store":
         return f"Stores {moved} from the registers of 16 work-items to memory."
     how = ", transposed," if turned else " from memory"
     return f"Loads {moved}{how} into the registers of 16 work-items."
-
-
-def _way(name: Block2DName) -> str:
-    return "prefetch" if name.is_prefetch else "store" if name.is_store else "load"
 
 
 def name_lines(atom: Copy) -> list[str]:

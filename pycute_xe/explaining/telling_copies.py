@@ -7,6 +7,7 @@ from contextlib import suppress
 from pycute_xe.arch.block2d import Block2D
 from pycute_xe.arch.target import targets
 from pycute_xe.atom import CopyAtom, LegacyCopyAtom
+from pycute_xe.atom.given_atoms import direction
 from pycute_xe.atom.legacy_lowering import broken_rules, nearest_names
 from pycute_xe.atom.placed_message import PlacedMessage
 from pycute_xe.atom.register_picture import SUBGROUP
@@ -43,7 +44,9 @@ def tell_copy(script: Script, atom: Copy, target: str, operand: str | None) -> N
     rows, cols = atom.shape
     # A size with a digit too many is answered at once: nobody looks through so many values.
     small = rows * cols <= _MANY
-    shown = small and not _is_prefetch(atom) and any(_allowed(atom, name) for name in targets())
+    shown = (
+        small and direction(atom) != "prefetch" and any(_allowed(atom, name) for name in targets())
+    )
     section(script, "name", name_lines(atom))
     section(script, "shipped", [shipped_line(atom)])
     too_many = f"not shown: the block has {rows * cols} values"
@@ -58,7 +61,7 @@ def tell_copy(script: Script, atom: Copy, target: str, operand: str | None) -> N
 
 
 def _owners(atom: Copy) -> list[str]:
-    if _is_prefetch(atom):
+    if direction(atom) == "prefetch":
         return ["nobody: a prefetch brings the block into the cache and fills no register"]
     try:
         owned = atom.ownership()
@@ -71,7 +74,7 @@ def _owners(atom: Copy) -> list[str]:
 
 
 def _order(atom: Copy) -> list[str]:
-    if _is_prefetch(atom):
+    if direction(atom) == "prefetch":
         return []
     try:
         owned = atom.ownership()
@@ -186,9 +189,3 @@ def _notes(atom: Copy) -> list[str]:
     # Other sections say these already.
     told = {"shipped", "letter", "sizes", "registers"}
     return [f"- {note}" for subject, note in atom.noted.items() if subject not in told]
-
-
-def _is_prefetch(atom: Copy) -> bool:
-    if isinstance(atom, CopyAtom):
-        return atom.op.message.op == "prefetch"
-    return atom.name.is_prefetch

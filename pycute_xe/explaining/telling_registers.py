@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from itertools import zip_longest
 
-from pycute_xe.arch.target import grf_bytes, targets
+from pycute_xe.arch.target import grf_bytes
 from pycute_xe.atom import CopyAtom, LegacyCopyAtom
+from pycute_xe.atom.given_atoms import first_messages
 from pycute_xe.atom.legacy_notes import unit_of_own_elements
-from pycute_xe.atom.placed_message import PlacedMessage
 from pycute_xe.atom.register_picture import SUBGROUP, Place, RegisterPicture
-from pycute_xe.errors import CuteError, LegalityError
+from pycute_xe.errors import CuteError
 from pycute_xe.explaining.atom_words import first_places, misplaced, plural
 
 __all__ = ["register_lines"]
@@ -127,7 +126,7 @@ def _rule(atom: Copy, picture: RegisterPicture) -> str:
     """Whose a slot is, and what the message puts side by side."""
     unit = "element" if picture.bits == picture.unit_bits else f"{picture.unit_bits}-bit element"
     rule = f"{unit} i of a register belongs to work-item i mod {SUBGROUP}"
-    parts = _any_messages(atom)
+    parts, _ = first_messages(atom)
     together = _together(picture)
     if parts and together and parts[0].message.vnni:
         return f"{rule}; VNNI puts {together} side by side"
@@ -151,10 +150,3 @@ def _together(picture: RegisterPicture) -> str:
             many = f"{count}{letter} and {last}" if count == 2 else f"{count}{letter} to {last}"
             return f"{what}s {many} of a {of}"
     return ""
-
-
-def _any_messages(atom: Copy) -> tuple[PlacedMessage, ...]:
-    for name in targets():
-        with suppress(LegalityError):
-            return atom.messages(name)
-    return ()

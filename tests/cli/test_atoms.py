@@ -172,6 +172,7 @@ def test_a_drawing_is_written(tmp_path: Path) -> None:
         (("XE_1D_LDSM<u32>", "--operand", "B"), "linear copies are not judged"),
         (("XE_2D_U16x8x16_LD_N", "--at", "8,0"), "rows 0 to 7 and columns 0 to 15"),
         ((DPAS, "--at", "0,0"), "add --operand"),
+        (("XE_2D_U16x8x16_LD_N", "--at", "0,0", "--operand", "B"), "a copy has no operands"),
         ((DPAS, "--type", "bf16"), "an MMA has its types in its name"),
     ],
 )
