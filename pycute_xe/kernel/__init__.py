@@ -1,48 +1,84 @@
-"""Floor 7: kernels as values."""
+"""Floor 7: kernels as values: a program, and what it should compute."""
 
 from __future__ import annotations
 
 from pycute_xe.kernel.counterexample import Counterexample
 from pycute_xe.kernel.index import Index, Tiles
-from pycute_xe.kernel.kernel import Kernel, walk
-from pycute_xe.kernel.mainloop import gemm, gmem_stride
-from pycute_xe.kernel.statements import (
+from pycute_xe.kernel.ir.meanings import Meanings
+from pycute_xe.kernel.ir.operands import Fragment, Operand, Order, Shared, matrix
+from pycute_xe.kernel.ir.program import Kernel, walk
+from pycute_xe.kernel.ir.statements import (
+    AtomicStore,
     BarrierArrive,
     BarrierWait,
+    Convert,
+    Fence,
     Fill,
-    Fragment,
+    If,
     Load,
     Loop,
+    Map,
     Mma,
-    Operand,
-    Order,
     Prefetch,
+    Reduce,
     Reorder,
+    SharedLoad,
+    SharedStore,
     Statement,
     Store,
-    When,
+    Touched,
 )
+from pycute_xe.kernel.kinds.gemm import gemm
+from pycute_xe.kernel.kinds.parts import gmem_stride
+from pycute_xe.kernel.spec.expression import (
+    Element,
+    Expression,
+    Slot,
+    apply,
+    rounded_to,
+    total,
+)
+from pycute_xe.kernel.spec.specification import Claim, Specification
 
 __all__ = [
+    "AtomicStore",
     "BarrierArrive",
     "BarrierWait",
+    "Claim",
+    "Convert",
     "Counterexample",
+    "Element",
+    "Expression",
+    "Fence",
     "Fill",
     "Fragment",
+    "If",
     "Index",
     "Kernel",
     "Load",
     "Loop",
+    "Map",
+    "Meanings",
     "Mma",
     "Operand",
     "Order",
     "Prefetch",
+    "Reduce",
     "Reorder",
+    "Shared",
+    "SharedLoad",
+    "SharedStore",
+    "Slot",
+    "Specification",
     "Statement",
     "Store",
     "Tiles",
-    "When",
+    "Touched",
+    "apply",
     "gemm",
     "gmem_stride",
+    "matrix",
+    "rounded_to",
+    "total",
     "walk",
 ]

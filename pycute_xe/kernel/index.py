@@ -1,83 +1,290 @@
-"""Floor 7: tile numbers, the only arithmetic a kernel does on its own."""
+"""Floor 7: indices, the only arithmetic a kernel does on its own.
+
+An index is quasi-affine: a constant plus integer multiples of names (extents, grid and loop
+variables, ``subgroup``), of quotients by integers, and of elements of operands. Divisors are
+integers, so that every index is a map that a proof can reason about.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from pycute_xe.errors import KernelError
-from pycute_xe.int_tuple import ceil_div
 
-__all__ = ["Index", "Tiles"]
+__all__ = ["SUBGROUP_INDEX", "Atom", "Index", "Quotient", "Tiles", "as_index"]
+
+SUBGROUP_INDEX = "subgroup"
+"""The name of a subgroup's number in its work-group, where an index needs it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quotient:
+    """``floor(index / divisor)``, a part of an index."""
+
+    index: Index
+    divisor: int
+
+    def __str__(self) -> str:
+        """As ``ceil_div`` where it is one."""
+        up = self.index - (self.divisor - 1)
+        if self.index.offset == self.divisor - 1 and up.terms:
+            return f"ceil_div({up}, {self.divisor})"
+        inner = str(self.index)
+        return f"{inner if self.index.is_simple else f'({inner})'}/{self.divisor}"
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """An element of an operand taken as an index, such as an entry of a page table."""
+
+    operand: str
+    at: tuple[Index, ...]
+
+    def __str__(self) -> str:
+        """As in index notation."""
+        return f"{self.operand}[{', '.join(map(str, self.at))}]"
+
+
+Atom: TypeAlias = "str | Quotient | Looked"
 
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """A tile number: a loop or grid variable plus a constant; the constant alone without one.
+    """An integer that depends on names: ``offset`` plus multiples of names and quotients.
 
-    >>> Index("k", 2), str(Index("k", 2))
-    (Index(var='k', offset=2), 'k+2')
+    Supports ``+``, ``-``, ``*`` by an integer, ``//`` and ``%`` by a positive integer. Two indices
+    are equal when they are written alike after collecting terms.
+
+    >>> k = Index("k")
+    >>> print(32 * (k + 2), (k * 5 + 3) // 8, Tiles("K", 32) - 1)
+    32*k+64 (5*k+3)/8 ceil_div(K, 32)-1
     """
 
-    var: str | None
-    offset: int = 0
+    terms: tuple[tuple[Atom, int], ...]
+    offset: int
 
-    def at(self, values: Mapping[str, int]) -> int:
-        """Return the number for given variables.
+    def __init__(self, name: str | None = None, offset: int = 0) -> None:
+        """Make a name plus a constant, or the constant alone."""
+        _checked_name(name)
+        _checked_integer("Index", offset)
+        object.__setattr__(self, "terms", ((name, 1),) if name is not None else ())
+        object.__setattr__(self, "offset", int(offset))
 
-        >>> Index("k", 2).at({"k": 5})
-        7
+    @classmethod
+    def of(cls, terms: Mapping[Atom, int], offset: int) -> Index:
+        """Return the index with these multiples; zeros are dropped."""
+        made = cls(None, offset)
+        kept = sorted(((a, c) for a, c in terms.items() if c), key=lambda term: _order(term[0]))
+        object.__setattr__(made, "terms", tuple(kept))
+        return made
+
+    @classmethod
+    def element(cls, operand: str, *at: Index | int) -> Index:
+        """Return the element of an integer operand, looked up at run time."""
+        return cls.of({Looked(operand, tuple(map(as_index, at))): 1}, 0)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether no name occurs."""
+        return not self.terms
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether it prints without an operator."""
+        if not self.terms:
+            return self.offset >= 0
+        return self.offset == 0 and len(self.terms) == 1 and self.terms[0][1] == 1
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names that occur, also inside quotients and looked-up places."""
+        out: set[str] = set()
+        for atom, _ in self.terms:
+            if isinstance(atom, str):
+                out.add(atom)
+            elif isinstance(atom, Quotient):
+                out |= atom.index.names
+            else:
+                out.update(*(index.names for index in atom.at))
+        return frozenset(out)
+
+    @property
+    def looked_up(self) -> tuple[Looked, ...]:
+        """The elements of operands that occur."""
+        out: list[Looked] = []
+        for atom, _ in self.terms:
+            if isinstance(atom, Looked):
+                out += [atom, *(inner for index in atom.at for inner in index.looked_up)]
+            elif isinstance(atom, Quotient):
+                out += atom.index.looked_up
+        return tuple(dict.fromkeys(out))
+
+    def at(
+        self,
+        values: Mapping[str, int],
+        look_up: Callable[[str, tuple[int, ...]], int] | None = None,
+    ) -> int:
+        """Return the number for given names. Raises `KernelError` for a name without a value.
+
+        >>> Index("k", 2).at({"k": 5}), Tiles("K", 32).at({"K": 33})
+        (7, 2)
         """
-        if self.var is None:
-            return self.offset
-        if self.var not in values:
-            raise KernelError("Index", {"index": self}, f"no loop binds {self.var}", "")
-        return values[self.var] + self.offset
+        return self.offset + sum(c * _value(a, values, look_up) for a, c in self.terms)
+
+    def substitute(self, values: Mapping[str, Index]) -> Index:
+        """Return the index with names replaced by indices.
+
+        >>> print((32 * Index("k")).substitute({"k": Index("j", 1)}))
+        32*j+32
+        """
+        out = Index(None, self.offset)
+        for atom, c in self.terms:
+            if isinstance(atom, str):
+                new = values.get(atom, Index(atom))
+            elif isinstance(atom, Quotient):
+                new = atom.index.substitute(values) // atom.divisor
+            else:
+                new = Index.element(atom.operand, *(i.substitute(values) for i in atom.at))
+            out = out + new * c
+        return out
+
+    def __add__(self, other: Index | int) -> Index:
+        """The sum."""
+        more = as_index(other)
+        terms = dict(self.terms)
+        for atom, c in more.terms:
+            terms[atom] = terms.get(atom, 0) + c
+        return Index.of(terms, self.offset + more.offset)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Index | int) -> Index:
+        """The difference."""
+        return self + as_index(other) * -1
+
+    def __rsub__(self, other: int) -> Index:
+        """The difference."""
+        return as_index(other) - self
+
+    def __mul__(self, scale: int) -> Index:
+        """A multiple; `KernelError` for a factor that is not an integer."""
+        _checked_integer("Index", scale)
+        return Index.of({a: c * scale for a, c in self.terms}, self.offset * scale)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, divisor: int) -> Index:
+        """The quotient, rounded down; `KernelError` unless the divisor is a positive integer."""
+        _checked_integer("Index", divisor)
+        if divisor < 1:
+            raise KernelError(
+                "Index", {"divisor": divisor}, "a divisor is 1 or more", "divide by an integer"
+            )
+        whole = {a: c // divisor for a, c in self.terms if c % divisor == 0}
+        rest = Index.of(
+            {a: c for a, c in self.terms if c % divisor}, self.offset % divisor
+        )
+        out = Index.of(whole, self.offset // divisor)
+        return out if rest.is_constant else out + Index.of({Quotient(rest, divisor): 1}, 0)
+
+    def __mod__(self, divisor: int) -> Index:
+        """The remainder, never negative."""
+        return self - (self // divisor) * divisor
 
     def __str__(self) -> str:
-        """The variable and the constant."""
-        if self.var is None:
-            return str(self.offset)
-        return f"{self.var}{self.offset:+d}" if self.offset else self.var
+        """The formula, names first."""
+        out = ""
+        for atom, c in self.terms:
+            sign = "-" if c < 0 else "+" if out else ""
+            scale = "" if abs(c) == 1 else f"{abs(c)}*"
+            text = str(atom)
+            out += f"{sign}{scale}{f'({text})' if scale and '/' in text else text}"
+        if self.offset or not out:
+            out += f"{self.offset:+d}" if out else str(self.offset)
+        return out
+
+    def __repr__(self) -> str:
+        """As a call where it is a name plus a constant, else as text."""
+        if len(self.terms) == 1 and isinstance(self.terms[0][0], str) and self.terms[0][1] == 1:
+            name = self.terms[0][0]
+            return f"Index({name!r}, {self.offset})" if self.offset else f"Index({name!r})"
+        return f"Index({self})" if self.terms else f"Index(None, {self.offset})"
 
 
-@dataclass(frozen=True, slots=True)
-class Tiles:
-    """How many tiles cover an extent: ``ceil_div(extent, tile) + plus``, never negative.
+def Tiles(extent: str, tile: int, plus: int = 0) -> Index:  # noqa: N802 - reads as a value
+    """Return how many tiles cover an extent: ``ceil_div(extent, tile) + plus``.
 
-    ``extent`` is a name of the problem: M, N or K. Supports ``+`` and ``-`` with integers.
+    Raises `KernelError` unless ``tile`` is a positive integer.
 
     >>> count = Tiles("K", 32)
     >>> str(count - 1), count.at({"K": 100})
     ('ceil_div(K, 32)-1', 4)
     """
+    if type(tile) is not int or tile < 1:
+        raise KernelError(
+            "Tiles",
+            {"extent": extent, "tile": tile},
+            "a tile is 1 or more elements of an extent",
+            'write Tiles("K", 32)',
+        )
+    return (Index(extent) + (tile - 1)) // tile + plus
 
-    extent: str
-    tile: int
-    plus: int = 0
 
-    def __post_init__(self) -> None:
-        """Check the extent's name and the tile."""
-        if self.extent not in ("M", "N", "K") or self.tile < 1:
-            raise KernelError(
-                "Tiles",
-                {"extent": self.extent, "tile": self.tile},
-                "tiles are 1 or more of an extent M, N or K",
-                'write Tiles("K", 32)',
-            )
+def as_index(value: Index | int | str) -> Index:
+    """Return an index; an integer stands for itself, a text for a name.
 
-    def at(self, sizes: Mapping[str, int]) -> int:
-        """Return the count for given extents."""
-        return max(0, ceil_div(sizes[self.extent], self.tile) + self.plus)
+    >>> as_index(3), as_index("k")
+    (Index(None, 3), Index('k'))
+    """
+    if isinstance(value, Index):
+        return value
+    if isinstance(value, str):
+        return Index(value)
+    return Index(None, value)
 
-    def __add__(self, n: int) -> Tiles:
-        """More tiles."""
-        return replace(self, plus=self.plus + n)
 
-    def __sub__(self, n: int) -> Tiles:
-        """Fewer tiles."""
-        return replace(self, plus=self.plus - n)
+def _value(
+    atom: Atom,
+    values: Mapping[str, int],
+    look_up: Callable[[str, tuple[int, ...]], int] | None,
+) -> int:
+    if isinstance(atom, Quotient):
+        return atom.index.at(values, look_up) // atom.divisor
+    if isinstance(atom, Looked):
+        if look_up is None:
+            raise KernelError("Index", {"index": atom}, "its value is known only in a run", "")
+        return look_up(atom.operand, tuple(i.at(values, look_up) for i in atom.at))
+    if atom not in values:
+        raise KernelError(
+            "Index", {"index": atom}, f"no loop binds {atom}", "bind it by the grid or a loop"
+        )
+    return values[atom]
 
-    def __str__(self) -> str:
-        """The formula."""
-        return f"ceil_div({self.extent}, {self.tile})" + (f"{self.plus:+d}" if self.plus else "")
+
+def _order(atom: Atom) -> tuple[int, str]:
+    return (0 if isinstance(atom, str) else 1, str(atom))
+
+
+def _checked_name(name: object) -> None:
+    if name is not None and not (isinstance(name, str) and name.isidentifier()):
+        raise KernelError(
+            "Index", {"name": name}, "the name of an index is an identifier", 'write Index("k")'
+        )
+
+
+def _checked_integer(operation: str, value: object) -> None:
+    import operator
+
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        operator.index(value)  # pyright: ignore[reportArgumentType]
+    except TypeError as error:
+        raise KernelError(
+            operation,
+            {"value": value},
+            f"{value!r} is {type(value).__name__}, indices are integers",
+            "use an integer",
+        ) from error

@@ -1,0 +1,140 @@
+"""Floor 8: the finite maps inside a work-group, as NumPy tables: who holds which part of a tile.
+
+Registers are counted by element: ``e`` is the ``e``-th element of a fragment's bytes. Nothing here
+depends on problem sizes; where a tile lies is said by a statement's indices.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycute_xe.algebra import coalesce
+from pycute_xe.atom import TiledCopy, TiledMma
+from pycute_xe.bulk import table
+from pycute_xe.errors import MachineError
+from pycute_xe.layout import Layout
+
+__all__ = ["Copied", "Multiplied", "anchors", "copied", "moved", "multiplied"]
+
+Ints: TypeAlias = NDArray[np.int64]
+
+
+@lru_cache(maxsize=256)
+def anchors(copy: TiledCopy) -> Ints:
+    """Return the tile coordinate of each message's first value: (subgroups, messages, modes)."""
+    flat = np.atleast_2d(table(copy.anchors))
+    if flat.shape[0] == 1 and flat.shape[1] == copy.num_subgroups * copy.messages:
+        flat = flat.T
+    rank = len(copy.tiler_mn)
+    padded = np.zeros((copy.num_subgroups * copy.messages, rank), dtype=np.int64)
+    padded[:, : flat.shape[1]] = flat
+    # The table runs subgroups first.
+    return padded.reshape(copy.messages, copy.num_subgroups, rank).transpose(1, 0, 2)
+
+
+@dataclass(frozen=True, eq=False)
+class Copied:
+    """What the messages of a tiled copy move.
+
+    ``places`` is (subgroup, element, mode of the tile): the coordinate in the tile of what a
+    register element gets from, or gives to, memory. ``moves`` tells which elements a message
+    touches: padding of a load is written with zeros (``moves`` and a place of -1 in ``padded``).
+    """
+
+    places: Ints
+    moves: NDArray[np.bool_]
+    padded: NDArray[np.bool_]
+
+
+@lru_cache(maxsize=256)
+def copied(copy: TiledCopy) -> Copied:
+    """Return the register elements of a tiled copy and where in the tile they belong.
+
+    Later messages write over the padding of earlier ones, and the reverse. Raises `MachineError`
+    where a block starts between two elements of its message.
+
+    >>> import pycute_xe as cx
+    >>> mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"))
+    >>> held = copied(cx.make_block_2d_copy_A(mma, ("ld", 1)))
+    >>> held.places.shape, held.places[4, 17].tolist()
+    ((32, 1024, 2), [33, 1])
+    """
+    starts, atom = anchors(copy), copy.atom
+    along = starts[..., copy.x_mode]
+    if (along * copy.value_type.bits % copy.op.bits).any():
+        raise MachineError(
+            "copy",
+            {"op": copy.op},
+            f"a block starts between two {copy.op.bits}-bit elements",
+            "align the blocks",
+        )
+    x, y = np.meshgrid(np.arange(atom.width), np.arange(atom.height), indexing="ij")
+    inside = np.zeros((atom.width * atom.height, starts.shape[2]), dtype=np.int64)
+    inside[:, copy.x_mode] = x.reshape(-1, order="F")
+    inside[:, copy.y_mode] = y.reshape(-1, order="F")
+    where = table(atom.register_tv.position)
+    step, image = atom.values * 16, atom.register_tv.elements
+    room = (copy.messages - 1) * step + max(step, image)
+    places = np.zeros((copy.num_subgroups, room, starts.shape[2]), dtype=np.int64)
+    moves, padded = np.zeros(room, dtype=bool), np.zeros(room, dtype=bool)
+    for j in range(copy.messages):
+        if not copy.op.is_store:  # padding is written too, over whatever lay there
+            padded[j * step : j * step + image] = True
+            moves[j * step : j * step + image] = True
+        padded[where + j * step] = False
+        moves[where + j * step] = True
+        places[:, where + j * step] = starts[:, j, None, :] + inside[None]
+    return Copied(places, moves, padded)
+
+
+@lru_cache(maxsize=256)
+def moved(slots: Layout) -> Ints:
+    """Return the destination element of each source element of a reorder.
+
+    >>> moved(Layout((2, 2), (2, 1))).tolist()
+    [0, 2, 1, 3]
+    """
+    return table(coalesce(slots))
+
+
+@dataclass(frozen=True, eq=False)
+class Multiplied:
+    """What the instructions of a tiled MMA read and write, the same for every subgroup.
+
+    A subgroup multiplies a matrix of ``rows`` x ``depth`` by one of ``columns`` x ``depth``.
+    ``a`` is (row, k) → register element, ``b`` (column, k), ``c`` (row, column). ``step`` is how
+    many k one instruction sums; instructions go through k in steps.
+    """
+
+    a: Ints
+    b: Ints
+    c: Ints
+    step: int
+
+
+@lru_cache(maxsize=64)
+def multiplied(mma: TiledMma) -> Multiplied:
+    """Return the register elements that the instructions of a tiled MMA take, by row, column, k.
+
+    >>> import pycute_xe as cx
+    >>> mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"))
+    >>> tables = multiplied(mma)
+    >>> tables.a.shape, tables.b.shape, tables.c.shape, tables.step
+    ((32, 32), (64, 32), (32, 64), 16)
+    """
+    op = mma.atom.op
+    shapes = {"A": (op.M, op.K), "B": (op.N, op.K), "C": (op.M, op.N)}
+    layouts = {"A": op.position_A, "B": op.position_B, "C": op.position_C}
+    found: dict[str, Ints] = {}
+    for role, (rows, columns) in shapes.items():
+        count_i, count_j = mma.repetitions(role)
+        inside = table(layouts[role]).reshape(columns, rows).T
+        first = np.arange(count_i * count_j, dtype=np.int64).reshape(count_j, count_i).T
+        whole = first[:, None, :, None] * (rows * columns) + inside[None, :, None, :]
+        found[role] = whole.reshape(count_i * rows, count_j * columns)
+    return Multiplied(found["A"], found["B"], found["C"], op.K)

@@ -1,0 +1,1 @@
+"""Floor 7: the program of a kernel: operands, fragments, indices, statements."""

@@ -1,0 +1,304 @@
+"""Floor 7: what the construction of a kernel refuses: parts that do not fit one another.
+
+A table from kinds of statements to what they demand. That maps are the right ones is not judged
+here: a verifier does that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from pycute_xe.atom.tiled_copy import TiledCopy
+from pycute_xe.errors import KernelError
+from pycute_xe.kernel.ir.meanings import Meanings
+from pycute_xe.kernel.ir.operands import Fragment, Operand
+from pycute_xe.kernel.ir.paths import check_paths
+from pycute_xe.kernel.ir.statements import (
+    AtomicStore,
+    BarrierArrive,
+    BarrierWait,
+    Convert,
+    Fence,
+    Fill,
+    If,
+    Load,
+    Loop,
+    Map,
+    Mma,
+    Prefetch,
+    Reduce,
+    Reorder,
+    SharedLoad,
+    SharedStore,
+    Statement,
+    Store,
+)
+from pycute_xe.kernel.ir.walking import walk
+from pycute_xe.layout import Layout, cosize, size
+from pycute_xe.numeric import Numeric
+
+if TYPE_CHECKING:
+    from pycute_xe.kernel.ir.program import Kernel
+
+__all__ = ["FITS", "check_program"]
+
+FITS: Meanings[Callable[[Kernel, Statement], None]] = Meanings("Kernel")
+
+Copying = Prefetch | Load | Store | AtomicStore
+VERBS = {Prefetch: "prefetch", Load: "load", Store: "store", AtomicStore: "store"}
+
+
+def check_program(kernel: Kernel) -> None:
+    """Raise `KernelError` for the first part that does not fit."""
+    if type(kernel.subgroups) is not int or kernel.subgroups < 1:
+        raise _unfit(kernel, {"subgroups": kernel.subgroups}, "there is 1 subgroup or more", "")
+    _check_names(kernel)
+    for statement in walk(kernel.body):
+        FITS[statement](kernel, statement)
+        for name in (*statement.touched.from_memory, *statement.touched.to_memory):
+            kernel.operand(name)
+    check_paths(kernel)
+    if kernel.computes is not None:
+        kernel.computes.check(kernel.operands)
+
+
+def _check_names(kernel: Kernel) -> None:
+    """Every name stands for one thing."""
+    variables = [name for name, _ in kernel.grid]
+    variables += [s.var for s in walk(kernel.body) if isinstance(s, Loop)]
+    things = [x.name for group in (kernel.operands, kernel.fragments, kernel.shared) for x in group]
+    for kind, names in (("variable", variables), ("operand, fragment or array", things)):
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise _unfit(
+                kernel, {kind: twice[0]}, f"the name {twice[0]} is bound twice", "rename one"
+            )
+    for name in variables:
+        if name in kernel.sizes or name == "subgroup" or not name.isidentifier():
+            taken = "an extent" if name in kernel.sizes else "not free for a variable"
+            raise _unfit(kernel, {"variable": name}, f"{name} is {taken}", "rename the variable")
+
+
+def _unfit(kernel: Kernel, given: dict[str, object], wrong: str, fix: str) -> KernelError:
+    return KernelError(kernel.name, given, wrong, fix)
+
+
+@FITS.of(Prefetch, Load, Store, AtomicStore)
+def _(kernel: Kernel, statement: Copying) -> None:
+    operand, copy = kernel.operand(statement.operand), statement.copy
+    wrong = _misplaced(statement, operand) or _misdirected(statement, operand)
+    if not wrong and copy.num_subgroups != kernel.subgroups:
+        wrong = (
+            f"the copy is shared by {copy.num_subgroups} subgroups, the kernel has "
+            f"{kernel.subgroups}"
+        )
+    if not wrong and isinstance(statement, (Store, AtomicStore)) and operand.role == "in":
+        wrong = f"{operand.name} is an input, the statement writes it"
+    if wrong:
+        raise _unfit(
+            kernel,
+            {"operand": operand, "copy": copy},
+            wrong,
+            "build the copy from the same tiled MMA, operand and order",
+        )
+    if not isinstance(statement, Prefetch):
+        _check_slots(kernel, statement, statement.fragment, copy.messages * copy.atom.values)
+        _check_type(kernel, statement, kernel.fragment(statement.fragment), copy.value_type)
+
+
+def _misplaced(statement: Copying, operand: Operand) -> str:
+    """Say what is wrong with the indices or the modes of a copy; empty where nothing is."""
+    rank, modes = len(operand.modes), statement.modes
+    if len(statement.at) != rank:
+        return f"{operand.name} has {rank} modes, the copy begins at {len(statement.at)} indices"
+    if len(modes) != len(statement.copy.tiler_mn):
+        return f"the tile has {len(statement.copy.tiler_mn)} modes, {len(modes)} are named"
+    named = [mode for mode in modes if mode is not None]
+    if len(set(named)) != len(named) or any(not 0 <= mode < rank for mode in named):
+        return f"{operand.name} has {rank} modes, the tile runs along {modes}"
+    missing = [
+        extent
+        for extent, mode in zip(statement.copy.tiler_mn, modes, strict=True)
+        if mode is None and extent > 1
+    ]
+    if missing and statement.copy.tiler_mn[statement.copy.y_mode] > 1:
+        return f"{operand.name} has no mode for {missing[0]} rows of the tile"
+    return ""
+
+
+def _misdirected(statement: Copying, operand: Operand) -> str:
+    copy, verb = statement.copy, VERBS[type(statement)]
+    if copy.op.message.op != verb:
+        return f"a {verb} is done by {copy.op}, a {copy.op.message.op}"
+    if copy.value_type != operand.value_type:
+        return f"the {verb} moves {copy.value_type}, {operand.name} holds {operand.value_type}"
+    along = statement.modes[copy.x_mode]
+    if along != operand.contiguous:
+        mode = operand.modes[along] if along is not None else "no mode"
+        return f"the {verb} is built for contiguous {mode}, {operand.name} is {operand.layout_name}"
+    return ""
+
+
+@FITS.of(Fill)
+def _(kernel: Kernel, statement: Fill) -> None:
+    numeric = kernel.fragment(statement.fragment).value_type
+    whole = float(statement.value).is_integer()
+    if numeric.kind != "float" and not whole:
+        raise _unfit(
+            kernel,
+            {"fragment": statement.fragment, "value": statement.value},
+            f"{numeric} holds integers",
+            "fill it with one",
+        )
+
+
+@FITS.of(Reorder, Reduce)
+def _(kernel: Kernel, statement: Reorder | Reduce) -> None:
+    source, destination = (kernel.fragment(n) for n in (statement.source, statement.destination))
+    if isinstance(statement, Reorder):
+        for name in (statement.source, statement.destination):
+            _check_slots(kernel, statement, name, -(-size(statement.slots) // 16))
+    elif size(statement.slots) != source.elements:
+        raise _unfit(
+            kernel,
+            {"statement": "Reduce", "fragment": source},
+            f"the map takes {size(statement.slots)} elements, the fragment has {source.elements}",
+            "",
+        )
+    if cosize(statement.slots) > destination.elements:
+        raise _unfit(
+            kernel,
+            {"statement": type(statement).__name__, "slots": statement.slots},
+            f"it reaches element {cosize(statement.slots) - 1}, {destination} ends before",
+            "use a map onto the destination",
+        )
+    _check_type(kernel, statement, destination, source.value_type)
+
+
+@FITS.of(Convert)
+def _(kernel: Kernel, statement: Convert) -> None:
+    source, destination = (kernel.fragment(n) for n in (statement.source, statement.destination))
+    if source.slots != destination.slots:
+        raise _unfit(
+            kernel,
+            {"source": source, "destination": destination},
+            f"{source.slots} slots are converted into {destination.slots}",
+            "give both the same number",
+        )
+
+
+@FITS.of(Map)
+def _(kernel: Kernel, statement: Map) -> None:
+    count = kernel.fragment(statement.destination).elements
+    gathers = dict(statement.gathers)
+    for name in statement.sources:
+        source, by = kernel.fragment(name), gathers.pop(name, Layout(count))
+        if size(by) != count or cosize(by) > source.elements:
+            raise _unfit(
+                kernel,
+                {"statement": "Map", "fragment": source, "gathered by": by},
+                f"{count} elements are computed from {size(by)} that reach element "
+                f"{cosize(by) - 1} of {source.elements}",
+                "gather by a layout of the destination's elements",
+            )
+    if gathers:
+        name = next(iter(gathers))
+        raise _unfit(kernel, {"gathers": name}, f"the value does not read {name}", "leave it out")
+    for name in statement.scalars:
+        if kernel.operand(name).modes:
+            raise _unfit(
+                kernel,
+                {"operand": kernel.operand(name)},
+                f"{name} is not a scalar",
+                "load it into a fragment first",
+            )
+
+
+@FITS.of(Mma)
+def _(kernel: Kernel, statement: Mma) -> None:
+    mma, op = statement.mma, statement.mma.atom.op
+    if mma.num_subgroups != kernel.subgroups:
+        raise _unfit(
+            kernel,
+            {"mma": mma},
+            f"the MMA has {mma.num_subgroups} subgroups, the kernel {kernel.subgroups}",
+            "use the same subgroups",
+        )
+    if op.C != op.D:
+        raise _unfit(
+            kernel,
+            {"mma": mma.atom},
+            f"the accumulator goes in as {op.C} and comes out as {op.D}",
+            "use an atom whose C and D have the same type",
+        )
+    names = (("C", statement.accumulator, op.D), ("A", statement.a, op.A), ("B", statement.b, op.B))
+    for operand, name, kind in names:
+        _check_slots(kernel, statement, name, size(mma.fragment(operand)[1]))
+        _check_type(kernel, statement, kernel.fragment(name), kind)
+
+
+@FITS.of(SharedStore, SharedLoad)
+def _(kernel: Kernel, statement: SharedStore | SharedLoad) -> None:
+    fragment, array = kernel.fragment(statement.fragment), kernel.shared_array(statement.array)
+    count = kernel.subgroups * fragment.elements
+    if size(statement.places) != count or cosize(statement.places) > array.elements:
+        raise _unfit(
+            kernel,
+            {"array": array, "fragment": fragment, "places": statement.places},
+            f"{count} elements of all subgroups go to {size(statement.places)} places that reach "
+            f"element {cosize(statement.places) - 1} of {array.elements}",
+            "map (subgroup, element) into the array",
+        )
+    _check_type(kernel, statement, fragment, array.value_type)
+
+
+@FITS.of(Loop)
+def _(kernel: Kernel, statement: Loop) -> None:
+    if statement.start.is_constant and statement.start.offset < 0:
+        raise KernelError(
+            "Loop", {"var": statement.var, "start": statement.start}, "it starts below zero", "0"
+        )
+    for name, _ in statement.holds:
+        kernel.fragment(name)
+
+
+@FITS.of(If, BarrierArrive, BarrierWait, Fence)
+def _(kernel: Kernel, statement: Statement) -> None:
+    """What these demand of the paths around them, `check_paths` judges."""
+    _named(kernel, statement.touched.reads)
+
+
+def _named(kernel: Kernel, fragments: Iterable[str]) -> None:
+    for name in fragments:
+        kernel.fragment(name)
+
+
+def _check_type(kernel: Kernel, statement: Statement, fragment: Fragment, kind: Numeric) -> None:
+    if fragment.value_type != kind:
+        raise _unfit(
+            kernel,
+            {"statement": type(statement).__name__, "fragment": fragment},
+            f"the statement moves {kind}, the fragment holds {fragment.value_type}",
+            "convert it with a Convert statement",
+        )
+
+
+def _check_slots(kernel: Kernel, statement: Statement, name: str, slots: int) -> None:
+    fragment = kernel.fragment(name)
+    if fragment.slots != slots:
+        raise _unfit(
+            kernel,
+            {"statement": type(statement).__name__, "fragment": fragment},
+            f"the statement moves {slots} slots, the fragment has {fragment.slots}",
+            "give every subgroup the same share of the tile",
+        )
+
+
+def copies_of(body: Iterable[Statement]) -> dict[TiledCopy, Copying]:
+    """Return the copies of a body, each with the first statement that makes it."""
+    out: dict[TiledCopy, Copying] = {}
+    for statement in body:
+        if isinstance(statement, (Prefetch, Load, Store, AtomicStore)):
+            out.setdefault(statement.copy, statement)
+    return out

@@ -1,0 +1,186 @@
+"""Floor 7: what a kernel works on: operands in memory, fragments in registers, shared arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Literal
+
+from pycute_xe.errors import KernelError
+from pycute_xe.kernel.index import Index, as_index
+from pycute_xe.numeric import Numeric, as_numeric
+
+__all__ = ["Fragment", "Operand", "Order", "Role", "Shared", "matrix"]
+
+Order = Literal["row", "col"]
+Role = Literal["in", "out", "inout"]
+
+# Names that `run` takes for options, which no operand may have.
+RESERVED = frozenset({"kernel", "executor", "target", "strict", "dtype", "report", "progress"})
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A tensor in memory: name, type, the extents of its modes, and which mode is contiguous.
+
+    ``modes`` are the extents in the order a user indexes it: a name that the problem binds, or an
+    index of such names. ``contiguous`` is the number of the mode of unit stride; the others lie in
+    their order, the last one fastest. An operand without modes is a scalar. ``role`` says whether
+    a kernel reads it, writes it, or both. Raises `KernelError` for names that `run` uses itself.
+
+    >>> print(Operand("B", "bf16", ("K", "N"), contiguous=1))
+    B[K,N] bf16 row-major
+    """
+
+    name: str
+    value_type: Numeric
+    modes: tuple[Index, ...]
+    contiguous: int = -1
+    role: Role = "in"
+
+    def __init__(
+        self,
+        name: str,
+        value_type: Numeric | str,
+        modes: tuple[Index | str | int, ...],
+        contiguous: int = -1,
+        role: Role = "in",
+    ) -> None:
+        """Check the parts."""
+        extents = tuple(map(as_index, modes))
+        rank = len(extents)
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "value_type", as_numeric(value_type))
+        object.__setattr__(self, "modes", extents)
+        object.__setattr__(self, "contiguous", contiguous % rank if rank else -1)
+        object.__setattr__(self, "role", role)
+        _checked_name("Operand", name)
+        if name in RESERVED:
+            raise KernelError(
+                "Operand", {"name": name}, f"{name} is an option of run", "choose another name"
+            )
+        if rank and not -rank <= contiguous < rank:
+            raise KernelError(
+                "Operand",
+                {"name": name, "contiguous": contiguous},
+                f"{name} has {rank} modes, the contiguous one is {contiguous}",
+                f"use 0 to {rank - 1}",
+            )
+        if role not in ("in", "out", "inout"):
+            raise KernelError("Operand", {"role": role}, "the role is unknown", "in, out, inout")
+
+    @property
+    def extents(self) -> tuple[str, ...]:
+        """The names of sizes that the modes depend on."""
+        return tuple(sorted(frozenset[str]().union(*(mode.names for mode in self.modes))))
+
+    @property
+    def written(self) -> bool:
+        """Whether a kernel writes it."""
+        return self.role != "in"
+
+    @property
+    def layout_name(self) -> str:
+        """How it lies in memory, in words; empty for scalars and vectors."""
+        rank = len(self.modes)
+        if rank < 2:
+            return ""
+        words = {rank - 1: "row-major", rank - 2: "column-major"}
+        return words.get(self.contiguous, f"mode {self.contiguous} contiguous")
+
+    def __str__(self) -> str:
+        """Name, extents, type and order."""
+        extents = f"[{','.join(map(str, self.modes))}]" if self.modes else ""
+        return " ".join(filter(None, (f"{self.name}{extents}", str(self.value_type), self.layout_name)))
+
+
+def matrix(
+    name: str, value_type: Numeric | str, modes: tuple[str, ...], order: Order, role: Role = "in"
+) -> Operand:
+    """Return an operand whose last two modes are a matrix stored by rows or by columns.
+
+    Raises `KernelError` for an order that is neither "row" nor "col".
+
+    >>> print(matrix("A", "bf16", ("M", "K"), "col"))
+    A[M,K] bf16 column-major
+    """
+    if order not in ("row", "col"):
+        raise KernelError(
+            "matrix", {name: order}, f"{order!r} is not a storage order", 'use "row" or "col"'
+        )
+    return Operand(name, value_type, modes, -1 if order == "row" else -2, role)
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """Registers of a subgroup: a name, a type, and the slots that each of 16 work-items holds.
+
+    Element ``e`` is the ``e``-th element of the registers' bytes, from 0 to ``16 * slots - 1``.
+    """
+
+    name: str
+    value_type: Numeric
+    slots: int
+
+    def __post_init__(self) -> None:
+        """Check the size."""
+        _checked_name("Fragment", self.name)
+        object.__setattr__(self, "value_type", as_numeric(self.value_type))
+        if type(self.slots) is not int or self.slots < 1:
+            raise KernelError(
+                "Fragment",
+                {"name": self.name, "slots": self.slots},
+                "a fragment has 1 slot or more for each work-item",
+                "use a positive integer",
+            )
+
+    @property
+    def elements(self) -> int:
+        """Elements of a subgroup's registers."""
+        return 16 * self.slots
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of a subgroup's registers."""
+        return self.elements * self.value_type.bits // 8
+
+    def __str__(self) -> str:
+        """Name, type and slots."""
+        return f"{self.name} {self.value_type}[{self.slots}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """An array in the shared local memory of a work-group: name, type and number of elements."""
+
+    name: str
+    value_type: Numeric
+    elements: int
+
+    def __post_init__(self) -> None:
+        """Check the size."""
+        _checked_name("Shared", self.name)
+        object.__setattr__(self, "value_type", as_numeric(self.value_type))
+        if type(self.elements) is not int or self.elements < 1:
+            raise KernelError(
+                "Shared",
+                {"name": self.name, "elements": self.elements},
+                "a shared array has 1 element or more",
+                "use a positive integer",
+            )
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the array."""
+        return prod((self.elements, self.value_type.bits)) // 8
+
+    def __str__(self) -> str:
+        """Name, type and elements."""
+        return f"{self.name} {self.value_type}[{self.elements}] shared"
+
+
+def _checked_name(what: str, name: object) -> None:
+    if not isinstance(name, str) or not name.isidentifier():
+        raise KernelError(
+            what, {"name": name}, "the name is not an identifier", "use letters, digits and _"
+        )

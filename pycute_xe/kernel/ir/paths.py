@@ -1,0 +1,147 @@
+"""Floor 7: what must hold on every path through a kernel: names bound, fragments written, barriers.
+
+A fragment is written before it is read. The two halves of a split barrier alternate, arrival first,
+and no subgroup can take one without the other.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING
+
+from pycute_xe.errors import KernelError
+from pycute_xe.kernel.index import SUBGROUP_INDEX, Index, Quotient
+from pycute_xe.kernel.ir.statements import If, Loop, Statement
+
+if TYPE_CHECKING:
+    from pycute_xe.kernel.ir.program import Kernel
+
+__all__ = ["at_least", "check_paths"]
+
+
+def check_paths(kernel: Kernel) -> None:
+    """Raise `KernelError` for the first path on which something is missing."""
+    bound = frozenset(name for name, _ in kernel.grid)
+    for name, count in kernel.grid:
+        _check_bound(kernel, (count,), frozenset(), f"the grid of {name}")
+    _check_indices(kernel, kernel.body, bound)
+    _written(kernel, kernel.body, frozenset())
+    if _arrived(kernel, kernel.body, arrived=False):
+        raise _barrier(kernel, "a subgroup arrives at a barrier and never waits")
+
+
+def _check_indices(kernel: Kernel, body: tuple[Statement, ...], bound: frozenset[str]) -> None:
+    for statement in body:
+        _check_bound(kernel, statement.touched.indices, bound, type(statement).__name__)
+        if isinstance(statement, Loop):
+            _check_indices(kernel, statement.body, bound | {statement.var})
+        elif isinstance(statement, If):
+            _check_indices(kernel, statement.body, bound)
+
+
+def _check_bound(
+    kernel: Kernel, indices: tuple[Index, ...], bound: frozenset[str], where: str
+) -> None:
+    known = bound | set(kernel.sizes) | {SUBGROUP_INDEX}
+    for index in indices:
+        for name in sorted(index.names - known):
+            raise KernelError(
+                kernel.name,
+                {"in": where, "index": index},
+                f"no loop binds {name}",
+                "use a loop around it, a variable of the grid or an extent of an operand",
+            )
+        for looked in index.looked_up:
+            operand = kernel.operand(looked.operand)
+            if operand.value_type.kind == "float" or len(looked.at) != len(operand.modes):
+                raise KernelError(
+                    kernel.name,
+                    {"index": index, "operand": operand},
+                    f"{looked} is not an integer of {operand.name}",
+                    "look up an operand of integers, with an index for each mode",
+                )
+
+
+def _written(
+    kernel: Kernel, body: tuple[Statement, ...], before: frozenset[str]
+) -> frozenset[str]:
+    """Return the fragments that are surely written after a body."""
+    done = before
+    for statement in body:
+        touched = statement.touched
+        for name in (*touched.reads, *touched.updates):
+            kernel.fragment(name)
+            if name not in done:
+                raise KernelError(
+                    kernel.name,
+                    {"statement": type(statement).__name__, "fragment": name},
+                    f"{name} is read before it is written, on some path",
+                    "load or fill it first, in the same loop and under the same condition",
+                )
+        if isinstance(statement, Loop):
+            after = _written(kernel, statement.body, done)
+            if at_least(statement.stop - statement.start, kernel) >= 1:
+                done = after
+        elif isinstance(statement, If):
+            _written(kernel, statement.body, done)
+        done = done | set(touched.writes)
+    return done
+
+
+def at_least(index: Index, kernel: Kernel) -> float:
+    """Return a lower bound of an index where every extent is 1 or more; ``-inf`` without one."""
+    low = float(index.offset)
+    for atom, scale in index.terms:
+        if scale < 0:
+            return -inf
+        if isinstance(atom, str):
+            low += scale * (1 if atom in kernel.sizes else 0)
+        elif isinstance(atom, Quotient):
+            inner = at_least(atom.index, kernel)
+            low += scale * (inner // atom.divisor if inner > -inf else -inf)
+        else:
+            return -inf
+    return low
+
+
+def _arrived(kernel: Kernel, body: tuple[Statement, ...], arrived: bool) -> bool:
+    """Follow the halves of the barrier through a body; return whether an arrival is open."""
+    for statement in body:
+        meets = statement.touched.meets
+        if meets == "arrive":
+            if arrived:
+                raise _barrier(kernel, "a subgroup arrives at a barrier twice without waiting")
+            arrived = True
+        elif meets == "wait":
+            if not arrived:
+                raise _barrier(kernel, "a subgroup waits at a barrier it has not arrived at")
+            arrived = False
+        elif isinstance(statement, (Loop, If)):
+            _follow_inside(kernel, statement, arrived)
+    return arrived
+
+
+def _follow_inside(kernel: Kernel, statement: Loop | If, arrived: bool) -> None:
+    if _arrived(kernel, statement.body, arrived) != arrived:
+        raise _barrier(
+            kernel, "a half of a barrier is inside a loop or condition and the other is not"
+        )
+    shared = any(SUBGROUP_INDEX in index.names for index in statement.touched.indices)
+    if shared and _meets(statement.body):
+        raise _barrier(kernel, "some subgroups meet at a barrier that others never reach")
+
+
+def _meets(body: tuple[Statement, ...]) -> bool:
+    return any(
+        s.touched.meets in ("arrive", "wait") or (isinstance(s, (Loop, If)) and _meets(s.body))
+        for s in body
+    )
+
+
+def _barrier(kernel: Kernel, wrong: str) -> KernelError:
+    return KernelError(
+        kernel.name,
+        {"barrier": "split"},
+        wrong,
+        "let every subgroup arrive and then wait, on every path",
+    )

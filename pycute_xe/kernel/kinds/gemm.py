@@ -1,0 +1,152 @@
+"""Floor 7: the GEMM, D = epilogue(A B), as CUTLASS runs it on Xe."""
+
+from __future__ import annotations
+
+from pycute_xe.atom.block2d_copy import (
+    make_block_2d_copy_A,
+    make_block_2d_copy_B,
+    make_block_2d_copy_D,
+)
+from pycute_xe.atom.tiled_copy import TiledCopy
+from pycute_xe.atom.tiled_mma import TiledMma
+from pycute_xe.errors import KernelError
+from pycute_xe.kernel.index import Index, Tiles
+from pycute_xe.kernel.ir.operands import Fragment, Order, matrix
+from pycute_xe.kernel.ir.program import Kernel
+from pycute_xe.kernel.ir.statements import (
+    BarrierArrive,
+    BarrierWait,
+    Fill,
+    If,
+    Loop,
+    Mma,
+    Statement,
+)
+from pycute_xe.kernel.kinds.epilogue import Epilogue, Frame
+from pycute_xe.kernel.kinds.parts import Side, gmem_stride
+from pycute_xe.kernel.spec.expression import Element, Expression, total
+from pycute_xe.layout import size
+from pycute_xe.numeric import Numeric, as_numeric
+
+__all__ = ["gemm"]
+
+
+def gemm(
+    mma: TiledMma,
+    a: Order = "row",
+    b: Order = "row",
+    d: Order = "row",
+    stages: int = 2,
+    *,
+    copy_a: TiledCopy | None = None,
+    copy_b: TiledCopy | None = None,
+    copy_d: TiledCopy | None = None,
+    reorder_a: bool = True,
+    reorder_b: bool = True,
+    epilogue: str | None = None,
+    d_type: Numeric | str | None = None,
+    types: dict[str, Numeric | str] | None = None,
+    orders: dict[str, Order] | None = None,
+    also: dict[str, str] | None = None,
+    batch: bool = False,
+) -> Kernel:
+    """Return the kernel ``D[m,n] = epilogue(sum(k, A[m,k] * B[k,n]))`` of a tiled MMA.
+
+    Each work-group computes one tile of D. ``a``, ``b`` and ``d`` declare the storage order of the
+    (M,K), (K,N) and (M,N) matrices; ``stages`` is how many tiles of K the prefetch runs ahead.
+    Copies default to those CUTLASS chooses. ``reorder_a=False`` lets the MMA read the registers as
+    the copy left them. ``epilogue`` is an expression of ``acc``, of numbers, of scalars by name, of
+    matrices ``C`` or ``X[m,n]``, of ``bias[n]`` and ``bias[m]``, and of the functions of
+    `pycute_xe.kernel.spec.functions`; ``types`` and ``orders`` declare its operands (the
+    accumulator's type and rows by default). ``also`` names further outputs and their expressions.
+    ``d_type`` converts last, to nearest even, integers saturated. ``batch`` adds a leading mode L
+    to every matrix. Raises `KernelError` when the parts do not fit, never for maps that are wrong:
+    those `verify` finds. C++: ``collective/xe_mma.hpp``, ``collective/xe_epilogue.hpp``.
+
+    >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
+    >>> mma = workgroup_mma(XE_DPAS_TT(8, "f32", "bf16"))
+    >>> print(str(gemm(mma, epilogue="relu(acc + bias[n])", d_type="bf16")).splitlines()[1].strip())
+    computes   D[m,n] = bf16(relu(sum(k, A[m,k]*B[k,n], f32) + bias[n]))
+    """
+    _check_arguments(mma, stages, copy_a, copy_b, copy_d)
+    op, (tile_m, tile_n, tile_k) = mma.atom.op, mma.tile_mnk
+    lead = ("L",) if batch else ()
+    first = (Index("l"),) if batch else ()
+    m, n = Index("m") * tile_m, Index("n") * tile_n
+    shift = len(lead)
+    side_a = Side(
+        "A",
+        copy_a or make_block_2d_copy_A(mma, gmem_stride("A", a)),
+        mma,
+        (shift, shift + 1),
+        (*first, m, Index()),
+        reorder_a,
+    )
+    side_b = Side(
+        "B",
+        copy_b or make_block_2d_copy_B(mma, gmem_stride("B", b)),
+        mma,
+        (shift + 1, shift),
+        (*first, Index(), n),
+        reorder_b,
+    )
+    out_type = as_numeric(d_type) if d_type is not None else op.D
+    frame = Frame(mma, lead, first, (m, n), orders or {}, types or {}, {"D": d})
+    ending = Epilogue.read(frame, epilogue, also or {}, out_type, copy_d, gmem_stride("D", d))
+    operands = (
+        matrix("A", op.A, (*lead, "M", "K"), a),
+        matrix("B", op.B, (*lead, "K", "N"), b),
+        *ending.operands,
+    )
+    accumulator = Fragment("tCrC", op.D, size(mma.fragment("C")[1]))
+    fragments = (accumulator, *side_a.fragments(), *side_b.fragments(), *ending.fragments)
+    body = (Fill("tCrC"), *mainloop(mma, (side_a, side_b), stages), *ending.statements)
+    grid = (("m", Tiles("M", tile_m)), ("n", Tiles("N", tile_n)))
+    if batch:
+        grid = (("l", Index("L")), *grid)
+    claim = ending.specification(_product(op.D, tuple(Index(x.lower()) for x in lead)))
+    return Kernel("gemm", mma.num_subgroups, operands, fragments, grid, body, claim)
+
+
+def _product(accumulator: Numeric, lead: tuple[Index, ...]) -> Expression:
+    m, n, k = map(Index, "mnk")
+    product = Element("A", (*lead, m, k)) * Element("B", (*lead, k, n))
+    return total("k", "K", product, accumulator=accumulator)
+
+
+def mainloop(mma: TiledMma, sides: tuple[Side, Side], stages: int) -> tuple[Statement, ...]:
+    """Return the loop over K that multiplies into ``tCrC``, with its prefetches ahead."""
+    trips, k = Tiles("K", mma.tile_mnk[2]), Index("k")
+    warm_up = Loop("p", Index(), Index(None, stages), tuple(s.prefetch(Index("p")) for s in sides))
+    ahead = k + stages
+    body: tuple[Statement, ...] = (
+        BarrierArrive(),
+        *(side.load(k) for side in sides),
+        *((If(ahead, trips, tuple(s.prefetch(ahead) for s in sides)),) if stages else ()),
+        *(statement for side in sides for statement in side.reorder()),
+        Mma(mma, "tCrC", sides[0].read, sides[1].read),
+        BarrierWait(),
+    )
+    return (*((warm_up,) if stages else ()), Loop("k", Index(), trips, body))
+
+
+def _check_arguments(mma: object, stages: object, *copies: object) -> None:
+    """Refuse slips that would otherwise surface far from here."""
+    wrong, fix = "", ""
+    if not isinstance(mma, TiledMma):
+        wrong, fix = f"{type(mma).__name__} is not a tiled MMA", "use workgroup_mma(op, tile=…)"
+    elif size(mma.atom_layout_mnk[2]) != 1:
+        wrong = "subgroups along K would each write the whole of D; nothing adds them up"
+        fix = "use subgroups along M and N only"
+    elif mma.atom.op.C != mma.atom.op.D:
+        op = mma.atom.op
+        wrong = f"the accumulator goes in as {op.C} and comes out as {op.D}"
+        fix = "use an atom whose C and D have the same type"
+    elif type(stages) is not int or stages < 0:
+        wrong, fix = f"stages is {stages!r}, which is not a count of tiles", "use 0 or more"
+    elif any(copy is not None and not isinstance(copy, TiledCopy) for copy in copies):
+        wrong = "a copy is not a tiled copy"
+        fix = "use make_block_2d_copy_A(mma, strides, op=…)"
+    if wrong:
+        raise KernelError("gemm", {"mma": mma, "stages": stages}, wrong, fix)
+

@@ -1,0 +1,88 @@
+"""Floor 7: vectors beside a matrix: a bias for each column or row, and how lanes share it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pycute_xe.arch.target import grf_bytes
+from pycute_xe.atom.block2d_op import XE_LOAD_2D
+from pycute_xe.atom.copy_atom import make_copy_atom
+from pycute_xe.atom.reordering import layout_of
+from pycute_xe.atom.tiled_copy import TiledCopy
+from pycute_xe.atom.tiled_mma import TiledMma
+from pycute_xe.bulk import table
+from pycute_xe.errors import KernelError
+from pycute_xe.kernel.kinds.parts import subgroup_tv
+from pycute_xe.layout import Layout, make_layout, size
+from pycute_xe.numeric import Numeric
+
+__all__ = ["vector_copy", "vector_gather"]
+
+
+def _part(mma: TiledMma, letter: str) -> np.ndarray:
+    """Return (subgroup, register element of C) → row or column in the tile."""
+    axis = "mn".index(letter)
+    (_, threads), _ = mma.fragment("C")
+    lanes = table(subgroup_tv(mma.fragment("C"), mma.atom.op.D.bits))[:, axis]
+    starts = table(threads)[:, axis]
+    order = table(mma.operand_subgroups("C"))
+    return starts[order][:, None] + lanes[None, :]
+
+
+def _share(mma: TiledMma, letter: str) -> tuple[list[int], int]:
+    """Return where each subgroup's rows or columns begin, and how many it has."""
+    part = _part(mma, letter)
+    starts, count = part.min(axis=1), np.unique(part[0]).size
+    whole = all(np.array_equal(np.unique(row), s + np.arange(count)) for row, s in zip(part, starts))
+    if not whole:
+        raise KernelError(
+            "epilogue",
+            {"mma": mma},
+            f"a subgroup's {'rows' if letter == 'm' else 'columns'} do not lie side by side",
+            "use workgroup_mma(op, tile, subgroups), or a matrix in the place of the vector",
+        )
+    return [int(s) for s in starts], count
+
+
+def vector_copy(mma: TiledMma, letter: str, numeric: Numeric) -> TiledCopy:
+    """Return the copy that gives every subgroup the part of a vector that its rows or columns need.
+
+    One row of a block, a whole register a message; the last may reach past the subgroup's part.
+    ``letter`` is "m" for a value for each row, "n" for each column.
+
+    >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
+    >>> mma = workgroup_mma(XE_DPAS_TT(8, "f32", "bf16"))
+    >>> from pycute_xe.numeric import as_numeric
+    >>> print(vector_copy(mma, "n", as_numeric("f32")))
+    XE_LOAD_2D<32,1,16> of f32, 4 per subgroup × 32 subgroups, tile 1x256
+    """
+    starts, count = _share(mma, letter)
+    width = grf_bytes() * 8 // numeric.bits
+    atom = make_copy_atom(XE_LOAD_2D(numeric.bits, 1, width), numeric)
+    subgroups = layout_of(starts)
+    if subgroups is None:
+        raise KernelError(
+            "epilogue", {"mma": mma}, "no layout numbers the subgroups' parts", "use workgroup_mma"
+        )
+    messages = Layout(-(-count // width), width)
+    values = make_layout(atom.layout_ref_tv[1], messages)
+    threads = make_layout(atom.layout_ref_tv[0], Layout(subgroups.shape, subgroups.stride))
+    extent = mma.operand_tile("C")["mn".index(letter)]
+    return TiledCopy(atom, make_layout(threads, values), (1, extent), 1, 0)
+
+
+def vector_gather(mma: TiledMma, letter: str) -> Layout:
+    """Return register element of C → element of the loaded part that belongs to it.
+
+    >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
+    >>> mma = workgroup_mma(XE_DPAS_TT(8, "f32", "bf16"))
+    >>> print(vector_gather(mma, "n"), vector_gather(mma, "m"))
+    (16,32,4):(1,0,16) (16,32,4):(0,1,0)
+    """
+    part = _part(mma, letter)[0]
+    found = layout_of(tuple(int(x) for x in part - part.min()))
+    if found is None or size(found) != part.size:
+        raise KernelError(
+            "epilogue", {"mma": mma}, "no layout broadcasts the vector", "use workgroup_mma"
+        )
+    return found

@@ -1,0 +1,248 @@
+"""Floor 7: scalar expressions over elements of operands: what an element of an output should be.
+
+Index notation: ``sum(k, A[m,k] * B[k,n])``. Indices stay tuples, one for each mode of an operand.
+The same expressions, over `Slot` leaves, say what an elementwise statement does to registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Literal, TypeAlias
+
+from pycute_xe.errors import KernelError
+from pycute_xe.kernel.index import Index, as_index
+from pycute_xe.kernel.spec.functions import function
+from pycute_xe.numeric import Numeric, as_numeric
+
+__all__ = [
+    "Apply",
+    "Const",
+    "Element",
+    "Expression",
+    "Rounded",
+    "Slot",
+    "Total",
+    "Where",
+    "apply",
+    "as_expression",
+    "leaves",
+    "rebuilt",
+    "rounded_to",
+    "total",
+]
+
+
+class _Scalar:
+    """Arithmetic that all expressions share."""
+
+    def __add__(self, other: Expression | float) -> Expression:
+        return apply("add", self, other)
+
+    def __radd__(self, other: float) -> Expression:
+        return apply("add", other, self)
+
+    def __sub__(self, other: Expression | float) -> Expression:
+        return apply("add", self, apply("mul", -1.0, other))
+
+    def __rsub__(self, other: float) -> Expression:
+        return apply("add", other, apply("mul", -1.0, self))
+
+    def __mul__(self, other: Expression | float) -> Expression:
+        return apply("mul", self, other)
+
+    def __rmul__(self, other: float) -> Expression:
+        return apply("mul", other, self)
+
+    def __truediv__(self, other: Expression | float) -> Expression:
+        return apply("div", self, other)
+
+    def __rtruediv__(self, other: float) -> Expression:
+        return apply("div", other, self)
+
+    def __neg__(self) -> Expression:
+        return apply("mul", -1.0, self)
+
+
+@dataclass(frozen=True, slots=True)
+class Const(_Scalar):
+    """A number."""
+
+    value: float
+
+    def __str__(self) -> str:
+        return f"{self.value:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Element(_Scalar):
+    """An element of an operand, or a scalar operand where there is no index."""
+
+    operand: str
+    at: tuple[Index, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.operand}[{','.join(map(str, self.at))}]" if self.at else self.operand
+
+
+@dataclass(frozen=True, slots=True)
+class Slot(_Scalar):
+    """What the registers of a fragment hold, element by element."""
+
+    fragment: str
+
+    def __str__(self) -> str:
+        return self.fragment
+
+
+@dataclass(frozen=True, slots=True)
+class Apply(_Scalar):
+    """A scalar function of expressions."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+
+    def __post_init__(self) -> None:
+        function(self.function, len(self.arguments))
+
+    def __str__(self) -> str:
+        signs = {"add": " + ", "mul": "*", "div": "/"}
+        if self.function in signs:
+            return signs[self.function].join(_inside(a, self.function) for a in self.arguments)
+        return f"{self.function}({', '.join(map(str, self.arguments))})"
+
+
+@dataclass(frozen=True, slots=True)
+class Total(_Scalar):
+    """A sum, or a maximum, over ``0 <= variable < extent``.
+
+    ``accumulator`` is the type it is accumulated in: rounding happens after each step there, in
+    an order that is left open; None where it makes no difference to what is claimed.
+    """
+
+    how: Literal["sum", "max"]
+    over: tuple[tuple[str, Index], ...]
+    body: Expression
+    accumulator: Numeric | None = None
+
+    def __str__(self) -> str:
+        names = ", ".join(name for name, _ in self.over)
+        typed = f", {self.accumulator}" if self.accumulator else ""
+        return f"{self.how}({names}, {self.body}{typed})"
+
+
+@dataclass(frozen=True, slots=True)
+class Rounded(_Scalar):
+    """An expression converted to an element type: rounded to nearest even, integers saturated."""
+
+    to: Numeric
+    body: Expression
+
+    def __str__(self) -> str:
+        return f"{self.to}({self.body})"
+
+
+@dataclass(frozen=True, slots=True)
+class Where(_Scalar):
+    """``then`` where ``index < below``, else ``otherwise``."""
+
+    index: Index
+    below: Index
+    then: Expression
+    otherwise: Expression
+
+    def __str__(self) -> str:
+        return f"where({self.index} < {self.below}, {self.then}, {self.otherwise})"
+
+
+Expression: TypeAlias = "Const | Element | Slot | Apply | Total | Rounded | Where"
+
+
+def as_expression(value: object) -> Expression:
+    """Return an expression; a number stands for itself.
+
+    Raises `KernelError` for anything else.
+
+    >>> print(as_expression(2) * Element("A", (Index("m"),)))
+    2*A[m]
+    """
+    if isinstance(value, (Const, Element, Slot, Apply, Total, Rounded, Where)):
+        return value
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return Const(float(value))
+    raise KernelError(
+        "expression",
+        {"value": value},
+        f"{type(value).__name__} is neither an expression nor a number",
+        "write elements, numbers and functions of them",
+    )
+
+
+def apply(name: str, *arguments: object) -> Expression:
+    """Return a function of expressions. Raises `KernelError` for unknown functions.
+
+    >>> print(apply("relu", Slot("tCrC") + 1))
+    relu(tCrC + 1)
+    """
+    return Apply(name, tuple(map(as_expression, arguments)))
+
+
+def total(
+    over: str, extent: Index | int | str, body: object, *, how: Literal["sum", "max"] = "sum",
+    accumulator: Numeric | str | None = None,
+) -> Expression:
+    """Return the sum (or maximum) of a body over ``0 <= over < extent``.
+
+    >>> m, k = Index("m"), Index("k")
+    >>> print(total("k", "K", Element("A", (m, k))))
+    sum(k, A[m,k])
+    """
+    numeric = None if accumulator is None else as_numeric(accumulator)
+    return Total(how, ((over, as_index(extent)),), as_expression(body), numeric)
+
+
+def rounded_to(to: Numeric | str, body: object) -> Expression:
+    """Return an expression converted to a type.
+
+    >>> print(rounded_to("bf16", Slot("tCrC")))
+    bf16(tCrC)
+    """
+    return Rounded(as_numeric(to), as_expression(body))
+
+
+def rebuilt(value: Expression, leaf: Callable[[Element | Slot], Expression]) -> Expression:
+    """Return an expression with every leaf replaced by what ``leaf`` makes of it."""
+    if isinstance(value, (Element, Slot)):
+        return leaf(value)
+    if isinstance(value, Apply):
+        return replace(value, arguments=tuple(rebuilt(a, leaf) for a in value.arguments))
+    if isinstance(value, Where):
+        return replace(
+            value, then=rebuilt(value.then, leaf), otherwise=rebuilt(value.otherwise, leaf)
+        )
+    if isinstance(value, (Total, Rounded)):
+        return replace(value, body=rebuilt(value.body, leaf))
+    return value
+
+
+def leaves(value: Expression) -> Iterator[Element | Slot]:
+    """Yield the leaves of an expression, left to right.
+
+    >>> [str(x) for x in leaves(apply("relu", Slot("tCrC")) + Element("bias", (Index("n"),)))]
+    ['tCrC', 'bias[n]']
+    """
+    if isinstance(value, (Element, Slot)):
+        yield value
+    elif not isinstance(value, Const):
+        for part in fields(value):
+            held = getattr(value, part.name)
+            for inner in held if isinstance(held, tuple) else (held,):
+                if isinstance(inner, _Scalar):
+                    yield from leaves(inner)  # pyright: ignore[reportArgumentType]
+
+
+def _inside(value: Expression, around: str) -> str:
+    loose = isinstance(value, Apply) and value.function in ("add", "div", "mul")
+    if not loose or (around == "add") or (around == "mul" and value.function == "mul"):  # pyright: ignore[reportAttributeAccessIssue]
+        return str(value)
+    return f"({value})"

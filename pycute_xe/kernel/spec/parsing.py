@@ -1,0 +1,102 @@
+"""Floor 7: expressions as users write them: ``relu(alpha*acc + beta*C[m,n] + bias[n])``."""
+
+from __future__ import annotations
+
+import ast
+
+from pycute_xe.errors import KernelError
+from pycute_xe.kernel.index import Index
+from pycute_xe.kernel.spec.expression import Element, Expression, Slot, apply, as_expression
+from pycute_xe.numeric import as_numeric, numerics
+
+__all__ = ["parse"]
+
+_SIGNS = {ast.Add: "add", ast.Mult: "mul", ast.Div: "div"}
+
+
+def parse(text: str, fragments: frozenset[str], indices: tuple[str, ...]) -> Expression:
+    """Return the expression that a text says; it is read, never executed.
+
+    Names in ``fragments`` stand for registers, others for operands; ``X[m,n]`` is an element.
+    A type's name called like a function rounds to it. Raises `KernelError` at what has no meaning.
+
+    >>> print(parse("relu(2*acc + bias[n])", frozenset({"acc"}), ("m", "n")))
+    relu(2*acc + bias[n])
+    """
+    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise KernelError(
+            "epilogue", {"text": text}, f"{type(text).__name__} is not text", 'write "relu(acc)"'
+        )
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+        return _Reader(text, fragments, indices).read(tree.body)
+    except (SyntaxError, RecursionError, ValueError, MemoryError) as error:
+        if isinstance(error, KernelError):
+            raise
+        raise KernelError(
+            "epilogue", {"text": text[:80]}, "it is not an expression", 'write "relu(acc + bias[n])"'
+        ) from error
+
+
+class _Reader:
+    def __init__(self, text: str, fragments: frozenset[str], indices: tuple[str, ...]) -> None:
+        self.text, self.fragments, self.indices = text, fragments, indices
+
+    def read(self, node: ast.expr) -> Expression:
+        match node:
+            case ast.Constant(value) if isinstance(value, (int, float)):
+                return as_expression(value)
+            case ast.Name(name):
+                return Slot(name) if name in self.fragments else Element(name)
+            case ast.Subscript(ast.Name(name), place):
+                return Element(name, self.places(place))
+            case ast.Call(ast.Name(name), arguments, []):
+                return self.called(name, [self.read(a) for a in arguments])
+            case ast.BinOp(left, sign, right):
+                return self.combined(sign, self.read(left), self.read(right))
+            case ast.UnaryOp(ast.USub(), inner):
+                return -self.read(inner)
+            case ast.UnaryOp(ast.UAdd(), inner):
+                return self.read(inner)
+            case _:
+                raise self.refused(node, f"{type(node).__name__} has no meaning here")
+
+    def combined(self, sign: ast.operator, left: Expression, right: Expression) -> Expression:
+        if isinstance(sign, ast.Sub):
+            return left - right
+        name = _SIGNS.get(type(sign))
+        if name is None:
+            raise KernelError(
+                "epilogue", {"text": self.text}, f"{type(sign).__name__} has no meaning", "+ - * /"
+            )
+        return apply(name, left, right)
+
+    def called(self, name: str, arguments: list[Expression]) -> Expression:
+        from pycute_xe.kernel.spec.expression import rounded_to
+
+        if name in numerics() and len(arguments) == 1:
+            return rounded_to(as_numeric(name), arguments[0])
+        if name in ("max", "min") and len(arguments) > 2:
+            first, *rest = arguments
+            for argument in rest:
+                first = apply(name, first, argument)
+            return first
+        return apply(name, *arguments)
+
+    def places(self, node: ast.expr) -> tuple[Index, ...]:
+        parts = node.elts if isinstance(node, ast.Tuple) else [node]
+        out: list[Index] = []
+        for part in parts:
+            if not isinstance(part, ast.Name) or part.id not in self.indices:
+                known = ", ".join(self.indices)
+                raise self.refused(part, f"an index is one of {known}")
+            out.append(Index(part.id))
+        return tuple(out)
+
+    def refused(self, node: ast.AST, wrong: str) -> KernelError:
+        return KernelError(
+            "epilogue",
+            {"text": self.text, "at": ast.unparse(node)},
+            wrong,
+            'write, for example, "relu(alpha*acc + bias[n])"',
+        )
