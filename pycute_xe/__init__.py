@@ -77,6 +77,7 @@ from pycute_xe.errors import (
     ShapeError,
     TargetError,
     UndecidableError,
+    UnfaithfulWarning,
 )
 from pycute_xe.f2 import F2, F2Layout, as_f2
 from pycute_xe.int_tuple import (
@@ -154,7 +155,7 @@ if TYPE_CHECKING:
     from pycute_xe.bulk import table
     from pycute_xe.checking import check
     from pycute_xe.drawing import draw
-    from pycute_xe.execute import replay, run
+    from pycute_xe.executing import replay, run
     from pycute_xe.explaining import Explanation, explain
     from pycute_xe.kernel import Counterexample, Kernel
     from pycute_xe.numeric import Numeric, as_numeric
@@ -213,7 +214,7 @@ _LAZY = {
     "pycute_xe.bulk": ("table",),
     "pycute_xe.checking": ("check",),
     "pycute_xe.drawing": ("draw",),
-    "pycute_xe.execute": ("replay", "run"),
+    "pycute_xe.executing": ("replay", "run"),
     "pycute_xe.explaining": ("Explanation", "explain"),
     "pycute_xe.kernel": ("Counterexample", "Kernel"),
     "pycute_xe.numeric": ("Numeric", "as_numeric"),
@@ -246,6 +247,7 @@ __all__ = [
     "ShapeError",
     "TargetError",
     "UndecidableError",
+    "UnfaithfulWarning",
     "E",
     "F2",
     "F2Layout",

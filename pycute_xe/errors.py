@@ -22,6 +22,7 @@ __all__ = [
     "ShapeError",
     "TargetError",
     "UndecidableError",
+    "UnfaithfulWarning",
 ]
 
 
@@ -114,3 +115,7 @@ class InputError(CuteError):
 
 class MachineError(CuteError):
     """Executing a kernel did something that hardware leaves undefined."""
+
+
+class UnfaithfulWarning(UserWarning):
+    """A kernel runs whose atoms do something else than their layouts say."""

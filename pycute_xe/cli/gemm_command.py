@@ -183,7 +183,7 @@ def _settled(name: str, array: NDArray[Any], kernel: Kernel, dtype: str | None) 
     """
     import numpy as np
 
-    from pycute_xe.execute.rounding import as_matrix
+    from pycute_xe.executing.rounding import as_matrix
     from pycute_xe.numeric import as_numeric
 
     wanted = kernel.operand(name).value_type
@@ -200,7 +200,7 @@ def _settled(name: str, array: NDArray[Any], kernel: Kernel, dtype: str | None) 
 def _run(
     request: Request, kernel: Kernel, a: NDArray[Any], b: NDArray[Any]
 ) -> tuple[NDArray[Any], Any]:
-    from pycute_xe.execute import run
+    from pycute_xe.executing import run
 
     with _progress(f"C = A B, {request.executor} executor") as progress:
         return run(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pycute_xe.checking import Checked
-    from pycute_xe.execute import Report
+    from pycute_xe.executing import Report
     from pycute_xe.kernel import Kernel
     from pycute_xe.verifying import Verdict
 

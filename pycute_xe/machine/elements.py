@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.bulk import numpy_dtype
+from pycute_xe.converting import round_tf32
 from pycute_xe.errors import DTypeError, ShapeError
 from pycute_xe.machine.memory import Bytes
 from pycute_xe.numeric import Numeric, as_numeric
@@ -102,23 +103,3 @@ def _join(flat: NDArray[Any], kind: Numeric) -> Bytes:
     codes = (flat.astype(np.int64) & ((1 << kind.bits) - 1)).reshape(-1, per_byte)
     shifts = np.arange(0, 8, kind.bits, dtype=np.int64)
     return np.bitwise_or.reduce(codes << shifts, axis=1).astype(np.uint8)
-
-
-def round_tf32(values: NDArray[Any]) -> NDArray[np.float32]:
-    """Return values rounded to tf32, nearest even, as float32 whose 13 lowest bits are zero.
-
-    Subnormal results become zeros of their sign; infinities and NaNs stay.
-    Document: vISA manual, FCVT.md, float to TF32.
-
-    >>> round_tf32(np.array([1 + 2**-11, 1 + 3 * 2**-11, 1e-40])).tolist()
-    [1.0, 1.001953125, 0.0]
-    """
-    single = np.asarray(values, dtype=np.float32)
-    bits = single.view(np.uint32).astype(np.uint64)
-    # Half a unit less one, and one more where the last kept bit is odd: ties go to even.
-    rounded = ((bits + 0xFFF + ((bits >> np.uint64(13)) & np.uint64(1))) & 0xFFFFE000).astype(
-        np.uint32
-    )
-    small = np.abs(rounded.view(np.float32)) < np.finfo(np.float32).smallest_normal
-    flushed = np.where(small, rounded & np.uint32(0x80000000), rounded).view(np.float32)
-    return np.where(np.isfinite(single), flushed, single).astype(np.float32)

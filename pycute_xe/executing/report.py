@@ -13,7 +13,8 @@ class Report:
 
     Messages count those of all subgroups; bytes are those inside the surfaces; ``copies`` names
     the operands whose arrays the target could not address as they lie, so that they were copied
-    onto a legal surface. Both executors report the same.
+    onto a legal surface. ``doubts`` says which atoms of the kernel do something else than their
+    layouts claim. Both executors report the same.
     """
 
     executor: str
@@ -24,6 +25,7 @@ class Report:
     barriers: int
     copies: tuple[str, ...]
     seconds: float
+    doubts: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """One line for each kind of work."""
@@ -35,4 +37,5 @@ class Report:
         lines.append(f"  barriers  {self.barriers:>12,}")
         if self.copies:
             lines.append(f"  copied onto a legal surface: {', '.join(self.copies)}")
+        lines += [f"  not vouched for: {doubt}" for doubt in self.doubts]
         return "\n".join(lines)

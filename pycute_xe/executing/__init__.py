@@ -1,0 +1,8 @@
+"""Floor 9: running kernels on NumPy arrays."""
+
+from __future__ import annotations
+
+from pycute_xe.executing.report import Report
+from pycute_xe.executing.runner import run
+
+__all__ = ["Report", "run"]

@@ -1,0 +1,115 @@
+"""Floor 9: what an elementwise statement computes, on arrays of any shape.
+
+Floats are computed in float32 (float64 where the destination is), every step rounded; integers in
+64 bits, and the destination keeps its lowest bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycute_xe.converting import convert, wrap
+from pycute_xe.errors import KernelError
+from pycute_xe.kernel.index import Index
+from pycute_xe.kernel.spec.expression import (
+    Apply,
+    Const,
+    Element,
+    Expression,
+    Rounded,
+    Slot,
+    Where,
+)
+from pycute_xe.kernel.spec.functions import function
+from pycute_xe.numeric import Numeric
+
+__all__ = ["Sources", "mapped"]
+
+_OF_INTEGERS = frozenset({"add", "mul", "max", "min", "abs", "relu", "clamp"})
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where the leaves of an expression come from: registers, scalar operands, and indices.
+
+    Arrays must broadcast against one another.
+    """
+
+    slot: Callable[[str], NDArray[Any]]
+    scalar: Callable[[str], NDArray[Any]]
+    index: Callable[[Index], Any]
+
+
+def mapped(value: Expression, to: Numeric, sources: Sources) -> NDArray[Any]:
+    """Return the value of an expression, as the destination holds it: an array of its host dtype.
+
+    Raises `KernelError` for what has no meaning in registers: sums over a variable, elements of
+    tensors, and fractions where the destination holds integers.
+
+    >>> from pycute_xe.kernel.spec.expression import apply
+    >>> from pycute_xe.numeric import as_numeric
+    >>> held = Sources(lambda name: np.array([-1.5, 2.0]), lambda name: np.array(3), lambda i: 0)
+    >>> mapped(apply("relu", Slot("acc")) * Element("alpha"), as_numeric("bf16"), held).tolist()
+    [0.0, 6.0]
+    """
+    if to.kind != "float":
+        return wrap(_Evaluation(np.dtype(np.int64), sources).of(value), to)
+    dtype = np.dtype(np.float64 if to.bits == 64 else np.float32)
+    with np.errstate(all="ignore"):
+        return convert(_Evaluation(dtype, sources).of(value), to)
+
+
+@dataclass(frozen=True)
+class _Evaluation:
+    dtype: np.dtype[Any]
+    sources: Sources
+
+    def of(self, value: Expression) -> NDArray[Any]:
+        if isinstance(value, Const):
+            return self.taken(np.asarray(value.value), value)
+        if isinstance(value, Slot):
+            return self.taken(self.sources.slot(value.fragment), value)
+        if isinstance(value, Element) and not value.at:
+            return self.taken(self.sources.scalar(value.operand), value)
+        if isinstance(value, Apply):
+            return self.applied(value)
+        if isinstance(value, Rounded):
+            return convert(self.of(value.body), value.to).astype(self.dtype)
+        if isinstance(value, Where):
+            where = self.sources.index(value.index) < self.sources.index(value.below)
+            return np.where(where, self.of(value.then), self.of(value.otherwise))
+        raise KernelError(
+            "Map",
+            {"value": value},
+            f"{type(value).__name__} has no meaning in registers",
+            "load the element into a fragment, reduce with a Reduce statement",
+        )
+
+    def applied(self, value: Apply) -> NDArray[Any]:
+        if self.dtype.kind == "i" and value.function not in _OF_INTEGERS:
+            raise self.fraction(value)
+        arguments = [self.of(argument) for argument in value.arguments]
+        found = function(value.function, len(arguments)).meaning(np, *arguments)
+        return np.asarray(found).astype(self.dtype, copy=False)
+
+    def taken(self, array: NDArray[Any], value: Expression) -> NDArray[Any]:
+        """Widen a leaf; integers never come from numbers that are none."""
+        if self.dtype.kind == "i" and array.dtype.kind not in "iu":
+            whole = isinstance(value, Const) and value.value == int(value.value)
+            if not whole:
+                raise self.fraction(value)
+        return array.astype(self.dtype)
+
+    @staticmethod
+    def fraction(value: Expression) -> KernelError:
+        return KernelError(
+            "Map",
+            {"value": value},
+            "its value may be a fraction, the destination holds integers",
+            "compute in f32 and convert",
+        )

@@ -1,0 +1,255 @@
+"""Floor 9: the reference executor: every message and every DPAS on the machine, one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycute_xe.algebra import coalesce
+from pycute_xe.arch import Target
+from pycute_xe.bulk import table
+from pycute_xe.converting import convert, wrap
+from pycute_xe.executing.copying import add_tile, copy_tile
+from pycute_xe.executing.elementwise import Sources, mapped
+from pycute_xe.executing.problem import Problem
+from pycute_xe.executing.sharing import load_shared, store_shared
+from pycute_xe.executing.surfaces import fetch, place, place_poison
+from pycute_xe.executing.thread import (
+    Env,
+    Machine,
+    Thread,
+    codes,
+    from_codes,
+    shared_room,
+    to_bytes,
+)
+from pycute_xe.kernel import (
+    AtomicStore,
+    BarrierArrive,
+    BarrierWait,
+    Convert,
+    Fence,
+    Fill,
+    If,
+    Kernel,
+    Load,
+    Loop,
+    Map,
+    Meanings,
+    Mma,
+    Prefetch,
+    Reduce,
+    Reorder,
+    SharedLoad,
+    SharedStore,
+    Statement,
+    Store,
+)
+from pycute_xe.machine import BarrierArrive as Arrive
+from pycute_xe.machine import BarrierWait as Wait
+from pycute_xe.machine import Memory, Progress, RegisterFile, Slm, Trace, dpas, workgroup
+from pycute_xe.numeric import Numeric
+
+__all__ = ["DOES", "execute"]
+
+Meeting = Arrive | Wait
+Does = Callable[[Thread, Any, Env], "Iterator[Meeting] | None"]
+
+DOES: Meanings[Does] = Meanings("run")
+"""What each kind of statement does to a subgroup; those that may meet others are generators."""
+
+
+def execute(
+    kernel: Kernel,
+    problem: Problem,
+    target: Target,
+    trace: Trace,
+    progress: Callable[[float], None] | None = None,
+) -> dict[str, NDArray[Any]]:
+    """Run every work-group of the grid on one machine and return the outputs by name.
+
+    Raises `MachineError` for whatever hardware leaves undefined, and `KernelError` for a statement
+    without a meaning here.
+    """
+    for statement in kernel.statements():
+        DOES[statement]
+    machine = _machine(kernel, problem, target, trace)
+    env = {name: extent for name, extent in problem.sizes.items()}
+    counts = [range(count.at(env, machine.look_up)) for _, count in kernel.grid]
+    groups = list(product(*counts))
+    for done, group in enumerate(groups, 1):
+        _run_group(machine, env | dict(zip((v for v, _ in kernel.grid), group, strict=True)))
+        if progress is not None:
+            progress(done / len(groups))
+    return {o.name: fetch(machine.memory, machine.placed[o.name]) for o in kernel.outputs}
+
+
+def _machine(kernel: Kernel, problem: Problem, target: Target, trace: Trace) -> Machine:
+    memory = Memory()
+    placed = {
+        o.name: place(memory, o, problem.inputs[o.name], target)
+        if o.role != "out"
+        else place_poison(memory, o, problem.shape(o.name), target)
+        for o in kernel.operands
+        if o.modes
+    }
+    scalars = {o.name: problem.inputs[o.name] for o in kernel.inputs if not o.modes}
+    return Machine(kernel, memory, placed, scalars, problem.sizes, target, trace)
+
+
+def _run_group(machine: Machine, env: Env) -> None:
+    kernel, count = machine.kernel, machine.kernel.subgroups
+    offsets, nbytes = machine.registers()
+    shared, room = shared_room(kernel)
+    slm = Slm(room)
+    watched = [Progress(i, count) for i in range(count)]
+    threads = [
+        Thread(
+            machine, i, RegisterFile(nbytes, machine.target.grf_bytes), offsets, slm, shared, mine
+        )
+        for i, mine in enumerate(watched)
+    ]
+    bodies = [_body(t, kernel.body, {**env, "subgroup": t.subgroup}) for t in threads]
+    workgroup.run(bodies, watched, trace=machine.trace)
+
+
+def _body(thread: Thread, body: tuple[Statement, ...], env: Env) -> Iterator[Meeting]:
+    for statement in body:
+        meets = DOES[statement](thread, statement, env)
+        if meets is not None:
+            yield from meets
+
+
+@DOES.of(Loop)
+def _(thread: Thread, statement: Loop, env: Env) -> Iterator[Meeting]:
+    start, stop = thread.index(statement.start, env), thread.index(statement.stop, env)
+    for value in range(start, stop):
+        yield from _body(thread, statement.body, {**env, statement.var: value})
+
+
+@DOES.of(If)
+def _(thread: Thread, statement: If, env: Env) -> Iterator[Meeting]:
+    if thread.index(statement.index, env) < thread.index(statement.below, env):
+        yield from _body(thread, statement.body, env)
+
+
+@DOES.of(BarrierArrive)
+def _(thread: Thread, _statement: BarrierArrive, _env: Env) -> Iterator[Meeting]:
+    thread.progress.label = "barrier arrive"
+    yield Arrive(label="barrier arrive")
+
+
+@DOES.of(BarrierWait)
+def _(thread: Thread, _statement: BarrierWait, _env: Env) -> Iterator[Meeting]:
+    thread.progress.label = "barrier wait"
+    yield Wait(label="barrier wait")
+
+
+@DOES.of(Fence)
+def _(_thread: Thread, _statement: Fence, _env: Env) -> None:
+    """Nothing: on this machine every access is over when the next one starts."""
+
+
+@DOES.of(Fill)
+def _(thread: Thread, statement: Fill, _env: Env) -> None:
+    fragment = thread.machine.fragment(statement.fragment)
+    values = np.full(fragment.elements, float(statement.value))
+    thread.write(statement.fragment, convert(values, fragment.value_type), "fill")
+
+
+@DOES.of(Prefetch, Load, Store)
+def _(thread: Thread, statement: Prefetch | Load | Store, env: Env) -> None:
+    copy_tile(thread, statement, env)
+
+
+@DOES.of(AtomicStore)
+def _(thread: Thread, statement: AtomicStore, env: Env) -> None:
+    add_tile(thread, statement, env)
+
+
+@DOES.of(SharedLoad)
+def _(thread: Thread, statement: SharedLoad, env: Env) -> None:
+    load_shared(thread, statement, env)
+
+
+@DOES.of(SharedStore)
+def _(thread: Thread, statement: SharedStore, env: Env) -> None:
+    store_shared(thread, statement, env)
+
+
+@DOES.of(Reorder)
+def _(thread: Thread, statement: Reorder, _env: Env) -> None:
+    source, target = (thread.machine.fragment(n) for n in (statement.source, statement.destination))
+    bits, slots = source.value_type.bits, table(coalesce(statement.slots))
+    found = codes(thread.bytes(source.name, slots.size, "reorder"), bits)[: slots.size]
+    out = np.zeros(target.elements, dtype=found.dtype)
+    reached = np.zeros(target.elements, dtype=bool)
+    out[slots], reached[slots] = found, True
+    thread.write_some(target.name, from_codes(out, bits), reached, "reorder")
+
+
+@DOES.of(Convert)
+def _(thread: Thread, statement: Convert, _env: Env) -> None:
+    values = thread.numbers(statement.source, "convert")
+    numeric = thread.machine.fragment(statement.destination).value_type
+    thread.write(statement.destination, convert(values, numeric), "convert")
+
+
+@DOES.of(Map)
+def _(thread: Thread, statement: Map, env: Env) -> None:
+    fragment, gathers = thread.machine.fragment(statement.destination), dict(statement.gathers)
+
+    def slot(name: str) -> NDArray[Any]:
+        held = thread.numbers(name, "map")
+        return held[table(coalesce(gathers[name]))] if name in gathers else held
+
+    sources = Sources(
+        slot, lambda name: thread.machine.scalars[name], lambda i: thread.index(i, env)
+    )
+    values = mapped(statement.value, fragment.value_type, sources)
+    thread.write(fragment.name, np.broadcast_to(values, (fragment.elements,)), "map")
+
+
+@DOES.of(Reduce)
+def _(thread: Thread, statement: Reduce, _env: Env) -> None:
+    target = thread.machine.fragment(statement.destination)
+    slots = table(coalesce(statement.slots))
+    values = thread.numbers(statement.source, "reduce")
+    totals, reached = reduced(values, slots, target.elements, statement.how, target.value_type)
+    data = to_bytes(totals, target.value_type)
+    thread.write_some(target.name, data, reached, "reduce")
+
+
+def reduced(
+    values: NDArray[Any], slots: NDArray[np.int64], count: int, how: str, numeric: Numeric
+) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Return what each element gathers, in ascending order, and which elements any reaches.
+
+    Narrow floats are summed in float32 and rounded once; integers keep their lowest bits.
+    """
+    reached = np.zeros(count, dtype=bool)
+    reached[slots] = True
+    kind = values.dtype.kind
+    start = 0 if how == "sum" else -np.inf if kind == "f" else np.iinfo(np.int64).min
+    totals = np.full(count, start, dtype=values.dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        (np.add if how == "sum" else np.maximum).at(totals, slots, values)
+    totals[~reached] = 0
+    return (convert if kind == "f" else wrap)(totals, numeric), reached
+
+
+@DOES.of(Mma)
+def _(thread: Thread, statement: Mma, _env: Env) -> None:
+    op = statement.mma.atom.op
+    reps_m, reps_k = statement.mma.repetitions("A")
+    reps_n, _ = statement.mma.repetitions("B")
+    acc, a, b = (thread.offsets[n] for n in (statement.accumulator, statement.a, statement.b))
+    for k, n, m in product(range(reps_k), range(reps_n), range(reps_m)):
+        c = acc + (m + reps_m * n) * op.bytes_D
+        src1 = b + (n + reps_n * k) * op.bytes_B
+        src2 = a + (m + reps_m * k) * op.bytes_A
+        dpas.execute(thread.registers, op, c, c, src1, src2, thread.machine.trace)
