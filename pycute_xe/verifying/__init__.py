@@ -1,8 +1,3 @@
 """Floor 9: proofs about kernels, for all problem sizes."""
 
 from __future__ import annotations
-
-from pycute_xe.verifying.prover import verify
-from pycute_xe.verifying.verdict import Proof, Verdict
-
-__all__ = ["Proof", "Verdict", "verify"]

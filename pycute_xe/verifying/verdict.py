@@ -3,46 +3,64 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from pycute_xe.kernel import Counterexample
 
-__all__ = ["Proof", "Verdict"]
+__all__ = ["Answer", "Proof", "Verdict"]
+
+Answer = Literal["proved", "disproved", "needs", "undecided"]
+
+MARKS = {"proved": "✓", "disproved": "✗", "needs": "!", "undecided": "?"}
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """One property of a kernel: whether it holds for all sizes, and if not, where it fails first.
+    """One property of a kernel, and one of four answers; only "proved" is truthy.
 
-    ``statement`` says the property in words, ``assumptions`` what it takes for granted. Falsy when
-    it fails. ``seconds`` is the time it took to decide.
+    "disproved" comes with a smallest ``counterexample``; "needs" with the ``condition`` on the
+    sizes under which the property holds, and a counterexample where it does not; "undecided" with
+    the ``reason``: which question stopped, and after how long. ``statement`` says the property in
+    words, ``assumptions`` what it takes for granted, ``seconds`` how long it took.
 
-    >>> bool(Proof("products", True, "every product is summed once", (), 0.002, None))
+    >>> bool(Proof("D values", "proved", "D is what is claimed", (), 0.002))
     True
     """
 
     property: str
-    holds: bool
+    answer: Answer
     statement: str
     assumptions: tuple[str, ...]
     seconds: float
-    counterexample: Counterexample | None
+    counterexample: Counterexample | None = None
+    condition: str = ""
+    reason: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether the property is proved."""
+        return self.answer == "proved"
 
     def __bool__(self) -> bool:
-        """Whether the property holds."""
+        """Whether the property is proved."""
         return self.holds
 
     def __str__(self) -> str:
-        """A tick or a cross, the property and what it says."""
-        mark = "✓" if self.holds else "✗"
-        return f"{mark} {self.property:<12} {self.statement}  ({self.seconds * 1e3:.0f} ms)"
+        """A mark, the property, what it says, and what stands in its way."""
+        mark = MARKS[self.answer]
+        why = {"needs": f": needs {self.condition}", "undecided": f": undecided, {self.reason}"}
+        return (
+            f"{mark} {self.property:<12} {self.statement}{why.get(self.answer, '')}  "
+            f"({self.seconds * 1e3:.0f} ms)"
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """All proofs of a kernel; falsy when any fails.
+    """All proofs of a kernel; truthy when every one is "proved".
 
     ``scope`` says for which sizes. ``counterexample`` is the smallest of those the proofs found,
-    least by (M+N+K, M, N, K) and then by place; ``None`` when all hold.
+    least by the sum of the sizes, the sizes, and then by place.
     """
 
     kernel: str
@@ -50,9 +68,17 @@ class Verdict:
     proofs: tuple[Proof, ...]
     counterexample: Counterexample | None
 
+    @property
+    def answer(self) -> Answer:
+        """The verdict as a whole: the worst answer of a proof."""
+        for answer in ("disproved", "needs", "undecided"):
+            if any(proof.answer == answer for proof in self.proofs):
+                return answer
+        return "proved"
+
     def __bool__(self) -> bool:
-        """Whether every property holds."""
-        return all(self.proofs)
+        """Whether every property is proved."""
+        return self.answer == "proved"
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -66,14 +92,21 @@ class Verdict:
 
     def __str__(self) -> str:
         """The outcome, a line for each proof, the assumptions, and what fails first."""
-        failed = sum(not proof for proof in self.proofs)
-        outcome = "verified" if not failed else f"{failed} of {len(self.proofs)} properties fail"
-        lines = [f"{self.kernel}: {outcome}, {self.scope} ({self.seconds * 1e3:.0f} ms)"]
+        told = {
+            "proved": "verified",
+            "disproved": f"{self._count('disproved')} of {len(self.proofs)} properties fail",
+            "needs": "holds for some sizes only",
+            "undecided": f"{self._count('undecided')} of {len(self.proofs)} properties undecided",
+        }
+        lines = [f"{self.kernel}: {told[self.answer]}, {self.scope} ({self.seconds * 1e3:.0f} ms)"]
         lines += [f"  {proof}" for proof in self.proofs]
         lines += [f"  assuming {assumption}" for assumption in self.assumptions]
         if self.counterexample is not None:
             lines.append("  smallest counterexample: " + _indented(str(self.counterexample)))
         return "\n".join(lines)
+
+    def _count(self, answer: Answer) -> int:
+        return sum(proof.answer == answer for proof in self.proofs)
 
 
 def _indented(text: str) -> str:

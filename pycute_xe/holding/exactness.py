@@ -1,0 +1,42 @@
+"""Floor 8: which conversions between element types change nothing."""
+
+from __future__ import annotations
+
+from pycute_xe.numeric import Numeric
+
+__all__ = ["is_exact"]
+
+# (bits of the exponent's range, bits of the significand, the hidden one included)
+_FLOATS = {
+    "f64": (11, 53),
+    "f32": (8, 24),
+    "tf32": (8, 11),
+    "bf16": (8, 8),
+    "f16": (5, 11),
+    "f8e5m2": (5, 3),
+    "f8e4m3": (4, 4),
+}
+
+
+def is_exact(source: Numeric, to: Numeric) -> bool:
+    """Tell whether a type holds every value of another.
+
+    >>> from pycute_xe.numeric import as_numeric as t
+    >>> is_exact(t("bf16"), t("f32")), is_exact(t("s32"), t("f32")), is_exact(t("u8"), t("f16"))
+    (True, False, True)
+    """
+    if source == to:
+        return True
+    if to.kind != "float":
+        if source.kind == "float" or (source.kind == "signed" and to.kind == "unsigned"):
+            return False
+        return source.bits + (source.kind != to.kind) <= to.bits
+    if to.name not in _FLOATS:
+        return False
+    exponent, significand = _FLOATS[to.name]
+    if source.kind != "float":
+        digits = source.bits - (source.kind == "signed")
+        return digits <= significand and digits < 1 << (exponent - 1)
+    if source.name not in _FLOATS:
+        return False
+    return _FLOATS[source.name][0] <= exponent and _FLOATS[source.name][1] <= significand

@@ -1,0 +1,401 @@
+"""Floor 8: following a kernel's statements: what is stored where, for all sizes at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycute_xe.errors import KernelError
+from pycute_xe.holding.contents import Content, combined, nothing, number, undecided, whole
+from pycute_xe.holding.exactness import is_exact
+from pycute_xe.holding.looping import follow_loop
+from pycute_xe.holding.nodes import (
+    Accumulated,
+    Call,
+    Choice,
+    Converted,
+    Leaf,
+    Node,
+    Number,
+    Scalar,
+    Summed,
+    expanded,
+    taken,
+)
+from pycute_xe.holding.tables import copied, moved, multiplied
+from pycute_xe.kernel import (
+    AtomicStore,
+    BarrierArrive,
+    BarrierWait,
+    Convert,
+    Element,
+    Fence,
+    Fill,
+    If,
+    Index,
+    Kernel,
+    Load,
+    Loop,
+    Map,
+    Mma,
+    Prefetch,
+    Reduce,
+    Reorder,
+    SharedLoad,
+    SharedStore,
+    Slot,
+    Statement,
+    Store,
+    walk,
+)
+from pycute_xe.kernel.index import SUBGROUP_INDEX
+from pycute_xe.kernel.ir.meanings import Meanings
+from pycute_xe.kernel.spec.expression import Apply, Const, Expression, Rounded, Total, Where
+from pycute_xe.numeric import Numeric
+
+__all__ = ["HOLDS", "Around", "Followed", "Read", "Write", "follow", "placed"]
+
+Ints: TypeAlias = NDArray[np.int64]
+
+FAR = -(1 << 40)
+"""A place outside every operand: what a load pads with is zero, as what lies outside is."""
+
+Around: TypeAlias = "Loop | If"
+
+
+@dataclass(frozen=True, eq=False)
+class Write:
+    """A store's writes: element ``i`` of an operand gets what a node's position holds.
+
+    Position ``p`` of subgroup ``s`` goes to ``base[i] + places[s, p, i]``, where that is inside.
+    ``elements[p]`` is the register element, ``around`` the loops and conditions, outermost first.
+    """
+
+    statement: Store | AtomicStore
+    around: tuple[Around, ...]
+    base: tuple[Index, ...]
+    places: Ints
+    elements: Ints
+    node: Node
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """A statement that reads registers: which fragment, what it holds, under what."""
+
+    statement: Statement
+    around: tuple[Around, ...]
+    fragment: str
+    content: Content
+
+
+@dataclass(eq=False)
+class Followed:
+    """What following a kernel found: writes and reads in the order of the statements."""
+
+    writes: list[Write] = field(default_factory=list[Write])
+    reads: list[Read] = field(default_factory=list[Read])
+    copies: list[tuple[Statement, tuple[Around, ...]]] = field(
+        default_factory=list["tuple[Statement, tuple[Around, ...]]"]
+    )
+
+
+@dataclass(eq=False)
+class Follower:
+    """A walk through a kernel's statements with what every fragment holds so far."""
+
+    kernel: Kernel
+    state: dict[str, Content]
+    found: Followed
+    names: Iterator[int]
+    around: tuple[Around, ...] = ()
+
+    def read(self, statement: Statement, name: str) -> Content:
+        """Return what a fragment holds, and remember that it was read."""
+        content = self.state[name]
+        self.found.reads.append(Read(statement, self.around, name, content))
+        return content
+
+    def run(self, body: tuple[Statement, ...]) -> None:
+        """Follow statements one after the other."""
+        for statement in body:
+            HOLDS[statement](self, statement)
+
+    def fresh(self, name: str) -> str:
+        """Return a name for a variable that no other has."""
+        return f"{name}_{next(self.names)}"
+
+
+HOLDS: Meanings[Callable[[Follower, Statement], None]] = Meanings("holding")
+
+
+def follow(kernel: Kernel) -> Followed:
+    """Follow every register element of a kernel to what is stored.
+
+    Raises `UndecidableError` where a content has no map, `KernelError` for kinds of statements that
+    have no meaning here, `MachineError` for blocks that start between elements.
+
+    >>> import pycute_xe as cx
+    >>> found = follow(cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"))))
+    >>> [(w.statement.operand, w.places.shape) for w in found.writes]
+    [('D', (32, 2048, 2))]
+    """
+    state = {f.name: nothing(f.elements) for f in kernel.fragments}
+    walker = Follower(kernel, state, Followed(), count())
+    walker.run(kernel.body)
+    return walker.found
+
+
+def placed(
+    kernel: Kernel, statement: Prefetch | Load | Store | AtomicStore
+) -> tuple[tuple[Index, ...], Ints, NDArray[np.bool_]]:
+    """Return where a copy's register elements belong: index, table, and which of them move.
+
+    The table is (subgroup, element, mode of the operand).
+    """
+    operand = kernel.operand(statement.operand)
+    tables = copied(statement.copy)
+    subgroups, elements, _ = tables.places.shape
+    out = np.zeros((subgroups, elements, len(operand.modes)), dtype=np.int64)
+    outside = np.broadcast_to(tables.padded, (subgroups, elements)).copy()
+    for axis, mode in enumerate(statement.modes):
+        if mode is None:
+            outside |= tables.places[..., axis] != 0
+        else:
+            out[..., mode] += tables.places[..., axis]
+    base: list[Index] = []
+    for mode, index in enumerate(statement.at):
+        rest, own = _by_subgroup(index, subgroups)
+        out[..., mode] += own[:, None]
+        base.append(rest)
+    out[outside] = FAR
+    return tuple(base), out, tables.moves
+
+
+def _by_subgroup(index: Index, subgroups: int) -> tuple[Index, Ints]:
+    """Split an index into what all subgroups share and what each adds."""
+    shared, own = Index(None, index.offset), Index()
+    for atom, scale in index.terms:
+        part = Index.of({atom: scale}, 0)
+        if SUBGROUP_INDEX not in part.names:
+            shared = shared + part
+        elif part.names == {SUBGROUP_INDEX}:
+            own = own + part
+        else:
+            raise undecided(f"{part} mixes a subgroup's number with other variables")
+    numbers = [own.at({SUBGROUP_INDEX: s}) for s in range(subgroups)]
+    return shared, np.array(numbers, dtype=np.int64)
+
+
+@HOLDS.of(Fill)
+def _(walker: Follower, statement: Fill) -> None:
+    fragment = walker.kernel.fragment(statement.fragment)
+    walker.state[fragment.name] = number(fragment.elements, statement.value)
+
+
+@HOLDS.of(Load)
+def _(walker: Follower, statement: Load) -> None:
+    fragment = walker.kernel.fragment(statement.fragment)
+    base, table, moves = placed(walker.kernel, statement)
+    walker.found.copies.append((statement, walker.around))
+    elements = np.flatnonzero(moves[: fragment.elements])
+    leaf = Leaf(statement.operand, base, table[:, elements], np.arange(elements.size))
+    old = walker.state[fragment.name]
+    walker.state[fragment.name] = old.over(elements, whole(elements.size, leaf))
+
+
+@HOLDS.of(Prefetch)
+def _(walker: Follower, statement: Prefetch) -> None:
+    walker.found.copies.append((statement, walker.around))
+
+
+@HOLDS.of(Store, AtomicStore)
+def _(walker: Follower, statement: Store | AtomicStore) -> None:
+    base, table, moves = placed(walker.kernel, statement)
+    walker.found.copies.append((statement, walker.around))
+    content = walker.read(statement, statement.fragment)
+    for part in content.parts:
+        kept = np.flatnonzero(moves[part.elements])
+        if not kept.size:
+            continue
+        elements = part.elements[kept]
+        node = taken(part.node, kept)
+        found = Write(statement, walker.around, base, table[:, elements], elements, node)
+        walker.found.writes.append(found)
+
+
+@HOLDS.of(Reorder)
+def _(walker: Follower, statement: Reorder) -> None:
+    content, to = walker.read(statement, statement.source), moved(statement.slots)
+    old = walker.state[statement.destination]
+    last = np.full(old.count, -1, dtype=np.int64)
+    last[to] = np.arange(to.size)  # of two that go to one place the later stays
+    reached = np.flatnonzero(last >= 0)
+    walker.state[statement.destination] = old.over(reached, content.at(last[reached]))
+
+
+@HOLDS.of(Convert)
+def _(walker: Follower, statement: Convert) -> None:
+    source, to = (walker.kernel.fragment(n) for n in (statement.source, statement.destination))
+    content = walker.read(statement, source.name)
+    exact = is_exact(source.value_type, to.value_type)
+    walker.state[to.name] = content if exact else content.each(lambda n: _converted(n, to.value_type))
+
+
+def _converted(node: Node, to: Numeric) -> Node:
+    return node if isinstance(node, Converted) and node.to == to else Converted(to, node)
+
+
+@HOLDS.of(Map)
+def _(walker: Follower, statement: Map) -> None:
+    fragment = walker.kernel.fragment(statement.destination)
+    gathers, size = dict(statement.gathers), fragment.elements
+    contents: list[Content] = []
+    for name in statement.sources:
+        content = walker.read(statement, name)
+        by = gathers.get(name)
+        picked = np.arange(size) if by is None else moved(by)
+        contents.append(content.at(picked))
+    names = statement.sources
+
+    def make(nodes: tuple[Node, ...]) -> Node:
+        made = _expressed(statement.value, dict(zip(names, nodes, strict=True)))
+        narrow = fragment.value_type.bits < 32 and not isinstance(statement.value, Slot)
+        return _converted(made, fragment.value_type) if narrow else made
+
+    if contents:
+        walker.state[fragment.name] = combined(size, tuple(contents), make)
+    else:
+        walker.state[fragment.name] = whole(size, make(()))
+
+
+def _expressed(value: Expression, held: dict[str, Node]) -> Node:
+    match value:
+        case Const(number_):
+            return Number(number_)
+        case Slot(name):
+            return held[name]
+        case Element(operand, ()):
+            return Scalar(operand)
+        case Apply(function, arguments):
+            return Call(function, tuple(_expressed(a, held) for a in arguments))
+        case Rounded(to, body):
+            return _converted(_expressed(body, held), to)
+        case Where(index, below, then, otherwise):
+            return Choice(index, below, _expressed(then, held), _expressed(otherwise, held))
+        case Total() | Element():
+            raise KernelError(
+                "holding",
+                {"value": value},
+                f"{type(value).__name__} is not elementwise",
+                "load elements into a fragment, and use Reduce for sums",
+            )
+
+
+@HOLDS.of(Reduce)
+def _(walker: Follower, statement: Reduce) -> None:
+    content, to = walker.read(statement, statement.source), moved(statement.slots)
+    node = content.single
+    if node is None:
+        raise undecided(f"{statement.source} is reduced, and several statements filled it")
+    reached, counts = np.unique(to, return_counts=True)
+    if counts.min() != counts.max():
+        raise undecided(f"{statement.destination} takes different numbers of elements")
+    sources = np.argsort(to, kind="stable").reshape(reached.size, int(counts[0]))
+    name = walker.fresh("r")
+    body = _expanded(node, sources, name)
+    total = Summed(statement.how, ((name, int(counts[0])),), body)
+    old = walker.state[statement.destination]
+    walker.state[statement.destination] = old.over(reached, whole(reached.size, total))
+
+
+@HOLDS.of(Mma)
+def _(walker: Follower, statement: Mma) -> None:
+    tables, op = multiplied(statement.mma), statement.mma.atom.op
+    name = walker.fresh("q")
+    sides: list[Node] = []
+    for fragment, table in ((statement.a, tables.a), (statement.b, tables.b)):
+        node = walker.read(statement, fragment).single
+        if node is None:
+            raise undecided(f"{fragment} is multiplied, and several statements filled it")
+        sides.append(_expanded(node, table, name))
+    rows, columns = tables.c.shape
+    row_of, column_of = np.empty(rows * columns, np.int64), np.empty(rows * columns, np.int64)
+    i, j = np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij")
+    row_of[tables.c], column_of[tables.c] = i, j
+    product = Call("mul", (taken(sides[0], row_of), taken(sides[1], column_of)))
+    depth = tables.a.shape[1]
+    term = whole(rows * columns, Summed("sum", ((name, depth),), product))
+    old = walker.read(statement, statement.accumulator)
+
+    def make(nodes: tuple[Node, ...]) -> Node:
+        start, added = nodes
+        if not isinstance(added, Summed):
+            raise undecided("a product that is not a sum is accumulated")
+        if isinstance(start, Accumulated) and start.numeric == op.D:
+            return replace(start, terms=(*start.terms, added))
+        return Accumulated(op.D, start, (added,))
+
+    walker.state[statement.accumulator] = combined(old.count, (old, term), make)
+
+
+def _expanded(node: Node, positions: Ints, name: str) -> Node:
+    try:
+        return expanded(node, positions, name)
+    except ValueError as error:
+        raise undecided(f"{error} is read in a trip of a loop after the one that wrote it") from error
+
+
+@HOLDS.of(BarrierArrive, BarrierWait, Fence)
+def _(walker: Follower, statement: Statement) -> None:
+    """Construction has paired the halves; registers hold what they held."""
+    del walker, statement
+
+
+@HOLDS.of(SharedStore, SharedLoad)
+def _(walker: Follower, statement: SharedStore | SharedLoad) -> None:
+    del walker
+    raise undecided(
+        f"{type(statement).__name__} of {statement.array}: what shared arrays hold is not followed",
+        'run it with executor="reference"',
+    )
+
+
+@HOLDS.of(If)
+def _(walker: Follower, statement: If) -> None:
+    before, outer = dict(walker.state), walker.around
+    walker.around = (*outer, statement)
+    walker.run(statement.body)
+    walker.around = outer
+    for name in _written(statement.body):
+        new, old = walker.state[name], before[name]
+
+        def make(nodes: tuple[Node, ...]) -> Node:
+            return Choice(statement.index, statement.below, nodes[0], nodes[1])
+
+        walker.state[name] = combined(new.count, (new, old), make)
+
+
+@HOLDS.of(Loop)
+def _(walker: Follower, statement: Loop) -> None:
+    def trial(entry: dict[str, Content], keep: bool) -> dict[str, Content]:
+        found = walker.found if keep else Followed()
+        inner = Follower(
+            walker.kernel, dict(entry), found, walker.names, (*walker.around, statement)
+        )
+        inner.run(statement.body)
+        return inner.state
+
+    written = _written(statement.body)
+    walker.state = follow_loop(walker.kernel, statement, written, walker.state, trial, walker.fresh)
+
+
+def _written(body: tuple[Statement, ...]) -> tuple[str, ...]:
+    names = (n for s in walk(body) for n in (*s.touched.writes, *s.touched.updates))
+    return tuple(dict.fromkeys(names))
+

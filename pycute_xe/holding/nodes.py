@@ -1,0 +1,231 @@
+"""Floor 8: what a register element holds: expressions whose leaves are elements of operands.
+
+A node describes many elements at once: all subgroups and a row of positions. A leaf keeps where in
+its operand each of them comes from as an index, the same for the whole work-group, plus a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycute_xe.kernel.index import Index
+from pycute_xe.numeric import Numeric
+
+__all__ = [
+    "Accumulated",
+    "Bound",
+    "Call",
+    "Carried",
+    "Choice",
+    "Converted",
+    "Leaf",
+    "Node",
+    "Number",
+    "Scalar",
+    "Summed",
+    "Undefined",
+    "contains",
+    "expanded",
+    "mapped",
+    "substituted",
+    "taken",
+]
+
+Ints: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Number:
+    """The same number everywhere."""
+
+    value: float
+
+
+@dataclass(frozen=True, eq=False)
+class Undefined:
+    """Nothing that was ever written."""
+
+
+@dataclass(frozen=True, eq=False)
+class Carried:
+    """What a fragment held at the start of a loop's trip, element by element of ``which``."""
+
+    fragment: str
+    which: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Scalar:
+    """A scalar operand."""
+
+    operand: str
+
+
+@dataclass(frozen=True, eq=False)
+class Leaf:
+    """Elements of an operand, zero where the place lies outside it.
+
+    Position ``p`` of subgroup ``s`` holds the element at ``base[i] + table[s, select[p], …, i]``;
+    the axes between are those of ``bound``, the variables of sums around it.
+    """
+
+    operand: str
+    base: tuple[Index, ...]
+    table: Ints
+    select: Ints
+    bound: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """A scalar function."""
+
+    function: str
+    arguments: tuple[Node, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Converted:
+    """A conversion to another element type."""
+
+    to: Numeric
+    body: Node
+
+
+Bound: TypeAlias = "tuple[str, int] | tuple[str, Index, Index]"
+"""A variable of a sum: inside a tile with its extent, or a loop's with its start and stop."""
+
+
+@dataclass(frozen=True, eq=False)
+class Summed:
+    """A sum, or a maximum, over variables: some inside a tile, some of loops."""
+
+    how: str
+    over: tuple[Bound, ...]
+    body: Node
+
+
+@dataclass(frozen=True, eq=False)
+class Accumulated:
+    """``start`` plus sums, accumulated in a type."""
+
+    numeric: Numeric
+    start: Node
+    terms: tuple[Summed, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """``then`` where ``index < below``, else ``otherwise``; the same for the whole work-group."""
+
+    index: Index
+    below: Index
+    then: Node
+    otherwise: Node
+
+
+Node: TypeAlias = (
+    "Number | Undefined | Carried | Scalar | Leaf | Call | Converted | Summed | Accumulated | Choice"
+)
+
+
+def mapped(node: Node, leaf: Callable[[Node], Node]) -> Node:
+    """Return a node with its leaves replaced: numbers, scalars, elements, what is carried."""
+    match node:
+        case Call(_, arguments):
+            return replace(node, arguments=tuple(mapped(a, leaf) for a in arguments))
+        case Converted(_, body):
+            return replace(node, body=mapped(body, leaf))
+        case Summed(_, _, body):
+            return replace(node, body=mapped(body, leaf))
+        case Accumulated(_, start, terms):
+            sums = tuple(replace(t, body=mapped(t.body, leaf)) for t in terms)
+            return replace(node, start=mapped(start, leaf), terms=sums)
+        case Choice(_, _, then, otherwise):
+            return replace(node, then=mapped(then, leaf), otherwise=mapped(otherwise, leaf))
+        case Number() | Undefined() | Carried() | Scalar() | Leaf():
+            return leaf(node)
+
+
+def taken(node: Node, positions: Ints) -> Node:
+    """Return what other positions hold: position ``p`` becomes what ``positions[p]`` was."""
+
+    def leaf(x: Node) -> Node:
+        if isinstance(x, Leaf):
+            return replace(x, select=x.select[positions])
+        if isinstance(x, Carried):
+            return replace(x, which=x.which[positions])
+        return x
+
+    return mapped(node, leaf)
+
+
+def expanded(node: Node, positions: Ints, name: str) -> Node:
+    """Return a node with one more variable: position ``p``, variable ``q`` is ``positions[p, q]``.
+
+    Raises `ValueError` for what is carried, which has no such axis.
+    """
+    count = positions.shape[0]
+
+    def leaf(x: Node) -> Node:
+        if isinstance(x, Leaf):
+            table = x.table[:, x.select[positions]]
+            return replace(x, table=table, select=np.arange(count), bound=(name, *x.bound))
+        if isinstance(x, Carried):
+            raise ValueError(x.fragment)
+        return x
+
+    return mapped(node, leaf)
+
+
+def substituted(node: Node, values: dict[str, Index]) -> Node:
+    """Return a node with variables of the program replaced by indices."""
+
+    def leaf(x: Node) -> Node:
+        if isinstance(x, Leaf):
+            return replace(x, base=tuple(index.substitute(values) for index in x.base))
+        return x
+
+    def walk(x: Node) -> Node:
+        match x:
+            case Call(_, arguments):
+                return replace(x, arguments=tuple(map(walk, arguments)))
+            case Converted(_, body):
+                return replace(x, body=walk(body))
+            case Summed():
+                return summed(x)
+            case Accumulated(_, start, terms):
+                return replace(x, start=walk(start), terms=tuple(map(summed, terms)))
+            case Choice(index, below, then, otherwise):
+                return Choice(
+                    index.substitute(values), below.substitute(values), walk(then), walk(otherwise)
+                )
+            case Number() | Undefined() | Carried() | Scalar() | Leaf():
+                return leaf(x)
+
+    def summed(x: Summed) -> Summed:
+        over = tuple(
+            b if len(b) == 2 else (b[0], b[1].substitute(values), b[2].substitute(values))
+            for b in x.over
+        )
+        return replace(x, over=over, body=walk(x.body))
+
+    return walk(node)
+
+
+def contains(node: Node, *kinds: type) -> bool:
+    """Whether a node of some kind occurs."""
+    found = False
+
+    def leaf(x: Node) -> Node:
+        nonlocal found
+        found = found or isinstance(x, kinds)
+        return x
+
+    mapped(node, leaf)
+    return found

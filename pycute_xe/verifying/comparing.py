@@ -1,0 +1,355 @@
+"""Floor 9: whether two formulas are equal at all points of a region, and where they first differ.
+
+Terms are matched by what they are made of; that each sum runs over the same elements, each once,
+is a question about sets of integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import permutations, product
+
+from pycute_xe.errors import UndecidableError
+from pycute_xe.verifying.formula import Atom, Bounds, Formula, Term, signature, substituted
+from pycute_xe.verifying.regions import Names, Region
+
+__all__ = ["Difference", "compare"]
+
+MOST_ORDERS = 24
+
+
+@dataclass(frozen=True, eq=False)
+class Difference:
+    """Points at which two formulas differ, and how: a kind, words, and the term in question."""
+
+    points: Region
+    kind: str
+    words: str
+    term: Term | None = None
+
+
+Extents = Mapping[str, tuple[str, ...]]
+
+
+def compare(
+    points: Region, actual: Formula, wanted: Formula, extents: Extents
+) -> Difference | None:
+    """Return where two formulas differ; None where they are equal at every point.
+
+    ``extents`` gives the extents of each operand as texts: an element outside is zero.
+    Raises `UndecidableError` where the terms cannot be matched.
+    """
+    return _Comparison(extents).formulas(points, actual, wanted, as_set=False)
+
+
+class _Comparison:
+    def __init__(self, extents: Extents) -> None:
+        self.extents = extents
+
+    def formulas(
+        self, points: Region, actual: Formula, wanted: Formula, as_set: bool
+    ) -> Difference | None:
+        if points.is_empty:
+            return None
+        ours, theirs = _grouped(actual), _grouped(wanted)
+        found: list[Difference] = []
+        for key in {**ours, **theirs}:
+            mine, yours = ours.get(key, []), theirs.get(key, [])
+            if mine and yours:
+                difference = self.groups(points, mine, yours, as_set)
+            else:
+                difference = self.one_sided(points, mine or yours, missing=not mine)
+            if difference is not None:
+                found.append(difference)
+        return _least(found)
+
+    def one_sided(self, points: Region, terms: list[Term], missing: bool) -> Difference | None:
+        """A term that only one side has is zero, or a difference."""
+        for term in terms:
+            where = self.domain(points, term, ()).to(points.names)
+            if not where.is_empty:
+                words = f"{_told(term)} is {'missing' if missing else 'not asked for'}"
+                return Difference(where, "missing" if missing else "foreign", words, term)
+        return None
+
+    def groups(
+        self, points: Region, ours: list[Term], theirs: list[Term], as_set: bool
+    ) -> Difference | None:
+        """Compare sums of terms that are made of the same things."""
+        first: Difference | None = None
+        if len(ours) == len(theirs):
+            for number, order in enumerate(permutations(theirs)):
+                if number >= MOST_ORDERS:
+                    break
+                found = [self.terms(points, x, y, as_set) for x, y in zip(ours, order, strict=True)]
+                differences = [d for d in found if d is not None]
+                if not differences:
+                    return None
+                first = first or _least(differences)
+            if len(ours) == 1:
+                return first
+        return self.united(points, ours, theirs, as_set, first)
+
+    def united(
+        self,
+        points: Region,
+        ours: list[Term],
+        theirs: list[Term],
+        as_set: bool,
+        first: Difference | None,
+    ) -> Difference | None:
+        """Compare sums that are split into different numbers of terms, as sets of elements."""
+        if any(_sums_inside(t) for t in (*ours, *theirs)):
+            if first is not None:
+                return first
+            raise UndecidableError(
+                "verify", {}, "sums of functions of sums are split differently", "claim them alike"
+            )
+        names = _coordinate_names(ours[0])
+        mine, repeated = self.elements(points, ours, names)
+        yours, doubled = self.elements(points, theirs, names)
+        if doubled is not None:
+            raise UndecidableError(
+                "verify", {}, "the specification sums an element twice", "collect its terms"
+            )
+        return _judged(points, mine, yours, None if as_set else repeated, ours[0])
+
+    def elements(
+        self, points: Region, terms: list[Term], names: Names
+    ) -> tuple[Region, Region | None]:
+        """Return the elements that terms take at each point, and the points that take one twice."""
+        whole: Region | None = None
+        twice: Region | None = None
+        for term in terms:
+            link = [f"{n} = {t}" for n, t in zip(names, _coordinates(term), strict=True)]
+            full = self.domain(points, term, (*link,), names)
+            taken = full.to((*points.names, *names))
+            if not full.decides((*points.names, *names)):
+                twice = _more(twice, _repeats(full, points, names))
+            if whole is not None:
+                both = whole & taken
+                if not both.is_empty:
+                    twice = _more(twice, both.to(points.names))
+            whole = taken if whole is None else whole | taken
+        return (whole if whole is not None else Region.nothing((*points.names, *names))), twice
+
+    def terms(self, points: Region, x: Term, y: Term, as_set: bool) -> Difference | None:
+        """Compare two terms made of the same things, in every order that fits."""
+        y = substituted(y, {b.name: f"w_{b.name}" for b in y.over})
+        first: Difference | None = None
+        for number, (places, atoms) in enumerate(_orders(x, y)):
+            if number >= MOST_ORDERS:
+                raise UndecidableError(
+                    "verify", {"term": _told(x)}, "its factors fit in too many orders", ""
+                )
+            found = self.aligned(
+                points,
+                Term(x.scale, tuple(x.places[i] for i in places), _picked(x.atoms, atoms), x.over, x.guards),
+                y,
+                as_set,
+            )
+            if found is None:
+                return None
+            first = first or found
+        return first
+
+    def aligned(self, points: Region, x: Term, y: Term, as_set: bool) -> Difference | None:
+        """Compare two terms factor by factor."""
+        if as_set:
+            outside = self.outside(points, x)
+            if outside is not None:
+                return outside
+        if not x.over and not y.over and x.guards == y.guards:
+            inside = points.within(" and ".join(x.guards)) if x.guards else points
+            return self.at_points(inside, x, y)
+        plain, bound = _split(x, y)
+        if plain:
+            differ = " or ".join(f"{a} != {b}" for a, b in plain)
+            wrong = points.within(differ)
+            if not wrong.is_empty:
+                active = self.domain(wrong, x, ()).to(wrong.names)
+                active = active | self.domain(wrong, y, ()).to(wrong.names)
+                if not active.is_empty:
+                    return Difference(active, "elements", f"{_told(x)} is taken elsewhere", x)
+        names = tuple(f"u_{i}" for i in range(len(bound)))
+        mine = self.domain(points, x, _links(names, [a for a, _ in bound]), names)
+        yours = self.domain(points, y, _links(names, [b for _, b in bound]), names)
+        by = (*points.names, *names)
+        repeated = None if as_set or mine.decides(by) else _repeats(mine, points, names)
+        if not as_set and not yours.decides(by):
+            raise UndecidableError(
+                "verify", {"term": _told(y)}, "the specification sums an element twice", ""
+            )
+        found = _judged(points, mine.to(by), yours.to(by), repeated, x)
+        if found is not None or not x.atoms:
+            return found
+        both = (*points.names, *(b.name for b in x.over), *(b.name for b in y.over))
+        joint = mine.to((*both, *names)) & yours.to((*both, *names))
+        return self.atoms(joint.to(both), x.atoms, y.atoms, points)
+
+    def at_points(self, points: Region, x: Term, y: Term) -> Difference | None:
+        """Compare two terms without sums: the same elements at every point."""
+        pairs = list(zip(_coordinates(x), _coordinates(y), strict=True))
+        differ = [f"{a} != {b}" for a, b in pairs if a != b]
+        if differ:
+            wrong = points.within(" or ".join(differ))
+            if not wrong.is_empty:
+                active = self.domain(wrong, x, ()) | self.domain(wrong, y, ())
+                if not active.is_empty:
+                    return Difference(active, "elements", f"{_told(x)} is taken elsewhere", x)
+        return self.atoms(points, x.atoms, y.atoms, points)
+
+    def atoms(
+        self, joint: Region, ours: tuple[Atom, ...], theirs: tuple[Atom, ...], points: Region
+    ) -> Difference | None:
+        for mine, yours in zip(ours, theirs, strict=True):
+            as_set = mine.name == "max over"
+            for a, b in zip(mine.arguments, yours.arguments, strict=True):
+                found = self.formulas(joint, a, b, as_set)
+                if found is not None:
+                    where = found.points.to(points.names)
+                    return Difference(where, found.kind, f"in {mine.name}: {found.words}", found.term)
+        return None
+
+    def outside(self, points: Region, x: Term) -> Difference | None:
+        """A maximum takes zeros from outside an operand for elements."""
+        names = tuple(b.name for b in x.over)
+        everything = _spread(points, names).within(_all(_spans(x), x.guards))
+        where = everything - everything.within(_all(self.inside(x)))
+        if where.is_empty:
+            return None
+        where = where.to(points.names)
+        return Difference(where, "outside", f"{_told(x)} is zero outside, which counts", x)
+
+    def domain(
+        self, points: Region, term: Term, links: tuple[str, ...], more: Names = ()
+    ) -> Region:
+        """Return the points and the values of a term's variables at which it is not zero."""
+        names = (*(b.name for b in term.over), *more)
+        texts = (*_spans(term), *term.guards, *self.inside(term), *links)
+        region = _spread(points, names) if names else points
+        return region.within(_all(texts)) if texts else region
+
+    def inside(self, term: Term) -> tuple[str, ...]:
+        """Return the constraints that a term's elements lie inside their operands."""
+        out: list[str] = []
+        for place in term.places:
+            limits = self.extents[place.operand]
+            out += [f"0 <= {t} < {n}" for t, n in zip(place.at, limits, strict=True)]
+        return tuple(out)
+
+
+def _judged(
+    points: Region, mine: Region, yours: Region, repeated: Region | None, term: Term
+) -> Difference | None:
+    """Compare the elements that are summed with those that should be."""
+    found: list[Difference] = []
+    for kind, left, right, words in (
+        ("missing", yours, mine, "is not summed"),
+        ("foreign", mine, yours, "is summed and should not be"),
+    ):
+        rest = left - right
+        if not rest.is_empty:
+            found.append(Difference(rest.to(points.names), kind, f"{_told(term)} {words}", term))
+    if repeated is not None:
+        found.append(
+            Difference(repeated, "repeated", f"{_told(term)} is summed more than once", term)
+        )
+    return _least(found)
+
+
+def _least(found: list[Difference]) -> Difference | None:
+    """Join differences; the words are those of the first."""
+    if not found:
+        return None
+    points = found[0].points
+    for other in found[1:]:
+        points = points | other.points
+    return Difference(points, found[0].kind, found[0].words, found[0].term)
+
+
+def _grouped(formula: Formula) -> dict[str, list[Term]]:
+    out: dict[str, list[Term]] = {}
+    for term in formula:
+        out.setdefault(term.signature, []).append(term)
+    return out
+
+
+def _told(term: Term) -> str:
+    parts = [place.operand for place in term.places] + [atom.name for atom in term.atoms]
+    scale = "" if term.scale == 1 else f"{term.scale:g}·"
+    return scale + "·".join(parts) if parts else f"{term.scale:g}"
+
+
+def _orders(x: Term, y: Term) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Yield which of x's factors stand for y's, in every way that fits."""
+    places = _matchings([p.operand for p in x.places], [p.operand for p in y.places])
+    keys = [[f"{a.name}{[signature(f) for f in a.arguments]}" for a in t.atoms] for t in (x, y)]
+    yield from product(places, _matchings(*keys))
+
+
+def _matchings(ours: list[str], theirs: list[str]) -> list[tuple[int, ...]]:
+    kinds = sorted(set(ours))
+    mine = {kind: [i for i, o in enumerate(ours) if o == kind] for kind in kinds}
+    out: list[tuple[int, ...]] = []
+    for orders in product(*(permutations(mine[kind]) for kind in kinds)):
+        left = {kind: list(order) for kind, order in zip(kinds, orders, strict=True)}
+        out.append(tuple(left[kind].pop(0) for kind in theirs))
+        if len(out) >= MOST_ORDERS:
+            break
+    return out
+
+
+def _picked(atoms: tuple[Atom, ...], order: tuple[int, ...]) -> tuple[Atom, ...]:
+    return tuple(atoms[i] for i in order)
+
+
+def _coordinates(term: Term) -> list[str]:
+    return [text for place in term.places for text in place.at]
+
+
+def _coordinate_names(term: Term) -> Names:
+    return tuple(f"u_{i}" for i in range(len(_coordinates(term))))
+
+
+def _split(x: Term, y: Term) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Part the pairs of coordinates: those without variables of the sums, and the others, once."""
+    pairs = list(dict.fromkeys(zip(_coordinates(x), _coordinates(y), strict=True)))
+    plain = [p for p in pairs if not _mentions(p[0], x.over) and not _mentions(p[1], y.over)]
+    bound = [p for p in pairs if p not in plain]
+    return [p for p in plain if p[0] != p[1]], bound
+
+
+def _mentions(text: str, over: tuple[Bounds, ...]) -> bool:
+    import re
+
+    return bool(set(re.findall(r"[A-Za-z_]\w*", text)) & {b.name for b in over})
+
+
+def _sums_inside(term: Term) -> bool:
+    return any(t.over or _sums_inside(t) for a in term.atoms for f in a.arguments for t in f)
+
+
+def _spans(term: Term) -> tuple[str, ...]:
+    return tuple(f"{b.low} <= {b.name} < {b.high}" for b in term.over)
+
+
+def _links(names: Names, texts: list[str]) -> tuple[str, ...]:
+    return tuple(f"{n} = {t}" for n, t in zip(names, texts, strict=True))
+
+
+def _all(*texts: tuple[str, ...]) -> str:
+    return " and ".join(f"({t})" for group in texts for t in group) or "true"
+
+
+def _spread(points: Region, names: Names) -> Region:
+    return points.to((*points.names, *names))
+
+
+def _repeats(full: Region, points: Region, names: Names) -> Region:
+    return full.repeats((*points.names, *names)).to(points.names)
+
+
+def _more(old: Region | None, new: Region) -> Region:
+    return new if old is None else old | new

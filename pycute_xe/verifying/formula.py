@@ -1,0 +1,209 @@
+"""Floor 9: what is held and what is claimed, in one form: sums of products over bounded variables.
+
+Indices are texts in the variables of the points at which two formulas are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import TypeAlias
+
+from pycute_xe.errors import UndecidableError
+
+__all__ = [
+    "Atom",
+    "Bounds",
+    "Formula",
+    "Limits",
+    "Place",
+    "Term",
+    "add",
+    "atoms_within",
+    "call",
+    "choose",
+    "multiply",
+    "number",
+    "signature",
+    "substituted",
+    "summed",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """A variable of a sum: ``low <= name < high``, both texts."""
+
+    name: str
+    low: str
+    high: str
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An element of an operand at places that are texts."""
+
+    operand: str
+    at: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """A function of formulas of which nothing is known but its name."""
+
+    name: str
+    arguments: tuple[Formula, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A multiple of a product of elements and atoms, summed over variables, where guards hold."""
+
+    scale: float
+    places: tuple[Place, ...] = ()
+    atoms: tuple[Atom, ...] = ()
+    over: tuple[Bounds, ...] = ()
+    guards: tuple[str, ...] = ()
+
+    @property
+    def signature(self) -> str:
+        """What two terms must have in common to be equal, whatever their indices."""
+        places = sorted(place.operand for place in self.places)
+        atoms = sorted(f"{a.name}({','.join(map(signature, a.arguments))})" for a in self.atoms)
+        return f"{self.scale:.17g}*{'*'.join([*places, *atoms])}"
+
+
+Formula: TypeAlias = "tuple[Term, ...]"
+"""A sum of terms."""
+
+_fresh = count()
+
+
+def signature(formula: Formula) -> str:
+    """Return what equal formulas have in common."""
+    return "+".join(sorted({term.signature for term in formula}))
+
+
+def number(value: float) -> Formula:
+    """Return a constant."""
+    return (Term(float(value)),) if value else ()
+
+
+def add(*formulas: Formula) -> Formula:
+    """Return a sum; terms that are alike to the letter are collected."""
+    out: dict[Term, float] = {}
+    for term in (t for formula in formulas for t in formula):
+        key = _renamed(replace(term, scale=1.0))
+        out[key] = out.get(key, 0.0) + term.scale
+    return tuple(replace(term, scale=scale) for term, scale in out.items() if scale)
+
+
+def _renamed(term: Term) -> Term:
+    """Name the variables of a sum by their order, so that equal terms look alike."""
+    # A level for each sum inside, so that no inner variable takes an outer one's name.
+    level = _level(term)
+    names = {b.name: f"b{level}_{i}" for i, b in enumerate(term.over)}
+    return substituted(term, names) if names else term
+
+
+def _level(term: Term) -> int:
+    inner = (_level(t) for atom in term.atoms for f in atom.arguments for t in f)
+    return max(inner, default=-1) + 1
+
+
+def multiply(left: Formula, right: Formula) -> Formula:
+    """Return a product, distributed over the sums."""
+    products: list[Formula] = []
+    for x in left:
+        for y in right:
+            other = _apart(y)
+            first = _apart(x)
+            products.append(
+                (
+                    Term(
+                        first.scale * other.scale,
+                        (*first.places, *other.places),
+                        (*first.atoms, *other.atoms),
+                        (*first.over, *other.over),
+                        tuple(dict.fromkeys((*first.guards, *other.guards))),
+                    ),
+                )
+            )
+    return add(*products)
+
+
+def _apart(term: Term) -> Term:
+    """Give the variables of a sum names that no other sum has."""
+    return substituted(term, {b.name: f"c{next(_fresh)}" for b in term.over})
+
+
+def call(name: str, *arguments: Formula) -> Formula:
+    """Return an opaque function of formulas; of constants it stays one."""
+    return (Term(1.0, (), (Atom(name, arguments),)),)
+
+
+def choose(condition: str, contrary: str, then: Formula, otherwise: Formula) -> Formula:
+    """Return one formula where a condition holds and another where its contrary does."""
+    first = tuple(replace(t, guards=(*t.guards, condition)) for t in then)
+    second = tuple(replace(t, guards=(*t.guards, contrary)) for t in otherwise)
+    return add(first, second)
+
+
+def summed(over: tuple[Bounds, ...], formula: Formula) -> Formula:
+    """Return the sum of a formula over variables."""
+    return add(tuple(replace(t, over=(*over, *t.over)) for t in formula))
+
+
+def substituted(term: Term, names: dict[str, str]) -> Term:
+    """Return a term with variables renamed everywhere."""
+    if not names:
+        return term
+    return Term(
+        term.scale,
+        tuple(Place(p.operand, tuple(_text(t, names) for t in p.at)) for p in term.places),
+        tuple(_atom(a, names) for a in term.atoms),
+        tuple(
+            Bounds(names.get(b.name, b.name), _text(b.low, names), _text(b.high, names))
+            for b in term.over
+        ),
+        tuple(_text(g, names) for g in term.guards),
+    )
+
+
+def _atom(atom: Atom, names: dict[str, str]) -> Atom:
+    arguments = (tuple(substituted(t, names) for t in f) for f in atom.arguments)
+    return Atom(atom.name, tuple(arguments))
+
+
+def _text(text: str, names: dict[str, str]) -> str:
+    import re
+
+    return re.sub(r"[A-Za-z_]\w*", lambda found: names.get(found[0], found[0]), text)
+
+
+def atoms_within(formula: Formula) -> Iterator[Atom]:
+    """Yield every atom, outer before inner."""
+    for term in formula:
+        for atom in term.atoms:
+            yield atom
+            for argument in atom.arguments:
+                yield from atoms_within(argument)
+
+
+@dataclass
+class Limits:
+    """How large a formula may grow before its comparison is given up."""
+
+    terms: int = field(default=64)
+
+    def check(self, formula: Formula) -> Formula:
+        """Return the formula; `UndecidableError` where it has too many terms."""
+        if len(formula) > self.terms:
+            raise UndecidableError(
+                "verify",
+                {"terms": len(formula)},
+                f"an expression has more than {self.terms} terms once it is multiplied out",
+                "claim it in parts",
+            )
+        return formula

@@ -1,0 +1,96 @@
+"""Floor 9: the points of a store: sizes, work-groups, loops and a place of its tile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pycute_xe.holding.following import Around, Write
+from pycute_xe.kernel import Index, Kernel, Loop
+from pycute_xe.verifying.naming import Naming
+from pycute_xe.verifying.regions import Names, Region
+from pycute_xe.verifying.views import View
+
+__all__ = ["Space"]
+
+
+class Space:
+    """The coordinates of everything that happens: sizes, the grid, loops, and points inside."""
+
+    def __init__(self, kernel: Kernel, fixed: Mapping[str, int] | None = None) -> None:
+        """Name the coordinates; ``fixed`` fixes sizes."""
+        self.kernel, self.naming = kernel, Naming(kernel)
+        sizes = [f"{name} >= 1" for name in self.naming.sizes]
+        sizes += [f"{self.naming.size_of[n]} = {v}" for n, v in (fixed or {}).items()]
+        self.sizes = tuple(sizes)
+
+    def extents(self, operand: str) -> tuple[str, ...]:
+        """Return the extents of an operand as formulas."""
+        return tuple(self.naming.text(mode) for mode in self.kernel.operand(operand).modes)
+
+    def names_around(self, around: tuple[Around, ...]) -> Names:
+        """Return the coordinates in which a statement happens."""
+        loops = (self.naming.variable_of[a.var] for a in around if isinstance(a, Loop))
+        return (*self.naming.sizes, *self.naming.grid, *loops)
+
+    def constraints(self, around: tuple[Around, ...]) -> tuple[str, ...]:
+        """Return the constraints under which a statement happens."""
+        out = list(self.sizes)
+        for name, count in self.kernel.grid:
+            out.append(f"0 <= {self.naming.variable_of[name]} < {self.naming.text(count)}")
+        for one in around:
+            if isinstance(one, Loop):
+                low, high = self.naming.text(one.start), self.naming.text(one.stop)
+                out.append(f"{low} <= {self.naming.variable_of[one.var]} < {high}")
+            else:
+                out.append(f"{self.naming.text(one.index)} < {self.naming.text(one.below)}")
+        return tuple(out)
+
+    def happens(self, around: tuple[Around, ...]) -> Region:
+        """Return where a statement happens at all."""
+        return Region.where(self.names_around(around), _all(self.constraints(around)))
+
+    def targets(self, write: Write, view: View) -> tuple[str, ...]:
+        """Return the index in the output of each point, as formulas."""
+        texts = (self.naming.text(index) for index in write.base)
+        inner = (digits.text(view.names) for digits in view.places)
+        return tuple(f"{a} + {b}" for a, b in zip(texts, inner, strict=True))
+
+    def points(self, write: Write, view: View) -> Region:
+        """Return the points of a store that lie inside its output.
+
+        Of a store that a loop repeats at one place, only the last trip counts.
+        """
+        names = (*self.names_around(write.around), *view.names)
+        limits = self.extents(write.statement.operand)
+        targets = self.targets(write, view)
+        inside = tuple(f"0 <= {t} < {n}" for t, n in zip(targets, limits, strict=True))
+        last = self._last_trips(write)
+        return Region.where(
+            names, _all((*self.constraints(write.around), *view.box, *inside, *last))
+        )
+
+    def _last_trips(self, write: Write) -> tuple[str, ...]:
+        used: set[str] = set().union(*(index.names for index in write.base))
+        out: list[str] = []
+        for number, one in enumerate(write.around):
+            if not isinstance(one, Loop):
+                continue
+            inner = write.around[number + 1 :]
+            needed = used | {n for x in inner for n in _mentioned(x)}
+            if one.var not in needed:
+                last = self.naming.text(one.stop - 1)
+                out.append(f"{self.naming.variable_of[one.var]} = {last}")
+        return tuple(out)
+
+
+def _mentioned(around: Around) -> frozenset[str]:
+    pair: tuple[Index, Index] = (
+        (around.start, around.stop) if isinstance(around, Loop) else (around.index, around.below)
+    )
+    return pair[0].names | pair[1].names
+
+
+def _all(texts: tuple[str, ...]) -> str:
+    return " and ".join(f"({text})" for text in texts) or "true"
+
+

@@ -1,0 +1,195 @@
+"""Floor 9: what registers hold, and what a specification claims, as formulas at a point."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pycute_xe.errors import UndecidableError
+from pycute_xe.holding.nodes import (
+    Accumulated,
+    Call,
+    Carried,
+    Choice,
+    Converted,
+    Leaf,
+    Node,
+    Number,
+    Scalar,
+    Summed,
+    Undefined,
+)
+from pycute_xe.kernel.index import Index
+from pycute_xe.kernel.spec.expression import (
+    Apply,
+    Const,
+    Element,
+    Expression,
+    Rounded,
+    Slot,
+    Total,
+    Where,
+)
+from pycute_xe.numeric import Numeric
+from pycute_xe.verifying.formula import (
+    Bounds,
+    Formula,
+    Limits,
+    Place,
+    Term,
+    add,
+    call,
+    choose,
+    multiply,
+    number,
+    summed,
+)
+from pycute_xe.verifying.naming import Naming
+from pycute_xe.verifying.views import View
+
+__all__ = ["EXACT", "UNDEFINED", "claimed", "held"]
+
+EXACT = frozenset({"f32", "f64", "s32", "u32", "s64", "u64", "tf32"})
+"""Accumulators in which sums are read as real arithmetic."""
+
+UNDEFINED = "what was never written"
+LIMITS = Limits()
+
+
+def held(node: Node, view: View, naming: Naming) -> Formula:
+    """Return what a node's positions hold, as a formula at the points of a view.
+
+    Raises `UndecidableError` for contents that have no formula.
+    """
+    return LIMITS.check(_Held(view, naming).formula(node, ()))
+
+
+class _Held:
+    def __init__(self, view: View, naming: Naming) -> None:
+        self.view, self.naming = view, naming
+
+    def formula(self, node: Node, scope: tuple[str, ...]) -> Formula:
+        match node:
+            case Number(value):
+                return number(value)
+            case Scalar(operand):
+                return (Term(1.0, (Place(operand, ()),)),)
+            case Leaf():
+                return (Term(1.0, (self.place(node),)),)
+            case Call(name, arguments):
+                return _applied(name, tuple(self.formula(a, scope) for a in arguments))
+            case Converted(to, body):
+                return call(f"to {to}", self.formula(body, scope))
+            case Summed():
+                return self.total(node, scope)
+            case Accumulated(numeric, start, terms):
+                parts = (self.formula(start, scope), *(self.total(t, scope) for t in terms))
+                return _typed(numeric, add(*parts))
+            case Choice(index, below, then, otherwise):
+                left, right = self.naming.text(index), self.naming.text(below)
+                return choose(
+                    f"{left} < {right}",
+                    f"{left} >= {right}",
+                    self.formula(then, scope),
+                    self.formula(otherwise, scope),
+                )
+            case Undefined():
+                return call(UNDEFINED)
+            case Carried(fragment):
+                raise UndecidableError(
+                    "verify", {"fragment": fragment}, "what it held before a loop is not known", ""
+                )
+
+    def total(self, node: Summed, scope: tuple[str, ...]) -> Formula:
+        bounds: list[Bounds] = []
+        for bound in node.over:
+            if len(bound) == 2:
+                bounds.append(Bounds(bound[0], "0", str(bound[1])))
+            else:
+                low, high = self.naming.text(bound[1]), self.naming.text(bound[2])
+                bounds.append(Bounds(bound[0], low, high))
+        inner = self.formula(node.body, (*scope, *(b.name for b in bounds)))
+        if node.how == "sum":
+            return summed(tuple(bounds), inner)
+        return call(f"{node.how} over", summed(tuple(bounds), inner))
+
+    def place(self, leaf: Leaf) -> Place:
+        texts = self.view.leaf(leaf, leaf.bound)
+        base = (self.naming.text(index) for index in leaf.base)
+        return Place(leaf.operand, tuple(_plus(b, t) for b, t in zip(base, texts, strict=True)))
+
+
+def claimed(
+    value: Expression, naming: Naming, indices: Mapping[str, str], fresh: str = "t"
+) -> Formula:
+    """Return what a specification claims, at indices that are formulas of a point.
+
+    Variables of sums keep their names behind a prefix.
+    """
+    return LIMITS.check(_Claimed(naming, fresh).formula(value, dict(indices)))
+
+
+class _Claimed:
+    def __init__(self, naming: Naming, fresh: str) -> None:
+        self.naming, self.fresh, self.count = naming, fresh, 0
+
+    def formula(self, value: Expression, names: dict[str, str]) -> Formula:
+        match value:
+            case Const(constant):
+                return number(constant)
+            case Element(operand, at):
+                return (Term(1.0, (Place(operand, tuple(self.text(i, names) for i in at)),)),)
+            case Apply(name, arguments):
+                return _applied(name, tuple(self.formula(a, names) for a in arguments))
+            case Rounded(to, body):
+                return call(f"to {to}", self.formula(body, names))
+            case Total():
+                return self.total(value, names)
+            case Where(index, below, then, otherwise):
+                left, right = self.text(index, names), self.text(below, names)
+                return choose(
+                    f"{left} < {right}",
+                    f"{left} >= {right}",
+                    self.formula(then, names),
+                    self.formula(otherwise, names),
+                )
+            case Slot(fragment):
+                raise UndecidableError(
+                    "verify", {"fragment": fragment}, "a specification speaks of operands", ""
+                )
+
+    def total(self, value: Total, names: dict[str, str]) -> Formula:
+        inner = dict(names)
+        bounds: list[Bounds] = []
+        for name, extent in value.over:
+            self.count += 1
+            inner[name] = f"{self.fresh}{self.count}_{name}"
+            bounds.append(Bounds(inner[name], "0", self.text(extent, names)))
+        total = summed(tuple(bounds), self.formula(value.body, inner))
+        if value.how != "sum":
+            return call(f"{value.how} over", total)
+        return total if value.accumulator is None else _typed(value.accumulator, total)
+
+    def text(self, index: Index, names: Mapping[str, str]) -> str:
+        return self.naming.text(index, names)
+
+
+def _typed(numeric: Numeric, formula: Formula) -> Formula:
+    """Sums in a narrow accumulator round at every step: nothing is assumed of them but that."""
+    return formula if numeric.name in EXACT else call(f"accumulated in {numeric}", formula)
+
+
+def _applied(name: str, arguments: tuple[Formula, ...]) -> Formula:
+    if name == "add":
+        return add(*arguments)
+    if name == "mul":
+        return LIMITS.check(multiply(*arguments))
+    if name == "div":
+        divisor = arguments[1]
+        if len(divisor) == 1 and not (divisor[0].places or divisor[0].atoms or divisor[0].over):
+            return multiply(arguments[0], number(1.0 / divisor[0].scale))
+        return multiply(arguments[0], call("1/", divisor))
+    return call(name, *arguments)
+
+
+def _plus(left: str, right: str) -> str:
+    return right if left == "0" else left if right == "0" else f"{left} + {right}"

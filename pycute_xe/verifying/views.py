@@ -1,0 +1,136 @@
+"""Floor 9: the points at which a store is judged: coordinates of its tile, or its registers.
+
+Where the writes of a store fill a box of its tile, each place once, what they hold is told by the
+place: however registers are dealt out, a right kernel's maps are then short. Otherwise it is told
+by subgroup and position.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycute_xe.errors import UndecidableError
+from pycute_xe.holding.digits import DigitMap, as_digits
+from pycute_xe.holding.following import Write
+from pycute_xe.holding.nodes import Leaf
+
+__all__ = ["View", "view_of"]
+
+Ints: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """The points of a write: a box whose axes have names, and who is at each point.
+
+    ``subgroup`` and ``position`` say which register element is at a point.
+    """
+
+    names: tuple[str, ...]
+    shape: tuple[int, ...]
+    subgroup: Ints
+    position: Ints
+    places: tuple[DigitMap, ...]
+
+    @property
+    def box(self) -> tuple[str, ...]:
+        """The constraints on the points."""
+        spans = zip(self.names, self.shape, strict=True)
+        return tuple(f"0 <= {name} < {extent}" for name, extent in spans)
+
+    def leaf(self, leaf: Leaf, bounds: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the table of a leaf at the points, as texts: one for each mode of the operand.
+
+        ``bounds`` names the variables of sums around it. Raises `UndecidableError` where the table
+        is not a sum of digits.
+        """
+        out: list[str] = []
+        inner = leaf.table.shape[2:-1]
+        first = (slice(None), slice(None), *(0 for _ in inner))
+        for mode in range(leaf.table.shape[-1]):
+            table = leaf.table[..., mode]
+            start = table[first]
+            here = start[self.subgroup, leaf.select[self.position]]
+            text = _digits(here.reshape(self.shape), leaf.operand).text(self.names)
+            if inner:
+                along = table[0, 0] - start[0, 0]
+                steps = (...,) + (None,) * len(inner)
+                if not np.array_equal(table - start[steps], np.broadcast_to(along, table.shape)):
+                    text = self._joint(leaf, mode, bounds)
+                else:
+                    text = f"{text} + {_digits(along, leaf.operand).text(bounds)}"
+            out.append(text)
+        return tuple(out)
+
+    def _joint(self, leaf: Leaf, mode: int, bounds: tuple[str, ...]) -> str:
+        """Return a table in which points and variables of sums do not separate by subgroup."""
+        table = leaf.table[..., mode]
+        whole = table[self.subgroup, leaf.select[self.position]]
+        shape = (*self.shape, *table.shape[2:])
+        return _digits(whole.reshape(shape), leaf.operand).text((*self.names, *bounds))
+
+
+def _digits(table: Ints, operand: str) -> DigitMap:
+    found = as_digits(table)
+    if found is None:
+        raise UndecidableError(
+            "verify",
+            {"operand": operand},
+            f"where the registers' elements of {operand} come from is not a sum of digits",
+            "use copies whose layouts nest evenly",
+        )
+    return found
+
+
+def view_of(write: Write) -> View:
+    """Return the points of a write.
+
+    Raises `UndecidableError` for stores whose places are not sums of digits.
+    """
+    return _Finder(write).found
+
+
+class _Finder:
+    def __init__(self, write: Write) -> None:
+        self.places = write.places
+        self.subgroups, self.positions, self.modes = write.places.shape
+
+    @cached_property
+    def found(self) -> View:
+        return self.by_place() or self.by_register()
+
+    def by_place(self) -> View | None:
+        """The coordinates of the tile, where each occurs once and all together fill a box."""
+        flat = self.places.reshape(-1, self.modes)
+        low, high = flat.min(axis=0), flat.max(axis=0)
+        shape = tuple(int(n) for n in high - low + 1)
+        if any(n > 1 << 20 for n in shape) or int(np.prod(shape)) != flat.shape[0]:
+            return None
+        index = np.ravel_multi_index(tuple((flat - low).T), shape)
+        owner = np.full(flat.shape[0], -1, dtype=np.int64)
+        owner[index] = np.arange(flat.shape[0])
+        if (owner < 0).any():
+            return None
+        subgroup, position = np.divmod(owner, self.positions)
+        kept = [axis for axis, extent in enumerate(shape) if extent > 1]
+        names = tuple(f"p_{axis}" for axis in kept)
+        box = tuple(shape[axis] for axis in kept)
+        maps: list[DigitMap] = []
+        for axis in range(self.modes):
+            table = flat[owner, axis].reshape(box)
+            maps.append(_digits(table, "the output"))
+        return View(names, box, subgroup, position, tuple(maps))
+
+    def by_register(self) -> View:
+        """Subgroups and positions."""
+        subgroup, position = np.divmod(np.arange(self.subgroups * self.positions), self.positions)
+        shape = (self.subgroups, self.positions)
+        maps = tuple(
+            _digits(self.places[..., axis], "the output") for axis in range(self.modes)
+        )
+        return View(("p_s", "p_e"), shape, subgroup, position, maps)
