@@ -1,84 +1,70 @@
 """Floor 7: a counterexample as data: a problem small enough to look at, and what goes wrong in it.
 
-It names the property that fails, the problem size, the work-item, the value and the elements, and
-carries inputs on which the kernel gives a wrong result. It can be saved, loaded and run.
+It names the property that fails, the sizes, the work-item and the elements. It can be saved, loaded
+and run.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pycute_xe.errors import InputError
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 __all__ = ["Counterexample"]
 
+# What files of versions before 0.2 call the sizes, and the work-group's place.
+_OLD_SIZES = ("M", "N", "K")
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class Counterexample:
     """A problem size and a place where a kernel does the wrong thing.
 
-    ``claim`` is the property that fails and ``message`` says how. ``element`` is the coordinate in
-    ``operand`` that should be at the place, ``found`` the one that is (``None``: nothing, zero, or
-    out of bounds). ``output`` is the (m, n) of D where running the kernel on `inputs` shows it.
-    ``work_group`` counts tiles (m, n), ``k_tile`` trips of the loop.
+    ``claim`` is the property that fails and ``message`` says how. ``sizes`` are the extents by
+    name, ``where`` the variables of the grid and of loops at the place, by name. ``element`` is the
+    index in ``operand`` of what should be at the place, ``found`` of what is (``None``: not one
+    element, zero, or outside). ``output`` and ``index`` name the element of an output that comes
+    out wrong. ``faults`` tells that the machine stops instead.
+
+    >>> place = Counterexample("D values", "wrong", {"M": 1, "N": 2}, output="D", index=(0, 1))
+    >>> Counterexample.from_json(place.to_json()) == place
+    True
     """
 
     claim: str
     message: str
-    M: int
-    N: int
-    K: int
-    operand: str
-    work_group: tuple[int, int]
-    k_tile: int
-    subgroup: int
-    lane: int
-    value: int
-    element: tuple[int, int] | None
-    found: tuple[int, int] | None
-    output: tuple[int, int]
+    sizes: Mapping[str, int]
+    operand: str = ""
+    where: Mapping[str, int] = field(default_factory=dict[str, int])
+    subgroup: int = 0
+    lane: int = 0
+    value: int = 0
+    element: tuple[int, ...] | None = None
+    found: tuple[int, ...] | None = None
+    output: str = ""
+    index: tuple[int, ...] = ()
+    faults: bool = False
+
+    def __post_init__(self) -> None:
+        """Check that all numbers are counts and that the place lies in the problem."""
+        wrong = _wrong(self)
+        if wrong:
+            raise InputError(
+                "Counterexample", {"claim": self.claim}, wrong, "read what Counterexample.save wrote"
+            )
+
+    def __hash__(self) -> int:
+        """Hash the parts that tell counterexamples apart."""
+        return hash((self.claim, tuple(self.sizes.items()), self.output, self.index))
 
     @property
     def work_item(self) -> int:
         """The work-item's number in its work-group."""
         return self.subgroup * 16 + self.lane
-
-    def inputs(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return A (M, K) and B (K, N) on which a wrong register gives a wrong element of D.
-
-        For an element of A at (m, k) that is the only one of A that is not zero, and B is 1 in row
-        k and larger elsewhere: D's row m is 1 if and only if the element meets its own k alone.
-        B goes likewise. For an element of D all others are at least twice as large. Small
-        integers: every entry is exact in bfloat16, every sum in float32.
-
-        >>> place = Counterexample(
-        ...     "A fragment", "", 1, 1, 3, "A", (0, 0), 0, 0, 1, 0, (0, 1), None, (0, 0)
-        ... )
-        >>> a, b = place.inputs()
-        >>> a.tolist(), b.T.tolist()
-        ([[0.0, 1.0, 0.0]], [[2.0, 1.0, 4.0]])
-        """
-        import numpy as np
-
-        i, j = self.output if self.element is None else self.element
-        if self.operand == "D" or self.element is None:
-            rows, columns = _told_apart(self.M, i, 6), _told_apart(self.N, j, 6)
-            return np.repeat(rows[:, None], self.K, 1), np.repeat(columns[None, :], self.K, 0)
-        by_k = _told_apart(self.K, j, 126)
-        if self.operand == "A":
-            a, b = np.zeros((self.M, self.K)), np.repeat(by_k[:, None], self.N, 1)
-            a[i, j] = 1
-        else:
-            a, b = np.repeat(by_k[None, :], self.M, 0), np.zeros((self.K, self.N))
-            b[j, i] = 1
-        return a, b
 
     def to_json(self) -> str:
         """Return the counterexample as JSON; `from_json` reads it back."""
@@ -86,28 +72,25 @@ class Counterexample:
 
     @classmethod
     def from_json(cls, text: str) -> Counterexample:
-        """Read what `to_json` wrote. Raises `InputError` for anything else."""
+        """Read what `to_json` wrote, of earlier versions too. Raises `InputError` for other texts."""
         try:
             fields: dict[str, Any] = json.loads(text)
-            for name in ("work_group", "element", "found", "output"):
-                fields[name] = tuple(fields[name]) if fields[name] is not None else None
-            found = cls(**fields)
-            found.inputs()
-        except (ValueError, TypeError, KeyError, IndexError) as error:
+            if "M" in fields:
+                fields = _modern(fields)
+            for name in ("element", "found", "index"):
+                held = fields.get(name)
+                fields[name] = tuple(held) if held is not None else None
+            fields["index"] = fields["index"] or ()
+            return cls(**fields)
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
+            if isinstance(error, InputError):
+                raise
             raise InputError(
                 "Counterexample",
                 {"text": text[:60]},
-                f"not a counterexample: {error}",
+                f"it is not a counterexample: {error}",
                 "read what Counterexample.save wrote",
             ) from error
-        if not (0 <= found.output[0] < found.M and 0 <= found.output[1] < found.N):
-            raise InputError(
-                "Counterexample",
-                {"output": found.output},
-                f"D is {found.M} x {found.N} and has no such element",
-                "read what Counterexample.save wrote",
-            )
-        return found
 
     def save(self, path: str | Path) -> None:
         """Write the JSON to a file."""
@@ -126,19 +109,38 @@ class Counterexample:
 
     def __str__(self) -> str:
         """The property, the place and the elements, on two lines."""
-        m, n = self.work_group
-        place = (
-            f"M={self.M} N={self.N} K={self.K}: work-group ({m},{n}), K tile {self.k_tile}, "
-            f"work-item {self.work_item} (subgroup {self.subgroup}, lane {self.lane}), "
-            f"value {self.value}"
-        )
-        return f"{self.claim}: {self.message}\n  {place}"
+        sizes = " ".join(f"{name}={size}" for name, size in self.sizes.items())
+        where = ", ".join(f"{name} = {number}" for name, number in self.where.items())
+        place = f"{sizes}: {where + ', ' if where else ''}work-item {self.work_item}"
+        owner = f" (subgroup {self.subgroup}, lane {self.lane}), value {self.value}"
+        return f"{self.claim}: {self.message}\n  {place}{owner}"
 
 
-def _told_apart(count: int, one: int, spread: int) -> NDArray[np.float64]:
-    """Return 1 at one place and small integers from 2 on everywhere else."""
-    import numpy as np
+def _modern(old: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a counterexample of a GEMM as earlier versions wrote them."""
+    fields = dict(old)
+    sizes = {name: fields.pop(name) for name in _OLD_SIZES}
+    m, n = fields.pop("work_group")
+    where = {"m": m, "n": n, "k": fields.pop("k_tile")}
+    index = fields.pop("output")
+    return {**fields, "sizes": sizes, "where": where, "output": "D", "index": index}
 
-    out = (np.arange(count) % spread + 2).astype(np.float64)
-    out[one] = 1
-    return out
+
+def _wrong(place: Counterexample) -> str:
+    """Say what is not a number of its kind; empty where all is well."""
+    for name, size in place.sizes.items():
+        if type(size) is not int or size < 1:
+            return f"the size {name} is {size!r}, not 1 or more"
+    for name, number in place.where.items():
+        if type(number) is not int:
+            return f"{name} is {number!r}, not an integer"
+    numbers = (place.subgroup, place.lane, place.value, *place.index)
+    for number in (*numbers, *(place.element or ()), *(place.found or ())):
+        if type(number) is not int:
+            return f"{number!r} is not an integer"
+    if any(number < 0 for number in numbers):
+        return "an index is negative"
+    if place.output == "D" and set(_OLD_SIZES) == set(place.sizes) and len(place.index) == 2:
+        if place.index[0] >= place.sizes["M"] or place.index[1] >= place.sizes["N"]:
+            return f"D is {place.sizes['M']} x {place.sizes['N']} and has no element {place.index}"
+    return ""

@@ -1,3 +1,8 @@
 """Floor 9: proofs about kernels, for all problem sizes."""
 
 from __future__ import annotations
+
+from pycute_xe.verifying.prover import verify
+from pycute_xe.verifying.verdict import Proof, Verdict
+
+__all__ = ["Proof", "Verdict", "verify"]

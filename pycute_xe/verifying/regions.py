@@ -11,31 +11,37 @@ import islpy as isl
 
 from pycute_xe.errors import KernelError
 
-__all__ = ["Names", "Region", "effort"]
+__all__ = ["Names", "Region", "TooHardError", "effort"]
 
 Names = tuple[str, ...]
 
 _context: ContextVar[isl.Context | None] = ContextVar("_context", default=None)
 
 
+class TooHardError(KernelError):
+    """isl gave up: the steps it may take were used up."""
+
+
 @contextmanager
 def effort(operations: int) -> Generator[None]:
     """Let isl take so many steps and no more, so that no kernel keeps a user waiting for ever.
 
-    The default GEMM takes some hundred thousand. Raises `KernelError` where isl gives up.
+    The default GEMM takes some hundred thousand; 0 is no limit. Raises `TooHardError` where isl
+    gives up.
 
     >>> with effort(3):
     ...     Region.where(("x",), "exists (d : x = 2*d)").least()
     Traceback (most recent call last):
-    pycute_xe.errors.KernelError: verify(steps=3): the question is too hard to decide...
+    pycute_xe.verifying.regions.TooHardError: verify(steps=3): the question is too hard to decide...
     """
     context = isl.Context()
-    context.set_max_operations(operations)
+    if operations:
+        context.set_max_operations(operations)
     token = _context.set(context)
     try:
         yield
     except isl.Error as error:
-        raise KernelError(
+        raise TooHardError(
             "verify",
             {"steps": operations},
             "the question is too hard to decide",
@@ -109,6 +115,26 @@ class Region:
     def is_empty(self) -> bool:
         """Whether there is no point at all."""
         return self.points.is_empty()
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether there are only finitely many points.
+
+        >>> Region.where(("x",), "0 <= x").is_bounded, Region.where(("x",), "0 <= x < 9").is_bounded
+        (False, True)
+        """
+        return self.points.is_bounded()
+
+    def told(self, given: Region, without: str = "") -> str:
+        """Return the constraints beyond those given as text, a piece of all names left out.
+
+        >>> even = Region.where(("x",), "x >= 1 and x mod 2 = 0")
+        >>> even.told(Region.where(("x",), "x >= 1"))
+        '(x) mod 2 = 0'
+        """
+        simple = self.points.gist(given.points).coalesce()
+        text = str(simple).partition(":")[2].rpartition("}")[0].strip()
+        return text.replace(without, "") if without else text
 
     def least(self, order: Names = ()) -> dict[str, int] | None:
         """Return the lexicographically least point, ``None`` when there is none.

@@ -1,0 +1,214 @@
+"""Floor 9: `verify`, the verb: four answers, within a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from time import perf_counter
+
+from pycute_xe.errors import InputError, KernelError, MachineError, UndecidableError
+from pycute_xe.kernel import Counterexample, Kernel
+from pycute_xe.verifying.apart import decided_apart
+from pycute_xe.verifying.conditions import condition_of
+from pycute_xe.verifying.failures import Failure
+from pycute_xe.verifying.questions import Questions
+from pycute_xe.verifying.regions import TooHardError, effort
+from pycute_xe.verifying.verdict import Proof, Verdict
+
+__all__ = ["verify", "verify_here"]
+
+CLIPPED = "outside a surface loads give zero and stores are dropped, value by value"
+SURFACES = (
+    "surfaces as their messages need them: base, width and pitch legal for the target, extents "
+    "below 2**24 (`run` copies operands onto such surfaces)"
+)
+REAL = "sums and products are those of real numbers, in any order; roundings are where they are said"
+FINITE = "inputs are finite: zero times an element is zero"
+RACES = "nothing else writes to the outputs meanwhile, and outputs do not overlap inputs"
+PAIRED = "the two halves of every barrier are done alternately, by all subgroups, on every path"
+
+BUDGET = 10.0
+STEPS = 20_000_000
+
+
+def verify(
+    kernel: Kernel, params: Mapping[str, int] | None = None, *, budget: float = BUDGET
+) -> Verdict:
+    """Prove that a kernel computes what it claims for all sizes >= 1, or find where it does not.
+
+    The proofs follow the statements: what messages put into registers, what instructions take them
+    for, what is summed and what is stored, and compare that with ``kernel.computes``; they do not
+    trust what the layouts of copies claim. ``params`` fixes some of the sizes, by name; ``budget``
+    is a time in seconds, after which what is left is undecided.
+    Raises `KernelError` for what is not a kernel and for statements without a meaning here,
+    `InputError` for other params.
+
+    >>> import pycute_xe as cx
+    >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")))
+    >>> bool(verify(gemm))
+    True
+    >>> import dataclasses
+    >>> loop = gemm.loop("k")
+    >>> short = gemm.replace(loop, dataclasses.replace(loop, stop=loop.stop - 1))
+    >>> print(str(verify(short).counterexample).splitlines()[0])
+    D values: D[0, 0]: A·B is not summed
+    """
+    if not isinstance(kernel, Kernel):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise KernelError(
+            "verify",
+            {"kernel": type(kernel).__name__},
+            "only kernels are verified",
+            "build one with kernel.gemm(mma)",
+        )
+    fixed = _checked(kernel, params)
+    if not isinstance(budget, (int, float)) or isinstance(budget, bool) or not budget > 0:
+        raise InputError("verify", {"budget": budget}, "a budget is a time in seconds", "use 10")
+    start = perf_counter()
+    here = verify_here(kernel, fixed, min(STEPS, int(budget * 2_000_000)))
+    if not any(proof.reason == TOO_HARD for proof in here.proofs):
+        return here
+    left = budget - (perf_counter() - start)
+    apart = decided_apart(kernel, fixed, left) if left > 0 else None
+    if apart is not None:
+        return apart
+    seconds = perf_counter() - start
+    proofs = tuple(
+        p if p.reason != TOO_HARD else _stopped(p, seconds) for p in here.proofs
+    )
+    return Verdict(here.kernel, here.scope, proofs, here.counterexample)
+
+
+TOO_HARD = "the question is too hard"
+
+
+def _stopped(proof: Proof, seconds: float) -> Proof:
+    from dataclasses import replace
+
+    return replace(proof, reason=f"isl, stopped after {seconds:.1f} s", seconds=seconds)
+
+
+def verify_here(kernel: Kernel, fixed: Mapping[str, int], steps: int) -> Verdict:
+    """Return the verdict as far as so many steps of isl reach; no clock is read."""
+    questions = Questions(kernel, fixed)
+    proofs: list[Proof] = []
+    failures: list[tuple[Failure, Counterexample]] = []
+    for asked in _asked(kernel, questions):
+        proof, failure = _answered(asked, questions, steps)
+        proofs.append(proof)
+        if failure is not None and proof.counterexample is not None:
+            failures.append((failure, proof.counterexample))
+    least = min(failures, key=lambda pair: pair[0].key, default=None)
+    return Verdict(kernel.name, _words(kernel, fixed), tuple(proofs), least[1] if least else None)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A property, what it says, what it takes for granted, and the question that decides it."""
+
+    name: str
+    statement: str
+    assumptions: tuple[str, ...]
+    find: Callable[[], Failure | None]
+
+
+def _asked(kernel: Kernel, questions: Questions) -> tuple[_Asked, ...]:
+    out = [
+        _Asked("barriers", PAIRED, (), lambda: None),  # construction refuses anything else
+        _Asked("registers", "no statement reads a register that was never written", (),
+               questions.registers),
+        _Asked("bounds", "messages start on whole elements and whole registers", (SURFACES,),
+               questions.bounds),
+    ]
+    for operand in kernel.outputs:
+        name = operand.name
+        index = ",".join(str(mode).lower() for mode in operand.modes)
+        assumed = kernel.computes.assumes if kernel.computes is not None else ()
+        out += [
+            _Asked(f"{name} coverage", f"every {name}[{index}] is written", (CLIPPED, SURFACES),
+                   partial(questions.coverage, name)),
+            _Asked(f"{name} values", f"what is written to {name} is what is claimed",
+                   (REAL, FINITE, RACES, *assumed), partial(questions.values, name)),
+        ]
+    return tuple(out)
+
+
+def _answered(
+    asked: _Asked, questions: Questions, steps: int
+) -> tuple[Proof, Failure | None]:
+    start = perf_counter()
+    reason, failure = "", None
+    condition = ""
+    try:
+        with effort(steps):
+            failure = asked.find()
+            if failure is not None:
+                condition = condition_of(failure, questions.space)
+    except TooHardError:
+        reason = TOO_HARD
+    except UndecidableError as error:
+        reason = f"{error.condition}" + (f" ({error.fix})" if error.fix else "")
+    except MachineError as error:
+        failure = Failure(asked.name, error.condition, {n: 1 for n in questions.space.naming.size_of},
+                          {}, faults=True)
+    seconds = perf_counter() - start
+    found = _counterexample(failure) if failure is not None else None
+    answer = "undecided" if reason else "proved"
+    if failure is not None:
+        answer = "needs" if condition else "disproved"
+    proof = Proof(
+        asked.name, answer, asked.statement, asked.assumptions, seconds, found, condition, reason
+    )
+    return proof, failure
+
+
+def _counterexample(failure: Failure) -> Counterexample:
+    lane, value = failure.lane_and_value
+    return Counterexample(
+        claim=failure.claim,
+        message=failure.message,
+        sizes=dict(failure.sizes),
+        operand=failure.operand,
+        where=dict(failure.variables),
+        subgroup=failure.subgroup,
+        lane=lane,
+        value=value,
+        element=failure.element,
+        found=failure.found,
+        output=failure.output,
+        index=failure.index,
+        faults=failure.faults,
+    )
+
+
+def _checked(kernel: Kernel, params: object) -> dict[str, int]:
+    """Check the sizes that are fixed."""
+    if params is None:
+        return {}
+    if not isinstance(params, Mapping):
+        raise InputError(
+            "verify",
+            {"params": params},
+            f"{type(params).__name__} does not name sizes",
+            'verify(kernel, {"K": 64})',
+        )
+    out: dict[str, int] = {}
+    for name, value in params.items():  # pyright: ignore[reportUnknownVariableType]
+        known = name in kernel.sizes
+        if not known or type(value) is not int or value < 1:  # pyright: ignore[reportUnknownArgumentType]
+            sizes = ", ".join(kernel.sizes)
+            raise InputError(
+                "verify",
+                {"params": f"{name}: {value!r}"},
+                f"{value!r} is not a size of 1 or more" if known else f"the sizes are {sizes}",
+                'verify(kernel, {"K": 64})',
+            )
+        out[str(name)] = value  # pyright: ignore[reportUnknownArgumentType]
+    return out
+
+
+def _words(kernel: Kernel, params: Mapping[str, int]) -> str:
+    sizes = sorted(kernel.sizes, key=lambda n: "LMNK".find(n) if n in "LMNK" else 9)
+    free = ", ".join(name for name in sizes if name not in params)
+    fixed = ", ".join(f"{name} = {value}" for name, value in params.items())
+    return " with ".join(filter(None, (f"for all {free} >= 1" if free else "", fixed)))
