@@ -11,6 +11,7 @@ from pycute_xe.holding.following import Around, Followed, Read, Write, follow
 from pycute_xe.holding.nodes import Choice, Node, Undefined, contains, mapped
 from pycute_xe.kernel import AtomicStore, Kernel, Load, Prefetch, Store
 from pycute_xe.verifying.comparing import Difference, compare
+from pycute_xe.verifying.evaluating import differ
 from pycute_xe.verifying.failures import Failure, smallest
 from pycute_xe.verifying.points import Space
 from pycute_xe.verifying.regions import Region
@@ -182,7 +183,17 @@ class Questions:
         actual = held(write.node, view, self.space.naming)
         wanted = claimed(claim.value, self.space.naming, names)
         difference = compare(points, actual, wanted, self.extents)
-        return None if difference is None else self._at(difference, write, view, targets)
+        if difference is None:
+            return None
+        point = smallest(difference.points, self.space.naming)
+        if point is not None and not differ(actual, wanted, point, self.extents):
+            raise UndecidableError(
+                "verify",
+                {"output": write.statement.operand},
+                f"{difference.words}, yet the values agree where that was tried",
+                "claim it as it is computed",
+            )
+        return self._at(difference, write, view, targets)
 
     def _at(
         self, difference: Difference, write: Write, view: View, targets: tuple[str, ...]

@@ -1,0 +1,157 @@
+"""Floor 9: formulas as numbers: do two that are written differently really differ at a point?"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+
+import numpy as np
+
+from pycute_xe.bulk import numpy_dtype
+from pycute_xe.errors import UndecidableError
+from pycute_xe.kernel.spec.functions import FUNCTIONS
+from pycute_xe.numeric import as_numeric
+from pycute_xe.verifying.formula import Atom, Formula, Term
+
+__all__ = ["differ", "value_of"]
+
+MOST = 200_000
+"""Products that are summed before a question is given up."""
+
+Extents = Mapping[str, tuple[str, ...]]
+Inputs = Callable[[str, tuple[int, ...]], float]
+
+
+def differ(
+    actual: Formula, wanted: Formula, point: Mapping[str, int], extents: Extents
+) -> bool:
+    """Tell whether two formulas have different values at a point, for some inputs that are tried.
+
+    Raises `UndecidableError` where the sums are too long to try.
+    """
+    for seed in range(4):
+        left, right = (_Values(extents, seed).formula(f, point) for f in (actual, wanted))
+        if not math.isclose(left, right, rel_tol=1e-9, abs_tol=1e-12):
+            return True
+    return False
+
+
+class _Values:
+    def __init__(self, extents: Extents, seed: int) -> None:
+        self.extents, self.seed, self.left = extents, seed, MOST
+
+    def formula(self, formula: Formula, names: Mapping[str, int]) -> float:
+        return float(sum(self.term(term, names) for term in formula))
+
+    def term(self, term: Term, names: Mapping[str, int]) -> float:
+        return float(sum(self.products(term, names)))
+
+    def products(self, term: Term, names: Mapping[str, int]) -> Iterator[float]:
+        for inner in self.spans(term, 0, dict(names)):
+            self.left -= 1
+            if self.left < 0:
+                raise UndecidableError("verify", {}, "a sum is too long to be tried", "")
+            if not all(_number(guard, inner) for guard in term.guards):
+                continue
+            value = term.scale
+            for place in term.places:
+                value *= self.element(place.operand, tuple(_number(t, inner) for t in place.at), inner)
+            for atom in term.atoms:
+                value *= self.atom(atom, inner)
+            yield value
+
+    def spans(self, term: Term, depth: int, names: dict[str, int]) -> Iterator[dict[str, int]]:
+        if depth == len(term.over):
+            yield names
+            return
+        bound = term.over[depth]
+        for number in range(_number(bound.low, names), _number(bound.high, names)):
+            yield from self.spans(term, depth + 1, {**names, bound.name: number})
+
+    def element(self, operand: str, at: tuple[int, ...], names: Mapping[str, int]) -> float:
+        limits = (_number(text, names) for text in self.extents[operand])
+        if not all(0 <= i < n for i, n in zip(at, limits, strict=True)):
+            return 0.0
+        return _input(operand, at, self.seed)
+
+    def atom(self, atom: Atom, names: Mapping[str, int]) -> float:
+        if atom.name == "max over":
+            return max((v for t in atom.arguments[0] for v in self.products(t, names)), default=-math.inf)
+        values = [np.float64(self.formula(f, names)) for f in atom.arguments]
+        with np.errstate(all="ignore"):
+            return float(_meaning(atom.name)(*values))
+
+
+def value_of(formula: Formula, point: Mapping[str, int], extents: Extents, seed: int = 0) -> float:
+    """Return the value of a formula at a point, for one choice of inputs."""
+    return _Values(extents, seed).formula(formula, point)
+
+
+@lru_cache(maxsize=65536)
+def _input(operand: str, at: tuple[int, ...], seed: int) -> float:
+    """An input that depends on its place: any sign, around 1."""
+    words = [seed, *(ord(letter) for letter in operand), *(index & 0xFFFFFFFF for index in at)]
+    return float(np.random.default_rng(words).normal())
+
+
+def _meaning(name: str) -> Callable[..., float]:
+    kind, _, numeric = name.rpartition(" ")
+    if kind in ("to", "accumulated in"):
+        return lambda x: _rounded(numeric, x)
+    if name == "1/":
+        return lambda x: 1.0 / x
+    if name in FUNCTIONS:
+        return lambda *x: FUNCTIONS[name].meaning(np, *x)
+    return lambda *_: math.nan  # what was never written equals nothing
+
+
+def _rounded(name: str, value: float) -> float:
+    numeric = as_numeric("f32" if name == "tf32" else name)
+    if numeric.kind == "float":
+        return float(np.float64(value).astype(np.float32).astype(numpy_dtype(numeric)))
+    bits = numeric.bits - (numeric.kind == "signed")
+    low = -(1 << bits) if numeric.kind == "signed" else 0
+    return float(min(max(np.rint(value), low), (1 << bits) - 1))
+
+
+@lru_cache(maxsize=65536)
+def _parsed(text: str) -> ast.expr:
+    return ast.parse(text.replace(" mod ", " % ").replace(" = ", " == "), mode="eval").body
+
+
+def _number(text: str, names: Mapping[str, int]) -> int:
+    return int(_evaluated(_parsed(text), names))
+
+
+def _evaluated(node: ast.expr, names: Mapping[str, int]) -> float:
+    match node:
+        case ast.Constant(value) if isinstance(value, int):
+            return value
+        case ast.Name(name):
+            return names[name]
+        case ast.BinOp(left, sign, right):
+            x, y = _evaluated(left, names), _evaluated(right, names)
+            match sign:
+                case ast.Add():
+                    return x + y
+                case ast.Sub():
+                    return x - y
+                case ast.Mult():
+                    return x * y
+                case ast.Mod():
+                    return x % y
+                case ast.Div():
+                    return x / y
+                case _:
+                    raise UndecidableError("verify", {}, "an index has an unknown sign", "")
+        case ast.UnaryOp(ast.USub(), inner):
+            return -_evaluated(inner, names)
+        case ast.Call(ast.Name("floor"), [inner], []):
+            return math.floor(_evaluated(inner, names))
+        case ast.Compare(left, [sign], [right]):
+            x, y = _evaluated(left, names), _evaluated(right, names)
+            return x < y if isinstance(sign, ast.Lt) else x >= y
+        case _:
+            raise UndecidableError("verify", {}, "an index has an unknown form", "")
