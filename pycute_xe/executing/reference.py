@@ -78,7 +78,7 @@ def execute(
     for statement in kernel.statements():
         DOES[statement]
     machine = _machine(kernel, problem, target, trace)
-    env = {name: extent for name, extent in problem.sizes.items()}
+    env = dict(problem.sizes)
     counts = [range(count.at(env, machine.look_up)) for _, count in kernel.grid]
     groups = list(product(*counts))
     for done, group in enumerate(groups, 1):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.converting import convert, host_dtype
 from pycute_xe.errors import DTypeError, InputError
-from pycute_xe.numeric import Numeric, as_numeric
+from pycute_xe.numeric import Numeric
 
 __all__ = ["Asked", "as_array", "as_matrix", "rounded"]
 

@@ -24,7 +24,7 @@ from pycute_xe.kernel.spec.computing import compute
 from pycute_xe.machine import Trace
 from pycute_xe.numeric import Numeric, as_numeric
 
-__all__ = ["Executor", "Progress", "doubts", "run"]
+__all__ = ["Executor", "Progress", "doubts", "outputs_of", "run"]
 
 Executor = Literal["fast", "reference"]
 Progress: TypeAlias = Callable[[float], None]
@@ -85,7 +85,7 @@ def run(
         warnings.warn("; ".join(doubted), UnfaithfulWarning, stacklevel=2)
     start = perf_counter()
     trace = Trace()
-    outputs = _execute(problem, machine, trace, executor, progress)
+    outputs = outputs_of(problem, machine, trace, executor, progress)
     out = _gathered(kernel, outputs)
     if not report:
         return out
@@ -118,13 +118,14 @@ def _asked(dtype: Numeric | str | Mapping[str, Numeric | str] | None) -> Asked:
     return as_numeric(dtype)
 
 
-def _execute(
+def outputs_of(
     problem: Problem,
     target: Target,
     trace: Trace,
     executor: Executor,
-    progress: Progress | None,
+    progress: Progress | None = None,
 ) -> dict[str, NDArray[Any]]:
+    """Return the outputs of a problem by name, and count the work in the trace."""
     kernel = problem.kernel
     if problem.empty and kernel.computes is not None:
         found = compute(kernel.computes, kernel.operands, problem.inputs, problem.sizes)
@@ -138,7 +139,7 @@ def _gathered(kernel: Kernel, outputs: dict[str, NDArray[Any]]) -> Any:
     names = [operand.name for operand in kernel.outputs]
     if len(names) == 1:
         return outputs[names[0]]
-    return namedtuple("Outputs", names, rename=True)(*(outputs[name] for name in names))  # noqa: PYI024
+    return namedtuple("Outputs", names, rename=True)(*(outputs[name] for name in names))
 
 
 def _report(

@@ -53,7 +53,7 @@ def _bytes(thread: Thread, statement: SharedLoad | SharedStore, env: Env) -> NDA
         )
     elements = places(statement, kernel.subgroups)[thread.subgroup]
     elements = elements + thread.index(statement.at, env)
-    if elements.size and not (0 <= elements.min() and elements.max() < array.elements):
+    if elements.size and not (elements.min() >= 0 and elements.max() < array.elements):
         raise BoundsFault(
             "run",
             {"array": array, "thread": thread.subgroup},

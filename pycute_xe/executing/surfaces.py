@@ -23,7 +23,7 @@ __all__ = ["Placed", "demand_legal", "fetch", "is_legal", "place", "place_poison
 
 @dataclass(frozen=True, eq=False)
 class Placed:
-    """An operand in memory: its shape, its address and the bytes between neighbours along each mode.
+    """An operand in memory: shape, address, and the bytes between neighbours along each mode.
 
     Along the contiguous mode elements lie side by side, packed where they are narrower than a byte.
     ``width`` is how many bytes of a row a message may see.

@@ -10,9 +10,16 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from pycute_xe.errors import InputError
+from pycute_xe.kernel.telling_inputs import matrices, telling_inputs
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from pycute_xe.kernel.ir.program import Kernel
 
 __all__ = ["Counterexample"]
 
@@ -65,6 +72,32 @@ class Counterexample:
     def work_item(self) -> int:
         """The work-item's number in its work-group."""
         return self.subgroup * 16 + self.lane
+
+    @overload
+    def inputs(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+
+    @overload
+    def inputs(self, kernel: Kernel, variant: int = 0) -> dict[str, NDArray[Any]]: ...
+
+    def inputs(self, kernel: Kernel | None = None, variant: int = 0) -> Any:
+        """Return inputs of a kernel by name on which a wrong register gives a wrong element.
+
+        In a product, for an element of A at (m, k) that is the only one of A that is not zero, and
+        B is 1 in row k and other numbers elsewhere: D's row m is 1 if and only if the element meets
+        its own k alone. B goes likewise. For an element of an output, all others differ. Small
+        integers, exact in the operands' types. Other ``variant`` are pseudo-random small integers.
+        Without a kernel: A (M, K) and B (K, N) of ``D[m,n] = sum(k, A[m,k] * B[k,n])``.
+
+        >>> sizes = {"M": 1, "N": 1, "K": 3}
+        >>> place = Counterexample("A", "", sizes, "A", element=(0, 1), output="D", index=(0, 0))
+        >>> a, b = place.inputs()
+        >>> a.tolist(), b.T.tolist()
+        ([[0.0, 1.0, 0.0]], [[2.0, 1.0, 4.0]])
+        """
+        if kernel is None:
+            extents = (self.sizes["M"], self.sizes["N"], self.sizes["K"])
+            return matrices(extents, self.operand, self.element, self.index)
+        return telling_inputs(kernel, self.sizes, self.operand, self.element, self.index, variant)
 
     def to_json(self) -> str:
         """Return the counterexample as JSON; `from_json` reads it back."""

@@ -1,2 +1,266 @@
-"""Floor 7: the value of a specification."""
-def compute(*a): raise NotImplementedError
+"""Floor 7: the value of a specification on arrays, from index notation alone.
+
+Nothing here knows of kernels. Every index variable is an axis; an expression becomes an array that
+has the extents of the variables it depends on, and 1 elsewhere. Sums of products go through
+``einsum``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from pycute_xe.errors import InputError
+from pycute_xe.kernel.binding import bind_sizes, shape_of
+from pycute_xe.kernel.index import Index
+from pycute_xe.kernel.ir.operands import Operand
+from pycute_xe.kernel.spec.expression import (
+    Apply,
+    Const,
+    Element,
+    Expression,
+    Rounded,
+    Total,
+    Where,
+)
+from pycute_xe.kernel.spec.functions import function
+from pycute_xe.kernel.spec.specification import Specification
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["compute"]
+
+# Functions that give integers where they are given integers.
+_OF_INTEGERS = frozenset({"add", "mul", "max", "min", "abs", "relu", "clamp"})
+
+
+def compute(
+    specification: Specification,
+    operands: Iterable[Operand],
+    inputs: Mapping[str, Any],
+    sizes: Mapping[str, int] | None = None,
+) -> dict[str, NDArray[Any]]:
+    """Return what each output should be: float64, or int64 where only integers are involved.
+
+    ``inputs`` are arrays by operand, in the order of its modes. Sums are exact in integers, which
+    keep the accumulator's lowest bits; in floats they are float64's, and only `Rounded` rounds.
+    Raises `InputError` for shapes that do not match and for elements outside an operand.
+
+    >>> import numpy as np
+    >>> from pycute_xe.kernel.spec.expression import total
+    >>> from pycute_xe.kernel.spec.specification import Claim
+    >>> m, n, k = map(Index, "mnk")
+    >>> product = total("k", "K", Element("A", (m, k)) * Element("B", (k, n)))
+    >>> a, b = Operand("A", "f32", ("M", "K")), Operand("B", "f32", ("K", "N"))
+    >>> d = Operand("D", "f32", ("M", "N"), role="out")
+    >>> spec = Specification((Claim("D", ("m", "n"), product),))
+    >>> compute(spec, (a, b, d), {"A": np.ones((2, 3)), "B": np.ones((3, 1))})["D"].tolist()
+    [[3.0], [3.0]]
+    """
+    import numpy as np
+
+    declared = {operand.name: operand for operand in operands}
+    arrays = {name: _widened(np, np.asarray(value)) for name, value in inputs.items()}
+    shapes = {name: array.shape for name, array in arrays.items() if name in declared}
+    known = bind_sizes(declared.values(), shapes, sizes)
+    out: dict[str, NDArray[Any]] = {}
+    with np.errstate(all="ignore"):
+        for claim in specification.claims:
+            extents = shape_of(declared[claim.output], known)
+            scope = _Scope(np, arrays, known, tuple(zip(claim.indices, extents, strict=True)))
+            found = scope.value(claim.value)
+            out[claim.output] = np.array(np.broadcast_to(found, extents))
+    return out
+
+
+def _widened(np: Any, array: NDArray[Any]) -> NDArray[Any]:
+    integer = array.dtype.kind in "iub" or array.dtype.name in ("int4", "uint4", "int2", "uint2")
+    if array.dtype == np.uint64 and array.size and array.max() >= 2**63:
+        return array.astype(np.float64)
+    return array.astype(np.int64 if integer else np.float64)
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """The variables in whose terms an expression is evaluated, an axis for each."""
+
+    np: Any
+    arrays: Mapping[str, NDArray[Any]]
+    sizes: Mapping[str, int]
+    axes: tuple[tuple[str, int], ...]
+    guarded: bool = False
+
+    def value(self, expression: Expression) -> NDArray[Any]:
+        if isinstance(expression, Const):
+            number = expression.value
+            whole = abs(number) < 2**53 and number == int(number)
+            return self.lifted(int(number) if whole else number)
+        if isinstance(expression, Element):
+            return self.element(expression)
+        if isinstance(expression, Apply):
+            return self.applied(expression)
+        if isinstance(expression, Rounded):
+            return self.rounded(expression)
+        if isinstance(expression, Total):
+            return self.total(expression)
+        if isinstance(expression, Where):
+            inside = replace(self, guarded=True)
+            where = self.index(expression.index) < self.index(expression.below)
+            then, other = inside.value(expression.then), inside.value(expression.otherwise)
+            return self.np.where(where, then, other)
+        raise InputError(
+            "compute", {"value": expression}, f"{type(expression).__name__} has no value here", ""
+        )
+
+    def lifted(self, number: Any) -> NDArray[Any]:
+        return self.np.asarray(number).reshape((1,) * len(self.axes))
+
+    def applied(self, expression: Apply) -> NDArray[Any]:
+        arguments = [self.value(argument) for argument in expression.arguments]
+        if expression.function not in _OF_INTEGERS:
+            arguments = [argument.astype(self.np.float64) for argument in arguments]
+        found = function(expression.function, len(arguments)).meaning(self.np, *arguments)
+        return self.np.asarray(found)
+
+    def rounded(self, expression: Rounded) -> NDArray[Any]:
+        from pycute_xe.converting import convert
+
+        return _widened(self.np, convert(self.value(expression.body), expression.to))
+
+    def index(self, index: Index) -> NDArray[Any]:
+        """Return an index at every point: an array with the axes it depends on."""
+        return self.lifted(0) + self.np.asarray(index.at(self.places, self.looked))
+
+    @property
+    def places(self) -> dict[str, Any]:
+        found: dict[str, Any] = dict(self.sizes)
+        for number, (name, extent) in enumerate(self.axes):
+            shape = [1] * len(self.axes)
+            shape[number] = extent
+            found[name] = self.np.arange(extent).reshape(shape)
+        return found
+
+    def looked(self, name: str, at: tuple[Any, ...]) -> Any:
+        return self.taken(name, [self.lifted(0) + self.np.asarray(i) for i in at])
+
+    def element(self, expression: Element) -> NDArray[Any]:
+        array = self.arrays[expression.operand]
+        if not expression.at:
+            return self.lifted(array)
+        numbers = {name: i for i, (name, _) in enumerate(self.axes)}
+        plain = [_variable(index) for index in expression.at]
+        if all(name in numbers for name in plain) and len(set(plain)) == len(plain):
+            found = [numbers[name] for name in plain]  # pyright: ignore[reportArgumentType]
+            if all(self.axes[i][1] == n for i, n in zip(found, array.shape, strict=True)):
+                shape = [1] * len(self.axes)
+                for i in found:
+                    shape[i] = self.axes[i][1]
+                return array.transpose(self.np.argsort(found)).reshape(shape)
+        return self.taken(expression.operand, [self.index(i) for i in expression.at])
+
+    def taken(self, name: str, at: list[NDArray[Any]]) -> NDArray[Any]:
+        array = self.arrays[name]
+        for mode, (places, extent) in enumerate(zip(at, array.shape, strict=True)):
+            outside = places.size and not (places.min() >= 0 and places.max() < extent)
+            if outside and (not self.guarded or not extent):
+                raise InputError(
+                    "compute",
+                    {"operand": name, "mode": mode},
+                    f"element {int(places.max())} is read, there are {extent}",
+                    "guard it with a condition",
+                )
+            if outside:
+                at[mode] = places.clip(0, extent - 1)
+        return array[tuple(at)]
+
+    # ------------------------------------------------------------ sums and maxima
+
+    def total(self, expression: Total) -> NDArray[Any]:
+        limits = [self.index(extent) for _, extent in expression.over]
+        longest = [int(limit.max()) if limit.size else 0 for limit in limits]
+        names = [name for name, _ in expression.over]
+        inner = replace(self, axes=(*self.axes, *zip(names, longest, strict=True)))
+        ragged = any(limit.size != 1 for limit in limits)
+        if ragged:
+            masks = zip(names, limits, strict=True)
+            body: list[Any] = [inner.masked(expression, dict(masks))]
+        elif expression.how == "sum":
+            body = [inner.value(factor) for factor in _factors(expression.body)]
+        else:
+            body = [inner.value(expression.body)]
+        count = len(names)
+        found = inner.summed(body, count) if expression.how == "sum" else inner.largest(body, count)
+        numeric = expression.accumulator
+        if numeric is None or numeric.kind == "float" or found.dtype.kind == "f":
+            return found
+        from pycute_xe.converting import wrap
+
+        return wrap(found, numeric).astype(self.np.int64)
+
+    def masked(self, expression: Total, limits: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+        """The body where every variable is below its own limit, and nothing elsewhere."""
+        np, places, below = self.np, self.places, True
+        for name, limit in limits.items():
+            wide = limit.reshape(limit.shape + (1,) * (len(self.axes) - limit.ndim))
+            below = below & (places[name] < wide)
+        nothing = 0 if expression.how == "sum" else -np.inf
+        return np.where(below, replace(self, guarded=True).value(expression.body), nothing)
+
+    def largest(self, body: list[NDArray[Any]], count: int) -> NDArray[Any]:
+        np, rank = self.np, len(self.axes)
+        (found,) = body
+        extents = [extent for _, extent in self.axes[rank - count :]]
+        if 0 in extents:
+            return np.full(found.shape[: rank - count], -np.inf)
+        return found.max(axis=tuple(range(rank - count, rank)))
+
+    def summed(self, factors: list[NDArray[Any]], count: int) -> NDArray[Any]:
+        """The sum of a product over the last ``count`` axes."""
+        np, outer = self.np, len(self.axes) - count
+        repeats = 1
+        for axis in range(outer, len(self.axes)):
+            if all(factor.shape[axis] == 1 for factor in factors):
+                repeats *= self.axes[axis][1]  # nothing depends on it
+        if any(f.dtype.kind == "f" for f in factors):
+            return _einsum(np, [f.astype(np.float64) for f in factors], outer) * repeats
+        bound = repeats
+        for axis in range(outer, len(self.axes)):
+            bound *= max(factor.shape[axis] for factor in factors)
+        for factor in factors:
+            bound *= int(np.abs(factor).max()) if factor.size else 0
+        if bound < 2**53:  # every partial sum is exact in float64
+            exact = _einsum(np, [f.astype(np.float64) for f in factors], outer)
+            return exact.astype(np.int64) * repeats
+        return _einsum(np, factors, outer) * repeats
+
+
+def _einsum(np: Any, factors: list[NDArray[Any]], outer: int) -> NDArray[Any]:
+    """Multiply arrays whose axes broadcast, and sum over the axes from ``outer`` on."""
+    rank = factors[0].ndim
+    shape = np.broadcast_shapes(*(factor.shape for factor in factors))
+    if len(factors) == 1:
+        return factors[0].sum(axis=tuple(range(outer, rank)))
+    letters, terms = "abcdefghijklmnopqrstuvwxyz"[:rank], []
+    for factor in factors:
+        # An axis of extent 1 among longer ones is left out, so that it broadcasts.
+        kept = [i for i in range(rank) if factor.shape[i] != 1 or shape[i] == 1]
+        terms.append(("".join(letters[i] for i in kept), factor.reshape([shape[i] for i in kept])))
+    result = letters[:outer]
+    formula = ",".join(term for term, _ in terms) + "->" + result
+    return np.einsum(formula, *(array for _, array in terms), optimize="greedy")
+
+
+def _factors(value: Expression) -> list[Expression]:
+    if isinstance(value, Apply) and value.function == "mul":
+        return [factor for argument in value.arguments for factor in _factors(argument)]
+    return [value]
+
+
+def _variable(index: Index) -> str | None:
+    """The name that an index is, and nothing else."""
+    if index.offset or len(index.terms) != 1:
+        return None
+    atom, scale = index.terms[0]
+    return atom if scale == 1 and isinstance(atom, str) else None

@@ -1,0 +1,120 @@
+"""Floor 9: `replay`: a counterexample run, so that everybody can see what goes wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycute_xe.arch import get_target
+from pycute_xe.converting import convert
+from pycute_xe.errors import KernelError, MachineError
+from pycute_xe.executing.problem import prepare
+from pycute_xe.executing.runner import Executor, outputs_of
+from pycute_xe.kernel import Counterexample, Kernel
+from pycute_xe.kernel.spec.computing import compute
+from pycute_xe.kernel.spec.expression import Apply, Expression
+from pycute_xe.kernel.spec.specification import Specification
+from pycute_xe.machine import Trace
+
+__all__ = ["Replay", "replay"]
+
+# Other inputs that are tried where the first do not show the fault.
+_VARIANTS = range(1, 4)
+_EXACT = frozenset({"add", "mul", "max", "min", "abs", "relu", "clamp"})
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """A counterexample run: what the kernel gives, what it should give, and where they differ.
+
+    ``fault`` is what stopped the run, if anything did: then ``actual`` is what should be.
+    """
+
+    counterexample: Counterexample
+    inputs: dict[str, NDArray[Any]]
+    actual: NDArray[Any]
+    expected: NDArray[Any]
+    output: str
+    fault: MachineError | KernelError | None = None
+    tolerance: float = 0.0
+
+    @property
+    def place(self) -> tuple[int, ...]:
+        """The element of the output that is looked at."""
+        return self.counterexample.index or (0,) * self.expected.ndim
+
+    @property
+    def shows(self) -> bool:
+        """Whether the output element that the counterexample names is wrong, or the run faulted."""
+        if self.fault is not None:
+            return True
+        place = self.place
+        # Poison is never near what is expected, NaN is near NaN alone.
+        actual, expected = (float(x[place]) for x in (self.actual, self.expected))
+        if np.isnan(expected) or np.isnan(actual) or np.isinf(expected):
+            return not (actual == expected or (np.isnan(expected) and np.isnan(actual)))
+        return abs(actual - expected) > self.tolerance * abs(expected)
+
+    def __str__(self) -> str:
+        """The element, as it is and as it should be."""
+        if self.fault is not None:
+            return f"{self.fault}\n{self.counterexample}"
+        place = self.place
+        name = f"{self.output}[{', '.join(map(str, place))}]"
+        actual, expected = (float(x[place]) for x in (self.actual, self.expected))
+        return f"{name} is {actual:g}, should be {expected:g}\n{self.counterexample}"
+
+
+def replay(
+    kernel: Kernel, counterexample: Counterexample, executor: Executor = "reference"
+) -> Replay:
+    """Run a counterexample on its own inputs, and compare with the kernel's specification.
+
+    ``executor`` as for `run`. A run that the machine stops, or that the executor refuses, shows the
+    counterexample too. Raises `KernelError` for a kernel without a specification.
+    """
+    first = _played(kernel, counterexample, executor, 0)
+    if first.shows:
+        return first
+    others = (_played(kernel, counterexample, executor, variant) for variant in _VARIANTS)
+    return next((other for other in others if other.shows), first)
+
+
+def _claims(kernel: Kernel) -> Specification:
+    if kernel.computes is None:
+        raise KernelError(
+            "replay", {"kernel": kernel.name}, "nothing is claimed of it", "give it `computes`"
+        )
+    return kernel.computes
+
+
+def _played(
+    kernel: Kernel, counterexample: Counterexample, executor: Executor, variant: int
+) -> Replay:
+    inputs = counterexample.inputs(kernel, variant)
+    known = {n: s for n, s in counterexample.sizes.items() if n in kernel.sizes}
+    problem = prepare(kernel, (), {**known, **inputs}, None)
+    name = counterexample.output or kernel.outputs[0].name
+    numeric = kernel.operand(name).value_type
+    claims = _claims(kernel)
+    wanted = compute(claims, kernel.operands, problem.inputs, problem.sizes)[name]
+    expected = convert(wanted, numeric)
+    tolerance = 0.0
+    if numeric.kind == "float" and not _exact(claims.of(name).value):
+        tolerance = 2.0 ** -(18 if numeric.bits >= 32 else 6)
+    try:
+        outputs = outputs_of(problem, get_target("bmg"), Trace(), executor)
+    except (MachineError, KernelError) as fault:
+        return Replay(counterexample, inputs, expected, expected, name, fault, tolerance)
+    return Replay(counterexample, inputs, outputs[name], expected, name, None, tolerance)
+
+
+def _exact(value: Expression) -> bool:
+    """Whether small integers make it exact: nothing but sums, products and comparisons."""
+    if isinstance(value, Apply):
+        return value.function in _EXACT and all(_exact(a) for a in value.arguments)
+    body = getattr(value, "body", None)
+    return body is None or _exact(body)
