@@ -1,27 +1,121 @@
-"""Floor 9: the fast executor: statement by statement over all work-groups at once."""
+"""Floor 9: the fast executor: statements done by all work-groups at once, products by BLAS.
+
+Where the maps of a kernel cancel between its operands and what it stores, whole matrices take the
+place of registers. Where they do not, a block of work-groups after the other does every statement
+on registers that are gathered and scattered as the maps say.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
+import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.arch import Target
-from pycute_xe.errors import KernelError
-from pycute_xe.executing.problem import Problem
-from pycute_xe.kernel import Kernel
+from pycute_xe.converting import host_dtype
+from pycute_xe.executing.groups.registers import Groups, fragment_rooms
+from pycute_xe.executing.groups.statements import STATEMENTS, perform
+from pycute_xe.executing.problem import Problem, poison
+from pycute_xe.executing.surfaces import plan
+from pycute_xe.executing.whole_matrices.planning import planned
+from pycute_xe.kernel import Kernel, Operand
 from pycute_xe.machine import Trace
 
-__all__ = ["execute"]
+__all__ = ["execute", "gather"]
+
+Outputs: TypeAlias = dict[str, NDArray[Any]]
+Progress: TypeAlias = Callable[[float], None]
+
+# Bytes that the registers of a block of work-groups may take, index tables included.
+_ROOM = 1 << 28
 
 
 def execute(
     kernel: Kernel,
     problem: Problem,
     target: Target,
-    trace: Trace,
-    progress: Callable[[float], None] | None = None,
-) -> dict[str, NDArray[Any]]:
-    """Run a kernel and return its outputs by name. Raises `KernelError` for what it cannot do."""
-    raise KernelError("run", {"kernel": kernel.name}, "not yet", 'use executor="reference"')
+    _trace: Trace,
+    progress: Progress | None = None,
+) -> Outputs:
+    """Run a kernel and return its outputs by name.
+
+    Equal to the reference executor bit for bit in integers, and within K·2⁻²⁴·Σ|a||b| for each
+    element of a float32 accumulator: sums may be taken in another order. Raises `KernelError` for
+    a kind of statement without a meaning, `MachineError` for what a machine leaves undefined.
+    """
+    for statement in kernel.statements():
+        # A kind without a meaning is refused even where no subgroup comes to it.
+        STATEMENTS[statement]
+    matrices = planned(kernel, tuple(sorted(problem.sizes.items())))
+    if matrices is None:
+        return gather(kernel, problem, target, progress)
+    memory = problem.inputs | {o.name: problem.blank(o.name) for o in kernel.outputs}
+    matrices.run(memory)
+    if progress is not None:
+        progress(1.0)
+    return {o.name: memory[o.name] for o in kernel.outputs}
+
+
+def gather(
+    kernel: Kernel, problem: Problem, target: Target, progress: Progress | None = None
+) -> Outputs:
+    """Run a kernel statement by statement on registers, as `execute` does without a plan."""
+    memory = dict(problem.inputs)
+    for operand in kernel.outputs:
+        memory[operand.name] = _padded(operand, problem, target)
+    grid = _grid(kernel, problem.sizes, memory)
+    block = max(1, _ROOM // _bytes_of_group(kernel))
+    for first in range(0, grid.shape[0], block):
+        part = grid[first : first + block]
+        perform(Groups.of(kernel, problem.sizes, memory, part), kernel.body)
+        if progress is not None:
+            progress((first + part.shape[0]) / grid.shape[0])
+    return {o.name: _cut(memory[o.name], problem.shape(o.name)) for o in kernel.outputs}
+
+
+def _padded(operand: Operand, problem: Problem, target: Target) -> NDArray[Any]:
+    """Return an output with what messages may touch behind its rows."""
+    shape, x = problem.shape(operand.name), operand.contiguous
+    blank = problem.blank(operand.name)
+    if not shape or not blank.size:
+        return blank
+    row = plan(operand, shape, target).width * 8 // operand.value_type.bits
+    wide = (*shape[:x], row, *shape[x + 1 :])
+    if wide == shape:
+        return blank
+    out = np.zeros(wide, blank.dtype) if operand.role == "inout" else poison(operand, wide)
+    _window(out, shape)[...] = blank
+    return out
+
+
+def _cut(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    return np.ascontiguousarray(_window(array, shape))
+
+
+def _window(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    return array[tuple(slice(0, extent) for extent in shape)]
+
+
+def _grid(
+    kernel: Kernel, sizes: Mapping[str, int], memory: Mapping[str, NDArray[Any]]
+) -> NDArray[np.int64]:
+    """Return the work-groups of a grid in order: (work-groups, axes)."""
+    counts = [
+        max(0, int(count.at(sizes, lambda name, at: int(memory[name][at]))))
+        for _, count in kernel.grid
+    ]
+    return np.indices(counts, dtype=np.int64).reshape(len(counts), -1).T
+
+
+def _bytes_of_group(kernel: Kernel) -> int:
+    rooms = fragment_rooms(kernel)
+    held = sum(
+        room * (host_dtype(kernel.fragment(name).value_type).itemsize + 1)
+        for name, room in rooms.items()
+    )
+    # Indices of the largest fragment, a few for each mode.
+    tables = 64 * max(rooms.values(), default=1)
+    shared = sum(9 * array.elements for array in kernel.shared)
+    return kernel.subgroups * (held + tables + shared)

@@ -1,0 +1,230 @@
+"""Floor 9: registers of many work-groups at once, gathered and scattered by index tables.
+
+A fragment is an array (work-groups, subgroups, elements) and a mask of what has been written.
+Where statements are done by some subgroups only, the others' registers and memory stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycute_xe.converting import host_dtype
+from pycute_xe.errors import MachineError
+from pycute_xe.executing.groups.shared import SharedArray
+from pycute_xe.holding.tables import copied
+from pycute_xe.kernel import AtomicStore, Index, Kernel, Load, Prefetch, Store
+from pycute_xe.kernel.index import SUBGROUP_INDEX
+
+__all__ = ["Copying", "Groups", "Meaning", "Places", "fragment_rooms"]
+
+Array: TypeAlias = NDArray[Any]
+Bools: TypeAlias = NDArray[np.bool_]
+Ints: TypeAlias = NDArray[np.int64]
+Copying: TypeAlias = "Load | Store | AtomicStore | Prefetch"
+Where: TypeAlias = "slice | Ints"
+
+
+def fragment_rooms(kernel: Kernel) -> dict[str, int]:
+    """Return the elements of each fragment, and of the padding that a load writes behind it."""
+    rooms = {fragment.name: fragment.elements for fragment in kernel.fragments}
+    for statement in kernel.statements():
+        if isinstance(statement, (Load, Store, AtomicStore)):
+            copy = statement.copy
+            step, image = copy.atom.values * 16, copy.atom.register_tv.elements
+            room = (copy.messages - 1) * step + max(step, image)
+            rooms[statement.fragment] = max(rooms[statement.fragment], room)
+    return rooms
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Where register elements lie in an operand: an index for each mode, and which are inside.
+
+    ``elements`` are the register elements; ``at`` and ``inside`` are (work-groups, subgroups,
+    elements). Places outside are moved inside, so that all can be looked up.
+    """
+
+    elements: Ints
+    at: tuple[Ints, ...]
+    inside: Bools
+
+
+@dataclass(eq=False)
+class Groups:
+    """The work-groups of a block: what their names, registers and shared arrays hold.
+
+    ``names`` binds extents, the grid's and the loops' variables, ``subgroup``: numbers, or arrays
+    that broadcast to (work-groups, subgroups). ``active`` are those that do the statement at hand,
+    None for all.
+    """
+
+    kernel: Kernel
+    memory: Mapping[str, Array]
+    names: dict[str, Any]
+    shape: tuple[int, int]
+    values: dict[str, Array] = field(default_factory=dict[str, Array])
+    ready: dict[str, Bools] = field(default_factory=dict[str, Bools])
+    shared: dict[str, SharedArray] = field(default_factory=dict[str, SharedArray])
+    active: Bools | None = None
+    doing: str = ""
+
+    @classmethod
+    def of(
+        cls, kernel: Kernel, sizes: Mapping[str, int], memory: Mapping[str, Array], grid: Ints
+    ) -> Groups:
+        """Return work-groups with nothing in their registers; ``grid`` is (work-groups, axes)."""
+        shape = grid.shape[0], kernel.subgroups
+        names: dict[str, Any] = dict(sizes)
+        names |= {name: grid[:, axis, None] for axis, (name, _) in enumerate(kernel.grid)}
+        names[SUBGROUP_INDEX] = np.arange(kernel.subgroups, dtype=np.int64)[None, :]
+        out = cls(kernel, memory, names, shape)
+        for name, room in fragment_rooms(kernel).items():
+            dtype = host_dtype(kernel.fragment(name).value_type)
+            out.values[name] = np.zeros((*shape, room), dtype)
+            out.ready[name] = np.zeros((*shape, room), np.bool_)
+        for array in kernel.shared:
+            out.shared[array.name] = SharedArray(array, shape)
+        return out
+
+    def anyone(self) -> bool:
+        """Whether some subgroup does the statement at hand."""
+        return self.active is None or bool(self.active.any())
+
+    def mask(self) -> Bools:
+        """Who does the statement at hand: (work-groups, subgroups)."""
+        return np.ones(self.shape, np.bool_) if self.active is None else self.active
+
+    @contextmanager
+    def where(self, condition: Any) -> Generator[bool]:
+        """Let only those go on for whom a condition holds; yield whether there are any."""
+        before = self.active
+        if np.ndim(condition) == 0:
+            # The same for all: nobody is left out, or everybody is.
+            yield bool(condition) and self.anyone()
+            return
+        self.active = self.mask() & condition
+        try:
+            yield self.anyone()
+        finally:
+            self.active = before
+
+    def number(self, index: Index) -> Any:
+        """Return what an index is, a number or an array that broadcasts to all subgroups."""
+        return index.at(self.names, self._look_up)
+
+    def _look_up(self, name: str, at: tuple[Any, ...]) -> Any:
+        array = self.memory[name]
+        places = np.broadcast_arrays(*at, np.zeros(self.shape, np.int64))[:-1]
+        inside = np.ones(self.shape, np.bool_)
+        for place, extent in zip(places, array.shape, strict=True):
+            inside &= (place >= 0) & (place < extent)
+        if not (inside | ~self.mask()).all():
+            raise self.fault({"operand": name}, f"an index looks up an element outside {name}", "")
+        kept = tuple(np.where(inside, place, 0) for place in places)
+        return array[kept].astype(np.int64)
+
+    def fault(self, given: dict[str, object], wrong: str, fix: str) -> MachineError:
+        """Return the refusal of what a machine leaves undefined."""
+        return MachineError(self.doing, given, wrong, fix)
+
+    def get(self, name: str, where: Where) -> Array:
+        """Return elements of a fragment; `MachineError` where a subgroup reads what none wrote."""
+        ready = self.ready[name][:, :, where]
+        if self.active is not None:
+            ready = ready | ~self.active.reshape(self.shape + (1,) * (ready.ndim - 2))
+        if not ready.all():
+            group, subgroup, *_ = np.argwhere(~ready)[0].tolist()
+            raise self.fault(
+                {"fragment": name, "work-group": group, "subgroup": subgroup},
+                f"an element of {name} is uninitialised",
+                "load or write it first",
+            )
+        return self.values[name][:, :, where]
+
+    def put(self, name: str, where: Where, new: Any) -> None:
+        """Write elements of a fragment, broadcast to all subgroups that are active."""
+        values, ready = self.values[name], self.ready[name]
+        if self.active is None:
+            values[:, :, where] = new
+            ready[:, :, where] = True
+            return
+        elements: Ints = np.arange(values.shape[2], dtype=np.int64)[where]
+        whole = np.broadcast_to(new, (*self.shape, elements.size))
+        group, subgroup = np.nonzero(self.active)
+        at = group[:, None], subgroup[:, None], elements
+        values[at] = whole[group, subgroup]
+        ready[at] = True
+
+    def write(self, name: str, where: Ints, new: Any) -> None:
+        """Write those elements of a fragment that are reached; the others become uninitialised."""
+        fragment = self.kernel.fragment(name)
+        reached = np.zeros(fragment.elements, np.bool_)
+        reached[where] = True
+        if fragment.value_type.bits < 8:  # a byte is written when all its elements are
+            inside = 8 // fragment.value_type.bits
+            reached = np.repeat(reached.reshape(-1, inside).all(axis=1), inside)
+        self.put(name, where, new)
+        lost = np.flatnonzero(~reached)
+        if lost.size:
+            self.ready[name][:, :, lost] &= ~self.mask()[:, :, None]
+
+    def places(self, statement: Copying) -> Places:
+        """Return where in the operand each register element of a copy lies.
+
+        Raises `MachineError` where a block starts between two elements of its message, and where
+        an index along a mode outside the tile is outside the operand.
+        """
+        tables, array = copied(statement.copy), self.memory[statement.operand]
+        elements = np.flatnonzero(tables.moves)
+        corners = [np.broadcast_to(self.number(index), self.shape) for index in statement.at]
+        self._aligned(statement, corners)
+        inside = np.broadcast_to(~tables.padded[elements], (*self.shape, elements.size)).copy()
+        at: list[Ints] = []
+        for mode, corner in enumerate(corners):
+            extent, place = array.shape[mode], corner[:, :, None]
+            if mode in statement.modes:
+                axis = statement.modes.index(mode)
+                place = place + tables.places[None, :, elements, axis]
+                kept = (place >= 0) & (place < extent)
+                if axis not in (statement.copy.x_mode, statement.copy.y_mode):
+                    self._bounded(statement, mode, kept | tables.padded[elements])
+                inside &= kept
+            else:
+                self._bounded(statement, mode, (place >= 0) & (place < extent))
+            at.append(np.clip(place, 0, extent - 1))
+        for axis, mode in enumerate(statement.modes):
+            if mode is None:
+                inside &= tables.places[None, :, elements, axis] == 0
+        return Places(elements, tuple(np.broadcast_to(x, inside.shape) for x in at), inside)
+
+    def _bounded(self, statement: Copying, mode: int, inside: Bools) -> None:
+        """Demand that indices choose a surface of the operand."""
+        if (~inside & self.mask()[:, :, None]).any():
+            extent = self.memory[statement.operand].shape[mode]
+            raise self.fault(
+                {"operand": statement.operand, "mode": mode},
+                f"an index is outside: {statement.operand} has {extent} there",
+                "bound the index by the extent",
+            )
+
+    def _aligned(self, statement: Copying, corners: list[Ints]) -> None:
+        copy = statement.copy
+        mode = statement.modes[copy.x_mode]
+        if mode is None:
+            return
+        off = corners[mode] * copy.value_type.bits % copy.op.bits != 0
+        if (off & self.mask()).any():
+            raise self.fault(
+                {"op": copy.op, "operand": statement.operand},
+                f"a block starts between two {copy.op.bits}-bit elements",
+                "align the blocks",
+            )
+
+
+Meaning: TypeAlias = Callable[[Groups, Any], None]

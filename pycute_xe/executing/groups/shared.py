@@ -1,0 +1,103 @@
+"""Floor 9: shared arrays of many work-groups at once, with a memory of who touched what when.
+
+Every subgroup is at the same statement, so that two accesses are in order exactly where a barrier
+was arrived at after the one and waited for before the other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycute_xe.converting import host_dtype
+from pycute_xe.errors import MachineError
+from pycute_xe.kernel import Shared
+
+__all__ = ["SharedArray"]
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+class SharedArray:
+    """An array in the shared memory of each work-group, unwritten at the start.
+
+    ``wrote`` and ``read`` are (work-groups, subgroups, elements): one more than the number of
+    barriers that a subgroup had arrived at when it last touched an element, 0 before it has.
+    ``arrived`` and ``passed`` count the barriers of each work-group.
+    """
+
+    def __init__(self, shared: Shared, shape: tuple[int, int]) -> None:
+        """Reserve the elements for (work-groups, subgroups)."""
+        if shared.value_type.bits < 8:
+            raise MachineError(
+                "run",
+                {"array": shared},
+                "elements narrower than a byte have no address of their own",
+                "share them in a wider type",
+            )
+        self.shared, self.shape = shared, shape
+        room = (*shape, shared.elements)
+        self.values = np.zeros((shape[0], shared.elements), host_dtype(shared.value_type))
+        self.wrote: NDArray[np.int32] = np.zeros(room, np.int32)
+        self.read: NDArray[np.int32] = np.zeros(room, np.int32)
+        self.arrived = np.zeros(shape[0], np.int32)
+        self.passed = np.zeros(shape[0], np.int32)
+
+    def arrive(self, active: Bools) -> None:
+        """Count an arrival of the work-groups that do it."""
+        self.arrived += active.any(axis=1)
+
+    def wait(self, active: Bools) -> None:
+        """Count a wait of the work-groups that do it."""
+        self.passed += active.any(axis=1)
+
+    def load(self, places: Ints, active: Bools) -> NDArray[Any]:
+        """Return the elements at places (work-groups, subgroups, elements).
+
+        Raises `MachineError` for places outside, unwritten, or written with no barrier between.
+        """
+        group, subgroup, place = self._chosen(places, active)
+        if not self.wrote[group, :, place].any(axis=1).all():
+            raise self._fault("load", "an element was never written", "write it first")
+        self._ordered("load", self.wrote, group, subgroup, place)
+        self.read[group, subgroup, place] = self.arrived[group] + 1
+        kept = np.clip(places, 0, self.shared.elements - 1)
+        return self.values[np.arange(self.shape[0])[:, None, None], kept]
+
+    def store(self, places: Ints, values: NDArray[Any], active: Bools) -> None:
+        """Write elements; `MachineError` as `load`, and where others read unordered."""
+        group, subgroup, place = self._chosen(places, active)
+        self.wrote[group, subgroup, place] = self.arrived[group] + 1
+        for touched in (self.wrote, self.read):
+            self._ordered("store", touched, group, subgroup, place)
+        self.values[group, place] = values[active].reshape(-1)
+
+    def _chosen(self, places: Ints, active: Bools) -> tuple[Ints, Ints, Ints]:
+        """The work-group, subgroup and place of each access."""
+        if ((places < 0) | (places >= self.shared.elements))[active].any():
+            raise self._fault("access", "a place is outside", "correct the map or its offset")
+        group, subgroup = np.nonzero(active)
+        count = places.shape[2]
+        return np.repeat(group, count), np.repeat(subgroup, count), places[active].reshape(-1)
+
+    def _ordered(
+        self, doing: str, touched: NDArray[np.int32], group: Ints, subgroup: Ints, place: Ints
+    ) -> None:
+        """Refuse accesses to what another subgroup touched, unless it was met since."""
+        late = touched[group, :, place] > self.passed[group, None]
+        late[np.arange(group.size), subgroup] = False
+        if late.any():
+            first = np.argwhere(late)[0]
+            other, mine = int(first[1]), int(subgroup[first[0]])
+            raise self._fault(
+                doing,
+                f"race: subgroups {mine} and {other} touch element {int(place[first[0]])}, "
+                "and no barrier lies between",
+                "let both arrive at a barrier and wait in between",
+            )
+
+    def _fault(self, doing: str, wrong: str, fix: str) -> MachineError:
+        return MachineError(f"shared {doing}", {"array": self.shared}, wrong, fix)
