@@ -23,10 +23,17 @@ def _part(mma: TiledMma, letter: str) -> np.ndarray:
     """Return (subgroup, register element of C) → row or column in the tile."""
     axis = "mn".index(letter)
     (_, threads), _ = mma.fragment("C")
-    lanes = table(subgroup_tv(mma.fragment("C"), mma.atom.op.D.bits))[:, axis]
-    starts = table(threads)[:, axis]
+    lanes = _along(subgroup_tv(mma.fragment("C"), mma.atom.op.D.bits), axis)
+    starts = _along(threads, axis)
     order = table(mma.operand_subgroups("C"))
     return starts[order][:, None] + lanes[None, :]
+
+
+def _along(layout: Layout, axis: int) -> np.ndarray:
+    """Return one coordinate of each value; a layout that never moves has none to tell."""
+    found = table(layout)
+    moves = found.ndim == 2 and axis < found.shape[1]
+    return found[:, axis] if moves else np.zeros(found.shape[0], dtype=np.int64)
 
 
 def _share(mma: TiledMma, letter: str) -> tuple[list[int], int]:
