@@ -164,6 +164,7 @@ class _Comparison:
             inside = points.within(" and ".join(x.guards)) if x.guards else points
             return self.at_points(inside, x, y)
         plain, bound = _split(x, y)
+        bound += [pair for pair in _witnesses(x.atoms, y.atoms, ()) if pair not in bound]
         if plain:
             differ = " or ".join(f"{a} != {b}" for a, b in plain)
             wrong = points.within(differ)
@@ -319,6 +320,28 @@ def _split(x: Term, y: Term) -> tuple[list[tuple[str, str]], list[tuple[str, str
     plain = [p for p in pairs if not _mentions(p[0], x.over) and not _mentions(p[1], y.over)]
     bound = [p for p in pairs if p not in plain]
     return [p for p in plain if p[0] != p[1]], bound
+
+
+def _witnesses(
+    ours: tuple[Atom, ...], theirs: tuple[Atom, ...], inner: tuple[Bounds, ...]
+) -> list[tuple[str, str]]:
+    """Pair the places inside atoms that do not depend on sums inside: they tell which is which.
+
+    Any pairing will do: what is paired is compared afterwards.
+    """
+    out: list[tuple[str, str]] = []
+    for mine, yours in zip(ours, theirs, strict=True):
+        for f, g in zip(mine.arguments, yours.arguments, strict=True):
+            terms = (sorted(h, key=lambda t: t.signature) for h in (f, g))
+            for x, y in zip(*terms, strict=False):
+                if x.signature != y.signature:
+                    continue
+                hidden = (*inner, *x.over, *y.over)
+                places = (sorted(t.places, key=lambda p: p.operand) for t in (x, y))
+                pairs = (c for p, q in zip(*places, strict=True) for c in zip(p.at, q.at, strict=True))
+                out += [c for c in pairs if not any(_mentions(t, hidden) for t in c)]
+                out += _witnesses(x.atoms, y.atoms, hidden)
+    return list(dict.fromkeys(out))
 
 
 def _mentions(text: str, over: tuple[Bounds, ...]) -> bool:

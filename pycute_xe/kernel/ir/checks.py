@@ -74,6 +74,9 @@ def _check_names(kernel: Kernel) -> None:
             raise _unfit(
                 kernel, {kind: twice[0]}, f"the name {twice[0]} is bound twice", "rename one"
             )
+    for name in things:
+        if name in kernel.sizes:
+            raise _unfit(kernel, {"name": name}, f"{name} is an extent too", "rename one")
     for name in variables:
         if name in kernel.sizes or name == "subgroup" or not name.isidentifier():
             taken = "an extent" if name in kernel.sizes else "not free for a variable"
@@ -95,6 +98,8 @@ def _(kernel: Kernel, statement: Copying) -> None:
         )
     if not wrong and isinstance(statement, (Store, AtomicStore)) and operand.role == "in":
         wrong = f"{operand.name} is an input, the statement writes it"
+    if not wrong and isinstance(statement, Load) and operand.role == "out":
+        wrong = f"{operand.name} is an output, the statement reads it"
     if wrong:
         raise _unfit(
             kernel,
