@@ -176,12 +176,26 @@ def _inside(count: Count, statement: Copying, space: Space, starts: Ints) -> int
     x_names, y_names = space.variables(x_index), space.variables(y_index)
     together = x_names | y_names if _joint(space, x_names, y_names) else None
     wide = _clipped(
-        space, x_index, together or x_names, starts[:, copy.x_mode], copy.atom.width, surface.width, bits
+        space,
+        x_index,
+        together or x_names,
+        starts[:, copy.x_mode],
+        copy.atom.width,
+        surface.width,
+        bits,
     )
     high = _clipped(
-        space, y_index, together or y_names, starts[:, copy.y_mode], copy.atom.height, surface.height, 8
+        space,
+        y_index,
+        together or y_names,
+        starts[:, copy.y_mode],
+        copy.atom.height,
+        surface.height,
+        8,
     )
-    counted = frozenset(name for axis in space.axes for name in axis if axis.keys() & (x_names | y_names))
+    counted = frozenset(
+        name for axis in space.axes for name in axis if axis.keys() & (x_names | y_names)
+    )
     others = prod(
         next(iter(axis.values())).size for axis in space.axes if not axis.keys() & counted
     )

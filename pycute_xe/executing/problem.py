@@ -129,11 +129,13 @@ def _bound(kernel: Kernel, operands: tuple[Any, ...], named: Mapping[str, Any]) 
 
 
 def _size(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
+    if isinstance(value, np.integer):
+        value = value.item()
+    if type(value) is not int or value < 0:
         raise InputError(
             "run", {name: value}, f"{name} is an extent, {value!r} is not a count", "use 0 or more"
         )
-    return int(value)
+    return value
 
 
 def _verb(kernel: Kernel, operand: Operand) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from itertools import product
 from typing import Any
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.algebra import coalesce
 from pycute_xe.arch import Target
+from pycute_xe.atom import TiledMma
 from pycute_xe.bulk import table
 from pycute_xe.converting import convert, wrap
 from pycute_xe.executing.copying import add_tile, copy_tile
@@ -49,6 +51,7 @@ from pycute_xe.kernel import (
     Statement,
     Store,
 )
+from pycute_xe.layout import Layout
 from pycute_xe.machine import BarrierArrive as Arrive
 from pycute_xe.machine import BarrierWait as Wait
 from pycute_xe.machine import Memory, Progress, RegisterFile, Slm, Trace, dpas, workgroup
@@ -184,7 +187,7 @@ def _(thread: Thread, statement: SharedStore, env: Env) -> None:
 @DOES.of(Reorder)
 def _(thread: Thread, statement: Reorder, _env: Env) -> None:
     source, target = (thread.machine.fragment(n) for n in (statement.source, statement.destination))
-    bits, slots = source.value_type.bits, table(coalesce(statement.slots))
+    bits, slots = source.value_type.bits, _table(statement.slots)
     found = codes(thread.bytes(source.name, slots.size, "reorder"), bits)[: slots.size]
     out = np.zeros(target.elements, dtype=found.dtype)
     reached = np.zeros(target.elements, dtype=bool)
@@ -205,7 +208,7 @@ def _(thread: Thread, statement: Map, env: Env) -> None:
 
     def slot(name: str) -> NDArray[Any]:
         held = thread.numbers(name, "map")
-        return held[table(coalesce(gathers[name]))] if name in gathers else held
+        return held[_table(gathers[name])] if name in gathers else held
 
     sources = Sources(
         slot, lambda name: thread.machine.scalars[name], lambda i: thread.index(i, env)
@@ -217,7 +220,7 @@ def _(thread: Thread, statement: Map, env: Env) -> None:
 @DOES.of(Reduce)
 def _(thread: Thread, statement: Reduce, _env: Env) -> None:
     target = thread.machine.fragment(statement.destination)
-    slots = table(coalesce(statement.slots))
+    slots = _table(statement.slots)
     values = thread.numbers(statement.source, "reduce")
     totals, reached = reduced(values, slots, target.elements, statement.how, target.value_type)
     data = to_bytes(totals, target.value_type)
@@ -242,11 +245,21 @@ def reduced(
     return (convert if kind == "f" else wrap)(totals, numeric), reached
 
 
+@lru_cache(maxsize=64)
+def _repetitions(mma: TiledMma) -> tuple[int, int, int]:
+    """How many instructions a subgroup needs along M, N and K."""
+    reps_m, reps_k = mma.repetitions("A")
+    return reps_m, mma.repetitions("B")[0], reps_k
+
+
+@lru_cache(maxsize=256)
+def _table(slots: Layout) -> NDArray[np.int64]:
+    return table(coalesce(slots))
+
+
 @DOES.of(Mma)
 def _(thread: Thread, statement: Mma, _env: Env) -> None:
-    op = statement.mma.atom.op
-    reps_m, reps_k = statement.mma.repetitions("A")
-    reps_n, _ = statement.mma.repetitions("B")
+    op, (reps_m, reps_n, reps_k) = statement.mma.atom.op, _repetitions(statement.mma)
     acc, a, b = (thread.offsets[n] for n in (statement.accumulator, statement.a, statement.b))
     for k, n, m in product(range(reps_k), range(reps_n), range(reps_m)):
         c = acc + (m + reps_m * n) * op.bytes_D

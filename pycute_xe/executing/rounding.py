@@ -39,6 +39,7 @@ def as_array(
     arrays of float32 stand for tf32 where every element is one. Raises `InputError` for another
     number of modes and `DTypeError` for a type that would have to be rounded unasked.
 
+    >>> from pycute_xe.numeric import as_numeric
     >>> as_array("bias", [1, 2], as_numeric("f32"), 1, as_numeric("f32")).tolist()
     [1.0, 2.0]
     """

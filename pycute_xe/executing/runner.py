@@ -139,7 +139,9 @@ def _gathered(kernel: Kernel, outputs: dict[str, NDArray[Any]]) -> Any:
     names = [operand.name for operand in kernel.outputs]
     if len(names) == 1:
         return outputs[names[0]]
-    return namedtuple("Outputs", names, rename=True)(*(outputs[name] for name in names))
+    # The names are known only here, so that no class can be declared beforehand.
+    made: Any = namedtuple("Outputs", names, rename=True)  # pyright: ignore[reportUntypedNamedTuple]
+    return made(*(outputs[name] for name in names))
 
 
 def _report(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from fractions import Fraction
 from typing import Any
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 import pycute_xe as cx
 from pycute_xe.errors import DTypeError, InputError, KernelError, LegalityError, TargetError
 from pycute_xe.executing.rounding import rounded
-from pycute_xe.kernel import Kernel
+from pycute_xe.kernel import If, Index, Kernel, Load, Prefetch, Statement
 from pycute_xe.numeric import as_numeric
 
 BF16 = ml_dtypes.bfloat16
@@ -116,13 +117,26 @@ def test_unknown_executor_and_target(kernel: Kernel) -> None:
         cx.run(kernel, matrix(2, 2), matrix(2, 2), target="h100")
 
 
-def test_fast_refuses_kernels_it_cannot_compile(kernel: Kernel) -> None:
+@pytest.mark.parametrize("executor", ["fast", "reference"])
+def test_two_loops_add_up(kernel: Kernel, executor: Any) -> None:
     loop = kernel.loop("k")
-    twice = kernel.replace(loop, (loop, loop))
-    with pytest.raises(KernelError, match="reference"):
-        cx.run(twice, matrix(2, 2), matrix(2, 2))
-    out = cx.run(twice, matrix(2, 2), matrix(2, 2), executor="reference")
-    assert np.array_equal(out, 2 * (matrix(2, 2).astype(float) @ matrix(2, 2).astype(float)))
+    with pytest.raises(KernelError, match="k is bound twice"):
+        kernel.replace(loop, (loop, loop))
+    again = dataclasses.replace(loop, var="j", body=tuple(map(with_j, loop.body)))
+    twice = kernel.replace(loop, (loop, again))
+    out = cx.run(twice, matrix(2, 40), matrix(40, 2), executor=executor)
+    assert np.array_equal(out, 2 * (matrix(2, 40).astype(float) @ matrix(40, 2).astype(float)))
+
+
+def with_j(statement: Statement) -> Statement:
+    """The same statement with j in the place of k."""
+    j = {"k": Index("j")}
+    if isinstance(statement, (Load, Prefetch)):
+        return dataclasses.replace(statement, at=tuple(i.substitute(j) for i in statement.at))
+    if isinstance(statement, If):
+        inner = tuple(map(with_j, statement.body))
+        return If(statement.index.substitute(j), statement.below.substitute(j), inner)
+    return statement
 
 
 # ------------------------------------------------------------------ strict

@@ -242,7 +242,8 @@ def _einsum(np: Any, factors: list[NDArray[Any]], outer: int) -> NDArray[Any]:
     shape = np.broadcast_shapes(*(factor.shape for factor in factors))
     if len(factors) == 1:
         return factors[0].sum(axis=tuple(range(outer, rank)))
-    letters, terms = "abcdefghijklmnopqrstuvwxyz"[:rank], []
+    letters = "abcdefghijklmnopqrstuvwxyz"[:rank]
+    terms: list[tuple[str, Any]] = []
     for factor in factors:
         # An axis of extent 1 among longer ones is left out, so that it broadcasts.
         kept = [i for i in range(rank) if factor.shape[i] != 1 or shape[i] == 1]
