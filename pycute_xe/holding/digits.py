@@ -105,11 +105,7 @@ def _of_one(line: Ints) -> list[tuple[int, int, int]] | None:
         ramp = line == line[0] + weight * np.arange(line.size)
         run = line.size if ramp.all() else int(np.argmin(ramp))
         extent = next(
-            (
-                n
-                for n in range(run, 1, -1)
-                if line.size % n == 0 and _repeats(line, n, weight)
-            ),
+            (n for n in range(run, 1, -1) if line.size % n == 0 and _repeats(line, n, weight)),
             0,
         )
         if not extent:

@@ -244,7 +244,9 @@ def _(walker: Follower, statement: Convert) -> None:
     source, to = (walker.kernel.fragment(n) for n in (statement.source, statement.destination))
     content = walker.read(statement, source.name)
     exact = is_exact(source.value_type, to.value_type)
-    walker.state[to.name] = content if exact else content.each(lambda n: _converted(n, to.value_type))
+    walker.state[to.name] = (
+        content if exact else content.each(lambda n: _converted(n, to.value_type))
+    )
 
 
 def _converted(node: Node, to: Numeric) -> Node:
@@ -348,7 +350,9 @@ def _expanded(node: Node, positions: Ints, name: str) -> Node:
     try:
         return expanded(node, positions, name)
     except ValueError as error:
-        raise undecided(f"{error} is read in a trip of a loop after the one that wrote it") from error
+        raise undecided(
+            f"{error} is read in a trip of a loop after the one that wrote it"
+        ) from error
 
 
 @HOLDS.of(BarrierArrive, BarrierWait, Fence)
@@ -398,4 +402,3 @@ def _(walker: Follower, statement: Loop) -> None:
 def _written(body: tuple[Statement, ...]) -> tuple[str, ...]:
     names = (n for s in walk(body) for n in (*s.touched.writes, *s.touched.updates))
     return tuple(dict.fromkeys(names))
-

@@ -158,7 +158,7 @@ def _taken_apart(node: Node, name: str) -> tuple[Node | None, tuple[Node, ...]]:
         case Accumulated(_, start, terms):
             inner, more = _taken_apart(start, name)
             return inner, (*more, *terms)
-        case Call("add" | "max", (left, right)):
+        case Call("add" | "max" | "min", (left, right)):
             for first, second in ((left, right), (right, left)):
                 inner, more = _taken_apart(first, name)
                 if inner is not None and not contains(second, Carried):
@@ -191,7 +191,7 @@ def _summed(
         if isinstance(node, Accumulated):
             return Accumulated(node.numeric, start, tuple(over_trips(t, "sum") for t in terms))
         function = node.function if isinstance(node, Call) else "add"
-        how = {"add": "sum", "max": "max"}[function]
+        how = {"add": "sum", "max": "max", "min": "min"}[function]
         for term in terms:
             start = Call(function, (start, over_trips(term, how)))
         return start

@@ -129,9 +129,7 @@ class Choice:
     otherwise: Node
 
 
-Node: TypeAlias = (
-    "Number | Undefined | Carried | Scalar | Leaf | Call | Converted | Summed | Accumulated | Choice"
-)
+Node: TypeAlias = "Number | Undefined | Carried | Scalar | Leaf | Call | Converted | Summed | Accumulated | Choice"
 
 
 def mapped(node: Node, leaf: Callable[[Node], Node]) -> Node:

@@ -61,7 +61,10 @@ class Counterexample:
         wrong = _wrong(self)
         if wrong:
             raise InputError(
-                "Counterexample", {"claim": self.claim}, wrong, "read what Counterexample.save wrote"
+                "Counterexample",
+                {"claim": self.claim},
+                wrong,
+                "read what Counterexample.save wrote",
             )
 
     def __hash__(self) -> int:
@@ -115,7 +118,14 @@ class Counterexample:
                 fields[name] = tuple(held) if held is not None else None
             fields["index"] = fields["index"] or ()
             return cls(**fields)
-        except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
+        except (
+            ValueError,
+            TypeError,
+            KeyError,
+            IndexError,
+            AttributeError,
+            RecursionError,
+        ) as error:
             if isinstance(error, InputError):
                 raise
             raise InputError(

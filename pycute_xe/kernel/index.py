@@ -183,9 +183,7 @@ class Index:
                 "Index", {"divisor": divisor}, "a divisor is 1 or more", "divide by an integer"
             )
         whole = {a: c // divisor for a, c in self.terms if c % divisor == 0}
-        rest = Index.of(
-            {a: c for a, c in self.terms if c % divisor}, self.offset % divisor
-        )
+        rest = Index.of({a: c for a, c in self.terms if c % divisor}, self.offset % divisor)
         out = Index.of(whole, self.offset // divisor)
         return out if rest.is_constant else out + Index.of({Quotient(rest, divisor): 1}, 0)
 
@@ -213,7 +211,7 @@ class Index:
         return f"Index({self})" if self.terms else f"Index(None, {self.offset})"
 
 
-def Tiles(extent: str, tile: int, plus: int = 0) -> Index:  # noqa: N802 - reads as a value
+def Tiles(extent: str, tile: int, plus: int = 0) -> Index:
     """Return how many tiles cover an extent: ``ceil_div(extent, tile) + plus``.
 
     Raises `KernelError` unless ``tile`` is a positive integer.

@@ -6,17 +6,30 @@ is a question about sets of integers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import permutations, product
+from itertools import permutations
 
 from pycute_xe.errors import UndecidableError
-from pycute_xe.verifying.formula import Atom, Bounds, Formula, Term, signature, substituted
+from pycute_xe.verifying.formula import Atom, Formula, Term, substituted
+from pycute_xe.verifying.matching import (
+    MOST_ORDERS,
+    conjunction,
+    coordinate_names,
+    coordinates,
+    grouped,
+    links,
+    orders,
+    parted,
+    picked,
+    spans,
+    sums_inside,
+    told,
+    witnesses,
+)
 from pycute_xe.verifying.regions import Names, Region
 
 __all__ = ["Difference", "compare"]
-
-MOST_ORDERS = 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +65,7 @@ class _Comparison:
     ) -> Difference | None:
         if points.is_empty:
             return None
-        ours, theirs = _grouped(actual), _grouped(wanted)
+        ours, theirs = grouped(actual), grouped(wanted)
         found: list[Difference] = []
         for key in {**ours, **theirs}:
             mine, yours = ours.get(key, []), theirs.get(key, [])
@@ -69,7 +82,7 @@ class _Comparison:
         for term in terms:
             where = self.domain(points, term, ()).to(points.names)
             if not where.is_empty:
-                words = f"{_told(term)} is {'missing' if missing else 'not asked for'}"
+                words = f"{told(term)} is {'missing' if missing else 'not asked for'}"
                 return Difference(where, "missing" if missing else "foreign", words, term)
         return None
 
@@ -100,13 +113,13 @@ class _Comparison:
         first: Difference | None,
     ) -> Difference | None:
         """Compare sums that are split into different numbers of terms, as sets of elements."""
-        if any(_sums_inside(t) for t in (*ours, *theirs)):
+        if any(sums_inside(t) for t in (*ours, *theirs)):
             if first is not None:
                 return first
             raise UndecidableError(
                 "verify", {}, "sums of functions of sums are split differently", "claim them alike"
             )
-        names = _coordinate_names(ours[0])
+        names = coordinate_names(ours[0])
         mine, repeated = self.elements(points, ours, names)
         yours, doubled = self.elements(points, theirs, names)
         if doubled is not None:
@@ -122,7 +135,7 @@ class _Comparison:
         whole: Region | None = None
         twice: Region | None = None
         for term in terms:
-            link = [f"{n} = {t}" for n, t in zip(names, _coordinates(term), strict=True)]
+            link = [f"{n} = {t}" for n, t in zip(names, coordinates(term), strict=True)]
             full = self.domain(points, term, (*link,), names)
             taken = full.to((*points.names, *names))
             if not full.decides((*points.names, *names)):
@@ -138,14 +151,20 @@ class _Comparison:
         """Compare two terms made of the same things, in every order that fits."""
         y = substituted(y, {b.name: f"w_{b.name}" for b in y.over})
         first: Difference | None = None
-        for number, (places, atoms) in enumerate(_orders(x, y)):
+        for number, (places, atoms) in enumerate(orders(x, y)):
             if number >= MOST_ORDERS:
                 raise UndecidableError(
-                    "verify", {"term": _told(x)}, "its factors fit in too many orders", ""
+                    "verify", {"term": told(x)}, "its factors fit in too many orders", ""
                 )
             found = self.aligned(
                 points,
-                Term(x.scale, tuple(x.places[i] for i in places), _picked(x.atoms, atoms), x.over, x.guards),
+                Term(
+                    x.scale,
+                    tuple(x.places[i] for i in places),
+                    picked(x.atoms, atoms),
+                    x.over,
+                    x.guards,
+                ),
                 y,
                 as_set,
             )
@@ -163,8 +182,8 @@ class _Comparison:
         if not x.over and not y.over and x.guards == y.guards:
             inside = points.within(" and ".join(x.guards)) if x.guards else points
             return self.at_points(inside, x, y)
-        plain, bound = _split(x, y)
-        bound += [pair for pair in _witnesses(x.atoms, y.atoms, ()) if pair not in bound]
+        plain, bound = parted(x, y)
+        bound += [pair for pair in witnesses(x.atoms, y.atoms, ()) if pair not in bound]
         if plain:
             differ = " or ".join(f"{a} != {b}" for a, b in plain)
             wrong = points.within(differ)
@@ -172,15 +191,15 @@ class _Comparison:
                 active = self.domain(wrong, x, ()).to(wrong.names)
                 active = active | self.domain(wrong, y, ()).to(wrong.names)
                 if not active.is_empty:
-                    return Difference(active, "elements", f"{_told(x)} is taken elsewhere", x)
+                    return Difference(active, "elements", f"{told(x)} is taken elsewhere", x)
         names = tuple(f"u_{i}" for i in range(len(bound)))
-        mine = self.domain(points, x, _links(names, [a for a, _ in bound]), names)
-        yours = self.domain(points, y, _links(names, [b for _, b in bound]), names)
+        mine = self.domain(points, x, links(names, [a for a, _ in bound]), names)
+        yours = self.domain(points, y, links(names, [b for _, b in bound]), names)
         by = (*points.names, *names)
         repeated = None if as_set or mine.decides(by) else _repeats(mine, points, names)
         if not as_set and not yours.decides(by):
             raise UndecidableError(
-                "verify", {"term": _told(y)}, "the specification sums an element twice", ""
+                "verify", {"term": told(y)}, "the specification sums an element twice", ""
             )
         found = _judged(points, mine.to(by), yours.to(by), repeated, x)
         if found is not None or not x.atoms:
@@ -191,46 +210,48 @@ class _Comparison:
 
     def at_points(self, points: Region, x: Term, y: Term) -> Difference | None:
         """Compare two terms without sums: the same elements at every point."""
-        pairs = list(zip(_coordinates(x), _coordinates(y), strict=True))
+        pairs = list(zip(coordinates(x), coordinates(y), strict=True))
         differ = [f"{a} != {b}" for a, b in pairs if a != b]
         if differ:
             wrong = points.within(" or ".join(differ))
             if not wrong.is_empty:
                 active = self.domain(wrong, x, ()) | self.domain(wrong, y, ())
                 if not active.is_empty:
-                    return Difference(active, "elements", f"{_told(x)} is taken elsewhere", x)
+                    return Difference(active, "elements", f"{told(x)} is taken elsewhere", x)
         return self.atoms(points, x.atoms, y.atoms, points)
 
     def atoms(
         self, joint: Region, ours: tuple[Atom, ...], theirs: tuple[Atom, ...], points: Region
     ) -> Difference | None:
         for mine, yours in zip(ours, theirs, strict=True):
-            as_set = mine.name == "max over"
+            as_set = mine.name in ("max over", "min over")
             for a, b in zip(mine.arguments, yours.arguments, strict=True):
                 found = self.formulas(joint, a, b, as_set)
                 if found is not None:
                     where = found.points.to(points.names)
-                    return Difference(where, found.kind, f"in {mine.name}: {found.words}", found.term)
+                    return Difference(
+                        where, found.kind, f"in {mine.name}: {found.words}", found.term
+                    )
         return None
 
     def outside(self, points: Region, x: Term) -> Difference | None:
         """A maximum takes zeros from outside an operand for elements."""
         names = tuple(b.name for b in x.over)
-        everything = _spread(points, names).within(_all(_spans(x), x.guards))
-        where = everything - everything.within(_all(self.inside(x)))
+        everything = _spread(points, names).within(conjunction(spans(x), x.guards))
+        where = everything - everything.within(conjunction(self.inside(x)))
         if where.is_empty:
             return None
         where = where.to(points.names)
-        return Difference(where, "outside", f"{_told(x)} is zero outside, which counts", x)
+        return Difference(where, "outside", f"{told(x)} is zero outside, which counts", x)
 
     def domain(
         self, points: Region, term: Term, links: tuple[str, ...], more: Names = ()
     ) -> Region:
         """Return the points and the values of a term's variables at which it is not zero."""
         names = (*(b.name for b in term.over), *more)
-        texts = (*_spans(term), *term.guards, *self.inside(term), *links)
+        texts = (*spans(term), *term.guards, *self.inside(term), *links)
         region = _spread(points, names) if names else points
-        return region.within(_all(texts)) if texts else region
+        return region.within(conjunction(texts)) if texts else region
 
     def inside(self, term: Term) -> tuple[str, ...]:
         """Return the constraints that a term's elements lie inside their operands."""
@@ -252,10 +273,10 @@ def _judged(
     ):
         rest = left - right
         if not rest.is_empty:
-            found.append(Difference(rest.to(points.names), kind, f"{_told(term)} {words}", term))
+            found.append(Difference(rest.to(points.names), kind, f"{told(term)} {words}", term))
     if repeated is not None:
         found.append(
-            Difference(repeated, "repeated", f"{_told(term)} is summed more than once", term)
+            Difference(repeated, "repeated", f"{told(term)} is summed more than once", term)
         )
     return _least(found)
 
@@ -268,102 +289,6 @@ def _least(found: list[Difference]) -> Difference | None:
     for other in found[1:]:
         points = points | other.points
     return Difference(points, found[0].kind, found[0].words, found[0].term)
-
-
-def _grouped(formula: Formula) -> dict[str, list[Term]]:
-    out: dict[str, list[Term]] = {}
-    for term in formula:
-        out.setdefault(term.signature, []).append(term)
-    return out
-
-
-def _told(term: Term) -> str:
-    parts = [place.operand for place in term.places] + [atom.name for atom in term.atoms]
-    scale = "" if term.scale == 1 else f"{term.scale:g}·"
-    return scale + "·".join(parts) if parts else f"{term.scale:g}"
-
-
-def _orders(x: Term, y: Term) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Yield which of x's factors stand for y's, in every way that fits."""
-    places = _matchings([p.operand for p in x.places], [p.operand for p in y.places])
-    keys = [[f"{a.name}{[signature(f) for f in a.arguments]}" for a in t.atoms] for t in (x, y)]
-    yield from product(places, _matchings(*keys))
-
-
-def _matchings(ours: list[str], theirs: list[str]) -> list[tuple[int, ...]]:
-    kinds = sorted(set(ours))
-    mine = {kind: [i for i, o in enumerate(ours) if o == kind] for kind in kinds}
-    out: list[tuple[int, ...]] = []
-    for orders in product(*(permutations(mine[kind]) for kind in kinds)):
-        left = {kind: list(order) for kind, order in zip(kinds, orders, strict=True)}
-        out.append(tuple(left[kind].pop(0) for kind in theirs))
-        if len(out) >= MOST_ORDERS:
-            break
-    return out
-
-
-def _picked(atoms: tuple[Atom, ...], order: tuple[int, ...]) -> tuple[Atom, ...]:
-    return tuple(atoms[i] for i in order)
-
-
-def _coordinates(term: Term) -> list[str]:
-    return [text for place in term.places for text in place.at]
-
-
-def _coordinate_names(term: Term) -> Names:
-    return tuple(f"u_{i}" for i in range(len(_coordinates(term))))
-
-
-def _split(x: Term, y: Term) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """Part the pairs of coordinates: those without variables of the sums, and the others, once."""
-    pairs = list(dict.fromkeys(zip(_coordinates(x), _coordinates(y), strict=True)))
-    plain = [p for p in pairs if not _mentions(p[0], x.over) and not _mentions(p[1], y.over)]
-    bound = [p for p in pairs if p not in plain]
-    return [p for p in plain if p[0] != p[1]], bound
-
-
-def _witnesses(
-    ours: tuple[Atom, ...], theirs: tuple[Atom, ...], inner: tuple[Bounds, ...]
-) -> list[tuple[str, str]]:
-    """Pair the places inside atoms that do not depend on sums inside: they tell which is which.
-
-    Any pairing will do: what is paired is compared afterwards.
-    """
-    out: list[tuple[str, str]] = []
-    for mine, yours in zip(ours, theirs, strict=True):
-        for f, g in zip(mine.arguments, yours.arguments, strict=True):
-            terms = (sorted(h, key=lambda t: t.signature) for h in (f, g))
-            for x, y in zip(*terms, strict=False):
-                if x.signature != y.signature:
-                    continue
-                hidden = (*inner, *x.over, *y.over)
-                places = (sorted(t.places, key=lambda p: p.operand) for t in (x, y))
-                pairs = (c for p, q in zip(*places, strict=True) for c in zip(p.at, q.at, strict=True))
-                out += [c for c in pairs if not any(_mentions(t, hidden) for t in c)]
-                out += _witnesses(x.atoms, y.atoms, hidden)
-    return list(dict.fromkeys(out))
-
-
-def _mentions(text: str, over: tuple[Bounds, ...]) -> bool:
-    import re
-
-    return bool(set(re.findall(r"[A-Za-z_]\w*", text)) & {b.name for b in over})
-
-
-def _sums_inside(term: Term) -> bool:
-    return any(t.over or _sums_inside(t) for a in term.atoms for f in a.arguments for t in f)
-
-
-def _spans(term: Term) -> tuple[str, ...]:
-    return tuple(f"{b.low} <= {b.name} < {b.high}" for b in term.over)
-
-
-def _links(names: Names, texts: list[str]) -> tuple[str, ...]:
-    return tuple(f"{n} = {t}" for n, t in zip(names, texts, strict=True))
-
-
-def _all(*texts: tuple[str, ...]) -> str:
-    return " and ".join(f"({t})" for group in texts for t in group) or "true"
 
 
 def _spread(points: Region, names: Names) -> Region:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+import operator
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 
@@ -24,9 +25,7 @@ Extents = Mapping[str, tuple[str, ...]]
 Inputs = Callable[[str, tuple[int, ...]], float]
 
 
-def differ(
-    actual: Formula, wanted: Formula, point: Mapping[str, int], extents: Extents
-) -> bool:
+def differ(actual: Formula, wanted: Formula, point: Mapping[str, int], extents: Extents) -> bool:
     """Tell whether two formulas have different values at a point, for some inputs that are tried.
 
     Raises `UndecidableError` where the sums are too long to try.
@@ -57,7 +56,9 @@ class _Values:
                 continue
             value = term.scale
             for place in term.places:
-                value *= self.element(place.operand, tuple(_number(t, inner) for t in place.at), inner)
+                value *= self.element(
+                    place.operand, tuple(_number(t, inner) for t in place.at), inner
+                )
             for atom in term.atoms:
                 value *= self.atom(atom, inner)
             yield value
@@ -77,8 +78,10 @@ class _Values:
         return _input(operand, at, self.seed)
 
     def atom(self, atom: Atom, names: Mapping[str, int]) -> float:
-        if atom.name == "max over":
-            return max((v for t in atom.arguments[0] for v in self.products(t, names)), default=-math.inf)
+        if atom.name in ("max over", "min over"):
+            values = [v for term in atom.arguments[0] for v in self.products(term, names)]
+            most = max if atom.name == "max over" else min
+            return most(values, default=math.nan)
         values = [np.float64(self.formula(f, names)) for f in atom.arguments]
         with np.errstate(all="ignore"):
             return float(_meaning(atom.name)(*values))
@@ -114,6 +117,13 @@ def _rounded(name: str, value: float) -> float:
     bits = numeric.bits - (numeric.kind == "signed")
     low = -(1 << bits) if numeric.kind == "signed" else 0
     return float(min(max(np.rint(value), low), (1 << bits) - 1))
+
+
+_COMPARED: dict[type[ast.cmpop], Callable[[float, float], bool]] = {
+    ast.Lt: operator.lt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+}
 
 
 @lru_cache(maxsize=65536)
@@ -152,6 +162,6 @@ def _evaluated(node: ast.expr, names: Mapping[str, int]) -> float:
             return math.floor(_evaluated(inner, names))
         case ast.Compare(left, [sign], [right]):
             x, y = _evaluated(left, names), _evaluated(right, names)
-            return x < y if isinstance(sign, ast.Lt) else x >= y
+            return _COMPARED[type(sign)](x, y)
         case _:
             raise UndecidableError("verify", {}, "an index has an unknown form", "")

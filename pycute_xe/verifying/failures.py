@@ -38,7 +38,11 @@ class Failure:
     @property
     def key(self) -> tuple[object, ...]:
         """Order of failures: the sum of the sizes, the sizes, the variables, the place."""
-        return (sum(self.sizes.values()), tuple(self.sizes.values()), tuple(self.variables.values()))
+        return (
+            sum(self.sizes.values()),
+            tuple(self.sizes.values()),
+            tuple(self.variables.values()),
+        )
 
     @property
     def lane_and_value(self) -> tuple[int, int]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pycute_xe.holding.following import Around, Write
-from pycute_xe.kernel import Index, Kernel, Loop
+from pycute_xe.kernel import If, Index, Kernel, Loop
+from pycute_xe.verifying.formula import Bounds
 from pycute_xe.verifying.naming import Naming
 from pycute_xe.verifying.regions import Names, Region
 from pycute_xe.verifying.views import View
@@ -55,6 +56,23 @@ class Space:
         inner = (digits.text(view.names) for digits in view.places)
         return tuple(f"{a} + {b}" for a, b in zip(texts, inner, strict=True))
 
+    def spans(self, write: Write, view: View) -> tuple[Bounds, ...]:
+        """Return the variables of a store with their ranges, as those of a sum."""
+        out: list[Bounds] = []
+        for name, count in self.kernel.grid:
+            out.append(Bounds(self.naming.variable_of[name], "0", self.naming.text(count)))
+        for one in write.around:
+            if isinstance(one, Loop):
+                low, high = self.naming.text(one.start), self.naming.text(one.stop)
+                out.append(Bounds(self.naming.variable_of[one.var], low, high))
+        inner = zip(view.names, view.shape, strict=True)
+        return (*out, *(Bounds(name, "0", str(extent)) for name, extent in inner))
+
+    def conditions(self, write: Write) -> tuple[str, ...]:
+        """Return the conditions around a store."""
+        ifs = (one for one in write.around if isinstance(one, If))
+        return tuple(f"{self.naming.text(c.index)} < {self.naming.text(c.below)}" for c in ifs)
+
     def points(self, write: Write, view: View) -> Region:
         """Return the points of a store that lie inside its output.
 
@@ -92,5 +110,3 @@ def _mentioned(around: Around) -> frozenset[str]:
 
 def _all(texts: tuple[str, ...]) -> str:
     return " and ".join(f"({text})" for text in texts) or "true"
-
-

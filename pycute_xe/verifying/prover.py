@@ -23,7 +23,9 @@ SURFACES = (
     "surfaces as their messages need them: base, width and pitch legal for the target, extents "
     "below 2**24 (`run` copies operands onto such surfaces)"
 )
-REAL = "sums and products are those of real numbers, in any order; roundings are where they are said"
+REAL = (
+    "sums and products are those of real numbers, in any order; roundings are where they are said"
+)
 FINITE = "inputs are finite: zero times an element is zero"
 RACES = "nothing else writes to the outputs meanwhile, and outputs do not overlap inputs"
 PAIRED = "the two halves of every barrier are done alternately, by all subgroups, on every path"
@@ -73,9 +75,7 @@ def verify(
     if apart is not None:
         return apart
     seconds = perf_counter() - start
-    proofs = tuple(
-        p if p.reason != TOO_HARD else _stopped(p, seconds) for p in here.proofs
-    )
+    proofs = tuple(p if p.reason != TOO_HARD else _stopped(p, seconds) for p in here.proofs)
     return Verdict(here.kernel, here.scope, proofs, here.counterexample)
 
 
@@ -115,27 +115,41 @@ class _Asked:
 def _asked(kernel: Kernel, questions: Questions) -> tuple[_Asked, ...]:
     out = [
         _Asked("barriers", PAIRED, (), lambda: None),  # construction refuses anything else
-        _Asked("registers", "no statement reads a register that was never written", (),
-               questions.registers),
-        _Asked("bounds", "messages start on whole elements and whole registers", (SURFACES,),
-               questions.bounds),
+        _Asked(
+            "registers",
+            "no statement reads a register that was never written",
+            (),
+            questions.registers,
+        ),
+        _Asked(
+            "bounds",
+            "messages start on whole elements and whole registers",
+            (SURFACES,),
+            questions.bounds,
+        ),
     ]
     for operand in kernel.outputs:
         name = operand.name
         index = ",".join(str(mode).lower() for mode in operand.modes)
         assumed = kernel.computes.assumes if kernel.computes is not None else ()
         out += [
-            _Asked(f"{name} coverage", f"every {name}[{index}] is written", (CLIPPED, SURFACES),
-                   partial(questions.coverage, name)),
-            _Asked(f"{name} values", f"what is written to {name} is what is claimed",
-                   (REAL, FINITE, RACES, *assumed), partial(questions.values, name)),
+            _Asked(
+                f"{name} coverage",
+                f"every {name}[{index}] is written",
+                (CLIPPED, SURFACES),
+                partial(questions.coverage, name),
+            ),
+            _Asked(
+                f"{name} values",
+                f"what is written to {name} is what is claimed",
+                (REAL, FINITE, RACES, *assumed),
+                partial(questions.values, name),
+            ),
         ]
     return tuple(out)
 
 
-def _answered(
-    asked: _Asked, questions: Questions, steps: int
-) -> tuple[Proof, Failure | None]:
+def _answered(asked: _Asked, questions: Questions, steps: int) -> tuple[Proof, Failure | None]:
     start = perf_counter()
     reason, failure = "", None
     condition = ""
@@ -149,8 +163,13 @@ def _answered(
     except UndecidableError as error:
         reason = f"{error.condition}" + (f" ({error.fix})" if error.fix else "")
     except MachineError as error:
-        failure = Failure(asked.name, error.condition, {n: 1 for n in questions.space.naming.size_of},
-                          {}, faults=True)
+        failure = Failure(
+            asked.name,
+            error.condition,
+            dict.fromkeys(questions.space.naming.size_of, 1),
+            {},
+            faults=True,
+        )
     seconds = perf_counter() - start
     found = _counterexample(failure) if failure is not None else None
     answer = "undecided" if reason else "proved"

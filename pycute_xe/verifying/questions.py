@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 
 from pycute_xe.arch.target import grf_bytes
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.following import Around, Followed, Read, Write, follow
 from pycute_xe.holding.nodes import Choice, Node, Undefined, contains, mapped
-from pycute_xe.kernel import AtomicStore, Kernel, Load, Prefetch, Store
+from pycute_xe.kernel import AtomicStore, Claim, Kernel, Load, Prefetch, Store
 from pycute_xe.verifying.comparing import Difference, compare
 from pycute_xe.verifying.evaluating import differ
 from pycute_xe.verifying.failures import Failure, smallest
+from pycute_xe.verifying.formula import Formula, Place, Term, add, summed
 from pycute_xe.verifying.points import Space
 from pycute_xe.verifying.regions import Region
 from pycute_xe.verifying.translating import claimed, held
@@ -86,9 +88,7 @@ class Questions:
         found = (self._unaligned(s, around) for s, around in self.followed.copies)
         return _least(found)
 
-    def _unaligned(
-        self, statement: object, around: tuple[Around, ...]
-    ) -> Failure | None:
+    def _unaligned(self, statement: object, around: tuple[Around, ...]) -> Failure | None:
         if not isinstance(statement, (Prefetch, Load, Store, AtomicStore)):
             return None
         copy = statement.copy
@@ -105,7 +105,9 @@ class Questions:
         if ratio <= 1 or mode is None:
             return None
         start = self.space.naming.text(statement.at[mode])
-        region = happens.within(f"({start}) mod {ratio} > 0") if "subgroup" not in start else happens
+        region = (
+            happens.within(f"({start}) mod {ratio} > 0") if "subgroup" not in start else happens
+        )
         point = smallest(region, self.space.naming)
         if point is None:
             return None
@@ -132,22 +134,69 @@ class Questions:
         index = tuple(point[name] for name in names)
         words = f"{output}{list(index)} is never written"
         return self._failure(
-            point, f"{output} coverage", words, missing, operand=output, element=index,
-            output=output, index=index,
+            point,
+            f"{output} coverage",
+            words,
+            missing,
+            operand=output,
+            element=index,
+            output=output,
+            index=index,
         )
 
     def values(self, output: str) -> Failure | None:
         """Return the smallest problem in which an element of an output is given a wrong value."""
+        mine = [(i, w) for i, w in enumerate(self.followed.writes) if w.statement.operand == output]
+        if any(isinstance(write.statement, AtomicStore) for _, write in mine):
+            return self._wrongly_added(output, mine)
+        return _least(self._wrong(i, w) for i, w in mine if not self._overwritten(i))
+
+    def _wrongly_added(self, output: str, mine: list[tuple[int, Write]]) -> Failure | None:
+        """Compare what all stores add to an element, and what it was, with what is claimed."""
+        if not all(isinstance(write.statement, AtomicStore) for _, write in mine):
+            raise UndecidableError(
+                "verify", {"output": output}, "it is both stored and added to", "do one of the two"
+            )
+        names = tuple(f"u_{i}" for i in range(len(self.extents[output])))
+        inside = [f"0 <= {u} < {n}" for u, n in zip(names, self.extents[output], strict=True)]
+        sizes = self.space.naming.sizes
+        points = Region.where((*sizes, *names), " and ".join([*self.space.sizes, *inside]))
+        actual: Formula = (Term(1.0, (Place(output, names),)),)
+        for i, write in mine:
+            targets = self.space.targets(write, self.views[i])
+            there = tuple(f"{u} = {t}" for u, t in zip(names, targets, strict=True))
+            guards = (*there, *self.space.conditions(write))
+            terms = held(write.node, self.views[i], self.space.naming)
+            guarded = tuple(replace(t, guards=(*t.guards, *guards)) for t in terms)
+            actual = add(actual, summed(self.space.spans(write, self.views[i]), guarded))
+        claim = self._claim(output)
+        wanted = claimed(
+            claim.value, self.space.naming, dict(zip(claim.indices, names, strict=True))
+        )
+        difference = compare(points, actual, wanted, self.extents)
+        if difference is None:
+            return None
+        point = smallest(difference.points, self.space.naming)
+        if point is None or not differ(actual, wanted, point, self.extents):
+            raise _agreeing(output, difference)
+        index = tuple(point[name] for name in names)
+        return self._failure(
+            point,
+            f"{output} values",
+            f"{output}{list(index)}: {difference.words}",
+            difference.points,
+            operand=output,
+            element=index,
+            output=output,
+            index=index,
+        )
+
+    def _claim(self, output: str) -> Claim:
         if self.kernel.computes is None:
             raise UndecidableError(
                 "verify", {}, "the kernel has no specification", "give it one: Kernel.computes"
             )
-        found = (
-            self._wrong(i, write)
-            for i, write in enumerate(self.followed.writes)
-            if write.statement.operand == output and not self._overwritten(i)
-        )
-        return _least(found)
+        return self.kernel.computes.of(output)
 
     def _overwritten(self, number: int) -> bool:
         """Whether a later store writes the same places from the same registers, whenever this is."""
@@ -163,10 +212,6 @@ class Questions:
         return False
 
     def _wrong(self, number: int, write: Write) -> Failure | None:
-        if isinstance(write.statement, AtomicStore):
-            raise UndecidableError(
-                "verify", {"statement": "AtomicStore"}, "sums in memory are not followed", "run it"
-            )
         if self.kernel.operand(write.statement.operand).role == "inout":
             raise UndecidableError(
                 "verify",
@@ -176,9 +221,7 @@ class Questions:
             )
         view, points = self.views[number], self.points[number]
         targets = self.space.targets(write, view)
-        claim = self.kernel.computes.of(write.statement.operand) if self.kernel.computes else None
-        if claim is None:
-            return None
+        claim = self._claim(write.statement.operand)
         names = dict(zip(claim.indices, (f"({t})" for t in targets), strict=True))
         actual = held(write.node, view, self.space.naming)
         wanted = claimed(claim.value, self.space.naming, names)
@@ -187,12 +230,7 @@ class Questions:
             return None
         point = smallest(difference.points, self.space.naming)
         if point is not None and not differ(actual, wanted, point, self.extents):
-            raise UndecidableError(
-                "verify",
-                {"output": write.statement.operand},
-                f"{difference.words}, yet the values agree where that was tried",
-                "claim it as it is computed",
-            )
+            raise _agreeing(write.statement.operand, difference)
         return self._at(difference, write, view, targets)
 
     def _at(
@@ -231,6 +269,15 @@ class Questions:
         sizes = {name: point[text] for name, text in naming.size_of.items()}
         variables = {n: point[t] for n, t in naming.variable_of.items() if t in point}
         return Failure(claim, message, sizes, variables, points=points, **more)  # pyright: ignore[reportArgumentType]
+
+
+def _agreeing(output: str, difference: Difference) -> UndecidableError:
+    return UndecidableError(
+        "verify",
+        {"output": output},
+        f"{difference.words}, yet the values agree where that was tried",
+        "claim it as it is computed",
+    )
 
 
 def _ways_to_undefined(

@@ -41,6 +41,7 @@ from pycute_xe.verifying.formula import (
     choose,
     multiply,
     number,
+    signature,
     summed,
 )
 from pycute_xe.verifying.naming import Naming
@@ -188,6 +189,15 @@ def _applied(name: str, arguments: tuple[Formula, ...]) -> Formula:
         if len(divisor) == 1 and not (divisor[0].places or divisor[0].atoms or divisor[0].over):
             return multiply(arguments[0], number(1.0 / divisor[0].scale))
         return multiply(arguments[0], call("1/", divisor))
+    if name in ("max", "min"):  # in either order
+        return call(name, *sorted(arguments, key=signature))
+    if name == "relu":
+        return _applied("max", (arguments[0], number(0.0)))
+    if name == "clamp":
+        value, low, high = arguments
+        return _applied("min", (_applied("max", (value, low)), high))
+    if name == "silu":
+        return multiply(arguments[0], call("sigmoid", arguments[0]))
     return call(name, *arguments)
 
 

@@ -130,7 +130,5 @@ class _Finder:
         """Subgroups and positions."""
         subgroup, position = np.divmod(np.arange(self.subgroups * self.positions), self.positions)
         shape = (self.subgroups, self.positions)
-        maps = tuple(
-            _digits(self.places[..., axis], "the output") for axis in range(self.modes)
-        )
+        maps = tuple(_digits(self.places[..., axis], "the output") for axis in range(self.modes))
         return View(("p_s", "p_e"), shape, subgroup, position, maps)

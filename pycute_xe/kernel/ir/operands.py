@@ -91,7 +91,9 @@ class Operand:
     def __str__(self) -> str:
         """Name, extents, type and order."""
         extents = f"[{','.join(map(str, self.modes))}]" if self.modes else ""
-        return " ".join(filter(None, (f"{self.name}{extents}", str(self.value_type), self.layout_name)))
+        return " ".join(
+            filter(None, (f"{self.name}{extents}", str(self.value_type), self.layout_name))
+        )
 
 
 def matrix(

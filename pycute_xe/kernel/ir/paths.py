@@ -62,9 +62,7 @@ def _check_bound(
                 )
 
 
-def _written(
-    kernel: Kernel, body: tuple[Statement, ...], before: frozenset[str]
-) -> frozenset[str]:
+def _written(kernel: Kernel, body: tuple[Statement, ...], before: frozenset[str]) -> frozenset[str]:
     """Return the fragments that are surely written after a body."""
     done = before
     for statement in body:

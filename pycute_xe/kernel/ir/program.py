@@ -54,7 +54,9 @@ class Kernel:
     @property
     def sizes(self) -> tuple[str, ...]:
         """The names of the extents that a problem binds, in the order of the operands."""
-        return tuple(dict.fromkeys(n for o in self.operands for mode in o.modes for n in mode.names))
+        return tuple(
+            dict.fromkeys(n for o in self.operands for mode in o.modes for n in mode.names)
+        )
 
     @property
     def inputs(self) -> tuple[Operand, ...]:

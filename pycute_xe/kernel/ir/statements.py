@@ -220,9 +220,7 @@ class Map(Statement):
     @property
     def touched(self) -> Touched:
         """Reads fragments and scalars, writes one fragment."""
-        return Touched(
-            reads=self.sources, writes=(self.destination,), from_memory=self.scalars
-        )
+        return Touched(reads=self.sources, writes=(self.destination,), from_memory=self.scalars)
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,9 +132,7 @@ def _stored(pv: TiledMma, copy: TiledCopy, queries: int) -> tuple[Statement, ...
     return (Reorder("tOrO", "tOrD", slots), Store(copy, "O", at, "tOrD"))
 
 
-def _fragments(
-    qk: TiledMma, pv: TiledMma, copies: dict[str, TiledCopy]
-) -> tuple[Fragment, ...]:
+def _fragments(qk: TiledMma, pv: TiledMma, copies: dict[str, TiledCopy]) -> tuple[Fragment, ...]:
     scores, out = size(qk.fragment("C")[1]), size(pv.fragment("C")[1])
     rows = qk.tile_mnk[0] // qk.num_subgroups
     made = [
@@ -146,7 +144,9 @@ def _fragments(
         Fragment("tOrD", pv.atom.op.D, out),
     ]
     for name, mma, read, role in (
-        ("Q", qk, "tSrQ", "A"), ("K", qk, "tSrK", "B"), ("V", pv, "tOrV", "B")
+        ("Q", qk, "tSrQ", "A"),
+        ("K", qk, "tSrK", "B"),
+        ("V", pv, "tOrV", "B"),
     ):
         copy = copies[name]
         slots = copy.messages * copy.atom.values

@@ -22,7 +22,6 @@ from pycute_xe.kernel.kinds.vectors import vector_copy, vector_gather
 from pycute_xe.kernel.spec.expression import (
     Element,
     Expression,
-    Rounded,
     Slot,
     leaves,
     rebuilt,
@@ -122,9 +121,7 @@ class Epilogue:
         claims = (Claim(n, self.frame.indices, rebuilt(v, leaf)) for n, v in self.values)
         return Specification(tuple(claims))
 
-    def output(
-        self, name: str, text: str, numeric: Numeric, copy: TiledCopy, order: Order
-    ) -> None:
+    def output(self, name: str, text: str, numeric: Numeric, copy: TiledCopy, order: Order) -> None:
         """Append what computes an output and stores it."""
         value = self._declared(parse(text, frozenset({"acc"}), self.frame.indices))
         accumulator = self.frame.mma.atom.op.D
@@ -137,9 +134,7 @@ class Epilogue:
             held = self._fragment(f"tEr{name}", numeric)
             source = self.stores[-1].touched.writes[0] if self.stores and not exact else "tCrC"
             self.stores.append(Convert(source, held))
-        self.outs.append(
-            matrix(name, numeric, (*self.frame.lead, "M", "N"), order, role="out")
-        )
+        self.outs.append(matrix(name, numeric, (*self.frame.lead, "M", "N"), order, role="out"))
         self._stored(name, held, numeric, copy)
 
     def _declared(self, value: Expression) -> Expression:
@@ -188,7 +183,8 @@ class Epilogue:
     def _load(self, operand: Operand, names: tuple[str, ...]) -> None:
         frame, name = self.frame, operand.name
         first = tuple(
-            index for index, letter in zip(frame.first, frame.indices, strict=False)
+            index
+            for index, letter in zip(frame.first, frame.indices, strict=False)
             if letter in names
         )
         if names[-2:] == ("m", "n"):
@@ -251,5 +247,3 @@ class Epilogue:
         count = slots or size(self.frame.mma.fragment("C")[1])
         self.fragments.append(Fragment(name, numeric, count))
         return name
-
-

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pycute_xe.atom.block2d_copy import (
     make_block_2d_copy_A,
     make_block_2d_copy_B,
-    make_block_2d_copy_D,
 )
 from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
@@ -149,4 +148,3 @@ def _check_arguments(mma: object, stages: object, *copies: object) -> None:
         fix = "use make_block_2d_copy_A(mma, strides, op=…)"
     if wrong:
         raise KernelError("gemm", {"mma": mma, "stages": stages}, wrong, fix)
-

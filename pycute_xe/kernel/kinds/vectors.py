@@ -40,7 +40,9 @@ def _share(mma: TiledMma, letter: str) -> tuple[list[int], int]:
     """Return where each subgroup's rows or columns begin, and how many it has."""
     part = _part(mma, letter)
     starts, count = part.min(axis=1), np.unique(part[0]).size
-    whole = all(np.array_equal(np.unique(row), s + np.arange(count)) for row, s in zip(part, starts))
+    whole = all(
+        np.array_equal(np.unique(row), s + np.arange(count)) for row, s in zip(part, starts)
+    )
     if not whole:
         raise KernelError(
             "epilogue",

@@ -188,7 +188,11 @@ def apply(name: str, *arguments: object) -> Expression:
 
 
 def total(
-    over: str, extent: Index | int | str, body: object, *, how: Literal["sum", "max"] = "sum",
+    over: str,
+    extent: Index | int | str,
+    body: object,
+    *,
+    how: Literal["sum", "max"] = "sum",
     accumulator: Numeric | str | None = None,
 ) -> Expression:
     """Return the sum (or maximum) of a body over ``0 <= over < extent``.

@@ -34,7 +34,10 @@ def parse(text: str, fragments: frozenset[str], indices: tuple[str, ...]) -> Exp
         if isinstance(error, KernelError):
             raise
         raise KernelError(
-            "epilogue", {"text": text[:80]}, "it is not an expression", 'write "relu(acc + bias[n])"'
+            "epilogue",
+            {"text": text[:80]},
+            "it is not an expression",
+            'write "relu(acc + bias[n])"',
         ) from error
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pycute_xe.errors import KernelError
-from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.operands import Operand
 from pycute_xe.kernel.spec.expression import (
+    Apply,
     Const,
     Element,
     Expression,
@@ -19,7 +19,6 @@ from pycute_xe.kernel.spec.expression import (
     as_expression,
     leaves,
 )
-from pycute_xe.kernel.spec.expression import Apply
 
 __all__ = ["Claim", "Specification"]
 

@@ -1,0 +1,133 @@
+"""Floor 9: which parts of two formulas stand for each other, and terms as constraints."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import permutations, product
+
+from pycute_xe.verifying.formula import Atom, Bounds, Formula, Term, signature
+from pycute_xe.verifying.regions import Names
+
+__all__ = [
+    "conjunction",
+    "coordinate_names",
+    "coordinates",
+    "grouped",
+    "links",
+    "orders",
+    "parted",
+    "picked",
+    "spans",
+    "sums_inside",
+    "told",
+    "witnesses",
+]
+
+MOST_ORDERS = 24
+"""Orders of like factors that are tried."""
+
+
+def grouped(formula: Formula) -> dict[str, list[Term]]:
+    """Return terms by what they are made of."""
+    out: dict[str, list[Term]] = {}
+    for term in formula:
+        out.setdefault(term.signature, []).append(term)
+    return out
+
+
+def told(term: Term) -> str:
+    """Return what a term is made of, in words."""
+    parts = [place.operand for place in term.places] + [atom.name for atom in term.atoms]
+    scale = "" if term.scale == 1 else f"{term.scale:g}·"
+    return scale + "·".join(parts) if parts else f"{term.scale:g}"
+
+
+def orders(x: Term, y: Term) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Yield which of x's factors stand for y's, in every way that fits."""
+    places = matchings([p.operand for p in x.places], [p.operand for p in y.places])
+    keys = [[f"{a.name}{[signature(f) for f in a.arguments]}" for a in t.atoms] for t in (x, y)]
+    yield from product(places, matchings(*keys))
+
+
+def matchings(ours: list[str], theirs: list[str]) -> list[tuple[int, ...]]:
+    kinds = sorted(set(ours))
+    mine = {kind: [i for i, o in enumerate(ours) if o == kind] for kind in kinds}
+    out: list[tuple[int, ...]] = []
+    for orders in product(*(permutations(mine[kind]) for kind in kinds)):
+        left = {kind: list(order) for kind, order in zip(kinds, orders, strict=True)}
+        out.append(tuple(left[kind].pop(0) for kind in theirs))
+        if len(out) >= MOST_ORDERS:
+            break
+    return out
+
+
+def picked(atoms: tuple[Atom, ...], order: tuple[int, ...]) -> tuple[Atom, ...]:
+    """Return atoms in another order."""
+    return tuple(atoms[i] for i in order)
+
+
+def coordinates(term: Term) -> list[str]:
+    """Return every coordinate of a term's elements."""
+    return [text for place in term.places for text in place.at]
+
+
+def coordinate_names(term: Term) -> Names:
+    """Return names for the coordinates of a term's elements."""
+    return tuple(f"u_{i}" for i in range(len(coordinates(term))))
+
+
+def parted(x: Term, y: Term) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Part the pairs of coordinates: those without variables of the sums, and the others, once."""
+    pairs = list(dict.fromkeys(zip(coordinates(x), coordinates(y), strict=True)))
+    plain = [p for p in pairs if not mentions(p[0], x.over) and not mentions(p[1], y.over)]
+    bound = [p for p in pairs if p not in plain]
+    return [p for p in plain if p[0] != p[1]], bound
+
+
+def witnesses(
+    ours: tuple[Atom, ...], theirs: tuple[Atom, ...], inner: tuple[Bounds, ...]
+) -> list[tuple[str, str]]:
+    """Pair the places inside atoms that do not depend on sums inside: they tell which is which.
+
+    Any pairing will do: what is paired is compared afterwards.
+    """
+    out: list[tuple[str, str]] = []
+    for mine, yours in zip(ours, theirs, strict=True):
+        for f, g in zip(mine.arguments, yours.arguments, strict=True):
+            terms = (sorted(h, key=lambda t: t.signature) for h in (f, g))
+            for x, y in zip(*terms, strict=False):
+                if x.signature != y.signature:
+                    continue
+                hidden = (*inner, *x.over, *y.over)
+                places = (sorted(t.places, key=lambda p: p.operand) for t in (x, y))
+                pairs = (
+                    c for p, q in zip(*places, strict=True) for c in zip(p.at, q.at, strict=True)
+                )
+                out += [c for c in pairs if not any(mentions(t, hidden) for t in c)]
+                out += witnesses(x.atoms, y.atoms, hidden)
+    return list(dict.fromkeys(out))
+
+
+def mentions(text: str, over: tuple[Bounds, ...]) -> bool:
+    return bool(set(re.findall(r"[A-Za-z_]\w*", text)) & {b.name for b in over})
+
+
+def sums_inside(term: Term) -> bool:
+    """Whether a function of a sum is among a term's factors."""
+    return any(t.over or sums_inside(t) for a in term.atoms for f in a.arguments for t in f)
+
+
+def spans(term: Term) -> tuple[str, ...]:
+    """Return the ranges of a term's variables as constraints."""
+    return tuple(f"{b.low} <= {b.name} < {b.high}" for b in term.over)
+
+
+def links(names: Names, texts: list[str]) -> tuple[str, ...]:
+    """Return names set equal to texts."""
+    return tuple(f"{n} = {t}" for n, t in zip(names, texts, strict=True))
+
+
+def conjunction(*texts: tuple[str, ...]) -> str:
+    """Return constraints that all hold."""
+    return " and ".join(f"({t})" for group in texts for t in group) or "true"
