@@ -14,7 +14,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test pytest docs lint format wheel bench mutants clean
+.PHONY: help demo test pytest docs lint format wheel bench mutants fuzz clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,10 @@ bench: $(VENV)/.run-stamp ## time the algebra, atoms, a GEMM, the machine and th
 
 mutants: $(VENV)/.dev-stamp ## break the algebra on purpose, one change at a time: do the tests notice?
 	@$(PY) benchmarks/mutants.py
+
+fuzz: $(VENV)/.dev-stamp ## 200,000 calls with junk, 20,000 damaged files: is every refusal one of ours?
+	@$(PY) benchmarks/fuzz_calls.py
+	@$(PY) benchmarks/fuzz_files.py
 
 clean: ## remove everything that was installed or built
 	rm -rf $(VENV) $(PEERS) site dist build out .pytest_cache .ruff_cache .hypothesis .import_linter_cache

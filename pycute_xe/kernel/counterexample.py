@@ -9,15 +9,20 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from textwrap import shorten
+from typing import TYPE_CHECKING, Any, get_type_hints
 
-from pycute_xe.errors import InputError
+from pycute_xe.errors import CuteError, InputError
+from pycute_xe.signatures import conforms
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 __all__ = ["Counterexample"]
+
+MOST_ELEMENTS = 1 << 28
+"""Of an operand that is read back: room for every counterexample that was ever least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,22 +97,40 @@ class Counterexample:
             for name in ("work_group", "element", "found", "output"):
                 fields[name] = tuple(fields[name]) if fields[name] is not None else None
             found = cls(**fields)
+            found._demand_sound()
             found.inputs()
-        except (ValueError, TypeError, KeyError, IndexError) as error:
+        except CuteError:
+            raise
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
             raise InputError(
                 "Counterexample",
-                {"text": text[:60]},
-                f"not a counterexample: {error}",
+                {"text": shorten(repr(text), 60, placeholder="…")},
+                f"not a counterexample: {shorten(str(error), 100, placeholder='…')}",
                 "read what Counterexample.save wrote",
             ) from error
-        if not (0 <= found.output[0] < found.M and 0 <= found.output[1] < found.N):
+        return found
+
+    def _demand_sound(self) -> None:
+        """Refuse fields of other types, and a problem that is no small one."""
+        hints = get_type_hints(Counterexample)
+        wrong = [name for name, kind in hints.items() if not conforms(getattr(self, name), kind)]
+        if wrong:
+            raise ValueError(f"its {wrong[0]} has the wrong type")
+        m, n = self.output
+        if not (0 <= m < self.M and 0 <= n < self.N):
             raise InputError(
                 "Counterexample",
-                {"output": found.output},
-                f"D is {found.M} x {found.N} and has no such element",
+                {"output": self.output},
+                f"D is {self.M} x {self.N} and does not have this element",
                 "read what Counterexample.save wrote",
             )
-        return found
+        if max(self.M * self.K, self.K * self.N) > MOST_ELEMENTS:
+            raise InputError(
+                "Counterexample",
+                {"M": self.M, "N": self.N, "K": self.K},
+                f"an operand has more than {MOST_ELEMENTS:,} elements",
+                "read what Counterexample.save wrote: a least counterexample is small",
+            )
 
     def save(self, path: str | Path) -> None:
         """Write the JSON to a file."""
