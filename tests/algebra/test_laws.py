@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from hypothesis import strategies as st
-from lawful import Case, check_law, check_rejection
+from lawful import WRAPPER, Case, check_law, check_rejection
 from strategies import (
     COIN,
     bijections,
@@ -181,9 +181,13 @@ CASES = {
         # A tiler with uneven gaps may come with more tiles than it takes.
         decided=DIVIDED | layout_and(tilers, identities(SIZE)) | UNTILED,
     ),
-    "zipped_divide": Case(algebra.zipped_divide, laws.zipped_divide, DIVIDED | UNTILED),
-    "tiled_divide": Case(algebra.tiled_divide, laws.tiled_divide, DIVIDED | UNTILED),
-    "flat_divide": Case(algebra.flat_divide, laws.flat_divide, DIVIDED | UNTILED),
+    "zipped_divide": Case(
+        algebra.zipped_divide, laws.zipped_divide, DIVIDED | UNTILED, examples=WRAPPER
+    ),
+    "tiled_divide": Case(
+        algebra.tiled_divide, laws.tiled_divide, DIVIDED | UNTILED, examples=WRAPPER
+    ),
+    "flat_divide": Case(algebra.flat_divide, laws.flat_divide, DIVIDED | UNTILED, examples=WRAPPER),
     # ---- products
     "logical_product": Case(
         algebra.logical_product,
@@ -192,11 +196,21 @@ CASES = {
         # Copies that leave holes may stand elsewhere.
         decided=REPEATED | UNTILED,
     ),
-    "zipped_product": Case(algebra.zipped_product, laws.zipped_product, REPEATED | UNTILED),
-    "tiled_product": Case(algebra.tiled_product, laws.tiled_product, REPEATED | UNTILED),
-    "flat_product": Case(algebra.flat_product, laws.flat_product, REPEATED | UNTILED),
-    "blocked_product": Case(algebra.blocked_product, laws.blocked_product, blocks_and_copies(True)),
-    "raked_product": Case(algebra.raked_product, laws.raked_product, blocks_and_copies(True)),
+    "zipped_product": Case(
+        algebra.zipped_product, laws.zipped_product, REPEATED | UNTILED, examples=WRAPPER
+    ),
+    "tiled_product": Case(
+        algebra.tiled_product, laws.tiled_product, REPEATED | UNTILED, examples=WRAPPER
+    ),
+    "flat_product": Case(
+        algebra.flat_product, laws.flat_product, REPEATED | UNTILED, examples=WRAPPER
+    ),
+    "blocked_product": Case(
+        algebra.blocked_product, laws.blocked_product, blocks_and_copies(True), examples=WRAPPER
+    ),
+    "raked_product": Case(
+        algebra.raked_product, laws.raked_product, blocks_and_copies(True), examples=WRAPPER
+    ),
     "tile_to_shape": Case(
         algebra.tile_to_shape,
         laws.tile_to_shape,
