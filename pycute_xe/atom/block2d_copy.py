@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import gcd, prod
-from typing import Any
+from typing import Any, cast
 
 from pycute_xe.algebra import (
     composition,
@@ -12,14 +13,16 @@ from pycute_xe.algebra import (
 from pycute_xe.algebra.simplify import flat_modes, from_modes, merged
 from pycute_xe.atom.block2d_op import XE_PREFETCH_2D, Block2DOp
 from pycute_xe.atom.copy_atom import make_copy_atom
+from pycute_xe.atom.mma_atom import Operand
 from pycute_xe.atom.selection import memory_modes, select_block_2d, subgroup_fragment
 from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
-from pycute_xe.errors import DivisibilityError
+from pycute_xe.errors import DivisibilityError, DTypeError, KernelError
 from pycute_xe.int_tuple import ceil_div
 from pycute_xe.layout import Layout, make_layout
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.tensor import Tensor
+from pycute_xe.typing import is_tuple
 
 __all__ = [
     "make_block_2d_copy",
@@ -50,9 +53,9 @@ def make_block_2d_copy(
     >>> make_block_2d_copy(XE_LOAD_2D(16, 8, 16), (1, "ld"), "f16").tiler_mn
     (16, 8)
     """
-    strides = _strides(gmem_stride)
+    strides, shape = _memory(gmem_stride)
     x, y = memory_modes(strides)
-    atom = make_copy_atom(op, value_type)
+    atom = make_copy_atom(op, _memory_type(gmem_stride, value_type, value_type))
     block = [1] * len(strides)
     block[x], block[y] = atom.width, atom.height
     counts = atom_shape or (1,) * len(strides)
@@ -61,39 +64,78 @@ def make_block_2d_copy(
     place = Layout((atom.width, atom.height), (prod(tile[:x]), prod(tile[:y])))
     one = composition(place, atom.layout_ref_tv)
     if sv_layout is None:
-        return TiledCopy(atom, one, tile, x, y)
+        return TiledCopy(atom, one, tile, x, y, strides, shape)
     blocks = Layout(counts, tuple(b * prod(tile[:i]) for i, b in enumerate(block)))
     many = composition(blocks, sv_layout)
     tv = make_layout(make_layout(one[0], many[0]), make_layout(one[1], many[1]))
-    return TiledCopy(atom, tv, tile, x, y)
+    return TiledCopy(atom, tv, tile, x, y, strides, shape)
 
 
-def _strides(gmem: GlobalStride) -> tuple[Any, ...]:
-    return gmem.layout.stride if isinstance(gmem, Tensor) else gmem
+def _memory(gmem: GlobalStride) -> tuple[tuple[Any, ...], tuple[Any, ...] | None]:
+    """The strides of a tensor, and its shape where it is known."""
+    if isinstance(gmem, Tensor):
+        layout = gmem.beneath
+        if is_tuple(layout.stride) and is_tuple(layout.shape):
+            return layout.stride, layout.shape
+        gmem = (layout.stride,)
+    if not is_tuple(gmem) or len(gmem) < 2:
+        raise KernelError(
+            "make_block_2d_copy",
+            {"gmem": gmem},
+            "a block-2D copy needs a tensor of two modes or more, or their strides",
+            'give a tensor or strides such as ("ld", 1)',
+        )
+    return gmem, None
+
+
+def _memory_type(
+    gmem: GlobalStride, value_type: Numeric | str | None, operand_type: Numeric | str
+) -> Numeric:
+    """The type in memory: what is asked for, else the tensor's own, else the operand's."""
+    dtype = getattr(getattr(gmem, "data", None), "dtype", None)
+    held = None if dtype is None else as_numeric(getattr(dtype, "name", str(dtype)))
+    if value_type is None:
+        return held or as_numeric(operand_type)
+    asked = as_numeric(value_type)
+    if held is not None and held.bits != asked.bits:
+        raise DTypeError(
+            "make_block_2d_copy",
+            {"tensor": held, "value_type": asked},
+            f"the tensor holds {held}, {held.bits} bits each, not {asked}",
+            f"leave value_type out, or convert the data to {asked} first",
+        )
+    return asked
 
 
 def _operand_copy(
     mma: TiledMma,
-    operand: str,
-    register_type: Numeric,
+    operand: Operand,
     gmem: GlobalStride,
     value_type: Numeric | str | None,
     op: Block2DOp | None,
-    store: bool = False,
 ) -> TiledCopy:
-    strides = _strides(gmem)
-    memory_type = as_numeric(value_type) if value_type is not None else register_type
+    if not isinstance(cast("object", mma), TiledMma):
+        raise KernelError(
+            f"make_block_2d_copy_{operand}",
+            {"mma": mma},
+            f"{type(mma).__name__} is not a tiled MMA",
+            "use workgroup_mma(op, tile=…) or make_tiled_mma(op)",
+        )
+    store, register_type = operand == "D", mma.atom.operand_type(operand)
+    part = "C" if operand == "D" else operand
+    strides, _ = _memory(gmem)
+    memory_type = _memory_type(gmem, value_type, register_type)
     x, y = memory_modes(strides)
     if op is None:
-        walk = subgroup_fragment(mma, operand)
+        walk = subgroup_fragment(mma, part)
         op = select_block_2d(walk, memory_type, register_type, x, y, store)
     atom = make_copy_atom(op, memory_type)
-    extents = (*mma.operand_tile(operand), *(1 for _ in strides[2:]))
+    extents = (*mma.operand_tile(part), *(1 for _ in strides[2:]))
     block = [1] * len(extents)
     block[x], block[y] = atom.width, atom.height
     counts = _block_counts(op, extents, block)
-    sv = _visited_blocks(mma, operand, tuple(block[:2]), counts[:2])
-    return make_block_2d_copy(op, strides, memory_type, counts, sv)
+    sv = _visited_blocks(mma, part, tuple(block[:2]), counts[:2])
+    return make_block_2d_copy(op, gmem, memory_type, counts, sv)
 
 
 def _block_counts(op: Block2DOp, extents: tuple[int, ...], block: list[int]) -> tuple[int, ...]:
@@ -131,17 +173,18 @@ def make_block_2d_copy_A(
 ) -> TiledCopy:
     """Return the tiled copy that loads A's tile (M, K), with the operation CUTLASS would choose.
 
-    ``gmem`` is a tensor or its strides: 1 for the contiguous mode, an integer or a name elsewhere.
-    ``value_type`` is the type in memory (the MMA's by default), ``op`` overrides the choice.
-    Raises `DivisibilityError` when the blocks do not divide the tile. C++:
-    ``make_block_2d_copy_A``.
+    ``gmem`` is a tensor or its strides: 1 for the contiguous mode, an integer or a name elsewhere;
+    `check` judges what is given. ``value_type`` is the type in memory, by default that of the
+    tensor's data, else the MMA's; ``op`` overrides the choice. Raises `DivisibilityError` when the
+    blocks do not divide the tile, `DTypeError` when the tensor holds values of another width,
+    `KernelError` for other strides. C++: ``make_block_2d_copy_A``.
 
     >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
     >>> mma = workgroup_mma(XE_DPAS_TT(8, "f32", "bf16"))
     >>> make_block_2d_copy_A(mma, ("ld", 1)).op
     XE_LOAD_2D(16, 32, 32, 16)
     """
-    return _operand_copy(mma, "A", mma.atom.op.A, gmem, value_type, op)
+    return _operand_copy(mma, "A", gmem, value_type, op)
 
 
 def make_block_2d_copy_B(
@@ -157,7 +200,7 @@ def make_block_2d_copy_B(
     >>> make_block_2d_copy_B(mma, (1, "ld")).op
     XE_LOAD_2D_VNNI(16, 16, 32, 16)
     """
-    return _operand_copy(mma, "B", mma.atom.op.B, gmem, value_type, op)
+    return _operand_copy(mma, "B", gmem, value_type, op)
 
 
 def make_block_2d_copy_C(
@@ -173,7 +216,7 @@ def make_block_2d_copy_C(
     >>> make_block_2d_copy_C(mma, ("ld", 1)).op
     XE_LOAD_2D(32, 32, 16)
     """
-    return _operand_copy(mma, "C", mma.atom.op.C, gmem, value_type, op)
+    return _operand_copy(mma, "C", gmem, value_type, op)
 
 
 def make_block_2d_copy_D(
@@ -189,7 +232,7 @@ def make_block_2d_copy_D(
     >>> make_block_2d_copy_D(mma, ("ld", 1)).op
     XE_STORE_2D(32, 8, 16)
     """
-    return _operand_copy(mma, "C", mma.atom.op.D, gmem, value_type, op, store=True)
+    return _operand_copy(mma, "D", gmem, value_type, op)
 
 
 def make_block_2d_prefetch(copy: TiledCopy) -> TiledCopy:
@@ -220,4 +263,5 @@ def make_block_2d_prefetch(copy: TiledCopy) -> TiledCopy:
     sv = zipped_divide(Layout(counts), tuple(together))
     stride: list[Any] = ["ld"] * len(tile)
     stride[x] = 1
-    return make_block_2d_copy(op, tuple(stride), copy.value_type, counts, sv)
+    fetched = make_block_2d_copy(op, tuple(stride), copy.value_type, counts, sv)
+    return replace(fetched, gmem_stride=copy.gmem_stride, gmem_shape=copy.gmem_shape)

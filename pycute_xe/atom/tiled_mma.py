@@ -105,18 +105,32 @@ class TiledMma:
         return m, n, k
 
     def operand_tile(self, operand: str) -> tuple[int, int]:
-        """Extents of the tile of A (M, K), B (N, K) or C (M, N).
+        """Return the extents of the tile of A (M, K), B (N, K) or C (M, N).
+
+        Raises `ShapeError` for another operand.
 
         >>> from pycute_xe.atom import XE_DPAS_TT
         >>> workgroup_mma(XE_DPAS_TT(8, "f32", "bf16")).operand_tile("B")
         (256, 32)
         """
-        i, j = OPERAND_MODES[operand]
+        i, j = self._modes(operand)
         return self.tile_mnk[i], self.tile_mnk[j]
+
+    @staticmethod
+    def _modes(operand: str) -> tuple[int, int]:
+        """The two of (M, N, K) that an operand has; `ShapeError` for anything else."""
+        if type(operand) is str and operand in OPERAND_MODES:
+            return OPERAND_MODES[operand]
+        raise ShapeError(
+            "TiledMma",
+            {"operand": operand},
+            f"{operand!r} is not an operand of a tiled MMA",
+            'use "A", "B" or "C"; D has the layout of C',
+        )
 
     def _atoms(self, operand: str, layout: Layout) -> Layout:
         """((atom coordinates), ((subgroups), (rest))) of a layout of the operand's tile."""
-        i, j = OPERAND_MODES[operand]
+        i, j = self._modes(operand)
         extents = self.atom.shape_mnk
         counts = product_each(self.atom_layout_mnk.shape)
         permuted = logical_divide(layout, (self.permutation[i], self.permutation[j]))
@@ -177,7 +191,7 @@ class TiledMma:
     def _projected(self, operand: str) -> Layout:
         """(ThrM, ThrN, ThrK) → index into the two modes the operand has."""
         counts = product_each(self.atom_layout_mnk.shape)
-        i, j = OPERAND_MODES[operand]
+        i, j = self._modes(operand)
         strides = [0, 0, 0]
         strides[i], strides[j] = 1, counts[i]
         return Layout(counts, tuple(strides))
@@ -213,9 +227,12 @@ class TiledMma:
         >>> workgroup_mma(XE_DPAS_TT(8, "f32", "bf16")).get_slice(17).thr_vmnk
         (1, 0, 1, 0)
         """
-        if not 0 <= thread < self.size:
+        if type(thread) is not int or not 0 <= thread < self.size:
             raise RankError(
-                "get_slice", {"thread": thread}, f"there are {self.size} work-items", ""
+                "get_slice",
+                {"thread": thread},
+                f"{thread!r} is not one of the {self.size} work-items",
+                f"use 0 to {self.size - 1}",
             )
         coord = idx2crd(thread, self.thr_layout_vmnk.shape, self.thr_layout_vmnk.stride)
         return ThrMma(self, flatten_tuple(coord))
@@ -281,7 +298,7 @@ def workgroup_mma(
 
     Each subgroup computes one contiguous block of the tile. ``tile`` is (M, N, K) in elements,
     ``subgroups`` a layout (M, N, K) → subgroup number. Raises `DivisibilityError`, naming the
-    factors, when the tile is no multiple of atom times subgroups. C++: ``TiledMMAHelper``.
+    factors, when the tile is not a multiple of atom times subgroups. C++: ``TiledMMAHelper``.
 
     >>> from pycute_xe.atom import XE_DPAS_TT
     >>> print(workgroup_mma(XE_DPAS_TT(8, "f32", "bf16")).permutation[0])
@@ -290,7 +307,10 @@ def workgroup_mma(
     atom = make_mma_atom(op)
     if not is_tuple(tile) or not all(type(extent) is int for extent in tile):
         raise ShapeError(
-            "workgroup_mma", {"tile": tile}, "the tile is no tuple of integers", "(256, 256, 32)"
+            "workgroup_mma",
+            {"tile": tile},
+            "the tile is not a tuple of integers",
+            "write (256, 256, 32)",
         )
     if not isinstance(subgroups, Layout) and (
         not is_tuple(subgroups) or len(subgroups) != 2 or not all(map(is_tuple, subgroups))
@@ -328,7 +348,7 @@ def _indivisible(
     return DivisibilityError(
         "workgroup_mma",
         {f"tile_{name}": want, "atom": atom, "subgroups": grid},
-        f"{name} of the tile is {want}, no multiple of {step} = {extent} ({name} of the atom) × "
+        f"{name} of the tile is {want}, not a multiple of {step} = {extent} ({name} of the atom) × "
         f"{count} (subgroups along {name})",
         f"use {near} or {near + step}, or other subgroups",
     )

@@ -75,8 +75,8 @@ def _fragments(body: tuple[Statement, ...]) -> set[str]:
                 out |= {source, destination}
             case Mma(_, accumulator, a, b):
                 out |= {accumulator, a, b}
-            case _:
-                pass
+            case _:  # barriers and tests touch no registers; walk enters their bodies
+                continue
     return out
 
 
@@ -126,8 +126,19 @@ def _addresses(copies: int, total: int, mode: int) -> list[Finding]:
     return [Finding("registers", broken)]
 
 
+def _subgroups(kernel: Kernel) -> int:
+    """Subgroups of the work-group: as many as its largest statement is dealt out to."""
+    counts = [1]
+    for statement in kernel.statements():
+        if isinstance(statement, (Load, Prefetch, Store)):
+            counts.append(statement.copy.num_subgroups)
+        elif isinstance(statement, Mma):
+            counts.append(statement.mma.num_subgroups)
+    return max(counts)
+
+
 def _threads(kernel: Kernel, mode: int, target: Target) -> tuple[list[Resource], list[Finding]]:
-    subgroups = kernel.mma.num_subgroups
+    subgroups = _subgroups(kernel)
     try:
         available = target.threads_per_core(mode)
     except TargetError as unknown:

@@ -111,9 +111,9 @@ def test_tiles_count_never_below_zero() -> None:
 @pytest.mark.parametrize(
     ("tile", "words"),
     [
-        ((250, 256, 32), "M of the tile is 250, no multiple of 64 = 8 .M of the atom. × 8"),
-        ((256, 250, 32), "N of the tile is 250, no multiple of 64 = 16 .N of the atom. × 4"),
-        ((256, 256, 24), "K of the tile is 24, no multiple of 16 = 16 .K of the atom. × 1"),
+        ((250, 256, 32), "M of the tile is 250, not a multiple of 64 = 8 .M of the atom. × 8"),
+        ((256, 250, 32), "N of the tile is 250, not a multiple of 64 = 16 .N of the atom. × 4"),
+        ((256, 256, 24), "K of the tile is 24, not a multiple of 16 = 16 .K of the atom. × 1"),
         ((0, 256, 32), "M of the tile is 0"),
     ],
 )
@@ -201,7 +201,7 @@ def test_slips_are_named_where_they_are_made(mma: cx.TiledMma) -> None:
         cx.kernel.gemm(cx.workgroup_mma(op, (128, 128, 32), ((2, 2, 2), (2, 1, 4))))
     with pytest.raises(ShapeError, match="a shape and its strides"):
         cx.workgroup_mma(op, subgroups=(8, 4, 1))  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ShapeError, match="no tuple of integers"):
+    with pytest.raises(ShapeError, match="not a tuple of integers"):
         cx.workgroup_mma(op, tile=256)  # pyright: ignore[reportArgumentType]
     with pytest.raises(ShapeError, match="is no integer"):
         cx.XE_DPAS_TT("8", "f32", "bf16")  # pyright: ignore[reportArgumentType]
