@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Literal, cast
 
 from pycute_xe.arch import Broken, Dpas
@@ -66,7 +67,7 @@ def judge_tiled_mma(mma: TiledMma, found: Found) -> None:
         bits = mma.atom.operand_type(cast("Literal['A', 'B', 'C', 'D']", operand)).bits
         nbytes = size(getattr(mma.atom, f"tv_layout_{part}")[1]) * SUBGROUP * bits // 8
         aligned = [rule for rule in table if rule.quantity == field]
-        for number in range(min(size(mma.fragment(part)[1][1]), 2)):
+        for number in range(min(prod(mma.repetitions(part)), 2)):
             place = quantities_of(mma.atom.op) | {field: number * nbytes}
             found.judge(
                 f"{operand} of {mma.atom}", aligned, place, "use an M that fills whole registers"

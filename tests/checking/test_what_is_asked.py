@@ -160,6 +160,11 @@ def test_where_dpas_finds_repetitions_is_judged_by_the_rows_of_each_operand() ->
     assert cx.check(single, "bmg").findings == ()
 
 
+def test_an_mma_whose_layouts_go_on_past_a_is_refused_in_words() -> None:
+    odd = cx.make_tiled_mma(cx.XE_DPAS_TT(3, "f32", "tf32"))
+    assert refusing(cx.check(odd, "bmg")) == {"faithful"}
+
+
 # ------------------------------------------------------------------ names, messages, demands
 
 
