@@ -107,7 +107,7 @@ class Basis:
 
     def __init__(self, value: Any, modes: tuple[int, ...]) -> None:
         """Keep the scale and the path of modes, outermost first."""
-        if not modes or any(type(m) is not int or m < 0 for m in modes):
+        if not is_tuple(modes) or not modes or any(type(m) is not int or m < 0 for m in modes):
             raise CoordError("E", {"modes": modes}, "modes are non-negative integers", "E(0)")
         set_ = object.__setattr__
         set_(self, "value", value)
@@ -130,6 +130,10 @@ class Basis:
         """Scale; zero times a basis element is the integer zero."""
         if isinstance(scale, (Basis, tuple)):
             return NotImplemented
+        if type(scale) in (str, float, list) or hasattr(scale, "__array__"):
+            kind = type(scale).__name__  # pyright: ignore[reportUnknownArgumentType]
+            given = {"basis": self, "scale": kind}
+            raise ShapeError("Basis", given, "a basis element is scaled by an integer", "use one")
         value = self.value * scale
         return Basis(value, self.modes) if value != 0 else 0
 

@@ -8,6 +8,7 @@ that no argument explains is a defect of the library and passes as it is.
 from __future__ import annotations
 
 import inspect
+import re
 import types
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, wraps
@@ -25,13 +26,22 @@ from typing import (
 from pycute_xe.errors import CuteError, InputError
 from pycute_xe.typing import is_tuple
 
-__all__ = ["MOST_LEVELS", "conforms", "shortly", "typed"]
+__all__ = ["MOST_LEVELS", "conforms", "shortly", "typed", "typed_fields"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
-STUMBLES = (AttributeError, TypeError, LookupError, ValueError, ArithmeticError, RecursionError)
-# Names that stand for nested integers, and for more than a type can say (see `typing`).
-NESTED = {"IntTuple", "Shape", "Stride", "Coord", "Tiler"}
+C = TypeVar("C")
+STUMBLES = (
+    *(AttributeError, TypeError, LookupError, ValueError, ArithmeticError),
+    *(RecursionError, MemoryError),
+)
+# What Python and NumPy say of a value that does not take part: the type is quoted, or an array's.
+_QUOTED = re.compile(r"'(\w+)'|dtype|truth value of an (array)")
+# Where the leaves of tuples of integers come from, apart from Python.
+_INTEGERS = ("pycute_xe.basis", "pycute_xe.symbolic", "pycute_xe.f2", "pycute_xe.unknown", "sympy")
+# Names that stand for nested integers and values of the library, more than a type can say (see
+# `typing`); functions that say ``Any`` and stumble were meant for such values too.
+NESTED = {"IntTuple", "Shape", "Stride", "Coord", "Tiler", "Any"}
 MOST_LEVELS = 100
 """How deep tuples may nest: what is deeper is refused once Python's own limit is in the way."""
 
@@ -60,7 +70,7 @@ def typed(function: Callable[P, R]) -> Callable[P, R]:
         except CuteError:
             raise
         except STUMBLES as error:
-            slip = _slip(function, args, kwargs)
+            slip = _slip(function, args, kwargs, error)
             if slip is None:
                 raise
             raise slip from error
@@ -68,23 +78,50 @@ def typed(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
+def typed_fields(kind: type[C]) -> type[C]:
+    """Return a dataclass whose constructor is `typed`.
+
+    >>> from dataclasses import dataclass
+    >>> @typed_fields
+    ... @dataclass(frozen=True)
+    ... class Extent:
+    ...     name: str
+    ...     def __post_init__(self) -> None:
+    ...         self.name.upper()
+    >>> Extent(3)
+    Traceback (most recent call last):
+        ...
+    pycute_xe.errors.InputError: Extent(name=3): name is an int. Way out: name takes str
+    """
+    kind.__init__ = typed(kind.__init__)
+    return kind
+
+
 def _slip(
-    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    error: BaseException,
 ) -> InputError | None:
-    """Return the refusal of the first argument that is not what the signature says."""
+    """Return the refusal of an argument: one that is not what the signature says, or is named."""
     signature = inspect.signature(function)
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError:
         return None  # Python has said what is wrong with such a call
-    for name, value in bound.arguments.items():
-        parameter = signature.parameters[name]
-        for one in _each(parameter, value):
-            wrong = _wrong(one, parameter.annotation, function)
-            if wrong:
-                fix = f"{name} takes {_words(parameter.annotation)}"
-                shown = {name: shortly(one)}
-                return InputError(function.__name__, shown, f"{name} {wrong}", fix)
+    given = [
+        (name, one, signature.parameters[name].annotation)
+        for name, value in bound.arguments.items()
+        for one in _each(signature.parameters[name], value)
+        if name != "self"
+    ]
+    wrong = ((*one, _wrong(one[1], one[2], function)) for one in given)
+    quoted = ((*one, _quoted(one[1], error)) for one in given)
+    for name, value, annotation, said in (*wrong, *quoted):
+        if said:
+            called = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+            fix = f"{name} takes {_words(annotation)}"
+            return InputError(called, {name: shortly(value)}, f"{name} {said}", fix)
     return None
 
 
@@ -99,14 +136,25 @@ def _wrong(value: Any, annotation: Any, function: Callable[..., Any]) -> str:
     if _levels(value) > MOST_LEVELS:
         return f"nests more than {MOST_LEVELS} levels deep"
     if annotation in NESTED:
-        foreign = next((leaf for leaf in _leaves(value) if not _is_leaf(leaf)), None)
-        if foreign is None:
-            return ""
-        kind = type(foreign).__name__
-        return f"holds a {kind}" if is_tuple(value) else f"is a {kind}"
+        is_fit = _is_own if annotation in ("Any", "Tiler") else _is_leaf
+        foreign = (type(leaf).__name__ for leaf in _leaves(value) if not is_fit(leaf))
+        return _said(value, next(foreign, ""))
     if conforms(value, _resolved(annotation, inspect.unwrap(function))):
         return ""
-    return f"is a {type(value).__name__}"
+    return f"is {_a(type(value).__name__)}"
+
+
+def _quoted(value: Any, error: BaseException) -> str:
+    """Say what an error says of a value, where it quotes the value's type."""
+    names = {found[1] or "ndarray" for found in _QUOTED.finditer(str(error))}
+    kinds = (type(leaf).__name__ for leaf in (value, *_leaves(value)))
+    return _said(value, next((kind for kind in kinds if kind in names), ""))
+
+
+def _said(value: Any, kind: str) -> str:
+    if not kind:
+        return ""
+    return f"holds {_a(kind)}" if is_tuple(value) and kind != "tuple" else f"is {_a(kind)}"
 
 
 def _levels(value: Any) -> int:
@@ -127,9 +175,13 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 
 def _is_leaf(value: Any) -> bool:
-    """Whether a value may be a leaf: an integer, ``None``, or one of the library's own values."""
-    home = type(value).__module__.partition(".")[0]
-    return value is None or type(value) is int or home in ("pycute_xe", "sympy")
+    """Whether a value may be a leaf: an integer, a symbolic one, a basis element or ``None``."""
+    return value is None or type(value) is int or type(value).__module__.startswith(_INTEGERS)
+
+
+def _is_own(value: Any) -> bool:
+    """Whether a value is a leaf, or another value of the library."""
+    return _is_leaf(value) or type(value).__module__.startswith("pycute_xe.")
 
 
 @cache
@@ -182,7 +234,12 @@ def _parts_conform(value: Any, origin: type, inner: tuple[Any, ...]) -> bool:
 def _words(annotation: Any) -> str:
     """Return an annotation for a reader, without the quotes of what is not imported yet."""
     text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
-    return str(text or annotation).replace(" | ", " or ")
+    text = str(text or annotation).replace(" | ", " or ")
+    return "integers, tuples of them, or a layout" if text == "Any" else text
+
+
+def _a(kind: str) -> str:
+    return f"{'an' if kind[:1].lower() in 'aeio' else 'a'} {kind}"
 
 
 def shortly(value: Any) -> str:

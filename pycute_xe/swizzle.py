@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pycute_xe.errors import CoordError, ShapeError
+from pycute_xe.signatures import typed
 
 __all__ = ["Swizzle", "make_swizzle"]
 
@@ -91,6 +92,7 @@ class Swizzle:
         return f"Sw<{self.bits},{self.base},{self.shift}>"
 
 
+@typed
 def make_swizzle(yyy_mask: int, zzz_mask: int) -> Swizzle:
     """Return the swizzle that reads the bits of one mask and changes those of the other.
 

@@ -18,6 +18,7 @@ from pycute_xe.layout import (
     make_ordered_layout,
     pair,
 )
+from pycute_xe.signatures import typed
 from pycute_xe.typing import IntTuple, Shape, Tiler, is_tuple
 
 __all__ = [
@@ -53,6 +54,7 @@ def logical_product(block: Layout, tiler: Tiler) -> Layout:
     return pair(block, composition(free, copies))
 
 
+@typed
 def zipped_product(block: Layout, tiler: Tiler) -> Layout:
     """As `logical_product`, gathered as ``((block_0, …), (copies_0, …))``. C++ same name.
 

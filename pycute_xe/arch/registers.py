@@ -12,10 +12,12 @@ from functools import cache
 from pycute_xe.algebra import composition, right_inverse
 from pycute_xe.errors import CoordError, CuteError, ShapeError
 from pycute_xe.layout import Layout, cosize, size
+from pycute_xe.signatures import typed_fields
 
 __all__ = ["RegisterMap"]
 
 
+@typed_fields
 @dataclass(frozen=True, slots=True)
 class RegisterMap:
     """Ownership of a register image by work-items.

@@ -21,6 +21,7 @@ from pycute_xe.errors import DivisibilityError, DTypeError, KernelError
 from pycute_xe.int_tuple import ceil_div
 from pycute_xe.layout import Layout, make_layout
 from pycute_xe.numeric import Numeric, as_numeric
+from pycute_xe.signatures import typed
 from pycute_xe.tensor import Tensor
 from pycute_xe.typing import is_tuple
 
@@ -36,6 +37,7 @@ __all__ = [
 GlobalStride = tuple[Any, ...] | Tensor
 
 
+@typed
 def make_block_2d_copy(
     op: Block2DOp,
     gmem_stride: GlobalStride,
@@ -165,6 +167,7 @@ def _visited_blocks(
     return make_layout(composition(block_of, subgroups), messages)
 
 
+@typed
 def make_block_2d_copy_A(
     mma: TiledMma,
     gmem: GlobalStride,
@@ -187,6 +190,7 @@ def make_block_2d_copy_A(
     return _operand_copy(mma, "A", gmem, value_type, op)
 
 
+@typed
 def make_block_2d_copy_B(
     mma: TiledMma,
     gmem: GlobalStride,
@@ -203,6 +207,7 @@ def make_block_2d_copy_B(
     return _operand_copy(mma, "B", gmem, value_type, op)
 
 
+@typed
 def make_block_2d_copy_C(
     mma: TiledMma,
     gmem: GlobalStride,
@@ -219,6 +224,7 @@ def make_block_2d_copy_C(
     return _operand_copy(mma, "C", gmem, value_type, op)
 
 
+@typed
 def make_block_2d_copy_D(
     mma: TiledMma,
     gmem: GlobalStride,
@@ -235,6 +241,7 @@ def make_block_2d_copy_D(
     return _operand_copy(mma, "D", gmem, value_type, op)
 
 
+@typed
 def make_block_2d_prefetch(copy: TiledCopy) -> TiledCopy:
     """Return the prefetch of the tile that a copy loads, shared out over the same subgroups.
 

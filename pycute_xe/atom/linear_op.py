@@ -13,6 +13,7 @@ from pycute_xe.atom.spelling import as_name
 from pycute_xe.errors import CuteError, DTypeError
 from pycute_xe.facts import Row, rows
 from pycute_xe.numeric import Numeric, as_numeric
+from pycute_xe.signatures import typed, typed_fields
 
 __all__ = [
     "XE_1D_LDSM",
@@ -37,6 +38,7 @@ _SIZES = ("u8", "u16", "u32", "u64", "u128", "u256", "u512")
 _CPP = {"int": "s32", "double": "f64"}
 
 
+@typed_fields
 @dataclass(frozen=True)
 class LinearOp:
     """One linear copy operation ``kind<S, D>``: ``S`` is the type it reads, ``D`` what it writes.
@@ -70,6 +72,7 @@ class LinearOp:
         """The row of ``atoms/linear.toml``."""
         return _FACTS[self.kind]
 
+    @typed
     def side(self, side: Side) -> Numeric:
         """The type of one side."""
         return self.S if side == "S" else self.D

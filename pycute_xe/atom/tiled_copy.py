@@ -14,11 +14,13 @@ from pycute_xe.errors import CuteError, DivisibilityError, RankError
 from pycute_xe.int_tuple import product
 from pycute_xe.layout import Layout, make_identity_layout, make_layout, size
 from pycute_xe.numeric import Numeric
+from pycute_xe.signatures import typed, typed_fields
 from pycute_xe.tensor import Tensor
 
 __all__ = ["ThrCopy", "TiledCopy", "make_tiled_copy"]
 
 
+@typed_fields
 @dataclass(frozen=True)
 class TiledCopy:
     """A copy atom repeated over subgroups and values so that it covers a tile.
@@ -125,14 +127,17 @@ class TiledCopy:
         atom, repeat = zipped_divide(coalesce(values), self.atom.values)
         return make_layout(threads, make_layout(atom, repeat), rest)
 
+    @typed
     def tidfrg_S(self, layout: Layout) -> Layout:
         """Partition a source layout. C++: ``tidfrg_S``."""
         return self._tidfrg(layout, memory=not self.op.is_store)
 
+    @typed
     def tidfrg_D(self, layout: Layout) -> Layout:
         """Partition a destination layout. C++: ``tidfrg_D``."""
         return self._tidfrg(layout, memory=self.op.is_store)
 
+    @typed
     def get_slice(self, thread: int) -> ThrCopy:
         """Return the part of one work-item. C++: ``get_slice``.
 
@@ -168,15 +173,18 @@ class ThrCopy:
         threads, values, rest = split
         return tensor.rearranged(make_layout(values, *rest), threads(self.thread))
 
+    @typed
     def partition_S(self, tensor: Tensor) -> Tensor:
         """Return the source elements of this work-item: ((FrgV, FrgX), RestM, RestN)."""
         return self._partition(tensor, self.copy.tidfrg_S(tensor.beneath))
 
+    @typed
     def partition_D(self, tensor: Tensor) -> Tensor:
         """Return the destination elements of this work-item: ((FrgV, FrgX), RestM, RestN)."""
         return self._partition(tensor, self.copy.tidfrg_D(tensor.beneath))
 
 
+@typed
 def make_tiled_copy(
     atom: CopyAtom,
     layout_tv: Layout,

@@ -25,6 +25,7 @@ from pycute_xe.layout import (
     make_ordered_layout,
     size,
 )
+from pycute_xe.signatures import typed
 from pycute_xe.tensor import Tensor
 from pycute_xe.typing import Shape, Stride, is_tuple
 
@@ -138,20 +139,24 @@ class TiledMma:
         threads, values = zipped_divide(rest, (counts[i], counts[j]))
         return make_layout(atom, make_layout(threads, values))
 
+    @typed
     def thrfrg(self, operand: str, layout: Layout) -> Layout:
         """((ThrV, (ThrI, ThrJ)), (FrgV, (RestI, RestJ))) of a layout of the operand's tile."""
         atom, (threads, values) = self._atoms(operand, layout)
         tv = composition(atom, getattr(self.atom, f"tv_layout_{operand}"))
         return make_layout(make_layout(tv[0], threads), make_layout(tv[1], values))
 
+    @typed
     def thrfrg_A(self, layout: Layout) -> Layout:
         """Partition a layout of (M, K): ((ThrV, (ThrM, ThrK)), (FrgV, (RestM, RestK)))."""
         return self.thrfrg("A", layout)
 
+    @typed
     def thrfrg_B(self, layout: Layout) -> Layout:
         """Partition a layout of (N, K): ((ThrV, (ThrN, ThrK)), (FrgV, (RestN, RestK)))."""
         return self.thrfrg("B", layout)
 
+    @typed
     def thrfrg_C(self, layout: Layout) -> Layout:
         """Partition a layout of (M, N): ((ThrV, (ThrM, ThrN)), (FrgV, (RestM, RestN)))."""
         return self.thrfrg("C", layout)
@@ -220,6 +225,7 @@ class TiledMma:
         """(work-item, value) → ``m + tile_M * n``. C++: ``get_layoutC_TV``."""
         return self._tv_tiled("C")
 
+    @typed
     def get_slice(self, thread: int) -> ThrMma:
         """Return the part of one work-item. C++: ``get_slice``.
 
@@ -258,19 +264,23 @@ class ThrMma:
         frg, rest = split[1]
         return tensor.rearranged(make_layout(frg, *rest), place)
 
+    @typed
     def partition_A(self, tensor: Tensor) -> Tensor:
         """Return this work-item's elements of an (M, K) tensor: (FrgV, RestM, RestK)."""
         return self._partition("A", tensor)
 
+    @typed
     def partition_B(self, tensor: Tensor) -> Tensor:
         """Return this work-item's elements of an (N, K) tensor: (FrgV, RestN, RestK)."""
         return self._partition("B", tensor)
 
+    @typed
     def partition_C(self, tensor: Tensor) -> Tensor:
         """Return this work-item's elements of an (M, N) tensor: (FrgV, RestM, RestN)."""
         return self._partition("C", tensor)
 
 
+@typed
 def make_tiled_mma(
     op: Dpas | MmaAtom,
     atom_layout_mnk: Layout | Shape = (1, 1, 1),
@@ -289,6 +299,7 @@ def make_tiled_mma(
     return TiledMma(make_mma_atom(op), layout, permutation_mnk or (None, None, None))
 
 
+@typed
 def workgroup_mma(
     op: Dpas | MmaAtom,
     tile: tuple[int, int, int] = (256, 256, 32),

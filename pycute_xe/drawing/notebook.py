@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from pycute_xe.errors import InputError
+
 __all__ = ["register_ipython"]
 
 _SHOWN = {
@@ -30,10 +32,18 @@ def register_ipython(shell: Any = None) -> bool:
     >>> register_ipython()
     False
     """
-    shell = shell or _running()
+    shell = _running() if shell is None else shell
     if shell is None:
         return False
-    formatter = shell.display_formatter.formatters["image/svg+xml"]
+    formatters = getattr(getattr(shell, "display_formatter", None), "formatters", None)
+    if formatters is None:
+        raise InputError(
+            "register_ipython",
+            {"shell": type(shell).__name__},
+            "it is not a shell of IPython",
+            "leave it out to use the running one",
+        )
+    formatter = formatters["image/svg+xml"]
     for module, name in sorted(_SHOWN):
         formatter.for_type_by_name(module, name, _svg)
     return True

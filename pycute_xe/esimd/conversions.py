@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.errors import DTypeError, ShapeError
 from pycute_xe.esimd.types import dtype_of
+from pycute_xe.signatures import shortly
 
 __all__ = [
     "Array",
@@ -40,7 +41,7 @@ def numbers(operation: str, value: Any) -> Array:
     except (TypeError, ValueError, OverflowError):  # ragged sequences, types that are none of ours
         raise DTypeError(
             operation,
-            {"data": repr(value)},
+            {"data": shortly(value)},
             "it is no number of at most 64 bits, nor a sequence of such",
             "give a vector, a number or a sequence of numbers",
         ) from None

@@ -32,6 +32,10 @@ from pycute_xe.numeric import as_numeric
 __all__ = ["Vector", "array_of", "simd", "simd_mask", "simd_view"]
 
 
+MOST_ELEMENTS = 1 << 20
+"""Of a vector: far more than the registers of a thread hold."""
+
+
 class Vector(Operators):
     """What `simd` and `simd_view` share: elements, arithmetic, comparison, reading."""
 
@@ -40,6 +44,9 @@ class Vector(Operators):
 
     def __init__(self, data: Array, record: Record, lanes: range | None) -> None:
         """Wrap an array of rank 1, not copied; lanes says which elements of the record it is."""
+        if not isinstance(data, np.ndarray):  # pyright: ignore[reportUnnecessaryIsInstance]
+            given = {"data": type(data).__name__}
+            raise ShapeError(type(self).__name__, given, "data is not an array", "simd(T, N, init)")
         self.buffer = data
         self.record = record
         self.lanes = lanes
@@ -246,8 +253,9 @@ class simd(Vector):
 
     def __init__(self, T: Type, N: int, init: Any = 0, step: Any = None) -> None:
         """Allocate and fill the elements."""
-        if type(N) is not int or N < 1:
-            raise ShapeError("simd", {"N": N}, "a vector has one element or more", "use 1 or more")
+        if type(N) is not int or not 1 <= N <= MOST_ELEMENTS:
+            condition = f"a vector has one element or more, at most {MOST_ELEMENTS:,}"
+            raise ShapeError("simd", {"N": N}, condition, "use several vectors")
         kind = dtype_of(T)
         super().__init__(np.zeros(N, dtype=kind), Record(N), range(N))
         self[:] = init if step is None else ramp(kind, N, array_of(init), array_of(step))

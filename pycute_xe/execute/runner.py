@@ -20,6 +20,7 @@ from pycute_xe.execute.rounding import rounded
 from pycute_xe.kernel import Counterexample, Kernel
 from pycute_xe.machine import Trace
 from pycute_xe.numeric import Numeric, as_numeric
+from pycute_xe.signatures import shortly, typed
 
 __all__ = ["Replay", "replay", "run"]
 
@@ -175,13 +176,29 @@ class Replay:
         )
 
 
+@typed
 def replay(
     kernel: Kernel, counterexample: Counterexample, executor: Executor = "reference"
 ) -> Replay:
     """Run a counterexample on its own inputs.
 
-    ``executor`` as for `run`. ``Replay.expected`` is the exact product.
+    ``executor`` as for `run`. ``Replay.expected`` is the exact product. Raises `InputError` for
+    what is not a kernel and its counterexample, and as `run` does.
     """
+    if not isinstance(counterexample, Counterexample):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InputError(
+            "replay",
+            {"counterexample": shortly(counterexample)},
+            "only a counterexample can be replayed",
+            "verify(kernel).counterexample is one, or None where the kernel is right",
+        )
+    if not isinstance(kernel, Kernel):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InputError(
+            "replay",
+            {"kernel": shortly(kernel)},
+            "only a kernel runs",
+            "replay(kernel, counterexample)",
+        )
     a, b = counterexample.inputs()
     types = kernel.operand("A").value_type, kernel.operand("B").value_type
     inputs = [rounded(x, numeric) for x, numeric in zip((a, b), types, strict=True)]

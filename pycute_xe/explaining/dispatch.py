@@ -115,6 +115,10 @@ def explain(operation: Callable[..., Any] | Atom, *operands: Any, **named: Any) 
         # Only who has an atom pays for importing them.
         from pycute_xe.explaining.atoms import as_atom, explain_atom
 
+        if len(operands) > 2:
+            fix = 'explain(atom, "bmg", "A")'
+            given = {"operands": len(operands)}
+            raise InputError("explain", given, "an atom takes a target and an operand", fix)
         return explain_atom(as_atom(operation), *operands, **named)
     name, (tell, rule) = _found(operation)
     values = _bound(name, operation, operands, named)

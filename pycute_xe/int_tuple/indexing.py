@@ -9,12 +9,14 @@ from pycute_xe.basis import ArithTuple, Basis
 from pycute_xe.errors import CongruenceError, CoordError, ShapeError
 from pycute_xe.int_tuple.arithmetic import compact_col_major, product
 from pycute_xe.int_tuple.nesting import congruent
+from pycute_xe.signatures import typed
 from pycute_xe.typing import Coord, Shape, Stride, is_tuple
 from pycute_xe.unknown import adopted
 
 __all__ = ["as_coordinate", "coordinates", "crd2crd", "crd2idx", "idx2crd", "offset_of"]
 
 
+@typed
 def crd2idx(coord: Coord, shape: Shape, stride: Stride = None) -> Any:
     """Return the offset of a coordinate.
 
@@ -98,6 +100,7 @@ def _incongruent(operation: str, shape: Shape, stride: Stride) -> CongruenceErro
     )
 
 
+@typed
 def idx2crd(index: Any, shape: Shape, stride: Stride = None) -> Coord:
     """Return the coordinate of an offset: for each leaf ``(index // stride) % extent``.
 
@@ -142,6 +145,7 @@ def idx2crd(index: Any, shape: Shape, stride: Stride = None) -> Coord:
     return 0 if shape == 1 or stride == 0 else (index // stride) % shape
 
 
+@typed
 def crd2crd(coord: Coord, source: Shape, target: Shape) -> Coord:
     """Move a coordinate from one shape to another of the same size. C++: ``crd2crd``.
 

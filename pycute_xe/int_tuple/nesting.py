@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from pycute_xe.errors import CongruenceError
+from pycute_xe.signatures import typed
 from pycute_xe.typing import IntTuple, is_tuple
 
 __all__ = [
@@ -119,6 +120,7 @@ def weakly_congruent(left: IntTuple, right: IntTuple) -> bool:
     return True
 
 
+@typed
 def transform_leaf(value: IntTuple, function: Callable[..., Any], *others: IntTuple) -> IntTuple:
     """Apply a function to each leaf, or to the leaves of several congruent tuples at one place.
 

@@ -25,10 +25,13 @@ from pycute_xe.kernel.statements import (
 )
 from pycute_xe.layout import size
 from pycute_xe.numeric import Numeric
+from pycute_xe.signatures import shortly, typed, typed_fields
+from pycute_xe.typing import is_tuple
 
 __all__ = ["Kernel", "walk"]
 
 
+@typed_fields
 @dataclass(frozen=True)
 class Kernel:
     """What each work-group of a grid does to operands in memory.
@@ -58,10 +61,12 @@ class Kernel:
             _check(self, statement)
         _check_bound(self.name, self.body, frozenset(var for var, _ in self.grid))
 
+    @typed
     def operand(self, name: str) -> Operand:
         """Return an operand by name; `KernelError` when there is none."""
         return _named(self, "operand", self.operands, name)
 
+    @typed
     def fragment(self, name: str) -> Fragment:
         """Return a fragment by name; `KernelError` when there is none."""
         return _named(self, "fragment", self.fragments, name)
@@ -70,6 +75,7 @@ class Kernel:
         """Yield every statement, outer before inner, in order."""
         return walk(self.body)
 
+    @typed
     def loop(self, var: str) -> Loop:
         """Return the loop over a variable; `KernelError` when there is none."""
         for statement in walk(self.body):
@@ -77,6 +83,7 @@ class Kernel:
                 return statement
         raise KernelError("loop", {"kernel": self.name, "var": var}, "no such loop", "")
 
+    @typed
     def replace(self, old: Statement, new: Statement | tuple[Statement, ...] | None) -> Kernel:
         """Return the kernel with one statement exchanged for another, several, or none.
 
@@ -102,8 +109,12 @@ class Kernel:
         return listing(self.name, self.mma, self.operands, self.fragments, self.grid, self.body)
 
 
+@typed
 def walk(body: tuple[Statement, ...]) -> Iterator[Statement]:
     """Yield every statement of a body, outer before inner, in order."""
+    if not is_tuple(body):
+        given = {"body": shortly(body)}
+        raise KernelError("walk", given, "a body is a tuple of statements", "walk(kernel.body)")
     for statement in body:
         yield statement
         if isinstance(statement, (Loop, When)):

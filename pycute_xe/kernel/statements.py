@@ -16,6 +16,7 @@ from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.layout import Layout
 from pycute_xe.numeric import Numeric
+from pycute_xe.signatures import typed_fields
 
 __all__ = [
     "BarrierArrive",
@@ -37,6 +38,7 @@ __all__ = [
 Order = Literal["row", "col"]
 
 
+@typed_fields
 @dataclass(frozen=True, slots=True)
 class Operand:
     """A matrix in memory: its name, type, the extents of its modes, and which one is contiguous.
@@ -145,6 +147,7 @@ class BarrierWait:
     """Wait until every subgroup of the work-group has come."""
 
 
+@typed_fields
 @dataclass(frozen=True, slots=True)
 class Loop:
     """Repeat the body for ``var`` from ``start`` up to, but not including, ``stop``."""

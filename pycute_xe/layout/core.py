@@ -13,6 +13,7 @@ from pycute_xe.errors import CoordError, RankError, ShapeError
 from pycute_xe.int_tuple import as_coordinate, compact_col_major, leaves, offset_of, rank_of
 from pycute_xe.layout.validity import check_layout, check_shape, frozen, is_valid
 from pycute_xe.notation import cpp_layout, parse_layout
+from pycute_xe.signatures import typed
 from pycute_xe.typing import Coord, IntTuple, Shape, Stride, is_tuple
 from pycute_xe.unknown import agree
 
@@ -113,6 +114,7 @@ class Layout:
         """Return the rank: the number of top-level modes."""
         return rank_of(self.shape)
 
+    @typed
     def __getitem__(self, index: int | slice) -> Layout:
         """Return one mode, or several as a layout of their own."""
         if not is_tuple(self.shape):

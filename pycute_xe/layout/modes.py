@@ -8,11 +8,16 @@ from pycute_xe.errors import RankError
 from pycute_xe.int_tuple import crd2idx, flatten_tuple, unflatten_tuple
 from pycute_xe.layout.core import Layout, as_layout, slice_, sliced, unchecked
 from pycute_xe.layout.makers import make_layout
+from pycute_xe.signatures import typed
 from pycute_xe.typing import Coord, IntTuple, is_tuple
 
 __all__ = []
 
+MOST_MODES = 1 << 10
+"""That `append` and `prepend` add at a time."""
 
+
+@typed
 def dice(coord: Coord, layout: Layout) -> Layout:
     """Return the modes where the coordinate holds no ``None``: what `slice_` leaves out.
 
@@ -26,6 +31,7 @@ def dice(coord: Coord, layout: Layout) -> Layout:
     return unchecked(sliced(coord, layout.shape, False), sliced(coord, layout.stride, False))
 
 
+@typed
 def slice_and_offset(coord: Coord, layout: Layout) -> tuple[Layout, Any]:
     """Return the slice at a coordinate and the offset at which it starts.
 
@@ -67,6 +73,7 @@ def unflatten(layout: Layout, profile: IntTuple) -> Layout:
     )
 
 
+@typed
 def group(layout: Layout, begin: int, end: int) -> Layout:
     """Gather modes ``begin`` to ``end - 1`` into one. C++: ``group<B,E>``.
 
@@ -84,6 +91,7 @@ def group(layout: Layout, begin: int, end: int) -> Layout:
     return make_layout(*modes[:begin], make_layout(*modes[begin:end]), *modes[end:])
 
 
+@typed
 def get(layout: Layout, *modes: int) -> Layout:
     """Return a mode, or a mode within a mode. C++: ``layout<i,j>``.
 
@@ -95,6 +103,7 @@ def get(layout: Layout, *modes: int) -> Layout:
     return layout
 
 
+@typed
 def select(layout: Layout, *modes: int) -> Layout:
     """Return a layout of the chosen modes, in the order given. C++: ``select<i,j>``.
 
@@ -104,6 +113,7 @@ def select(layout: Layout, *modes: int) -> Layout:
     return make_layout(*(as_layout(layout)[mode] for mode in modes))
 
 
+@typed
 def take(layout: Layout, begin: int, end: int) -> Layout:
     """Return modes ``begin`` to ``end - 1``. C++: ``take<B,E>``.
 
@@ -113,6 +123,7 @@ def take(layout: Layout, begin: int, end: int) -> Layout:
     return layout[begin:end]
 
 
+@typed
 def replace(layout: Layout, mode: int, by: Layout) -> Layout:
     """Return the layout with one mode replaced. Raises `RankError`. C++: ``replace<i>``.
 
@@ -131,6 +142,16 @@ def replace(layout: Layout, mode: int, by: Layout) -> Layout:
     return make_layout(*modes)
 
 
+def _missing(layout: Layout, up_to_rank: int | None) -> int:
+    """How many modes it takes to reach a rank."""
+    count = 1 if up_to_rank is None else up_to_rank - len(as_layout(layout))
+    if count > MOST_MODES:
+        given = {"layout": layout, "up_to_rank": up_to_rank}
+        raise RankError("append", given, f"more than {MOST_MODES:,} modes", "use a lower rank")
+    return count
+
+
+@typed
 def append(layout: Layout, mode: Layout, up_to_rank: int | None = None) -> Layout:
     """Add a mode at the end, as often as it takes to reach ``up_to_rank`` (once if not given).
 
@@ -139,15 +160,16 @@ def append(layout: Layout, mode: Layout, up_to_rank: int | None = None) -> Layou
     >>> print(append(Layout((2, 3)), Layout(1, 0), 4))
     (2,3,1,1):(1,2,0,0)
     """
-    count = 1 if up_to_rank is None else up_to_rank - len(as_layout(layout))
+    count = _missing(layout, up_to_rank)
     return make_layout(*as_layout(layout), *([mode] * count)) if count > 0 else layout
 
 
+@typed
 def prepend(layout: Layout, mode: Layout, up_to_rank: int | None = None) -> Layout:
     """Add a mode at the front, as often as it takes to reach ``up_to_rank``. C++: ``prepend``.
 
     >>> print(prepend(Layout((2, 3)), Layout(1, 0)))
     (1,2,3):(0,1,2)
     """
-    count = 1 if up_to_rank is None else up_to_rank - len(as_layout(layout))
+    count = _missing(layout, up_to_rank)
     return make_layout(*([mode] * count), *as_layout(layout)) if count > 0 else layout

@@ -62,6 +62,10 @@ class _Clash:
     partial: bool
 
 
+MOST_BYTES = 1 << 24
+"""Bytes that can be reserved: far more than any target has."""
+
+
 class Slm:
     """Shared local memory: a fixed number of bytes, addressed from 0, unwritten at the start.
 
@@ -79,8 +83,9 @@ class Slm:
 
     def __init__(self, nbytes: int) -> None:
         """Reserve the bytes."""
-        if nbytes < 0:
-            raise MachineError("Slm", {"nbytes": nbytes}, "sizes are not negative", "")
+        if type(nbytes) is not int or not 0 <= nbytes <= MOST_BYTES:
+            condition = f"its size is an integer from 0 to {MOST_BYTES:,}"
+            raise MachineError("Slm", {"nbytes": nbytes}, condition, "give it in bytes")
         self._data: Bytes = np.zeros(nbytes, dtype=np.uint8)
         self._written: NDArray[np.bool_] = np.zeros(nbytes, dtype=np.bool_)
         self._writer: NDArray[np.int32] = np.full(nbytes, -1, dtype=np.int32)

@@ -8,6 +8,7 @@ from time import perf_counter
 
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel import Kernel
+from pycute_xe.signatures import typed
 from pycute_xe.verifying.bounds import bounds_failure
 from pycute_xe.verifying.fragments import fragment_failure
 from pycute_xe.verifying.products import product_failure
@@ -28,6 +29,7 @@ STEPS = 3_000_000
 RACES = "nothing else writes to D meanwhile"
 
 
+@typed
 def verify(kernel: Kernel, params: Mapping[str, int] | None = None) -> Verdict:
     """Prove that a kernel computes D = A B for all M, N, K >= 1, or find a smallest counterexample.
 
@@ -62,7 +64,7 @@ def verify(kernel: Kernel, params: Mapping[str, int] | None = None) -> Verdict:
     least = min(failures, key=lambda failure: failure.key, default=None)
     return Verdict(
         kernel.name,
-        _words(params or {}),
+        _words({} if params is None else params),
         tuple(proof for proof, _ in proved),
         least.counterexample if least else None,
     )

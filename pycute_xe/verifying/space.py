@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from pycute_xe.errors import InputError, KernelError
 from pycute_xe.kernel import Index, Kernel, Loop, Tiles, When
+from pycute_xe.signatures import shortly
 from pycute_xe.verifying.flow import Site
 from pycute_xe.verifying.regions import Names, Region
 
@@ -40,7 +41,9 @@ class Space:
                 self.starts[statement.var] = min(least, statement.start)
         self.variables = {var: f"v{i}" for i, var in enumerate(dict.fromkeys(variables))}
         self.names: Names = (*SIZES, *self.variables.values())
-        self.sizes = " and ".join([*(f"{name} >= 1" for name in SIZES), *_fixed(params or {})])
+        self.sizes = " and ".join(
+            [*(f"{name} >= 1" for name in SIZES), *_fixed({} if params is None else params)]
+        )
 
     def index(self, index: Index) -> str:
         """Return a tile number as an expression."""
@@ -110,11 +113,12 @@ def _known(extent: str) -> None:
 
 
 def _fixed(params: Mapping[str, int]) -> list[str]:
-    for name, value in params.items():
-        if name not in SIZES or value < 1:
+    given = dict(params) if isinstance(params, Mapping) else {"params": params}  # pyright: ignore[reportUnnecessaryIsInstance]
+    for name, value in given.items():
+        if name not in SIZES or type(value) is not int or value < 1:
             raise InputError(
                 "verify",
-                {name: value},
+                {str(name): shortly(value)},
                 "params fixes extents M, N or K, 1 or more",
                 'verify(kernel, {"K": 64})',
             )

@@ -404,6 +404,34 @@ REFUSALS = {
         {"layout": A, "mode": 2},
         "the rank is 2",
     ),
+    "append: too many modes": Refusal(
+        lambda: layout.append(FOUR, FOUR, 5000),
+        RankError,
+        "append",
+        {"layout": FOUR, "up_to_rank": 5000},
+        "more than 1,024 modes",
+    ),
+    "ceil_div: by 0": Refusal(
+        lambda: int_tuple.ceil_div(4, 0),
+        DivisibilityError,
+        "ceil_div",
+        {"a": 4, "b": 0},
+        "the divisor is 0",
+    ),
+    "shape_div: by 0": Refusal(
+        lambda: int_tuple.shape_div(4, 0),
+        DivisibilityError,
+        "shape_div",
+        {"a": 4, "b": 0},
+        "an extent is 0",
+    ),
+    "basis: scaled by text": Refusal(
+        lambda: E(0) * "2",
+        ShapeError,
+        "Basis",
+        {"basis": E(0), "scale": "str"},
+        "a basis element is scaled by an integer",
+    ),
 }
 
 

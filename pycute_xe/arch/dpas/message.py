@@ -12,6 +12,7 @@ from pycute_xe.arch.rules import Broken, Rule, judge, nearest, rules
 from pycute_xe.arch.target import Target, get_target, grf_bytes
 from pycute_xe.errors import CoordError, DTypeError, ShapeError
 from pycute_xe.numeric import as_numeric
+from pycute_xe.signatures import typed_fields
 
 __all__ = ["EXEC_MASKS", "DpasMessage", "Register", "is_null"]
 
@@ -31,6 +32,7 @@ def is_null(name: str) -> bool:
     return _NULL.fullmatch(name) is not None
 
 
+@typed_fields
 @dataclass(frozen=True, slots=True)
 class Register:
     """Where an operand starts: the name of a variable (V7) or register (r19), and a byte in it.

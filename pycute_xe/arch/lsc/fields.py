@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pycute_xe.errors import DTypeError, ShapeError
+from pycute_xe.signatures import typed_fields
 
 __all__ = [
     "CACHINGS",
@@ -52,6 +53,7 @@ _NAME = re.compile(r"(%[0-9]+|%{0,2}[A-Za-z_][A-Za-z_0-9]*)(\.[0-9]+)?")
 _REGION = re.compile(_NAME.pattern + r"(\([0-9]+,[0-9]+\))?(<[0-9]+;[0-9]+,[0-9]+>)?")
 
 
+@typed_fields
 @dataclass(frozen=True, slots=True)
 class DataType:
     """What a message moves per address: ``vector`` elements of ``size``, or a quad's ``mask``.
@@ -145,6 +147,7 @@ class DataType:
         return tuple("xyzw".index(letter) for letter in self.mask)
 
 
+@typed_fields
 @dataclass(frozen=True, slots=True)
 class Address:
     """How the byte address of each channel is formed: ``surface + scale*register + offset``.
