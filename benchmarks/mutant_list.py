@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Mutant:
     """A change: the exact text, what it becomes, and why someone should notice.
 
-    ``equivalent`` says why nobody can, where that is so.
+    ``equivalent`` says why the change cannot be noticed, where that is so.
     """
 
     file: str

@@ -33,7 +33,7 @@ class Surface:
     pitch: int
 
     def __post_init__(self) -> None:
-        """Refuse what is no rectangle."""
+        """Refuse negative numbers."""
         if min(self.base, self.width, self.height, self.pitch) < 0:
             raise ShapeError(
                 "Surface", self.quantities, "a size or address is negative", "use 0 or more"

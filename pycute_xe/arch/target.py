@@ -94,7 +94,7 @@ class Target:
             raise TargetError(
                 "threads_per_engine",
                 {"target": self, "grf_mode": grf_mode},
-                "there is no such register mode",
+                f"the target has no mode of {grf_mode} registers",
                 f"one of {', '.join(map(str, self.grf_modes))}",
             )
         return found
@@ -157,7 +157,12 @@ def get_target(target: str | Target) -> Target:
         return target
     if type(target) is not str:
         known = ", ".join(targets())
-        raise TargetError("get_target", {"target": target}, "a target is a name", f"one of {known}")
+        raise TargetError(
+            "get_target",
+            {"target": target},
+            "a target must be a name or a Target",
+            f"one of {known}",
+        )
     found = targets().get(target)
     if found is None:
         refuse_known_in_part("get_target", target)
@@ -203,7 +208,12 @@ def grf_bytes() -> int:
     """
     sizes = {target.grf_bytes for target in targets().values()}
     if len(sizes) != 1:
-        raise CuteError("grf_bytes", {"sizes": sizes}, "targets differ", "name a target")
+        raise CuteError(
+            "grf_bytes",
+            {"sizes": sizes},
+            "the targets have registers of different sizes",
+            "name a target",
+        )
     return sizes.pop()
 
 

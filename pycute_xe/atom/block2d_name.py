@@ -49,7 +49,7 @@ class Block2DName:
     is_prefetch: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what the grammar has no word for, and blocks beyond all registers."""
+        """Refuse what the grammar cannot spell, and blocks larger than all registers."""
         whole = type(self.rows) is int and type(self.cols) is int
         if whole and max(self.rows, self.cols) > LARGEST_BLOCK * 2:  # of 4 bits
             raise _too_large(self.data_type, self.rows, self.cols)
@@ -57,8 +57,8 @@ class Block2DName:
             raise ShapeError(
                 "Block2DName",
                 {"name": str(self)},
-                "the grammar has no such name",
-                _SPELLING,
+                f"no name has these parts; names read {_SPELLING}",
+                "correct the name",
             )
         if self.rows * self.cols * self.bits > LARGEST_BLOCK * 8:
             raise _too_large(self.data_type, self.rows, self.cols)
@@ -156,8 +156,8 @@ def _too_large(data_type: str, rows_: int | str, cols: int | str) -> ShapeError:
     return ShapeError(
         "Block2DName",
         {"data_type": data_type, **short},
-        f"the block is above {LARGEST_BLOCK} bytes, of which no thread's registers hold a quarter",
-        "use a smaller block, and several of them",
+        f"the block exceeds {LARGEST_BLOCK} bytes, four times the registers of any thread",
+        "use several smaller blocks",
     )
 
 
@@ -189,7 +189,7 @@ def parse_block2d_name(text: str) -> Block2DName:
         _refuse_type(text)
         near = nearest_spelling(text, shipped_names())
         tip = f"did you mean {', '.join(near)}?" if near else f"write {_SPELLING}"
-        raise CuteError("get_atom", {"name": text}, f"no name of the grammar {_SPELLING}", tip)
+        raise CuteError("get_atom", {"name": text}, f"the name does not read {_SPELLING}", tip)
     packed, data_type, rows_, cols, way, mode, twin = found.groups()
     if max(len(rows_), len(cols)) > 9:
         raise _too_large(data_type, rows_, cols)

@@ -34,7 +34,7 @@ class Block2DOp:
 
     Built by the functions named as in CUTLASS. Law: ``op.message`` is the LSC message it issues.
     Raises `DivisibilityError` when the block width does not divide the width, `ShapeError` for
-    sizes that are no integers, and what the message raises for fields no message has.
+    sizes that are not integers, and what the message raises for fields no message has.
     Counterpart: ``copy_xe_2d.hpp``.
 
     >>> XE_LOAD_2D(16, 32, 32, 16).block_count

@@ -62,7 +62,7 @@ def is_identity(slots: Layout) -> bool:
 
 
 def layout_of(offsets: Sequence[int]) -> Layout | None:
-    """Return the coalesced layout with these values at 0, 1, 2, …, ``None`` where there is none.
+    """Return the coalesced layout with these values at 0, 1, 2, …, ``None`` if no layout does.
 
     Law: ``table(layout_of(v)) == v``. Strides are positive or zero.
 

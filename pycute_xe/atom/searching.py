@@ -142,7 +142,7 @@ def _asked(mma: Any, operand: Operand | None) -> tuple[MmaAtom | None, tuple[Ope
         raise InputError(
             "search_atoms",
             {"feeds": mma},
-            "it is no MMA",
+            "feeds must be an MMA",
             "give an MMA atom or its name, such as XE_DPAS_TT<8,f32,bf16>",
         )
     return atom, operands

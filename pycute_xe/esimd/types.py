@@ -54,7 +54,7 @@ def dtype_of(T: Type) -> np.dtype[Any]:
     numeric = as_numeric(T)
     if numeric.bits < 8:
         raise DTypeError(
-            "simd", {"T": numeric}, "elements have at least 8 bits", "pack them in uint8_t"
+            "simd", {"T": numeric}, "elements must have at least 8 bits", "pack them in uint8_t"
         )
     return numpy_dtype("f32" if numeric.name == "tf32" else numeric)
 

@@ -120,7 +120,7 @@ class _Walks:
             reached = sum(parts)
             text = f"in the mode {mode_text((s, d))} of A the modes of B together reach {reached}"
             if reached >= s:
-                self.script.stop(f"{text}, over its end at {s}: a sum of walks is no walk")
+                self.script.stop(f"{text}, over its end at {s}: the sum of the walks is not a walk")
             self.script.say(f"{text}, below its end at {s}")
             last = [end // s for end in last]
 

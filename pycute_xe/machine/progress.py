@@ -43,9 +43,9 @@ class Progress:
 
     @typed
     def __init__(self, index: int, threads: int = 0) -> None:
-        """Start in interval 1, knowing of nobody."""
+        """Start in interval 1, knowing of no other thread."""
         if not 0 <= index < MOST_THREADS or not 0 <= threads <= MOST_THREADS:
-            condition = f"threads count from 0 to {MOST_THREADS:,}"
+            condition = f"index and threads must be 0 to {MOST_THREADS:,}"
             given = {"index": index, "threads": threads}
             raise MachineError("Progress", given, condition, "number the threads of a work-group")
         self.index = index

@@ -34,7 +34,7 @@ class RegisterFile:
     def __init__(self, nbytes: int, grf_bytes: int = 64) -> None:
         """Reserve the bytes, uninitialised."""
         if not 1 <= nbytes <= MOST_BYTES or not 1 <= grf_bytes <= MOST_BYTES:
-            condition = f"sizes are from 1 to {MOST_BYTES:,} bytes"
+            condition = f"nbytes and grf_bytes must be 1 to {MOST_BYTES:,}"
             given = {"nbytes": nbytes, "grf_bytes": grf_bytes}
             raise MachineError("RegisterFile", given, condition, "a thread has 8,192 or 16,384")
         self.grf_bytes = grf_bytes
@@ -124,7 +124,7 @@ class RegisterFile:
             raise MachineError(
                 who,
                 {"offset": offset, "nbytes": nbytes},
-                f"the file has {self._data.size} bytes",
+                f"the range leaves the register file of {self._data.size} bytes",
                 "use fewer registers, or a larger register mode",
             )
 

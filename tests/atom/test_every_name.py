@@ -269,5 +269,5 @@ def test_targets_share_the_rules_that_refuse() -> None:
 
 
 def test_stores_have_no_prefetch() -> None:
-    with pytest.raises(ShapeError, match="grammar has no such name"):
+    with pytest.raises(ShapeError, match="names read XE_2D"):
         Block2DName("U16", 8, 16, "N", is_store=True, is_prefetch=True)

@@ -125,7 +125,7 @@ def test_indivisible_tiles_name_each_factor(tile: Any, words: str) -> None:
 def test_types_and_extents_no_dpas_has() -> None:
     with pytest.raises(DTypeError, match="no instruction takes these types"):
         cx.XE_DPAS_TT(8, "f32", "f64")
-    with pytest.raises(DTypeError, match="no such element type"):
+    with pytest.raises(DTypeError, match="unknown element type"):
         cx.XE_DPAS_TT(8, "f32", "float7")
     with pytest.raises(ShapeError, match="M is 1 to 8"):
         cx.XE_DPAS_TT(9, "f32", "bf16")

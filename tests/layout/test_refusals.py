@@ -88,14 +88,14 @@ REFUSALS = {
         DTypeError,
         "as_numeric",
         {"value": "f33"},
-        "no such element type",
+        "unknown element type",
     ),
     "as_numeric: no name": Refusal(
         lambda: as_numeric(3),
         DTypeError,
         "as_numeric",
         {"value": 3},
-        "no such element type",
+        "unknown element type",
     ),
     "bytes": Refusal(
         lambda: S4.bytes,
