@@ -84,7 +84,7 @@ def _patch(rng: random.Random, data: bytearray) -> None:
 
 
 def _reword(rng: random.Random, data: bytearray) -> None:
-    """Replace a number or a word of text, as somebody with an editor does."""
+    """Replace a number or a word of text, as with an editor."""
     found = list(re.finditer(rb"[0-9]+|<f4|'[a-z_]+'|null|True|False|[a-zA-Z_]+", bytes(data)))
     if found:
         one = rng.choice(found)

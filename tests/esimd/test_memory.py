@@ -273,8 +273,12 @@ def test_refusals() -> None:
         (lambda i, p: esimd.block_load(half, 0, p), ShapeError, "must fill whole dwords"),
         (lambda i, p: esimd.block_store(half, 4, p, [1, 2]), ShapeError, "elements, not"),
         (lambda i, p: esimd.gather(half, 4, p, [0, 2]), ShapeError, "lanes need 4 offsets"),
-        (lambda i, p: esimd.gather(half, 2, p, [0.0, 2.0]), DTypeError, "offsets are integers"),
-        (lambda i, p: esimd.gather(half, 2, p, [0, 4], [1, 0, 1]), ShapeError, "one condition"),
+        (lambda i, p: esimd.gather(half, 2, p, [0.0, 2.0]), DTypeError, "offsets must be integers"),
+        (
+            lambda i, p: esimd.gather(half, 2, p, [0, 4], [1, 0, 1]),
+            ShapeError,
+            "lanes need 2 conditions",
+        ),
         (lambda i, p: esimd.lsc_gather(half, p, [0], nelts=65), ShapeError, "1 to 64 elements"),
         (
             lambda i, p: esimd.lsc_gather(half, p, [0], ds=esimd.lsc_data_size.u32),
