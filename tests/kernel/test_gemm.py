@@ -127,7 +127,7 @@ def test_types_and_extents_no_dpas_has() -> None:
         cx.XE_DPAS_TT(8, "f32", "f64")
     with pytest.raises(DTypeError, match="unknown element type"):
         cx.XE_DPAS_TT(8, "f32", "float7")
-    with pytest.raises(ShapeError, match="M is 1 to 8"):
+    with pytest.raises(ShapeError, match="M must be 1 to 8"):
         cx.XE_DPAS_TT(9, "f32", "bf16")
 
 
@@ -203,7 +203,7 @@ def test_slips_are_named_where_they_are_made(mma: cx.TiledMma) -> None:
         cx.workgroup_mma(op, subgroups=(8, 4, 1))  # pyright: ignore[reportArgumentType]
     with pytest.raises(ShapeError, match="not a tuple of integers"):
         cx.workgroup_mma(op, tile=256)  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ShapeError, match="is no integer"):
+    with pytest.raises(ShapeError, match="is not an integer"):
         cx.XE_DPAS_TT("8", "f32", "bf16")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ShapeError, match="each once"):
         cx.workgroup_mma(op, subgroups=((8, 4, 1), (1, 1, 0)))
