@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["demand_folder", "demand_writable", "read_matrix", "write_array"]
+__all__ = ["demand_folder", "demand_writable", "is_same_file", "read_matrix", "write_array"]
 
 MOST_UNPACKED = 1 << 32
 """Bytes that an array of an archive may unpack to; a file of its own may be larger."""
@@ -206,6 +206,12 @@ def demand_writable(path: Path) -> None:
         problem = "the result is one array, in .npy format"
     if problem:
         raise InputError("gemm", {"output": path}, problem, fix)
+
+
+def is_same_file(path: Path, where: str) -> bool:
+    """Tell whether a path is the file that ``file.npy`` or ``file.npz:name`` reads."""
+    read = _split(where)[0]
+    return path.exists() and read.exists() and path.samefile(read)
 
 
 def demand_folder(command: str, path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from math import prod
 from typing import Any
 
@@ -19,7 +20,8 @@ def as_matrix(name: str, value: Any, wanted: Numeric, asked: Numeric | None) -> 
     """Return a 2-D array of the wanted type.
 
     An array of that type is taken as it is; any other real type is rounded to nearest even when
-    ``asked`` names the type, and refused otherwise. Raises `InputError` for what is no matrix and
+    ``asked`` names the type, and refused otherwise. Warns, with their number, of elements that are
+    too large for the type and become infinite. Raises `InputError` for what is no matrix and
     `DTypeError` for a type that would have to be rounded unasked.
 
     >>> from pycute_xe.numeric import as_numeric
@@ -62,7 +64,17 @@ def as_matrix(name: str, value: Any, wanted: Numeric, asked: Numeric | None) -> 
             f"rounding to {asked} was asked for, the kernel multiplies {wanted}",
             f'use dtype="{wanted}" or another MMA atom',
         )
-    return rounded(array, wanted)
+    out = rounded(array, wanted)
+    _tell_overflow(name, array, out, wanted)
+    return out
+
+
+def _tell_overflow(name: str, array: NDArray[Any], out: NDArray[Any], wanted: Numeric) -> None:
+    """Warn of finite elements that became infinite."""
+    count = int(np.count_nonzero(np.isinf(out.astype(np.float32)) & np.isfinite(array)))
+    if count:
+        message = f"{count:,} of {array.size:,} elements of {name} overflow {wanted}: now infinite"
+        warnings.warn(message, RuntimeWarning, stacklevel=2)
 
 
 def rounded(array: NDArray[Any], numeric: Numeric) -> NDArray[Any]:

@@ -76,8 +76,9 @@ def run(
     runs the same maps, compiled into array operations. Arrays of any layout work: they are copied
     onto legal surfaces in the order the kernel declares, which the report says; ``strict`` refuses
     those the target could not address as they lie. ``dtype`` asks for other element types to be
-    rounded to nearest even. What the kernel leaves unwritten in D is NaN. An extent of zero gives
-    what NumPy gives. ``progress`` is called with the fraction done.
+    rounded to nearest even; a RuntimeWarning counts those too large for the type. What the kernel
+    leaves unwritten in D is NaN. An extent of zero gives what NumPy gives. ``progress`` is called
+    with the fraction done.
     Raises `InputError`, `DTypeError`, `LegalityError` for inputs, `MachineError` for a kernel that
     does what hardware leaves undefined.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from pycute_xe.atom.reordering import is_identity
 from pycute_xe.atom.tiled_mma import TiledMma
@@ -42,25 +42,29 @@ def listing(
         f"  registers  {', '.join(map(str, fragments))} per work-item",
         f"  for each work-group {over}; for each of {mma.num_subgroups} subgroups",
     ]
-    return "\n".join([*head, *_lines(body, 2)])
+    known = {operand.name: operand for operand in operands}
+    return "\n".join([*head, *_lines(body, known, 2)])
 
 
-def _lines(body: tuple[Statement, ...], level: int) -> Iterator[str]:
+def _lines(body: tuple[Statement, ...], known: Mapping[str, Operand], level: int) -> Iterator[str]:
     for statement in body:
-        yield "  " * level + line(statement)
+        yield "  " * level + line(statement, known)
         if isinstance(statement, (Loop, When)):
-            yield from _lines(statement.body, level + 1)
+            yield from _lines(statement.body, known, level + 1)
 
 
-def line(statement: Statement) -> str:
+def line(statement: Statement, known: Mapping[str, Operand] | None = None) -> str:
     """Return one statement as a line, without what it contains.
+
+    Tiles of the operands that are known are numbered as their matrices, B[k, n]; of others in
+    CuTe's mode order.
 
     >>> line(Fill("tCrC"))
     'fill      tCrC = 0'
     """
     match statement:
         case Prefetch() | Load() | Store():
-            return _copy(statement)
+            return _copy(statement, known or {})
         case Fill(fragment, value):
             return f"fill      {fragment} = {value:g}"
         case Reorder(source, destination, slots):
@@ -76,8 +80,10 @@ def line(statement: Statement) -> str:
             return f"when {index} < {below}:"
 
 
-def _copy(statement: Prefetch | Load | Store) -> str:
-    place = f"{statement.operand}[{', '.join(map(str, statement.at))}]"
+def _copy(statement: Prefetch | Load | Store, known: Mapping[str, Operand]) -> str:
+    operand = known.get(statement.operand)
+    at = statement.at if operand is None else operand.matrix(statement.at)
+    place = f"{statement.operand}[{', '.join(map(str, at))}]"
     messages = f"{statement.copy.messages} × {statement.copy.op}"
     match statement:
         case Prefetch():

@@ -76,7 +76,7 @@ def gemm(
 
     >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
     >>> print(str(gemm(workgroup_mma(XE_DPAS_TT(8, "f32", "bf16")))).splitlines()[0])
-    gemm(A(M,K) bf16 row, B(N,K) bf16 row, D(M,N) f32 row)
+    gemm(A[M,K] bf16 row-major, B[K,N] bf16 row-major, D[M,N] f32 row-major)
     """
     _check_arguments(mma, stages, copy_a, copy_b, copy_d)
     op = mma.atom.op

@@ -8,7 +8,7 @@ executed, proved or printed elsewhere.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
@@ -36,6 +36,7 @@ __all__ = [
 ]
 
 Order = Literal["row", "col"]
+T = TypeVar("T")
 
 
 @typed_fields
@@ -55,8 +56,15 @@ class Operand:
     order: Order
 
     def __str__(self) -> str:
-        """Name, modes and order."""
-        return f"{self.name}({','.join(self.modes)}) {self.value_type} {self.order}"
+        """Name, rows and columns of the matrix as its user sees it, type and order."""
+        return (
+            f"{self.name}[{','.join(self.matrix(self.modes))}] {self.value_type} {self.order}-major"
+        )
+
+    def matrix(self, pair: tuple[T, T]) -> tuple[T, T]:
+        """Return what belongs to the two modes as rows and columns: B (N, K) is a matrix (K, N)."""
+        x, y = pair[self.x_mode], pair[1 - self.x_mode]
+        return (y, x) if self.order == "row" else (x, y)
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ def test_statements_in_order(gemm: Kernel) -> None:
 def test_listing_shows_every_statement(gemm: Kernel) -> None:
     text = str(gemm)
     for part in (
-        "gemm(A(M,K) bf16 row, B(N,K) bf16 row, D(M,N) f32 row)",
+        "gemm(A[M,K] bf16 row-major, B[K,N] bf16 row-major, D[M,N] f32 row-major)",
         "XE_DPAS_TT<8,f32,bf16,bf16,f32>",
         "tile 256x256x32",
         "1 × XE_LOAD_2D<16,32,32,16>",
