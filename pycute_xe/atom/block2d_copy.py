@@ -13,17 +13,16 @@ from pycute_xe.algebra import (
 from pycute_xe.algebra.simplify import flat_modes, from_modes, merged
 from pycute_xe.atom.block2d_op import XE_PREFETCH_2D, Block2DOp
 from pycute_xe.atom.copy_atom import make_copy_atom
+from pycute_xe.atom.copy_memory import GlobalStride, demand_blocks, memory, memory_type
 from pycute_xe.atom.mma_atom import Operand
 from pycute_xe.atom.selection import memory_modes, select_block_2d, subgroup_fragment
 from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
-from pycute_xe.errors import DivisibilityError, DTypeError, KernelError
+from pycute_xe.errors import DivisibilityError, KernelError
 from pycute_xe.int_tuple import ceil_div
 from pycute_xe.layout import Layout, make_layout
-from pycute_xe.numeric import Numeric, as_numeric
+from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import typed
-from pycute_xe.tensor import Tensor
-from pycute_xe.typing import is_tuple
 
 __all__ = [
     "make_block_2d_copy",
@@ -33,8 +32,6 @@ __all__ = [
     "make_block_2d_copy_D",
     "make_block_2d_prefetch",
 ]
-
-GlobalStride = tuple[Any, ...] | Tensor
 
 
 @typed
@@ -55,12 +52,13 @@ def make_block_2d_copy(
     >>> make_block_2d_copy(XE_LOAD_2D(16, 8, 16), (1, "ld"), "f16").tiler_mn
     (16, 8)
     """
-    strides, shape = _memory(gmem_stride)
+    strides, shape = memory(gmem_stride)
     x, y = memory_modes(strides)
-    atom = make_copy_atom(op, _memory_type(gmem_stride, value_type, value_type))
+    atom = make_copy_atom(op, memory_type(gmem_stride, value_type, value_type))
     block = [1] * len(strides)
     block[x], block[y] = atom.width, atom.height
-    counts = atom_shape or (1,) * len(strides)
+    counts = (1,) * len(strides) if atom_shape is None else atom_shape
+    demand_blocks(counts, len(strides), sv_layout)
     tile = tuple(b * n for b, n in zip(block, counts, strict=True))
     # One block's (work-item, value), placed in the whole tile.
     place = Layout((atom.width, atom.height), (prod(tile[:x]), prod(tile[:y])))
@@ -71,42 +69,6 @@ def make_block_2d_copy(
     many = composition(blocks, sv_layout)
     tv = make_layout(make_layout(one[0], many[0]), make_layout(one[1], many[1]))
     return TiledCopy(atom, tv, tile, x, y, strides, shape)
-
-
-def _memory(gmem: GlobalStride) -> tuple[tuple[Any, ...], tuple[Any, ...] | None]:
-    """The strides of a tensor, and its shape where it is known."""
-    if isinstance(gmem, Tensor):
-        layout = gmem.beneath
-        if is_tuple(layout.stride) and is_tuple(layout.shape):
-            return layout.stride, layout.shape
-        gmem = (layout.stride,)
-    if not is_tuple(gmem) or len(gmem) < 2:
-        raise KernelError(
-            "make_block_2d_copy",
-            {"gmem": gmem},
-            "a block-2D copy needs a tensor of two modes or more, or their strides",
-            'give a tensor or strides such as ("ld", 1)',
-        )
-    return gmem, None
-
-
-def _memory_type(
-    gmem: GlobalStride, value_type: Numeric | str | None, operand_type: Numeric | str
-) -> Numeric:
-    """The type in memory: what is asked for, else the tensor's own, else the operand's."""
-    dtype = getattr(getattr(gmem, "data", None), "dtype", None)
-    held = None if dtype is None else as_numeric(getattr(dtype, "name", str(dtype)))
-    if value_type is None:
-        return held or as_numeric(operand_type)
-    asked = as_numeric(value_type)
-    if held is not None and held.bits != asked.bits:
-        raise DTypeError(
-            "make_block_2d_copy",
-            {"tensor": held, "value_type": asked},
-            f"the tensor holds {held}, {held.bits} bits each, not {asked}",
-            f"leave value_type out, or convert the data to {asked} first",
-        )
-    return asked
 
 
 def _operand_copy(
@@ -125,19 +87,19 @@ def _operand_copy(
         )
     store, register_type = operand == "D", mma.atom.operand_type(operand)
     part = "C" if operand == "D" else operand
-    strides, _ = _memory(gmem)
-    memory_type = _memory_type(gmem, value_type, register_type)
+    strides, _ = memory(gmem)
+    held = memory_type(gmem, value_type, register_type)
     x, y = memory_modes(strides)
     if op is None:
         walk = subgroup_fragment(mma, part)
-        op = select_block_2d(walk, memory_type, register_type, x, y, store)
-    atom = make_copy_atom(op, memory_type)
+        op = select_block_2d(walk, held, register_type, x, y, store)
+    atom = make_copy_atom(op, held)
     extents = (*mma.operand_tile(part), *(1 for _ in strides[2:]))
     block = [1] * len(extents)
     block[x], block[y] = atom.width, atom.height
     counts = _block_counts(op, extents, block)
     sv = _visited_blocks(mma, part, tuple(block[:2]), counts[:2])
-    return make_block_2d_copy(op, gmem, memory_type, counts, sv)
+    return make_block_2d_copy(op, gmem, held, counts, sv)
 
 
 def _block_counts(op: Block2DOp, extents: tuple[int, ...], block: list[int]) -> tuple[int, ...]:
@@ -253,6 +215,9 @@ def make_block_2d_prefetch(copy: TiledCopy) -> TiledCopy:
     >>> make_block_2d_prefetch(make_block_2d_copy_A(mma, ("ld", 1))).op
     XE_PREFETCH_2D(16, 8, 32)
     """
+    if not isinstance(cast("object", copy), TiledCopy):
+        condition = f"{type(copy).__name__} is not a tiled copy"
+        raise KernelError("make_block_2d_prefetch", {}, condition, "use make_block_2d_copy_A(…)")
     bits, tile, x, y = copy.value_type.bits, copy.tiler_mn, copy.x_mode, copy.y_mode
     line = 512
     width = gcd(tile[x], line // bits)

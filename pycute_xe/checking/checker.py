@@ -82,7 +82,7 @@ def check(
     machine = get_target(target)
     found = Found(machine, allow_unfaithful, Use(base, width, height, pitch, x, y))
     asked = _named(subject) if isinstance(subject, str) else subject
-    _judged(asked, found, sizes or {}, strides or {})
+    _judged(asked, found, sizes, strides)
     if found.use.given and not found.use_taken:
         condition = f"{_title(asked)} is not used on a surface"
         fix = "leave base, width, height, pitch, x and y out, or check a block-2D copy"
@@ -98,11 +98,19 @@ def check(
 
 
 def _judged(
-    subject: Any, found: Found, sizes: Mapping[str, int], strides: Mapping[str, int]
+    subject: Any,
+    found: Found,
+    sizes: Mapping[str, int] | None,
+    strides: Mapping[str, int] | None,
 ) -> None:
     if isinstance(subject, Kernel):
-        judge_kernel(subject, found, sizes, strides)
-    elif sizes or strides:
+        judge_kernel(
+            subject,
+            found,
+            {} if sizes is None else sizes,
+            {} if strides is None else strides,
+        )
+    elif sizes is not None or strides is not None:
         given = {"sizes": sizes, "strides": strides}
         condition = f"{type(subject).__name__} has no sizes M, N, K and no operands by name"
         raise InputError("check", given, condition, "give width, height and pitch, in bytes")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from pycute_xe.arch import Block2D
 from pycute_xe.atom import TiledCopy, TiledMma
@@ -76,6 +76,10 @@ def _demand_known(kernel: Kernel, sizes: Mapping[str, int], strides: Mapping[str
     modes = tuple(dict.fromkeys(mode for o in kernel.operands for mode in o.modes))
     names = tuple(o.name for o in kernel.operands)
     for what, given, known in (("sizes", sizes, modes), ("strides", strides, names)):
+        example = {known[0]: 256}
+        if not isinstance(cast("object", given), Mapping):
+            condition = f"{what} is {type(given).__name__}, not a mapping from names to integers"
+            raise InputError("check", {what: given}, condition, f"write {example}")
         for name, value in given.items():
             wrong = ""
             if name not in known:
@@ -83,5 +87,4 @@ def _demand_known(kernel: Kernel, sizes: Mapping[str, int], strides: Mapping[str
             elif type(value) is not int or value < 1:
                 wrong = f"{name} is {value!r}, not a positive integer"
             if wrong:
-                example = {what: {known[0]: 256}}
                 raise InputError("check", {what: given}, wrong, f"write {example}")

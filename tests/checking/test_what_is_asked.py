@@ -10,7 +10,7 @@ import pytest
 
 import pycute_xe as cx
 from pycute_xe.arch import Block2D, Surface
-from pycute_xe.atom import MmaAtom, catalogue, get_atom
+from pycute_xe.atom import MmaAtom, catalogue, get_atom, make_block_2d_prefetch
 from pycute_xe.checking import Bounds, Checked
 from pycute_xe.errors import (
     CuteError,
@@ -57,7 +57,7 @@ def test_a_copy_is_judged_by_the_stride_it_was_given(
 ) -> None:
     copy = cx.make_block_2d_copy_A(mma, stride)
     assert refusing(cx.check(copy, "bmg")) == rules
-    assert refusing(cx.check(cx.make_block_2d_prefetch(copy), "bmg")) == rules
+    assert refusing(cx.check(make_block_2d_prefetch(copy), "bmg")) == rules
 
 
 def test_pitches_some_document_warns_of_are_warned_of(mma: cx.TiledMma) -> None:
@@ -119,11 +119,42 @@ def test_slips_of_a_block_2d_copy_are_named(mma: cx.TiledMma) -> None:
     for gmem in (1, (1,), cx.make_tensor(None, cx.Layout(8))):
         with pytest.raises(KernelError, match="tensor of two modes or more"):
             cx.make_block_2d_copy_A(mma, gmem)  # type: ignore[arg-type]
+    for stride in ((True, 1), (None, 1), (2.5, 1), (np.zeros(2), 1)):
+        with pytest.raises(KernelError, match="neither an integer nor a name"):
+            cx.make_block_2d_copy_A(mma, stride)
+    with pytest.raises(KernelError, match="int is not a tiled copy"):
+        make_block_2d_prefetch(3)  # type: ignore[arg-type]
     with pytest.raises(cx.CuteError, match="'D' is not an operand of a tiled MMA"):
         mma.fragment("D")
     for part in (mma, cx.make_block_2d_copy_A(mma, ("ld", 1))):
         with pytest.raises(cx.CuteError, match="is not one of the 512 work-items"):
             part.get_slice((1, 1))  # type: ignore[arg-type]
+
+
+def test_numbers_of_other_libraries_count_as_strides(mma: cx.TiledMma) -> None:
+    copy = cx.make_block_2d_copy_A(mma, (np.int64(33), 1))
+    assert refusing(cx.check(copy, "bmg")) == {"pitch-4"}
+
+
+@pytest.mark.parametrize(
+    ("blocks", "numbers", "said"),
+    [
+        (3, None, "not a tuple of positive integers"),
+        ((1, 0), None, "not a tuple of positive integers"),
+        ((1,), None, "atom_shape has 1 modes, the strides have 2"),
+        ((1, 2), 7, "sv_layout is not a layout but int"),
+        ((1, 2), cx.Layout(2), "sv_layout has 1 modes"),
+    ],
+)
+def test_blocks_of_a_copy_are_counted_by_mode(blocks: Any, numbers: Any, said: str) -> None:
+    with pytest.raises(KernelError, match=said):
+        cx.make_block_2d_copy(cx.XE_LOAD_2D(8, 32, 16), ("ld", 1), "u8", blocks, numbers)
+
+
+@pytest.mark.parametrize("permutation", [7, (None,), ("64", None, None), (0, None, None)])
+def test_permutations_are_extents_or_layouts(mma: cx.TiledMma, permutation: Any) -> None:
+    with pytest.raises(cx.CuteError, match=r"three modes M, N, K|not an extent of the tile"):
+        cx.make_tiled_mma(mma.atom, (1, 1, 1), permutation)
 
 
 # ------------------------------------------------------------------ registers
@@ -345,6 +376,7 @@ def test_figures_that_mean_nothing_are_refused(asked: str, given: Any, said: str
         ({"sizes": {"K": 0}}, "K is 0, not a positive integer"),
         ({"sizes": {"K": "32"}}, "K is '32', not a positive integer"),
         ({"strides": {"C": 8}}, "gemm has A, B, D, not C"),
+        ({"sizes": ["K"]}, "sizes is list, not a mapping from names to integers"),
     ],
 )
 def test_sizes_of_a_kernel_are_checked(mma: cx.TiledMma, given: Any, said: str) -> None:
