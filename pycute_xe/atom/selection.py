@@ -35,7 +35,7 @@ def memory_modes(gmem_stride: tuple[Any, ...]) -> tuple[int, int]:
     """Return (x, y): the mode that is contiguous in memory, and the first that is not.
 
     ``gmem_stride`` has 1 for the contiguous mode and anything else (an integer, a name) elsewhere.
-    Raises `KernelError` when no mode, or nothing but, is contiguous.
+    Raises `KernelError` when no mode is contiguous, or there is no other mode.
 
     >>> memory_modes(("ld", 1)), memory_modes((1, "ld", "batch"))
     ((1, 0), (0, 1))

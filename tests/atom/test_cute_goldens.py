@@ -13,6 +13,7 @@ from golden import rows, to_layout, to_tiler
 import pycute_xe as cx
 from pycute_xe.algebra import coalesce
 from pycute_xe.atom import classify_reorder, get_atom, in_register_order, is_identity
+from pycute_xe.atom.selection import select_block_2d
 from pycute_xe.errors import DivisibilityError, KernelError
 from pycute_xe.layout import Layout, size
 from pycute_xe.tensor import Tensor
@@ -344,6 +345,17 @@ def test_b_of_4_bits_takes_whole_bytes_along_n() -> None:
     first = offsets(copy.layout_tv_tiled).reshape(-1, 512)[:, :16]
     assert sorted(first.flat) == sorted(n + 256 * k for n in range(64) for k in range(128))
     assert cx.check(copy, "bmg")
+
+
+def test_packed_rows_without_further_ones_count_once_more_at_the_end() -> None:
+    """Worked out by hand from CUTLASS's rule: two packed rows of E(0), then 16 columns."""
+    bf16 = cx.as_numeric("bf16")
+    pairs = Layout((2, 16), (cx.E(0), cx.E(1)))
+    # The packed mode leads still: along y it asks for a transpose, along x for VNNI.
+    assert select_block_2d(pairs, bf16, bf16, x=1, y=0).kind == "XE_LOAD_2D_TRANSPOSE"
+    assert select_block_2d(pairs, bf16, bf16, x=0, y=1).kind == "XE_LOAD_2D_VNNI"
+    with pytest.raises(DivisibilityError, match="16 values do not fill the bytes of 16 work-items"):
+        select_block_2d(Layout(16, cx.E(0)), *2 * (cx.as_numeric("s4"),), x=0, y=1)
 
 
 def test_column_major_d_covers_the_tile_where_cute_does_not() -> None:
