@@ -10,6 +10,7 @@ from itertools import zip_longest
 from typing import Any
 
 from pycute_xe.errors import CoordError, ShapeError
+from pycute_xe.signatures import typed
 from pycute_xe.typing import is_tuple
 
 __all__ = ["ArithTuple", "Basis", "E", "basis_get", "is_basis"]
@@ -28,6 +29,7 @@ class ArithTuple(tuple[Any, ...]):
 
     __slots__ = ()
 
+    @typed
     def __add__(self, other: Any) -> Any:
         """Add mode by mode; zero is the neutral element, and other integers are refused."""
         if isinstance(other, int):

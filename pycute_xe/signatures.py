@@ -26,7 +26,7 @@ from typing import (
 from pycute_xe.errors import CuteError, InputError
 from pycute_xe.typing import is_tuple
 
-__all__ = ["MOST_LEVELS", "conforms", "shortly", "typed", "typed_fields"]
+__all__ = ["MOST_LEVELS", "conforms", "shortly", "shown", "typed", "typed_fields"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -160,18 +160,21 @@ def _said(value: Any, kind: str) -> str:
 def _levels(value: Any) -> int:
     """How deep tuples nest, counted without recursion, to one more than is allowed."""
     level, inner = 0, [value]
-    while inner and level <= MOST_LEVELS:
+    while inner and level <= MOST_LEVELS + 1:
         inner = [part for one in inner if is_tuple(one) for part in one]
         level += 1
     return level - 1
 
 
 def _leaves(value: Any) -> Iterator[Any]:
-    if not is_tuple(value):
-        yield value
-        return
-    for part in value:
-        yield from _leaves(part)
+    """Yield the leaves of a tuple, however deep."""
+    pending = [value]
+    while pending:
+        one = pending.pop()
+        if is_tuple(one):
+            pending += reversed(one)
+        else:
+            yield one
 
 
 def _is_leaf(value: Any) -> bool:
@@ -236,6 +239,15 @@ def _words(annotation: Any) -> str:
     text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
     text = str(text or annotation).replace(" | ", " or ")
     return "integers, tuples of them, or a layout" if text == "Any" else text
+
+
+def shown(value: Any) -> str:
+    """Return ``repr(value)``, or the type of what nests too deeply for it.
+
+    >>> shown((4, 8))
+    '(4, 8)'
+    """
+    return type(value).__name__ if _levels(value) > MOST_LEVELS else repr(value)
 
 
 def _a(kind: str) -> str:

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from pycute_xe.errors import CoordError, ShapeError
-from pycute_xe.signatures import typed
+from pycute_xe.signatures import typed, typed_fields
 
 __all__ = ["Swizzle", "make_swizzle"]
 
 
+@typed_fields
 @dataclass(frozen=True, slots=True)
 class Swizzle:
     """The function that XORs ``bits`` bits of an offset onto ``bits`` others, ``shift`` away.
@@ -63,6 +64,7 @@ class Swizzle:
         """The size in elements of the aligned blocks that the function maps onto themselves."""
         return 1 << self.zzz_mask.bit_length()
 
+    @typed
     def __call__(self, offset: Any) -> Any:
         """Return the swizzled offset, element by element for an array."""
         if isinstance(offset, int) and offset < 0:

@@ -32,6 +32,7 @@ __all__ = [
 ]
 
 
+@typed
 def logical_product(block: Layout, tiler: Tiler) -> Layout:
     """Repeat a layout: ``(block, copies)``, the copies where ``tiler`` puts them.
 
@@ -124,6 +125,7 @@ def raked_product(block: Layout, tiler: Layout) -> Layout:
     return make_layout(*(make_layout(c, b) for b, c in zip(blocks, copies, strict=True)))
 
 
+@typed
 def tile_to_shape(block: Layout, target: Shape, order: IntTuple = None) -> Layout:
     """Repeat a layout until it fills ``target``, the copies in the given order of modes.
 

@@ -11,12 +11,14 @@ from pycute_xe.basis import Basis
 from pycute_xe.errors import DivisibilityError, ShapeError, UndecidableError
 from pycute_xe.int_tuple import leaves, unflatten_tuple
 from pycute_xe.layout import Layout, as_layout
+from pycute_xe.signatures import typed
 from pycute_xe.typing import Mode
 from pycute_xe.unknown import same
 
 __all__ = ["downcast", "recast_layout", "upcast"]
 
 
+@typed
 def upcast(layout: Layout, n: int) -> Layout:
     """Return the layout in units ``n`` times as wide: contiguous leaves shrink, strides divide.
 
@@ -48,6 +50,7 @@ def upcast(layout: Layout, n: int) -> Layout:
     return _mapped("upcast", layout, n, leaf)
 
 
+@typed
 def downcast(layout: Layout, n: int) -> Layout:
     """Return the layout in units ``n`` times as narrow: the stride-1 leaf grows, others scale.
 
@@ -82,6 +85,7 @@ def _mapped(operation: str, layout: Layout, n: int, leaf: Callable[[Any, Any], M
     )
 
 
+@typed
 def recast_layout(layout: Layout, old_bits: int, new_bits: int) -> Layout:
     """Return a layout of ``old_bits`` elements in units of ``new_bits``.
 

@@ -9,6 +9,7 @@ from typing import cast
 from pycute_xe.arch.rules import Broken, Level
 from pycute_xe.errors import CuteError, TargetError
 from pycute_xe.facts import rows, rows_for
+from pycute_xe.signatures import typed, typed_fields
 
 __all__ = [
     "SlmLimit",
@@ -29,6 +30,7 @@ class SlmLimit:
     source: str
 
 
+@typed_fields
 @dataclass(frozen=True, slots=True)
 class Target:
     """A machine: register size and modes, hardware threads, execution size, shared local memory.
@@ -64,6 +66,7 @@ class Target:
         """Numbers of registers that a thread may be given, ascending."""
         return tuple(mode for mode, _ in self.threads)
 
+    @typed
     def grf_mode(self, registers: int) -> int:
         """Return the smallest mode that holds so many registers; `TargetError` if none does.
 
@@ -125,6 +128,7 @@ class Target:
         """
         return max(limit.bytes for limit in self.slm)
 
+    @typed
     def slm_broken(self, nbytes: int) -> tuple[Broken, ...]:
         """Return the limits that so many bytes of shared local memory exceed, errors first.
 

@@ -11,6 +11,7 @@ from pycute_xe.atom.spelling import as_name, nearest_spelling
 from pycute_xe.errors import CuteError, DTypeError, ShapeError
 from pycute_xe.facts import Row, rows
 from pycute_xe.numeric import Numeric, as_numeric
+from pycute_xe.signatures import typed_fields
 
 __all__ = ["LARGEST_BLOCK", "Block2DName", "parse_block2d_name", "shipped_names"]
 
@@ -26,6 +27,7 @@ _WITH_TYPE = re.compile(r"(XE_2D_(?:Packed_)?)([A-Za-z]+[A-Za-z0-9]*?)(x[1-9].*)
 _SPELLING = "XE_2D_[Packed_]<U4|U8|U16|U32|U64|TF32>x<rows>x<cols>_<LD|ST>_<N|T|V>[::PREFETCH]"
 
 
+@typed_fields
 @dataclass(frozen=True)
 class Block2DName:
     """A name ``XE_2D_[Packed_]<DataType>x<Rows>x<Cols>_<LD|ST>_<N|T|V>``, taken apart.

@@ -13,6 +13,7 @@ from typing import Literal
 from pycute_xe.arch.block2d import Block2D
 from pycute_xe.errors import DivisibilityError, ShapeError
 from pycute_xe.layout import Layout
+from pycute_xe.signatures import typed_fields
 
 __all__ = [
     "XE_LOAD_2D",
@@ -28,6 +29,7 @@ Kind = Literal[
 ]
 
 
+@typed_fields
 @dataclass(frozen=True)
 class Block2DOp:
     """One block-2D operation: kind, bits of an element, rows, elements per row, block width.

@@ -106,6 +106,7 @@ def compact_col_major(shape: Shape, current: Any = 1) -> Stride:
     return tuple(strides)
 
 
+@typed
 def compatible(left: Shape, right: Shape) -> bool:
     """Tell whether coordinates of ``left`` also index ``right``: equal sizes mode by mode.
 

@@ -96,6 +96,7 @@ def depth(value: IntTuple) -> int:
     return 1 + max((depth(mode) for mode in value), default=0)
 
 
+@typed
 def congruent(left: IntTuple, right: IntTuple) -> bool:
     """Tell whether two tuples nest alike. C++: ``congruent``.
 
@@ -107,6 +108,7 @@ def congruent(left: IntTuple, right: IntTuple) -> bool:
     return not is_tuple(left) and not is_tuple(right)
 
 
+@typed
 def weakly_congruent(left: IntTuple, right: IntTuple) -> bool:
     """Tell whether ``right`` nests at least as deep as ``left``, mode by mode.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from pycute_xe.errors import KernelError
 from pycute_xe.int_tuple import ceil_div
+from pycute_xe.signatures import typed_fields
 
 __all__ = ["Index", "Tiles"]
 
@@ -41,6 +42,7 @@ class Index:
         return f"{self.var}{self.offset:+d}" if self.offset else self.var
 
 
+@typed_fields
 @dataclass(frozen=True, slots=True)
 class Tiles:
     """How many tiles cover an extent: ``ceil_div(extent, tile) + plus``, never negative.

@@ -32,10 +32,12 @@ from pycute_xe.kernel.statements import (
 )
 from pycute_xe.layout import Layout, size
 from pycute_xe.numeric import Numeric
+from pycute_xe.signatures import typed
 
 __all__ = ["gemm", "gmem_stride"]
 
 
+@typed
 def gmem_stride(operand: str, order: Order) -> tuple[str | int, str | int]:
     """Return the strides of an operand in CuTe's mode order, ``"ld"`` for the leading dimension.
 

@@ -17,12 +17,14 @@ import numpy as np
 from pycute_xe.errors import MachineError
 from pycute_xe.machine.progress import Clock, Progress
 from pycute_xe.machine.trace import Trace
+from pycute_xe.signatures import typed_fields
 
 __all__ = ["BarrierArrive", "BarrierWait", "Barriers", "Meeting", "NamedBarrier", "Role"]
 
 Role = Literal["producer_consumer", "producer", "consumer"]
 
 
+@typed_fields
 @dataclass(frozen=True, slots=True)
 class NamedBarrier:
     """A named barrier: its number, and how many producers and consumers it waits for.

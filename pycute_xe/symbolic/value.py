@@ -181,6 +181,7 @@ class SymbolicInt(Symbolic):
             return always(relation, difference.expr, difference.known)
         return HOLDS[relation](difference, 0)
 
+    @typed
     def undecided(self, relation: str, other: Any) -> UndecidableError:
         """Return the error that names the fact which would decide ``self <relation> other``."""
         fact = f"{self} {relation} {other}"

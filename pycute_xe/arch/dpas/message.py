@@ -56,6 +56,7 @@ class Register:
             )
 
 
+@typed_fields
 @dataclass(frozen=True, slots=True)
 class DpasMessage:
     """A DPAS as text says it: precisions of src1 (B) and src2 (A), operands, repeat count, depth.
