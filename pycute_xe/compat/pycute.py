@@ -267,11 +267,15 @@ def filter(layout: core.Layout, profile: Any = None) -> Layout:
 
 @typed
 def composition(layoutA: core.Layout, layoutB: Any) -> Any:
-    """Return ``layoutA ∘ layoutB``; raises `DivisibilityError` where that is no layout.
+    """Return ``layoutA ∘ layoutB``; raises `DivisibilityError` where no layout is the result.
+
+    For a tuple the modes of ``layoutA`` beyond it stay, as in pycute (in C++ they drop out).
 
     >>> print(composition(Layout((6, 2), (8, 2)), Layout((4, 3), (3, 1))))
     ((2, 2), 3):((24, 2), 8)
     """
+    if is_tuple(layoutB):
+        return _by_mode(composition, layoutA, layoutB)
     return layoutA if layoutB is None else _own(algebra.composition(layoutA, layoutB))
 
 

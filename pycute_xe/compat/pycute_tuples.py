@@ -110,12 +110,12 @@ def prefix_product(a: Any, init: Any = 1) -> Any:
 
 @typed
 def idx2crd(idx: Any, shape: Any, stride: Any = None) -> Any:
-    """Return ``(idx // stride) % extent`` for each leaf.
+    """Return ``(idx // stride) % extent`` for each leaf, as pycute does.
 
     >>> idx2crd(9, (4, (2, 4)))
     (1, (0, 1))
     """
-    return _idx2crd(idx, shape, stride)
+    return _idx2crd(idx, shape, prefix_product(shape) if stride is None else stride)
 
 
 @typed

@@ -75,20 +75,28 @@ def unflatten(layout: Layout, profile: IntTuple) -> Layout:
 
 @typed
 def group(layout: Layout, begin: int, end: int) -> Layout:
-    """Gather modes ``begin`` to ``end - 1`` into one. C++: ``group<B,E>``.
+    """Gather modes ``begin`` to ``end - 1`` into one, at least one mode.
+
+    Raises `RankError` where the range is empty or reaches beyond the modes. C++: ``group<B,E>``.
 
     >>> print(group(Layout((2, 3, 4)), 0, 2))
     ((2,3),4):((1,2),6)
     """
-    modes = list(as_layout(layout))
-    if not 0 <= begin < end <= len(modes):
-        raise RankError(
-            "group",
-            {"layout": layout, "begin": begin, "end": end},
-            f"no such range of {len(modes)} modes",
-            "0 <= begin < end <= rank",
-        )
+    _check_range("group", layout, begin, end)
+    modes = list(layout)
     return make_layout(*modes[:begin], make_layout(*modes[begin:end]), *modes[end:])
+
+
+def _check_range(operation: str, layout: Layout, begin: Any, end: Any) -> None:
+    count = len(as_layout(layout))
+    if type(begin) is int and type(end) is int and 0 <= begin < end <= count:
+        return
+    raise RankError(
+        operation,
+        {"layout": layout, "begin": repr(begin), "end": repr(end)},
+        f"modes {begin} to {end} are not a range of at least one of the {count} modes",
+        "use integers with 0 <= begin < end <= rank",
+    )
 
 
 @typed
@@ -115,12 +123,15 @@ def select(layout: Layout, *modes: int) -> Layout:
 
 @typed
 def take(layout: Layout, begin: int, end: int) -> Layout:
-    """Return modes ``begin`` to ``end - 1``. C++: ``take<B,E>``.
+    """Return modes ``begin`` to ``end - 1``, at least one.
+
+    Raises `RankError` where the range is empty or reaches beyond the modes. C++: ``take<B,E>``.
 
     >>> print(take(Layout((2, 3, 4)), 1, 3))
     (3,4):(2,6)
     """
-    return layout[begin:end]
+    _check_range("take", layout, begin, end)
+    return make_layout(*list(layout)[begin:end])
 
 
 @typed

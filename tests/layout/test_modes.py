@@ -121,7 +121,8 @@ def test_modes_are_chosen(layout: Layout, data: st.DataObject) -> None:
     assert (shape(layout, i), stride(layout, i)) == (layout[i].shape, layout[i].stride)
     assert (shape(layout), stride(layout)) == (layout.shape, layout.stride)
     assert (size(layout, i), rank(layout, i)) == (size(layout[i]), rank(layout[i]))
-    assert take(layout, 0, i) == layout[:i]
+    assert take(layout, i, i + 1) == layout[i : i + 1]
+    assert take(layout, 0, rank(layout)) == layout
     other = Layout(3, 7)
     assert list(replace(layout, i, other)) == [
         other if k == i else mode for k, mode in enumerate(layout)
