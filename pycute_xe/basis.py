@@ -42,7 +42,7 @@ class ArithTuple(tuple[Any, ...]):
 
     def __hash__(self) -> int:
         """Hash of the plain tuple, zeros included."""
-        return tuple.__hash__(self)
+        return hash(tuple(self))
 
     @typed
     def __add__(self, other: Any) -> Any:

@@ -60,7 +60,9 @@ def check_shape(part: Shape, whole: Shape) -> None:
         "Layout",
         {"shape": whole},
         f"{part!r} is not a positive integer",
-        "use extents of 1 or more",
+        f"use Layout.from_str({part!r}) to read text"
+        if isinstance(part, str)
+        else "use extents of 1 or more",
     )
 
 
