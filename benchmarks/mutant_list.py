@@ -67,7 +67,7 @@ MUTANTS = [
         ("init = init * product(mode)", "init = product(mode)", "all leaves before it count"),
         ("b = shape_div(b, product(mode))", "b = shape_div(b, b)", "what is left divides the next"),
         ("    return -(-a // b)\n", "    return a // b\n", "shape_div rounds up"),
-        ("return -(-a // product(b))", "return a // product(b)", "ceil_div rounds up"),
+        ("return -(-a // by)", "return a // by", "ceil_div rounds up"),
         (
             "return len(left) <= len(right) and all(map(elem_less, left, right))",
             "return len(left) == len(right) and all(map(elem_less, left, right))",
