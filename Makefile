@@ -13,8 +13,13 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 # Worker processes of the test run: `make test WORKERS=1` runs in one process.
 WORKERS ?= auto
 
+# Seed of the examples that `make fuzz` generates.
+ifndef SEED
+SEED    := $(shell date +%s)
+endif
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test pytest docs lint format wheel bench mutants clean
+.PHONY: help demo test pytest docs lint format wheel bench mutants fuzz clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,8 +27,11 @@ help: ## list the targets
 demo: $(VENV)/.run-stamp ## similarities of 1797 handwritten digits, end to end
 	@$(PY) examples/digits/demo.py --out out
 
-# pytest comes last: its summary is the last thing on the screen.
-test: lint docs wheel pytest ## everything a change must pass
+# Two at a time, since none of the three uses a second core; then pytest uses them all, and its
+# summary is the last thing on the screen.
+test: $(VENV)/.dev-stamp ## everything a change must pass
+	@$(MAKE) --no-print-directory --jobs 2 docs lint wheel
+	@$(MAKE) --no-print-directory pytest
 
 pytest: $(VENV)/.dev-stamp ## the tests, over all cores
 	@$(PY) -m pytest -n $(WORKERS) --dist worksteal -q
@@ -60,6 +68,13 @@ bench: $(VENV)/.run-stamp ## time the algebra, atoms, a GEMM, the machine and th
 
 mutants: $(VENV)/.dev-stamp ## break the algebra on purpose, one change at a time: do the tests notice?
 	@$(PY) benchmarks/mutants.py
+
+fuzz: $(VENV)/.dev-stamp ## 200,000 calls with junk, 20,000 damaged files, and the long tests
+	@$(PY) benchmarks/fuzz_calls.py
+	@$(PY) benchmarks/fuzz_files.py
+	@echo "tests of samples, in full: SEED=$(SEED) repeats them"
+	@EXAMPLES=2000 $(PY) -m pytest -n $(WORKERS) --dist worksteal -q --hypothesis-seed=$(SEED) \
+		tests/algebra tests/atom tests/machine
 
 clean: ## remove everything that was installed or built
 	rm -rf $(VENV) $(PEERS) site dist build out .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Mutant:
     """A change: the exact text, what it becomes, and why someone should notice.
 
-    ``equivalent`` says why nobody can, where that is so.
+    ``equivalent`` says why the change cannot be noticed, where that is so.
     """
 
     file: str
@@ -67,7 +67,7 @@ MUTANTS = [
         ("init = init * product(mode)", "init = product(mode)", "all leaves before it count"),
         ("b = shape_div(b, product(mode))", "b = shape_div(b, b)", "what is left divides the next"),
         ("    return -(-a // b)\n", "    return a // b\n", "shape_div rounds up"),
-        ("return -(-a // product(b))", "return a // product(b)", "ceil_div rounds up"),
+        ("return -(-a // by)", "return a // by", "ceil_div rounds up"),
         (
             "return len(left) <= len(right) and all(map(elem_less, left, right))",
             "return len(left) == len(right) and all(map(elem_less, left, right))",
@@ -94,6 +94,12 @@ MUTANTS = [
             "the last mode is unbounded",
         ),
         ("(index // stride) % shape", "(index // stride)", "a coordinate stays below its extent"),
+        (
+            "_split(index % extent, mode)",
+            "_split(index, mode)",
+            "a mode sees its part of the index",
+        ),
+        ("        return index\n", "        return index % shape\n", "the last mode is unbounded"),
         (
             "if is_tuple(coord) and congruent(coord, target):",
             "if is_tuple(coord):",
@@ -197,6 +203,12 @@ MUTANTS = [
             "a step over whole modes goes on in the next",
         ),
         ("            if step % s:", "            if False:", "an uneven step is refused"),
+        ("all((n - 1) * c < s for", "all((n - 1) * c <= s for", "a walk stops before an end"),
+        (
+            "return merged(out) if _carry(lhs, last) is None else None",
+            "return merged(out)",
+            "parts of a walk do not carry",
+        ),
         (
             "if reach == 0 or s % step or left % reach:",
             "if reach == 0 or s % step:",
@@ -237,9 +249,9 @@ MUTANTS = [
             "each entry has its own mode",
         ),
         (
-            "    return make_layout(*parts, *(a[i] for i in range(len(tiler), len(a))))",
-            "    return make_layout(*parts)",
-            "modes beyond the tuple stay",
+            "    return make_layout(*parts) if parts else unchecked((), ())",
+            "    return make_layout(*parts, *list(a)[len(tiler) :])",
+            "modes beyond the tuple drop out",
         ),
     ),
     *_in(
@@ -355,19 +367,15 @@ MUTANTS = [
     ),
     *_in(
         "algebra/recast",
-        ("1 if d > 0 else -1", "1", "a run may go backwards"),
-        (
-            "if n % d or (s % step and step % s):",
-            "if n % d or s % step:",
-            "a part of a unit is one unit",
-        ),
-        (
-            "if n % d or (s % step and step % s):",
-            "if s % step and step % s:",
-            "elements do not straddle units",
-        ),
-        ("if same(d, 1) or same(d, -1)", "if same(d, 1)", "a run may go backwards"),
-        ("-(-s // step)", "s // step", "a part of a unit is one unit"),
+        ("1 if d > 0 else -1", "1", "one element may lie below the start"),
+        ("    if n % d:\n", "    if False:\n", "elements do not straddle units"),
+        ("    if d < 0 and s != 1:", "    if False:", "a run downwards tears units"),
+        ("    if d < 0 and s != 1:", "    if d < 0:", "one element has no direction"),
+        ("if not at_most(reach, n - 1):", "if not at_most(reach, n):", "leaves share a unit"),
+        ("(n // d if at_most(n // d, s) else s)", "n // d", "a part of a unit reaches less far"),
+        ("return ceil_div(s, n // abs(d))", "return s // (n // abs(d))", "a part is one unit"),
+        ("if not same(modes[i][0], 1):", "if True:", "a leaf that moves counts the parts"),
+        ("if i == growing else", "if d == 1 else", "one leaf counts the parts"),
     ),
     *_in(
         "algebra/common",

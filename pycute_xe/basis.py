@@ -10,6 +10,7 @@ from itertools import zip_longest
 from typing import Any
 
 from pycute_xe.errors import CoordError, ShapeError
+from pycute_xe.signatures import typed
 from pycute_xe.typing import is_tuple
 
 __all__ = ["ArithTuple", "Basis", "E", "basis_get", "is_basis"]
@@ -18,16 +19,32 @@ __all__ = ["ArithTuple", "Basis", "E", "basis_get", "is_basis"]
 class ArithTuple(tuple[Any, ...]):
     """A coordinate: a tuple that adds and scales mode by mode; missing modes count as zero.
 
-    Law: ``(a + b)[i] == a[i] + b[i]``. Equal to the plain tuple of its entries. Raises `ShapeError`
-    where an offset (an integer other than 0) is added, as where a layout mixes both kinds of
-    strides.
+    Law: ``(a + b)[i] == a[i] + b[i]``, and ``a == b`` where the entries are equal, with zeros for
+    those that one of them lacks; plain tuples count as coordinates. The hash is that of the plain
+    tuple, so members of a set count with their zeros. Raises `ShapeError` where an offset (an
+    integer other than 0) is added, as where a layout mixes both kinds of strides.
 
     >>> ArithTuple((1, 2)) + ArithTuple((0, 5, 3))
     ArithTuple((1, 7, 3))
+    >>> ArithTuple((1,)) == (1, 0), ArithTuple((1,)) == (0, 1)
+    (True, False)
     """
 
     __slots__ = ()
 
+    def __eq__(self, other: object) -> bool:
+        """Tell whether two coordinates are equal; missing modes count as zero."""
+        return _equal(self, other) if is_tuple(other) else NotImplemented
+
+    def __ne__(self, other: object) -> bool:
+        """Tell whether two coordinates differ."""
+        return not _equal(self, other) if is_tuple(other) else NotImplemented
+
+    def __hash__(self) -> int:
+        """Hash of the plain tuple, zeros included."""
+        return hash(tuple(self))
+
+    @typed
     def __add__(self, other: Any) -> Any:
         """Add mode by mode; zero is the neutral element, and other integers are refused."""
         if isinstance(other, int):
@@ -55,6 +72,13 @@ class ArithTuple(tuple[Any, ...]):
     def __str__(self) -> str:
         """As the plain tuple prints."""
         return f"({', '.join(map(str, self))})" if len(self) != 1 else f"({self[0]},)"
+
+
+def _equal(left: Any, right: Any) -> bool:
+    if is_tuple(left) or is_tuple(right):
+        pairs = zip_longest(_coord(left), _coord(right), fillvalue=0)
+        return all(_equal(x, y) for x, y in pairs)
+    return bool(left == right)
 
 
 def _add(left: Any, right: Any) -> Any:
@@ -107,7 +131,7 @@ class Basis:
 
     def __init__(self, value: Any, modes: tuple[int, ...]) -> None:
         """Keep the scale and the path of modes, outermost first."""
-        if not modes or any(type(m) is not int or m < 0 for m in modes):
+        if not is_tuple(modes) or not modes or any(type(m) is not int or m < 0 for m in modes):
             raise CoordError("E", {"modes": modes}, "modes are non-negative integers", "E(0)")
         set_ = object.__setattr__
         set_(self, "value", value)
@@ -130,6 +154,10 @@ class Basis:
         """Scale; zero times a basis element is the integer zero."""
         if isinstance(scale, (Basis, tuple)):
             return NotImplemented
+        if type(scale) in (str, float, list) or hasattr(scale, "__array__"):
+            kind = type(scale).__name__  # pyright: ignore[reportUnknownArgumentType]
+            given = {"basis": self, "scale": kind}
+            raise ShapeError("Basis", given, "a basis element is scaled by an integer", "use one")
         value = self.value * scale
         return Basis(value, self.modes) if value != 0 else 0
 

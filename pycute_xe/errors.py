@@ -26,6 +26,10 @@ __all__ = [
 ]
 
 
+MOST_SHOWN = 400
+"""Characters of an operand that a message quotes."""
+
+
 class CuteError(ValueError):
     """A request that cannot be met, with the operation, operands, broken condition and way out.
 
@@ -37,6 +41,8 @@ class CuteError(ValueError):
         self, operation: str, operands: Mapping[str, object], condition: str, fix: str = ""
     ) -> None:
         """Keep the four parts as attributes and join them into the message."""
+        if not isinstance(operands, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"operands is a mapping by name, not {type(operands).__name__}")
         self.operation = operation
         self.operands = dict(operands)
         self.condition = condition
@@ -45,9 +51,18 @@ class CuteError(ValueError):
 
     def __str__(self) -> str:
         """One line: ``operation(operands): condition. Way out: fix``."""
-        given = ", ".join(f"{name}={value}" for name, value in self.operands.items())
+        given = ", ".join(f"{name}={_shown(value)}" for name, value in self.operands.items())
         way_out = f". Way out: {self.fix}" if self.fix else ""
         return f"{self.operation}({given}): {self.condition}{way_out}"
+
+
+def _shown(value: object) -> str:
+    """Return a value as it prints, or its type where that is too deep, too long or broken."""
+    try:
+        text = str(value)
+    except (ValueError, RecursionError):
+        return f"<{type(value).__name__}>"
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]} …"
 
 
 class ShapeError(CuteError):

@@ -34,7 +34,7 @@ def rows(file: str, table: str) -> tuple[Row, ...]:
     document = _document(file)
     if table not in document:
         known = ", ".join(sorted(document))
-        raise _bad(file, table, "there is no such table", f"one of {known}")
+        raise _bad(file, table, "unknown table", f"one of {known}")
     found = cast("tuple[Row, ...]", document[table])
     for number, row in enumerate(found):
         source = row.get("source")
@@ -69,7 +69,7 @@ def _document(file: str) -> Mapping[str, object]:
                 return cast("Mapping[str, object]", _frozen(tomllib.loads(path.read_text("utf-8"))))
             except tomllib.TOMLDecodeError as error:
                 raise _bad(file, None, f"not TOML: {error}", "correct the file") from error
-    raise _bad(file, None, "there is no such file of facts", "reinstall pycute-xe")
+    raise _bad(file, None, "the file of facts is missing", "reinstall pycute-xe")
 
 
 def _frozen(value: object) -> object:

@@ -59,7 +59,7 @@ _TYPES = {
     )
 }
 
-# What copies move whole, several elements at once; nobody computes with them, no array holds them.
+# Packs of elements that copies move whole: no arithmetic, no arrays.
 _PACKS = {t.name: t for t in (Numeric(f"u{bits}", bits, "unsigned") for bits in (512, 256, 128))}
 
 # The names other libraries use for the same types (NumPy, ml_dtypes, CuTe DSL).
@@ -108,5 +108,5 @@ def as_numeric(value: object) -> Numeric:
     found = _TYPES.get(known_as) or _PACKS.get(known_as)
     if found is None:
         known = ", ".join(_TYPES)
-        raise DTypeError("as_numeric", {"value": value}, "no such element type", f"one of {known}")
+        raise DTypeError("as_numeric", {"value": value}, "unknown element type", f"one of {known}")
     return found

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from pycute_xe.errors import CoordError, ShapeError
+from pycute_xe.signatures import typed, typed_fields
 
 __all__ = ["Swizzle", "make_swizzle"]
 
 
+@typed_fields
 @dataclass(frozen=True, slots=True)
 class Swizzle:
     """The function that XORs ``bits`` bits of an offset onto ``bits`` others, ``shift`` away.
@@ -62,6 +64,7 @@ class Swizzle:
         """The size in elements of the aligned blocks that the function maps onto themselves."""
         return 1 << self.zzz_mask.bit_length()
 
+    @typed
     def __call__(self, offset: Any) -> Any:
         """Return the swizzled offset, element by element for an array."""
         if isinstance(offset, int) and offset < 0:
@@ -91,6 +94,7 @@ class Swizzle:
         return f"Sw<{self.bits},{self.base},{self.shift}>"
 
 
+@typed
 def make_swizzle(yyy_mask: int, zzz_mask: int) -> Swizzle:
     """Return the swizzle that reads the bits of one mask and changes those of the other.
 

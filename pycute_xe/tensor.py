@@ -15,6 +15,7 @@ from pycute_xe.errors import CoordError, RankError, ShapeError
 from pycute_xe.f2 import F2Layout
 from pycute_xe.int_tuple import crd2idx, idx2crd, product_each
 from pycute_xe.layout import Layout, make_identity_layout, make_layout, slice_and_offset
+from pycute_xe.signatures import typed
 from pycute_xe.typing import Coord, Shape, Stride, Tiler, is_tuple
 
 __all__ = ["Tensor", "local_partition", "local_tile", "make_identity_tensor", "make_tensor"]
@@ -89,6 +90,7 @@ class Tensor:
             )
         return self.layout if isinstance(self.layout, Layout) else self.layout.layout
 
+    @typed
     def rearranged(self, layout: Layout, offset: Any = 0) -> Tensor:
         """Return the tensor over another layout, ``offset`` further on, beneath the same swizzle.
 
@@ -113,6 +115,7 @@ class Tensor:
         return f"{where} o {self.layout}"
 
 
+@typed
 def make_tensor(data: Any, layout: AnyLayout | Shape, stride: Stride = None) -> Tensor:
     """Return a tensor of data seen through a layout (or a shape and strides).
 
@@ -142,6 +145,7 @@ def make_identity_tensor(shape: Shape) -> Tensor:
     return make_tensor(None, make_identity_layout(shape))
 
 
+@typed
 def local_tile(tensor: Tensor, tiler: Tiler, coord: Coord, proj: Coord = None) -> Tensor:
     """Return the tile of a tensor at a tile coordinate.
 
@@ -163,6 +167,7 @@ def local_tile(tensor: Tensor, tiler: Tiler, coord: Coord, proj: Coord = None) -
     return divided((None,) * len(tile) if is_tuple(tile.shape) else None, coord)
 
 
+@typed
 def local_partition(tensor: Tensor, threads: Layout, index: int, proj: Coord = None) -> Tensor:
     """Return the elements of a tensor that belong to one thread of a thread layout.
 

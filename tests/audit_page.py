@@ -78,7 +78,7 @@ def counts() -> str:
         ("… or does but for the memory side", pick(onto, equal="memory side differs")),
         ("… but is not the documented one", swapped),
         ("… and the document does not say", pick(onto, rule="-")),
-        ("the map is none onto the block", broken),
+        ("the map is not onto the block", broken),
         ("… elements with several owners", [v for v in broken if v.shared]),
         ("… elements with none", [v for v in broken if v.unowned]),
         ("… values outside of the block", [v for v in broken if v.outside]),

@@ -31,7 +31,7 @@ def why(atom: CopyAtom, onto: bool) -> str:
     """The reason why registers hold something else, from the message alone."""
     message = atom.op.message
     if not onto:
-        return "no map onto the block"
+        return "the map is not onto the block"
     row = message.height if message.transpose else message.width
     if row & (row - 1):
         return "rows padded to a power of two"
@@ -49,7 +49,7 @@ def templates() -> str:
     for atom, onto in copies():
         found = count.setdefault(atom.op.kind, Counter())
         found["faithful" if atom.faithful else why(atom, onto)] += 1
-    titles = ("faithful", *WHY, "no map onto the block")
+    titles = ("faithful", *WHY, "the map is not onto the block")
     lines = [f"| template | rows | {' | '.join(titles)} |", "| --- |" + " ---: |" * 5]
     count["all"] = sum(count.values(), Counter())
     for kind, found in count.items():
@@ -57,7 +57,7 @@ def templates() -> str:
         cells = [found.total(), *(found[title] for title in titles)]
         lines.append(f"| {name} | {' | '.join(map(str, cells))} |")
     odd = [f"`{atom.op}` of {atom.value_type}" for atom, onto in copies() if not onto]
-    return "\n".join(lines) + f"\n\nNo map onto the block: {', '.join(odd)}.\n"
+    return "\n".join(lines) + f"\n\nNot onto the block: {', '.join(odd)}.\n"
 
 
 MMA = ("in its elements", "as C++ passes it", "neither", "no map")

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 from types import ModuleType
 from typing import Any
 
@@ -8,10 +7,12 @@ import pytest
 import visa_pseudo_code
 from golden import rows
 from hypothesis import settings
+from sampling import EXAMPLES, WHOLE
 
 # A slow machine must not fail a test: no example has a deadline. EXAMPLES=20 makes a quick run.
+# The same examples in every run, except for those of `make fuzz`, whose seed is printed.
 settings.register_profile(
-    "project", deadline=None, print_blob=True, max_examples=int(os.environ.get("EXAMPLES", "200"))
+    "project", deadline=None, print_blob=True, max_examples=EXAMPLES, derandomize=not WHOLE
 )
 settings.load_profile("project")
 

@@ -6,7 +6,7 @@ refusal is a failure. Sizes stay small enough to check every coordinate in a loo
 
 from __future__ import annotations
 
-from math import gcd, prod
+from math import prod
 from typing import Any
 
 from hypothesis import strategies as st
@@ -305,18 +305,27 @@ def filled_shapes(draw: st.DrawFn) -> tuple[Layout, tuple[Any, ...], tuple[int, 
 
 @st.composite
 def packed_layouts(draw: st.DrawFn) -> tuple[Layout, int]:
-    """A layout and a count, such that each leaf fills whole units or starts one."""
+    """A layout and a count, such that no element of one unit lies in another."""
     n = draw(st.sampled_from((1, 2, 3, 4, 6, 8)))
     modes: list[Mode] = []
+    used = 1
     for _ in range(draw(st.integers(1, 3))):
-        sign = draw(st.sampled_from((1, 1, -1)))
-        inside = [d for d in range(1, n + 1) if n % d == 0]
-        stride = draw(st.sampled_from([0, *inside, *(n * k for k in (1, 3, 5))]))
-        step = n // gcd(n, stride) if stride else 1
-        parts = [k for k in range(1, step + 1) if step % k == 0]
-        extent = draw(st.sampled_from([*(step * k for k in (1, 2, 3)), *parts]))
-        modes.append((extent, sign * stride))
+        inside = [d for d in range(used, n) if n % d == 0]
+        stride = draw(st.sampled_from([0, *inside, *(n * k for k in (1, -1, 3, -5))]))
+        extent = draw(st.integers(1, 9))
+        if stride in inside:
+            used = stride * extent
+        modes.append((extent, stride))
     return nest(draw, modes), n
+
+
+@st.composite
+def contiguous_layouts(draw: st.DrawFn, max_size: int = 24, negative: bool = True) -> Layout:
+    """Any layout with a leaf of stride 1 somewhere."""
+    other = draw(layouts(max_size // 4, negative=negative))
+    modes = list(zip(flatten_tuple(other.shape), flatten_tuple(other.stride), strict=True))
+    modes.insert(draw(st.integers(0, len(modes))), (draw(st.integers(1, 4)), 1))
+    return nest(draw, modes)
 
 
 @st.composite

@@ -117,7 +117,7 @@ def _is_of(family: Family, text: str) -> bool:
 def _atom(name: str, value_type: str | None = None) -> LegacyCopyAtom:
     atom = get_atom(name, value_type)
     if not isinstance(atom, LegacyCopyAtom):
-        raise TypeError(f"{name} is no copy")
+        raise TypeError(f"{name} is not a copy")
     return atom
 
 

@@ -65,7 +65,7 @@ def page() -> str:
 def _mma(name: str) -> MmaAtom:
     atom = get_atom(name)
     if not isinstance(atom, MmaAtom):
-        raise TypeError(f"{name} is no MMA")
+        raise TypeError(f"{name} is not an MMA")
     return atom
 
 

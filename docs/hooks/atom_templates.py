@@ -40,8 +40,8 @@ _INTRO = (
     "copies go with [`XE_DPAS_TT`](mma.md), the older names with older MMA names."
 )
 _SIZES = (
-    "Illegal sizes are refused with the rule and its source. Rows whose length is no power of two "
-    "are legal too, but the message pads them, and then the map is not what the registers hold."
+    "Illegal sizes are refused with the rule and its source. Rows whose length is not a power of "
+    "two are legal too, but the message pads them, and then the map is not what the registers hold."
 )
 
 

@@ -53,7 +53,7 @@ def cooperative_load(item: Item, source: Pointer, sums: Pointer, rows: int, cols
         yield barrier()  # the tile is there
         wanted = (lid * 7 + 3) % tile
         total = total + slm_block_load(half, cols, wanted * cols * 2)
-        yield barrier()  # nobody reads the tile any more
+        yield barrier()  # no thread reads the tile any more
     block_store(half, cols, sums + lid * cols, total)
 
 

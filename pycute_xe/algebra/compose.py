@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from math import gcd
 from typing import Any
 
-from pycute_xe.algebra.simplify import flat_modes
+from pycute_xe.algebra.simplify import flat_modes, merged
 from pycute_xe.basis import Basis
 from pycute_xe.errors import DivisibilityError, RankError, ShapeError, UndecidableError
 from pycute_xe.layout import Layout, as_layout, get, make_layout, unchecked
 from pycute_xe.typing import Mode, Tiler, is_tuple
 from pycute_xe.unknown import adopted, at_most, is_integer
 
-__all__ = ["as_tiler", "composition"]
+__all__ = ["as_tiler", "composition", "straight"]
 
 
 def composition(a: Layout, b: Tiler) -> Layout:
@@ -20,7 +21,7 @@ def composition(a: Layout, b: Tiler) -> Layout:
     Law: ``composition(a, b)(c) == a(b(c))`` for every coordinate of ``b``, and the shape nests at
     least as deep as ``b``'s. The last mode of ``a`` counts as unbounded, as in C++. A basis stride
     ``k*E(i)`` of ``b`` walks mode ``i`` of ``a``. A tuple composes mode by mode: an integer ``n``
-    stands for ``Layout(n)``, ``None`` keeps the mode, modes of ``a`` beyond the tuple stay.
+    stands for ``Layout(n)``, ``None`` keeps the mode, and modes of ``a`` beyond the tuple drop out.
     Raises `DivisibilityError` where ``b`` does not step evenly through ``a``, and where the modes
     of ``b`` together step over the end of a mode of ``a`` (C++ returns another function there).
     C++: ``composition``.
@@ -76,7 +77,7 @@ def _by_mode(a: Layout, tiler: tuple[Any, ...]) -> Layout:
             "give at most one entry for each mode",
         )
     parts = [composition(a[i], t) for i, t in enumerate(tiler)]
-    return make_layout(*parts, *(a[i] for i in range(len(tiler), len(a))))
+    return make_layout(*parts) if parts else unchecked((), ())
 
 
 def _prepared(modes: list[Mode]) -> list[Mode]:
@@ -130,10 +131,11 @@ def _leaf(lhs: list[Mode], extent: Any, step: Any, a: Layout, b: Layout) -> Mode
         return 1, _idle_step(lhs, step) * last_stride
     out: list[Mode] = []
     left = extent
-    for s, d in lhs[:-1]:
+    for i, (s, d) in enumerate(lhs[:-1]):
         if at_most(s, step):
             if step % s:
-                raise _uneven(a, b, extent, step, s, d)
+                out += _onward(lhs[i:], left, step, _uneven(a, b, extent, step, s, d))
+                break
             step = step // s
             continue
         reach = -(-s // step) if step > 0 else 0
@@ -141,7 +143,8 @@ def _leaf(lhs: list[Mode], extent: Any, step: Any, a: Layout, b: Layout) -> Mode
             out.append((left, step * d))
             break
         if reach == 0 or s % step or left % reach:
-            raise _uneven(a, b, extent, step, s, d)
+            out += _onward(lhs[i:], left, step, _uneven(a, b, extent, step, s, d))
+            break
         out.append((reach, step * d))
         left //= reach
         step = 1
@@ -152,6 +155,43 @@ def _leaf(lhs: list[Mode], extent: Any, step: Any, a: Layout, b: Layout) -> Mode
     return tuple([s for s, _ in out]), tuple([d for _, d in out])
 
 
+def _onward(lhs: list[Mode], left: Any, step: Any, refusal: DivisibilityError) -> list[Mode]:
+    found = straight(lhs, left, step) if step > 0 else None
+    if found is None:
+        raise refusal
+    return found
+
+
+def straight(lhs: list[Mode], extent: Any, step: Any) -> list[Mode] | None:
+    """Return a walk that steps in several modes at once, or ``None`` where it meets an end.
+
+    While it reaches the end of no mode, such a walk adds the same in every step.
+
+    >>> straight([(4, 1), (8, 10)], 3, 5), straight([(4, 1), (8, 10)], 5, 5)
+    ([(3, 11)], None)
+    """
+    out: list[Mode] = []
+    last: list[Any] = []
+    while extent != 1:
+        digits: list[Any] = []
+        rest = step
+        for s, _ in lhs[:-1]:
+            digits.append(rest % s)
+            rest = rest // s
+        inner: list[tuple[Any, Any]] = [(s, c) for (s, _), c in zip(lhs, digits, strict=False) if c]
+        # Where its digit is zero again, a mode may be walked on in other steps.
+        counts = [extent, *(s // gcd(s, c) for s, c in inner if type(s) is type(c) is int)]
+        fitting = [n for n in counts if not extent % n and all((n - 1) * c < s for s, c in inner)]
+        count = max(fitting, default=1)
+        stride = sum((c * d for (_, d), c in zip(lhs, digits, strict=False)), rest * lhs[-1][1])
+        if count == 1 or is_tuple(stride):
+            return None  # a sum of basis elements is not a stride
+        out.append((count, stride))
+        last.append((count - 1) * step)
+        extent, step = extent // count, step * count
+    return merged(out) if _carry(lhs, last) is None else None
+
+
 def _idle_step(lhs: list[Mode], step: Any) -> Any:
     """Return the step that a single element does not take, and CuTe prints all the same."""
     for s, _ in lhs[:-1]:
@@ -160,7 +200,20 @@ def _idle_step(lhs: list[Mode], step: Any) -> Any:
 
 
 def _check_carries(lhs: list[Mode], last: list[Any], a: Layout, b: Layout) -> None:
-    """Refuse where modes of ``b``, each even by itself, together step over the end of a mode.
+    """Refuse where modes of ``b``, each even by itself, together step over the end of a mode."""
+    carry = _carry(lhs, last)
+    if carry is not None:
+        s, d, reached = carry
+        raise DivisibilityError(
+            "composition",
+            {"a": a, "b": b},
+            f"the modes of b together reach {reached} in the mode {s}:{d}",
+            f"use modes that stay below {s} together, or pad it",
+        )
+
+
+def _carry(lhs: list[Mode], last: list[Any]) -> tuple[Any, Any, Any] | None:
+    """Return the first mode whose end walks together step over, and what they reach there.
 
     A walk that stays even has all its digits at their largest in its last element, so the digits
     of the last elements must add up without a carry.
@@ -168,13 +221,9 @@ def _check_carries(lhs: list[Mode], last: list[Any], a: Layout, b: Layout) -> No
     for s, d in lhs[:-1]:
         reached = sum([end % s for end in last])
         if reached >= s:
-            raise DivisibilityError(
-                "composition",
-                {"a": a, "b": b},
-                f"the modes of b together reach {reached} in the mode {s}:{d}",
-                f"use modes that stay below {s} together, or pad it",
-            )
+            return s, d, reached
         last = [end // s for end in last]
+    return None
 
 
 def _uneven(a: Layout, b: Layout, extent: Any, step: Any, s: Any, d: Any) -> DivisibilityError:

@@ -9,6 +9,7 @@ from pycute_xe.algebra.inverse import gaps, uneven
 from pycute_xe.errors import RankError
 from pycute_xe.int_tuple import product
 from pycute_xe.layout import Layout, as_layout, make_layout, pair
+from pycute_xe.signatures import typed
 from pycute_xe.typing import Tiler, is_tuple
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
 ]
 
 
+@typed
 def logical_divide(layout: Layout, tiler: Tiler) -> Layout:
     """Split a layout into (tile, rest), or each of its modes by a tuple of tilers.
 
@@ -91,6 +93,7 @@ def unpacked(layout: Layout) -> list[Layout]:
     return [layout] if len(layout) == 1 else list(layout)
 
 
+@typed
 def zipped_divide(layout: Layout, tiler: Tiler) -> Layout:
     """Split by mode, then gather: ``((tile_0, tile_1, …), (rest_0, rest_1, …))``.
 
@@ -108,6 +111,7 @@ def zipped_divide(layout: Layout, tiler: Tiler) -> Layout:
     return make_layout(make_layout(*tiles), make_layout(*rests))
 
 
+@typed
 def tiled_divide(layout: Layout, tiler: Tiler) -> Layout:
     """As `zipped_divide`, with the rest modes unpacked: ``((tile_0, …), rest_0, rest_1, …)``.
 
@@ -120,6 +124,7 @@ def tiled_divide(layout: Layout, tiler: Tiler) -> Layout:
     return make_layout(tile, *unpacked(rest))
 
 
+@typed
 def flat_divide(layout: Layout, tiler: Tiler) -> Layout:
     """As `zipped_divide`, with all modes unpacked: ``(tile_0, …, rest_0, …)``.
 

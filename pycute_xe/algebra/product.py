@@ -18,6 +18,7 @@ from pycute_xe.layout import (
     make_ordered_layout,
     pair,
 )
+from pycute_xe.signatures import typed
 from pycute_xe.typing import IntTuple, Shape, Tiler, is_tuple
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
 ]
 
 
+@typed
 def logical_product(block: Layout, tiler: Tiler) -> Layout:
     """Repeat a layout: ``(block, copies)``, the copies where ``tiler`` puts them.
 
@@ -53,6 +55,7 @@ def logical_product(block: Layout, tiler: Tiler) -> Layout:
     return pair(block, composition(free, copies))
 
 
+@typed
 def zipped_product(block: Layout, tiler: Tiler) -> Layout:
     """As `logical_product`, gathered as ``((block_0, …), (copies_0, …))``. C++ same name.
 
@@ -122,6 +125,7 @@ def raked_product(block: Layout, tiler: Layout) -> Layout:
     return make_layout(*(make_layout(c, b) for b, c in zip(blocks, copies, strict=True)))
 
 
+@typed
 def tile_to_shape(block: Layout, target: Shape, order: IntTuple = None) -> Layout:
     """Repeat a layout until it fills ``target``, the copies in the given order of modes.
 

@@ -11,6 +11,7 @@ from pycute_xe.basis import Basis
 from pycute_xe.errors import ShapeError
 from pycute_xe.int_tuple import leaves
 from pycute_xe.layout import Layout, as_layout, make_layout, make_ordered_layout, unchecked
+from pycute_xe.signatures import typed
 from pycute_xe.typing import Shape
 from pycute_xe.unknown import naming
 
@@ -69,6 +70,7 @@ def with_shape(layout: Layout, *shape: Shape) -> Layout:
     return composition(layout, Layout(shape[0] if len(shape) == 1 else shape))
 
 
+@typed
 def transform_layout(layout: Layout, function: Callable[..., Layout], *others: Any) -> Layout:
     """Apply a function to each mode of a layout, or to the modes of several at one place.
 

@@ -75,7 +75,8 @@ def coalesce(layout: Layout, profile: IntTuple = None) -> Layout:
     """Return the same function with as few modes as its order allows, flat.
 
     Law: ``coalesce(L)(i) == L(i)`` for ``0 <= i < size(L)``, ``size`` unchanged, depth at most 1.
-    With a ``profile`` the modes it names are coalesced one by one and the rank stays.
+    With a ``profile`` the modes it names are coalesced one by one and the rank stays; any entry
+    that is not a tuple, ``None`` and ``1`` alike, coalesces its mode whole.
     Raises `RankError` when the profile has more modes than the layout. C++: ``coalesce``.
 
     >>> print(coalesce(Layout((2, (1, 6)), (1, (6, 2)))))

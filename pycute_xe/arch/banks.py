@@ -34,10 +34,10 @@ class Banks:
     source: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse what is no memory."""
+        """Refuse sizes below 1."""
         if min(self.count, self.width) < 1:
             operands = {"count": self.count, "width": self.width}
-            raise ShapeError("Banks", operands, "sizes are positive", "use 1 or more")
+            raise ShapeError("Banks", operands, "sizes must be positive", "use 1 or more")
 
     def bank(self, address: int) -> int:
         """Return the bank of a byte address.
@@ -59,13 +59,18 @@ class Banks:
         """
         if nbytes < 1:
             raise ShapeError(
-                "Banks.use", {"nbytes": nbytes}, "an access has bytes", "use 1 or more"
+                "Banks.use",
+                {"nbytes": nbytes},
+                "an access must move at least one byte",
+                "use 1 or more",
             )
         words: set[int] = set()
         for address in addresses:
             if address < 0:
                 operands = {"address": address}
-                raise ShapeError("Banks.use", operands, "it is negative", "count from the start")
+                raise ShapeError(
+                    "Banks.use", operands, "the address is negative", "count bytes from 0"
+                )
             first, last = address // self.width, (address + nbytes - 1) // self.width
             if first == last:
                 words.add(first)
@@ -155,7 +160,7 @@ def least_padding(
     """
     if min(pitch, lanes, nbytes, step) < 1:
         operands = {"pitch": pitch, "lanes": lanes, "nbytes": nbytes, "step": step}
-        raise ShapeError("least_padding", operands, "sizes are positive", "use 1 or more")
+        raise ShapeError("least_padding", operands, "sizes must be positive", "use 1 or more")
     for padding in range(0, limit, step):
         apart = pitch + padding
         if not model.use(range(0, lanes * apart, apart), nbytes).conflicts:

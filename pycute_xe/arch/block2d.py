@@ -45,14 +45,14 @@ class Block2D:
             raise ShapeError(
                 "Block2D",
                 {"op": self.op, "bits": self.bits},
-                "there is no such operation or element size",
-                "load, store or prefetch of 8, 16, 32 or 64 bits",
+                "unknown operation or element size",
+                "use load, store or prefetch, and 8, 16, 32 or 64 bits",
             )
         if min(self.height, self.width, self.count) < 1:
             raise ShapeError(
                 "Block2D",
                 {"height": self.height, "width": self.width, "count": self.count},
-                "sizes are positive",
+                "sizes must be positive",
                 "use 1 or more",
             )
 
@@ -82,7 +82,7 @@ class Block2D:
         to a power of two and, in loads, blocks to whole registers; VNNI splits y (or x, if
         transposed too) into (row within the dword, dword).
         Law: equal to the index that the LOAD_BLOCK2D pseudo-code of the vISA manual stores to.
-        When VNNI packs a height that is no multiple of the elements in a dword, the domain is
+        When VNNI packs a height that is not a multiple of the elements in a dword, the domain is
         rounded up: the rows beyond the height are the zeros that fill the last dwords.
 
         >>> print(Block2D("load", 16, 16, 16, vnni=True).position)

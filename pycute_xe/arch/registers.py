@@ -12,10 +12,12 @@ from functools import cache
 from pycute_xe.algebra import composition, right_inverse
 from pycute_xe.errors import CoordError, CuteError, ShapeError
 from pycute_xe.layout import Layout, cosize, size
+from pycute_xe.signatures import typed_fields
 
 __all__ = ["RegisterMap"]
 
 
+@typed_fields
 @dataclass(frozen=True, slots=True)
 class RegisterMap:
     """Ownership of a register image by work-items.
@@ -44,7 +46,7 @@ class RegisterMap:
             raise ShapeError(
                 "RegisterMap",
                 {"bits": self.bits, "lanes": self.lanes, "elements": self.elements},
-                "elements are whole bytes or divide a byte, lanes are positive",
+                "bits must divide a byte or be a multiple of 8, and lanes be positive",
                 "use 2, 4, 8, 16, 32 or 64 bits",
             )
         least = max(self.elements, cosize(self.position))
@@ -87,7 +89,7 @@ class RegisterMap:
     def element(self, lane: int, value: int) -> int | None:
         """Return the linear coordinate that a lane's value holds, ``None`` for padding.
 
-        Raises `CoordError` when there is no such lane or value.
+        Raises `CoordError` for a lane or value out of range.
 
         >>> RegisterMap(Layout((8, 2), (1, 16)), bits=32).element(9, 0) is None
         True

@@ -62,7 +62,7 @@ class Rule:
     source: str
 
     def __post_init__(self) -> None:
-        """Refuse rows that say nothing judgeable."""
+        """Refuse rows that cannot be judged."""
         if self.level not in ("error", "warning") or self.kind not in _KINDS or not self.bounds:
             raise CuteError("Rule", {"id": self.id}, "malformed row", "correct the facts")
 

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from pycute_xe.arch.rules import Broken, judge, nearest, rules
 from pycute_xe.arch.target import Target, get_target
 from pycute_xe.errors import ShapeError
+from pycute_xe.signatures import typed_fields
 
 __all__ = ["Surface"]
 
 
+@typed_fields
 @dataclass(frozen=True, slots=True)
 class Surface:
     """Rows of bytes in memory: base address, width in bytes, height in rows, pitch in bytes.
@@ -31,7 +33,7 @@ class Surface:
     pitch: int
 
     def __post_init__(self) -> None:
-        """Refuse what is no rectangle."""
+        """Refuse negative numbers."""
         if min(self.base, self.width, self.height, self.pitch) < 0:
             raise ShapeError(
                 "Surface", self.quantities, "a size or address is negative", "use 0 or more"

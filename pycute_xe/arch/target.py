@@ -9,6 +9,7 @@ from typing import cast
 from pycute_xe.arch.rules import Broken, Level
 from pycute_xe.errors import CuteError, TargetError
 from pycute_xe.facts import rows, rows_for
+from pycute_xe.signatures import typed, typed_fields
 
 __all__ = [
     "SlmLimit",
@@ -29,6 +30,7 @@ class SlmLimit:
     source: str
 
 
+@typed_fields
 @dataclass(frozen=True, slots=True)
 class Target:
     """A machine: register size and modes, hardware threads, execution size, shared local memory.
@@ -64,6 +66,7 @@ class Target:
         """Numbers of registers that a thread may be given, ascending."""
         return tuple(mode for mode, _ in self.threads)
 
+    @typed
     def grf_mode(self, registers: int) -> int:
         """Return the smallest mode that holds so many registers; `TargetError` if none does.
 
@@ -94,7 +97,7 @@ class Target:
             raise TargetError(
                 "threads_per_engine",
                 {"target": self, "grf_mode": grf_mode},
-                "there is no such register mode",
+                f"the target has no mode of {grf_mode} registers",
                 f"one of {', '.join(map(str, self.grf_modes))}",
             )
         return found
@@ -125,6 +128,7 @@ class Target:
         """
         return max(limit.bytes for limit in self.slm)
 
+    @typed
     def slm_broken(self, nbytes: int) -> tuple[Broken, ...]:
         """Return the limits that so many bytes of shared local memory exceed, errors first.
 
@@ -157,7 +161,12 @@ def get_target(target: str | Target) -> Target:
         return target
     if type(target) is not str:
         known = ", ".join(targets())
-        raise TargetError("get_target", {"target": target}, "a target is a name", f"one of {known}")
+        raise TargetError(
+            "get_target",
+            {"target": target},
+            "a target must be a name or a Target",
+            f"one of {known}",
+        )
     found = targets().get(target)
     if found is None:
         refuse_known_in_part("get_target", target)
@@ -203,7 +212,12 @@ def grf_bytes() -> int:
     """
     sizes = {target.grf_bytes for target in targets().values()}
     if len(sizes) != 1:
-        raise CuteError("grf_bytes", {"sizes": sizes}, "targets differ", "name a target")
+        raise CuteError(
+            "grf_bytes",
+            {"sizes": sizes},
+            "the targets have registers of different sizes",
+            "name a target",
+        )
     return sizes.pop()
 
 

@@ -37,6 +37,7 @@ from pycute_xe.atom.linear_op import (
     parse_linear_op,
 )
 from pycute_xe.atom.mma_atom import XE_DPAS_TT, MmaAtom, make_mma_atom
+from pycute_xe.atom.mma_makers import make_tiled_mma, workgroup_mma
 from pycute_xe.atom.names import get_atom
 from pycute_xe.atom.reordering import (
     classify_reorder,
@@ -48,7 +49,7 @@ from pycute_xe.atom.reordering import (
 )
 from pycute_xe.atom.searching import search_atoms
 from pycute_xe.atom.tiled_copy import ThrCopy, TiledCopy, make_tiled_copy
-from pycute_xe.atom.tiled_mma import ThrMma, TiledMma, make_tiled_mma, workgroup_mma
+from pycute_xe.atom.tiled_mma import ThrMma, TiledMma
 
 __all__ = [
     "XE_1D_LDSM",

@@ -52,7 +52,7 @@ class AtomRecord(AtomHead):
     ``faithful``: its layouts say what registers hold. ``targets`` are those that have it, and
     ``messages`` the hardware messages, or instructions, on the first of them. ``feeds`` pairs each
     operand that was asked for with the verdict of `feeds`. ``is_artefact``: CUTLASS's traits of the
-    name are no map onto the block, so layouts here are the document's and not those of C++.
+    name do not map onto the block, so layouts here are the document's and not those of C++.
     """
 
     faithful: bool
@@ -130,7 +130,7 @@ def _demand_atom(value: Any) -> None:
         raise InputError(
             "describe_atom",
             {"atom": value},
-            "it is no atom and no name of one",
+            "atom must be an atom or the name of one",
             "give a name, such as XE_2D_U16x32x16_LD_V",
         )
 

@@ -108,18 +108,23 @@ def _read(picture: RegisterPicture | None) -> Iterator[tuple[int, Owners]]:
 
 
 def sides(a: object, b: object, operand: Operand | None) -> tuple[Side, Side]:
-    """Return both sides; of one atom the same one twice.
+    """Return both sides; for a single atom, the same one twice.
 
-    Raises `CuteError` for a copy against an MMA, an operand missing or of no use.
+    Raises `CuteError` for a copy against an MMA, a missing operand, or one that does not apply.
     """
     kinds = {isinstance(_named(x), MmaAtom | Dpas) for x in (a, b) if x is not None}
     given = {"a": a, "b": b, "operand": operand}
     if len(kinds) > 1:
-        condition = "a copy and an MMA have nothing to compare"
-        raise CuteError("diff", given, condition, "ask feeds(copy, mma, operand)")
+        condition = "a copy and an MMA cannot be compared"
+        raise CuteError("diff", given, condition, "call feeds(copy, mma, operand)")
     if kinds == {True}:
         if operand is None:
-            raise CuteError("diff", given, "an MMA has three operands", 'add operand="B"')
+            raise CuteError(
+                "diff",
+                given,
+                "two MMAs are compared in one operand, and none is named",
+                'add operand="B"',
+            )
         left = _mma_side(as_mma_atom(a, "diff"), operand)
         return left, left if b is None else _mma_side(as_mma_atom(b, "diff"), operand)
     if operand is not None:

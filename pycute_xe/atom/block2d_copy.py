@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import gcd, prod
-from typing import Any
+from typing import Any, cast
 
 from pycute_xe.algebra import (
     composition,
@@ -12,14 +13,16 @@ from pycute_xe.algebra import (
 from pycute_xe.algebra.simplify import flat_modes, from_modes, merged
 from pycute_xe.atom.block2d_op import XE_PREFETCH_2D, Block2DOp
 from pycute_xe.atom.copy_atom import make_copy_atom
+from pycute_xe.atom.copy_memory import GlobalStride, demand_blocks, memory, memory_type
+from pycute_xe.atom.mma_atom import Operand
 from pycute_xe.atom.selection import memory_modes, select_block_2d, subgroup_fragment
 from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
-from pycute_xe.errors import DivisibilityError
+from pycute_xe.errors import DivisibilityError, KernelError
 from pycute_xe.int_tuple import ceil_div
 from pycute_xe.layout import Layout, make_layout
-from pycute_xe.numeric import Numeric, as_numeric
-from pycute_xe.tensor import Tensor
+from pycute_xe.numeric import Numeric
+from pycute_xe.signatures import typed
 
 __all__ = [
     "make_block_2d_copy",
@@ -30,9 +33,8 @@ __all__ = [
     "make_block_2d_prefetch",
 ]
 
-GlobalStride = tuple[Any, ...] | Tensor
 
-
+@typed
 def make_block_2d_copy(
     op: Block2DOp,
     gmem_stride: GlobalStride,
@@ -50,50 +52,54 @@ def make_block_2d_copy(
     >>> make_block_2d_copy(XE_LOAD_2D(16, 8, 16), (1, "ld"), "f16").tiler_mn
     (16, 8)
     """
-    strides = _strides(gmem_stride)
+    strides, shape = memory(gmem_stride)
     x, y = memory_modes(strides)
-    atom = make_copy_atom(op, value_type)
+    atom = make_copy_atom(op, memory_type(gmem_stride, value_type, value_type))
     block = [1] * len(strides)
     block[x], block[y] = atom.width, atom.height
-    counts = atom_shape or (1,) * len(strides)
+    counts = (1,) * len(strides) if atom_shape is None else atom_shape
+    demand_blocks(counts, len(strides), sv_layout)
     tile = tuple(b * n for b, n in zip(block, counts, strict=True))
     # One block's (work-item, value), placed in the whole tile.
     place = Layout((atom.width, atom.height), (prod(tile[:x]), prod(tile[:y])))
     one = composition(place, atom.layout_ref_tv)
     if sv_layout is None:
-        return TiledCopy(atom, one, tile, x, y)
+        return TiledCopy(atom, one, tile, x, y, strides, shape)
     blocks = Layout(counts, tuple(b * prod(tile[:i]) for i, b in enumerate(block)))
     many = composition(blocks, sv_layout)
     tv = make_layout(make_layout(one[0], many[0]), make_layout(one[1], many[1]))
-    return TiledCopy(atom, tv, tile, x, y)
-
-
-def _strides(gmem: GlobalStride) -> tuple[Any, ...]:
-    return gmem.layout.stride if isinstance(gmem, Tensor) else gmem
+    return TiledCopy(atom, tv, tile, x, y, strides, shape)
 
 
 def _operand_copy(
     mma: TiledMma,
-    operand: str,
-    register_type: Numeric,
+    operand: Operand,
     gmem: GlobalStride,
     value_type: Numeric | str | None,
     op: Block2DOp | None,
-    store: bool = False,
 ) -> TiledCopy:
-    strides = _strides(gmem)
-    memory_type = as_numeric(value_type) if value_type is not None else register_type
+    if not isinstance(cast("object", mma), TiledMma):
+        raise KernelError(
+            f"make_block_2d_copy_{operand}",
+            {"mma": mma},
+            f"{type(mma).__name__} is not a tiled MMA",
+            "use workgroup_mma(op, tile=…) or make_tiled_mma(op)",
+        )
+    store, register_type = operand == "D", mma.atom.operand_type(operand)
+    part = "C" if operand == "D" else operand
+    strides, _ = memory(gmem)
+    held = memory_type(gmem, value_type, register_type)
     x, y = memory_modes(strides)
     if op is None:
-        walk = subgroup_fragment(mma, operand)
-        op = select_block_2d(walk, memory_type, register_type, x, y, store)
-    atom = make_copy_atom(op, memory_type)
-    extents = (*mma.operand_tile(operand), *(1 for _ in strides[2:]))
+        walk = subgroup_fragment(mma, part)
+        op = select_block_2d(walk, held, register_type, x, y, store)
+    atom = make_copy_atom(op, held)
+    extents = (*mma.operand_tile(part), *(1 for _ in strides[2:]))
     block = [1] * len(extents)
     block[x], block[y] = atom.width, atom.height
     counts = _block_counts(op, extents, block)
-    sv = _visited_blocks(mma, operand, tuple(block[:2]), counts[:2])
-    return make_block_2d_copy(op, strides, memory_type, counts, sv)
+    sv = _visited_blocks(mma, part, tuple(block[:2]), counts[:2])
+    return make_block_2d_copy(op, gmem, held, counts, sv)
 
 
 def _block_counts(op: Block2DOp, extents: tuple[int, ...], block: list[int]) -> tuple[int, ...]:
@@ -123,6 +129,7 @@ def _visited_blocks(
     return make_layout(composition(block_of, subgroups), messages)
 
 
+@typed
 def make_block_2d_copy_A(
     mma: TiledMma,
     gmem: GlobalStride,
@@ -131,19 +138,21 @@ def make_block_2d_copy_A(
 ) -> TiledCopy:
     """Return the tiled copy that loads A's tile (M, K), with the operation CUTLASS would choose.
 
-    ``gmem`` is a tensor or its strides: 1 for the contiguous mode, an integer or a name elsewhere.
-    ``value_type`` is the type in memory (the MMA's by default), ``op`` overrides the choice.
-    Raises `DivisibilityError` when the blocks do not divide the tile. C++:
-    ``make_block_2d_copy_A``.
+    ``gmem`` is a tensor or its strides: 1 for the contiguous mode, an integer or a name elsewhere;
+    `check` judges what is given. ``value_type`` is the type in memory, by default that of the
+    tensor's data, else the MMA's; ``op`` overrides the choice. Raises `DivisibilityError` when the
+    blocks do not divide the tile, `DTypeError` when the tensor holds values of another width,
+    `KernelError` for other strides. C++: ``make_block_2d_copy_A``.
 
     >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
     >>> mma = workgroup_mma(XE_DPAS_TT(8, "f32", "bf16"))
     >>> make_block_2d_copy_A(mma, ("ld", 1)).op
     XE_LOAD_2D(16, 32, 32, 16)
     """
-    return _operand_copy(mma, "A", mma.atom.op.A, gmem, value_type, op)
+    return _operand_copy(mma, "A", gmem, value_type, op)
 
 
+@typed
 def make_block_2d_copy_B(
     mma: TiledMma,
     gmem: GlobalStride,
@@ -157,9 +166,10 @@ def make_block_2d_copy_B(
     >>> make_block_2d_copy_B(mma, (1, "ld")).op
     XE_LOAD_2D_VNNI(16, 16, 32, 16)
     """
-    return _operand_copy(mma, "B", mma.atom.op.B, gmem, value_type, op)
+    return _operand_copy(mma, "B", gmem, value_type, op)
 
 
+@typed
 def make_block_2d_copy_C(
     mma: TiledMma,
     gmem: GlobalStride,
@@ -173,9 +183,10 @@ def make_block_2d_copy_C(
     >>> make_block_2d_copy_C(mma, ("ld", 1)).op
     XE_LOAD_2D(32, 32, 16)
     """
-    return _operand_copy(mma, "C", mma.atom.op.C, gmem, value_type, op)
+    return _operand_copy(mma, "C", gmem, value_type, op)
 
 
+@typed
 def make_block_2d_copy_D(
     mma: TiledMma,
     gmem: GlobalStride,
@@ -189,9 +200,10 @@ def make_block_2d_copy_D(
     >>> make_block_2d_copy_D(mma, ("ld", 1)).op
     XE_STORE_2D(32, 8, 16)
     """
-    return _operand_copy(mma, "C", mma.atom.op.D, gmem, value_type, op, store=True)
+    return _operand_copy(mma, "D", gmem, value_type, op)
 
 
+@typed
 def make_block_2d_prefetch(copy: TiledCopy) -> TiledCopy:
     """Return the prefetch of the tile that a copy loads, shared out over the same subgroups.
 
@@ -203,6 +215,9 @@ def make_block_2d_prefetch(copy: TiledCopy) -> TiledCopy:
     >>> make_block_2d_prefetch(make_block_2d_copy_A(mma, ("ld", 1))).op
     XE_PREFETCH_2D(16, 8, 32)
     """
+    if not isinstance(cast("object", copy), TiledCopy):
+        condition = f"{type(copy).__name__} is not a tiled copy"
+        raise KernelError("make_block_2d_prefetch", {}, condition, "use make_block_2d_copy_A(…)")
     bits, tile, x, y = copy.value_type.bits, copy.tiler_mn, copy.x_mode, copy.y_mode
     line = 512
     width = gcd(tile[x], line // bits)
@@ -220,4 +235,5 @@ def make_block_2d_prefetch(copy: TiledCopy) -> TiledCopy:
     sv = zipped_divide(Layout(counts), tuple(together))
     stride: list[Any] = ["ld"] * len(tile)
     stride[x] = 1
-    return make_block_2d_copy(op, tuple(stride), copy.value_type, counts, sv)
+    fetched = make_block_2d_copy(op, tuple(stride), copy.value_type, counts, sv)
+    return replace(fetched, gmem_stride=copy.gmem_stride, gmem_shape=copy.gmem_shape)

@@ -11,6 +11,7 @@ from pycute_xe.atom.spelling import as_name, nearest_spelling
 from pycute_xe.errors import CuteError, DTypeError, ShapeError
 from pycute_xe.facts import Row, rows
 from pycute_xe.numeric import Numeric, as_numeric
+from pycute_xe.signatures import typed_fields
 
 __all__ = ["LARGEST_BLOCK", "Block2DName", "parse_block2d_name", "shipped_names"]
 
@@ -26,6 +27,7 @@ _WITH_TYPE = re.compile(r"(XE_2D_(?:Packed_)?)([A-Za-z]+[A-Za-z0-9]*?)(x[1-9].*)
 _SPELLING = "XE_2D_[Packed_]<U4|U8|U16|U32|U64|TF32>x<rows>x<cols>_<LD|ST>_<N|T|V>[::PREFETCH]"
 
 
+@typed_fields
 @dataclass(frozen=True)
 class Block2DName:
     """A name ``XE_2D_[Packed_]<DataType>x<Rows>x<Cols>_<LD|ST>_<N|T|V>``, taken apart.
@@ -49,7 +51,7 @@ class Block2DName:
     is_prefetch: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what the grammar has no word for, and blocks beyond all registers."""
+        """Refuse what the grammar cannot spell, and blocks larger than all registers."""
         whole = type(self.rows) is int and type(self.cols) is int
         if whole and max(self.rows, self.cols) > LARGEST_BLOCK * 2:  # of 4 bits
             raise _too_large(self.data_type, self.rows, self.cols)
@@ -57,8 +59,8 @@ class Block2DName:
             raise ShapeError(
                 "Block2DName",
                 {"name": str(self)},
-                "the grammar has no such name",
-                _SPELLING,
+                f"no name has these parts; names read {_SPELLING}",
+                "correct the name",
             )
         if self.rows * self.cols * self.bits > LARGEST_BLOCK * 8:
             raise _too_large(self.data_type, self.rows, self.cols)
@@ -156,8 +158,8 @@ def _too_large(data_type: str, rows_: int | str, cols: int | str) -> ShapeError:
     return ShapeError(
         "Block2DName",
         {"data_type": data_type, **short},
-        f"the block is above {LARGEST_BLOCK} bytes, of which no thread's registers hold a quarter",
-        "use a smaller block, and several of them",
+        f"the block exceeds {LARGEST_BLOCK} bytes, four times the registers of any thread",
+        "use several smaller blocks",
     )
 
 
@@ -189,7 +191,7 @@ def parse_block2d_name(text: str) -> Block2DName:
         _refuse_type(text)
         near = nearest_spelling(text, shipped_names())
         tip = f"did you mean {', '.join(near)}?" if near else f"write {_SPELLING}"
-        raise CuteError("get_atom", {"name": text}, f"no name of the grammar {_SPELLING}", tip)
+        raise CuteError("get_atom", {"name": text}, f"the name does not read {_SPELLING}", tip)
     packed, data_type, rows_, cols, way, mode, twin = found.groups()
     if max(len(rows_), len(cols)) > 9:
         raise _too_large(data_type, rows_, cols)

@@ -13,6 +13,7 @@ from typing import Literal
 from pycute_xe.arch.block2d import Block2D
 from pycute_xe.errors import DivisibilityError, ShapeError
 from pycute_xe.layout import Layout
+from pycute_xe.signatures import typed_fields
 
 __all__ = [
     "XE_LOAD_2D",
@@ -28,13 +29,14 @@ Kind = Literal[
 ]
 
 
+@typed_fields
 @dataclass(frozen=True)
 class Block2DOp:
     """One block-2D operation: kind, bits of an element, rows, elements per row, block width.
 
     Built by the functions named as in CUTLASS. Law: ``op.message`` is the LSC message it issues.
     Raises `DivisibilityError` when the block width does not divide the width, `ShapeError` for
-    sizes that are no integers, and what the message raises for fields no message has.
+    sizes that are not integers, and what the message raises for fields no message has.
     Counterpart: ``copy_xe_2d.hpp``.
 
     >>> XE_LOAD_2D(16, 32, 32, 16).block_count

@@ -102,7 +102,7 @@ class CopyAnswers(ABC):
     def columns(self, work_item: int) -> tuple[int, ...]:
         """Return the columns of which a work-item is said to own values, ascending.
 
-        Raises `CoordError` for a work-item that the atom has not.
+        Raises `CoordError` for a work-item out of range.
 
         >>> from pycute_xe.atom import get_atom
         >>> get_atom("XE_2D_U16x32x32_LD_V").columns(1)
@@ -122,7 +122,7 @@ class CopyAnswers(ABC):
         """Return (work-item, value) of a value of the block.
 
         Law: ``ownership()[work_item][value] == (row, col)``. Raises `CoordError` outside `shape`,
-        and for a value that the layout gives to nobody.
+        and for a value without an owner.
 
         >>> from pycute_xe.atom import get_atom
         >>> get_atom("XE_2D_Packed_U8x8x64_LD_N").owner_of(0, 33)
@@ -137,7 +137,7 @@ class CopyAnswers(ABC):
         condition = f"the block has rows 0 to {rows - 1} and columns 0 to {cols - 1}"
         way_out = "ask for one of these"
         if is_index(row, rows) and is_index(col, cols):
-            condition = "its layout gives this element to nobody"
+            condition = "no work-item owns this element"
             way_out = "see its notes, and registers() for who holds it"
         given = {"atom": str(self), "row": row, "col": col}
         raise CoordError("owner_of", given, condition, way_out)

@@ -51,7 +51,7 @@ class CopyAtom(CopyAnswers):
             raise CuteError(
                 "make_copy_atom",
                 {"op": self.op},
-                f"{type(self.op).__name__} is no copy operation",
+                f"{type(self.op).__name__} is not a copy operation",
                 "use XE_LOAD_2D(16, 32, 16) or a relative; get_atom(name) is an atom already",
             )
         object.__setattr__(self, "value_type", as_numeric(self.value_type))

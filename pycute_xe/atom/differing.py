@@ -64,7 +64,7 @@ class AtomDiff:
     of both; ``shapes``: their blocks, in values of ``bits``. ``said`` compares what CuTe's layouts
     say, ``held`` what registers hold, both over the elements that the blocks have in common. Of one
     atom ``said`` is ``None``, and ``held`` goes from what it says to what its messages do. ``held``
-    is ``None`` where there are no registers. ``meaning``: in words.
+    is ``None`` without registers. ``meaning``: in words.
     """
 
     before: str
@@ -116,7 +116,7 @@ def diff(a: object, b: object = None, operand: Operand | None = None) -> AtomDif
     are (row, column) in ``shape``, of the narrower of two types; the block of
     ``XE_LOAD_2D_TRANSPOSE`` is turned where an older name is the other, whose rows and columns
     count the result. Law: nothing changes from an atom to itself.
-    Raises `CuteError` for a copy against an MMA, an operand missing or of no use.
+    Raises `CuteError` for a copy against an MMA, a missing operand, or one that does not apply.
     Document: CUTLASS, "2D Copy Operations for Intel XE Architecture"; intel/sycl-tla,
     media/docs/cpp/xe_rearchitecture.md.
 
@@ -190,7 +190,7 @@ def _meaning(before: Side, after: Side) -> Iterator[str]:
     said, held = before.said == after.said, before.picture == after.picture
     yield from _strides(before, after)
     if said and not held:
-        yield "the layouts do not tell them apart: whoever looks at single registers must"
+        yield "the layouts do not tell them apart: code that reads single registers must"
     if held and not said:
         yield "the registers are alike: only the layouts say something else"
 

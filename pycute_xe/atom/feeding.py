@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import product
 from textwrap import wrap
 from typing import Literal, cast
@@ -91,8 +91,8 @@ class Feed:
         """Widths in bits, of 8, 16 and 32, in which no value changes its work-item.
 
         Registers read in units of the first and written in units of the second: unit ``u`` of
-        either belongs to work-item ``u mod 16``. Equal and narrow ones come first. ``None`` where
-        there are none.
+        either belongs to work-item ``u mod 16``. Equal and narrow ones come first. ``None`` if
+        there are no widths.
 
         >>> feeds("XE_2D_U16x16x16_LD_N", "XE_DPAS_TT<8,f32,bf16>", "B").units
         (16, 32)
@@ -157,7 +157,7 @@ def feeds(
     by column (``"col"``; the default of transposing copies). What counts is what the messages do
     (``registers()``), not the ownership that CUTLASS's layouts claim. Names are taken too, with
     values of the operand's type where the copy may carry it.
-    Raises `CuteError` for what is no copy or no MMA, `ShapeError` for another operand or order.
+    Raises `CuteError` unless given a copy and an MMA, `ShapeError` for another operand or order.
 
     >>> feeds("XE_2D_U16x8x16_LD_N", "XE_8x16x16_F32BF16BF16F32_TT", "A").kind
     'free'
@@ -169,12 +169,29 @@ def feeds(
     mma = as_mma_atom(mma, "feeds")
     if type(operand) is not str or operand not in ("A", "B", "C", "D"):
         given = {"copy": str(copy), "mma": str(mma), "operand": operand}
-        raise ShapeError("feeds", given, "no such operand", 'use "A", "B", "C" or "D"')
+        raise ShapeError("feeds", given, "unknown operand", 'use "A", "B", "C" or "D"')
     copy = as_copy_atom(copy, "feeds", mma.operand_type(operand))
     if order is None:
         order = _default_order(copy)
     if order not in ("row", "col"):
-        raise ShapeError("feeds", {"order": order}, "no such order", '"row" or "col"')
+        raise ShapeError("feeds", {"order": order}, "unknown order", 'use "row" or "col"')
+    feed = _judged(copy, mma, operand, order)
+    return feed if feed.reason else replace(feed, reason=_words(feed))
+
+
+def verdict_of(copy: Copy | Block2DOp | str, mma: MmaAtom, operand: Operand) -> str:
+    """Return the ``kind`` of `feeds`, without the words for it, which cost more.
+
+    >>> from pycute_xe.atom.mma_atom import XE_DPAS_TT, make_mma_atom
+    >>> verdict_of("XE_2D_U16x16x16_LD_N", make_mma_atom(XE_DPAS_TT(8, "f32", "bf16")), "B")
+    'reorder'
+    """
+    copy = as_copy_atom(copy, "feeds", mma.operand_type(operand))
+    return _judged(copy, mma, operand, _default_order(copy)).kind
+
+
+def _judged(copy: Copy, mma: MmaAtom, operand: Operand, order: Order) -> Feed:
+    """Return the verdict, with a reason only where it is impossible."""
     why = _no_such_way(copy, operand) or _other_width(copy, mma, operand) or _illegal(copy)
     where = {} if why else _where(copy, order)
     why = why or _other_block(where, mma, operand)
@@ -183,8 +200,7 @@ def feeds(
     tiles, places = _tiles(where, mma, operand)
     broken = broken_in(mma.op, operand, places) if all(map(_runs_on, places)) else None
     kind: Kind = "reorder" if broken is None or errors(broken) else "free"
-    feed = Feed(copy, mma, operand, order, kind, "", tiles, places, broken or ())
-    return replace(feed, reason=_words(feed))
+    return Feed(copy, mma, operand, order, kind, "", tiles, places, broken or ())
 
 
 def _default_order(copy: Copy) -> Order:
@@ -237,7 +253,7 @@ def _other_block(where: dict[Place, int], mma: MmaAtom, operand: Operand) -> str
     block = f"its block of {row + 1}x{col + 1}"
     if row + 1 < rows or col + 1 < cols:
         return f"{block} is smaller than {operand} of {rows}x{cols}"
-    return f"{block} is no whole number of {operand} tiles of {rows}x{cols}"
+    return f"{block} does not divide into {operand} tiles of {rows}x{cols}"
 
 
 def _tiles(
@@ -245,12 +261,18 @@ def _tiles(
 ) -> tuple[tuple[Place, ...], tuple[tuple[int, ...], ...]]:
     """Origin of each operand tile of the block, and where its elements are, in register order."""
     (row, col), (rows, cols) = max(where), mma.operand_shape(operand)
-    wanted = [place for place in mma.registers(operand).slots if place is not None]
+    wanted = _wanted(mma, operand)
     held = sorted(
         (tuple(where[y + v, x + w] for v, w in wanted), (y, x))
         for y, x in product(range(0, row + 1, rows), range(0, col + 1, cols))
     )
     return tuple(tile for _, tile in held), tuple(places for places, _ in held)
+
+
+@cache
+def _wanted(mma: MmaAtom, operand: Operand) -> tuple[Place, ...]:
+    """The elements of an operand tile in the order of the registers that DPAS reads."""
+    return tuple(place for place in mma.registers(operand).slots if place is not None)
 
 
 def _runs_on(places: tuple[int, ...]) -> bool:

@@ -35,7 +35,7 @@ def as_mma_atom(given: object, operation: str) -> MmaAtom:
     raise CuteError(
         operation,
         {"mma": given},
-        f"{type(found).__name__} is no MMA atom",
+        f"{type(found).__name__} is not an MMA atom",
         "give the copy first, then the MMA: XE_DPAS_TT<8,f32,bf16>",
     )
 
@@ -65,7 +65,7 @@ def as_copy_atom(given: object, operation: str, wanted: Numeric | None = None) -
     raise CuteError(
         operation,
         {"copy": given},
-        f"{type(found).__name__} is no block-2D copy atom",
+        f"{type(found).__name__} is not a block-2D copy atom",
         "write a name such as XE_2D_U16x32x16_LD_N, or make_copy_atom(XE_LOAD_2D(16, 32, 16), "
         "'bf16')",
     )

@@ -1,4 +1,4 @@
-"""Floor 6: every atom the library knows by heart, by name."""
+"""Floor 6: the catalogue: the name of every atom that the library lists."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SIZES = (1, 2, 4, 8, 16, 32, 64)
 
 @cache
 def catalogue() -> tuple[str, ...]:
-    """Return every name the library knows by heart, in an order that stays.
+    """Return every name that the library lists, in a fixed order.
 
     Older block-2D copies and their prefetch twins as CUTLASS ships them, its older MMA names,
     ``XE_DPAS_TT`` of every combination of types and M from 1 to 8, the block-2D templates of all
@@ -95,7 +95,7 @@ def _linear_ops() -> Iterator[LinearOp]:
     for kind in linear_names():
         types = ("f32", "f64", "s32") if kind == "XE_ATOMIC" else unsigned
         for source, result in product(types, types):
-            # The types that CUTLASS's assertions refuse make no operation.
+            # CUTLASS's static assertions refuse these types.
             with suppress(DTypeError):
                 yield LinearOp(kind, as_numeric(source), as_numeric(result))
 

@@ -244,7 +244,7 @@ class LegacyCopyAtom(CopyAnswers):
 
     @property
     def is_artefact(self) -> bool:
-        """Whether CUTLASS's traits of this name are no map onto the block."""
+        """Whether CUTLASS's traits of this name do not map onto the block."""
         return self.name.says("traits_say") is not None
 
     @property

@@ -47,7 +47,7 @@ def _traits(name: Block2DName) -> Iterator[Note]:
 
 def _letter(name: Block2DName) -> Iterator[Note]:
     if name.mode == "V" and name.bits >= 32:
-        yield "letter", "VNNI packs nothing from 32 bits on: use LD_N"
+        yield "letter", "VNNI does not pack elements of 32 bits or more: use LD_N"
     if name.mode == "V" and name.bits < 8:
         yield "VNNI", "VNNI packs bytes: a dword holds 4 rows of 2 columns, not the 8 rows of DPAS"
     if name.mode == "T":
@@ -100,7 +100,7 @@ def note_of_registers(
 def unit_of_own_elements(picture: RegisterPicture, owned: Sequence[Sequence[Place]]) -> int | None:
     """Return the least width in bits in which each work-item holds its own elements, in any order.
 
-    ``None`` where there is none up to 64 bits, or where an element is said to have two owners.
+    ``None`` if no width up to 64 bits does, or if an element is said to have two owners.
 
     >>> from pycute_xe.atom import get_atom
     >>> atom = get_atom("XE_2D_U16x8x32_LD_N")

@@ -53,7 +53,7 @@ class LinearCopyAtom(CopyAnswers):
             raise CuteError(
                 "make_copy_atom",
                 {"op": self.op},
-                f"{type(self.op).__name__} is no linear operation",
+                f"{type(self.op).__name__} is not a linear operation",
                 'use XE_1D_LOAD_GLOBAL("u16", "u64") or a relative',
             )
         object.__setattr__(self, "value_type", as_numeric(self.value_type))

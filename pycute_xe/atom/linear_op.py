@@ -13,6 +13,7 @@ from pycute_xe.atom.spelling import as_name
 from pycute_xe.errors import CuteError, DTypeError
 from pycute_xe.facts import Row, rows
 from pycute_xe.numeric import Numeric, as_numeric
+from pycute_xe.signatures import typed, typed_fields
 
 __all__ = [
     "XE_1D_LDSM",
@@ -37,12 +38,13 @@ _SIZES = ("u8", "u16", "u32", "u64", "u128", "u256", "u512")
 _CPP = {"int": "s32", "double": "f64"}
 
 
+@typed_fields
 @dataclass(frozen=True)
 class LinearOp:
     """One linear copy operation ``kind<S, D>``: ``S`` is the type it reads, ``D`` what it writes.
 
     Built by the functions named as in CUTLASS. Law: ``parse_linear_op(str(op)) == op``.
-    Raises `CuteError` for a kind that there is not, `DTypeError` for types that CUTLASS's static
+    Raises `CuteError` for an unknown kind, `DTypeError` for types that CUTLASS's static
     assertions refuse. Counterpart: ``include/cute/arch/copy_xe.hpp``.
 
     >>> op = XE_1D_LOAD_GLOBAL("u16", "u64")
@@ -70,6 +72,7 @@ class LinearOp:
         """The row of ``atoms/linear.toml``."""
         return _FACTS[self.kind]
 
+    @typed
     def side(self, side: Side) -> Numeric:
         """The type of one side."""
         return self.S if side == "S" else self.D
@@ -127,7 +130,7 @@ def linear_names() -> tuple[str, ...]:
 
 
 def is_linear_name(text: str) -> bool:
-    """Whether a name means to be one of a linear operation, perhaps misspelt.
+    """Whether a name looks like that of a linear operation, perhaps misspelled.
 
     >>> is_linear_name("XE_1D_LDMS<u32>"), is_linear_name("XE_DPAS_TT<8,f32,bf16>")
     (True, False)
@@ -151,7 +154,9 @@ def parse_linear_op(text: str) -> LinearOp:
     words = found[2].split(",") if found else []
     if not 1 <= len(words) <= 2:
         way_out = f"write {kind}<S> or {kind}<S,D>, such as {kind}<f32>"
-        raise CuteError("get_atom", {"name": text}, "it has one or two types", way_out)
+        raise CuteError(
+            "get_atom", {"name": text}, f"{kind} takes one or two types, not {len(words)}", way_out
+        )
     source, *rest = map(_type, words)
     return LinearOp(kind, source, rest[0] if rest else source)
 
@@ -202,7 +207,7 @@ def _named_types(kind: str) -> list[tuple[str, tuple[str, ...], Row]]:
 
 
 def _way_out(kind: str, S: Numeric, D: Numeric) -> str:
-    """The types that would do in the place of D, else of S, else of both."""
+    """The types that would be legal for D, else for S, else for both."""
     listed = {operand: names for operand, names, _ in _named_types(kind)}
     working = [n for n in listed.get("D", _SIZES) if not _broken(kind, S, as_numeric(n))]
     if working:

@@ -95,4 +95,6 @@ def _row(wanted: str) -> Rule:
     for rule in rules("block2d", "message", ANY_TARGET):
         if rule.id == wanted:
             return rule
-    raise CuteError("message_limits", {"rule": wanted}, "no such row", "correct atoms/block2d.toml")
+    raise CuteError(
+        "message_limits", {"rule": wanted}, "no row has this id", "correct atoms/block2d.toml"
+    )

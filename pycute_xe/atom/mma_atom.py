@@ -38,7 +38,7 @@ def XE_DPAS_TT(
     16
     """
     if type(M) is not int:
-        raise ShapeError("XE_DPAS_TT", {"M": M}, f"{M!r} is no integer", "use 1 to 8")
+        raise ShapeError("XE_DPAS_TT", {"M": M}, f"{M!r} is not an integer", "use 1 to 8")
     a, d = as_numeric(A), as_numeric(D)
     return Dpas(
         M, d, a, as_numeric(B) if B is not None else a, as_numeric(C) if C is not None else d
@@ -64,12 +64,12 @@ class MmaAtom:
     legacy: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what is no DPAS, such as a copy atom."""
+        """Refuse anything but a DPAS, such as a copy atom."""
         if type(self.op) is not Dpas:
             raise CuteError(
                 "make_mma_atom",
                 {"op": self.op},
-                f"{type(self.op).__name__} is no MMA operation",
+                f"{type(self.op).__name__} is not an MMA operation",
                 "use XE_DPAS_TT(8, 'f32', 'bf16') or its atom",
             )
 
@@ -179,7 +179,7 @@ class MmaAtom:
         m, n, k = self.shape_mnk
         shapes = {"A": (m, k), "B": (k, n), "C": (m, n), "D": (m, n)}
         if type(operand) is not str or operand not in shapes:
-            raise ShapeError("operand_shape", {"operand": operand}, "no such operand", "A, B, C, D")
+            raise ShapeError("operand_shape", {"operand": operand}, "unknown operand", "A, B, C, D")
         return shapes[operand]
 
     def operand_type(self, operand: Operand) -> Numeric:

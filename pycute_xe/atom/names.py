@@ -27,7 +27,7 @@ _LEGACY = re.compile(rf"XE_{_SIZE}x{_SIZE}x{_SIZE}_{_TYPE}{_TYPE}{_TYPE}{_TYPE}_
 _TEMPLATE = re.compile(rf"XE_DPAS_TT<\s*{_SIZE}\s*,([^>]*)>")
 _DPAS = ("XE_DPAS", "XE_DPAS_TT")
 _DPAS_TT = "XE_DPAS_TT<M,D,A[,B[,C]]>, such as XE_DPAS_TT<8,f32,bf16>"
-_COPY = re.compile(r"XE_?2D", re.IGNORECASE)  # misspelt ones too
+_COPY = re.compile(r"XE_?2D", re.IGNORECASE)  # misspelled ones too
 # The names C++ tests and printouts use beside the types' own.
 _SHORT = {"f": "f32", "bf": "bf16", "hf": "f16", "d": "s32", "ud": "u32"}
 
@@ -46,8 +46,8 @@ def get_atom(
     ``XE_LOAD_2D<16,32,32,16>``, see `CopyAtom`, for unsigned values of their width by default; and
     linear ones with their types, ``XE_1D_LDSM<u32,u128>``, see `LinearCopyAtom`.
     Law: takes every name of `catalogue`, and what atoms print as theirs.
-    Raises `CuteError` for a name of no kind, with the nearest ones, `ShapeError` for extents that
-    no DPAS of the types has and for strides of no row- or column-major tensor.
+    Raises `CuteError` for an unknown name, with the nearest ones, `ShapeError` for extents that
+    no DPAS of the types has and for strides neither row-major nor column-major.
 
     >>> print(get_atom("XE_8x16x16_F32BF16BF16F32_TT").tv_layout_B)
     (16,16):(1,16)
@@ -97,12 +97,12 @@ def _first_is_contiguous(name: str, gmem_stride: tuple[Any, ...] | None) -> bool
     """As CUTLASS tells tensors apart: by the stride 1 that is known beforehand."""
     if gmem_stride is None:
         return False
-    condition = "gmem_stride is no tuple of strides, one for each mode of a tensor"
+    condition = "gmem_stride is not a tuple of strides, one per mode of the tensor"
     if type(gmem_stride) is tuple and len(gmem_stride) >= 2:
         ones = [i for i, stride in enumerate(gmem_stride) if type(stride) is int and stride == 1]
         strange = [stride for stride in gmem_stride if not _is_stride(stride)]
         if strange:
-            condition = f"{strange[0]!r} is no stride: neither an integer nor a name"
+            condition = f"{strange[0]!r} is not a stride: use an integer or a name"
         elif ones in ([0], [1]):
             return ones == [0]
         else:
@@ -146,12 +146,12 @@ def _mma_atom(name: str) -> MmaAtom:
 
 
 def _misnamed(name: str) -> CuteError:
-    """What to say of a name that is none: the form of a template, or the nearest names."""
+    """What to suggest for an unknown name: the form of the template, or the nearest names."""
     kind, *parameters = re.split(r"\s*[<(]", name, maxsplit=1)
     form = form_of(kind) or (kind in _DPAS and not (kind == "XE_DPAS" and parameters) and _DPAS_TT)
     if form:
         return CuteError(
-            "get_atom", {"name": name}, "it has not the parameters it takes", f"write {form}"
+            "get_atom", {"name": name}, "the parameters do not match the template", f"write {form}"
         )
     near = nearest_spelling(name, catalogue())
     forms = "XE_2D_U16x32x16_LD_N, XE_8x16x16_F32BF16BF16F32_TT, XE_DPAS_TT<8,f32,bf16>"

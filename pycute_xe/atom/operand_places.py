@@ -11,7 +11,7 @@ from pycute_xe.arch.rules import Broken, errors, judge, rules
 from pycute_xe.arch.target import targets
 from pycute_xe.atom.mma_atom import Operand
 
-__all__ = ["broken_in", "said_of"]
+__all__ = ["broken_in", "quantities_of", "said_of"]
 
 _FIELDS = {"A": "src2", "B": "src1", "C": "src0", "D": "dst"}
 
@@ -36,12 +36,18 @@ def broken_in(op: Dpas, operand: Operand, places: Iterable[tuple[int, ...]]) -> 
 @lru_cache(maxsize=1 << 10)
 def _broken_at(op: Dpas, operand: Operand, offset: int) -> tuple[Broken, ...]:
     """The rules that an operand breaks at a byte, on any target."""
-    quantities = _quantities(op) | {_FIELDS[operand]: offset}
+    quantities = quantities_of(op) | {_FIELDS[operand]: offset}
     found = (b for t in targets() for b in judge(rules("dpas", "rule", t), quantities))
     return tuple({broken.rule: broken for broken in found}.values())
 
 
-def _quantities(op: Dpas) -> dict[str, int]:
+def quantities_of(op: Dpas) -> dict[str, int]:
+    """Return what the rules of a DPAS speak about, with every operand at the start of a register.
+
+    >>> from pycute_xe.atom import XE_DPAS_TT
+    >>> quantities_of(XE_DPAS_TT(4, "f32", "bf16"))["repeat"]
+    4
+    """
     a, b = (precisions()[t.name] for t in (op.A, op.B))
     dst, src0 = (register_types()[t.name] for t in (op.D, op.C))
     at, at0, at1, at2 = map(Register, ("V1", "V2", "V3", "V4"))

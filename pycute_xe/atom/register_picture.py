@@ -61,7 +61,10 @@ class RegisterPicture:
         """Find the unit, and check that whole slots fill it."""
         if not is_index(self.bits) or self.bits < 1:
             raise ShapeError(
-                "RegisterPicture", {"bits": self.bits}, "slots have bits", "use 1 or more"
+                "RegisterPicture",
+                {"bits": self.bits},
+                "a slot must have at least one bit",
+                "use 1 or more",
             )
         unit = self._checked("RegisterPicture", self.unit_bits or max(self.bits, 8))
         object.__setattr__(self, "unit_bits", unit)
@@ -147,8 +150,7 @@ class RegisterPicture:
     def owner(self, slot: int, unit_bits: int | None = None) -> tuple[int, int]:
         """Return (work-item, value) of a slot, registers read in units of ``unit_bits``.
 
-        Raises `CoordError` for a slot that there is not, `ShapeError` for units that slots do not
-        fill.
+        Raises `CoordError` for a slot out of range, `ShapeError` for units that slots do not fill.
 
         >>> RegisterPicture(16, ((0, 0), (0, 1))).owner(1, unit_bits=32)
         (0, 1)

@@ -12,6 +12,7 @@ from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.bulk import table
 from pycute_xe.errors import CuteError, DivisibilityError, DTypeError, KernelError
 from pycute_xe.layout import Layout, coshape, make_layout, size
+from pycute_xe.signatures import typed
 from pycute_xe.typing import is_tuple
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
 _CHANNEL = 32
 
 
+@typed
 def reorder(src_tv: Layout, dst_tv: Layout) -> Layout:
     """Return source register element → destination register element of the same tile element.
 
@@ -49,6 +51,7 @@ def reorder(src_tv: Layout, dst_tv: Layout) -> Layout:
     return found
 
 
+@typed
 def is_identity(slots: Layout) -> bool:
     """Tell whether a reorder moves nothing.
 
@@ -59,7 +62,7 @@ def is_identity(slots: Layout) -> bool:
 
 
 def layout_of(offsets: Sequence[int]) -> Layout | None:
-    """Return the coalesced layout with these values at 0, 1, 2, …, ``None`` where there is none.
+    """Return the coalesced layout with these values at 0, 1, 2, …, ``None`` if no layout does.
 
     Law: ``table(layout_of(v)) == v``. Strides are positive or zero.
 
@@ -89,6 +92,7 @@ def _first_extent(values: list[int]) -> int:
     return 1
 
 
+@typed
 def in_register_order(tv: Layout, bits: int) -> Layout:
     """Return a (work-item, value) map with its domain in the order of the registers' elements.
 
@@ -116,6 +120,7 @@ def in_register_order(tv: Layout, bits: int) -> Layout:
     return composition(tv, dealt)
 
 
+@typed
 def classify_reorder(slots: Layout, source_bits: int, destination_bits: int) -> str:
     """Return CUTLASS's name of a reorder of register elements of these widths.
 
@@ -170,6 +175,7 @@ def _vnni_starts(source: int, destination: int) -> dict[str, list[tuple[int, int
     return starts
 
 
+@typed
 def reorder_from_copy(copy: TiledCopy, mma: TiledMma, operand: str) -> Layout:
     """Return the reorder from the registers a copy fills to those the MMA reads.
 
@@ -181,6 +187,7 @@ def reorder_from_copy(copy: TiledCopy, mma: TiledMma, operand: str) -> Layout:
     return reorder(_copy_side(copy), _mma_side(mma, operand))
 
 
+@typed
 def reorder_to_copy(mma: TiledMma, operand: str, copy: TiledCopy) -> Layout:
     """Return the reorder from the registers an MMA fills to those a copy stores.
 

@@ -15,10 +15,10 @@ __all__ = ["check_feeding", "check_filters", "check_switches", "no_such"]
 # Of what `feeds` judges, block-2D copies that fill registers or empty them, these are never one.
 _FEED_NOTHING = {
     "prefetch": "a prefetch fills no register",
-    "atomic": "an atomic is no block-2D copy, and only these are judged",
-    "linear": "a linear copy is no block-2D copy, and only these are judged",
-    "mma": "an MMA is no copy",
-    "dpas": "an MMA is no copy",
+    "atomic": "feeds judges block-2D copies only, not atomics",
+    "linear": "feeds judges block-2D copies only, not linear ones",
+    "mma": "an MMA is not a copy",
+    "dpas": "an MMA is not a copy",
 }
 
 
@@ -31,7 +31,7 @@ def check_filters(
     """
     if kind is not None and not (isinstance(kind, str) and kind in KIND_WORDS):
         near = get_close_matches(str(kind), KIND_WORDS, 1)
-        tip = f"{near[0]}? One of " if near else ""
+        tip = f"{near[0]}, or one of " if near else "one of "
         raise no_such("kind", kind, tip + ", ".join(KIND_WORDS))
     if mode is not None and mode not in ("N", "T", "V"):
         raise no_such("mode", mode, "N, T or V")
@@ -48,10 +48,15 @@ def _check_sizes(name: str, sizes: Any) -> None:
         return
     ends = _ends(sizes)
     if len(ends) != 2 or not _are_positive(ends):
-        possible = "give a positive integer, or (least, most)"
-        raise InputError("search_atoms", {name: sizes}, f"no atom counts its {name} so", possible)
+        possible = "write 16, or (least, most), such as (8, 32)"
+        raise InputError(
+            "search_atoms",
+            {name: sizes},
+            f"{name} must be a positive integer or a pair of them",
+            possible,
+        )
     if ends[0] > ends[1]:
-        condition = "the least comes first: (least, most)"
+        condition = f"the pair is (least, most), but {ends[0]} is more than {ends[1]}"
         raise InputError("search_atoms", {name: sizes}, condition, f"write {ends[::-1]}")
 
 
@@ -74,7 +79,7 @@ def check_switches(switches: Mapping[str, object]) -> None:
 
 
 def check_feeding(feeds: object, kind: str | None, operand: object, reorder: bool) -> None:
-    """Raise `InputError` for an operand that there is not, and for filters that do not go together.
+    """Raise `InputError` for an unknown operand, and for filters that contradict each other.
 
     >>> check_feeding("XE_DPAS_TT<8,f32,bf16>", "load", "B", True)
     """
@@ -86,14 +91,14 @@ def check_feeding(feeds: object, kind: str | None, operand: object, reorder: boo
         raise InputError(
             "search_atoms",
             alone,
-            "of which MMA is not said",
+            "this filter needs an MMA",
             "give feeds, such as feeds='XE_DPAS_TT<8,f32,bf16>'",
         )
     if feeds is not None and kind in _FEED_NOTHING:
         raise InputError(
             "search_atoms",
             {"kind": kind, "feeds": feeds},
-            f"nothing of this kind feeds an MMA: {_FEED_NOTHING[kind]}",
+            f"kind={kind} cannot feed an MMA: {_FEED_NOTHING[kind]}",
             "leave one of them out",
         )
 
@@ -102,6 +107,8 @@ def no_such(name: str, value: object, possible: str) -> InputError:
     """Return the error for a filter that cannot have a value, with those it can.
 
     >>> no_such("mode", "X", "N, T or V").fix
-    'N, T or V'
+    'use N, T or V'
     """
-    return InputError("search_atoms", {name: value}, f"there is no such {name}", possible)
+    return InputError(
+        "search_atoms", {name: value}, f"{name} cannot be {value!r}", f"use {possible}"
+    )

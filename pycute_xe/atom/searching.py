@@ -14,7 +14,7 @@ from pycute_xe.arch.target import Target, get_target
 from pycute_xe.atom.atom_record import KIND_WORDS, AtomHead, AtomRecord, head_of, record_of
 from pycute_xe.atom.block2d_op import Block2DOp
 from pycute_xe.atom.copy_atom import CopyAtom
-from pycute_xe.atom.feeding import feeds as feed_of
+from pycute_xe.atom.feeding import verdict_of
 from pycute_xe.atom.known_names import catalogue, grammar_names
 from pycute_xe.atom.mma_atom import MmaAtom, Operand
 from pycute_xe.atom.names import get_atom
@@ -86,16 +86,18 @@ def search_atoms(
         return runs and (faithful is None or record.faithful == faithful)
 
     names = (text for text in _names(shipped) if spelled is None or spelled.search(text))
-    # What costs more comes last.
-    found = (record_of(head.name) for head in map(head_of, names) if named(head))
-    found = filter(able, found)
+    # What costs more comes last: a verdict on a copy, then what `AtomRecord` adds to a head.
+    heads = filter(named, map(head_of, names))
     if mma is None:
-        return tuple(found)
+        return tuple(filter(able, (record_of(head.name) for head in heads)))
     allowed = ("free", "reorder") if reorder else ("free",)
     widths = {mma.operand_type(read).bits for read in operands}
+    serving = (
+        replace(record_of(head.name), feeds=verdicts)
+        for head, verdicts in _feeding(heads, mma, operands, allowed)
+    )
     # A stable sort: within each part the order of the catalogue stays.
-    serving = _feeding(found, mma, operands, allowed)
-    return tuple(sorted(serving, key=lambda record: record.bits not in widths))
+    return tuple(sorted(filter(able, serving), key=lambda record: record.bits not in widths))
 
 
 def _names(shipped: bool | None) -> Iterator[str]:
@@ -106,25 +108,31 @@ def _names(shipped: bool | None) -> Iterator[str]:
 
 
 def _feeding(
-    found: Iterable[AtomRecord],
+    heads: Iterable[AtomHead],
     mma: MmaAtom,
     operands: tuple[Operand, ...],
     allowed: tuple[str, ...],
-) -> Iterator[AtomRecord]:
-    """Keep what serves one of the operands, with the verdict on each."""
-    for record in found:
-        if record.kind not in ("load", "store") or not record.mode:
-            continue  # no block-2D copy
-        verdicts = tuple((operand, _verdict(record.name, mma, operand)) for operand in operands)
+) -> Iterator[tuple[AtomHead, tuple[tuple[str, str], ...]]]:
+    """Keep the block-2D copies that serve one of the operands, with the verdict on each."""
+    for head in heads:
+        if head.kind not in ("load", "store") or not head.mode:
+            continue
+        verdicts = tuple((operand, _verdict(head, mma, operand)) for operand in operands)
         if any(verdict in allowed for _, verdict in verdicts):
-            yield replace(record, feeds=verdicts)
+            yield head, verdicts
 
 
 @cache
-def _verdict(name: str, mma: MmaAtom, operand: Operand) -> str:
-    atom = get_atom(name)
-    copy: Block2DOp | str = atom.op if isinstance(atom, CopyAtom) else name
-    return feed_of(copy, mma, operand).kind
+def _verdict(head: AtomHead, mma: MmaAtom, operand: Operand) -> str:
+    if (head.kind == "store") != (operand == "D"):
+        return "impossible"  # a load fills registers, a store empties them: D is what comes out
+    rows, cols = mma.operand_shape(operand)
+    tile = rows * cols * mma.operand_type(operand).bits
+    if head.rows * head.cols * head.bits % tile:
+        return "impossible"  # the block is not made of whole tiles
+    atom = get_atom(head.name)
+    copy: Block2DOp | str = atom.op if isinstance(atom, CopyAtom) else head.name
+    return verdict_of(copy, mma, operand)
 
 
 def forget_verdicts() -> None:
@@ -142,7 +150,7 @@ def _asked(mma: Any, operand: Operand | None) -> tuple[MmaAtom | None, tuple[Ope
         raise InputError(
             "search_atoms",
             {"feeds": mma},
-            "it is no MMA",
+            "feeds must be an MMA",
             "give an MMA atom or its name, such as XE_DPAS_TT<8,f32,bf16>",
         )
     return atom, operands

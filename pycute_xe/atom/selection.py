@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import gcd
 from typing import Any, Literal
 
-from pycute_xe.algebra import coalesce
+from pycute_xe.algebra import coalesce, composition
 from pycute_xe.algebra.simplify import flat_modes, merged
 from pycute_xe.atom.block2d_op import (
     XE_LOAD_2D,
@@ -18,10 +18,11 @@ from pycute_xe.atom.block2d_op import (
     XE_STORE_2D,
     Block2DOp,
 )
+from pycute_xe.atom.register_picture import SUBGROUP
 from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.basis import Basis
-from pycute_xe.errors import KernelError
-from pycute_xe.layout import Layout, coshape, make_layout
+from pycute_xe.errors import DivisibilityError, KernelError
+from pycute_xe.layout import Layout, coshape, make_layout, size
 from pycute_xe.numeric import Numeric
 from pycute_xe.typing import Mode
 
@@ -34,7 +35,7 @@ def memory_modes(gmem_stride: tuple[Any, ...]) -> tuple[int, int]:
     """Return (x, y): the mode that is contiguous in memory, and the first that is not.
 
     ``gmem_stride`` has 1 for the contiguous mode and anything else (an integer, a name) elsewhere.
-    Raises `KernelError` when no mode, or nothing but, is contiguous.
+    Raises `KernelError` when no mode is contiguous, or there is no other mode.
 
     >>> memory_modes(("ld", 1)), memory_modes((1, "ld", "batch"))
     ((1, 0), (0, 1))
@@ -77,7 +78,8 @@ def select_block_2d(
     >>> select_block_2d(rows, bf16, bf16, x=1, y=0)
     XE_LOAD_2D(16, 32, 32, 16)
     """
-    modes, packed = _unpacked(flat_modes(fragment), register_type.bits)
+    whole_bytes = _bytes_first(fragment, register_type.bits)
+    modes, packed = _unpacked(flat_modes(whole_bytes), register_type.bits)
     extents = coshape(fragment)
     walk = _Walk(modes, extents)
     kind = _kind(modes, packed, x, memory_type.bits, store)
@@ -115,6 +117,22 @@ class _Walk:
         return self.extents[dim]
 
 
+def _bytes_first(fragment: Layout, bits: int) -> Layout:
+    """Walk the values of each byte first, then the work-items: no message takes bytes apart."""
+    if bits >= 8:
+        return fragment
+    per_byte, values = 8 // bits, size(fragment) // SUBGROUP
+    if size(fragment) % (SUBGROUP * per_byte):
+        raise DivisibilityError(
+            "select_block_2d",
+            {"fragment": fragment, "register_type": f"{bits} bits"},
+            f"{size(fragment)} values do not fill the bytes of {SUBGROUP} work-items",
+            f"use a multiple of {SUBGROUP * per_byte} values",
+        )
+    order = (per_byte, SUBGROUP, values // per_byte), (SUBGROUP, 1, SUBGROUP * per_byte)
+    return coalesce(composition(fragment, Layout(*order)))
+
+
 def _unpacked(modes: list[Mode], bits: int) -> tuple[list[Mode], bool]:
     """Take the VNNI packing, if there is any, out of the front of a fragment's modes."""
     if bits >= 32 or len(modes) < 2 or modes[0][0] != 32 // bits:
@@ -124,7 +142,8 @@ def _unpacked(modes: list[Mode], bits: int) -> tuple[list[Mode], bool]:
         if isinstance(other, Basis) and other.modes == step.modes:
             rest[i : i + 1] = merged([(pack, step), (extent, other)])
             return rest, True
-    return [*rest, (pack, step)], True
+    # The packed rows are all there are: CUTLASS adds the mode once more at the end.
+    return [*modes, modes[0]], True
 
 
 def _kind(

@@ -1,4 +1,4 @@
-"""Floor 6: what somebody may have meant who misspelt a name."""
+"""Floor 6: suggestions for misspelled names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["as_name", "nearest_spelling"]
 
 
 def as_name(text: object) -> str:
-    """Return a text; raise `CuteError` for what is none.
+    """Return a string; raise `CuteError` for any other type.
 
     >>> as_name(3)
     Traceback (most recent call last):

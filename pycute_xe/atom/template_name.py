@@ -29,7 +29,7 @@ _GRAMMAR = re.compile(rf"({'|'.join(KINDS)})\s*[<(]\s*({_NUMBERS}(?:\s*,\s*{_NUM
 
 
 def form_of(kind: str) -> str:
-    """Return how a template is written, with an example; nothing for what is none.
+    """Return how a template is written, with an example; "" for other names.
 
     >>> form_of("XE_STORE_2D")
     'XE_STORE_2D<bits,height,width>, such as XE_STORE_2D<32,8,16>'

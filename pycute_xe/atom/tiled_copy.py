@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import cast
+from typing import Any, cast
 
 from pycute_xe.algebra import coalesce, composition, zipped_divide
 from pycute_xe.algebra.simplify import scaled
@@ -14,20 +14,23 @@ from pycute_xe.errors import CuteError, DivisibilityError, RankError
 from pycute_xe.int_tuple import product
 from pycute_xe.layout import Layout, make_identity_layout, make_layout, size
 from pycute_xe.numeric import Numeric
+from pycute_xe.signatures import typed, typed_fields
 from pycute_xe.tensor import Tensor
 
 __all__ = ["ThrCopy", "TiledCopy", "make_tiled_copy"]
 
 
+@typed_fields
 @dataclass(frozen=True)
 class TiledCopy:
     """A copy atom repeated over subgroups and values so that it covers a tile.
 
     ``layout_tv_tiled`` maps (work-item, value) to an offset in the tile ``tiler_mn``, first mode
     fastest: what each work-item is meant to hold, values of one message first. ``x_mode`` and
-    ``y_mode`` name the tile's modes that run along rows of memory and across them.
-    Raises `DivisibilityError` when work-items or values are no whole atoms, `CuteError` for an atom
-    of another kind than `CopyAtom`. C++: ``TiledCopy``.
+    ``y_mode`` name the tile's modes that run along rows of memory and across them; ``gmem_stride``
+    and ``gmem_shape`` are the tensor's, in values, as far as they were given.
+    Raises `DivisibilityError` when work-items or values do not make whole atoms, `CuteError` for an
+    atom of another kind than `CopyAtom`. C++: ``TiledCopy``.
 
     >>> from pycute_xe.atom import XE_LOAD_2D, make_block_2d_copy
     >>> print(make_block_2d_copy(XE_LOAD_2D(16, 32, 16), ("ld", 1), "bf16").layout_tv_tiled)
@@ -39,6 +42,8 @@ class TiledCopy:
     tiler_mn: tuple[int, ...]
     x_mode: int
     y_mode: int
+    gmem_stride: tuple[Any, ...] | None = None
+    gmem_shape: tuple[Any, ...] | None = None
 
     def __post_init__(self) -> None:
         """Check that whole atoms tile the layout, and that the modes exist."""
@@ -54,8 +59,8 @@ class TiledCopy:
             raise DivisibilityError(
                 "make_tiled_copy",
                 {"atom": self.atom, "layout_tv": self.layout_tv_tiled},
-                f"{threads} work-items with {values} values are no whole atoms of {SUBGROUP} "
-                f"work-items with {self.atom.values}",
+                f"{threads} work-items with {values} values each are not whole atoms of {SUBGROUP} "
+                f"work-items with {self.atom.values} values each",
                 "use multiples of both",
             )
         modes = range(len(self.tiler_mn))
@@ -122,19 +127,30 @@ class TiledCopy:
         atom, repeat = zipped_divide(coalesce(values), self.atom.values)
         return make_layout(threads, make_layout(atom, repeat), rest)
 
+    @typed
     def tidfrg_S(self, layout: Layout) -> Layout:
         """Partition a source layout. C++: ``tidfrg_S``."""
         return self._tidfrg(layout, memory=not self.op.is_store)
 
+    @typed
     def tidfrg_D(self, layout: Layout) -> Layout:
         """Partition a destination layout. C++: ``tidfrg_D``."""
         return self._tidfrg(layout, memory=self.op.is_store)
 
+    @typed
     def get_slice(self, thread: int) -> ThrCopy:
-        """Return the part of one work-item; `RankError` when there is none. C++: ``get_slice``."""
+        """Return the part of one work-item. C++: ``get_slice``.
+
+        Raises `RankError` for anything but the number of a work-item.
+        """
         count = self.num_subgroups * SUBGROUP
-        if not 0 <= thread < count:
-            raise RankError("get_slice", {"thread": thread}, f"there are {count} work-items", "")
+        if type(thread) is not int or not 0 <= thread < count:
+            raise RankError(
+                "get_slice",
+                {"thread": thread},
+                f"{thread!r} is not one of the {count} work-items",
+                f"use 0 to {count - 1}",
+            )
         return ThrCopy(self, thread)
 
     def __str__(self) -> str:
@@ -157,15 +173,18 @@ class ThrCopy:
         threads, values, rest = split
         return tensor.rearranged(make_layout(values, *rest), threads(self.thread))
 
+    @typed
     def partition_S(self, tensor: Tensor) -> Tensor:
         """Return the source elements of this work-item: ((FrgV, FrgX), RestM, RestN)."""
         return self._partition(tensor, self.copy.tidfrg_S(tensor.beneath))
 
+    @typed
     def partition_D(self, tensor: Tensor) -> Tensor:
         """Return the destination elements of this work-item: ((FrgV, FrgX), RestM, RestN)."""
         return self._partition(tensor, self.copy.tidfrg_D(tensor.beneath))
 
 
+@typed
 def make_tiled_copy(
     atom: CopyAtom,
     layout_tv: Layout,

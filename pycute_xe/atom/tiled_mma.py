@@ -4,31 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import cast
 
 from pycute_xe.algebra import (
-    coalesce,
     composition,
     logical_divide,
     right_inverse,
     tiled_product,
     zipped_divide,
 )
-from pycute_xe.arch.dpas import Dpas
-from pycute_xe.atom.mma_atom import MmaAtom, make_mma_atom
-from pycute_xe.errors import DivisibilityError, RankError, ShapeError
+from pycute_xe.atom.mma_atom import MmaAtom
+from pycute_xe.errors import RankError, ShapeError
 from pycute_xe.int_tuple import flatten_tuple, idx2crd, product_each
 from pycute_xe.layout import (
     Layout,
     make_identity_layout,
     make_layout,
-    make_ordered_layout,
     size,
 )
+from pycute_xe.signatures import typed
 from pycute_xe.tensor import Tensor
-from pycute_xe.typing import Shape, Stride, is_tuple
+from pycute_xe.typing import is_tuple
 
-__all__ = ["ThrMma", "TiledMma", "make_tiled_mma", "workgroup_mma"]
+__all__ = ["OPERAND_MODES", "ThrMma", "TiledMma"]
 
 # The modes of (M, N, K) that each operand has.
 OPERAND_MODES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}
@@ -43,7 +41,7 @@ class TiledMma:
     cover every element of C's tile once. Raises `RankError` when the atom layout is not (M, N, K).
     C++: ``TiledMMA``.
 
-    >>> from pycute_xe.atom import XE_DPAS_TT
+    >>> from pycute_xe.atom import XE_DPAS_TT, make_tiled_mma
     >>> mma = make_tiled_mma(XE_DPAS_TT(8, "f32", "bf16"), Layout((2, 2, 1)))
     >>> mma.tile_mnk, mma.size
     ((16, 32, 16), 64)
@@ -54,14 +52,16 @@ class TiledMma:
     permutation_mnk: tuple[Layout | int | None, ...] = (None, None, None)
 
     def __post_init__(self) -> None:
-        """Check the ranks."""
-        if len(self.atom_layout_mnk) != 3 or len(self.permutation_mnk) != 3:
+        """Check the ranks, and that every subgroup has a number."""
+        given = cast("object", self.permutation_mnk)
+        if len(self.atom_layout_mnk) != 3 or not is_tuple(given) or len(given) != 3:
             raise RankError(
                 "make_tiled_mma",
                 {"atom_layout": self.atom_layout_mnk, "permutation": self.permutation_mnk},
                 "both need the three modes M, N, K",
                 "write an unused mode as 1",
             )
+        _demand_extents(self.permutation_mnk)
         count = size(self.atom_layout_mnk)
         if size(right_inverse(self.atom_layout_mnk)) != count:
             raise ShapeError(
@@ -105,18 +105,32 @@ class TiledMma:
         return m, n, k
 
     def operand_tile(self, operand: str) -> tuple[int, int]:
-        """Extents of the tile of A (M, K), B (N, K) or C (M, N).
+        """Return the extents of the tile of A (M, K), B (N, K) or C (M, N).
 
-        >>> from pycute_xe.atom import XE_DPAS_TT
+        Raises `ShapeError` for another operand.
+
+        >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
         >>> workgroup_mma(XE_DPAS_TT(8, "f32", "bf16")).operand_tile("B")
         (256, 32)
         """
-        i, j = OPERAND_MODES[operand]
+        i, j = self._modes(operand)
         return self.tile_mnk[i], self.tile_mnk[j]
+
+    @staticmethod
+    def _modes(operand: str) -> tuple[int, int]:
+        """The two of (M, N, K) that an operand has; `ShapeError` for anything else."""
+        if type(operand) is str and operand in OPERAND_MODES:
+            return OPERAND_MODES[operand]
+        raise ShapeError(
+            "TiledMma",
+            {"operand": operand},
+            f"{operand!r} is not an operand of a tiled MMA",
+            'use "A", "B" or "C"; D has the layout of C',
+        )
 
     def _atoms(self, operand: str, layout: Layout) -> Layout:
         """((atom coordinates), ((subgroups), (rest))) of a layout of the operand's tile."""
-        i, j = OPERAND_MODES[operand]
+        i, j = self._modes(operand)
         extents = self.atom.shape_mnk
         counts = product_each(self.atom_layout_mnk.shape)
         permuted = logical_divide(layout, (self.permutation[i], self.permutation[j]))
@@ -124,20 +138,24 @@ class TiledMma:
         threads, values = zipped_divide(rest, (counts[i], counts[j]))
         return make_layout(atom, make_layout(threads, values))
 
+    @typed
     def thrfrg(self, operand: str, layout: Layout) -> Layout:
         """((ThrV, (ThrI, ThrJ)), (FrgV, (RestI, RestJ))) of a layout of the operand's tile."""
         atom, (threads, values) = self._atoms(operand, layout)
         tv = composition(atom, getattr(self.atom, f"tv_layout_{operand}"))
         return make_layout(make_layout(tv[0], threads), make_layout(tv[1], values))
 
+    @typed
     def thrfrg_A(self, layout: Layout) -> Layout:
         """Partition a layout of (M, K): ((ThrV, (ThrM, ThrK)), (FrgV, (RestM, RestK)))."""
         return self.thrfrg("A", layout)
 
+    @typed
     def thrfrg_B(self, layout: Layout) -> Layout:
         """Partition a layout of (N, K): ((ThrV, (ThrN, ThrK)), (FrgV, (RestN, RestK)))."""
         return self.thrfrg("B", layout)
 
+    @typed
     def thrfrg_C(self, layout: Layout) -> Layout:
         """Partition a layout of (M, N): ((ThrV, (ThrM, ThrN)), (FrgV, (RestM, RestN)))."""
         return self.thrfrg("C", layout)
@@ -153,7 +171,7 @@ class TiledMma:
     def repetitions(self, operand: str) -> tuple[int, int]:
         """How often each subgroup repeats the atom along the operand's two modes.
 
-        >>> from pycute_xe.atom import XE_DPAS_TT
+        >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
         >>> workgroup_mma(XE_DPAS_TT(8, "f32", "bf16")).repetitions("A")
         (4, 2)
         """
@@ -177,7 +195,7 @@ class TiledMma:
     def _projected(self, operand: str) -> Layout:
         """(ThrM, ThrN, ThrK) → index into the two modes the operand has."""
         counts = product_each(self.atom_layout_mnk.shape)
-        i, j = OPERAND_MODES[operand]
+        i, j = self._modes(operand)
         strides = [0, 0, 0]
         strides[i], strides[j] = 1, counts[i]
         return Layout(counts, tuple(strides))
@@ -206,16 +224,20 @@ class TiledMma:
         """(work-item, value) → ``m + tile_M * n``. C++: ``get_layoutC_TV``."""
         return self._tv_tiled("C")
 
+    @typed
     def get_slice(self, thread: int) -> ThrMma:
         """Return the part of one work-item. C++: ``get_slice``.
 
-        >>> from pycute_xe.atom import XE_DPAS_TT
+        >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
         >>> workgroup_mma(XE_DPAS_TT(8, "f32", "bf16")).get_slice(17).thr_vmnk
         (1, 0, 1, 0)
         """
-        if not 0 <= thread < self.size:
+        if type(thread) is not int or not 0 <= thread < self.size:
             raise RankError(
-                "get_slice", {"thread": thread}, f"there are {self.size} work-items", ""
+                "get_slice",
+                {"thread": thread},
+                f"{thread!r} is not one of the {self.size} work-items",
+                f"use 0 to {self.size - 1}",
             )
         coord = idx2crd(thread, self.thr_layout_vmnk.shape, self.thr_layout_vmnk.stride)
         return ThrMma(self, flatten_tuple(coord))
@@ -224,6 +246,19 @@ class TiledMma:
         """The atom, its subgroups and its tile."""
         m, n, k = self.tile_mnk
         return f"{self.atom} over {self.atom_layout_mnk} subgroups, tile {m}x{n}x{k}"
+
+
+def _demand_extents(permutation: tuple[object, ...]) -> None:
+    """Refuse what is neither an extent nor a layout."""
+    for mode in permutation:
+        if mode is None or isinstance(mode, Layout) or (type(mode) is int and mode > 0):
+            continue
+        raise ShapeError(
+            "make_tiled_mma",
+            {"permutation": permutation},
+            f"{mode!r} is not an extent of the tile, nor a layout",
+            "use None, a positive integer or a layout for each of M, N and K",
+        )
 
 
 @dataclass(frozen=True)
@@ -241,94 +276,17 @@ class ThrMma:
         frg, rest = split[1]
         return tensor.rearranged(make_layout(frg, *rest), place)
 
+    @typed
     def partition_A(self, tensor: Tensor) -> Tensor:
         """Return this work-item's elements of an (M, K) tensor: (FrgV, RestM, RestK)."""
         return self._partition("A", tensor)
 
+    @typed
     def partition_B(self, tensor: Tensor) -> Tensor:
         """Return this work-item's elements of an (N, K) tensor: (FrgV, RestN, RestK)."""
         return self._partition("B", tensor)
 
+    @typed
     def partition_C(self, tensor: Tensor) -> Tensor:
         """Return this work-item's elements of an (M, N) tensor: (FrgV, RestM, RestN)."""
         return self._partition("C", tensor)
-
-
-def make_tiled_mma(
-    op: Dpas | MmaAtom,
-    atom_layout_mnk: Layout | Shape = (1, 1, 1),
-    permutation_mnk: tuple[Any, Any, Any] | None = None,
-) -> TiledMma:
-    """Return a tiling of an MMA atom, as in CuTe.
-
-    Without permutation each subgroup computes one atom. Raises as `TiledMma` does.
-    C++: ``make_tiled_mma``.
-
-    >>> from pycute_xe.atom import XE_DPAS_TT
-    >>> print(make_tiled_mma(XE_DPAS_TT(8, "f32", "bf16"), (2, 2, 1)).thr_layout_vmnk)
-    (16,2,2,1):(1,16,32,0)
-    """
-    layout = atom_layout_mnk if isinstance(atom_layout_mnk, Layout) else Layout(atom_layout_mnk)
-    return TiledMma(make_mma_atom(op), layout, permutation_mnk or (None, None, None))
-
-
-def workgroup_mma(
-    op: Dpas | MmaAtom,
-    tile: tuple[int, int, int] = (256, 256, 32),
-    subgroups: tuple[Shape, Stride] | Layout = ((8, 4, 1), (4, 1, 0)),
-) -> TiledMma:
-    """Return the tiled MMA that CUTLASS builds from a work-group tile and a subgroup layout.
-
-    Each subgroup computes one contiguous block of the tile. ``tile`` is (M, N, K) in elements,
-    ``subgroups`` a layout (M, N, K) → subgroup number. Raises `DivisibilityError`, naming the
-    factors, when the tile is no multiple of atom times subgroups. C++: ``TiledMMAHelper``.
-
-    >>> from pycute_xe.atom import XE_DPAS_TT
-    >>> print(workgroup_mma(XE_DPAS_TT(8, "f32", "bf16")).permutation[0])
-    (8,8,4):(1,32,8)
-    """
-    atom = make_mma_atom(op)
-    if not is_tuple(tile) or not all(type(extent) is int for extent in tile):
-        raise ShapeError(
-            "workgroup_mma", {"tile": tile}, "the tile is no tuple of integers", "(256, 256, 32)"
-        )
-    if not isinstance(subgroups, Layout) and (
-        not is_tuple(subgroups) or len(subgroups) != 2 or not all(map(is_tuple, subgroups))
-    ):
-        raise ShapeError(
-            "workgroup_mma",
-            {"subgroups": subgroups},
-            "subgroups are a shape and its strides",
-            "write ((8, 4, 1), (4, 1, 0))",
-        )
-    grid = subgroups if isinstance(subgroups, Layout) else Layout(*subgroups)
-    if len(grid) != 3 or len(tile) != 3:
-        raise RankError(
-            "workgroup_mma",
-            {"tile": tile, "subgroups": grid},
-            "tile and subgroups need the three modes M, N, K",
-            "write an unused mode as 1",
-        )
-    permutations: list[Layout] = []
-    counts = product_each(grid.shape)
-    for name, want, extent, count in zip("MNK", tile, atom.shape_mnk, counts, strict=True):
-        if want < 1 or want % (extent * count):
-            raise _indivisible(name, want, extent, count, atom, grid)
-        shape = (extent, count, want // (extent * count))
-        # Subgroups outermost: each one's repetitions lie side by side.
-        permutations.append(coalesce(make_ordered_layout(shape, (0, 2, 1))))
-    return TiledMma(atom, grid, tuple(permutations))
-
-
-def _indivisible(
-    name: str, want: int, extent: int, count: int, atom: MmaAtom, grid: Layout
-) -> DivisibilityError:
-    step = extent * count
-    near = max(step, want // step * step)
-    return DivisibilityError(
-        "workgroup_mma",
-        {f"tile_{name}": want, "atom": atom, "subgroups": grid},
-        f"{name} of the tile is {want}, no multiple of {step} = {extent} ({name} of the atom) × "
-        f"{count} (subgroups along {name})",
-        f"use {near} or {near + step}, or other subgroups",
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pycute_xe.checking.checker import check
-from pycute_xe.checking.report import Checked, Finding, Resource
+from pycute_xe.checking.demands import Bounds, Demand
+from pycute_xe.checking.report import Checked, Finding, Held, Resource
 
-__all__ = ["Checked", "Finding", "Resource", "check"]
+__all__ = ["Bounds", "Checked", "Demand", "Finding", "Held", "Resource", "check"]

@@ -2,196 +2,223 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import singledispatch
 from typing import Any
 
-from pycute_xe.arch import Block2D, Broken, Target, get_target
-from pycute_xe.arch.rules import rules
-from pycute_xe.arch.surface import Surface
-from pycute_xe.atom import Block2DOp, CopyAtom, TiledCopy, TiledMma
-from pycute_xe.checking.report import Checked, Finding, Resource
-from pycute_xe.checking.resources import resources
-from pycute_xe.errors import CuteError, LegalityError
-from pycute_xe.kernel import Kernel, Load, Prefetch, Store
-from pycute_xe.typing import is_tuple
+from pycute_xe.arch import Block2D, Dpas, Target, dpas, get_target, lsc, targets
+from pycute_xe.arch.dpas import DpasMessage
+from pycute_xe.arch.lsc import Block2DMessage, Message
+from pycute_xe.atom import (
+    Block2DOp,
+    CopyAtom,
+    LegacyCopyAtom,
+    LinearCopyAtom,
+    LinearOp,
+    MmaAtom,
+    TiledCopy,
+    TiledMma,
+    get_atom,
+    make_copy_atom,
+)
+from pycute_xe.atom.template_name import parse_template_name
+from pycute_xe.checking.copies import (
+    judge_atom,
+    judge_legacy,
+    judge_linear,
+    judge_lsc,
+    judge_message,
+    judge_operation,
+    judge_tiled_copy,
+)
+from pycute_xe.checking.found import Found, Use
+from pycute_xe.checking.kernels import judge_kernel
+from pycute_xe.checking.mmas import judge_dpas, judge_dpas_message, judge_mma_atom, judge_tiled_mma
+from pycute_xe.checking.report import Checked
+from pycute_xe.errors import CuteError, InputError
+from pycute_xe.kernel import Kernel
 
 __all__ = ["check"]
 
+WHAT = "a kernel, a tiled copy or MMA, an atom, an operation, a message, or the name of one"
 
-def check(x: Any, target: str | Target = "bmg", *, allow_unfaithful: bool = False) -> Checked:
-    """Judge a kernel, a tiled copy, a copy atom or an operation by the rules of a target.
 
-    Every rule is a row with its source; the result is falsy when one refuses. An atom whose message
-    moves other values than its layout says is refused unless ``allow_unfaithful``. For a kernel,
-    registers and hardware threads are counted too.
-    Raises `TargetError` for an unknown target, `CuteError` for what cannot be checked.
+def check(
+    subject: Any,
+    /,
+    target: str | Target = "bmg",
+    *,
+    allow_unfaithful: bool = False,
+    base: int | None = None,
+    width: int | None = None,
+    height: int | None = None,
+    pitch: int | None = None,
+    x: int | None = None,
+    y: int | None = None,
+    sizes: Mapping[str, int] | None = None,
+    strides: Mapping[str, int] | None = None,
+) -> Checked:
+    """Judge a kernel, a copy, an MMA, an atom, a message or a name by the rules of a target.
+
+    Every rule is a row with its source; the result is falsy when one refuses, and says what is
+    demanded of memory. Figures that are known are judged: strides and shape of a tensor that a
+    tiled copy was built for; ``base``, ``width``, ``pitch`` (bytes), ``height`` (rows), ``x`` and
+    ``y`` (elements of the message, rows) of a use of messages; of a kernel ``sizes`` (M, N, K) and
+    ``strides`` (from row to row, in values), by name. An atom whose message moves other values
+    than its layout says is refused unless ``allow_unfaithful``. For a kernel, registers and
+    hardware threads are counted too.
+    Raises `TargetError` for an unknown target, `InputError` for figures that mean nothing here,
+    `CuteError` for what cannot be checked.
 
     >>> import pycute_xe as cx
     >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")))
     >>> report = check(gemm, "bmg")
     >>> bool(report), report.registers, str(report.binds)[:20]
     (True, 224, 'hardware threads: 32')
+    >>> print(*check("XE_LOAD_2D<16,32,32,16>", "bmg", pitch=66).errors)
+    ✗ XE_LOAD_2D<16,32,32,16>: pitch is 66, must be a multiple of 4 (pitch-4) [intel/...
     """
+    _demand_order(subject, target)
     machine = get_target(target)
-    found = _Found(machine, allow_unfaithful)
-    name = _judge(x, found)
+    found = Found(machine, allow_unfaithful, Use(base, width, height, pitch, x, y))
+    asked = _named(subject) if isinstance(subject, str) else subject
+    _judged(asked, found, sizes, strides)
+    if found.use.given and not found.use_taken:
+        condition = f"{_title(asked)} is not used on a surface"
+        fix = "leave base, width, height, pitch, x and y out, or check a block-2D copy"
+        raise InputError("check", {"subject": type(asked).__name__}, condition, fix)
     return Checked(
-        subject=name,
+        subject=_title(asked),
         target=machine,
-        passed=found.passed,
-        findings=tuple(sorted(found.findings, key=lambda f: not f.is_error)),
+        findings=found.findings,
+        held=found.held,
         resources=tuple(found.resources),
-        requirements=tuple(found.requirements),
+        demands=tuple(found.demands),
     )
 
 
-class _Found:
-    """What has been judged so far."""
+def _judged(
+    subject: Any,
+    found: Found,
+    sizes: Mapping[str, int] | None,
+    strides: Mapping[str, int] | None,
+) -> None:
+    if isinstance(subject, Kernel):
+        judge_kernel(
+            subject,
+            found,
+            {} if sizes is None else sizes,
+            {} if strides is None else strides,
+        )
+    elif sizes is not None or strides is not None:
+        given = {"sizes": sizes, "strides": strides}
+        condition = f"{type(subject).__name__} has no sizes M, N, K and no operands by name"
+        raise InputError("check", given, condition, "give width, height and pitch, in bytes")
+    else:
+        _judge(subject, found)
 
-    def __init__(self, target: Target, allow_unfaithful: bool) -> None:
-        self.target, self.allow_unfaithful = target, allow_unfaithful
-        self.passed = 0
-        self.findings: list[Finding] = []
-        self.resources: list[Resource] = []
-        self.requirements: list[str] = []
 
-    def judged(self, subject: str, count: int, broken: tuple[Broken, ...]) -> None:
-        self.passed += count - len(broken)
-        self.findings += [Finding(subject, b) for b in broken]
+def _demand_order(subject: object, target: object) -> None:
+    """Refuse the two arguments the wrong way round."""
+    if isinstance(subject, Target) or (isinstance(subject, str) and subject in targets()):
+        raise CuteError(
+            "check",
+            {"subject": subject, "target": type(target).__name__},
+            f"{subject} is a target, and the target comes second",
+            f'write check(kernel, "{subject}")',
+        )
+
+
+def _named(name: str) -> Any:
+    """What a text names: a message of vISA, an operation or an atom."""
+    text = name.strip()
+    if text.startswith("lsc_"):
+        return lsc.parse(text)
+    if text.startswith("dpas"):
+        return dpas.parse(text)
+    return parse_template_name(text) or get_atom(text)
+
+
+def _title(subject: Any) -> str:
+    if isinstance(subject, (Kernel, TiledCopy)):
+        return subject.name if isinstance(subject, Kernel) else str(subject.op)
+    return str(subject.atom if isinstance(subject, TiledMma) else subject)
 
 
 @singledispatch
-def _judge(x: Any, found: _Found) -> str:
+def _judge(x: Any, found: Found) -> None:
     raise CuteError(
         "check",
         {"x": type(x).__name__, "target": found.target},
         "there are no rules for it",
-        "check a kernel, a tiled copy, a copy atom or a block-2D operation",
+        f"check {WHAT}",
     )
 
 
 @_judge.register
-def _(x: Kernel, found: _Found) -> str:
-    copies: dict[TiledCopy, str] = {}
-    for statement in x.statements():
-        if isinstance(statement, (Load, Store, Prefetch)):
-            verb = type(statement).__name__.lower()
-            copies.setdefault(statement.copy, f"{verb} {statement.operand}")
-    for copy, subject in copies.items():
-        _tiled_copy(copy, subject, found)
-    _judge(x.mma, found)
-    used, problems = resources(x, found.target)
-    found.resources += used
-    found.findings += problems
-    found.passed += len(used) - sum(problem.is_error for problem in problems)
-    _requirements(found)
-    return x.name
+def _(x: TiledMma, found: Found) -> None:
+    judge_tiled_mma(x, found)
 
 
 @_judge.register
-def _(x: TiledMma, found: _Found) -> str:
-    atom = x.atom
-    found.judged(str(atom), 1, atom.op.broken_rules(found.target))
-    if not atom.faithful and not found.allow_unfaithful:
-        broken = Broken(
-            "faithful",
-            "error",
-            " ".join(atom.notes),
-            "vISA manual, DPAS.md: A is row-major without gaps, B is packed in dwords",
-            "use XE_DPAS_TT and an even M, or allow_unfaithful=True",
-        )
-        found.findings.append(Finding(str(atom), broken))
-    return str(x.atom)
+def _(x: MmaAtom, found: Found) -> None:
+    judge_mma_atom(x, found)
 
 
 @_judge.register
-def _(x: TiledCopy, found: _Found) -> str:
-    _tiled_copy(x, str(x.op), found)
-    return str(x.op)
+def _(x: Dpas, found: Found) -> None:
+    judge_dpas(x, str(x), found)
 
 
 @_judge.register
-def _(x: CopyAtom, found: _Found) -> str:
-    _atom(x, str(x.op), found)
-    return str(x.op)
+def _(x: DpasMessage, found: Found) -> None:
+    judge_dpas_message(x, str(x), found)
 
 
 @_judge.register
-def _(x: Block2DOp, found: _Found) -> str:
-    _message(x.message, str(x), found)
-    return str(x)
+def _(x: TiledCopy, found: Found) -> None:
+    judge_tiled_copy(x, str(x.op), found)
+    found.demand(str(x.op), (x.op.message,), x.value_type)
 
 
 @_judge.register
-def _(x: Block2D, found: _Found) -> str:
-    _message(x, str(x), found)
-    return str(x)
+def _(x: CopyAtom, found: Found) -> None:
+    judge_atom(x, str(x.op), found)
+    judge_message(x.op.message, str(x.op), found)
+    found.demand(str(x.op), (x.op.message,), x.value_type)
 
 
-def _message(message: Block2D, subject: str, found: _Found) -> None:
-    judged = len(rules("block2d", "message", found.target.name, message.op))
-    found.judged(subject, judged, message.broken_rules(found.target))
+@_judge.register
+def _(x: LegacyCopyAtom, found: Found) -> None:
+    judge_legacy(x, found)
 
 
-def _atom(atom: CopyAtom, subject: str, found: _Found) -> None:
-    _message(atom.op.message, f"{subject} by {atom.op}", found)
-    try:
-        if found.allow_unfaithful or atom.faithful:
-            found.passed += 1
-            return
-    except LegalityError:  # no target has the message, as is reported already
-        return
-    broken = Broken(
-        "faithful",
-        "error",
-        " ".join(atom.notes),
-        "vISA manual, LSC_UNTYPED.md, LOAD_BLOCK2D: rows are padded to a power of two, blocks to "
-        "whole registers",
-        "use a width that is a power of two and fills registers, or allow_unfaithful=True",
-    )
-    found.findings.append(Finding(f"{subject} by {atom.op}", broken))
+@_judge.register
+def _(x: LinearCopyAtom, found: Found) -> None:
+    judge_linear(x, found)
 
 
-def _tiled_copy(copy: TiledCopy, subject: str, found: _Found) -> None:
-    """Judge the atom, and the x at which each message of the tile starts."""
-    _atom(copy.atom, subject, found)
-    message = copy.op.message
-    count = len(rules("block2d", "use", found.target.name, message.op))
-    # A surface that breaks no rule of its own: only where messages start is judged here.
-    surface = Surface(0, 1 << 20, 1 << 20, 1 << 20)
-    broken: dict[str, Broken] = {}
-    for x in _starts(copy):
-        for rule in message.broken_rules_at(surface, x, 0, found.target):
-            broken.setdefault(rule.rule, rule)
-    found.judged(f"{subject} by {copy.op}", count, tuple(broken.values()))
+@_judge.register
+def _(x: LinearOp, found: Found) -> None:
+    judge_linear(make_copy_atom(x), found)
 
 
-def _starts(copy: TiledCopy) -> set[int]:
-    """The distinct x, in message elements, at which messages of the first two tiles start."""
-    subgroups, messages = copy.anchors
-    values = {
-        (_along(copy, subgroups(s)) + _along(copy, messages(j)))
-        for s in range(copy.num_subgroups)
-        for j in range(copy.messages)
-    }
-    step = copy.tiler_mn[copy.x_mode]
-    scale = copy.value_type.bits
-    return {(v + tile * step) * scale // copy.op.bits for v in values for tile in (0, 1)}
+@_judge.register
+def _(x: Block2DOp, found: Found) -> None:
+    judge_operation(x, str(x), found)
 
 
-def _along(copy: TiledCopy, coord: Any) -> int:
-    """The x of a coordinate, which may stop short of its last modes or be the integer zero."""
-    if not is_tuple(coord):
-        return 0
-    return coord[copy.x_mode] if copy.x_mode < len(coord) else 0
+@_judge.register
+def _(x: Block2D, found: Found) -> None:
+    judge_message(x, str(x), found)
+    found.demand(str(x), (x,))
 
 
-def _requirements(found: _Found) -> None:
-    for rule in rules("block2d", "surface", found.target.name):
-        strength = "must" if rule.level == "error" else "should"
-        bounds = " or ".join(map(str, rule.bounds))
-        kind = rule.kind.replace("_", " ")
-        unit = "rows" if rule.quantity == "height" else "bytes"
-        found.requirements.append(
-            f"{rule.quantity} ({unit}) {strength} be {kind} {bounds}  ({rule.id}) [{rule.source}]"
-        )
+@_judge.register
+def _(x: Block2DMessage, found: Found) -> None:
+    judge_lsc(x, str(x), found)
+
+
+@_judge.register
+def _(x: Message, found: Found) -> None:
+    judge_lsc(x, str(x), found)

@@ -1,37 +1,34 @@
-"""Floor 9: registers and threads that a kernel needs."""
+"""Floor 9: registers, shared memory and threads that a kernel needs."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pycute_xe.arch import Broken, Target
-from pycute_xe.atom import is_identity
+from pycute_xe.atom import TiledCopy, is_identity
 from pycute_xe.checking.report import Finding, Resource
 from pycute_xe.errors import TargetError
-from pycute_xe.kernel import (
-    Fill,
-    Fragment,
-    Kernel,
-    Load,
-    Mma,
-    Prefetch,
-    Reorder,
-    Statement,
-    Store,
-    walk,
-)
+from pycute_xe.kernel import Fragment, Kernel, Loop, Reorder, Statement, walk
+from pycute_xe.kernel.ir.statements import If
 
 __all__ = ["resources"]
 
 
-def resources(kernel: Kernel, target: Target) -> tuple[list[Resource], list[Finding]]:
-    """Return the registers and hardware threads of a kernel, and what does not fit.
+def resources(
+    kernel: Kernel, copies: tuple[TiledCopy, ...], target: Target
+) -> tuple[list[Resource], list[Finding]]:
+    """Return the registers, shared memory and threads of a kernel, and what does not fit.
+
+    Registers are counted where most fragments live at once: from where one is written to where it
+    is last read, around loops too. ``copies`` are those whose messages need an address payload.
 
     >>> import pycute_xe as cx
     >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")))
-    >>> [str(r) for r in resources(gemm, cx.get_target("bmg"))[0]][0]
+    >>> [str(r) for r in resources(gemm, (), cx.get_target("bmg"))[0]][0]
     'registers: 224 of 256 (tCrC 128 + tArA=tCrA 32 + tBrB=tCrB 64)'
     """
     groups = _sharing(kernel)
-    counts = {"=".join(f.name for f in group): _registers(group, target) for group in groups}
+    counts = {_name(group): _registers(group, target) for group in groups}
     total, alive = _peak(kernel, groups, counts)
     detail = " + ".join(f"{name} {counts[name]}" for name in alive)
     most = max(target.grf_modes)
@@ -39,7 +36,6 @@ def resources(kernel: Kernel, target: Target) -> tuple[list[Resource], list[Find
         used = Resource("registers", total, most, detail)
         return [used], [Finding("registers", _too_many(total, most, target))]
     # A register for the thread's header and one for each address payload come on top.
-    copies = {s.copy for s in kernel.statements() if isinstance(s, (Load, Store, Prefetch))}
     mode = target.grf_mode(min(total + len(copies) + 1, most))
     found = [Resource("registers", total, mode, detail)]
     findings = _addresses(len(copies), total, mode)
@@ -51,33 +47,39 @@ def _peak(
     kernel: Kernel, groups: list[list[Fragment]], counts: dict[str, int]
 ) -> tuple[int, list[str]]:
     """Return the most registers that live at once, and the groups they belong to."""
-    used = [_fragments((statement,)) for statement in kernel.body]
-    best: tuple[int, list[str]] = (0, [])
-    for here in range(len(used)):
-        alive: list[str] = []
-        for group, name in zip(groups, counts, strict=True):
-            places = [i for i, names in enumerate(used) if names & {f.name for f in group}]
-            if places and places[0] <= here <= places[-1]:
-                alive.append(name)
-        total = sum(counts[name] for name in alive)
-        best = max(best, (total, alive), key=lambda found: found[0])
-    return best
+    group_of = {fragment.name: _name(group) for group in groups for fragment in group}
+    best: tuple[int, frozenset[str]] = (0, frozenset())
+
+    def at(alive: frozenset[str]) -> None:
+        nonlocal best
+        names = frozenset(group_of[name] for name in alive)
+        best = max(best, (sum(counts[n] for n in names), names), key=lambda found: found[0])
+
+    _alive_before(kernel.body, frozenset(), at)
+    return best[0], [name for name in counts if name in best[1]]
 
 
-def _fragments(body: tuple[Statement, ...]) -> set[str]:
-    """Name the fragments that statements touch, inner ones included."""
-    out: set[str] = set()
-    for statement in walk(body):
-        match statement:
-            case Fill(fragment) | Load(_, _, _, fragment) | Store(_, _, _, fragment):
-                out.add(fragment)
-            case Reorder(source, destination):
-                out |= {source, destination}
-            case Mma(_, accumulator, a, b):
-                out |= {accumulator, a, b}
-            case _:
-                pass
-    return out
+def _alive_before(
+    body: tuple[Statement, ...], after: frozenset[str], at: Callable[[frozenset[str]], None]
+) -> frozenset[str]:
+    """Return the fragments that live before a body, given those behind it; tell ``at`` of each."""
+    alive = after
+    for statement in reversed(body):
+        touched = statement.touched
+        if isinstance(statement, Loop):
+            # What a trip reads may come from the trip before.
+            entry = _alive_before(statement.body, alive, lambda _: None)
+            alive |= _alive_before(statement.body, alive | entry, at)
+        elif isinstance(statement, If):
+            alive |= _alive_before(statement.body, alive, at)
+        else:
+            at(alive | set(touched.writes) | set(touched.reads) | set(touched.updates))
+            alive = (alive - set(touched.writes)) | set(touched.reads) | set(touched.updates)
+    return alive
+
+
+def _name(group: list[Fragment]) -> str:
+    return "=".join(fragment.name for fragment in group)
 
 
 def _registers(group: list[Fragment], target: Target) -> int:
@@ -87,7 +89,7 @@ def _registers(group: list[Fragment], target: Target) -> int:
 def _sharing(kernel: Kernel) -> list[list[Fragment]]:
     """Group fragments that may share registers: a reorder that moves nothing joins two."""
     groups = {f.name: [f] for f in kernel.fragments}
-    for statement in kernel.statements():
+    for statement in walk(kernel.body):
         if isinstance(statement, Reorder) and is_identity(statement.slots):
             first, second = groups[statement.source], groups[statement.destination]
             if first is not second:
@@ -127,7 +129,7 @@ def _addresses(copies: int, total: int, mode: int) -> list[Finding]:
 
 
 def _threads(kernel: Kernel, mode: int, target: Target) -> tuple[list[Resource], list[Finding]]:
-    subgroups = kernel.mma.num_subgroups
+    subgroups = kernel.subgroups
     try:
         available = target.threads_per_core(mode)
     except TargetError as unknown:

@@ -5,6 +5,7 @@ Whatever a user can get wrong ends as one message on standard error and exit sta
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import metadata
 from io import TextIOWrapper
@@ -14,6 +15,7 @@ import click
 
 from pycute_xe.cli.atom_command import atom_command
 from pycute_xe.cli.atoms_command import atoms_command
+from pycute_xe.cli.check_command import check_command
 from pycute_xe.cli.diff_command import diff_command
 from pycute_xe.cli.expression_error import ExpressionError
 from pycute_xe.cli.gemm_command import gemm_command
@@ -43,14 +45,22 @@ class Program(click.Group):
             if isinstance(stream, TextIOWrapper):
                 stream.reconfigure(errors="replace")
         try:
-            return super().invoke(ctx)
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+            return result
         except ExpressionError as error:
             raise Refusal(f"{error}\n{error.pointer}") from error
         except CuteError as error:
             raise Refusal(str(error)) from error
-        except BrokenPipeError:
-            # Whoever read our output has gone; click ends quietly.
+        except SystemExit as error:
+            if isinstance(error.__context__, BrokenPipeError):  # rich has met one, and calls it 1
+                raise click.exceptions.Exit(0) from error
             raise
+        except BrokenPipeError as error:
+            # Whoever read our output has seen enough. What is left goes where Python, which
+            # flushes at its end, meets no broken pipe again.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise click.exceptions.Exit(0) from error
         except OSError as error:
             where = f"{error.filename}: " if error.filename else ""
             raise Refusal(f"{where}{error.strerror or error}") from error
@@ -74,6 +84,7 @@ def main() -> None:
 
 main.add_command(atom_command)
 main.add_command(atoms_command)
+main.add_command(check_command)
 main.add_command(diff_command)
 main.add_command(gemm_command)
 main.add_command(layout_command)

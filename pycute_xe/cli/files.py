@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import io
+import lzma
 import os
+import struct
+import warnings
 import zipfile
+import zlib
+from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from textwrap import shorten
+from tokenize import TokenError
+from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
 from pycute_xe.errors import InputError
 
@@ -14,8 +21,19 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["demand_folder", "demand_writable", "read_matrix", "write_array"]
+__all__ = ["demand_folder", "demand_writable", "is_same_file", "read_matrix", "write_array"]
 
+MOST_UNPACKED = 1 << 32
+"""Bytes that an array of an archive may unpack to; a file of its own may be larger."""
+REWRITE = "write it again with numpy.save or numpy.savez"
+_BAD_HEADER = (
+    *(ValueError, TypeError, LookupError, SyntaxError, TokenError, AttributeError),
+    *(ArithmeticError, EOFError, RecursionError, NotImplementedError),
+)
+_BAD_ARCHIVE = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, OSError, RuntimeError),
+    *_BAD_HEADER,
+)
 NPY_MAGIC = b"\x93NUMPY"
 ZIP_MAGICS = (b"PK\x03\x04", b"PK\x05\x06")
 
@@ -64,9 +82,28 @@ def _from_npz(file: BinaryIO, operand: str, path: Path, name: str | None) -> NDA
             names = [n.removesuffix(".npy") for n in archive.namelist() if n.endswith(".npy")]
             chosen = _choose(names, operand, path, name)
             with archive.open(f"{chosen}.npy") as member:
-                return _from_npy(io.BytesIO(member.read()), operand, f"{path}:{chosen}")
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
-        raise _refused(operand, path, f"not a readable .npz file: {error}", "") from error
+                return _unpacked(member, operand, f"{path}:{chosen}")
+    except InputError:
+        raise
+    except _BAD_ARCHIVE as error:
+        raise _refused(operand, path, f"not a readable .npz file: {error}", REWRITE) from error
+
+
+def _unpacked(member: IO[bytes], operand: str, where: str) -> NDArray[Any]:
+    """Unpack as much of a member as its header declares, after asking how much that is."""
+    import numpy as np
+
+    shape, fortran_order, dtype, promised = _header(member, operand, where)
+    if promised > MOST_UNPACKED:
+        condition = f"it unpacks to {promised:,} bytes, more than {MOST_UNPACKED:,}"
+        raise _refused(operand, where, condition, "save the array alone, with numpy.save")
+    data = bytearray(member.read(promised))
+    if len(data) < promised:
+        raise _cut_short(operand, where, promised, len(data))
+    if member.read(1):
+        condition = f"it unpacks to more than the {promised:,} bytes that its header declares"
+        raise _refused(operand, where, condition, REWRITE)
+    return np.frombuffer(data, dtype).reshape(shape, order="F" if fortran_order else "C")
 
 
 def _choose(names: list[str], operand: str, path: Path, name: str | None) -> str:
@@ -88,39 +125,42 @@ def _choose(names: list[str], operand: str, path: Path, name: str | None) -> str
 def _from_npy(file: BinaryIO, operand: str, where: object) -> NDArray[Any]:
     import numpy as np
 
-    try:
-        _demand_whole(file, operand, where)
-        return np.lib.format.read_array(file, allow_pickle=False)
-    except InputError:
-        raise
-    except (ValueError, EOFError, TypeError, KeyError, SyntaxError) as error:
-        raise _refused(operand, where, f"not a readable .npy file: {error}", "") from error
+    promised = _header(file, operand, where)[-1]
+    start = file.tell()
+    held = file.seek(0, os.SEEK_END) - start
+    if held < promised:  # refused before room is made for what is missing
+        raise _cut_short(operand, where, promised, held)
+    file.seek(0)
+    return np.lib.format.read_array(file, allow_pickle=False)
 
 
-def _demand_whole(file: BinaryIO, operand: str, where: object) -> None:
-    """Refuse a file shorter than its header promises, before room is made for what is missing."""
+def _header(
+    file: IO[bytes], operand: str, where: object
+) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
+    """Read a header: shape, order, type, and the bytes of data that it promises."""
     import numpy as np
 
     fmt = np.lib.format
-    version = fmt.read_magic(file)
-    read = fmt.read_array_header_1_0 if version == (1, 0) else fmt.read_array_header_2_0
-    shape, _, dtype = read(file)
+    try:
+        with warnings.catch_warnings():
+            # What NumPy says of headers of old is nothing that a user could act on.
+            warnings.simplefilter("ignore")
+            version = fmt.read_magic(file)
+            read = fmt.read_array_header_1_0 if version == (1, 0) else fmt.read_array_header_2_0
+            shape, fortran_order, dtype = read(file)
+    except _BAD_HEADER as error:
+        raise _refused(operand, where, f"not a readable .npy file: {error}", REWRITE) from error
     if dtype.hasobject:
-        raise _refused(
-            operand,
-            where,
-            "it holds Python objects, which would have to be unpickled",
-            "save an array of numbers",
-        )
-    promised = dtype.itemsize
-    for extent in shape:
-        promised *= extent
-    start = file.tell()
-    held = file.seek(0, os.SEEK_END) - start
-    file.seek(0)
-    if held < promised:
-        condition = f"cut short: {promised} bytes of data promised, {held} there"
-        raise _refused(operand, where, condition, "")
+        condition = "it holds Python objects, which would have to be unpickled"
+        raise _refused(operand, where, condition, "save an array of numbers")
+    if any(extent < 0 for extent in shape):
+        raise _refused(operand, where, f"its shape is {shape}: extents are 0 or more", REWRITE)
+    return shape, fortran_order, dtype, prod((dtype.itemsize, *shape))
+
+
+def _cut_short(operand: str, where: object, promised: int, held: int) -> InputError:
+    condition = f"cut short: its header declares {promised:,} bytes of data, it holds {held:,}"
+    return _refused(operand, where, condition, REWRITE)
 
 
 def _as_matrix(array: NDArray[Any], operand: str, where: str) -> NDArray[Any]:
@@ -145,7 +185,9 @@ def _as_matrix(array: NDArray[Any], operand: str, where: str) -> NDArray[Any]:
 
 
 def _refused(operand: str, where: object, condition: str, fix: str) -> InputError:
-    return InputError("gemm", {operand: where}, condition, fix)
+    """Return the refusal in one line, whatever a damaged file makes others say of it."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in condition).split())
+    return InputError("gemm", {operand: where}, shorten(line, 200, placeholder=" …"), fix)
 
 
 def demand_writable(path: Path) -> None:
@@ -164,6 +206,12 @@ def demand_writable(path: Path) -> None:
         problem = "the result is one array, in .npy format"
     if problem:
         raise InputError("gemm", {"output": path}, problem, fix)
+
+
+def is_same_file(path: Path, where: str) -> bool:
+    """Tell whether a path is the file that ``file.npy`` or ``file.npz:name`` reads."""
+    read = _split(where)[0]
+    return path.exists() and read.exists() and path.samefile(read)
 
 
 def demand_folder(command: str, path: Path) -> None:

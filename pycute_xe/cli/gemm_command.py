@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 import click
 
-from pycute_xe.cli.files import demand_writable, read_matrix, write_array
+from pycute_xe.cli.files import demand_writable, is_same_file, read_matrix, write_array
 from pycute_xe.cli.options import Extents
 from pycute_xe.cli.outcome import Outcome
+from pycute_xe.cli.progress import progress_bar
 from pycute_xe.errors import DTypeError, InputError, LegalityError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-
     from numpy.typing import NDArray
 
     from pycute_xe.checking import Checked
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["gemm_command"]
 
+OVERSIZED = "no target has so many registers; --oversized runs it all the same, and takes its time"
 Order = Literal["row", "col"]
 
 
@@ -49,6 +50,12 @@ class Request:
     draw: Path | None
     json: bool
     verbose: bool
+    oversized: bool
+
+    @property
+    def streams(self) -> bool:
+        """Whether the result goes to standard output."""
+        return str(self.output) == "-"
 
 
 @click.command("gemm")
@@ -59,7 +66,7 @@ class Request:
     "--output",
     type=click.Path(path_type=Path),
     required=True,
-    help="Where to write C (.npy).",
+    help="Where to write C (.npy); - is standard output.",
 )
 @click.option("--a", type=click.Choice(["row", "col"]), default="row", help="Storage order of A.")
 @click.option("--b", type=click.Choice(["row", "col"]), default="row", help="Storage order of B.")
@@ -91,6 +98,9 @@ class Request:
     help="Array operations, or every message and register byte.",
 )
 @click.option("--strict", is_flag=True, help="Refuse what the target could not run as it is.")
+@click.option(
+    "--oversized", is_flag=True, help="Run a tile that fits the registers of no target, slowly."
+)
 @click.option("--verify", is_flag=True, help="Prove the kernel for all M, N, K first.")
 @click.option(
     "--draw", type=click.Path(path_type=Path), metavar="DIR", help="Write drawings of A, B and D."
@@ -104,13 +114,28 @@ def gemm_command(**options: Any) -> None:
     unless --dtype says what to round them to. C is written whole or not at all.
     """
     request = Request(**options)
-    demand_writable(request.output)
+    _demand_output(request)
     outcome, c = _compute(request)
     outcome = replace(outcome, files=_write(request, outcome.kernel, c))
     if request.json:
         click.echo(outcome.to_json())
     else:
-        outcome.show(request.verbose)
+        outcome.show(request.verbose, to_stderr=request.streams)
+
+
+def _demand_output(request: Request) -> None:
+    """Refuse a result that could not be written, or not apart from something else."""
+    if request.streams:
+        if request.json:
+            fix = "name a file, or leave --json out"
+            condition = "the result and the report would both go to standard output"
+            raise InputError("gemm", {"output": "-"}, condition, fix)
+        return
+    demand_writable(request.output)
+    for name, file in (("A", request.a_file), ("B", request.b_file)):
+        if is_same_file(request.output, file):
+            given = {"output": request.output, name: file}
+            raise InputError("gemm", given, f"the result would replace {name}", "name another file")
 
 
 def _compute(request: Request) -> tuple[Outcome, NDArray[Any]]:
@@ -148,7 +173,7 @@ def _kernel(request: Request, a: NDArray[Any], b: NDArray[Any]) -> Kernel:
             "gemm",
             {"A": a.dtype, "B": b.dtype},
             f"no DPAS multiplies {types[0]} by {types[1]} into f32",
-            f"--dtype bf16 or --dtype f16 rounds both to nearest even ({error.fix})",
+            "--dtype bf16 or --dtype f16 rounds both to nearest even",
         ) from error
     m, n = request.subgroups
     mma = workgroup_mma(op, tile=request.tile, subgroups=((m, n, 1), (n, 1, 0)))
@@ -159,10 +184,25 @@ def _complain(request: Request, checked: Checked) -> None:
     """Refuse a kernel the target refuses if strict; else say so, and go on."""
     if checked:
         return
-    said = "; ".join(str(finding) for finding in checked.errors)
+    wrong = [(finding.subject, finding.broken) for finding in checked.errors]
+    said = "; ".join(f"{what}: {b.condition} ({b.rule}) [{b.source}]" for what, b in wrong)
+    ways = dict.fromkeys(b.fix for _, b in wrong if b.fix)
+    fix = "; ".join(ways) or "choose another tile or other subgroups"
     if request.strict:
-        raise LegalityError("gemm", {"target": request.target}, said, "another tile or subgroups")
-    click.echo(f"pycute-xe: warning: {request.target} would refuse this kernel: {said}", err=True)
+        raise LegalityError("gemm", {"target": request.target}, said, fix)
+    if not request.oversized and not _fits_somewhere(checked):
+        given = {"tile": "x".join(map(str, request.tile)), "target": request.target}
+        raise LegalityError("gemm", given, said, f"{fix}; {OVERSIZED}")
+    told = f"{request.target} would refuse this kernel: {said}. Way out: {fix}"
+    click.echo(f"pycute-xe: warning: {told}", err=True)
+
+
+def _fits_somewhere(checked: Checked) -> bool:
+    """Whether the fragments fit the registers of some target, this one or another."""
+    from pycute_xe.arch import targets
+
+    most = max(mode for target in targets().values() for mode in target.grf_modes)
+    return checked.registers <= most
 
 
 def _proved(kernel: Kernel) -> Verdict:
@@ -187,7 +227,11 @@ def _settled(name: str, array: NDArray[Any], kernel: Kernel, dtype: str | None) 
     from pycute_xe.numeric import as_numeric
 
     wanted = kernel.operand(name).value_type
-    array = as_matrix(name, array, wanted, as_numeric(dtype) if dtype else None)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", RuntimeWarning)
+        array = as_matrix(name, array, wanted, as_numeric(dtype) if dtype else None)
+    for warning in told:
+        click.echo(f"pycute-xe: warning: {warning.message}", err=True)
     room = np.zeros(array.nbytes + 64, np.uint8)
     start = -room.ctypes.data % 64
     flat = room[start : start + array.nbytes].view(array.dtype)
@@ -202,7 +246,7 @@ def _run(
 ) -> tuple[NDArray[Any], Any]:
     from pycute_xe.executing import run
 
-    with _progress(f"C = A B, {request.executor} executor") as progress:
+    with progress_bar(f"C = A B, {request.executor} executor") as progress:
         return run(
             kernel,
             a,
@@ -213,18 +257,6 @@ def _run(
             report=True,
             progress=progress,
         )
-
-
-@contextmanager
-def _progress(title: str) -> Generator[Callable[[float], None]]:
-    """A bar on standard error while a terminal is there to see it, gone when the work is done."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(title, total=1.0)
-        yield lambda fraction: bar.update(task, completed=fraction)
 
 
 def _demand_free(request: Request, drawing: Path) -> None:
@@ -242,12 +274,17 @@ def _write(request: Request, kernel: Kernel, c: NDArray[Any]) -> tuple[str, ...]
     from pycute_xe.drawing import draw
     from pycute_xe.drawing.saving import write_files
 
-    files: dict[Path, bytes | Callable[[BinaryIO], None]] = {
-        request.output: partial(write_array, array=c)
-    }
+    files: dict[Path, bytes | Callable[[BinaryIO], None]] = {}
+    if not request.streams:
+        files[request.output] = partial(write_array, array=c)
     if request.draw is not None:
         for name in "ABD":
             _demand_free(request, request.draw / f"{name}.svg")
             files[request.draw / f"{name}.svg"] = draw(kernel, name).svg.encode()
     write_files(files)
-    return tuple(map(str, files))
+    if request.streams:
+        # Whole in memory first: NumPy writes to files it can rewind.
+        content = BytesIO()
+        write_array(content, c)
+        click.echo(content.getvalue(), nl=False)
+    return (*(["standard output"] if request.streams else []), *map(str, files))

@@ -100,13 +100,13 @@ class Outcome:
             ],
         }
 
-    def show(self, verbose: bool) -> None:
+    def show(self, verbose: bool, to_stderr: bool = False) -> None:
         """Print a summary, or everything."""
         from rich.console import Console
         from rich.table import Table
         from rich.text import Text
 
-        console = Console(highlight=False)
+        console = Console(highlight=False, stderr=to_stderr)
         if verbose:
             for part in (self.kernel, self.checked, self.proof):
                 if part is not None:

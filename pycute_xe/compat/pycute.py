@@ -40,6 +40,7 @@ from pycute_xe.compat.pycute_tuples import (
 )
 from pycute_xe.errors import RankError, ShapeError
 from pycute_xe.int_tuple import elem_scale, inner_product, product, shape_div
+from pycute_xe.signatures import typed
 from pycute_xe.typing import is_tuple
 
 __all__ = [
@@ -197,6 +198,7 @@ class ComposedLayout(LayoutBase):
         return f"ComposedLayout({self.layoutB!r},{self.offset!r},{self.layoutA!r})"
 
 
+@typed
 def make_layout(*layouts: Any) -> Layout:
     """Gather layouts, or an iterable of them, as the modes of one.
 
@@ -208,6 +210,7 @@ def make_layout(*layouts: Any) -> Layout:
     return Layout(tuple(part.shape for part in layouts), tuple(part.stride for part in layouts))
 
 
+@typed
 def size(layout: Any) -> Any:
     """Return the number of coordinates of a layout or a shape.
 
@@ -217,6 +220,7 @@ def size(layout: Any) -> Any:
     return layout.size() if isinstance(layout, (Layout, ComposedLayout)) else core.size(layout)
 
 
+@typed
 def cosize(layout: Any) -> Any:
     """Return one more than the largest offset.
 
@@ -239,6 +243,7 @@ def _by_mode(function: Callable[..., Layout], layout: Any, parts: tuple[Any, ...
     return make_layout(*changed, *list(layout)[named:])
 
 
+@typed
 def coalesce(layout: core.Layout, profile: Any = None) -> Layout:
     """Return the same function with as few modes as its order allows, or mode by mode.
 
@@ -248,6 +253,7 @@ def coalesce(layout: core.Layout, profile: Any = None) -> Layout:
     return _own(algebra.coalesce(layout, profile))
 
 
+@typed
 def filter(layout: core.Layout, profile: Any = None) -> Layout:
     """Drop stride-0 and size-1 modes, then coalesce, or mode by mode.
 
@@ -259,15 +265,21 @@ def filter(layout: core.Layout, profile: Any = None) -> Layout:
     return _own(algebra.filter(layout))
 
 
+@typed
 def composition(layoutA: core.Layout, layoutB: Any) -> Any:
-    """Return ``layoutA ∘ layoutB``; raises `DivisibilityError` where that is no layout.
+    """Return ``layoutA ∘ layoutB``; raises `DivisibilityError` where no layout is the result.
+
+    For a tuple the modes of ``layoutA`` beyond it stay, as in pycute (in C++ they drop out).
 
     >>> print(composition(Layout((6, 2), (8, 2)), Layout((4, 3), (3, 1))))
     ((2, 2), 3):((24, 2), 8)
     """
+    if is_tuple(layoutB):
+        return _by_mode(composition, layoutA, layoutB)
     return layoutA if layoutB is None else _own(algebra.composition(layoutA, layoutB))
 
 
+@typed
 def complement(layout: Any, max_idx: Any = 1) -> Layout:
     """Return a layout of the offsets that ``layout`` skips, up to ``max_idx``.
 
@@ -277,6 +289,7 @@ def complement(layout: Any, max_idx: Any = 1) -> Layout:
     return _own(algebra.complement(Layout(layout) if is_int(layout) else layout, max_idx))
 
 
+@typed
 def right_inverse(layout: core.Layout | int | None) -> Any:
     """Return ``R`` with ``layout(R(i)) == i``; ``None`` stays, an integer is its layout.
 
@@ -290,6 +303,7 @@ def right_inverse(layout: core.Layout | int | None) -> Any:
     return _own(algebra.right_inverse(layout))
 
 
+@typed
 def left_inverse(layout: core.Layout | int | None) -> Any:
     """Return ``R`` with ``R(layout(i)) == i``; ``None`` stays, an integer is its layout.
 
@@ -303,6 +317,7 @@ def left_inverse(layout: core.Layout | int | None) -> Any:
     return _own(algebra.left_inverse(layout))
 
 
+@typed
 def logical_divide(layoutA: core.Layout, layoutB: Any) -> Any:
     """Split a layout into (tile, rest), or each of its modes.
 
@@ -312,6 +327,7 @@ def logical_divide(layoutA: core.Layout, layoutB: Any) -> Any:
     return layoutA if layoutB is None else _own(algebra.logical_divide(layoutA, layoutB))
 
 
+@typed
 def logical_product(layoutA: core.Layout, layoutB: Any) -> Any:
     """Repeat a layout: (layout, copies), or each of its modes. An integer is refused.
 
@@ -332,6 +348,7 @@ def logical_product(layoutA: core.Layout, layoutB: Any) -> Any:
     return _own(algebra.logical_product(layoutA, layoutB))
 
 
+@typed
 def hier_unzip(splitter: Callable[..., Any], layoutA: Any, layoutB: Any) -> Layout:
     """Split mode by mode, then gather the first parts and the second: ``((…), (…, rest))``.
 
@@ -356,26 +373,31 @@ def _unpacked(zipped: Layout) -> Layout:
     return make_layout(zipped[0], *zipped[1])
 
 
+@typed
 def zipped_divide(layoutA: Any, layoutB: Any) -> Layout:
     """Split and gather: ``((tiles), (rests))``."""
     return hier_unzip(logical_divide, layoutA, layoutB)
 
 
+@typed
 def tiled_divide(layoutA: Any, layoutB: Any) -> Layout:
     """As `zipped_divide`, with the rests unpacked."""
     return _unpacked(zipped_divide(layoutA, layoutB))
 
 
+@typed
 def zipped_product(layoutA: Any, layoutB: Any) -> Layout:
     """Repeat and gather: ``((blocks), (copies))``."""
     return hier_unzip(logical_product, layoutA, layoutB)
 
 
+@typed
 def tiled_product(layoutA: Any, layoutB: Any) -> Layout:
     """As `zipped_product`, with the copies unpacked."""
     return _unpacked(zipped_product(layoutA, layoutB))
 
 
+@typed
 def slice_and_offset(crd: Any, layout: Any) -> tuple[Layout, Any]:
     """Return the layout that ``None`` keeps, and the offset at which it starts.
 

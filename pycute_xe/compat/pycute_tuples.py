@@ -5,10 +5,11 @@ from __future__ import annotations
 from abc import ABC
 from typing import Any
 
-from pycute_xe.errors import CongruenceError, CoordError
+from pycute_xe.errors import CongruenceError, CoordError, ShapeError
 from pycute_xe.int_tuple import crd2idx as _crd2idx
 from pycute_xe.int_tuple import flatten_tuple, product
 from pycute_xe.int_tuple import idx2crd as _idx2crd
+from pycute_xe.signatures import typed
 from pycute_xe.typing import is_tuple
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
 ]
 
 flatten = flatten_tuple
+MOST_SHIFT = 1 << 16
 
 
 class Integer(ABC):  # noqa: B024 - a test of kind, with nothing to implement
@@ -48,6 +50,7 @@ def is_int(x: object) -> bool:
     return isinstance(x, Integer)
 
 
+@typed
 def signum(a: Any) -> int:
     """Return -1, 0 or 1.
 
@@ -57,6 +60,7 @@ def signum(a: Any) -> int:
     return (a > 0) - (a < 0)
 
 
+@typed
 def tuple_max(a: Any) -> Any:
     """Return the largest leaf.
 
@@ -66,6 +70,7 @@ def tuple_max(a: Any) -> Any:
     return max(flatten(a))
 
 
+@typed
 def has_none(a: Any) -> bool:
     """Tell whether a coordinate keeps a mode.
 
@@ -75,6 +80,7 @@ def has_none(a: Any) -> bool:
     return None in flatten(a)
 
 
+@typed
 def prefix_product(a: Any, init: Any = 1) -> Any:
     """Return for each leaf the product of those before it, times ``init``.
 
@@ -102,15 +108,17 @@ def prefix_product(a: Any, init: Any = 1) -> Any:
     return tuple(out)
 
 
+@typed
 def idx2crd(idx: Any, shape: Any, stride: Any = None) -> Any:
-    """Return ``(idx // stride) % extent`` for each leaf.
+    """Return ``(idx // stride) % extent`` for each leaf, as pycute does.
 
     >>> idx2crd(9, (4, (2, 4)))
     (1, (0, 1))
     """
-    return _idx2crd(idx, shape, stride)
+    return _idx2crd(idx, shape, prefix_product(shape) if stride is None else stride)
 
 
+@typed
 def crd2idx(crd: Any, shape: Any, stride: Any = None) -> Any:
     """Return the offset of a coordinate; ``None`` counts as 0.
 
@@ -126,6 +134,7 @@ def _zeroed(crd: Any) -> Any:
     return 0 if crd is None else crd
 
 
+@typed
 def crd2crd(crd: Any, dst_shape: Any, src_shape: Any = None) -> Any:
     """Move a coordinate to another shape; a tuple for an integer shape needs ``src_shape``.
 
@@ -148,6 +157,7 @@ def crd2crd(crd: Any, dst_shape: Any, src_shape: Any = None) -> Any:
     )
 
 
+@typed
 def slice_(crd: Any, trg: Any) -> tuple[Any, ...]:
     """Return the parts of a tuple where the coordinate holds ``None``.
 
@@ -166,15 +176,20 @@ def slice_(crd: Any, trg: Any) -> tuple[Any, ...]:
     return tuple(part for c, t in zip(crd, trg, strict=True) for part in slice_(c, t))
 
 
+@typed
 def shiftr(a: int, s: int) -> int:
     """Shift to the right, to the left for a negative ``s``.
 
     >>> shiftr(8, 2), shiftr(8, -1)
     (2, 16)
     """
+    if not -MOST_SHIFT <= s <= MOST_SHIFT:
+        fix = f"shift by {MOST_SHIFT:,} bits at most"
+        raise ShapeError("shiftr", {"a": a, "s": s}, "the result would have too many bits", fix)
     return a >> s if s >= 0 else a << -s
 
 
+@typed
 def shiftl(a: int, s: int) -> int:
     """Shift to the left, to the right for a negative ``s``.
 

@@ -28,7 +28,7 @@ class Accounts:
     """A block of ``shape`` values, who is ``said`` to own each, and the registers that hold them.
 
     ``said`` lists (row, column) for each work-item and value, ``picture`` is what the hardware
-    does; either is ``None`` where there is none. ``units`` are the widths in bits in which
+    does; either may be ``None``. ``units`` are the widths in bits in which
     registers show what is said. ``place_of`` says where the first panel draws a
     value, ``name`` and ``axes`` name it, ``group_of`` numbers the message that moves it, by the
     place. Colours are those of the work-item said to own a value, in every panel.
@@ -103,7 +103,12 @@ class Accounts:
         """What the hardware has in each register, in the order of the bytes."""
         picture = self.picture
         if picture is None:
-            raise ShapeError("draw", {"block": self.shape}, "there are no registers", "")
+            raise ShapeError(
+                "draw",
+                {"block": self.shape},
+                "no registers are known for the block",
+                "draw its work-items",
+            )
         line = self._line(picture)
         lines = 8 * grf_bytes() // picture.bits // line
         cells = [self._slot(picture, i, line) for i in range(len(picture.slots))]
@@ -219,7 +224,7 @@ class Accounts:
 
     def _tip(self, place: Place, owner: Owner | None) -> str:
         what, found = self.element(place), self.done.get(place)
-        who = f"T{owner[0]}·V{owner[1]}" if owner else "nobody"
+        who = f"T{owner[0]}·V{owner[1]}" if owner else "no work-item"
         if found is None:
             return f"{who} is said to hold {what}" if self.said else what
         register, byte = divmod(self._bytes[place], grf_bytes())

@@ -103,7 +103,10 @@ def _scene(x: object, what: str | None, subgroup: int) -> Scene:
             return of_copy_atom(x, what)
         case _ if what is not None:
             raise ShapeError(
-                "draw", {"x": type(x).__name__, "what": what}, "it has no operands", "leave it out"
+                "draw",
+                {"x": type(x).__name__, "what": what},
+                "only kernels, MMAs and copy atoms have parts to choose",
+                "leave what out",
             )
         case TiledCopy():
             return of_tiled_copy(x, subgroup)
@@ -119,11 +122,16 @@ def _scene(x: object, what: str | None, subgroup: int) -> Scene:
 
 def _refusal(x: object) -> ShapeError:
     if isinstance(x, str):
-        return ShapeError("draw", {"x": x}, "a name is no atom yet", f'draw(get_atom("{x}"))')
+        return ShapeError(
+            "draw",
+            {"x": x},
+            "a name cannot be drawn, the atom of that name can",
+            f'draw(get_atom("{x}"))',
+        )
     return ShapeError(
         "draw",
         {"x": type(x).__name__},
-        "there is no drawing of such a value",
-        "a Kernel, TiledMma, MmaAtom, TiledCopy, copy atom, Block2D, BankUse or layout, "
+        f"a {type(x).__name__} cannot be drawn",
+        "give a Kernel, TiledMma, MmaAtom, TiledCopy, copy atom, Block2D, BankUse or layout, "
         "or layouts by name",
     )

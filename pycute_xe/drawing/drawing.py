@@ -13,6 +13,7 @@ from pycute_xe.drawing.saving import write_files
 from pycute_xe.drawing.scene import Scene
 from pycute_xe.drawing.svg import render
 from pycute_xe.drawing.terminal import as_ansi, as_plain, as_rich, terminal_width
+from pycute_xe.errors import ShapeError
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -33,6 +34,12 @@ class Drawing:
     """
 
     scene: Scene
+
+    def __post_init__(self) -> None:
+        """Refuse what is not a scene."""
+        if not isinstance(self.scene, Scene):  # pyright: ignore[reportUnnecessaryIsInstance]
+            given = {"scene": type(self.scene).__name__}
+            raise ShapeError("Drawing", given, "it is not a scene", "draw(x) returns a drawing")
 
     @property
     def title(self) -> str:

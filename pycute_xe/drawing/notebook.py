@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from html import escape
 from typing import Any
+
+from pycute_xe.errors import InputError
 
 __all__ = ["register_ipython"]
 
@@ -17,7 +20,16 @@ _SHOWN = {
     ("pycute_xe.atom.linear_copy", "LinearCopyAtom"),
     ("pycute_xe.atom.tiled_mma", "TiledMma"),
     ("pycute_xe.atom.tiled_copy", "TiledCopy"),
+}
+# What tells itself as text: kernels by their listing, and what readers found, line by line.
+_TOLD = {
     ("pycute_xe.kernel.kernel", "Kernel"),
+    ("pycute_xe.checking.report", "Checked"),
+    ("pycute_xe.verifying.verdict", "Verdict"),
+    ("pycute_xe.execute.report", "Report"),
+    ("pycute_xe.atom.differing", "AtomDiff"),
+    ("pycute_xe.atom.feeding", "Feed"),
+    ("pycute_xe.explaining.explanation", "Explanation"),
 }
 
 
@@ -30,13 +42,36 @@ def register_ipython(shell: Any = None) -> bool:
     >>> register_ipython()
     False
     """
-    shell = shell or _running()
+    shell = _running() if shell is None else shell
     if shell is None:
         return False
-    formatter = shell.display_formatter.formatters["image/svg+xml"]
+    formatters = getattr(getattr(shell, "display_formatter", None), "formatters", None)
+    if formatters is None:
+        raise InputError(
+            "register_ipython",
+            {"shell": type(shell).__name__},
+            "it is not a shell of IPython",
+            "leave it out to use the running one",
+        )
+    formatter = formatters["image/svg+xml"]
     for module, name in sorted(_SHOWN):
         formatter.for_type_by_name(module, name, _svg)
+    for module, name in sorted(_TOLD):
+        formatters["text/html"].for_type_by_name(module, name, _html)
+        formatters["text/plain"].for_type_by_name(module, name, _plain)
     return True
+
+
+def _html(value: Any) -> str:
+    """Lines as they are, which scroll where they are wider than the page."""
+    return (
+        f'<pre style="overflow-x:auto;white-space:pre;line-height:1.35">{escape(str(value))}</pre>'
+    )
+
+
+def _plain(value: Any, printer: Any, cycle: bool) -> None:  # noqa: ARG001 - as IPython calls it
+    """Print the text instead of the constructor's call."""
+    printer.text(str(value))
 
 
 def _running() -> Any:

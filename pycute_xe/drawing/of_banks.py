@@ -26,7 +26,7 @@ def of_banks(use: BankUse) -> Scene:
         for bank, held in enumerate(use.held)
         for turn, word in enumerate(held)
     ]
-    # Banks that nobody wants are shown empty: that they idle is what a conflict is about.
+    # Unused banks are shown empty: that they idle is what a conflict is about.
     cells += [
         Cell(0, bank, None, ("",), (("bank", bank), ("turn", 0)), f"bank {bank} is not used")
         for bank, held in enumerate(use.held)

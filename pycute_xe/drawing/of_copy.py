@@ -38,13 +38,13 @@ def of_copy_atom(atom: CopyAnswers, what: str | None = None) -> Scene:
     registers show at once whether the hardware agrees. What is missing, because no layout or no
     message exists, is left out and the caption says why; panels that are too large together are
     left out as well. A prefetch has memory alone.
-    Raises `ShapeError` for another ``what``, for what there is none of, and for too many cells; the
-    error of the layout where there are neither layouts nor messages.
+    Raises `ShapeError` for another ``what``, for a missing panel, and for too many cells; the error
+    of the layout for an atom with neither layouts nor messages.
     """
     facts = _Facts.of(atom)
     there = facts.panels()
     if what is not None and what not in there:
-        condition = facts.why(what) if what in PANELS else "there is no such panel"
+        condition = facts.why(what) if what in PANELS else "unknown panel"
         raise ShapeError(
             "draw", {"x": str(atom), "what": what}, condition, f"one of {', '.join(there)}"
         )
@@ -150,7 +150,7 @@ class _Facts:
         if rows != atom.shape[0]:
             yield "Each work-item moves its own row, from or to an address of its own."
         if self.prefetch:
-            yield "A prefetch reaches no register: nobody holds any of it."
+            yield "A prefetch reaches no register: no work-item holds any of it."
             if self.accounts.said:
                 yield "Colours: the work-items that its layouts name."
         else:
@@ -232,7 +232,7 @@ def _that_fit(facts: _Facts, there: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _check_size(facts: _Facts, there: tuple[str, ...], shown: tuple[str, ...]) -> None:
-    """Refuse what has too many cells, naming the panels that have not."""
+    """Refuse too many cells, naming the panels that are small enough."""
     cells = sum(map(facts.size, shown))
     if cells > CELL_LIMIT:
         fitting = [f'draw(atom, "{name}")' for name in there if facts.size(name) <= CELL_LIMIT]
@@ -294,6 +294,6 @@ def _refuse_prefetch(atom: CopyAtom) -> None:
         raise CuteError(
             "draw",
             {"op": atom.op},
-            "a prefetch puts nothing into registers, so nobody owns any of it",
-            "draw the copy that it runs ahead of",
+            "a prefetch puts nothing into registers, so no work-item owns any of it",
+            "draw the copy that it prefetches for",
         )

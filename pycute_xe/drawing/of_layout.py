@@ -17,7 +17,7 @@ def of_layout(layout: Layout | ComposedLayout) -> Scene:
     """Return the grid of a layout: mode 0 down, mode 1 across, one row for rank 1.
 
     Cells carry the offset (or the coordinate, for basis strides), coloured by it modulo 16.
-    Raises `RankError` for other ranks than 1 and 2, `ShapeError` for leaves that are no integers
+    Raises `RankError` for other ranks than 1 and 2, `ShapeError` for leaves that are not integers
     and for more cells than a drawing can show.
     """
     grid = grid_of("draw", layout, CELL_LIMIT)

@@ -268,9 +268,7 @@ def _names(what: str | None, known: str) -> tuple[str, ...]:
     if what is None:
         return tuple(known)
     if what not in known or len(what) != 1:
-        raise ShapeError(
-            "draw", {"what": what}, "there is no such operand", f"one of {', '.join(known)}"
-        )
+        raise ShapeError("draw", {"what": what}, "unknown operand", f"one of {', '.join(known)}")
     return (what,)
 
 
@@ -280,5 +278,5 @@ def _check_subgroup(mma: TiledMma, subgroup: int) -> None:
             "draw",
             {"subgroup": subgroup},
             f"there are {mma.num_subgroups} subgroups",
-            f"0 to {mma.num_subgroups - 1}",
+            f"use 0 to {mma.num_subgroups - 1}",
         )

@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 CELL_LIMIT = 8192
-"""A drawing with more cells is refused: nobody could read it, and its file would exceed 1 MB."""
+"""A drawing with more cells is refused: it would be unreadable, and its file would exceed 1 MB."""
 
 MARKS = "red corners"
 """What a caption calls the marks of wrong cells, which are bold in a terminal."""
@@ -34,8 +34,8 @@ class Cell:
     """One element: where it is drawn, its colour, label lines, data attributes and tooltip.
 
     ``row`` and ``col`` are tile coordinates. ``colour`` is a number taken modulo 16, ``None`` for
-    an element that nobody holds. ``short`` is the label where there is no room for lines, their
-    first one if it is empty. ``group`` numbers the instruction or message it belongs to.
+    an element that no work-item holds. ``short`` is the label where there is no room for lines,
+    their first one if it is empty. ``group`` numbers the instruction or message it belongs to.
     """
 
     row: int
@@ -131,7 +131,7 @@ class Scene:
     legend: tuple[str, ...] = tuple(f"T{t}" for t in range(16))
 
     def __post_init__(self) -> None:
-        """Refuse what nobody could read."""
+        """Refuse too many cells."""
         if self.cells > CELL_LIMIT:
             raise ShapeError(
                 "draw",

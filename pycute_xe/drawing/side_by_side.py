@@ -62,7 +62,7 @@ def _number(found: object, value: object) -> int:
         raise ShapeError(
             "draw",
             {"value": value, "colour": found},
-            "the colour of the value is no integer",
+            "the colour of the value is not an integer",
             "let colour return a number for each value, such as offset // 16",
         ) from None
 
@@ -70,7 +70,7 @@ def _number(found: object, value: object) -> int:
 def of_layouts(named: Mapping[Any, Any], colour: Colours | None = None) -> Scene:
     """Return the grids of several layouts by name, side by side where there is room.
 
-    Raises `ShapeError` where there is no layout, or something else, and as `of_layout` does.
+    Raises `ShapeError` for values that are not layouts, or none at all, and as `of_layout` does.
 
     >>> of_layouts({"A": Layout(4), "B": Layout(4, 2)}).caption
     ('A = 4:1: 4 coordinates to offsets below 4.', 'B = 4:2: 4 coordinates to offsets below 7.')
@@ -79,8 +79,8 @@ def of_layouts(named: Mapping[Any, Any], colour: Colours | None = None) -> Scene
         raise ShapeError(
             "draw",
             {"x": named},
-            "it names something that is no layout, or nothing",
-            'draw({"A": A, "B": B}) for two layouts',
+            "the mapping must hold layouts, at least one",
+            'write draw({"A": A, "B": B}) for two layouts',
         )
     scenes = {str(name): coloured(layout, _of(colour, name)) for name, layout in named.items()}
     beside = sum(len(scene.panels[0].cols) for scene in scenes.values()) <= _ROW

@@ -117,7 +117,7 @@ def _cell(plan: Plan, cell: Cell, x: int, y: int, share: tuple[int, int]) -> str
         kind, fill = "pad", 'class="v" '
     box = f'x="{x}" y="{top:g}" width="{size.width - 1}" height="{height:g}"'
     if not size.lines:
-        # Nothing but the colour can be seen, so there is nothing but the colour.
+        # Cells this small show their colour alone.
         return f'<g class="c o {kind}"{data}><rect {fill}{box}/></g>'
     mark = f'<path class="m" d="{_corner(x + size.width - 1, top, height)}"/>' if cell.wrong else ""
     text = _label(plan, cell, x, y) if count == 1 else ""

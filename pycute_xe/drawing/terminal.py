@@ -24,7 +24,7 @@ LEAST_WIDTH = 40
 
 
 def terminal_width() -> int:
-    """Return the columns of this terminal; 80 where there is none."""
+    """Return the columns of this terminal; 80 without one."""
     return shutil.get_terminal_size((80, 24)).columns
 
 

@@ -80,20 +80,20 @@ def _aligned(thread: Thread, operation: str, kind: np.dtype[Any], N: int, addres
     unit = max(4, kind.itemsize)
     if address % unit:
         operands = {"address": hex(address)}
-        condition = f"the address is no multiple of {unit} bytes"
+        condition = f"the address is not a multiple of {unit} bytes"
         raise thread.error("PX113", operation, operands, condition)
     return nbytes
 
 
 def whole_dwords(operation: str, kind: np.dtype[Any], N: int) -> int:
-    """Return the bytes of N elements; `ShapeError` where they are no whole number of dwords."""
+    """Return the bytes of N elements; `ShapeError` unless they fill whole dwords."""
     (count,) = whole(operation, N=N)
     nbytes = count * kind.itemsize
     if count < 1 or nbytes % 4:
         raise ShapeError(
             operation,
             {"T": kind, "N": N},
-            "a block is a whole number of dwords",
+            f"a block must fill whole dwords, not {nbytes} bytes",
             "move more elements, or use gather and scatter",
         )
     return nbytes
@@ -112,7 +112,7 @@ def elements_of(operation: str, kind: np.dtype[Any], N: int, data: Any) -> NDArr
         raise ShapeError(
             operation,
             {"T": kind, "N": N, "data": found.size},
-            "the data has another number of elements",
+            f"the data has {found.size} elements, not {N}",
             f"give {N} elements",
         )
     with np.errstate(all="ignore"):

@@ -182,7 +182,7 @@ def lsc_store_2d(
     [[1, 2], [3, 4]]
     """
     if not where:
-        condition = "it takes a payload, or its six numbers, and the data"
+        condition = "the call needs a payload, or its six numbers, and the data"
         raise InputError("lsc_store_2d", {"given": 0}, condition, "give the data last")
     thread, tile = current("lsc_store_2d"), _payload("lsc_store_2d", T, W, H, 1, where[:-1])
     block, count = tile.block("store"), tile.width * tile.height
@@ -226,7 +226,7 @@ def _payload(
     if len(where) == 6:
         return config_2d_mem_access(T, W, H, *where, nblk=nblk)
     if len(where) != 1 or not isinstance(where[0], config_2d_mem_access):
-        condition = "it takes a payload, or pointer, width, height, pitch, x and y"
+        condition = "the call needs a payload, or pointer, width, height, pitch, x and y"
         raise InputError(operation, {"given": len(where)}, condition, "config_2d_mem_access(…)")
     tile: config_2d_mem_access = where[0]
     given, wanted = (dtype_of(T), *sizes), (tile.dtype, tile.width, tile.height, tile.nblk)

@@ -11,7 +11,7 @@ __all__ = ["tokens", "whole"]
 
 
 def whole(operation: str, **values: object) -> tuple[int, ...]:
-    """Return numbers as ints, in order; `InputError` for what is no whole number.
+    """Return numbers as ints, in order; `InputError` for anything but integers.
 
     >>> whole("select", count=2, stride=1)
     (2, 1)
@@ -24,7 +24,7 @@ def _whole(operation: str, name: str, value: object) -> int:
         return operator.index(value)  # pyright: ignore[reportArgumentType]
     except TypeError:
         operands = {name: repr(value)}
-        raise InputError(operation, operands, f"{name} is no whole number", "use an int") from None
+        raise InputError(operation, operands, f"{name} must be an integer", "use an int") from None
 
 
 def tokens(operation: str, l1: object, l3: object) -> tuple[str, str]:
@@ -38,6 +38,6 @@ def tokens(operation: str, l1: object, l3: object) -> tuple[str, str]:
         if not isinstance(value, cache_hint):
             known = ", ".join(f"cache_hint.{hint.name}" for hint in cache_hint)
             operands = {name: repr(value)}
-            raise InputError(operation, operands, f"{name} is no cache hint", f"one of {known}")
+            raise InputError(operation, operands, f"{name} must be a cache hint", f"one of {known}")
         found.append(value.value)
     return found[0], found[1]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.errors import DTypeError, ShapeError
 from pycute_xe.esimd.types import dtype_of
+from pycute_xe.signatures import shortly
 
 __all__ = [
     "Array",
@@ -37,11 +38,11 @@ def numbers(operation: str, value: Any) -> Array:
     try:
         found = np.asarray(value)
         dtype_of(found.dtype)
-    except (TypeError, ValueError, OverflowError):  # ragged sequences, types that are none of ours
+    except (TypeError, ValueError, OverflowError):  # ragged sequences, unknown types
         raise DTypeError(
             operation,
-            {"data": repr(value)},
-            "it is no number of at most 64 bits, nor a sequence of such",
+            {"data": shortly(value)},
+            "the data must be numbers of at most 64 bits",
             "give a vector, a number or a sequence of numbers",
         ) from None
     return found
@@ -77,7 +78,9 @@ def ramp(kind: np.dtype[Any], count: int, base: Any, step: Any) -> Array:
     first, by = (numbers("simd", value).astype(kind) for value in (base, step))
     if first.size != 1 or by.size != 1:
         operands = {"base": first.size, "step": by.size}
-        raise ShapeError("simd", operands, "base and step are one number each", "give two numbers")
+        raise ShapeError(
+            "simd", operands, "base and step must be one number each", "give two numbers"
+        )
     with np.errstate(all="ignore"):
         return (first + np.arange(count).astype(kind) * by).astype(kind).reshape(-1)
 
@@ -126,9 +129,11 @@ def remainder(left: Array, right: Array) -> Array:
     [-1, 1]
     """
     if left.dtype.kind not in "iu":
-        raise DTypeError("operator", {"T": left.dtype}, "% is of integers", "divide and round")
+        raise DTypeError("operator", {"T": left.dtype}, "% takes integers only", "divide and round")
     if not np.all(right):
-        raise ShapeError("operator", {"divisor": 0}, "integers are not divided by zero", "")
+        raise ShapeError(
+            "operator", {"divisor": 0}, "an integer is divided by zero", "mask the zeros out"
+        )
     return np.fmod(left, right)
 
 

@@ -30,14 +30,16 @@ Flags = NDArray[np.bool_]
 
 
 def offsets_of(operation: str, N: int | None, offsets: Any) -> Index:
-    """Return byte offsets; `ShapeError` for another number, `DTypeError` for no integers."""
+    """Return byte offsets; `ShapeError` for another number, `DTypeError` unless integers."""
     found = array_of(offsets, operation).reshape(-1)
     if found.dtype.kind not in "iu":
-        condition = "offsets are integers, in bytes"
+        condition = "offsets must be integers, in bytes"
         raise DTypeError(operation, {"offsets": found.dtype}, condition, "simd(uint32_t, N, …)")
     if N is not None and found.size != N:
         operands = {"N": N, "offsets": found.size}
-        raise ShapeError(operation, operands, "there is one offset for each lane", f"give {N}")
+        raise ShapeError(
+            operation, operands, f"{N} lanes need {N} offsets, not {found.size}", f"give {N}"
+        )
     return found.astype(np.int64)
 
 
@@ -53,10 +55,10 @@ def advise_block(
 def check_aligned(
     thread: Thread, operation: str, sfid: str, kind: np.dtype[Any], starts: Index
 ) -> None:
-    """Refuse an address that is no multiple of the element: PX204 or PX113."""
+    """Refuse an address that is not a multiple of the element: PX204 or PX113."""
     crooked = starts[starts % kind.itemsize != 0]
     if crooked.size:
-        condition = f"{int(crooked[0])} is no multiple of {kind.itemsize} bytes"
+        condition = f"{int(crooked[0])} is not a multiple of {kind.itemsize} bytes"
         code = "PX204" if sfid == "slm" else "PX113"
         raise thread.error(code, operation, {"T": kind}, condition)
 
@@ -92,7 +94,12 @@ def _padding(thread: Thread, lanes: Index, nbytes: int) -> str:
 def check_elements(operation: str, kind: np.dtype[Any], nelts: int) -> int:
     """Return the bytes of an element; `ShapeError` for another number of them than 1 to 64."""
     if type(nelts) is not int or not 1 <= nelts <= 64:
-        raise ShapeError(operation, {"nelts": nelts}, "1 to 64 elements per address", "split it")
+        raise ShapeError(
+            operation,
+            {"nelts": nelts},
+            "nelts must be 1 to 64 elements per address",
+            "split the access",
+        )
     return kind.itemsize
 
 
@@ -101,7 +108,7 @@ def data_size(operation: str, T: Type, ds: object) -> None:
     bits = 8 * dtype_of(T).itemsize
     if not isinstance(ds, lsc_data_size):
         known = ", ".join(f"lsc_data_size.{size.name}" for size in lsc_data_size)
-        raise DTypeError(operation, {"ds": repr(ds)}, "ds is no data size", f"one of {known}")
+        raise DTypeError(operation, {"ds": repr(ds)}, "ds must be a data size", f"one of {known}")
     if ds.value not in (0, bits):
         operands = {"T": T, "ds": ds.name}
         raise DTypeError(operation, operands, f"T has {bits} bits", f"lsc_data_size.u{bits}")
@@ -114,5 +121,10 @@ def flags_of(operation: str, pred: Any, lanes: int) -> Flags | None:
     found = array_of(pred, operation).reshape(-1).astype(np.bool_)
     if found.size not in (1, lanes):
         operands = {"pred": found.size, "lanes": lanes}
-        raise ShapeError(operation, operands, "there is one condition for each lane", "simd_mask")
+        raise ShapeError(
+            operation,
+            operands,
+            f"{lanes} lanes need {lanes} conditions, not {found.size}",
+            "simd_mask",
+        )
     return np.broadcast_to(found, (lanes,)).copy()

@@ -65,7 +65,9 @@ class Item:
 
     def _only(self, dimension: int, value: int) -> int:
         if dimension:
-            raise InputError("nd_item", {"dimension": dimension}, "there is one dimension", "use 0")
+            raise InputError(
+                "nd_item", {"dimension": dimension}, "the launch has one dimension", "use 0"
+            )
         return value
 
 
@@ -130,12 +132,19 @@ def launch(
     threads, groups = whole("launch", threads=threads, groups=groups)
     if min(threads, groups) < 1:
         operands = {"threads": threads, "groups": groups}
-        raise InputError("launch", operands, "there is one or more of each", "use 1 or more")
+        raise InputError(
+            "launch", operands, "a launch needs at least one thread and one group", "use 1 or more"
+        )
     _callable(kernel, arguments)
     known = get_target(target)
     if banks is not None and type(banks) is not Banks:
         operands = {"banks": banks}
-        raise InputError("launch", operands, "it is no Banks", "Banks(count=32, width=4), or none")
+        raise InputError(
+            "launch",
+            operands,
+            "banks must be a Banks",
+            "give Banks(count=32, width=4), or leave it out",
+        )
     machine = Machine(known, banks or _banks(known), strict)
     given, placed = _placed(machine, arguments)
     for index in range(groups):
@@ -159,7 +168,7 @@ def _callable(kernel: object, arguments: tuple[Any, ...]) -> None:
     """Refuse what cannot be called with an item and the arguments."""
     if not callable(kernel):
         operands = {"kernel": repr(kernel)}
-        raise InputError("launch", operands, "a kernel is a function", "def kernel(item, …)")
+        raise InputError("launch", operands, "the kernel is not a function", "def kernel(item, …)")
     try:
         signature = inspect.signature(kernel)
     except (TypeError, ValueError):  # some callables written in C have none
@@ -169,7 +178,9 @@ def _callable(kernel: object, arguments: tuple[Any, ...]) -> None:
     except TypeError as error:
         condition = f"the kernel is called with an item and {len(arguments)} arguments: {error}"
         operands = {"kernel": signature}
-        raise InputError("launch", operands, condition, "pass what it takes") from None
+        raise InputError(
+            "launch", operands, condition, "pass the arguments that it takes"
+        ) from None
 
 
 def _banks(target: Target) -> Banks:
@@ -191,7 +202,12 @@ def _thread(
                 except StopIteration:
                     break
             if not isinstance(met, Meetings):
-                raise fail("PX211", "launch", {"yielded": met}, "this is nothing to meet at")
+                raise fail(
+                    "PX211",
+                    "launch",
+                    {"yielded": met},
+                    "the kernel yielded something else than a barrier",
+                )
             thread.pending = None
             yield from met.meetings
     if thread.pending is not None:
@@ -202,7 +218,7 @@ def _same_slm(members: list[Thread]) -> None:
     """PX202 where some threads asked for shared local memory and others ended without."""
     without = [thread.index for thread in members if thread.slm_bytes is None]
     if without and len(without) < len(members):
-        condition = f"threads {', '.join(map(str, without))} ended without calling it"
+        condition = f"threads {', '.join(map(str, without))} ended without calling slm_init"
         raise fail("PX202", "slm_init", {"threads": len(members)}, condition)
 
 
@@ -232,7 +248,7 @@ def _element_type(given: np.dtype[Any]) -> None:
     """Refuse arrays whose elements no memory here holds: `DTypeError` or `InputError`."""
     kind = dtype_of(given)
     if given != kind:
-        condition = "the bytes of the elements are in another order than memory's"
+        condition = "the elements are not in native byte order"
         raise InputError("launch", {"dtype": given.str}, condition, f"array.astype({kind.name!r})")
 
 
@@ -246,7 +262,7 @@ def _place_of(array: NDArray[Any], placed: dict[int, NDArray[Any]]) -> int | Non
             raise InputError(
                 "launch",
                 operands,
-                "two arrays overlap: they share memory, but are not the same elements in order",
+                "two arrays overlap without being the same elements in the same order",
                 "pass the larger one once, and add offsets to its pointer",
             )
     return None

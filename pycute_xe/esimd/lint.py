@@ -14,6 +14,7 @@ from typing import cast
 from pycute_xe.arch.rules import Broken, Level
 from pycute_xe.errors import CuteError
 from pycute_xe.facts import Row, rows
+from pycute_xe.signatures import typed
 
 __all__ = ["LINTS", "EsimdError", "Finding", "Lint", "fail", "lint_of"]
 
@@ -66,6 +67,7 @@ class Finding:
 class EsimdError(CuteError):
     """A kernel fell into a pitfall: ``lint`` says which, ``code`` is its code."""
 
+    @typed
     def __init__(
         self, lint: Lint, operation: str, operands: Mapping[str, object], condition: str
     ) -> None:

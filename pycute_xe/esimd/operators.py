@@ -69,7 +69,7 @@ class Operators(ABC):
         raise DTypeError(
             "//",
             {"left": self, "right": other},
-            "C++ has no such operator",
+            "C++ has no operator //",
             "use /: of integers it rounds towards zero, as in C++",
         )
 

@@ -57,7 +57,7 @@ def pointer_of(operation: str, value: object, T: Type | None = None) -> Pointer:
         raise InputError(
             operation,
             {"ptr": type(value).__name__},
-            "it is no pointer",
+            "ptr must be a Pointer",
             "pass the array to esimd.launch: the kernel gets a pointer for it",
         )
     if T is not None and value.dtype != dtype_of(T):

@@ -24,7 +24,7 @@ class Record:
         self._by: list[range | None] | None = None
 
     def wrote(self, lanes: range | None) -> None:
-        """Note a write to some elements; ``None`` for bytes that are no elements of the vector.
+        """Note a write to some elements; ``None`` for bytes that are not whole elements of it.
 
         >>> record = Record(4)
         >>> record.wrote(range(0, 4, 2)), record.wrote(range(4)), record.interleaved(2, 2)

@@ -32,7 +32,7 @@ _PLAIN = ("df", "df")
 def slm_init(nbytes: int) -> None:
     """Ask for so many bytes of shared local memory: the first statement of every thread.
 
-    Lints PX202 where it is not, or not everyone's, and PX205 for more than the target has.
+    Lints PX202 unless all threads call it first, and PX205 for more than the target has.
     C++: ``slm_init<nbytes>()``. Document: Intel ESIMD LSC SLM guide, SLM initialization.
 
     >>> from pycute_xe import esimd
@@ -44,10 +44,12 @@ def slm_init(nbytes: int) -> None:
     group, operands = thread.group, {"nbytes": nbytes}
     if thread.operations > 1:
         again = thread.slm_bytes is not None
-        condition = "it is called twice" if again else "another operation came before it"
+        condition = "slm_init is called twice" if again else "another operation came before it"
         raise thread.error("PX202", "slm_init", operands, condition)
     if type(nbytes) is not int or nbytes < 1:
-        raise thread.error("PX202", "slm_init", operands, "the size is no positive number of bytes")
+        raise thread.error(
+            "PX202", "slm_init", operands, "the size must be a positive number of bytes"
+        )
     if group.slm is not None and group.slm_bytes != nbytes:
         condition = f"another thread asked for {group.slm_bytes} bytes"
         raise thread.error("PX202", "slm_init", operands, condition)
@@ -61,8 +63,8 @@ def slm_block_load(T: Type, N: int, byte_offset: int) -> simd:
     """Return N adjacent elements from a byte offset on.
 
     They take a whole number of dwords, and the offset is a multiple of 4 bytes (of 8 for 64-bit
-    elements). Lints: PX201 before slm_init, PX204 for a crooked offset, PX206 for a race, PX209 for
-    bytes never stored, PX210 beyond the end.
+    elements). Lints: PX201 before slm_init, PX204 for a misaligned offset, PX206 for a race,
+    PX209 for bytes never stored, PX210 beyond the end.
     C++: ``slm_block_load<T, N>(byte_offset)``. Document: Intel ESIMD LSC SLM guide.
 
     >>> from pycute_xe import esimd
@@ -195,7 +197,7 @@ def _offset(thread: Thread, operation: str, kind: np.dtype[Any], N: int, byte_of
         thread.record("PX212", operation, f"N is {N}")
     (start,), unit = whole(operation, byte_offset=byte_offset), max(4, kind.itemsize)
     if start % unit:
-        condition = f"the offset is no multiple of {unit} bytes"
+        condition = f"the offset is not a multiple of {unit} bytes"
         raise thread.error("PX204", operation, {"byte_offset": start}, condition)
     if start < 0:
         raise thread.error("PX210", operation, {"byte_offset": start}, "the offset is negative")

@@ -32,6 +32,10 @@ from pycute_xe.numeric import as_numeric
 __all__ = ["Vector", "array_of", "simd", "simd_mask", "simd_view"]
 
 
+MOST_ELEMENTS = 1 << 20
+"""Of a vector: far more than the registers of a thread hold."""
+
+
 class Vector(Operators):
     """What `simd` and `simd_view` share: elements, arithmetic, comparison, reading."""
 
@@ -40,6 +44,9 @@ class Vector(Operators):
 
     def __init__(self, data: Array, record: Record, lanes: range | None) -> None:
         """Wrap an array of rank 1, not copied; lanes says which elements of the record it is."""
+        if not isinstance(data, np.ndarray):  # pyright: ignore[reportUnnecessaryIsInstance]
+            given = {"data": type(data).__name__}
+            raise ShapeError(type(self).__name__, given, "data is not an array", "simd(T, N, init)")
         self.buffer = data
         self.record = record
         self.lanes = lanes
@@ -91,7 +98,7 @@ class Vector(Operators):
         data = array_of(value, "assign").reshape(-1)
         if data.size not in (1, room):
             raise _sizes("assign", room, data.size)
-        # Conversions narrow as in C++: values wrap, and floats out of range are nobody's concern.
+        # Conversions narrow as in C++: values wrap, and floats out of range are not reported.
         with np.errstate(all="ignore"):
             converted = data.astype(self.dtype)
         self.buffer[where] = converted if data.size > 1 else converted[0]
@@ -141,7 +148,7 @@ class Vector(Operators):
             raise ShapeError(
                 "select",
                 {"count": count, "stride": stride, "offset": offset},
-                f"element {last} is not one of {len(self)}",
+                f"element {last} is outside the vector of {len(self)}",
                 "select fewer elements, or from an earlier one",
             )
         part = slice(offset, last + 1, stride)
@@ -152,8 +159,8 @@ class Vector(Operators):
         """Return a view of the same bytes as elements of another type.
 
         Lint PX102 for a vector that no variable holds: in C++ the view would dangle. It is found
-        from the instructions of the calling function. Raises `ShapeError` where the bytes are no
-        whole number of elements. C++: ``x.template bit_cast_view<T>()``.
+        from the instructions of the calling function. Raises `ShapeError` where the bytes do
+        not fill whole elements. C++: ``x.template bit_cast_view<T>()``.
 
         >>> packed = simd("u32", 1, [0x3c004000])
         >>> packed.bit_cast_view("f16").read()
@@ -166,7 +173,7 @@ class Vector(Operators):
             raise ShapeError(
                 "bit_cast_view",
                 {"vector": self, "T": _name(kind)},
-                "the bytes are not adjacent, or no whole number of elements",
+                "the bytes are not adjacent, or do not fill whole elements",
                 "read() the view first, or choose a type that fits",
             )
         lanes = self.lanes if kind.itemsize == self.dtype.itemsize else None
@@ -179,11 +186,18 @@ class Vector(Operators):
             ends = {"start": part.start, "stop": part.stop, "step": part.step}
             whole("simd", **{end: value for end, value in ends.items() if value is not None})
             if part.step == 0:
-                raise ShapeError("simd", {"step": 0}, "a slice has a step", "use 1 or more")
+                raise ShapeError(
+                    "simd", {"step": 0}, "the step of a slice must not be 0", "use 1 or more"
+                )
             return part
         (found,) = whole("simd", index=index)
         if not -len(self) <= found < len(self):
-            raise ShapeError("simd", {"index": found}, f"there are {len(self)} elements", "")
+            raise ShapeError(
+                "simd",
+                {"index": found},
+                f"the vector has {len(self)} elements",
+                f"use 0 to {len(self) - 1}",
+            )
         return found
 
     def _with(self, other: Any, act: Callable[[Any, Any], Any], swapped: bool = False) -> simd:
@@ -195,7 +209,7 @@ class Vector(Operators):
             raise DTypeError(
                 "operator",
                 {"T": _name(left.dtype)},
-                "the elements have no such operator",
+                "C++ does not define this operator for the elements",
                 "convert them to another type first: simd(T, N, x)",
             ) from None
         return simd.wrap(np.asarray(found))
@@ -203,7 +217,9 @@ class Vector(Operators):
     __hash__ = None  # type: ignore[assignment]
 
     def __bool__(self) -> bool:
-        raise ShapeError("simd", {"vector": self}, "a vector is neither true nor false", "any()")
+        raise ShapeError(
+            "simd", {"vector": self}, "a vector is neither true nor false", "use any() or all()"
+        )
 
     def any(self) -> bool:
         """Whether some element is not zero.
@@ -246,15 +262,16 @@ class simd(Vector):
 
     def __init__(self, T: Type, N: int, init: Any = 0, step: Any = None) -> None:
         """Allocate and fill the elements."""
-        if type(N) is not int or N < 1:
-            raise ShapeError("simd", {"N": N}, "a vector has one element or more", "use 1 or more")
+        if type(N) is not int or not 1 <= N <= MOST_ELEMENTS:
+            condition = f"a vector must have at least one element and at most {MOST_ELEMENTS:,}"
+            raise ShapeError("simd", {"N": N}, condition, "use several vectors")
         kind = dtype_of(T)
         super().__init__(np.zeros(N, dtype=kind), Record(N), range(N))
         self[:] = init if step is None else ramp(kind, N, array_of(init), array_of(step))
 
     @classmethod
     def wrap(cls, data: Array) -> simd:
-        """Wrap an array that nobody else writes."""
+        """Wrap an array that nothing else writes to."""
         made = cls.__new__(cls)
         Vector.__init__(made, data, Record(data.size), range(data.size))
         return made
@@ -291,5 +308,8 @@ def _name(kind: np.dtype[Any]) -> str:
 
 def _sizes(operation: str, wanted: int, found: int) -> ShapeError:
     return ShapeError(
-        operation, {"elements": wanted, "given": found}, "the sizes differ", "select a part first"
+        operation,
+        {"elements": wanted, "given": found},
+        f"{wanted} elements meet {found}",
+        "select a part first",
     )

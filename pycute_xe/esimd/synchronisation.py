@@ -81,13 +81,15 @@ class nbarrier:
         """Say which barrier it is, what this thread does there, and whom it counts.
 
         With one number, that many threads are producers and consumers both.
-        Raises `MachineError` for numbers that cannot be, `InputError` for what is no number or no
-        `nbarrier_role`.
+        Raises `MachineError` for numbers that cannot be, `InputError` for anything but
+        numbers and an `nbarrier_role`.
         """
         made = "init_nbarrier"
         if not isinstance(role, nbarrier_role):
             known = ", ".join(f"nbarrier_role.{one.name}" for one in nbarrier_role)
-            raise InputError(made, {"role": repr(role)}, "this is no role", f"one of {known}")
+            raise InputError(
+                made, {"role": repr(role)}, "role must be an nbarrier_role", f"one of {known}"
+            )
         number, producers = whole(made, barrier_id=barrier_id, num_producers=num_producers)
         given = producers if num_consumers is None else num_consumers
         (consumers,) = whole(made, num_consumers=given)
@@ -110,7 +112,7 @@ class nbarrier:
     def _known(self, operation: str) -> NamedBarrier:
         if self._barrier is None:
             raise MachineError(
-                operation, {}, "the named barrier is not initialised", "init_nbarrier(…) first"
+                operation, {}, "the named barrier is not initialised", "call init_nbarrier(…) first"
             )
         return self._barrier
 

@@ -10,6 +10,7 @@ import numpy as np
 from pycute_xe.bulk import numpy_dtype
 from pycute_xe.errors import DTypeError
 from pycute_xe.numeric import Numeric, as_numeric
+from pycute_xe.signatures import shortly
 
 __all__ = [
     "Type",
@@ -48,17 +49,27 @@ def dtype_of(T: Type) -> np.dtype[Any]:
     >>> dtype_of(half).name, dtype_of("tf32").name, dtype_of(bool).name
     ('float16', 'float32', 'bool')
     """
-    if T is bool or np.dtype(np.bool_) == T:
+    if T is bool or (isinstance(T, np.dtype) and T.kind == "b"):
         return np.dtype(np.bool_)
     numeric = as_numeric(T)
     if numeric.bits < 8:
         raise DTypeError(
-            "simd", {"T": numeric}, "elements have at least 8 bits", "pack them in uint8_t"
+            "simd", {"T": numeric}, "elements must have at least 8 bits", "pack them in uint8_t"
         )
     return numpy_dtype("f32" if numeric.name == "tf32" else numeric)
 
 
-class cache_hint(Enum):
+class _Named(Enum):
+    """Members that are refused by name."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> Any:
+        known = ", ".join(f"{cls.__name__}.{member.name}" for member in cls)
+        given = {"value": shortly(value)}
+        raise DTypeError(cls.__name__, given, "it does not exist", f"use {known}")
+
+
+class cache_hint(_Named):
     """What to do at one cache level; the value is the token of the vISA text.
 
     >>> cache_hint.write_back.value
@@ -74,7 +85,7 @@ class cache_hint(Enum):
     read_invalidate = "ri"
 
 
-class lsc_data_size(Enum):
+class lsc_data_size(_Named):
     """The size of one element in memory, in bits; ``default_size`` is that of the type.
 
     >>> lsc_data_size.u16.value
@@ -88,7 +99,7 @@ class lsc_data_size(Enum):
     u64 = 64
 
 
-class nbarrier_role(Enum):
+class nbarrier_role(_Named):
     """What a thread does at a named barrier: it produces, consumes, or both."""
 
     producer_consumer = 0

@@ -58,7 +58,9 @@ def dpas(
     made = _instruction(thread, given, acc, b_tile, a_tile)
     if depth != made.depth:
         operands = {"systolic_depth": depth}
-        raise ShapeError("xmx.dpas", operands, f"the depth is {made.depth}", f"use {made.depth}")
+        raise ShapeError(
+            "xmx.dpas", operands, f"the depth must be {made.depth}", f"use {made.depth}"
+        )
     if b_tile.history().plain_tile:
         thread.record("PX302", "xmx.dpas", f"b_tile was loaded as it lies in memory, as {made.B}")
     for offset, vector in ((_SRC2, a_tile), (_SRC1, b_tile), (_ACC, acc)):
@@ -75,14 +77,14 @@ def _is_vector(name: str, value: object) -> None:
     if isinstance(value, Vector) or (value is None and name == "acc"):
         return
     fix = "give a simd; None stands for an acc of 0" if name == "acc" else "give a simd"
-    raise DTypeError("xmx.dpas", {name: repr(value)}, f"{name} is no vector", fix)
+    raise DTypeError("xmx.dpas", {name: repr(value)}, f"{name} must be a vector", fix)
 
 
 def _kind(vector: Vector, given: Type | None, accumulator: bool = False) -> Numeric:
     if given is not None:
         return as_numeric(given)
     found = as_numeric(array_of(vector).dtype)
-    # There is no f32 input: a vector of float holds tf32 then.
+    # DPAS takes no f32 input: a vector of float holds tf32 then.
     return as_numeric("tf32") if found.name == "f32" and not accumulator else found
 
 
@@ -98,7 +100,7 @@ class _Types:
     def instruction(self, acc: Vector | None, b: Vector, a: Vector) -> Dpas | None:
         """The instruction of three operands, ``None`` where their sizes do not fit it.
 
-        Raises `DTypeError` or `ShapeError` where there is no such instruction.
+        Raises `DTypeError` or `ShapeError` if no instruction takes the types.
         """
         given = None if self.t is None else as_numeric(self.t)
         none = as_numeric("f32") if given is None else given

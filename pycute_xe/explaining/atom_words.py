@@ -85,7 +85,7 @@ def _place(place: Place | None) -> str:
 
 
 def walk_words(places: Sequence[Place]) -> str:
-    """Say in which steps a list of places walks, the fastest first; empty where there are none.
+    """Say in which steps a list of places walks, the fastest first; empty without steps.
 
     >>> walk_words([(y + v, x) for y in (0, 2) for x in (0, 16) for v in (0, 1)])
     '2 rows, then 2 columns 16 apart, then 2 rows 2 apart'

@@ -20,7 +20,7 @@ Atom = MmaAtom | LegacyCopyAtom | CopyAtom | LinearCopyAtom
 
 
 def as_atom(value: Any) -> Atom:
-    """Return an atom as it is, and raise `InputError` for what else comes from its floor.
+    """Return an atom as it is, and raise `InputError` for other values of its floor.
 
     >>> from pycute_xe.atom import get_atom
     >>> print(as_atom(get_atom("XE_DPAS_TT<8,f32,bf16>")))
@@ -31,7 +31,7 @@ def as_atom(value: Any) -> Atom:
     raise InputError(
         "explain",
         {"value": value},
-        f"there is no explanation of a {type(value).__name__}",
+        f"a {type(value).__name__} cannot be explained",
         "explain an atom, such as get_atom('XE_2D_U16x32x16_LD_V')",
     )
 
@@ -53,7 +53,7 @@ def explain_atom(
     """
     machine = get_target(target).name
     if operand not in (None, "A", "B", "C", "D"):
-        raise InputError("explain", {"operand": operand}, "no such operand", "A, B, C or D")
+        raise InputError("explain", {"operand": operand}, "unknown operand", "use A, B, C or D")
     which: Any = operand
     script = Script()
     if isinstance(atom, MmaAtom):
@@ -66,7 +66,7 @@ def explain_atom(
             raise InputError(
                 "explain",
                 {"atom": atom, "operand": operand},
-                "a linear copy moves no operand of an MMA",
+                "a linear copy does not move operands of an MMA",
                 "leave operand out, or explain a block-2D copy",
             )
         title, rule = f"{atom} for {atom.value_type} values", linear_head_line(atom)

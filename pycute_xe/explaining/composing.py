@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from pycute_xe.algebra.compose import as_tiler
+from pycute_xe.algebra.compose import as_tiler, straight
 from pycute_xe.algebra.simplify import flat_modes, from_modes
 from pycute_xe.basis import Basis
 from pycute_xe.explaining.script import Script, mode_text, times
@@ -48,10 +48,9 @@ def _by_mode(script: Script, a: Layout, tiler: tuple[Any, ...]) -> Layout:
     for i, entry in enumerate(tiler):
         with script.within(f"mode {i} of A, {a[i]}, with entry {i} of B, {_named(entry)}"):
             parts.append(tell_composition(script, a[i], entry))
-    rest = [a[i] for i in range(len(tiler), len(a))]
-    if rest:
-        script.say(f"B has {len(tiler)} entries: the other modes of A stay")
-    out = make_layout(*parts, *rest)
+    if len(tiler) < len(a):
+        script.say(f"B has {len(tiler)} entries: the other modes of A drop out")
+    out = make_layout(*parts) if parts else Layout((), ())
     script.say("the modes together", out)
     return out
 
@@ -120,7 +119,7 @@ class _Walks:
             reached = sum(parts)
             text = f"in the mode {mode_text((s, d))} of A the modes of B together reach {reached}"
             if reached >= s:
-                self.script.stop(f"{text}, over its end at {s}: a sum of walks is no walk")
+                self.script.stop(f"{text}, over its end at {s}: the sum of the walks is not a walk")
             self.script.say(f"{text}, below its end at {s}")
             last = [end // s for end in last]
 
@@ -147,9 +146,12 @@ def _walk(script: Script, modes: list[Mode], extent: Any, step: Any) -> Mode:
 
 def _walk_on(script: Script, modes: list[Mode], left: Any, step: Any) -> Mode:
     taken: list[Mode] = []
-    for s, d in modes[:-1]:
+    for i, (s, d) in enumerate(modes[:-1]):
         name = mode_text((s, d))
         if at_most(s, step):
+            further = _straight(script, modes[i:], left, step) if step % s else None
+            if further is not None:
+                return _gathered(taken + further)
             step = _passed(script, (s, d), step)
             continue
         here = -(-s // step) if step > 0 else 0
@@ -159,6 +161,10 @@ def _walk_on(script: Script, modes: list[Mode], left: Any, step: Any) -> Mode:
                 f"{name}: all {left} fit in here, {times(step, d)} apart", from_modes(taken[-1:])
             )
             return _gathered(taken)
+        uneven = here > 0 and (s % step or left % here)
+        further = _straight(script, modes[i:], left, step) if uneven else None
+        if further is not None:
+            return _gathered(taken + further)
         _demand_even(script, (s, d), (here, step), left)
         taken.append((here, step * d))
         script.say(
@@ -183,6 +189,19 @@ def _passed(script: Script, mode: Mode, step: Any) -> Any:
     many = f"{count} times" if count != 1 else "just"
     script.say(f"{mode_text(mode)}: a step of {step} is {many} its {s} elements and passes it")
     return count
+
+
+def _straight(script: Script, modes: list[Mode], left: Any, step: Any) -> list[Mode] | None:
+    """Write how a walk steps in several modes at once, if it can."""
+    taken = straight(modes, left, step)
+    if taken is not None:
+        name = mode_text(modes[0])
+        script.say(
+            f"{name}: steps of {step} go on in further modes too, and meet no end while every "
+            "step adds the same",
+            from_modes(taken),
+        )
+    return taken
 
 
 def _demand_even(script: Script, mode: Mode, walk: tuple[Any, Any], left: Any) -> None:

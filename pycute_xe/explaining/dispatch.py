@@ -94,7 +94,7 @@ def explain(operation: Callable[..., Any] | Atom, *operands: Any, **named: Any) 
     Law: the explanation ends in what ``operation(*operands)`` returns, or in the error that it
     raises; where the steps reach their end, the last of them has the result as its value.
     Raises `InputError` for an operation without an explanation and for operands that are too few or
-    too many, `ShapeError` where the first operand is no layout. CuTe has no counterpart.
+    too many, `ShapeError` where the first operand is not a layout. CuTe has no counterpart.
 
     >>> import pycute_xe as cx
     >>> print(explain(cx.composition, Layout((6, 2), (8, 2)), Layout((4, 3), (3, 1))))
@@ -112,9 +112,13 @@ def explain(operation: Callable[..., Any] | Atom, *operands: Any, **named: Any) 
     Result: ((2,2),3):((24,2),8)
     """
     if type(operation).__module__.startswith("pycute_xe.atom."):
-        # Only who has an atom pays for importing them.
+        # Imported only for an atom: it takes a while.
         from pycute_xe.explaining.atoms import as_atom, explain_atom
 
+        if len(operands) > 2:
+            fix = 'explain(atom, "bmg", "A")'
+            given = {"operands": len(operands)}
+            raise InputError("explain", given, "an atom takes a target and an operand", fix)
         return explain_atom(as_atom(operation), *operands, **named)
     name, (tell, rule) = _found(operation)
     values = _bound(name, operation, operands, named)
@@ -153,9 +157,12 @@ def _found(operation: Any) -> tuple[str, tuple[Teller, str]]:
         return name, EXPLAINED[name]
     near = get_close_matches(name, EXPLAINED, n=1)
     fix = f"try {near[0]}" if near else f"explain a layout, or one of {', '.join(EXPLAINED)}"
-    condition = "there is no explanation of it"
+    condition = f"{name} cannot be explained"
     if isinstance(operation, str) and not near:
-        condition, fix = "a name is no atom", f"give the atom: explain(get_atom({operation!r}))"
+        condition, fix = (
+            "a name cannot be explained, the atom of that name can",
+            f"give the atom: explain(get_atom({operation!r}))",
+        )
     raise InputError("explain", {"operation": name}, condition, fix)
 
 
@@ -182,7 +189,7 @@ def _has_none(value: Any) -> bool:
 
 
 def _check(name: str, values: tuple[Any, ...]) -> None:
-    """Refuse operands that are no layouts, before anybody asks them for their modes."""
+    """Refuse operands that are not layouts, before their modes are asked for."""
     if name == "crd2idx" and _has_none(values[0]):
         condition = "a coordinate with None has no offset"
         raise InputError("explain", {"coord": values[0]}, condition, "give every entry")

@@ -57,7 +57,7 @@ def tell_gaps(script: Script, layout: Layout, cotarget: IntTuple) -> tuple[Layou
                 script.stop(f"{name}: begins before {reach}, where the ones before end")
             first = d // reach * reach
             hole = first if hole is None else hole
-            where = f"begins at {d}, no multiple of {reach}: from {first} on a hole is left"
+            where = f"begins at {d}, not a multiple of {reach}: from {first} on a hole is left"
         end = f"it ends at {times(s, d)} = {d * s}"
         if d // reach == 1:
             script.say(f"{name}: {where}; {end}")
@@ -134,7 +134,9 @@ def _counted(script: Script, placed: list[tuple[Any, ...]]) -> list[Mode]:
             script.stop(f"{name} reaches {step * s}, beyond the next stride {following}: they meet")
         if following % step:
             drift += (more - 1) * (following % step)
-            text = f"{name}: the next stride {following} is no multiple of {step}: offsets drift "
+            text = (
+                f"{name}: the next stride {following} is not a multiple of {step}: offsets drift "
+            )
             text += f"off their places by up to {drift}"
             if drift >= placed[0][0]:
                 script.stop(f"{text}, into the next index")

@@ -42,7 +42,7 @@ _MANY = 1 << 14
 def tell_copy(script: Script, atom: Copy, target: str, operand: str | None) -> None:
     """Tell a block-2D copy, section by section."""
     rows, cols = atom.shape
-    # A size with a digit too many is answered at once: nobody looks through so many values.
+    # A size with a digit too many is answered at once, without its many values.
     small = rows * cols <= _MANY
     shown = (
         small and direction(atom) != "prefetch" and any(_allowed(atom, name) for name in targets())
@@ -62,11 +62,11 @@ def tell_copy(script: Script, atom: Copy, target: str, operand: str | None) -> N
 
 def _owners(atom: Copy) -> list[str]:
     if direction(atom) == "prefetch":
-        return ["nobody: a prefetch brings the block into the cache and fills no register"]
+        return ["no work-item: a prefetch brings the block into the cache and fills no register"]
     try:
         owned = atom.ownership()
     except CuteError as error:
-        return [f"nobody: {error.condition}"]
+        return [f"unknown: {error.condition}"]
     what = f"{plural(len(owned[0]), 'value')} each, as its layouts say"
     lines = owner_table(owned)
     lines[0] = f"{lines[0]:<40} ({what})"
@@ -98,7 +98,7 @@ def _offsets(atom: Copy) -> str:
         return f"column + {cols}·row"
     if said == by_col:
         return f"row + {rows}·column"
-    return "offset, which is not that of the table: see notes"
+    return "offset, which differs from the table: see notes"
 
 
 def _messages(atom: Copy, target: str) -> list[str]:

@@ -24,7 +24,7 @@ def feed_lines(atom: Copy, operand: str | None) -> list[str]:
     if not found:
         return [f"no DPAS: none takes {atom.value_type.bits}-bit operands"]
     kind = atom.value_type
-    # Types that C and D have, and plain bits, are no claim about A and B.
+    # Types of C and D, and plain bits, do not say what A and B are.
     known = kind.kind == "unsigned" or any(kind.name in types for types in _uniform())
     lines = [] if known else [f"no DPAS multiplies {kind}: what follows is for {kind.bits} bits"]
     lines += [f"{f.operand} of {mma}: {f.kind}; {f.reason}" for mma, f in found]
@@ -45,7 +45,7 @@ def _in_cute(atom: Copy, feed: Feed) -> list[str]:
     if not mma.shipped or not _as_owned(atom) or not _agree(feed, mma):
         return []
     partner = f"{feed.operand} of {'XE_DPAS_TT' if template else mma}"
-    return [f'"free" is of registers; in CuTe layouts agree with {partner}']
+    return [f'"free" speaks of registers; the CuTe layouts match {partner}']
 
 
 def _as_owned(atom: Copy) -> bool:

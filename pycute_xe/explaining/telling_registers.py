@@ -114,7 +114,7 @@ def _example(atom: Copy, picture: RegisterPicture, place: Place) -> str:
     try:
         said, said_value = atom.owner_of(row, col)
     except CuteError:
-        return f"{at}: {found}, the table gives it to nobody"
+        return f"{at}: {found}, the table names no owner"
     if (said, said_value) == (holder, value):
         return f"{at}: {found}, as said"
     if said == holder:

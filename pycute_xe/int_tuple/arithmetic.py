@@ -6,6 +6,7 @@ from typing import Any
 
 from pycute_xe.errors import CongruenceError, DivisibilityError
 from pycute_xe.int_tuple.nesting import congruent, leaves
+from pycute_xe.signatures import typed
 from pycute_xe.typing import IntTuple, Shape, Stride, is_tuple
 from pycute_xe.unknown import same
 
@@ -47,6 +48,7 @@ def product_each(value: IntTuple) -> tuple[Any, ...]:
     return tuple(product(mode) for mode in value) if is_tuple(value) else (value,)
 
 
+@typed
 def inner_product(left: IntTuple, right: IntTuple) -> Any:
     """Return the sum of leaf-wise products of two congruent tuples.
 
@@ -68,6 +70,7 @@ def inner_product(left: IntTuple, right: IntTuple) -> Any:
     return total
 
 
+@typed
 def prefix_product(value: IntTuple, init: Any = 1) -> IntTuple:
     """Return for each leaf the product of all leaves before it, times ``init``.
 
@@ -103,6 +106,7 @@ def compact_col_major(shape: Shape, current: Any = 1) -> Stride:
     return tuple(strides)
 
 
+@typed
 def compatible(left: Shape, right: Shape) -> bool:
     """Tell whether coordinates of ``left`` also index ``right``: equal sizes mode by mode.
 
@@ -118,6 +122,7 @@ def compatible(left: Shape, right: Shape) -> bool:
     return same(left, product(right))
 
 
+@typed
 def elem_less(left: IntTuple, right: IntTuple) -> bool:
     """Tell whether every entry of ``left`` is below the entry of ``right`` at its place.
 
@@ -140,7 +145,8 @@ def elem_less(left: IntTuple, right: IntTuple) -> bool:
     return bool(left < right)
 
 
-def ceil_div(a: Any, b: Any) -> Any:
+@typed
+def ceil_div(a: IntTuple, b: IntTuple) -> Any:
     """Return ``a / b`` rounded up.
 
     Two tuples divide mode by mode (missing modes of ``b`` count as 1); an integer ``b`` divides the
@@ -151,7 +157,11 @@ def ceil_div(a: Any, b: Any) -> Any:
     (3, (3, 4), (1, 2))
     """
     if not is_tuple(a):
-        return -(-a // product(b))
+        by = product(b)
+        if by == 0:
+            given = {"a": a, "b": b}
+            raise DivisibilityError("ceil_div", given, "the divisor is 0", "use 1 or more")
+        return -(-a // by)
     if is_tuple(b):
         return tuple(map(ceil_div, a, _ones_appended("ceil_div", a, b)))
     out: list[Any] = []
@@ -172,7 +182,8 @@ def _ones_appended(operation: str, a: IntTuple, b: IntTuple) -> tuple[Any, ...]:
     return b + (1,) * (len(a) - len(b))
 
 
-def round_up(a: Any, b: Any) -> Any:
+@typed
+def round_up(a: IntTuple, b: IntTuple) -> Any:
     """Return the least multiple of ``b`` that is at least ``a``, mode by mode for tuples.
 
     Missing modes of ``b`` count as 1. Raises `CongruenceError` when ``b`` has other modes than
@@ -186,6 +197,7 @@ def round_up(a: Any, b: Any) -> Any:
     return ceil_div(a, b) * b
 
 
+@typed
 def elem_scale(left: IntTuple, right: IntTuple) -> IntTuple:
     """Scale each mode of ``left`` by the size of the same mode of ``right``. C++: ``elem_scale``.
 
@@ -204,6 +216,7 @@ def elem_scale(left: IntTuple, right: IntTuple) -> IntTuple:
     return left * product(right)
 
 
+@typed
 def shape_div(a: IntTuple, b: IntTuple) -> IntTuple:
     """Divide a shape by another, leftmost modes first.
 
@@ -230,6 +243,9 @@ def shape_div(a: IntTuple, b: IntTuple) -> IntTuple:
             b = shape_div(b, product(mode))
         return tuple(out)
     b = product(b)
+    if a == 0 or b == 0:
+        given = {"a": a, "b": b}
+        raise DivisibilityError("shape_div", given, "an extent is 0", "use extents of 1 or more")
     if a != 1 and b != 1 and a % b and b % a:
         raise DivisibilityError(
             "shape_div",

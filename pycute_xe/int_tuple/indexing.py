@@ -9,12 +9,14 @@ from pycute_xe.basis import ArithTuple, Basis
 from pycute_xe.errors import CongruenceError, CoordError, ShapeError
 from pycute_xe.int_tuple.arithmetic import compact_col_major, product
 from pycute_xe.int_tuple.nesting import congruent
+from pycute_xe.signatures import typed
 from pycute_xe.typing import Coord, Shape, Stride, is_tuple
 from pycute_xe.unknown import adopted
 
 __all__ = ["as_coordinate", "coordinates", "crd2crd", "crd2idx", "idx2crd", "offset_of"]
 
 
+@typed
 def crd2idx(coord: Coord, shape: Shape, stride: Stride = None) -> Any:
     """Return the offset of a coordinate.
 
@@ -29,8 +31,8 @@ def crd2idx(coord: Coord, shape: Shape, stride: Stride = None) -> Any:
     """
     if stride is None:
         stride = compact_col_major(shape)
-    elif not congruent(shape, stride):
-        raise _incongruent("crd2idx", shape, stride)
+    else:
+        _check_strides("crd2idx", shape, stride)
     return offset_of(coord, shape, stride)
 
 
@@ -85,7 +87,14 @@ _NO_INDEX = (float, complex, str, bytes, list, set, dict, type(None))
 
 
 def _check_strides(operation: str, shape: Shape, stride: Stride) -> None:
-    if is_tuple(stride) != is_tuple(shape) or (is_tuple(shape) and len(shape) != len(stride)):
+    if isinstance(stride, ArithTuple):
+        raise ShapeError(
+            operation,
+            {"shape": shape, "stride": stride},
+            "the stride is a coordinate, as a sum of basis elements is",
+            "give each leaf one basis element, or a plain tuple of strides",
+        )
+    if not congruent(shape, stride):
         raise _incongruent(operation, shape, stride)
 
 
@@ -98,55 +107,95 @@ def _incongruent(operation: str, shape: Shape, stride: Stride) -> CongruenceErro
     )
 
 
+@typed
 def idx2crd(index: Any, shape: Shape, stride: Stride = None) -> Coord:
-    """Return the coordinate of an offset: for each leaf ``(index // stride) % extent``.
+    """Return the coordinate of an index; of an offset, where strides are given.
 
-    Law: ``crd2idx(idx2crd(i, s), s) == i`` for ``0 <= i < product(s)``. With strides, the layout
-    must be a compact permutation. Raises `CoordError` when a tuple of indices has other modes than
-    the shape, `CongruenceError` when the strides have, `ShapeError` for basis strides.
+    Law: ``crd2idx(idx2crd(i, s), s) == i`` for every integer ``i``, since the last mode takes what
+    is past the end. A tuple of indices is taken mode by mode. With strides each leaf is
+    ``(i // stride) % extent``, and the layout must be a compact permutation; an integer stride is
+    the first of a compact layout's. Raises `CoordError` when a tuple of indices has other modes
+    than the shape, `CongruenceError` when the strides have, `ShapeError` for basis strides.
     C++: ``idx2crd``.
 
-    >>> idx2crd(9, (4, (2, 4)))
-    (1, (0, 1))
+    >>> idx2crd(9, (4, (2, 4))), idx2crd((1, 5), (3, (2, 3))), idx2crd(42, (3, 7, 2))
+    ((1, (0, 1)), (1, (1, 2)), (0, 0, 2))
+    >>> idx2crd(9, (4, 8), (8, 1))
+    (1, 1)
     """
-    if stride is None:
-        stride = compact_col_major(shape)
-    _check_strides("idx2crd", shape, stride)
-    if is_tuple(index):
-        if not is_tuple(shape) or len(index) != len(shape):
-            raise CoordError(
-                "idx2crd",
-                {"index": index, "shape": shape},
-                "the index has other modes than the shape",
-                "give one entry for each mode, or one integer for all",
-            )
-        return tuple(map(idx2crd, index, shape, stride))
-    if isinstance(index, _NO_INDEX):
-        raise _no_integer("idx2crd", index, shape)
     if hasattr(shape, "shape"):
         raise ShapeError(
             "idx2crd",
             {"shape": repr(shape)},
-            "a layout stands where its shape belongs",
+            "a layout was given instead of its shape",
             "idx2crd(index, layout.shape)",
         )
+    if stride is None:
+        return _split(index, shape)
+    if is_tuple(shape) and not is_tuple(stride) and not is_tuple(index):
+        stride = compact_col_major(shape, stride)
+    _check_strides("idx2crd", shape, stride)
+    return _digits(index, shape, stride)
+
+
+def _split(index: Any, shape: Shape) -> Coord:
+    """Return the coordinate of an index: the last mode takes what is past the end."""
+    if is_tuple(index):
+        _check_modes(index, shape)
+        return tuple(map(_split, index, shape))
+    if type(index) is not int:
+        if isinstance(index, _NO_INDEX):
+            raise _no_integer("idx2crd", index, shape)
+        index = adopted(index)
+    if not is_tuple(shape):
+        return index
+    out: list[Any] = []
+    for mode in shape[:-1]:
+        extent: Any = product(mode)
+        out.append(_split(index % extent, mode))
+        index = index // extent
+    return (*out, *(_split(index, mode) for mode in shape[-1:]))
+
+
+def _digits(index: Any, shape: Shape, stride: Stride) -> Coord:
+    """Return the coordinate of an offset: a digit for each leaf."""
+    if is_tuple(index):
+        _check_modes(index, shape)
+        return tuple(map(_digits, index, shape, stride))
+    if isinstance(index, _NO_INDEX):
+        raise _no_integer("idx2crd", index, shape)
     if is_tuple(shape):
-        return tuple(idx2crd(index, s, d) for s, d in zip(shape, stride, strict=True))
+        return tuple(_digits(index, s, d) for s, d in zip(shape, stride, strict=True))
     if isinstance(stride, Basis):
         raise ShapeError(
             "idx2crd",
             {"stride": stride},
-            "basis strides have no inverse here",
-            "the value of such a layout is the coordinate already",
+            "a basis stride cannot be divided",
+            "use the value of such a layout, which is the coordinate already",
         )
     return 0 if shape == 1 or stride == 0 else (index // stride) % shape
 
 
-def crd2crd(coord: Coord, source: Shape, target: Shape) -> Coord:
-    """Move a coordinate from one shape to another of the same size. C++: ``crd2crd``.
+def _check_modes(index: tuple[Any, ...], shape: Shape) -> None:
+    if not is_tuple(shape) or len(index) != len(shape):
+        raise CoordError(
+            "idx2crd",
+            {"index": index, "shape": shape},
+            "the index has other modes than the shape",
+            "give one entry for each mode, or one integer for all",
+        )
 
-    >>> crd2crd((1, 2), (4, 8), 32)
-    9
+
+@typed
+def crd2crd(coord: Coord, source: Shape, target: Shape) -> Coord:
+    """Move a coordinate from one shape to another of the same size.
+
+    Law: the index stays the same; a coordinate that nests as the target does stays as it is.
+    Raises `CoordError` where the coordinate does not fit its shape. C++: ``crd2crd``, which asks
+    that modes of two shapes of one rank have the same sizes.
+
+    >>> crd2crd((1, 2), (4, 8), 32), crd2crd((1, (1, 2)), (4, (2, 4)), (4, 8))
+    (9, (1, 5))
     """
     if is_tuple(coord) and congruent(coord, target):
         return coord

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from pycute_xe.errors import CongruenceError
+from pycute_xe.signatures import typed
 from pycute_xe.typing import IntTuple, is_tuple
 
 __all__ = [
@@ -95,6 +96,7 @@ def depth(value: IntTuple) -> int:
     return 1 + max((depth(mode) for mode in value), default=0)
 
 
+@typed
 def congruent(left: IntTuple, right: IntTuple) -> bool:
     """Tell whether two tuples nest alike. C++: ``congruent``.
 
@@ -106,6 +108,7 @@ def congruent(left: IntTuple, right: IntTuple) -> bool:
     return not is_tuple(left) and not is_tuple(right)
 
 
+@typed
 def weakly_congruent(left: IntTuple, right: IntTuple) -> bool:
     """Tell whether ``right`` nests at least as deep as ``left``, mode by mode.
 
@@ -119,6 +122,7 @@ def weakly_congruent(left: IntTuple, right: IntTuple) -> bool:
     return True
 
 
+@typed
 def transform_leaf(value: IntTuple, function: Callable[..., Any], *others: IntTuple) -> IntTuple:
     """Apply a function to each leaf, or to the leaves of several congruent tuples at one place.
 

@@ -13,6 +13,7 @@ from pycute_xe.errors import CoordError, RankError, ShapeError
 from pycute_xe.int_tuple import as_coordinate, compact_col_major, leaves, offset_of, rank_of
 from pycute_xe.layout.validity import check_layout, check_shape, frozen, is_valid
 from pycute_xe.notation import cpp_layout, parse_layout
+from pycute_xe.signatures import shown, typed
 from pycute_xe.typing import Coord, IntTuple, Shape, Stride, is_tuple
 from pycute_xe.unknown import agree
 
@@ -41,6 +42,7 @@ class Layout:
     stride: Stride
     _hash: int
 
+    @typed
     def __init__(self, shape: Shape, stride: Stride = None) -> None:
         """Check the shape, the strides and that they nest alike."""
         if stride is None:
@@ -64,6 +66,7 @@ class Layout:
         raise AttributeError(f"Layout is immutable; cannot delete {name}")
 
     @classmethod
+    @typed
     def from_str(cls, text: str) -> Layout:
         """Return the layout that CuTe prints so; static integers ``_4`` and blanks may occur.
 
@@ -92,6 +95,7 @@ class Layout:
         """Pickle through the constructor."""
         return Layout, (self.shape, self.stride)
 
+    @typed
     def __call__(self, *coord: Coord) -> Any:
         """Return the offset of a coordinate, or the sub-layout where it holds ``None``.
 
@@ -113,6 +117,7 @@ class Layout:
         """Return the rank: the number of top-level modes."""
         return rank_of(self.shape)
 
+    @typed
     def __getitem__(self, index: int | slice) -> Layout:
         """Return one mode, or several as a layout of their own."""
         if not is_tuple(self.shape):
@@ -202,13 +207,13 @@ Layout((4, 8)) or make_layout(…)
         return value
     kind = type(value).__name__
     article = "an" if kind[0] in "aeiou" else "a"
-    way_out = f"Layout({value!r}) or make_layout(…)"
+    way_out = f"Layout({shown(value)}) or make_layout(…)"
     if hasattr(value, "layout"):
         way_out = "use its .layout, which is beneath the swizzle"
     elif hasattr(value, "shape"):
         way_out = "use a layout of integer strides"
     raise ShapeError(
-        "layout", {"value": repr(value)}, f"{article} {kind} is no plain layout", way_out
+        "layout", {"value": shown(value)}, f"{article} {kind} is no plain layout", way_out
     )
 
 

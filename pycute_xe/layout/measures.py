@@ -9,12 +9,14 @@ from pycute_xe.errors import RankError
 from pycute_xe.int_tuple import depth as tuple_depth
 from pycute_xe.int_tuple import flatten_tuple, leaves, product, rank_of
 from pycute_xe.layout.core import Layout, as_layout, completed
+from pycute_xe.signatures import typed
 from pycute_xe.typing import IntTuple, Shape, Stride, is_tuple
 from pycute_xe.unknown import Symbolic, naming
 
 __all__ = ["coshape", "cosize", "depth", "has_symbols", "rank", "shape", "size", "stride"]
 
 
+@typed
 def shape(value: Any, *modes: int) -> Shape:
     """Return the shape of a layout (or of a tensor), or of one of its modes.
 
@@ -24,6 +26,7 @@ def shape(value: Any, *modes: int) -> Shape:
     return part_of(value.shape, modes)
 
 
+@typed
 def stride(value: Any, *modes: int) -> Stride:
     """Return the strides of a layout, or of one of its modes.
 
@@ -46,6 +49,7 @@ def part_of(tree: IntTuple, modes: tuple[int, ...]) -> IntTuple:
     return tree
 
 
+@typed
 def size(value: Any, *modes: int) -> Any:
     """Return the number of coordinates: the product of the extents (of one mode if given).
 
@@ -56,6 +60,7 @@ def size(value: Any, *modes: int) -> Any:
     return product(part_of(tree, modes))
 
 
+@typed
 def rank(value: Any, *modes: int) -> int:
     """Return the number of modes, 1 for a layout whose shape is an integer.
 
@@ -65,6 +70,7 @@ def rank(value: Any, *modes: int) -> int:
     return rank_of(part_of(value.shape if hasattr(value, "shape") else value, modes))
 
 
+@typed
 def depth(value: Any) -> int:
     """Return how deep the shape nests.
 
@@ -75,6 +81,7 @@ def depth(value: Any) -> int:
 
 
 @naming
+@typed
 def coshape(layout: Layout) -> IntTuple:
     """Return the extents of the smallest box of offsets that holds the image, counted from zero.
 
@@ -96,6 +103,7 @@ def _plus_one(tree: IntTuple) -> IntTuple:
     return tuple(map(_plus_one, tree)) if is_tuple(tree) else tree + 1
 
 
+@typed
 def cosize(layout: Layout) -> Any:
     """Return one more than the largest offset: the elements a buffer must have.
 
@@ -114,6 +122,7 @@ def cosize(layout: Layout) -> Any:
     return reach
 
 
+@typed
 def has_symbols(*values: Any) -> bool:
     """Tell whether layouts, tuples or leaves have symbols among their leaves.
 

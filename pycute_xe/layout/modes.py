@@ -8,11 +8,16 @@ from pycute_xe.errors import RankError
 from pycute_xe.int_tuple import crd2idx, flatten_tuple, unflatten_tuple
 from pycute_xe.layout.core import Layout, as_layout, slice_, sliced, unchecked
 from pycute_xe.layout.makers import make_layout
+from pycute_xe.signatures import typed
 from pycute_xe.typing import Coord, IntTuple, is_tuple
 
 __all__ = []
 
+MOST_MODES = 1 << 10
+"""That `append` and `prepend` add at a time."""
 
+
+@typed
 def dice(coord: Coord, layout: Layout) -> Layout:
     """Return the modes where the coordinate holds no ``None``: what `slice_` leaves out.
 
@@ -26,6 +31,7 @@ def dice(coord: Coord, layout: Layout) -> Layout:
     return unchecked(sliced(coord, layout.shape, False), sliced(coord, layout.stride, False))
 
 
+@typed
 def slice_and_offset(coord: Coord, layout: Layout) -> tuple[Layout, Any]:
     """Return the slice at a coordinate and the offset at which it starts.
 
@@ -67,23 +73,33 @@ def unflatten(layout: Layout, profile: IntTuple) -> Layout:
     )
 
 
+@typed
 def group(layout: Layout, begin: int, end: int) -> Layout:
-    """Gather modes ``begin`` to ``end - 1`` into one. C++: ``group<B,E>``.
+    """Gather modes ``begin`` to ``end - 1`` into one, at least one mode.
+
+    Raises `RankError` where the range is empty or reaches beyond the modes. C++: ``group<B,E>``.
 
     >>> print(group(Layout((2, 3, 4)), 0, 2))
     ((2,3),4):((1,2),6)
     """
-    modes = list(as_layout(layout))
-    if not 0 <= begin < end <= len(modes):
-        raise RankError(
-            "group",
-            {"layout": layout, "begin": begin, "end": end},
-            f"no such range of {len(modes)} modes",
-            "0 <= begin < end <= rank",
-        )
+    _check_range("group", layout, begin, end)
+    modes = list(layout)
     return make_layout(*modes[:begin], make_layout(*modes[begin:end]), *modes[end:])
 
 
+def _check_range(operation: str, layout: Layout, begin: Any, end: Any) -> None:
+    count = len(as_layout(layout))
+    if type(begin) is int and type(end) is int and 0 <= begin < end <= count:
+        return
+    raise RankError(
+        operation,
+        {"layout": layout, "begin": repr(begin), "end": repr(end)},
+        f"modes {begin} to {end} are not a range of at least one of the {count} modes",
+        "use integers with 0 <= begin < end <= rank",
+    )
+
+
+@typed
 def get(layout: Layout, *modes: int) -> Layout:
     """Return a mode, or a mode within a mode. C++: ``layout<i,j>``.
 
@@ -95,6 +111,7 @@ def get(layout: Layout, *modes: int) -> Layout:
     return layout
 
 
+@typed
 def select(layout: Layout, *modes: int) -> Layout:
     """Return a layout of the chosen modes, in the order given. C++: ``select<i,j>``.
 
@@ -104,15 +121,20 @@ def select(layout: Layout, *modes: int) -> Layout:
     return make_layout(*(as_layout(layout)[mode] for mode in modes))
 
 
+@typed
 def take(layout: Layout, begin: int, end: int) -> Layout:
-    """Return modes ``begin`` to ``end - 1``. C++: ``take<B,E>``.
+    """Return modes ``begin`` to ``end - 1``, at least one.
+
+    Raises `RankError` where the range is empty or reaches beyond the modes. C++: ``take<B,E>``.
 
     >>> print(take(Layout((2, 3, 4)), 1, 3))
     (3,4):(2,6)
     """
-    return layout[begin:end]
+    _check_range("take", layout, begin, end)
+    return make_layout(*list(layout)[begin:end])
 
 
+@typed
 def replace(layout: Layout, mode: int, by: Layout) -> Layout:
     """Return the layout with one mode replaced. Raises `RankError`. C++: ``replace<i>``.
 
@@ -131,6 +153,16 @@ def replace(layout: Layout, mode: int, by: Layout) -> Layout:
     return make_layout(*modes)
 
 
+def _missing(layout: Layout, up_to_rank: int | None) -> int:
+    """How many modes it takes to reach a rank."""
+    count = 1 if up_to_rank is None else up_to_rank - len(as_layout(layout))
+    if count > MOST_MODES:
+        given = {"layout": layout, "up_to_rank": up_to_rank}
+        raise RankError("append", given, f"more than {MOST_MODES:,} modes", "use a lower rank")
+    return count
+
+
+@typed
 def append(layout: Layout, mode: Layout, up_to_rank: int | None = None) -> Layout:
     """Add a mode at the end, as often as it takes to reach ``up_to_rank`` (once if not given).
 
@@ -139,15 +171,16 @@ def append(layout: Layout, mode: Layout, up_to_rank: int | None = None) -> Layou
     >>> print(append(Layout((2, 3)), Layout(1, 0), 4))
     (2,3,1,1):(1,2,0,0)
     """
-    count = 1 if up_to_rank is None else up_to_rank - len(as_layout(layout))
+    count = _missing(layout, up_to_rank)
     return make_layout(*as_layout(layout), *([mode] * count)) if count > 0 else layout
 
 
+@typed
 def prepend(layout: Layout, mode: Layout, up_to_rank: int | None = None) -> Layout:
     """Add a mode at the front, as often as it takes to reach ``up_to_rank``. C++: ``prepend``.
 
     >>> print(prepend(Layout((2, 3)), Layout(1, 0)))
     (1,2,3):(0,1,2)
     """
-    count = 1 if up_to_rank is None else up_to_rank - len(as_layout(layout))
+    count = _missing(layout, up_to_rank)
     return make_layout(*([mode] * count), *as_layout(layout)) if count > 0 else layout

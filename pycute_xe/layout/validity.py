@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from pycute_xe.basis import Basis
+from pycute_xe.basis import ArithTuple, Basis
 from pycute_xe.errors import CongruenceError, ShapeError, UndecidableError
 from pycute_xe.typing import IntTuple, Shape, Stride, is_tuple
 from pycute_xe.unknown import Symbolic, adopted, at_most
@@ -16,6 +16,8 @@ def frozen(value: Any) -> IntTuple:
     """Lists become tuples, so that a layout can never change under its owner."""
     if isinstance(value, list):
         value = tuple(cast("list[Any]", value))
+    if isinstance(value, ArithTuple):
+        return value  # a sum of basis elements, which no layout takes
     return tuple(map(frozen, value)) if is_tuple(value) else adopted(value)
 
 
@@ -58,7 +60,9 @@ def check_shape(part: Shape, whole: Shape) -> None:
         "Layout",
         {"shape": whole},
         f"{part!r} is not a positive integer",
-        "use extents of 1 or more",
+        f"use Layout.from_str({part!r}) to read text"
+        if isinstance(part, str)
+        else "use extents of 1 or more",
     )
 
 
@@ -74,6 +78,13 @@ def check_layout(shape: Shape, stride: Stride, whole_shape: Shape, whole_stride:
 
     >>> check_layout((4, 8), (8, 1), (4, 8), (8, 1))
     """
+    if isinstance(stride, ArithTuple):
+        raise ShapeError(
+            "Layout",
+            {"shape": whole_shape, "stride": whole_stride},
+            f"stride {stride} is a coordinate, as a sum of basis elements is",
+            "give each leaf one basis element k*E(i), or a plain tuple of strides",
+        )
     if is_tuple(shape):
         if is_tuple(stride) and len(stride) == len(shape):
             for s, d in zip(shape, stride, strict=True):

@@ -17,12 +17,14 @@ import numpy as np
 from pycute_xe.errors import MachineError
 from pycute_xe.machine.progress import Clock, Progress
 from pycute_xe.machine.trace import Trace
+from pycute_xe.signatures import typed_fields
 
 __all__ = ["BarrierArrive", "BarrierWait", "Barriers", "Meeting", "NamedBarrier", "Role"]
 
 Role = Literal["producer_consumer", "producer", "consumer"]
 
 
+@typed_fields
 @dataclass(frozen=True, slots=True)
 class NamedBarrier:
     """A named barrier: its number, and how many producers and consumers it waits for.
@@ -40,7 +42,7 @@ class NamedBarrier:
     consumers: int
 
     def __post_init__(self) -> None:
-        """Refuse barriers that nobody could reach."""
+        """Refuse barriers that no thread could reach."""
         if not 1 <= self.id <= 31 or min(self.producers, self.consumers) < 1:
             raise MachineError(
                 "NamedBarrier",
@@ -123,7 +125,7 @@ class Barriers:
     """
 
     def __init__(self, progress: Sequence[Progress], trace: Trace | None = None) -> None:
-        """Start with nobody anywhere."""
+        """Start with no arrivals."""
         self._progress = progress
         self._trace = trace
         for thread in progress:
@@ -138,9 +140,11 @@ class Barriers:
         """
         state, name = self._state(index, meeting.barrier), _name(meeting.barrier)
         if index in state.owes:
-            raise _misuse(index, name, "it arrives twice without waiting", meeting.label)
+            raise _misuse(index, name, "the thread arrives twice without waiting", meeting.label)
         if index in state.arrivals:
-            raise _misuse(index, name, "it arrives again before the barrier fired", meeting.label)
+            raise _misuse(
+                index, name, "the thread arrives again before the barrier has fired", meeting.label
+            )
         clock = self._progress[index].release()
         state.arrivals[index] = (meeting.role, clock)
         if meeting.role != "producer":
@@ -154,8 +158,8 @@ class Barriers:
         state, name = self._state(index, meeting.barrier), _name(meeting.barrier)
         if index not in state.owes:
             produces = index in state.arrivals
-            wrong = "it waits without arriving"
-            wrong = "it waits, but arrived as a producer" if produces else wrong
+            wrong = "the thread waits without arriving"
+            wrong = "the thread waits, but arrived as a producer" if produces else wrong
             raise _misuse(index, name, wrong, meeting.label)
 
     def may_pass(self, index: int, meeting: BarrierWait) -> bool:
@@ -195,14 +199,14 @@ class Barriers:
         for number, state in self._states.items():
             if index in state.owes:
                 name = f"named barrier {number}" if number else "the barrier"
-                raise _misuse(index, name, "it ended between arriving and waiting", "")
+                raise _misuse(index, name, "the thread ended between arriving and waiting", "")
 
     def left_over(self) -> None:
-        """Refuse arrivals, at the end of all threads, that nobody ever waited for."""
+        """Refuse arrivals, at the end of all threads, whose barrier never fired."""
         for number, state in self._states.items():
             for index in state.arrivals:
                 name = f"named barrier {number}" if number else "the barrier"
-                raise _misuse(index, name, "it arrived, and the barrier never fired", "")
+                raise _misuse(index, name, "the thread arrived, and the barrier never fired", "")
 
     def _state(self, index: int, barrier: NamedBarrier | None) -> _State:
         if barrier is None:
@@ -210,15 +214,16 @@ class Barriers:
         found = self._states.setdefault(barrier.id, _State(barrier.producers, barrier.consumers))
         if (found.producers, found.consumers) != (barrier.producers, barrier.consumers):
             wrong = (
-                f"it counts {barrier.producers} producers and {barrier.consumers} consumers, "
-                f"others {found.producers} and {found.consumers}"
+                f"this thread counts {barrier.producers} producers and {barrier.consumers} "
+                f"consumers, others {found.producers} and {found.consumers}"
             )
             raise _misuse(index, _name(barrier), wrong, "")
         return found
 
     def _too_many(self, index: int, state: _State, name: str, label: str) -> None:
         if state.produced > state.producers or state.consumed > state.consumers:
-            wrong = f"more come than {state.producers} producers and {state.consumers} consumers"
+            counted = f"{state.producers} producers and {state.consumers} consumers"
+            wrong = f"more threads arrive than {counted}"
             raise _misuse(index, name, wrong, label)
 
     def _fire(self, state: _State, name: str) -> None:

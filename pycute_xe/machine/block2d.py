@@ -7,7 +7,7 @@ as a table of bytes (`pycute_xe.machine.block2d_table`) and replayed. No formula
 Two things the pseudo-code leaves open are taken from elsewhere:
 
 * Outside the surface, byte for byte, loads give zero and stores are dropped.
-* VNNI over a height that is no multiple of the elements in a dword: the pseudo-code would load
+* VNNI over a height that is not a multiple of the elements in a dword: the pseudo-code would load
   rows beyond the block and then overwrite loaded elements with padding. The graphics compiler
   (intel/intel-graphics-compiler 98fff716, CShader.cpp) says that the block is padded with zeros to
   whole dwords; that is done here. Documents forbid such messages, and so do the rules.
@@ -93,7 +93,12 @@ def store(
     """
     _expect(message, "store", src, registers.grf_bytes)
     if message.count != 1 or message.transpose or message.vnni:
-        raise MachineError("store", {"message": message}, "only one plain block is stored", "")
+        raise MachineError(
+            "store",
+            {"message": message},
+            "a store takes one block, neither transposed nor packed",
+            "store block by block",
+        )
     table = store_table(message)
     data = registers.gather(src, table.where, str(message))
     moved = _to_memory(memory, table, surface, x * message.element_bytes, y, data)
@@ -130,12 +135,17 @@ def prefetch(
 
 def _expect(message: Block2D, op: str, offset: int, grf_bytes: int) -> None:
     if message.op != op:
-        raise MachineError(op, {"message": message}, f"the message is a {message.op}", "")
+        raise MachineError(
+            op,
+            {"message": message},
+            f"the message is a {message.op}, not a {op}",
+            f"call {message.op}",
+        )
     if offset % grf_bytes:
         raise MachineError(
             op,
             {"message": message, "offset": offset},
-            f"operands of messages start at a register, {grf_bytes} bytes each",
+            f"operands must start at a register of {grf_bytes} bytes",
             f"use a multiple of {grf_bytes}",
         )
 

@@ -37,7 +37,7 @@ def execute(
     Floats: C and each product are f32, and the products are added to C one by one, k ascending; the
     manual leaves the order inside a step of the depth open. The sum is rounded to nearest even
     where D is narrower; subnormals are kept. Integers: sums wrap around at 32 bits, and signed or
-    not, C and D are the same bits; there is no saturation.
+    not, C and D are the same bits; sums do not saturate.
     Raises `MachineError` for operands that are uninitialised, misaligned (C and D to their rows, B
     to registers, A to its rows) or outside.
     Document: vISA manual, DPAS.md.
@@ -72,7 +72,7 @@ def _floats(a: NDArray[Any], b: NDArray[Any], c: NDArray[Any] | None) -> NDArray
     # terms[0] is C; the others are the products, k ascending, each (repeat, channel).
     terms = np.empty((1 + k, repeat, channels), dtype=np.float32)
     terms[0] = 0 if c is None else c
-    # Infinities and NaNs are results like any other; the hardware has nobody to warn.
+    # Infinities and NaNs are results like any other; hardware gives no warning.
     with np.errstate(over="ignore", invalid="ignore"):
         np.multiply(a.T[:, :, None], b[:, None, :], out=terms[1:])
         # Reducing the slowest axis adds slice after slice, in order.

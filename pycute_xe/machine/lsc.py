@@ -14,8 +14,8 @@ contradicts itself or is silent, the choice and its second source stand where it
 * A block-2D message takes width, height and pitch minus 1 (the compiler's payload, and ESIMD's
   ``config_2d_mem_access``); the manual says so of the first two.
 * A prefetch is checked as the load would be.
-* The manual asks for no alignment. Atomics refuse an address that is no multiple of their element,
-  which one access could not serve; other messages move the bytes at any address.
+* The manual asks for no alignment. Atomics refuse an address that is not a multiple of their
+  element, which one access could not serve; other messages move the bytes at any address.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def execute(
     Destination lanes that are off keep their bytes. Stateful messages need ``surfaces``, those of
     the SLM ``slm`` (races are watched for with a ``thread``).
     Raises `MachineError` for an operand that is missing or not at a register, memory that is not
-    there, and registers or shared memory read before they were written.
+    allocated, and registers or shared memory read before they were written.
     Document: vISA manual, LSC_UNTYPED.md.
 
     >>> from pycute_xe.arch.lsc import Address, DataType
@@ -119,17 +119,19 @@ class _Run:
     thread: Progress | None
 
     def named(self, name: str) -> int | Flags:
-        """What the caller said about an operand; a region is none of its name."""
+        """What the caller said about an operand, looked up by its name without the region."""
         for key in (name, name.split("(")[0].split("<")[0]):
             if key in self.operands:
                 return self.operands[key]
-        raise self.fault({"operand": name}, "nothing says what it is", "add it to operands")
+        raise self.fault({"operand": name}, f"operands has no {name}", "add it to operands")
 
     def scalar(self, operand: int | str) -> int:
         """The value of an immediate, or of a named scalar."""
         value = self.named(operand) if isinstance(operand, str) else operand
         if not isinstance(value, (int, np.integer)):
-            raise self.fault({"operand": operand}, "it is no number", "give an integer")
+            raise self.fault(
+                {"operand": operand}, "the operand must be a number", "give an integer"
+            )
         return int(value)
 
     def register(self, name: str) -> int:
@@ -139,7 +141,7 @@ class _Run:
         if offset % self.registers.grf_bytes:
             raise self.fault(
                 {"operand": name, "offset": offset},
-                "operands of messages start at a register",
+                f"operands must start at a register of {self.registers.grf_bytes} bytes",
                 f"use a multiple of {self.registers.grf_bytes}",
             )
         return offset
@@ -150,7 +152,11 @@ class _Run:
             return None
         flags = self.named(self.message.predicate.lstrip("!").partition(".")[0])
         if isinstance(flags, (int, np.integer)):
-            raise self.fault({"predicate": self.message.predicate}, "it is a number", "give flags")
+            raise self.fault(
+                {"predicate": self.message.predicate},
+                "the predicate must be flags, not a number",
+                "give flags",
+            )
         return flags
 
     def surface(self, message: Message) -> SurfaceState:
@@ -160,8 +166,8 @@ class _Run:
         if state is None and isinstance(found, str):
             state = self.surfaces.get(self.scalar(found))
         if state is None:
-            known = ", ".join(map(str, self.surfaces)) or "none is there"
-            raise self.fault({"surface": found}, "there is no such surface", f"one of: {known}")
+            known = ", ".join(map(str, self.surfaces)) or "none were given"
+            raise self.fault({"surface": found}, "unknown surface", f"one of: {known}")
         return state
 
     def space(self, message: Message) -> Space:

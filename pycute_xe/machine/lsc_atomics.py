@@ -87,8 +87,8 @@ def update(
 
     ``name`` is without ``atomic_``; elements have ``size`` bytes, and addresses are multiples of
     it. Each of the ``sources``, as many as the operation takes, has a row of bytes per address.
-    A store whose old bytes nobody wants (not ``returns``) reads none, and returns zeros.
-    Raises `MachineError` for an address that is no multiple, and for floating point of 8 bits.
+    A store that does not return the old bytes (``returns``) reads none, and returns zeros.
+    Raises `MachineError` for a misaligned address, and for floating point of 8 bits.
 
     >>> from pycute_xe.machine.lsc_spaces import Flat
     >>> from pycute_xe.machine.memory import Memory
@@ -119,15 +119,18 @@ def update(
 def _check(name: str, letter: str, addresses: Index, size: int) -> None:
     if letter == "f" and size == 1:
         raise MachineError(
-            f"atomic_{name}", {"bytes": size}, "no such floating point", "use d16u32"
+            f"atomic_{name}",
+            {"bytes": size},
+            "no floating-point type has 8 bits here",
+            "use d16u32",
         )
     crooked = addresses[addresses % size != 0]
     if crooked.size:
         raise MachineError(
             f"atomic_{name}",
             {"address": int(crooked[0]), "bytes": size},
-            "the address is no multiple of the element size",
-            "align it",
+            "the address is not a multiple of the element size",
+            "align the address",
         )
 
 

@@ -50,7 +50,7 @@ def channels(
     count channels of the thread, ``None`` is all of them. ``combine``, "any" or "all", gives every
     channel of the message what is true of any or all of its predicate bits, those of channels that
     are off too; ``inverted`` negates the predicate after that.
-    Raises `MachineError` when either is no list of flags, or ends before the message does.
+    Raises `MachineError` when either is not a list of flags, or ends before the message does.
     Document: vISA manual, 3_execution_model.md and 5_operands.md, Predication.
 
     >>> channels(4, "M2", enabled=[True] * 6 + [False] * 2).mask.tolist()
@@ -84,7 +84,7 @@ def _part(name: str, flags: Flags, first: int, count: int) -> NDArray[np.bool_]:
 
 
 def _flags(name: str, flags: object) -> NDArray[np.bool_]:
-    """One flag for each channel, or the refusal of what is no list of flags."""
+    """One flag for each channel; anything but a list of flags is refused."""
     found = None
     with suppress(ValueError, TypeError):  # ragged lists
         found = np.asarray(flags)
@@ -92,7 +92,7 @@ def _flags(name: str, flags: object) -> NDArray[np.bool_]:
         raise MachineError(
             "channels",
             {name: flags},
-            "it is no list of flags",
+            f"{name} is not a list of flags",
             "give one True or False for each channel of the thread",
         )
     return found.astype(np.bool_)

@@ -38,7 +38,9 @@ class SurfaceState:
         """Refuse negative sizes."""
         if self.base < 0 or self.nbytes < 0:
             operands = {"base": self.base, "nbytes": self.nbytes}
-            raise MachineError("SurfaceState", operands, "they are not negative", "use 0 or more")
+            raise MachineError(
+                "SurfaceState", operands, "base and nbytes must not be negative", "use 0 or more"
+            )
 
 
 class Space(Protocol):
@@ -110,7 +112,7 @@ class Flat:
         try:
             buffer, start = self._memory.span(low, high + nbytes - low)
         except MachineError:
-            # Several allocations: one address at a time, so that a gap between is no excuse.
+            # Several allocations: one address at a time, so that gaps between them do not matter.
             found = [self._memory.span(int(a), nbytes) for a in addresses]
             return [
                 (slice(i, i + 1), live, (at + within)[None, :])
@@ -175,7 +177,7 @@ class Shared:
     """
 
     def __init__(self, slm: Slm, thread: Progress | None = None, atomic: bool = False) -> None:
-        """Reach it as one thread, whose races are watched for, or as nobody."""
+        """Reach it as one thread, checked for races, or without a thread."""
         self._slm = slm
         self._thread = thread
         self._atomic = atomic

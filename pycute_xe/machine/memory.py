@@ -1,6 +1,6 @@
 """Floor 8: global memory, byte addressed, made of allocations that never touch.
 
-Every access lies inside one allocation; the gaps between them belong to nobody, so that running
+Every access lies inside one allocation; the gaps between them belong to no array, so that running
 past an array is a fault and not a neighbour's value.
 """
 
@@ -50,7 +50,12 @@ class Memory:
         """
         if nbytes < 0 or align < 1:
             operands = {"nbytes": nbytes, "align": align}
-            raise MachineError("alloc", operands, "sizes are not negative", "use 0 or more bytes")
+            raise MachineError(
+                "alloc",
+                operands,
+                "nbytes must not be negative, and align be at least 1",
+                "use 0 or more bytes",
+            )
         address = -(-self._next // align) * align
         self._bases.append(address)
         self._buffers.append(np.zeros(nbytes, dtype=np.uint8))

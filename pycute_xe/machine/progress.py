@@ -12,9 +12,16 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from pycute_xe.errors import MachineError
+from pycute_xe.signatures import typed
+
 __all__ = ["Clock", "Progress"]
 
 Clock = NDArray[np.int64]
+
+
+MOST_THREADS = 1 << 16
+"""Threads whose clocks are kept: far more than any work-group has."""
 
 
 class Progress:
@@ -34,8 +41,13 @@ class Progress:
 
     __slots__ = ("clock", "index", "label", "look_ahead")
 
+    @typed
     def __init__(self, index: int, threads: int = 0) -> None:
-        """Start in interval 1, knowing of nobody."""
+        """Start in interval 1, knowing of no other thread."""
+        if not 0 <= index < MOST_THREADS or not 0 <= threads <= MOST_THREADS:
+            condition = f"index and threads must be 0 to {MOST_THREADS:,}"
+            given = {"index": index, "threads": threads}
+            raise MachineError("Progress", given, condition, "number the threads of a work-group")
         self.index = index
         self.label = ""
         self.clock: Clock = np.zeros(max(threads, index + 1), dtype=np.int64)
@@ -47,6 +59,7 @@ class Progress:
         """The interval that the thread is in."""
         return int(self.clock[self.index])
 
+    @typed
     def room(self, threads: int) -> None:
         """Make the clock count so many threads.
 
@@ -55,6 +68,9 @@ class Progress:
         >>> thread.clock.tolist()
         [1, 0, 0]
         """
+        if threads > MOST_THREADS:
+            condition = f"at most {MOST_THREADS:,} threads are kept apart"
+            raise MachineError("room", {"threads": threads}, condition, "launch fewer")
         if threads > self.clock.size:
             self.clock = np.pad(self.clock, (0, threads - self.clock.size))
 

@@ -7,10 +7,15 @@ from numpy.typing import NDArray
 
 from pycute_xe.errors import MachineError
 from pycute_xe.machine.memory import Bytes
+from pycute_xe.signatures import typed
 
 __all__ = ["RegisterFile"]
 
 _Index = NDArray[np.int64]
+
+
+MOST_BYTES = 1 << 24
+"""Bytes that can be reserved: far more than any thread has."""
 
 
 class RegisterFile:
@@ -25,10 +30,13 @@ class RegisterFile:
     [2, 3]
     """
 
+    @typed
     def __init__(self, nbytes: int, grf_bytes: int = 64) -> None:
         """Reserve the bytes, uninitialised."""
-        if nbytes < 1 or grf_bytes < 1:
-            raise MachineError("RegisterFile", {"nbytes": nbytes}, "sizes are positive", "")
+        if not 1 <= nbytes <= MOST_BYTES or not 1 <= grf_bytes <= MOST_BYTES:
+            condition = f"nbytes and grf_bytes must be 1 to {MOST_BYTES:,}"
+            given = {"nbytes": nbytes, "grf_bytes": grf_bytes}
+            raise MachineError("RegisterFile", given, condition, "a thread has 8,192 or 16,384")
         self.grf_bytes = grf_bytes
         self._data: Bytes = np.zeros(nbytes, dtype=np.uint8)
         self._ready: NDArray[np.bool_] = np.zeros(nbytes, dtype=np.bool_)
@@ -78,7 +86,7 @@ class RegisterFile:
         >>> RegisterFile(64).write(62, np.zeros(4, dtype=np.uint8), "load")
         Traceback (most recent call last):
             ...
-        pycute_xe.errors.MachineError: load(offset=62, nbytes=4): the file has 64 bytes...
+        pycute_xe.errors.MachineError: load(offset=62, nbytes=4): the range leaves...
         """
         self._check(offset, data.size, writer)
         self._data[offset : offset + data.size] = data
@@ -116,7 +124,7 @@ class RegisterFile:
             raise MachineError(
                 who,
                 {"offset": offset, "nbytes": nbytes},
-                f"the file has {self._data.size} bytes",
+                f"the range leaves the register file of {self._data.size} bytes",
                 "use fewer registers, or a larger register mode",
             )
 

@@ -62,6 +62,10 @@ class _Clash:
     partial: bool
 
 
+MOST_BYTES = 1 << 24
+"""Bytes that can be reserved: far more than any target has."""
+
+
 class Slm:
     """Shared local memory: a fixed number of bytes, addressed from 0, unwritten at the start.
 
@@ -79,8 +83,9 @@ class Slm:
 
     def __init__(self, nbytes: int) -> None:
         """Reserve the bytes."""
-        if nbytes < 0:
-            raise MachineError("Slm", {"nbytes": nbytes}, "sizes are not negative", "")
+        if type(nbytes) is not int or not 0 <= nbytes <= MOST_BYTES:
+            condition = f"nbytes must be an integer from 0 to {MOST_BYTES:,}"
+            raise MachineError("Slm", {"nbytes": nbytes}, condition, "give it in bytes")
         self._data: Bytes = np.zeros(nbytes, dtype=np.uint8)
         self._written: NDArray[np.bool_] = np.zeros(nbytes, dtype=np.bool_)
         self._writer: NDArray[np.int32] = np.full(nbytes, -1, dtype=np.int32)
@@ -126,7 +131,7 @@ class Slm:
         >>> Slm(4).write(3, np.zeros(2, dtype=np.uint8))
         Traceback (most recent call last):
             ...
-        pycute_xe.machine.faults.BoundsFault: Slm.write(address=3, nbytes=2): there are 4 bytes...
+        pycute_xe.machine.faults.BoundsFault: Slm.write(address=3, nbytes=2): the access...
         """
         self._bounds("Slm.write", address, data.size)
         self._store(slice(address, address + data.size), data, thread)
@@ -196,7 +201,7 @@ class Slm:
     def _over_writes(self, part: Part, thread: Progress) -> _Clash | None:
         """Bytes whose last plain write, of another thread, is not over for this one."""
         who = self._writer[part]
-        # Nobody's write is -1; it finds the last clock there is, and is masked.
+        # "Never written" is -1; it finds the last clock there is, and is masked.
         late = (who >= 0) & (who != thread.index) & (thread.clock[who] < self._writes.when[part])
         return self._clash(part, late, self._writes, "wrote", who) if late.any() else None
 
@@ -235,7 +240,7 @@ class Slm:
         """Say that bytes are unwritten, or who is about to write them with no barrier between."""
         where = _addresses(part)[missing]
         if thread is not None and thread.look_ahead is not None:
-            # Whoever would write them later does it now, so that the report can name him.
+            # A thread that would write them later does it now, so that the report can name it.
             thread.look_ahead()
             try:
                 self._watch(where, thread, does)
@@ -262,7 +267,7 @@ class Slm:
         return BoundsFault(
             operation,
             operands,
-            f"there are {self._data.size} bytes",
+            f"the access leaves the shared local memory of {self._data.size} bytes",
             "correct the offset, which counts bytes, or ask for more shared local memory",
         )
 

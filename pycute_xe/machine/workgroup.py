@@ -72,8 +72,8 @@ class _Group:
             raise MachineError(
                 "run",
                 {"threads": count, "progress": len(found)},
-                "every thread has one progress",
-                "give as many of each",
+                "every thread needs a Progress of its own",
+                f"give {count}",
             )
         self.barriers = Barriers(found, trace)
         self.running = set(range(count))

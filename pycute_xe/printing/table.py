@@ -8,6 +8,7 @@ from pycute_xe.basis import ArithTuple
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.grid import Grid, grid_of
 from pycute_xe.layout import Layout, cosize
+from pycute_xe.signatures import typed
 
 __all__ = ["TABLE_LIMIT", "layout_table", "print_layout"]
 
@@ -32,6 +33,7 @@ def print_layout(layout: Layout | ComposedLayout) -> None:
     print(layout_table(layout))  # noqa: T201 - what it is for
 
 
+@typed
 def layout_table(layout: Layout | ComposedLayout) -> str:
     """Return the table that `print_layout` prints: the layout, numbered columns, numbered rows.
 

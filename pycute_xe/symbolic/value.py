@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pycute_xe.errors import InputError, ShapeError, UndecidableError
+from pycute_xe.signatures import typed
 from pycute_xe.symbolic.advice import way_out
 from pycute_xe.symbolic.assumed import Assumed, Known, joined, relevant
 from pycute_xe.symbolic.integer_sets import HOLDS, always, is_possible
@@ -37,6 +38,7 @@ class SymbolicInt(Symbolic):
     expr: Expr
     known: Known
 
+    @typed
     def __init__(self, expr: Expr, known: Known) -> None:
         set_ = object.__setattr__
         set_(self, "expr", expr)
@@ -179,6 +181,7 @@ class SymbolicInt(Symbolic):
             return always(relation, difference.expr, difference.known)
         return HOLDS[relation](difference, 0)
 
+    @typed
     def undecided(self, relation: str, other: Any) -> UndecidableError:
         """Return the error that names the fact which would decide ``self <relation> other``."""
         fact = f"{self} {relation} {other}"

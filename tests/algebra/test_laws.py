@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 from hypothesis import strategies as st
-from lawful import Case, check_law, check_rejection
+from lawful import WRAPPER, Case, check_law, check_rejection
 from strategies import (
     COIN,
     bijections,
     blocks_and_copies,
     blocks_and_mode_copies,
+    contiguous_layouts,
     coordinate_layouts,
     extents,
     filled_shapes,
@@ -181,9 +182,13 @@ CASES = {
         # A tiler with uneven gaps may come with more tiles than it takes.
         decided=DIVIDED | layout_and(tilers, identities(SIZE)) | UNTILED,
     ),
-    "zipped_divide": Case(algebra.zipped_divide, laws.zipped_divide, DIVIDED | UNTILED),
-    "tiled_divide": Case(algebra.tiled_divide, laws.tiled_divide, DIVIDED | UNTILED),
-    "flat_divide": Case(algebra.flat_divide, laws.flat_divide, DIVIDED | UNTILED),
+    "zipped_divide": Case(
+        algebra.zipped_divide, laws.zipped_divide, DIVIDED | UNTILED, examples=WRAPPER
+    ),
+    "tiled_divide": Case(
+        algebra.tiled_divide, laws.tiled_divide, DIVIDED | UNTILED, examples=WRAPPER
+    ),
+    "flat_divide": Case(algebra.flat_divide, laws.flat_divide, DIVIDED | UNTILED, examples=WRAPPER),
     # ---- products
     "logical_product": Case(
         algebra.logical_product,
@@ -192,11 +197,21 @@ CASES = {
         # Copies that leave holes may stand elsewhere.
         decided=REPEATED | UNTILED,
     ),
-    "zipped_product": Case(algebra.zipped_product, laws.zipped_product, REPEATED | UNTILED),
-    "tiled_product": Case(algebra.tiled_product, laws.tiled_product, REPEATED | UNTILED),
-    "flat_product": Case(algebra.flat_product, laws.flat_product, REPEATED | UNTILED),
-    "blocked_product": Case(algebra.blocked_product, laws.blocked_product, blocks_and_copies(True)),
-    "raked_product": Case(algebra.raked_product, laws.raked_product, blocks_and_copies(True)),
+    "zipped_product": Case(
+        algebra.zipped_product, laws.zipped_product, REPEATED | UNTILED, examples=WRAPPER
+    ),
+    "tiled_product": Case(
+        algebra.tiled_product, laws.tiled_product, REPEATED | UNTILED, examples=WRAPPER
+    ),
+    "flat_product": Case(
+        algebra.flat_product, laws.flat_product, REPEATED | UNTILED, examples=WRAPPER
+    ),
+    "blocked_product": Case(
+        algebra.blocked_product, laws.blocked_product, blocks_and_copies(True), examples=WRAPPER
+    ),
+    "raked_product": Case(
+        algebra.raked_product, laws.raked_product, blocks_and_copies(True), examples=WRAPPER
+    ),
     "tile_to_shape": Case(
         algebra.tile_to_shape,
         laws.tile_to_shape,
@@ -211,11 +226,11 @@ CASES = {
         for_shape(shapes(max_size=SIZE), st.integers(-2, 9)),
     ),
     "upcast": Case(algebra.upcast, laws.upcast, packed_layouts()),
-    "downcast": Case(algebra.downcast, laws.downcast, st.tuples(ANY, WIDTHS)),
+    "downcast": Case(algebra.downcast, laws.downcast, st.tuples(contiguous_layouts(), WIDTHS)),
     "recast_layout": Case(
         algebra.recast_layout,
         laws.recast_layout,
-        st.tuples(ANY, BITS, BITS).filter(lambda case: case[1] >= case[2])
+        st.tuples(contiguous_layouts(), BITS, BITS).filter(lambda case: case[1] >= case[2])
         | packed_layouts().map(lambda case: (case[0], 6, 6 * case[1])),
     ),
 }

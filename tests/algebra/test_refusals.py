@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import ModuleType
+from typing import Any
 
 import pytest
 from refusals import Refusal, never_raised
@@ -15,6 +16,13 @@ from pycute_xe.layout import Layout, make_identity_layout
 from pycute_xe.symbolic import symbol
 
 A = Layout((4, 6), (1, 100))
+
+
+def half_units() -> Any:
+    """Return what a type checker would refuse."""
+    return 2.0
+
+
 UNEVEN, TOGETHER = Layout(3, 3), Layout((2, 2), (2, 3))
 COORDINATES = make_identity_layout((4, 8))
 N = symbol("N")
@@ -29,11 +37,11 @@ REFUSALS = {
         "stride 3 and extent 3 do not step evenly through the mode 4:1",
     ),
     "composition: uneven past a mode": Refusal(
-        lambda: algebra.composition(A, Layout(3, 5)),
+        lambda: algebra.composition(A, Layout(5, 5)),
         DivisibilityError,
         "composition",
-        {"a": A, "b": Layout(3, 5)},
-        "stride 5 and extent 3 do not step evenly through the mode 4:1",
+        {"a": A, "b": Layout(5, 5)},
+        "stride 5 and extent 5 do not step evenly through the mode 4:1",
     ),
     "composition: backwards": Refusal(
         lambda: algebra.composition(A, Layout(2, -1)),
@@ -182,40 +190,68 @@ REFUSALS = {
         {"block": Layout(4), "target": 2},
         "the extent 4 of the block does not divide 2",
     ),
-    "upcast: partial unit": Refusal(
-        lambda: algebra.upcast(Layout(3), 2),
-        DivisibilityError,
-        "upcast",
-        {"layout": Layout(3), "n": 2},
-        "the mode 3:1 does not fill whole units of 2",
-    ),
     "upcast: stride and unit": Refusal(
         lambda: algebra.upcast(Layout(4, 6), 4),
         DivisibilityError,
         "upcast",
         {"layout": Layout(4, 6), "n": 4},
-        "the mode 4:6 does not fill whole units of 4",
+        "the mode 4:6 does not step by whole units of 4",
+    ),
+    "upcast: downwards": Refusal(
+        lambda: algebra.upcast(Layout(4, -1), 2),
+        DivisibilityError,
+        "upcast",
+        {"layout": Layout(4, -1), "n": 2},
+        "the mode 4:-1 runs down",
+    ),
+    "upcast: leaves together": Refusal(
+        lambda: algebra.upcast(Layout((3, 3), (1, 2)), 4),
+        DivisibilityError,
+        "upcast",
+        {"layout": Layout((3, 3), (1, 2)), "n": 4},
+        "the strides below 4 together reach 4 within a unit",
     ),
     "upcast: coordinates": Refusal(
         lambda: algebra.upcast(COORDINATES, 2),
         ShapeError,
         "upcast",
         {"layout": COORDINATES, "n": 2},
-        "integer offsets",
+        "basis strides give coordinates",
+    ),
+    "upcast: half units": Refusal(
+        lambda: algebra.upcast(A, half_units()),
+        ShapeError,
+        "upcast",
+        {"layout": A, "n": "2.0"},
+        "n is 2.0 (float)",
     ),
     "downcast: no unit": Refusal(
         lambda: algebra.downcast(A, 0),
         ShapeError,
         "downcast",
-        {"layout": A, "n": 0},
-        "integer offsets, n of them to one",
+        {"layout": A, "n": "0"},
+        "n is 0 (int)",
+    ),
+    "downcast: gaps": Refusal(
+        lambda: algebra.downcast(Layout((4, 4), (2, 8)), 2),
+        DivisibilityError,
+        "downcast",
+        {"layout": Layout((4, 4), (2, 8)), "n": 2},
+        "no mode has stride 1",
+    ),
+    "downcast: undecided": Refusal(
+        lambda: algebra.downcast(Layout((4, 4), (N, 8)), 2),
+        UndecidableError,
+        "downcast",
+        {"layout": Layout((4, 4), (N, 8)), "n": 2},
+        "N == 1",
     ),
     "recast_layout: no bits": Refusal(
         lambda: algebra.recast_layout(A, 8, 0),
         ShapeError,
         "recast_layout",
-        {"layout": A, "old_bits": 8, "new_bits": 0},
-        "an element has no bits",
+        {"layout": A, "old_bits": "8", "new_bits": "0"},
+        "a positive number of bits",
     ),
     "complement: no cotarget": Refusal(
         lambda: algebra.complement(Layout(4), 2.5),
@@ -300,5 +336,5 @@ def test_way_out_works() -> None:
     """Where a message gives a number, doing as it says is accepted."""
     assert str(algebra.tile_to_shape(Layout(6), 12)) == "((6,2)):((1,6))"
     assert REFUSALS["tile_to_shape: uneven"].caught().fix == "use a target extent of 12"
-    assert REFUSALS["upcast: partial unit"].caught().fix == "use an extent that is a multiple of 2"
-    assert str(algebra.upcast(Layout(4), 2)) == "2:1"
+    assert REFUSALS["upcast: downwards"].caught().fix.endswith("a multiple of 2")
+    assert str(algebra.upcast(Layout(4, -2), 2)) == "4:-1"

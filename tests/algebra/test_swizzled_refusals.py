@@ -262,8 +262,8 @@ REFUSALS = {
         lambda: algebra.recast_layout(X, 8, 0),
         ShapeError,
         "recast_layout",
-        {"layout": X.layout, "old_bits": 8, "new_bits": 0},
-        "an element has no bits",
+        {"layout": X.layout, "old_bits": "8", "new_bits": "0"},
+        "a positive number of bits",
     ),
 }
 

@@ -78,13 +78,13 @@ def test_the_least_padding_is_one_that_works_and_no_smaller_one_does(
 
 def test_refusals() -> None:
     for wrong in [(0, 4), (16, 0)]:
-        with pytest.raises(ShapeError, match="sizes are positive"):
+        with pytest.raises(ShapeError, match="sizes must be positive"):
             Banks(*wrong)
     with pytest.raises(ShapeError, match="negative"):
         SIXTEEN.use([0, -4])
-    with pytest.raises(ShapeError, match="an access has bytes"):
+    with pytest.raises(ShapeError, match="at least one byte"):
         SIXTEEN.use([0], 0)
-    with pytest.raises(ShapeError, match="sizes are positive"):
+    with pytest.raises(ShapeError, match="sizes must be positive"):
         least_padding(SIXTEEN, 0)
 
 

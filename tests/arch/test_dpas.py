@@ -121,7 +121,7 @@ def test_m_is_1_to_8(m: object) -> None:
 
 
 def test_the_execution_size_is_16() -> None:
-    with pytest.raises(ShapeError, match="it is 16 from PVC on"):
+    with pytest.raises(ShapeError, match="exec_size must be 16"):
         Dpas(8, "f32", "bf16", "bf16", "f32", exec_size=8)
 
 

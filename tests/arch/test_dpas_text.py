@@ -109,7 +109,7 @@ def test_spellings_of_the_null_operand(null: str) -> None:
     ("text", "column", "says"),
     [
         ("dpass.bf.bf.8.8", 1, "expected dpas"),
-        ("dpas.bf.xf.8.8 (M1, 16) V1.0 V2.0 V3.0 V4(0,0)", 9, "no such precision"),
+        ("dpas.bf.xf.8.8 (M1, 16) V1.0 V2.0 V3.0 V4(0,0)", 9, "unknown precision"),
         ("dpas.bf.bf.8 (M1, 16) V1.0 V2.0 V3.0 V4(0,0)", 12, "expected a depth and a dot"),
         ("dpas.bf.bf.8.8.sat (M1, 16) V1.0 V2.0 V3.0 V4(0,0)", 15, "no modifier, saturation"),
         ("dpas.bf.bf.8.8 (M9, 16) V1.0 V2.0 V3.0 V4(0,0)", 16, "expected (mask, size)"),
@@ -122,7 +122,7 @@ def test_spellings_of_the_null_operand(null: str) -> None:
         ("dpasw.bf.bf.8.8 (M1, 16) V1.0 V2.0 V3.0 V4(0,0)", 1, "no target from PVC on"),
         ("bdpas.bf.bf.8.8 (M1, 16) V1.0 V2.0 V3.0 V4(0,0)", 1, "after Xe3"),
         ("dpas.8x8 (16|M2) r3:f r11:f r19:bf r27.0:bf", 15, "channels start at"),
-        ("dpas.8x8 (16|M0) r3:f r11:f r19:x r27.0:bf", 33, "no such precision"),
+        ("dpas.8x8 (16|M0) r3:f r11:f r19:x r27.0:bf", 33, "unknown precision"),
         ("dpas.8x8 (16|M0) r3 r11:f r19:bf r27.0:bf", 18, "expected dst"),
     ],
 )

@@ -34,7 +34,7 @@ def test_a_row_is_read_once() -> None:
         ('[[a]]\nid = "x"\n', "row 0 names no source"),
         ('[[a]]\nsource = "s"\n[[a]]\nsource = " "\n', "row 1 names no source"),
         ("[[a]]\nsource = \n", "not TOML"),
-        ('[[b]]\nsource = "s"\n', "no such table"),
+        ('[[b]]\nsource = "s"\n', "unknown table"),
     ],
 )
 def test_bad_files_are_refused(
@@ -52,7 +52,7 @@ def test_bad_files_are_refused(
 
 
 def test_a_missing_file_is_refused() -> None:
-    with pytest.raises(CuteError, match="no such file of facts"):
+    with pytest.raises(CuteError, match="the file of facts is missing"):
         facts.rows("nowhere", "a")
 
 

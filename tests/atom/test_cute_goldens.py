@@ -13,11 +13,13 @@ from golden import rows, to_layout, to_tiler
 import pycute_xe as cx
 from pycute_xe.algebra import coalesce
 from pycute_xe.atom import classify_reorder, get_atom, in_register_order, is_identity
+from pycute_xe.atom.selection import select_block_2d
 from pycute_xe.errors import DivisibilityError, KernelError
 from pycute_xe.layout import Layout, size
 from pycute_xe.tensor import Tensor
 
-TYPES = {"f": "f32", "bf": "bf16", "hf": "f16"}
+# C++ names eight-bit floats by the bits of their exponent and mantissa.
+TYPES = {"e5m2": "f8e5m2", "e4m3": "f8e4m3"}
 
 
 def offsets(layout: Layout, rank: int = 0) -> np.ndarray:
@@ -204,14 +206,15 @@ def test_x_and_y_modes_of_a_copy_of_one_atom(
 # ------------------------------------------------------------------ tiled MMA
 
 
-def op_of(name: str) -> Any:
-    m, *types = name.removeprefix("XE_DPAS_TT<").removesuffix(">").split(",")
-    return cx.XE_DPAS_TT(int(m), *(TYPES[t] for t in types))
+def mma_atom_of(name: str) -> Any:
+    atom = get_atom(name)
+    assert isinstance(atom, cx.MmaAtom)
+    return atom
 
 
 def mma_of(spec: dict[str, Any]) -> cx.TiledMma:
     return cx.workgroup_mma(
-        op_of(spec["atom"]), tuple(spec["wg_tile"]), to_layout(spec["atom_layout"])
+        mma_atom_of(spec["atom"]), tuple(spec["wg_tile"]), to_layout(spec["atom_layout"])
     )
 
 
@@ -222,24 +225,43 @@ def tiled_id(row: dict[str, Any]) -> str:
 @pytest.mark.parametrize("row", rows("cute_tiled_mma"), ids=tiled_id)
 def test_tiled_mma(row: dict[str, Any]) -> None:
     permutation = tuple(map(to_tiler, row["permutation"]))
-    mma = cx.make_tiled_mma(op_of(row["atom"]), to_layout(row["atom_layout"]), permutation)
+    mma = cx.make_tiled_mma(mma_atom_of(row["atom"]), to_layout(row["atom_layout"]), permutation)
     assert list(mma.tile_mnk) == row["tile_mnk"]
     assert mma.thr_layout_vmnk == to_layout(row["thr_layout_vmnk"])
     assert same(mma.tv_layout_A_tiled, row["A"])
     assert same(mma.tv_layout_B_tiled, row["B"])
-    if row["atom_layout"]["shape"][2] == 1:
+    if row not in PAST_C:
         assert same(mma.tv_layout_C_tiled, row["C"])
-    else:
-        # C++ does not drop the subgroups along K from C's layout, which then runs past M*N.
-        m, n, _ = row["tile_mnk"]
-        assert offsets(to_layout(row["C"])).max() >= m * n
-        assert set(offsets(mma.tv_layout_C_tiled)) == set(range(m * n))
+    m, n, _ = row["tile_mnk"]
+    assert set(offsets(mma.tv_layout_C_tiled)) == set(range(m * n))
+
+
+# Where several subgroups share an element of C, C++ numbers them past the tile.
+PAST_C = [
+    row
+    for row in rows("cute_tiled_mma")
+    if cx.cosize(to_layout(row["C"])) > row["tile_mnk"][0] * row["tile_mnk"][1]
+]
+
+
+def test_cute_layouts_of_c_that_go_past_the_tile_are_those_of_subgroups_along_k() -> None:
+    assert [(row["atom"], row["tile_mnk"]) for row in PAST_C] == [
+        ("XE_DPAS_TT<8,f,bf,bf,f>", [16, 32, 32]),
+        ("XE_DPAS_TT<8,f,bf,bf,f>", [16, 32, 32]),
+        ("XE_8x16x32_S32S8S8S32_TT", [16, 32, 64]),
+        ("XE_DPAS_TT<8,f,tf32,tf32,f>", [16, 32, 16]),
+        ("XE_DPAS_TT<8,f,tf32,tf32,f>", [16, 32, 16]),
+        ("XE_DPAS_TT<8,f,bf,bf,f>", [32, 32, 32]),
+    ]
+    along_k = [row for row in rows("cute_tiled_mma") if row["atom_layout"]["shape"][2] > 1]
+    assert len(along_k) == 8
+    assert all(row in along_k for row in PAST_C)
 
 
 @pytest.mark.parametrize("row", rows("cute_tiled_mma"), ids=tiled_id)
 def test_partitions_of_a_tiled_mma(row: dict[str, Any]) -> None:
     permutation = tuple(map(to_tiler, row["permutation"]))
-    mma = cx.make_tiled_mma(op_of(row["atom"]), to_layout(row["atom_layout"]), permutation)
+    mma = cx.make_tiled_mma(mma_atom_of(row["atom"]), to_layout(row["atom_layout"]), permutation)
     m, n, k = row["wg_tile"]
     tiles = {"A": (m, k), "B": (n, k), "C": (m, n)}
     assert row["threads"]
@@ -271,7 +293,7 @@ def block_id(row: dict[str, Any]) -> str:
 def block_copy_of(row: dict[str, Any]) -> cx.TiledCopy:
     strides = tuple("ld" if d == -1 else d for d in row["gmem_stride"])
     make = getattr(cx, f"make_block_2d_copy_{row['operand']}")
-    return make(mma_of(row["mma"]), strides, row["mem_type"])
+    return make(mma_of(row["mma"]), strides, TYPES.get(row["mem_type"], row["mem_type"]))
 
 
 def assert_copy(copy: cx.TiledCopy, want: dict[str, Any]) -> None:
@@ -305,10 +327,47 @@ def test_block_2d_copy(row: dict[str, Any]) -> None:
         assert_copy(cx.make_block_2d_prefetch(copy), row["prefetch"])
 
 
+def test_rows_of_every_type_are_there() -> None:
+    tiled = {row["atom"] for row in rows("cute_tiled_mma")}
+    copied = rows("cute_block_2d_copy")
+    assert (len(rows("cute_tiled_mma")), len(tiled)) == (45, 20)
+    assert len(copied) == 96
+    assert {row["mem_type"] for row in copied} == {
+        *("f32", "tf32", "bf16", "f16", "e5m2", "s32", "s8", "u8", "s4", "u4"),
+    }
+
+
+def test_b_of_4_bits_takes_whole_bytes_along_n() -> None:
+    """Worked out by hand from CUTLASS's rule: two rows of a byte first, then the work-items."""
+    mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "s32", "s4", "s4"), (256, 256, 128))
+    copy = cx.make_block_2d_copy_B(mma, (1, "ld"))
+    assert (copy.op.kind, copy.op.bits, copy.op.height, copy.op.width) == ("XE_LOAD_2D", 8, 32, 32)
+    first = offsets(copy.layout_tv_tiled).reshape(-1, 512)[:, :16]
+    assert sorted(first.flat) == sorted(n + 256 * k for n in range(64) for k in range(128))
+    assert cx.check(copy, "bmg")
+
+
+def test_packed_rows_without_further_ones_count_once_more_at_the_end() -> None:
+    """Worked out by hand from CUTLASS's rule: two packed rows of E(0), then 16 columns."""
+    bf16 = cx.as_numeric("bf16")
+    pairs = Layout((2, 16), (cx.E(0), cx.E(1)))
+    # The packed mode leads still: along y it asks for a transpose, along x for VNNI.
+    assert select_block_2d(pairs, bf16, bf16, x=1, y=0).kind == "XE_LOAD_2D_TRANSPOSE"
+    assert select_block_2d(pairs, bf16, bf16, x=0, y=1).kind == "XE_LOAD_2D_VNNI"
+    with pytest.raises(DivisibilityError, match="16 values do not fill the bytes of 16 work-items"):
+        select_block_2d(Layout(16, cx.E(0)), *2 * (cx.as_numeric("s4"),), x=0, y=1)
+
+
 def test_column_major_d_covers_the_tile_where_cute_does_not() -> None:
     """C++ leaves out half of a column-major D; the tiled copy here stores every element."""
     partial = [row for row in rows("cute_block_2d_copy") if not row["copy"]["covers_tile"]]
-    assert [(row["operand"], row["gmem_stride"]) for row in partial] == [("D", [1, -1])] * 2
+    found = [(row["mma"]["atom"], row["operand"], row["gmem_stride"]) for row in partial]
+    assert found == [
+        ("XE_DPAS_TT<8,f,bf,bf,f>", "D", [1, -1]),
+        ("XE_DPAS_TT<8,d,s4,s4,d>", "D", [1, -1]),
+        ("XE_DPAS_TT<8,d,s8,s8,d>", "D", [1, -1]),
+        ("XE_DPAS_TT<8,f,hf,hf,f>", "D", [1, -1]),
+    ]
     for row in partial:
         copy = block_copy_of(row)
         m, n = copy.tiler_mn

@@ -288,12 +288,12 @@ def test_it_fits_one_screen() -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ((BF16, "XE_2D_U16x8x16_LD_N"), "a copy and an MMA have nothing to compare"),
-        (("XE_2D_U16x8x16_LD_N", cx.XE_DPAS_TT(8, "f32", "bf16")), "ask feeds"),
+        ((BF16, "XE_2D_U16x8x16_LD_N"), "a copy and an MMA cannot be compared"),
+        (("XE_2D_U16x8x16_LD_N", cx.XE_DPAS_TT(8, "f32", "bf16")), "call feeds"),
         ((BF16, BF16), 'add operand="B"'),
         (("XE_2D_U16x8x16_LD_N", None, "B"), "leave the operand out"),
-        ((BF16, BF16, "E"), "no such operand"),
-        ((7,), "int is no block-2D copy atom"),
+        ((BF16, BF16, "E"), "unknown operand"),
+        ((7,), "int is not a block-2D copy atom"),
         (("XE_2D_U16x8x16_LD",), "did you mean"),
     ],
 )

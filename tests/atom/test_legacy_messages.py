@@ -23,7 +23,7 @@ SENT = {
     for row in rows("cutlass_block2d_messages")["messages"]
 }
 
-# What CUTLASS sends is no message that moves the block there: what of it is not so.
+# CUTLASS's messages that do not move the block of their name, and what they do not do.
 NOT_TAKEN = {
     "XE_2D_U8x32x4_LD_T": "breaks transpose-bits",
     "XE_2D_U8x32x8_LD_T": "breaks transpose-bits",
@@ -57,7 +57,7 @@ def test_names_send_what_cutlass_sends(name: str) -> None:
     assert NOT_TAKEN.get(name, "") in notes
 
 
-def test_what_nobody_would_guess_from_a_name_is_told() -> None:
+def test_what_a_name_does_not_tell_is_told() -> None:
     told = [name for name in shipped_names() if "CUTLASS moves it as" in " ".join(_notes(name))]
     assert len(told) == 18
     assert any("packed as for VNNI" in note for note in _notes("XE_2D_U8x32x32_LD_N"))

@@ -211,7 +211,7 @@ def test_a_line_is_about_the_atom_as_it_is() -> None:
     assert describe_atom(get_atom(name)) == describe_atom(name)
     assert describe_atom(get_atom(name, "u32")).faithful
     for wrong in ([], None, 5):
-        with pytest.raises(InputError, match="no atom and no name of one"):
+        with pytest.raises(InputError, match="must be an atom or the name of one"):
             describe_atom(wrong)  # type: ignore[arg-type]
 
 
@@ -266,25 +266,25 @@ def test_copies_as_wide_as_the_operand_come_first() -> None:
 @pytest.mark.parametrize(
     ("filters", "said"),
     [
-        ({"kind": "lode"}, "load? One of load, store"),
+        ({"kind": "lode"}, "use load, or one of load, store"),
         ({"mode": "X"}, "N, T or V"),
         ({"bits": 0}, "a positive integer"),
         ({"bits": True}, "a positive integer"),
-        ({"rows": (8, 4)}, "the least comes first: (least, most). Way out: write (4, 8)"),
+        ({"rows": (8, 4)}, "8 is more than 4. Way out: write (4, 8)"),
         ({"cols": (8,)}, "(least, most)"),
         ({"cols": "8"}, "(least, most)"),
         ({"name": ""}, "a part of a name"),
-        ({"operand": "B"}, "of which MMA is not said"),
+        ({"operand": "B"}, "needs an MMA"),
         ({"feeds": DPAS, "operand": "E"}, "A, B, C or D"),
-        ({"feeds": "XE_2D_U16x8x16_LD_N"}, "it is no MMA"),
-        ({"faithful": "yes"}, "no such faithful. Way out: True or False"),
+        ({"feeds": "XE_2D_U16x8x16_LD_N"}, "feeds must be an MMA"),
+        ({"faithful": "yes"}, "faithful cannot be 'yes'. Way out: use True or False"),
         ({"shipped": 1}, "True or False"),
         ({"reorder": "no", "feeds": DPAS}, "True or False"),
-        ({"reorder": True}, "of which MMA is not said"),
-        ({"kind": "mma", "feeds": DPAS}, "an MMA is no copy"),
-        ({"kind": "linear", "feeds": DPAS}, "no block-2D copy"),
+        ({"reorder": True}, "needs an MMA"),
+        ({"kind": "mma", "feeds": DPAS}, "an MMA is not a copy"),
+        ({"kind": "linear", "feeds": DPAS}, "block-2D copies only"),
         ({"kind": "prefetch", "feeds": DPAS}, "fills no register"),
-        ({"kind": ["load"]}, "no such kind"),
+        ({"kind": ["load"]}, "kind cannot be"),
         ({"mode": ["N"]}, "N, T or V"),
         ({"target": []}, "such as bmg"),
     ],

@@ -90,8 +90,8 @@ def test_where_no_source_counts_threads_check_warns(mma: cx.TiledMma) -> None:
 def test_every_rule_on_arrays_is_listed_with_its_source(mma: cx.TiledMma) -> None:
     text = str(cx.check(cx.kernel.gemm(mma), "pvc"))
     for quantity in (
-        "base (bytes) must be multiple of 64",
-        "pitch (bytes) should be multiple of 16",
+        "base (bytes) must be a multiple of 64",
+        "pitch (bytes) should be a multiple of 16",
     ):
         line = next(line for line in text.splitlines() if quantity in line)
         assert line.rstrip().endswith("]")

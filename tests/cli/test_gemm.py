@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -163,14 +164,6 @@ def test_a_legal_array_passes_strictly(run: Run) -> None:
         assert json.loads(result.stdout)["work"]["copies"] == []
 
 
-def test_the_output_may_be_an_input(run: Run) -> None:
-    assert run("Ab.npy", "Bb.npy", "-o", "Ab.npy").exit_code == 0
-    assert_product("Ab.npy", A_BF16, B_BF16)
-
-
-# ------------------------------------------------------------------ what is said
-
-
 def test_json_is_all_there_is_on_standard_output(run: Run) -> None:
     result = run("A.npy", "B.npy", "-o", "C.npy", "--dtype", "bf16", "--json", "--verify")
     assert result.exit_code == 0, result.stderr
@@ -211,7 +204,7 @@ def test_a_kernel_the_target_refuses_is_warned_about_or_refused(run: Run) -> Non
     options = ("Ab.npy", "Bb.npy", "-o", "C.npy", "--tile", "256x256x32", "--subgroups", "2x2")
     refused(run(*options, "--strict"), "registers", "256")
     assert not Path("C.npy").exists()
-    result = run(*options)
+    result = run(*options, "--oversized")
     assert result.exit_code == 0
     assert "warning" in result.stderr
     assert_product("C.npy", A_BF16, B_BF16)
@@ -431,3 +424,99 @@ def test_an_input_may_be_a_pipe(folder: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert_product("C.npy", A_BF16, B_BF16)
+
+
+# ------------------------------------------------------------------ what is easy to lose or to miss
+
+
+def test_the_result_never_replaces_an_input(run: Run, folder: Path) -> None:
+    np.savez("both.npz", a=A, b=B)
+    (folder / "link.npy").symlink_to("A.npy")
+    whole = Path("A.npy").read_bytes()
+    for out, a, b in (
+        ("A.npy", "A.npy", "B.npy"),
+        ("link.npy", "A.npy", "B.npy"),
+        ("./B.npy", "A.npy", "B.npy"),
+    ):
+        refused(
+            run(a, b, "-o", out, "--dtype", "bf16"), "the result would replace", "Way out: name"
+        )
+    assert Path("A.npy").read_bytes() == whole
+
+
+def test_a_dash_writes_to_standard_output(run: Run) -> None:
+    result = run("Ab.npy", "Bb.npy", "-o", "-")
+    assert result.exit_code == 0, result.stderr
+    Path("C.npy").write_bytes(result.stdout_bytes)
+    assert_product("C.npy", A_BF16, B_BF16)
+    assert "dpas" in result.stderr
+    assert not Path("-").exists()
+    refused(run("Ab.npy", "Bb.npy", "-o", "-", "--json"), "both go to standard output")
+
+
+def test_elements_that_overflow_are_counted(run: Run) -> None:
+    large = np.array(A)
+    large[0, :3] = 1e6
+    np.save("L.npy", large)
+    result = run("L.npy", "B.npy", "-o", "C.npy", "--dtype", "f16")
+    assert result.exit_code == 0
+    assert "3 of 2,440 elements of A overflow f16" in result.stderr
+    assert run("L.npy", "B.npy", "-o", "C.npy", "--dtype", "bf16").stderr == ""
+
+
+def test_a_tile_that_fits_nowhere_is_refused_unless_asked_for(folder: Path) -> None:
+    tile = ("gemm", "Ab.npy", "Bb.npy", "-o", "C.npy", "--tile", "512x256x32", "--subgroups", "1x1")
+    result = CliRunner().invoke(cli.main, [*tile])
+    refused(result, "registers", "a thread has at most 256", "--oversized")
+    assert result.stderr.count("Way out") == 1
+    asked = CliRunner().invoke(cli.main, [*tile, "--oversized"])
+    assert asked.exit_code == 0
+    assert "warning" in asked.stderr
+    strict = CliRunner().invoke(cli.main, [*tile, "--oversized", "--strict"])
+    assert strict.exit_code == 2
+    assert strict.stderr.count("Way out") == 1
+
+
+def test_only_types_that_the_option_takes_are_offered(run: Run) -> None:
+    result = run("A.npy", "B.npy", "-o", "C.npy")
+    refused(result, "--dtype bf16 or --dtype f16")
+    assert "tf32" not in result.stderr
+
+
+@pytest.mark.parametrize("command", [("atoms", "--limit", "0"), ("layout", "(64,64):(64,1)")])
+def test_a_pipe_closed_early_is_no_failure(command: tuple[str, ...]) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "pycute_xe", *command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        said = process.stderr.read()
+        process.wait()
+    assert (process.returncode, said) == (0, b"")
+
+
+def test_archives_unpack_to_what_they_declare(run: Run) -> None:
+    file = io.BytesIO()
+    np.save(file, A)
+    for name, content, said in (
+        ("long", file.getvalue() + b"\0" * 5000, "it unpacks to more than the 9,760 bytes"),
+        ("short", file.getvalue()[:-8], "cut short: its header declares 9,760 bytes"),
+    ):
+        with zipfile.ZipFile(f"{name}.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("a.npy", content)
+        refused(run(f"{name}.npz", "B.npy", "-o", "C.npy"), said, "Way out: write it again")
+
+
+def test_an_archive_that_unpacks_to_more_than_the_limit_is_refused(run: Run) -> None:
+    file = io.BytesIO()
+    np.lib.format.write_array_header_2_0(
+        file, {"shape": (1 << 16, 1 << 16), "fortran_order": False, "descr": "<f4"}
+    )
+    with zipfile.ZipFile("huge.npz", "w") as archive:
+        archive.writestr("a.npy", file.getvalue())
+    refused(
+        run("huge.npz", "B.npy", "-o", "C.npy"), "17,179,869,184 bytes, more than 4,294,967,296"
+    )

@@ -114,3 +114,11 @@ def test_layouts_are_values() -> None:
     assert len({pycute.Layout((4, 8)), pycute.Layout((4, 8))}) == 1
     with pytest.raises(AttributeError):
         pycute.Layout(4).shape = 8
+
+
+def test_pycute_keeps_its_own_way() -> None:
+    # C++ drops the modes that a tuple does not name, and splits an index mode by mode.
+    whole = pycute.Layout((4, 8))
+    assert str(pycute.composition(whole, (pycute.Layout(2),))) == "(2, 8):(1, 4)"
+    assert pycute.idx2crd((1, 5), (3, (2, 3))) == (1, (1, 0))
+    assert pycute.idx2crd(7, 5) == 2

@@ -316,7 +316,7 @@ def test_a_prefetch_is_drawn_in_memory_alone(atom: Any) -> None:
         atom = cx.make_copy_atom(cx.XE_PREFETCH_2D(16, 8, 32), "bf16")
     drawing = draw(atom)
     assert list(panels(drawing)) == [MEMORY]
-    assert "A prefetch reaches no register: nobody holds any of it." in drawing.scene.caption
+    assert "A prefetch reaches no register: no work-item holds any of it." in drawing.scene.caption
     assert "%null" in drawing.scene.caption[0]
     with pytest.raises(ShapeError, match="a prefetch reaches no register"):
         draw(atom, "registers")

@@ -327,7 +327,8 @@ class Formatter:
 class Shell:
     def __init__(self) -> None:
         self.display_formatter = self
-        self.formatters = {"image/svg+xml": Formatter()}
+        kinds = ("image/svg+xml", "text/html", "text/plain")
+        self.formatters = {kind: Formatter() for kind in kinds}
 
 
 def test_notebooks_show_values_by_themselves(gemm: cx.Kernel) -> None:
@@ -335,12 +336,25 @@ def test_notebooks_show_values_by_themselves(gemm: cx.Kernel) -> None:
     assert register_ipython(shell)
     shown = shell.formatters["image/svg+xml"].by_name
     copy = cx.make_block_2d_copy_A(gemm.mma, ("ld", 1))
-    for value in (gemm, gemm.mma, ATOM, copy, copy.atom, cx.Layout((2, 2))):
+    for value in (gemm.mma, ATOM, copy, copy.atom, cx.Layout((2, 2))):
         kind = type(value)
         assert shown[kind.__module__, kind.__name__](value).startswith("<svg")
     # What cannot be drawn keeps its text.
     layout = cx.Layout((2, 2, 2))
     assert shown["pycute_xe.layout.core", "Layout"](layout) is None
+
+
+def test_notebooks_tell_kernels_and_what_readers_found(gemm: cx.Kernel) -> None:
+    shell = Shell()
+    register_ipython(shell)
+    fits = cx.feeds("XE_2D_U16x32x16_LD_V", "XE_DPAS_TT<8,f32,bf16>", "B")
+    other = cx.diff("XE_2D_U16x16x16_LD_N", "XE_2D_U16x16x16_LD_V")
+    for value in (gemm, cx.check(gemm), fits, other):
+        place = type(value).__module__, type(value).__name__
+        html = shell.formatters["text/html"].by_name[place](value)
+        assert ElementTree.fromstring(html).text == str(value)
+        assert len(html) < 20_000
+        assert place not in shell.formatters["image/svg+xml"].by_name
 
 
 def test_neighbours_differ_in_colour() -> None:

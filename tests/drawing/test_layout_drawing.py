@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -79,7 +80,8 @@ class Shell:
     def __init__(self) -> None:
         self.shown: dict[str, Any] = {}
         self.display_formatter = self
-        self.formatters = {"image/svg+xml": self}
+        others = SimpleNamespace(for_type_by_name=lambda *_: None)
+        self.formatters = {"image/svg+xml": self, "text/html": others, "text/plain": others}
 
     def for_type_by_name(self, module: str, name: str, function: Any) -> None:
         self.shown[f"{module}.{name}"] = function

@@ -115,7 +115,11 @@ def test_an_operand_that_fills_half_a_register_is_drawn_as_it_is() -> None:
     }
 
 
-@pytest.mark.parametrize("row", rows("cute_tiled_mma")[:4], ids=lambda r: str(r["wg_tile"]))
+# Drawings show registers: what CuTe says of older atoms is not what they hold.
+TILED = [row for row in rows("cute_tiled_mma") if row["atom"].startswith("XE_DPAS_TT")]
+
+
+@pytest.mark.parametrize("row", TILED[:4], ids=lambda r: f"{r['atom']}-{r['wg_tile']}")
 def test_tiled_mmas_agree_with_cute(row: dict[str, Any]) -> None:
     grid = to_layout(row["atom_layout"])
     mma = cx.workgroup_mma(

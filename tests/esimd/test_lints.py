@@ -293,7 +293,7 @@ def test_px113_gather_offsets_in_elements() -> None:
     x, y = np.arange(1, 17).astype(np.float16), np.zeros(16, dtype=np.float16)
     code, text = found(kernel, x, y, 1, False)
     assert code == "PX113"
-    assert "is no multiple of 2 bytes" in text
+    assert "is not a multiple of 2 bytes" in text
     clean(kernel, x, y, 2, False)
     assert np.array_equal(y, x)
     y[:] = 0
@@ -676,9 +676,9 @@ def test_px100_other_illegal_messages() -> None:
 def test_outside_a_kernel_and_wrong_arguments() -> None:
     with pytest.raises(MachineError, match="no thread is running"):
         esimd.slm_init(64)
-    with pytest.raises(InputError, match="it is no pointer"):
+    with pytest.raises(InputError, match="ptr must be a Pointer"):
         esimd.launch(lambda item, x: esimd.block_load(half, 2, x), 4096)
     with pytest.raises(InputError, match="points to another type"):
         esimd.launch(lambda item, x: esimd.block_load(half, 2, x), np.zeros(4))
-    with pytest.raises(InputError, match="one or more of each"):
+    with pytest.raises(InputError, match="at least one thread and one group"):
         esimd.launch(lambda item: None, threads=0)

@@ -199,7 +199,7 @@ def test_the_payload_can_be_moved_and_is_the_only_one_for_its_tile() -> None:
         esimd.block_store("u32", 64, out + 64, esimd.lsc_load_2d("u32", 8, 8, where))
         with pytest.raises(InputError, match="differ from those of the payload"):
             esimd.lsc_load_2d("u32", 8, 4, where)
-        with pytest.raises(InputError, match="it takes a payload"):
+        with pytest.raises(InputError, match="the call needs a payload"):
             esimd.lsc_load_2d("u32", 8, 4, source, 255)
 
     source = numbers("u32", 64 * 40).reshape(40, 64)
@@ -269,19 +269,23 @@ def test_work_groups_share_nothing_but_memory() -> None:
 def test_refusals() -> None:
     x = np.zeros(64, dtype=np.float16)
     bad: list[tuple[Any, type[Exception], str]] = [
-        (lambda i, p: esimd.block_load(half, 3, p), ShapeError, "whole number of dwords"),
-        (lambda i, p: esimd.block_load(half, 0, p), ShapeError, "whole number of dwords"),
-        (lambda i, p: esimd.block_store(half, 4, p, [1, 2]), ShapeError, "another number"),
-        (lambda i, p: esimd.gather(half, 4, p, [0, 2]), ShapeError, "one offset for each lane"),
-        (lambda i, p: esimd.gather(half, 2, p, [0.0, 2.0]), DTypeError, "offsets are integers"),
-        (lambda i, p: esimd.gather(half, 2, p, [0, 4], [1, 0, 1]), ShapeError, "one condition"),
+        (lambda i, p: esimd.block_load(half, 3, p), ShapeError, "must fill whole dwords"),
+        (lambda i, p: esimd.block_load(half, 0, p), ShapeError, "must fill whole dwords"),
+        (lambda i, p: esimd.block_store(half, 4, p, [1, 2]), ShapeError, "elements, not"),
+        (lambda i, p: esimd.gather(half, 4, p, [0, 2]), ShapeError, "lanes need 4 offsets"),
+        (lambda i, p: esimd.gather(half, 2, p, [0.0, 2.0]), DTypeError, "offsets must be integers"),
+        (
+            lambda i, p: esimd.gather(half, 2, p, [0, 4], [1, 0, 1]),
+            ShapeError,
+            "lanes need 2 conditions",
+        ),
         (lambda i, p: esimd.lsc_gather(half, p, [0], nelts=65), ShapeError, "1 to 64 elements"),
         (
             lambda i, p: esimd.lsc_gather(half, p, [0], ds=esimd.lsc_data_size.u32),
             DTypeError,
             "T has 16 bits",
         ),
-        (lambda i, p: esimd.scatter(half, 2, p, [0, 4], [1]), ShapeError, "another number"),
+        (lambda i, p: esimd.scatter(half, 2, p, [0, 4], [1]), ShapeError, "elements, not"),
     ]
     for kernel, error, text in bad:
         with pytest.raises(error, match=text):

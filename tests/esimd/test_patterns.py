@@ -119,7 +119,7 @@ def test_producers_and_consumers() -> None:
     run = esimd.launch(pipeline, x, y, 6, True, threads=8)
     assert np.array_equal(y, np.roll(x, -1, axis=1) + 1)
     assert run.trace.barriers == 12
-    with pytest.raises(Exception, match="arrives again before the barrier fired"):
+    with pytest.raises(Exception, match="arrives again before the barrier has fired"):
         esimd.launch(pipeline, x, y, 6, False, threads=8)
 
 
@@ -202,7 +202,7 @@ def test_dpas_of_other_types_and_sizes() -> None:
         a_tile = esimd.block_load("s8", 4 * 32, a)
         b_tile = esimd.lsc_load_2d("s8", 16, 32, b, 63, 31, 63, 0, 0, transformed=True)
         esimd.block_store("s32", 64, c, esimd.xmx.dpas(8, 4, None, b_tile, a_tile, t="s32"))
-        with pytest.raises(Exception, match="the depth is 8"):
+        with pytest.raises(Exception, match="the depth must be 8"):
             esimd.xmx.dpas(4, 4, None, b_tile, a_tile, t="s32")
         with pytest.raises(Exception, match="fit no instruction"):
             esimd.xmx.dpas(8, 3, None, b_tile, a_tile, t="s32")

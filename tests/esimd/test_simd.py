@@ -135,13 +135,13 @@ def test_views_under_another_type_are_the_same_bytes() -> None:
 def test_refusals() -> None:
     x = simd("u32", 4)
     bad: list[tuple[Any, str]] = [
-        (lambda: simd("u32", 0), "one element or more"),
-        (lambda: simd("u32", 4, [1, 2]), "the sizes differ"),
-        (lambda: x + simd("u32", 3), "the sizes differ"),
-        (lambda: x[4], "there are 4 elements"),
-        (lambda: x.select(2, 3, 1), "element 4 is not one of 4"),
+        (lambda: simd("u32", 0), "at least one element"),
+        (lambda: simd("u32", 4, [1, 2]), "elements meet"),
+        (lambda: x + simd("u32", 3), "elements meet"),
+        (lambda: x[4], "the vector has 4 elements"),
+        (lambda: x.select(2, 3, 1), "element 4 is outside the vector of 4"),
         (lambda: x.select(2, 2, 0).bit_cast_view(half), "not adjacent"),
-        (lambda: x.select(1, 1, 0).bit_cast_view("u64"), "no whole number"),
+        (lambda: x.select(1, 1, 0).bit_cast_view("u64"), "do not fill whole elements"),
         (lambda: x / 0, "divided by zero"),
     ]
     for act, text in bad:

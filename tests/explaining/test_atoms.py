@@ -222,22 +222,24 @@ def test_older_names_of_a_template_begin_with_its_width() -> None:
 
 
 def test_with_which_mma_layouts_agree() -> None:
-    older = "layouts agree with B of XE_8x16x16_F32BF16BF16F32_TT"
+    older = "layouts match B of XE_8x16x16_F32BF16BF16F32_TT"
     assert older in sections("XE_2D_U16x16x16_LD_V")["feeds"]
-    assert "agree with B of XE_DPAS_TT" in sections("XE_LOAD_2D_VNNI<16,16,16>")["feeds"]
+    assert "match B of XE_DPAS_TT" in sections("XE_LOAD_2D_VNNI<16,16,16>")["feeds"]
     # CUTLASS's own layouts of these are not the documented ownership.
     for name in ("XE_2D_U16x16x8_LD_T", "XE_2D_Packed_U8x8x32_LD_N"):
-        assert "layouts agree" not in sections(name)["feeds"]
+        assert "layouts match" not in sections(name)["feeds"]
 
 
 # ------------------------------------------------------------------ what explain refuses
 
 
 def test_operands_of_linear_copies_and_names_are_refused() -> None:
-    with pytest.raises(InputError, match="a linear copy moves no operand"):
+    with pytest.raises(InputError, match="a linear copy does not move operands"):
         cx.explain(cx.get_atom("XE_1D_LDSM<u32>"), operand="B")
     name: Any = "XE_2D_U16x8x16_LD_N"
-    with pytest.raises(InputError, match=r"a name is no atom.*get_atom\('XE_2D_U16x8x16_LD_N'\)"):
+    with pytest.raises(
+        InputError, match=r"a name cannot be explained.*get_atom\('XE_2D_U16x8x16_LD_N'\)"
+    ):
         cx.explain(name)
 
 

@@ -283,8 +283,8 @@ def test_every_explained_operation_is_public() -> None:
     ("error", "said", "operation", "operands"),
     [
         (InputError, "composition", "compositon", (L(4), L(2))),
-        (InputError, "no explanation", print, (1,)),
-        (InputError, "no explanation", len, ([],)),
+        (InputError, "cannot be explained", print, (1,)),
+        (InputError, "cannot be explained", len, ([],)),
         (InputError, "do not fit", cx.composition, (L(4),)),
         (InputError, "do not fit", cx.coalesce, (L(4), 1, 2)),
         (InputError, "at one coordinate", L((4, 2)), ()),

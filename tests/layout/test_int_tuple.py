@@ -216,3 +216,27 @@ def test_values_as_coordinates() -> None:
     assert as_coordinate(0) == ()
     assert as_coordinate(3) == (3,)
     assert as_coordinate((1, 2)) == (1, 2)
+
+
+# What C++ gives, compiled for the host.
+INDICES = [
+    ((1, 5), (3, (2, 3)), (1, (1, 2))),
+    ((1, (1, 2)), (3, (2, 3)), (1, (1, 2))),
+    ((5, 3), ((2, 2), 2), ((1, 2), 3)),
+    (42, (3, 7, 2), (0, 0, 2)),
+    (25, ((2, 2), 3), ((1, 0), 6)),
+    (7, 5, 7),
+    (7, (3, 1), (1, 2)),
+    (5, 1, 5),
+    (5, (1,), (5,)),
+]
+
+
+@pytest.mark.parametrize(("index", "of", "expected"), INDICES)
+def test_indices_of_modes_and_past_the_end(index: Any, of: Any, expected: Any) -> None:
+    assert idx2crd(index, of) == expected
+
+
+def test_offsets_stay_within_their_extents() -> None:
+    assert idx2crd((1, 5), (3, (2, 3)), (1, (3, 6))) == (1, (1, 0))
+    assert idx2crd(9, (4, 8), 2) == (0, 1)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import cut_coordinates, identities, layout_and, layouts, ranked
 
 from pycute_xe.algebra.simplify import flat_modes
+from pycute_xe.errors import ShapeError
 from pycute_xe.int_tuple import coordinates, flatten_tuple
 from pycute_xe.layout import (
     Layout,
@@ -121,12 +123,18 @@ def test_modes_are_chosen(layout: Layout, data: st.DataObject) -> None:
     assert (shape(layout, i), stride(layout, i)) == (layout[i].shape, layout[i].stride)
     assert (shape(layout), stride(layout)) == (layout.shape, layout.stride)
     assert (size(layout, i), rank(layout, i)) == (size(layout[i]), rank(layout[i]))
-    assert take(layout, 0, i) == layout[:i]
+    assert take(layout, i, i + 1) == layout[i : i + 1]
+    assert take(layout, 0, rank(layout)) == layout
     other = Layout(3, 7)
     assert list(replace(layout, i, other)) == [
         other if k == i else mode for k, mode in enumerate(layout)
     ]
     assert replace(layout, i - rank(layout), other) == replace(layout, i, other)
+
+
+def test_text_is_not_a_shape() -> None:
+    with pytest.raises(ShapeError, match=r"Way out: use Layout.from_str\('\(4,8\):\(8,1\)'\)"):
+        Layout("(4,8):(8,1)")  # pyright: ignore[reportArgumentType]
 
 
 @given(RANKED, st.integers(0, 6))

@@ -199,13 +199,13 @@ def test_a_block_outside_the_surface_needs_no_memory() -> None:
 def test_faults_of_the_message() -> None:
     memory, registers = Memory(), RegisterFile(1024)
     surface = Surface(memory.alloc(4096), 64, 64, 64)
-    with pytest.raises(MachineError, match="operands of messages start at a register"):
+    with pytest.raises(MachineError, match="operands must start at a register"):
         block2d.load(memory, registers, Block2D("load", 16, 8, 16), surface, 0, 0, 32)
-    with pytest.raises(MachineError, match="the file has 1024 bytes"):
+    with pytest.raises(MachineError, match="register file of 1024 bytes"):
         block2d.load(memory, registers, Block2D("load", 16, 32, 32), surface, 0, 0, 0)
     with pytest.raises(MachineError, match="the message is a store"):
         block2d.load(memory, registers, Block2D("store", 16, 8, 16), surface, 0, 0, 0)
-    with pytest.raises(MachineError, match="only one plain block"):
+    with pytest.raises(MachineError, match="a store takes one block"):
         block2d.store(memory, registers, Block2D("store", 16, 8, 8, 2), surface, 0, 0, 0)
 
 

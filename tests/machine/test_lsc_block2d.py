@@ -264,7 +264,7 @@ def test_prefetches_predicates_and_operands() -> None:
         registers.read(0, 1, "the test")
     assert run(load, P1=[False], V7=0) == 256
     assert trace.messages == {"prefetch": 1, "load": 1}
-    with pytest.raises(MachineError, match=r"operand=V7\): nothing says what it is"):
+    with pytest.raises(MachineError, match=r"operand=V7\): operands has no"):
         run(load, P1=[False])
-    with pytest.raises(MachineError, match="operands of messages start at a register"):
+    with pytest.raises(MachineError, match="operands must start at a register"):
         run(load, P1=[False], V7=32)

@@ -97,7 +97,7 @@ class TestRegisterFile:
     @pytest.mark.parametrize(("offset", "nbytes"), [(-1, 1), (60, 5), (64, 1)])
     def test_outside(self, offset: int, nbytes: int) -> None:
         registers = RegisterFile(64)
-        with pytest.raises(MachineError, match="the file has 64 bytes"):
+        with pytest.raises(MachineError, match="register file of 64 bytes"):
             registers.read(offset, nbytes, "r")
         with pytest.raises(MachineError):
             registers.write(offset, np.zeros(nbytes, dtype=np.uint8))
@@ -121,7 +121,7 @@ class TestSlm:
 
     def test_bounds_and_unwritten_bytes(self) -> None:
         slm = Slm(16)
-        with pytest.raises(MachineError, match="there are 16 bytes"):
+        with pytest.raises(MachineError, match="shared local memory of 16 bytes"):
             slm.write(15, numbers(1, 2))
         slm.write(0, numbers(1))
         with pytest.raises(MachineError, match="byte 1 was never written"):
@@ -203,7 +203,7 @@ class TestSlm:
         assert slm.gather(np.array([9, 5, 1]), a).tolist() == [3, 4, 1]
         with pytest.raises(UnwrittenFault, match="byte 2 was never written by any thread"):
             slm.gather(np.array([1, 2]), a)
-        with pytest.raises(BoundsFault, match="there are 16 bytes"):
+        with pytest.raises(BoundsFault, match="shared local memory of 16 bytes"):
             slm.scatter(np.array([3, 16]), numbers(1, 2))
         with pytest.raises(BoundsFault):
             slm.gather(np.array([-1, 3]))

@@ -92,7 +92,7 @@ def test_arrivals_and_waits_alternate() -> None:
 
 
 def test_one_progress_for_each_thread() -> None:
-    with pytest.raises(MachineError, match="every thread has one progress"):
+    with pytest.raises(MachineError, match="every thread needs a Progress"):
         workgroup.run([meets(1)], [Progress(0), Progress(1)])
 
 
@@ -219,15 +219,15 @@ def test_a_named_barrier_orders_nothing_else() -> None:
 
 def test_misuse_of_named_barriers() -> None:
     both, other = NamedBarrier(1, 1, 1), NamedBarrier(1, 2, 1)
-    with pytest.raises(MachineError, match="it waits, but arrived as a producer"):
+    with pytest.raises(MachineError, match="the thread waits, but arrived as a producer"):
         workgroup.run([named(BarrierArrive(both, "producer"), BarrierWait(both))])
-    with pytest.raises(MachineError, match="arrives again before the barrier fired"):
+    with pytest.raises(MachineError, match="arrives again before the barrier has fired"):
         workgroup.run([named(*[BarrierArrive(both, "producer")] * 2)])
     with pytest.raises(MachineError, match="the barrier never fired"):
         workgroup.run([named(BarrierArrive(both, "producer"))])
     with pytest.raises(MachineError, match="counts 2 producers and 1 consumers, others 1 and 1"):
         workgroup.run([named(BarrierArrive(both, "producer")), named(BarrierArrive(other))])
-    with pytest.raises(MachineError, match="more come than 1 producers"):
+    with pytest.raises(MachineError, match="more threads arrive than 1 producers"):
         workgroup.run([named(BarrierArrive(both, "producer")) for _ in range(2)])
     for numbers in [(0, 1, 1), (32, 1, 1), (1, 0, 1), (1, 1, 0)]:
         with pytest.raises(MachineError, match="numbered 1 to 31"):

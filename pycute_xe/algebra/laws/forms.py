@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from math import gcd
 from typing import Any
 
 from pycute_xe.algebra.laws.points import (
     agree,
+    at,
     equal,
     flat,
     in_mode,
@@ -17,7 +19,7 @@ from pycute_xe.algebra.laws.points import (
     values,
 )
 from pycute_xe.int_tuple import ceil_div, congruent, flatten_tuple
-from pycute_xe.layout import Layout, size
+from pycute_xe.layout import Layout, flatten, size
 from pycute_xe.typing import IntTuple, Shape
 
 __all__ = [
@@ -109,7 +111,7 @@ def upcast(layout: Layout, n: int, result: Layout) -> str | None:
 
     >>> upcast(Layout((8, 8), (8, 1)), 2, Layout((8, 4), (4, 1)))
     >>> upcast(Layout((8, 8), (8, 1)), 2, Layout((8, 4), (8, 1)))
-    'in leaf 0: the bit of result(1 / 1) is 16, of layout(1) is 8'
+    'result(groups of part (1,0)) is 8, the unit of the part is 4'
     """
     return recast_layout(layout, 1, n, result)
 
@@ -121,7 +123,7 @@ def downcast(layout: Layout, n: int, result: Layout) -> str | None:
 
     >>> downcast(Layout((4, 4), (4, 1)), 8, Layout((4, 32), (32, 1)))
     >>> downcast(Layout((4, 4), (4, 1)), 8, Layout((4, 32), (4, 1)))
-    'in leaf 0: the bit of result(1 / 1) is 4, of layout(1) is 32'
+    'result(groups of part (1,0)) is 4, the unit of the part is 32'
     """
     return recast_layout(layout, n, 1, result)
 
@@ -129,44 +131,53 @@ def downcast(layout: Layout, n: int, result: Layout) -> str | None:
 def recast_layout(layout: Layout, old_bits: int, new_bits: int, result: Layout) -> str | None:
     """Judge ``recast_layout(layout, old_bits, new_bits)``: the same bits in other units.
 
-    Law, leaf by leaf, since both are sums over leaves: a leaf that steps by one element is a run
-    of bits, and the result the least run of whole units that holds it. Any other leaf is cut into
-    groups of one length (of one where it stays), and ``result(k)`` is the unit at which group ``k``
-    starts and in which its elements start:
-    ``result(k) * new_bits == layout(first of k) * old_bits``. CuTe: ``recast_layout`` in
-    ``layout.hpp``.
+    Law: cut elements and units into parts of their common width. The parts of an element follow
+    each other, and a leaf that steps by one element counts them first. Each leaf is then cut into
+    groups of the parts that one unit holds, and ``result`` of the groups of a part is the unit that
+    holds the part, for every part of every element. CuTe: ``recast_layout`` in ``layout.hpp``.
 
     >>> recast_layout(Layout((8, 8), (8, 1)), 16, 32, Layout((8, 4), (4, 1)))
     >>> recast_layout(Layout((8, 8), (8, 1)), 16, 32, Layout((8, 8), (4, 1)))
-    'in leaf 1: the extent of the result is 8, of the run is 4'
+    'in leaf 1: the extent of the result is 8, of the groups is 4'
     """
     if not congruent(layout.shape, result.shape):
         return f"the result {result} nests unlike the layout {layout}"
-    pairs = zip(leaf_modes(layout), leaf_modes(result), strict=True)
-    found = (
-        in_mode(i, _recast(*leaves, old_bits, new_bits), "leaf") for i, leaves in enumerate(pairs)
-    )
-    return next(filter(None, found), None)
+    parts, unit = old_bits // gcd(old_bits, new_bits), new_bits // gcd(old_bits, new_bits)
+    counting: list[int] = [0]
+    if parts > 1:
+        counting = [i for i, leaf in enumerate(leaf_modes(layout)) if same(leaf(1), 1)]
+    found = [_recast(layout, parts, unit, leaf, result) for leaf in counting]
+    if not found:
+        return f"no leaf of {layout} counts the parts of an element"
+    return None if None in found else found[0]
 
 
-def _recast(leaf: Layout, found: Layout, old: int, new: int) -> str | None:
-    count, units = size(leaf), size(found)
-    if abs(leaf(1)) == 1:
-        return equal(
-            "the extent of the result", units, "of the run", ceil_div(count * old, new)
-        ) or agree(units, "result({c})", found, "the run", lambda i: i * leaf(1))
-    # Repeats of one element stay apart.
-    group = 1 if same(leaf(1), 0) else ceil_div(count, units)
-    broken = equal("the extent of the result", units, "of the groups", ceil_div(count, group))
+def _recast(layout: Layout, parts: int, unit: int, counting: int, result: Layout) -> str | None:
+    """Judge a result in which one leaf counts the parts of an element."""
+    whole, found = flatten(layout), flatten(result)
+    extents = [
+        size(leaf) * (parts if i == counting else 1) for i, leaf in enumerate(leaf_modes(layout))
+    ]
 
-    def start(i: Any) -> Any:
-        return found(i // group) * new
+    def place(entries: Any) -> Any:
+        element = list(entries)
+        element[counting], part = entries[counting] // parts, entries[counting] % parts
+        return at(whole, tuple(element)) * parts + part
 
-    def inside(i: Any) -> Any:
-        """Where the group starts, if the element starts in the unit that begins there."""
-        first = leaf(i // group * group) * old
-        return first if abs(leaf(i) * old - first) < new else leaf(i) * old
-
+    groups: list[Any] = []
+    for i in range(len(extents)):
+        step = abs(place([int(i == k) for k in range(len(extents))]))
+        groups.append(1 if same(step, 0) or step >= unit else ceil_div(unit, step))
+    broken = None
+    for i, leaf in enumerate(leaf_modes(result)):
+        wanted = ceil_div(extents[i], groups[i])
+        broken = broken or in_mode(
+            i, equal("the extent of the result", size(leaf), "of the groups", wanted), "leaf"
+        )
     return broken or agree(
-        count, f"the bit of result({{c}} / {group})", start, "of layout({c})", inside
+        tuple(extents),
+        "result(groups of part ({c}))",
+        lambda c: at(found, tuple(e // g for e, g in zip(c, groups, strict=True))),
+        "the unit of the part",
+        lambda c: place(c) // unit,
     )

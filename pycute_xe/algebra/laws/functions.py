@@ -18,7 +18,7 @@ from pycute_xe.algebra.laws.points import (
     same,
     values,
 )
-from pycute_xe.algebra.laws.tiling import by_mode
+from pycute_xe.algebra.laws.tiling import by_mode, named_modes
 from pycute_xe.int_tuple import crd2idx, flatten_tuple, idx2crd, product, unflatten_tuple
 from pycute_xe.layout import Layout, size
 from pycute_xe.typing import IntTuple, Shape, Tiler, is_tuple
@@ -114,9 +114,9 @@ def composition(a: Function, b: Tiler, result: Function) -> str | None:
     """Judge ``composition(a, b)``: ``a`` read through ``b``.
 
     Law: ``result(c) == a(b(c))`` for each coordinate of ``b``, which indexes the result. A tuple
-    so mode by mode; an integer ``n`` stands for the first ``n`` indices, ``None`` for the mode
-    itself. CuTe: ``composition`` in ``layout.hpp``; section *Composition* of its
-    ``02_layout_algebra.md``.
+    so mode by mode, and has only the modes that it names; an integer ``n`` stands for the first
+    ``n`` indices, ``None`` for the mode itself. CuTe: ``composition`` in ``layout.hpp``;
+    section *Composition* of its ``02_layout_algebra.md``.
 
     >>> composition(Layout((6, 2), (8, 2)), Layout(4, 3), Layout((2, 2), (24, 2)))
     >>> composition(Layout((6, 2), (8, 2)), Layout(4, 3), Layout((2, 2), (24, 8)))
@@ -125,7 +125,7 @@ def composition(a: Function, b: Tiler, result: Function) -> str | None:
     if b is None:
         return kept(a, result)
     if is_tuple(b) and isinstance(a, Layout) and isinstance(result, Layout):
-        return by_mode(composition, a, b, result)
+        return named_modes(composition, a, b, result)
     inner = as_tiler(b)
     return nests(inner.shape, result) or agree(
         inner.shape, "result({c})", result, "a(b({c}))", lambda c: at(a, inner(c))

@@ -15,6 +15,7 @@ __all__ = [
     "Places",
     "by_mode",
     "find_places",
+    "named_modes",
     "split",
     "zipped",
 ]
@@ -87,6 +88,20 @@ def find_places(part: Layout) -> Places:
         if free == len(held):  # no hole is left behind
             return Places(tuple(starts), free, repeats=True)
     return Places(tuple(starts), free, repeats=False)
+
+
+def named_modes(law: Law, whole: Layout, tiler: tuple[Any, ...], result: Layout) -> str | None:
+    """Claim a law for each mode that the tiler names, and that the result has no others.
+
+    >>> named_modes(lambda a, t, r: f"{a} by {t}", Layout((4, 2)), (2,), Layout((2,)))
+    'in mode 0: 4:1 by 2'
+    """
+    if len(tiler) > len(whole):
+        return f"the tiler has {len(tiler)} modes, the layout {len(whole)}"
+    broken = equal("rank(result)", rank(result), "of the tiler", len(tiler))
+    for i, part in enumerate(() if broken else tiler):
+        broken = broken or in_mode(i, law(whole[i], part, result[i]))
+    return broken
 
 
 def by_mode(law: Law, whole: Layout, tiler: tuple[Any, ...], result: Layout) -> str | None:

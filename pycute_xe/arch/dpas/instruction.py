@@ -57,14 +57,14 @@ class Dpas:
             raise ShapeError(
                 "Dpas",
                 {"M": self.M},
-                f"M is {shape['repeat_min']} to {shape['repeat_max']}",
-                "use a legal M, and more instructions",
+                f"M must be {shape['repeat_min']} to {shape['repeat_max']}",
+                "use a legal M and issue more instructions",
             )
         if self.exec_size != shape["exec_size"]:
             raise ShapeError(
                 "Dpas",
                 {"exec_size": self.exec_size},
-                f"it is {shape['exec_size']} from PVC on, on every target there is here",
+                f"exec_size must be {shape['exec_size']} on every supported target",
                 "leave it out",
             )
 
@@ -192,5 +192,7 @@ def _shape() -> Mapping[str, int]:
     """The one shape row; targets that differ would need one each."""
     found = rows("dpas", "shape")
     if len(found) != 1:
-        raise CuteError("Dpas", {"rows": len(found)}, "shapes differ", "name a target")
+        raise CuteError(
+            "Dpas", {"rows": len(found)}, "the targets have different shapes", "name a target"
+        )
     return cast("Mapping[str, int]", found[0])

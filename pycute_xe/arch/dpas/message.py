@@ -12,6 +12,7 @@ from pycute_xe.arch.rules import Broken, Rule, judge, nearest, rules
 from pycute_xe.arch.target import Target, get_target, grf_bytes
 from pycute_xe.errors import CoordError, DTypeError, ShapeError
 from pycute_xe.numeric import as_numeric
+from pycute_xe.signatures import typed_fields
 
 __all__ = ["EXEC_MASKS", "DpasMessage", "Register", "is_null"]
 
@@ -31,11 +32,12 @@ def is_null(name: str) -> bool:
     return _NULL.fullmatch(name) is not None
 
 
+@typed_fields
 @dataclass(frozen=True, slots=True)
 class Register:
     """Where an operand starts: the name of a variable (V7) or register (r19), and a byte in it.
 
-    Raises `CoordError` for what is no name, or an offset below zero.
+    Raises `CoordError` for a malformed name or a negative offset.
 
     >>> Register("V1", 64)
     Register(name='V1', offset=64)
@@ -50,10 +52,11 @@ class Register:
             raise CoordError("Register", {"name": self.name}, "no register has this name", "use V1")
         if type(self.offset) is not int or self.offset < 0:
             raise CoordError(
-                "Register", {"offset": self.offset}, "an offset counts bytes from 0", "use 0"
+                "Register", {"offset": self.offset}, "the offset must be 0 or more bytes", "use 0"
             )
 
 
+@typed_fields
 @dataclass(frozen=True, slots=True)
 class DpasMessage:
     """A DPAS as text says it: precisions of src1 (B) and src2 (A), operands, repeat count, depth.
@@ -200,7 +203,7 @@ def _check_types(message: DpasMessage) -> None:
     for given in (message.src1_type, message.src2_type):
         if given not in spellings():
             known = ", ".join(spellings())
-            raise DTypeError("DpasMessage", {"type": given}, "no such precision", f"one of {known}")
+            raise DTypeError("DpasMessage", {"type": given}, "unknown precision", f"one of {known}")
     given = (message.dst_type, message.src0_type)
     if given == (None, None):
         return
@@ -208,7 +211,7 @@ def _check_types(message: DpasMessage) -> None:
         raise DTypeError(
             "DpasMessage",
             {"dst_type": message.dst_type, "src0_type": message.src0_type},
-            "they are spelled both or not at all",
+            "give both types or neither",
             "use f, bf, hf, d or ud, or leave both out",
         )
 
@@ -217,25 +220,33 @@ def _check_numbers(message: DpasMessage) -> None:
     for name in ("repeat", "depth", "exec_size"):
         value = getattr(message, name)
         if type(value) is not int or value < 0:
-            raise ShapeError("DpasMessage", {name: value}, "it is a count", "use 8, or 16 channels")
+            raise ShapeError(
+                "DpasMessage",
+                {name: value},
+                f"{name} must be an integer of 0 or more",
+                "use 8, or 16 channels",
+            )
     for name in ("dst", "src0", "src1", "src2"):
         value = getattr(message, name)
         if not isinstance(value, Register) and not (name == "src0" and value is None):
             raise CoordError(
                 "DpasMessage",
                 {name: value},
-                "it is no register",
+                "an operand must be a Register",
                 'use Register("V1"), None for null',
             )
     if message.exec_mask not in EXEC_MASKS:
         raise ShapeError(
-            "DpasMessage", {"exec_mask": message.exec_mask}, "no such mask", "M1 to M8, or M1_NM"
+            "DpasMessage",
+            {"exec_mask": message.exec_mask},
+            "unknown execution mask",
+            "use M1 to M8, or M1_NM",
         )
     if message.src2.offset % _DWORD:
         raise CoordError(
             "DpasMessage",
             {"src2": message.src2},
-            "src2 is counted in dwords",
+            "src2 must start at a dword",
             f"use {message.src2.offset // _DWORD * _DWORD}",
         )
 

@@ -137,7 +137,7 @@ def _precision(scanner: _Scanner) -> str:
     word = scanner.take(r"(\w+)\.", "a precision and a dot", "write bf., hf., s8., …")[1].lower()
     if word not in spellings():
         known = ", ".join(spellings())
-        raise scanner.error("there is no such precision", f"one of {known}", start)
+        raise scanner.error("unknown precision", f"one of {known}", start)
     return word
 
 
@@ -221,7 +221,7 @@ def _typed_or_null(
     if precision:
         kind = _unassembled().get(kind, kind)
         if kind not in spellings():
-            raise scanner.error("there is no such precision", "write bf, hf, tf32, b, …", start)
+            raise scanner.error("unknown precision", "write bf, hf, tf32, b, …", start)
     if is_null(found[1]):
         return None, kind
     return Register(found[1], int(found[2] or 0) * element_bytes(kind)), kind

@@ -91,7 +91,7 @@ def spellings() -> tuple[str, ...]:
 
 
 def numeric_name(visa: str) -> str:
-    """Return the element type of vISA's spelling; the spelling itself where there is none.
+    """Return the element type of vISA's spelling; the spelling itself if no type has it.
 
     >>> numeric_name("ud"), numeric_name("hf"), numeric_name("df")
     ('u32', 'f16', 'df')
@@ -128,7 +128,7 @@ def row_bits(
 def types_broken(
     src1: str, src2: str, dst: str | None, src0: str | None, target: str | None = None
 ) -> tuple[Broken, ...]:
-    """Return why there is no instruction of these types, in vISA's spelling; empty if there is.
+    """Return why no instruction takes these types, in vISA's spelling; empty if one does.
 
     ``None`` stands for a type that is not known, and for no particular target. Every reason is a
     row of the facts.

@@ -62,17 +62,17 @@ class Block2DMessage:
     def _check_data(self) -> None:
         operands = {"block": self.block, "dst": self.dst, "src1": self.src1}
         if (self.block.op == "load") != (self.dst is not None):
-            condition = "a load has a destination; without one it is a prefetch, a store has none"
+            condition = "a load needs a destination; stores and prefetches have none"
             raise _refusal(operands, condition, 'name dst, or use Block2D("prefetch", …)')
         if (self.block.op == "store") != (self.src1 is not None):
-            condition = "a store reads the register src1, and nothing else does"
+            condition = "a store reads the register src1, loads and prefetches do not"
             raise _refusal(operands, condition, "name src1 for a store only")
 
     def _check_surface(self) -> None:
         check_type("Block2DMessage", "surface", self.surface, tuple)
         if len(self.surface) != 4:
-            condition = "a surface is base, width, height and pitch"
-            raise _refusal({"surface": self.surface}, condition, "four numbers or names")
+            condition = "a surface is four operands: base, width, height and pitch"
+            raise _refusal({"surface": self.surface}, condition, "give four numbers or names")
         for operand, name in zip(self.surface, SURFACE, strict=True):
             most = 2**64 - 1 if name == "base" else 2**32 - 1
             check_operand("Block2DMessage", f"surface {name}", operand, 0, most)

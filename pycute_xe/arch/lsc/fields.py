@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pycute_xe.errors import DTypeError, ShapeError
+from pycute_xe.signatures import typed_fields
 
 __all__ = [
     "CACHINGS",
@@ -52,6 +53,7 @@ _NAME = re.compile(r"(%[0-9]+|%{0,2}[A-Za-z_][A-Za-z_0-9]*)(\.[0-9]+)?")
 _REGION = re.compile(_NAME.pattern + r"(\([0-9]+,[0-9]+\))?(<[0-9]+;[0-9]+,[0-9]+>)?")
 
 
+@typed_fields
 @dataclass(frozen=True, slots=True)
 class DataType:
     """What a message moves per address: ``vector`` elements of ``size``, or a quad's ``mask``.
@@ -76,20 +78,22 @@ class DataType:
         operands: dict[str, object] = {"size": self.size, "vector": self.vector, "mask": self.mask}
         if self.size not in tuple(SIZES):  # a tuple takes unhashable values too
             raise DTypeError(
-                "DataType", operands, "there is no such data size", f"one of {', '.join(SIZES)}"
+                "DataType", operands, "unknown data size", f"one of {', '.join(SIZES)}"
             )
         if type(self.vector) is not int or self.vector not in VECTORS:
             known = ", ".join(map(str, VECTORS))
-            raise ShapeError("DataType", operands, "no such vector size", f"one of {known}")
+            raise ShapeError("DataType", operands, "unknown vector size", f"one of {known}")
         if type(self.transpose) is not bool:
-            raise ShapeError("DataType", operands, "transpose is yes or no", "use True or False")
+            raise ShapeError("DataType", operands, "transpose must be a bool", "use True or False")
         if self.mask is not None:
             self._check_mask(operands)
 
     def _check_mask(self, operands: dict[str, object]) -> None:
         mask = self.mask
         if not isinstance(mask, str) or not mask or mask != _in_order(mask):
-            raise ShapeError("DataType", operands, "no channel mask", "some of xyzw, in order")
+            raise ShapeError(
+                "DataType", operands, "malformed channel mask", "use some of xyzw, in order"
+            )
         if self.vector != 1 or self.transpose:
             raise ShapeError(
                 "DataType",
@@ -145,6 +149,7 @@ class DataType:
         return tuple("xyzw".index(letter) for letter in self.mask)
 
 
+@typed_fields
 @dataclass(frozen=True, slots=True)
 class Address:
     """How the byte address of each channel is formed: ``surface + scale*register + offset``.
@@ -172,9 +177,11 @@ class Address:
         """Refuse what the fields of the instruction cannot hold."""
         operands = {"model": self.model, "bits": self.bits, "register": self.register}
         if self.model not in MODELS:
-            raise ShapeError("Address", operands, "no such model", f"one of {', '.join(MODELS)}")
+            raise ShapeError(
+                "Address", operands, "unknown address model", f"one of {', '.join(MODELS)}"
+            )
         if type(self.bits) is not int or self.bits not in (16, 32, 64):
-            raise ShapeError("Address", operands, "no such address size", "16, 32 or 64 bits")
+            raise ShapeError("Address", operands, "unknown address size", "use 16, 32 or 64 bits")
         if self.register is not None:
             check_name("Address", "register", self.register)
             if null_or_name("Address", "register", self.register) is None:
@@ -208,16 +215,24 @@ class Address:
 
 
 def check_type(operation: str, field: str, value: object, kind: type) -> None:
-    """Refuse what is not of the type that a field has."""
+    """Refuse a value of another type than the field has."""
     if not isinstance(value, kind):
-        raise ShapeError(operation, {field: value}, "not of its type", f"a {kind.__name__}")
+        raise ShapeError(
+            operation,
+            {field: value},
+            f"{field} must be a {kind.__name__}",
+            f"give a {kind.__name__}",
+        )
 
 
 def check_name(operation: str, field: str, value: object) -> None:
-    """Refuse what is no name of a whole operand: ``V12``, ``V12.64``, ``%0`` (inline assembly)."""
+    """Refuse anything but the name of an operand: ``V12``, ``V12.64``, ``%0`` (inline assembly)."""
     if not isinstance(value, str) or not _NAME.fullmatch(value):
         raise ShapeError(
-            operation, {field: value}, "no name of a register operand", "a name such as V12"
+            operation,
+            {field: value},
+            "not the name of a register operand",
+            "use a name such as V12",
         )
 
 
@@ -238,7 +253,7 @@ def check_operand(
         return
     if named and isinstance(value, str) and _REGION.fullmatch(value):
         return
-    way_out = f"a number in {least}…{most}" + (", or a name such as V12" if named else "")
+    way_out = f"use a number in {least}…{most}" + (", or a name such as V12" if named else "")
     raise ShapeError(operation, {field: value}, "the field cannot hold it", way_out)
 
 

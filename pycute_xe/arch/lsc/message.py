@@ -67,7 +67,7 @@ class Message:
         check_head("Message", self)
         if type(self.exec_size) is not int or self.exec_size not in EXEC_SIZES:
             known = ", ".join(map(str, EXEC_SIZES))
-            raise _refusal({"exec_size": self.exec_size}, "no such execution size", known)
+            raise _refusal({"exec_size": self.exec_size}, "unknown execution size", known)
         for name in ("dst", "src1", "src2"):
             value = null_or_name("Message", name, getattr(self, name))
             object.__setattr__(self, name, value)
@@ -88,12 +88,12 @@ class Message:
         check_type("Message", "address", self.address, Address)
         operands = {"op": self.op, "data": self.data, "address": self.address}
         if (self.data.mask is None) == operation.quad:
-            condition = "a channel mask belongs to quad operations, and each of them has one"
+            condition = "quad operations need a channel mask, and no others take one"
             raise _refusal(operands, condition, 'DataType("d32", mask="xyzw")')
         if self.address.pitch is not None and not operation.strided:
             raise _refusal(operands, "only strided operations have a pitch", "leave it out")
         if (self.address.register is None) != (operation.kind == "counter"):
-            condition = "append counters have no address register, and only they"
+            condition = "append counters take no address register, all other operations need one"
             raise _refusal(operands, condition, "name a register, or None for a counter")
         if operation.kind == "counter" and self.address.bits != 32:
             raise _refusal(operands, "a counter has no address size", "write 32")
@@ -192,13 +192,16 @@ def check_head(operation: str, message: Any) -> None:
         value = getattr(message, field)
         if not isinstance(value, str) or value not in known:
             way_out = f"one of {', '.join(known)}"
-            raise ShapeError(operation, {field: value}, f"there is no such {field}", way_out)
+            raise ShapeError(operation, {field: value}, f"unknown {field}", way_out)
     predicate = message.predicate
     if predicate is None:
         return
     if not isinstance(predicate, str) or not _PREDICATE.fullmatch(predicate):
         raise ShapeError(
-            operation, {"predicate": predicate}, "no predicate", "P1, !P1, P1.any or None"
+            operation,
+            {"predicate": predicate},
+            "malformed predicate",
+            "use P1, !P1, P1.any or None",
         )
 
 

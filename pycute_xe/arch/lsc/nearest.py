@@ -66,7 +66,7 @@ _CACHING: Group = {"l1": (4, CACHINGS), "l3": (4, CACHINGS)}
 
 
 def nearest_message(message: Message, target: str | Target) -> Message:
-    """Return the least different message that breaks no rule; `LegalityError` if there is none."""
+    """Return the least different message that breaks no rule; `LegalityError` if none does."""
     known = known_target(target)
     facts = partial(message_facts, target=known)
     address, no_mask = message.address, "_NM" * message.exec_mask.endswith("_NM")
@@ -94,7 +94,7 @@ def nearest_message(message: Message, target: str | Target) -> Message:
 
 
 def nearest_block(message: Block2DMessage, target: str | Target) -> Block2DMessage:
-    """Return the least different message that breaks no rule; `LegalityError` if there is none."""
+    """Return the least different message that breaks no rule; `LegalityError` if none does."""
     known = known_target(target)
     block = message.block
     packed = {block.height // n * n + more for n in (2, 4) for more in (0, n)}

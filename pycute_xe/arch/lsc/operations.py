@@ -62,13 +62,13 @@ def operations() -> dict[str, Operation]:
 
 
 def get_operation(name: object) -> Operation:
-    """Return the sub-operation of a name; `ShapeError` if there is none."""
+    """Return the sub-operation of a name; `ShapeError` if it is unknown."""
     found = operations().get(name) if isinstance(name, str) else None
     if found is None:
         raise ShapeError(
             "Message",
             {"op": name},
-            "there is no such operation (block-2D ones are Block2DMessage)",
+            "unknown operation (block-2D ones are Block2DMessage)",
             f"one of {', '.join(operations())}",
         )
     return found

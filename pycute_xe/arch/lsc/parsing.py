@@ -75,7 +75,7 @@ def _head(reader: Reader) -> _Head:
     if op not in known:
         close = get_close_matches(op, known) or known
         names = ", ".join(f"lsc_{name}" for name in close)
-        raise reader.error("there is no such operation", f"one of {names}", place)
+        raise reader.error("unknown operation", f"one of {names}", place)
     reader.take(r"[.]", "a dot and the unit")
     sfid = reader.take(r"ugml\b|ugm\b|slm\b", "a unit: ugm, ugml or slm")
     l1, l3 = _caching(reader), _caching(reader)

@@ -25,9 +25,11 @@ class Reader:
     """
 
     def __init__(self, text: object) -> None:
-        """Start at the beginning; `InputError` for what is no text."""
+        """Start at the beginning; `InputError` unless it is a string."""
         if not isinstance(text, str):
-            raise InputError("parse", {"text": text}, "not a text", "a line of vISA text")
+            raise InputError(
+                "parse", {"text": text}, "the text is not a string", "give a line of vISA text"
+            )
         self.text = text
         self.place = 0
         self._places: dict[str, int] = {}

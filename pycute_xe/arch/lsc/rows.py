@@ -36,7 +36,7 @@ class FieldRule:
     source: str
 
     def __post_init__(self) -> None:
-        """Refuse rows that say nothing judgeable."""
+        """Refuse rows that cannot be judged."""
         numbers = all(type(value) is int for value in self.values)
         if self.level not in ("error", "warning") or not self.values:
             raise CuteError("FieldRule", {"id": self.id}, "malformed row", "correct the facts")

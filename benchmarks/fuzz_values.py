@@ -1,0 +1,240 @@
+"""What the fuzzer calls, and what it calls it with: public callables, and values good and bad."""
+
+from __future__ import annotations
+
+import inspect
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from functools import cache, partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import pycute_xe as cx
+
+__all__ = ["Subject", "arguments", "subjects"]
+
+MODULES = (
+    "pycute_xe",
+    "pycute_xe.algebra",
+    "pycute_xe.arch",
+    "pycute_xe.arch.dpas",
+    "pycute_xe.arch.lsc",
+    "pycute_xe.atom",
+    "pycute_xe.checking",
+    "pycute_xe.compat.pycute",
+    "pycute_xe.drawing",
+    "pycute_xe.esimd",
+    "pycute_xe.esimd.xmx",
+    "pycute_xe.execute",
+    "pycute_xe.explaining",
+    "pycute_xe.kernel",
+    "pycute_xe.machine",
+    "pycute_xe.notation",
+    "pycute_xe.printing",
+    "pycute_xe.symbolic",
+    "pycute_xe.verifying",
+)
+OWN = "pycute_xe"
+# What stands behind the notation of a value: called by name here, with what an operator may get.
+OPERATORS = (
+    *("__call__", "__getitem__", "__setitem__", "__contains__", "__eq__", "__lt__", "__hash__"),
+    *("__add__", "__radd__", "__sub__", "__mul__", "__mod__", "__floordiv__", "__len__"),
+    *("__iter__", "__str__", "__repr__", "__bool__"),
+)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Something public that can be called, the kinds of its parameters as annotated, by name."""
+
+    name: str
+    call: Callable[..., Any]
+    signature: inspect.Signature | None
+
+
+@cache
+def good_values() -> dict[str, tuple[Any, ...]]:
+    """Values of the library and of its users, by a word of the annotation that asks for them."""
+    layouts = (
+        cx.Layout((4, 8), (8, 1)),
+        cx.Layout(((2, 2), 3), ((1, 6), 2)),
+        cx.Layout(7),
+        cx.Layout((), ()),
+        cx.Layout((1, 5), (3, 2)),
+        cx.Layout((4, 4), (0, -1)),
+        cx.make_identity_layout((4, 4)),
+        cx.Layout((cx.symbol("m"), 4)),
+    )
+    swizzled = (cx.ComposedLayout(cx.Swizzle(2, 0, 3), 0, cx.Layout((8, 8))),)
+    mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (16, 32, 16), ((2, 1, 1), (1, 1, 0)))
+    makers = (cx.make_block_2d_copy_A, cx.make_block_2d_copy_B)
+    copies = tuple(make(mma, ("ld", 1)) for make in makers)
+    kernel = cx.kernel.gemm(mma)
+    atoms = tuple(
+        map(cx.get_atom, ("XE_2D_U16x32x16_LD_V", "XE_LOAD_2D<16,32,32>", "XE_DPAS_TT<4,s32,s8>"))
+    )
+    tensors = (cx.make_tensor(np.arange(32), layouts[0]), cx.make_identity_tensor((4, 8)))
+    arrays = (np.ones((5, 7), np.float32), np.ones((7, 3)), np.arange(4), np.float32(3))
+    numbers = (*range(-2, 18), 32, 64, 256, 1 << 20, 1 << 40, 10**30, cx.symbol("m"))
+    texts = (
+        *("A", "B", "C", "D", "row", "col", "bmg", "pvc", "bf16", "f32", "s8", "M", "free", "in"),
+        *("XE_2D_U16x16x16_LD_N", "XE_DPAS_TT<8,f32,bf16>", "(4,8):(8,1)", "fast", "memory"),
+        "lsc_load.ugm (M1, 16) V10:d32 flat[V20]:a64",
+    )
+    return {
+        "Layout": (*layouts, *swizzled),
+        "Tensor": tensors,
+        "Tiled": (mma, *copies),
+        "Thr": (mma.get_slice(3), copies[0].get_slice(3)),
+        "Kernel": (kernel,),
+        "Atom": (mma.atom, *atoms),
+        "Copy": (*copies, *atoms),
+        "Dpas": (cx.XE_DPAS_TT(8, "f32", "bf16"),),
+        "Op": (cx.XE_LOAD_2D(16, 8, 16), cx.XE_STORE_2D(32, 8, 16), cx.XE_ATOMIC("f32")),
+        "Target": (cx.get_target("bmg"), "pvc", "bmg"),
+        "Swizzle": (cx.Swizzle(2, 3, 3), cx.Swizzle(0, 4, 3)),
+        "Basis": (cx.E(0), cx.E(1, 0)),
+        "NDArray": arrays,
+        "int": numbers,
+        "str": texts,
+        "bool": (True, False),
+        "Shape": ((4, 8), ((2, 2), 3), 8, (), (8, 4, 1), ((4, 4), (2, (3, 5)))),
+        "IntTuple": ((1, 2), ((0, 1), 3), (None, 2), (8, 1), ((1, 2), (3, (4, 5)))),
+        "Numeric": ("bf16", "f32", "s8", cx.as_numeric("f16")),
+        "Mapping": ({"K": 32}, {"a": layouts[0]}, {}),
+        "Callable": (lambda *values: len(values), lambda *values: values[0]),
+    }
+
+
+class Bad:
+    """A value that no operation knows."""
+
+    def __repr__(self) -> str:
+        """Without the address, which changes from run to run."""
+        return "Bad()"
+
+
+def nested(depth: int, leaf: Any = 2) -> Any:
+    """Return a tuple that many levels deep."""
+    for _ in range(depth):
+        leaf = (leaf,)
+    return leaf
+
+
+@cache
+def junk() -> tuple[Any, ...]:
+    """Values that are a slip, or an attack, nearly everywhere."""
+    return (
+        *(
+            None,
+            True,
+            1.5,
+            float("nan"),
+            float("inf"),
+            -1,
+            0,
+            1j,
+            b"x",
+            "",
+            "K",
+            "\ud800",
+            "ÿ(",
+            "x" * 5000,
+        ),
+        *(
+            [],
+            [1, 2],
+            {},
+            {"K": "32"},
+            {1: 2},
+            {3},
+            range(4),
+            Bad(),
+            Fraction(1, 3),
+        ),
+        *((None,), ((),), (1, (2, "x")), (1.0, 2), (True, 2), ("4", 8), nested(50), nested(1200)),
+        *(1 << 62, 1 << 63, -(1 << 70), 10**400, (1 << 40, 1 << 40), tuple(range(300))),
+        *(np.int64(4), np.float32(2), np.zeros(3), np.array(["a"]), np.array([None]), slice(None)),
+        *(slice(1, None, 2), Ellipsis, NotImplemented, Path("no/such"), ValueError("x")),
+    )
+
+
+def arguments(rng: random.Random, subject: Subject) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return arguments that bind, most of them: plausible ones, with a slip here and there."""
+    if subject.signature is None:
+        return tuple(_any(rng) for _ in range(rng.randrange(3))), {}
+    trust = rng.choice((0.0, 0.5, 0.8, 1.0))
+    given: list[Any] = []
+    named: dict[str, Any] = {}
+    for parameter in subject.signature.parameters.values():
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            given += [_one(rng, parameter, trust) for _ in range(rng.randrange(4))]
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            continue
+        elif parameter.default is not parameter.empty and rng.random() < 0.6:
+            if parameter.kind is not parameter.KEYWORD_ONLY:
+                break
+        elif parameter.kind is parameter.KEYWORD_ONLY:
+            named[parameter.name] = _one(rng, parameter, trust)
+        else:
+            given.append(_one(rng, parameter, trust))
+    if rng.random() < 0.02:
+        given.append(_any(rng))  # one too many
+    return tuple(given), named
+
+
+def _one(rng: random.Random, parameter: inspect.Parameter, trust: float) -> Any:
+    if rng.random() >= trust:
+        return _any(rng)
+    asked = str(parameter.annotation)
+    kinds = [values for word, values in good_values().items() if word in asked]
+    return rng.choice(rng.choice(kinds)) if kinds else _any(rng)
+
+
+def _any(rng: random.Random) -> Any:
+    pools = (junk(), rng.choice(tuple(good_values().values())))
+    return rng.choice(rng.choice(pools))
+
+
+@cache
+def subjects() -> tuple[Subject, ...]:
+    """Return every public function, class and method, by name, each once."""
+    found: dict[int, Subject] = {}
+    for module in map(import_module, MODULES):
+        names = getattr(module, "__all__", None) or [n for n in dir(module) if n[0] != "_"]
+        for name in sorted(names):
+            value = getattr(module, name)
+            if not callable(value) or not str(getattr(value, "__module__", "")).startswith(OWN):
+                continue
+            if not (isinstance(value, type) and issubclass(value, Enum)):  # Python looks these up
+                found.setdefault(id(value), _subject(f"{module.__name__}.{name}", value))
+    methods = (m for values in good_values().values() for v in values for m in _methods(v))
+    return (*found.values(), *{subject.name: subject for subject in methods}.values())
+
+
+def _methods(value: Any) -> Iterator[Subject]:
+    """Yield what can be called on a value of the library, properties asked included."""
+    kind = type(value)
+    if not kind.__module__.startswith("pycute_xe"):
+        return
+    for name in sorted(n for n in dir(kind) if n[0] != "_" or n in OPERATORS):
+        label = f"{kind.__name__}[{str(value)[:40]}].{name}"
+        if isinstance(getattr(kind, name, None), property) or not callable(
+            getattr(kind, name, None)
+        ):
+            yield Subject(label, partial(getattr, value, name), inspect.Signature())
+        elif getattr(kind, name) is not getattr(object, name, None):
+            yield _subject(label, getattr(value, name))
+
+
+def _subject(name: str, call: Callable[..., Any]) -> Subject:
+    try:
+        return Subject(name, call, inspect.signature(call))
+    except (TypeError, ValueError):
+        return Subject(name, call, None)

@@ -1,0 +1,208 @@
+"""Floor 9: judging copies: their messages, where these start, and the memory they are used on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pycute_xe.arch import Block2D, Broken
+from pycute_xe.arch.lsc import Block2DMessage, Message
+from pycute_xe.arch.rules import rules
+from pycute_xe.atom import Block2DOp, CopyAtom, LegacyCopyAtom, LinearCopyAtom, TiledCopy
+from pycute_xe.atom.legacy_lowering import broken_rules, messages_of, nearest_names
+from pycute_xe.atom.register_picture import SUBGROUP
+from pycute_xe.checking.found import Found
+from pycute_xe.errors import LegalityError
+from pycute_xe.typing import is_tuple
+
+__all__ = [
+    "judge_atom",
+    "judge_legacy",
+    "judge_linear",
+    "judge_lsc",
+    "judge_message",
+    "judge_operation",
+    "judge_tiled_copy",
+    "memory_of",
+]
+
+_PADDING = (
+    "vISA manual, LSC_UNTYPED.md, LOAD_BLOCK2D: rows are padded to a power of two, blocks to whole "
+    "registers"
+)
+
+
+def judge_message(message: Block2D, subject: str, found: Found) -> None:
+    """Judge the sizes of a block-2D message and, as far as it is known, its use."""
+    found.message(subject, message)
+    _judge_use(message, subject, found, (0,))
+
+
+def _judge_use(message: Block2D, subject: str, found: Found, starts: tuple[int, ...]) -> None:
+    found.use_taken = True
+    found.surface(subject, message, found.use.surface)
+    if found.use.x is not None or starts != (0,):
+        for start in starts:
+            found.start(subject, message, start + (found.use.x or 0))
+
+
+def judge_operation(op: Block2DOp, subject: str, found: Found) -> None:
+    """Judge a block-2D operation and say what it demands."""
+    judge_message(op.message, subject, found)
+    found.demand(subject, (op.message,))
+
+
+def judge_atom(atom: CopyAtom, subject: str, found: Found) -> None:
+    """Judge the message of a copy atom, and whether its layouts say what registers hold."""
+    found.message(subject, atom.op.message)
+    try:
+        faithful = atom.faithful
+    except LegalityError:  # no target has the message, as is reported already
+        return
+    if faithful or found.allow_unfaithful:
+        found.hold(subject, "faithful", "its layouts say what the registers hold", _PADDING)
+        return
+    broken = Broken(
+        "faithful",
+        "error",
+        " ".join(atom.notes),
+        _PADDING,
+        "use a width that is a power of two and fills registers, or allow_unfaithful=True",
+    )
+    found.refuse(subject, (broken,))
+
+
+def judge_legacy(atom: LegacyCopyAtom, found: Found) -> None:
+    """Judge every message that moves the block of an older name."""
+    subject, name, fix = str(atom), atom.name, ""
+    refused = broken_rules(name, found.target)
+    if refused:
+        found.use_taken = True
+        near = ", ".join(map(str, nearest_names(name, found.target)))
+        fix = f"use {near}" if near else ""
+        found.refuse(subject, refused, fix)
+        if name.memory_shape[1] * name.bits % 8:
+            return  # rows of part bytes: there are no messages to judge
+    starts: dict[Block2D, dict[int, None]] = {}
+    for part in messages_of(name):
+        starts.setdefault(part.message, {})[part.x] = None
+    for message, places in starts.items():
+        found.message(subject, message, fix)
+        _judge_use(message, subject, found, tuple(places))
+    found.demand(subject, starts, atom.value_type)
+    if not refused:
+        _judge_layouts(atom, subject, found)
+
+
+def _judge_layouts(atom: LegacyCopyAtom, subject: str, found: Found) -> None:
+    """Warn where the layouts of an older name are right in another width only, or in none."""
+    if not atom.faithful and atom.notes and not found.allow_unfaithful:
+        units = " and ".join(map(str, atom.faithful_units))
+        fix = f"read the registers in elements of {units} bits" if units else "see its notes"
+        source = "intel/sycl-tla, media/docs/cpp/xe_rearchitecture.md"
+        broken = Broken("faithful", "warning", "; ".join(atom.notes), source, fix)
+        found.refuse(subject, (broken,))
+
+
+def judge_linear(atom: LinearCopyAtom, found: Found) -> None:
+    """Judge every message of a linear copy."""
+    try:
+        for part in atom.messages(found.target):
+            judge_lsc(part.message, str(atom), found)
+    except LegalityError as error:
+        broken = Broken("message", "error", error.condition, "atoms/lsc.toml", error.fix)
+        found.refuse(str(atom), (broken,))
+
+
+def judge_lsc(message: Message | Block2DMessage, subject: str, found: Found) -> None:
+    """Judge an LSC message by its own rules; one of blocks by those of its use too."""
+    broken = message.check(found.target)
+    found.refuse(subject, broken)
+    if isinstance(message, Block2DMessage):
+        judge_message(message.block, subject, found)
+        found.demand(subject, (message.block,))
+    elif not broken:
+        source = "vISA manual, LSC_UNTYPED.md"
+        found.hold(subject, "message", f"the fields of {message.op} fit one another", source)
+
+
+def judge_tiled_copy(copy: TiledCopy, subject: str, found: Found, memory: str = "") -> None:
+    """Judge the atom, where each message starts in memory and in registers, and the strides.
+
+    ``memory`` names the array, where several copies use it.
+    """
+    judge_atom(copy.atom, subject, found)
+    found.use_taken = True
+    message = copy.op.message
+    array = memory or subject
+    found.surface(array, message, memory_of(copy, array, found) | found.use.surface)
+    for x in _starts(copy):
+        found.start(subject, message, x + (found.use.x or 0))
+    _registers(copy, subject, found)
+
+
+def memory_of(copy: TiledCopy, subject: str, found: Found) -> dict[str, int]:
+    """Return what strides and shape of the tensor say of the surface, in bytes and rows."""
+    sizes: dict[str, int] = {}
+    bits, stride, shape = copy.value_type.bits, copy.gmem_stride, copy.gmem_shape
+    if stride is not None:
+        steps = {"pitch": stride[copy.y_mode]}
+        steps |= {"width": shape[copy.x_mode]} if shape is not None else {}
+        for name, values in steps.items():
+            if type(values) is int and _whole(values * bits, f"{subject}, {name}", found):
+                sizes[name] = values * bits // 8
+        _batches(copy, stride, subject, found)
+    if shape is not None and type(shape[copy.y_mode]) is int:
+        sizes["height"] = shape[copy.y_mode]
+    return sizes
+
+
+def _whole(row_bits: int, subject: str, found: Found) -> bool:
+    """Whether rows start at whole bytes; refused where they do not."""
+    table = rules("block2d", "block", found.target.name)
+    found.judge(subject, table, {"row_bits": row_bits}, "use an even number of values")
+    return row_bits % 8 == 0
+
+
+def _batches(copy: TiledCopy, stride: tuple[Any, ...], subject: str, found: Found) -> None:
+    """Each further index of other modes moves the base, which stays aligned."""
+    table = rules("block2d", "surface", found.target.name)
+    for mode, step in enumerate(stride):
+        alone = copy.gmem_shape is not None and copy.gmem_shape[mode] == 1
+        if mode in (copy.x_mode, copy.y_mode) or type(step) is not int or alone:
+            continue
+        told = f"{subject}, mode {mode} of stride {step}"
+        if _whole(step * copy.value_type.bits, told, found):
+            found.judge(told, table, {"base": step * copy.value_type.bits // 8})
+
+
+def _starts(copy: TiledCopy) -> set[int]:
+    """The distinct x, in message elements, at which messages of the first two tiles start."""
+    subgroups, messages = copy.anchors
+    values = {
+        (_along(copy, subgroups(s)) + _along(copy, messages(j)))
+        for s in range(copy.num_subgroups)
+        for j in range(copy.messages)
+    }
+    step = copy.tiler_mn[copy.x_mode]
+    scale = copy.value_type.bits
+    return {(v + tile * step) * scale // copy.op.bits for v in values for tile in (0, 1)}
+
+
+def _along(copy: TiledCopy, coord: Any) -> int:
+    """The x of a coordinate, which may stop short of its last modes or be the integer zero."""
+    if not is_tuple(coord):
+        return 0
+    return coord[copy.x_mode] if copy.x_mode < len(coord) else 0
+
+
+def _registers(copy: TiledCopy, subject: str, found: Found) -> None:
+    """Each message of a fragment starts at a register: those before it fill theirs."""
+    message = copy.op.message
+    if message.op == "prefetch":
+        return
+    table = rules("block2d", "registers", found.target.name, message.op)
+    nbytes = copy.atom.values * SUBGROUP * copy.value_type.bits // 8
+    for number in range(min(copy.messages, 2)):
+        place = {"register_byte": number * nbytes, "grf_bytes": found.target.grf_bytes}
+        fix = f"move more rows by one message: {copy.op} fills {nbytes} bytes of registers"
+        found.judge(subject, table, place, fix)

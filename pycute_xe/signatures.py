@@ -1,0 +1,268 @@
+"""Floor 0: what a call was given, held against what its signature says.
+
+A function that computes does not look at its arguments twice. When it stumbles over one, `typed`
+looks then: an argument that is not what the annotation says is named, with its type. An error
+that no argument explains is a defect of the library and passes as it is.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import types
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, wraps
+from typing import (
+    Any,
+    Literal,
+    ParamSpec,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from pycute_xe.errors import CuteError, InputError
+from pycute_xe.typing import is_tuple
+
+__all__ = ["MOST_LEVELS", "conforms", "shortly", "shown", "typed", "typed_fields"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+C = TypeVar("C")
+STUMBLES = (
+    *(AttributeError, TypeError, LookupError, ValueError, ArithmeticError),
+    *(RecursionError, MemoryError),
+)
+# What Python and NumPy say of a value that does not take part: the type is quoted, or an array's.
+_QUOTED = re.compile(r"'(\w+)'|dtype|truth value of an (array)")
+# Where the leaves of tuples of integers come from, apart from Python.
+_INTEGERS = ("pycute_xe.basis", "pycute_xe.symbolic", "pycute_xe.f2", "pycute_xe.unknown", "sympy")
+# Names that stand for nested integers and values of the library, more than a type can say (see
+# `typing`); functions that say ``Any`` and stumble were meant for such values too.
+NESTED = {"IntTuple", "Shape", "Stride", "Coord", "Tiler", "Any"}
+MOST_LEVELS = 100
+"""How deep tuples may nest: what is deeper is refused once Python's own limit is in the way."""
+
+
+def typed(function: Callable[P, R]) -> Callable[P, R]:
+    """Return the function, or method, with arguments of a wrong type refused by name.
+
+    Raises `InputError` where the function raises an error that is not a `CuteError` and an
+    argument is not of its annotated type; other errors pass.
+
+    >>> @typed
+    ... def double(count: int) -> int:
+    ...     return count.__index__() * 2
+    >>> double(2)
+    4
+    >>> double("2")
+    Traceback (most recent call last):
+        ...
+    pycute_xe.errors.InputError: double(count='2'): count is a str. Way out: count takes int
+    """
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except CuteError:
+            raise
+        except STUMBLES as error:
+            slip = _slip(function, args, kwargs, error)
+            if slip is None:
+                raise
+            raise slip from error
+
+    return call
+
+
+def typed_fields(kind: type[C]) -> type[C]:
+    """Return a dataclass whose constructor is `typed`.
+
+    >>> from dataclasses import dataclass
+    >>> @typed_fields
+    ... @dataclass(frozen=True)
+    ... class Extent:
+    ...     name: str
+    ...     def __post_init__(self) -> None:
+    ...         self.name.upper()
+    >>> Extent(3)
+    Traceback (most recent call last):
+        ...
+    pycute_xe.errors.InputError: Extent(name=3): name is an int. Way out: name takes str
+    """
+    kind.__init__ = typed(kind.__init__)
+    return kind
+
+
+def _slip(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    error: BaseException,
+) -> InputError | None:
+    """Return the refusal of an argument: one that is not what the signature says, or is named."""
+    signature = inspect.signature(function)
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError:
+        return None  # Python has said what is wrong with such a call
+    given = [
+        (name, one, signature.parameters[name].annotation)
+        for name, value in bound.arguments.items()
+        for one in _each(signature.parameters[name], value)
+        if name != "self"
+    ]
+    wrong = ((*one, _wrong(one[1], one[2], function)) for one in given)
+    quoted = ((*one, _quoted(one[1], error)) for one in given)
+    for name, value, annotation, said in (*wrong, *quoted):
+        if said:
+            called = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+            fix = f"{name} takes {_words(annotation)}"
+            return InputError(called, {name: shortly(value)}, f"{name} {said}", fix)
+    return None
+
+
+def _each(parameter: inspect.Parameter, value: Any) -> tuple[Any, ...]:
+    if parameter.kind is parameter.VAR_POSITIONAL:
+        return value
+    return tuple(value.values()) if parameter.kind is parameter.VAR_KEYWORD else (value,)
+
+
+def _wrong(value: Any, annotation: Any, function: Callable[..., Any]) -> str:
+    """Say what is wrong with a value, in words that follow the argument's name."""
+    if _levels(value) > MOST_LEVELS:
+        return f"nests more than {MOST_LEVELS} levels deep"
+    if annotation in NESTED:
+        is_fit = _is_own if annotation in ("Any", "Tiler") else _is_leaf
+        foreign = (type(leaf).__name__ for leaf in _leaves(value) if not is_fit(leaf))
+        return _said(value, next(foreign, ""))
+    if conforms(value, _resolved(annotation, inspect.unwrap(function))):
+        return ""
+    return f"is {_a(type(value).__name__)}"
+
+
+def _quoted(value: Any, error: BaseException) -> str:
+    """Say what an error says of a value, where it quotes the value's type."""
+    names = {found[1] or "ndarray" for found in _QUOTED.finditer(str(error))}
+    kinds = (type(leaf).__name__ for leaf in (value, *_leaves(value)))
+    return _said(value, next((kind for kind in kinds if kind in names), ""))
+
+
+def _said(value: Any, kind: str) -> str:
+    if not kind:
+        return ""
+    return f"holds {_a(kind)}" if is_tuple(value) and kind != "tuple" else f"is {_a(kind)}"
+
+
+def _levels(value: Any) -> int:
+    """How deep tuples nest, counted without recursion, to one more than is allowed."""
+    level, inner = 0, [value]
+    while inner and level <= MOST_LEVELS + 1:
+        inner = [part for one in inner if is_tuple(one) for part in one]
+        level += 1
+    return level - 1
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    """Yield the leaves of a tuple, however deep."""
+    pending = [value]
+    while pending:
+        one = pending.pop()
+        if is_tuple(one):
+            pending += reversed(one)
+        else:
+            yield one
+
+
+def _is_leaf(value: Any) -> bool:
+    """Whether a value may be a leaf: an integer, a symbolic one, a basis element or ``None``."""
+    return value is None or type(value) is int or type(value).__module__.startswith(_INTEGERS)
+
+
+def _is_own(value: Any) -> bool:
+    """Whether a value is a leaf, or another value of the library."""
+    return _is_leaf(value) or type(value).__module__.startswith("pycute_xe.")
+
+
+@cache
+def _resolved(annotation: Any, function: Callable[..., Any]) -> Any:
+    """Return the type that an annotation means; ``Any`` for what only type checkers import."""
+    holder = types.SimpleNamespace(__annotations__={"it": annotation})
+    try:
+        return get_type_hints(holder, function.__globals__)["it"]
+    except (NameError, TypeError, AttributeError):
+        return Any
+
+
+def conforms(value: Any, kind: Any) -> bool:
+    """Tell whether a value is of an annotated type, items of tuples and mappings included.
+
+    >>> conforms((1, "x"), tuple[int, ...]), conforms({"K": 32}, Mapping[str, int])
+    (False, True)
+    """
+    origin, inner = get_origin(kind), get_args(kind)
+    if kind is None:
+        return value is None
+    if origin in (Union, types.UnionType):
+        return any(conforms(value, one) for one in inner)
+    if origin is Literal:
+        return any(type(value) is type(one) and value == one for one in inner)
+    if isinstance(origin, type):
+        return isinstance(value, origin) and _parts_conform(value, origin, inner)
+    if not isinstance(kind, type):
+        return True
+    if kind is int:
+        return type(value) is int or (_is_leaf(value) and value is not None)
+    if kind is float:
+        return type(value) in (int, float)
+    try:
+        return isinstance(value, kind)
+    except TypeError:  # a protocol
+        return True
+
+
+def _parts_conform(value: Any, origin: type, inner: tuple[Any, ...]) -> bool:
+    if issubclass(origin, Mapping) and len(inner) == 2:
+        return all(conforms(k, inner[0]) and conforms(v, inner[1]) for k, v in value.items())
+    if origin is not tuple or not inner:
+        return True
+    if inner[-1] is Ellipsis:
+        return all(conforms(part, inner[0]) for part in value)
+    return len(value) == len(inner) and all(map(conforms, value, inner))
+
+
+def _words(annotation: Any) -> str:
+    """Return an annotation for a reader, without the quotes of what is not imported yet."""
+    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
+    text = str(text or annotation).replace(" | ", " or ")
+    return "integers, tuples of them, or a layout" if text == "Any" else text
+
+
+def shown(value: Any) -> str:
+    """Return ``repr(value)``, or the type of what nests too deeply for it.
+
+    >>> shown((4, 8))
+    '(4, 8)'
+    """
+    return type(value).__name__ if _levels(value) > MOST_LEVELS else repr(value)
+
+
+def _a(kind: str) -> str:
+    return f"{'an' if kind[:1].lower() in 'aeio' else 'a'} {kind}"
+
+
+def shortly(value: Any) -> str:
+    """Return a value in a few characters, or its type where it is long.
+
+    >>> shortly("ab"), shortly(list(range(100)))
+    ("'ab'", 'list')
+    """
+    small = type(value) in (float, str, bool, type(None))
+    if small or (type(value) is int and value.bit_length() < 200):
+        text = repr(value)
+        if len(text) <= 60:
+            return text
+    return type(value).__name__

@@ -1,0 +1,26 @@
+"""Whole or a sample: what a test of many cases looks at in `make test` and in `make fuzz`.
+
+`EXAMPLES` counts the generated examples of a test. Up to 200 a test of many cases takes its sample;
+above that, as in `make fuzz`, it takes them all.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from random import Random
+from typing import TypeVar
+
+T = TypeVar("T")
+USUAL = 200
+EXAMPLES = int(os.environ.get("EXAMPLES", str(USUAL)))
+WHOLE = EXAMPLES > USUAL
+
+
+def sampled(cases: Iterable[T], count: int) -> list[T]:
+    """All cases, or so many of them, in their order and the same in every run."""
+    every = list(cases)
+    if WHOLE or len(every) <= count:
+        return every
+    chosen = Random(0).sample(range(len(every)), count)
+    return [every[i] for i in sorted(chosen)]

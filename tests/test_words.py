@@ -1,0 +1,131 @@
+"""The words of messages, docstrings, comments and pages: phrases that CONTRIBUTING.md rules out.
+
+What a page prints comes from messages and is scanned at its source.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+SCANNED = (
+    *("atoms", "benchmarks", "examples", "CONTRIBUTING.md", "docs/algebra", "docs/atoms"),
+    *("docs/block2d.md", "docs/compiler.md", "docs/dpas.md", "docs/hooks", "docs/lsc.md"),
+    *("docs/slm.md", "pycute_xe/arch", "pycute_xe/atom", "pycute_xe/drawing", "pycute_xe/esimd"),
+    *("pycute_xe/explaining", "pycute_xe/machine", "pycute_xe/errors.py", "pycute_xe/facts.py"),
+    *("pycute_xe/numeric.py", "pycute_xe/typing.py"),
+)
+
+RULED_OUT = {
+    "say 'is not a'": r"(?<!there )\b(?:is|are|was|were|be|been) no (?!longer\b|wider\b)",
+    "say what is missing": r"\bthere (?:is|are|was|were) (?:not|none)\b",
+    "say 'unknown', and what is known": r"\bno such\b",
+    "say 'is not'": r"\b(?:what|that|which|who) (?:is|are) none\b|\bnone onto\b",
+    "say 'does not apply'": r"\bof no use\b",
+    "name the thread, work-item or program": r"\b(?:some|no)body\b",
+    "spell it 'misspelled'": r"\bmisspelt\b",
+    "say 'is available'": r"\bto be had\b",
+}
+NOT_YET = ("pycute_xe/atom/tiled_copy.py", "pycute_xe/atom/tiled_mma.py")
+ALLOWED = {  # quoted as what not to write
+    "CONTRIBUTING.md": ("is no multiple", "there is not", "no such mode", "nobody", "none onto"),
+}
+
+
+def found_in(text: str) -> list[str]:
+    """Each ruled-out phrase of a text with its surroundings and what to do."""
+    flat = " ".join(text.split())
+    return [
+        f"{flat[max(0, hit.start() - 30) : hit.end() + 20]!r}: {instead}"
+        for instead, pattern in RULED_OUT.items()
+        for hit in re.finditer(pattern, flat, re.IGNORECASE)
+    ]
+
+
+def python_texts(source: str) -> Iterator[str]:
+    """String constants, f-strings with ``{}`` for their values, and runs of comments."""
+    tree = ast.parse(source)
+    parts = {id(p) for s in ast.walk(tree) if isinstance(s, ast.JoinedStr) for p in s.values}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            pieces = (p.value if isinstance(p, ast.Constant) else "{}" for p in node.values)
+            yield "".join(map(str, pieces))
+        elif isinstance(node, ast.Constant) and type(node.value) is str and id(node) not in parts:
+            yield node.value
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    yield " ".join(t.string.strip("# ") for t in tokens if t.type == tokenize.COMMENT)
+
+
+def texts(path: Path) -> Iterator[str]:
+    source = path.read_text(encoding="utf-8")
+    if path.suffix == ".py":
+        yield from python_texts(source)
+    elif path.suffix == ".md":
+        prose = re.sub(r"<!-- prints.*?-->", "", source, flags=re.DOTALL)
+        for phrase in ALLOWED.get(path.name, ()):
+            assert phrase in prose, f"{path.name} no longer says {phrase!r}: take it off ALLOWED"
+            prose = prose.replace(phrase, "")
+        yield prose
+    else:
+        yield re.sub(r"^# ?", "", source, flags=re.MULTILINE)
+
+
+def files() -> list[Path]:
+    roots = [ROOT / name for name in SCANNED]
+    some = [p for root in roots for p in (sorted(root.rglob("*")) if root.is_dir() else [root])]
+    later = {ROOT / name for name in NOT_YET}
+    return [p for p in some if p.suffix in (".py", ".md", ".toml") and p not in later]
+
+
+@pytest.mark.parametrize("root", SCANNED)
+def test_nothing_ruled_out_is_written(root: str) -> None:
+    mine = [p for p in files() if p == ROOT / root or ROOT / root in p.parents]
+    assert mine, root
+    bad = [f"{p.relative_to(ROOT)}: {hit}" for p in mine for t in texts(p) for hit in found_in(t)]
+    assert not bad, "\n" + "\n".join(bad)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "7 is no multiple of 4",
+        "strides that are no integers",
+        "a slot that there is not",
+        "there are none",
+        "there is no such mode",
+        "the map is none\n    onto the block",
+        "what is none",
+        "an operand missing or of no use",
+        "what somebody may have meant",
+        "nobody owns it",
+    ],
+)
+def test_a_ruled_out_phrase_is_seen(text: str) -> None:
+    assert found_in(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "7 is not a multiple of 4",
+        "it is no longer needed",
+        "there is no saturation",
+        "no work-item owns it",
+        "the two have no element in common",
+    ],
+)
+def test_plain_phrases_pass(text: str) -> None:
+    assert found_in(text) == []
+
+
+def test_python_texts_are_strings_and_comments() -> None:
+    source = '"""Doc."""\n# a\n# b\nx = f"{y} is " f"no multiple of {z}"\n'
+    assert list(python_texts(source)) == ["Doc.", "{} is no multiple of {}", "a b"]
