@@ -1,0 +1,55 @@
+"""Small kernels of one kind of statement each: loads, the statement, a store.
+
+One subgroup of one work-group works on tiles of 8 rows and 16 columns of 32-bit elements, which is
+one message each way: element 16 * row + column of the registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+import pycute_xe as cx
+from pycute_xe.atom import XE_LOAD_2D, XE_STORE_2D, make_block_2d_copy
+from pycute_xe.kernel import Fragment, Index, Kernel, Load, Operand, Shared, Statement, Store
+
+ROWS, COLUMNS = 8, 16
+TILE = np.arange(ROWS * COLUMNS).reshape(ROWS, COLUMNS)
+
+
+def load_of(name: str, fragment: str, kind: str = "f32", at: tuple[int, ...] = (0, 0)) -> Load:
+    bits = cx.as_numeric(kind).bits
+    copy = make_block_2d_copy(XE_LOAD_2D(bits, ROWS, COLUMNS), ("ld", 1), kind)
+    modes = (len(at) - 2, len(at) - 1)
+    return Load(copy, name, tuple(Index(None, i) for i in at), fragment, modes)
+
+
+def store_of(name: str, fragment: str, kind: str = "f32", at: tuple[int, ...] = (0, 0)) -> Store:
+    bits = cx.as_numeric(kind).bits
+    copy = make_block_2d_copy(XE_STORE_2D(bits, ROWS, COLUMNS), ("ld", 1), kind)
+    modes = (len(at) - 2, len(at) - 1)
+    return Store(copy, name, tuple(Index(None, i) for i in at), fragment, modes)
+
+
+def small_kernel(
+    middle: tuple[Statement, ...],
+    more: tuple[Fragment, ...] = (),
+    out: str = "x",
+    kinds: tuple[str, str] = ("f32", "f32"),
+    scalars: tuple[Operand, ...] = (),
+    shared: tuple[Shared, ...] = (),
+) -> Kernel:
+    """X is loaded into x, statements follow, a fragment is stored to Y."""
+    taken, given = kinds
+    operands = (
+        Operand("X", taken, ("M", "N")),
+        *scalars,
+        Operand("Y", given, ("M", "N"), role="out"),
+    )
+    fragments = (Fragment("x", taken, 8), *more)
+    body = (load_of("X", "x", taken), *middle, store_of("Y", out, given))
+    return Kernel("small", 1, operands, fragments, (("g", Index(None, 1)),), body, None, shared)
+
+
+Transform = Callable[[Statement], Statement]
