@@ -94,12 +94,12 @@ def _claims(kernel: Kernel) -> Specification:
 def _played(
     kernel: Kernel, counterexample: Counterexample, executor: Executor, variant: int
 ) -> Replay:
+    claims = _claims(kernel)
     inputs = counterexample.inputs(kernel, variant)
     known = {n: s for n, s in counterexample.sizes.items() if n in kernel.sizes}
     problem = prepare(kernel, (), {**known, **inputs}, None)
     name = counterexample.output or kernel.outputs[0].name
     numeric = kernel.operand(name).value_type
-    claims = _claims(kernel)
     wanted = compute(claims, kernel.operands, problem.inputs, problem.sizes)[name]
     expected = convert(wanted, numeric)
     tolerance = 0.0

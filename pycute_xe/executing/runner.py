@@ -15,6 +15,7 @@ from pycute_xe.arch import Target, get_target
 from pycute_xe.converting import convert
 from pycute_xe.errors import InputError, LegalityError, UnfaithfulWarning
 from pycute_xe.executing import fast, reference
+from pycute_xe.executing.counting import count_work
 from pycute_xe.executing.problem import Problem, prepare
 from pycute_xe.executing.report import Report
 from pycute_xe.executing.rounding import Asked
@@ -86,10 +87,13 @@ def run(
     start = perf_counter()
     trace = Trace()
     outputs = outputs_of(problem, machine, trace, executor, progress)
+    seconds = perf_counter() - start
     out = _gathered(kernel, outputs)
     if not report:
         return out
-    return out, _report(problem, machine, trace, executor, perf_counter() - start, doubted)
+    if executor == "fast" and not problem.empty:
+        count_work(kernel, problem, machine, trace)
+    return out, _report(problem, machine, trace, executor, seconds, doubted)
 
 
 def doubts(kernel: Kernel) -> tuple[str, ...]:
@@ -125,7 +129,7 @@ def outputs_of(
     executor: Executor,
     progress: Progress | None = None,
 ) -> dict[str, NDArray[Any]]:
-    """Return the outputs of a problem by name, and count the work in the trace."""
+    """Return the outputs of a problem by name; the reference counts its work in the trace."""
     kernel = problem.kernel
     if problem.empty and kernel.computes is not None:
         found = compute(kernel.computes, kernel.operands, problem.inputs, problem.sizes)
