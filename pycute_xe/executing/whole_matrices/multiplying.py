@@ -93,7 +93,9 @@ class _Side:
     def depth(self, trips: int) -> Ints:
         """Return the k that is summed: (trips, k of a tile)."""
         axis = self.axes[self.along]
-        first = np.zeros(trips, np.int64) if axis.trips is None else axis.trips
+        first = np.zeros(1, np.int64) if axis.trips is None else axis.trips
+        # Loops inside the one that moved the tile repeat it.
+        first = np.repeat(first, trips // max(1, first.size))
         return axis.corner[0] + first[:, None] + self.places[self.along][0, 0]
 
     def spread(self, i: int, tables: Multiplied, by: str) -> Axis:

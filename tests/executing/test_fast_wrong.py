@@ -1,0 +1,170 @@
+"""On kernels that are wrong the fast executor gives what the reference gives, faults included."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import pycute_xe as cx
+from pycute_xe.arch import get_target
+from pycute_xe.errors import KernelError, MachineError
+from pycute_xe.executing import fast, reference
+from pycute_xe.executing.problem import prepare
+from pycute_xe.executing.whole_matrices.planning import planned
+from pycute_xe.kernel import (
+    Fill,
+    If,
+    Index,
+    Kernel,
+    Load,
+    Loop,
+    Map,
+    Mma,
+    Reorder,
+    Statement,
+    Store,
+    gemm,
+)
+from pycute_xe.machine import Trace
+
+BF16 = ml_dtypes.bfloat16
+SIZES = {"M": 20, "N": 24, "K": 40}
+
+
+def small(**given: Any) -> Kernel:
+    op = cx.XE_DPAS_TT(8, given.pop("acc", "f32"), "bf16")
+    return gemm(cx.workgroup_mma(op, (16, 32, 32), ((2, 2, 1), (2, 1, 0))), **given)
+
+
+def changed(statement: Statement) -> Iterator[tuple[str, tuple[Statement, ...]]]:
+    """A statement left out, doubled, bent, or put under another loop or condition."""
+    yield "left out", ()
+    yield "twice", (statement, statement)
+    yield "looped", (Loop("z", 0, 2, (statement,)),)  # pyright: ignore[reportArgumentType]
+    yield "first group only", (If(Index("m"), Index(None, 1), (statement,)),)
+    yield "some subgroups", (If(Index("subgroup"), Index(None, 2), (statement,)),)
+    if isinstance(statement, Loop):
+        yield "short", (dataclasses.replace(statement, stop=statement.stop - 1),)
+        yield "late", (dataclasses.replace(statement, start=Index(None, 1)),)
+        yield "by group", (dataclasses.replace(statement, start=Index("m")),)
+        yield "by subgroup", (dataclasses.replace(statement, stop=Index("subgroup", 1)),)
+    if isinstance(statement, (Load, Store)):
+        *rest, last = statement.at
+        bent = {
+            "swapped": statement.at[::-1],
+            "ahead": (*rest, last + 32),
+            "before": (*(i - 8 for i in rest), last - 16),
+            "odd": tuple(i + 1 for i in statement.at),
+        }
+        yield from ((n, (dataclasses.replace(statement, at=at),)) for n, at in bent.items())
+    if isinstance(statement, Reorder):
+        count = cx.size(statement.slots)
+        yield (
+            "reversed",
+            (dataclasses.replace(statement, slots=cx.Layout((2, count // 2), (count // 2, 1))),),
+        )
+        yield "halved", (dataclasses.replace(statement, slots=cx.Layout((2, count // 2), (0, 2))),)
+    if isinstance(statement, Fill):
+        yield "filled", (dataclasses.replace(statement, value=3.0),)
+    if isinstance(statement, Map):
+        yield "mapped", (dataclasses.replace(statement, value=statement.value * 2 + 1),)
+    if isinstance(statement, Mma):
+        yield "unfilled", (Fill(statement.accumulator, 1.0), statement)
+
+
+KERNELS = {
+    "plain": {},
+    "columns": {"a": "col", "b": "col", "d": "col"},
+    "epilogue": {"epilogue": "relu(acc + bias[n]) + C", "d_type": "bf16", "b": "col"},
+    "narrow": {"acc": "bf16", "a": "col"},
+}
+
+
+def variants() -> Iterator[tuple[str, Kernel]]:
+    for title, parts in KERNELS.items():
+        kernel = small(**parts)
+        for number, statement in enumerate(kernel.statements()):
+            for name, by in changed(statement):
+                try:
+                    yield (
+                        f"{title}-{number}-{type(statement).__name__}-{name}",
+                        kernel.replace(statement, by),
+                    )
+                except KernelError:
+                    continue
+
+
+def outcomes(kernel: Kernel, sizes: dict[str, int] = SIZES) -> list[dict[str, Any] | None]:
+    """What the reference executor, the fast one, and its registers give; None for a fault."""
+    rng = np.random.default_rng(7)
+    operands = [
+        rng.integers(-4, 5, [m.at(sizes) for m in o.modes]).astype(
+            BF16 if o.name in "AB" else np.float32
+        )
+        for o in kernel.inputs
+    ]
+    problem, target = prepare(kernel, tuple(operands), {}, None), get_target("bmg")
+    ways = (
+        lambda: reference.execute(kernel, problem, target, Trace()),
+        lambda: fast.execute(kernel, problem, target, Trace()),
+        lambda: fast.gather(kernel, problem, target),
+    )
+    found: list[dict[str, Any] | None] = []
+    for way in ways:
+        try:
+            found.append(way())
+        except (KernelError, MachineError):
+            found.append(None)
+    return found
+
+
+def agree(kernel: Kernel, sizes: dict[str, int] = SIZES) -> bool:
+    """Check that all give the same; return whether it is a fault."""
+    slow, *others = outcomes(kernel, sizes)
+    for quick in others:
+        assert (quick is None) == (slow is None)
+        for name in slow or ():
+            assert slow is not None
+            assert quick is not None
+            assert slow[name].dtype == quick[name].dtype
+            assert np.array_equal(slow[name], quick[name], equal_nan=True), name
+    return slow is None
+
+
+CASES = dict(variants())
+
+
+def test_some_wrong_kernels_fault_and_some_are_products_still() -> None:
+    plans = [planned(kernel, tuple(sorted(SIZES.items()))) is not None for kernel in CASES.values()]
+    assert 20 < sum(plans) < len(plans) - 20
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_fast_gives_what_the_reference_gives(name: str) -> None:
+    agree(CASES[name])
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.sampled_from(sorted(CASES)),
+    st.integers(0, 2**16),
+    st.tuples(st.integers(1, 40), st.integers(1, 40), st.integers(1, 70)),
+)
+def test_fast_gives_what_the_reference_gives_for_two_mistakes(
+    name: str, choice: int, extents: tuple[int, int, int]
+) -> None:
+    kernel = CASES[name]
+    statements = [s for s in kernel.statements() for _ in changed(s)]
+    changes = [by for s in kernel.statements() for _, by in changed(s)]
+    try:
+        kernel = kernel.replace(statements[choice % len(changes)], changes[choice % len(changes)])
+    except KernelError:
+        return
+    agree(kernel, dict(zip("MNK", extents, strict=True)))
