@@ -210,7 +210,9 @@ def _proved(kernel: Kernel) -> Verdict:
 
     proof = verify(kernel)
     if not proof:
-        click.echo(f"pycute-xe: the kernel is wrong:\n{proof}", err=True)
+        told = {"disproved": "is wrong", "needs": "is right for some sizes only"}
+        said = told.get(proof.answer, "could not be proved")
+        click.echo(f"pycute-xe: the kernel {said}:\n{proof}", err=True)
         raise click.exceptions.Exit(1)
     return proof
 

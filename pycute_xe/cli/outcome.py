@@ -91,11 +91,19 @@ class Outcome:
             return None
         return {
             "holds": bool(self.proof),
+            "answer": self.proof.answer,
             "scope": self.proof.scope,
             "assumptions": list(self.proof.assumptions),
             "seconds": self.proof.seconds,
             "properties": [
-                {"property": p.property, "holds": p.holds, "statement": p.statement}
+                {
+                    "property": p.property,
+                    "holds": p.holds,
+                    "answer": p.answer,
+                    "statement": p.statement,
+                    "condition": p.condition,
+                    "reason": p.reason,
+                }
                 for p in self.proof.proofs
             ],
         }
@@ -121,7 +129,7 @@ class Outcome:
 
     def _rows(self) -> list[tuple[str, str]]:
         sizes = " × ".join(str(self.sizes[name]) for name in "MNK")
-        kinds = ", ".join(f"{o.name} {o.value_type} {o.order}" for o in self.kernel.operands)
+        kinds = ", ".join(f"{o.name} {o.value_type} {o.layout_name}" for o in self.kernel.operands)
         rows = [("problem", f"{sizes} (M × N × K): {kinds}")]
         checked = self.checked
         refused = len(checked.errors)

@@ -2,18 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from pycute_xe.arch.dpas import Dpas
 from pycute_xe.atom import TiledCopy, TiledMma
 from pycute_xe.atom.copy_atom import SUBGROUP
 from pycute_xe.errors import KernelError
-from pycute_xe.kernel import Kernel, Load, Mma, Reorder
+from pycute_xe.kernel import (
+    AtomicStore,
+    BarrierArrive,
+    BarrierWait,
+    Convert,
+    Fence,
+    Fill,
+    If,
+    Kernel,
+    Load,
+    Loop,
+    Map,
+    Meanings,
+    Mma,
+    Prefetch,
+    Reduce,
+    Reorder,
+    SharedLoad,
+    SharedStore,
+    Statement,
+    Store,
+)
 from pycute_xe.layout import Layout, size
 
-__all__ = ["Image", "Place", "Slot", "copied", "held", "multiplied", "position"]
+__all__ = [
+    "SHOWN",
+    "Image",
+    "Place",
+    "Registers",
+    "Slot",
+    "copied",
+    "held",
+    "multiplied",
+    "position",
+    "registers_of",
+]
 
 Place = tuple[int, int]
 """A coordinate in an operand's tile, in CuTe's mode order."""
@@ -68,32 +100,92 @@ def copied(copy: TiledCopy, subgroup: int) -> Iterator[Slot]:
             yield Slot(element, _sum(corner, (step[0], step[1])), message)
 
 
-def held(kernel: Kernel, operand: str, subgroup: int) -> tuple[Image, str]:
-    """Return the image of A or B that the kernel's MMA reads, and its fragment's name.
+@dataclass(eq=False)
+class Registers:
+    """What a subgroup's fragments hold of the tiles in memory, and what the first MMA reads."""
 
-    Follows the loads and reorders of the kernel as they stand, right or wrong.
+    subgroup: int
+    images: dict[str, Image] = field(default_factory=dict[str, Image])
+    read: dict[str, tuple[str, Image | None]] = field(
+        default_factory=dict[str, "tuple[str, Image | None]"]
+    )
+
+    def forget(self, statement: Statement) -> None:
+        """Drop what is no longer an image of a tile."""
+        for name in (*statement.touched.writes, *statement.touched.updates):
+            self.images.pop(name, None)
+
+
+SHOWN: Meanings[Callable[[Registers, Statement], None]] = Meanings("draw")
+
+
+@SHOWN.of(Load)
+def _(registers: Registers, load: Load) -> None:
+    registers.images[load.fragment] = {
+        slot.element: slot.place for slot in copied(load.copy, registers.subgroup)
+    }
+
+
+@SHOWN.of(Reorder)
+def _(registers: Registers, moves: Reorder) -> None:
+    image, extent = registers.images.get(moves.source), size(moves.slots)
+    registers.forget(moves)
+    if image is not None:
+        moved = {moves.slots(e): at for e, at in image.items() if e < extent}
+        registers.images[moves.destination] = moved
+
+
+@SHOWN.of(Convert)
+def _(registers: Registers, converts: Convert) -> None:
+    image = registers.images.get(converts.source)
+    registers.forget(converts)
+    if image is not None:
+        registers.images[converts.destination] = image
+
+
+@SHOWN.of(Mma)
+def _(registers: Registers, mma: Mma) -> None:
+    for operand, name in (("A", mma.a), ("B", mma.b)):
+        registers.read.setdefault(operand, (name, registers.images.get(name)))
+    registers.forget(mma)
+
+
+@SHOWN.of(Fill, Map, Reduce, SharedLoad)
+def _(registers: Registers, statement: Statement) -> None:
+    """What is computed or comes from shared memory is not an image of a tile."""
+    registers.forget(statement)
+
+
+@SHOWN.of(Loop, If, Prefetch, Store, AtomicStore, SharedStore, BarrierArrive, BarrierWait, Fence)
+def _(_registers: Registers, _statement: Statement) -> None:
+    """Registers stay as they are; bodies are walked."""
+
+
+def registers_of(kernel: Kernel, subgroup: int) -> Registers:
+    """Follow the loads and moves of a kernel as they stand, right or wrong, for one trip.
+
+    Raises `KernelError` for a kind of statement that has no meaning here.
+    """
+    registers = Registers(subgroup)
+    for statement in kernel.statements():
+        SHOWN[statement](registers, statement)
+    return registers
+
+
+def held(kernel: Kernel, operand: str, registers: Registers) -> tuple[Image, str]:
+    """Return the image of A or B that the kernel's first MMA reads, and its fragment's name.
+
     Raises `KernelError` when nothing loads the fragment.
     """
-    images: dict[str, Image] = {}
-    for statement in kernel.statements():
-        match statement:
-            case Load(copy, _, _, fragment):
-                images[fragment] = {s.element: s.place for s in copied(copy, subgroup)}
-            case Reorder(source, destination, slots) if source in images:
-                image, extent = images[source], size(slots)
-                images[destination] = {slots(e): at for e, at in image.items() if e < extent}
-            case Mma(_, _, a, b):
-                name = a if operand == "A" else b
-                if name in images:
-                    return images[name], name
-            case _:
-                pass
-    raise KernelError(
-        "draw",
-        {"kernel": kernel.name, "operand": operand},
-        f"no statement loads what the MMA reads as {operand}",
-        "draw the kernel's mma instead",
-    )
+    name, image = registers.read.get(operand, ("", None))
+    if image is None:
+        raise KernelError(
+            "draw",
+            {"kernel": kernel.name, "operand": operand},
+            f"no statement loads what the MMA reads as {operand}",
+            "draw the kernel's mma instead",
+        )
+    return image, name
 
 
 def _pair(coord: Any) -> Place:

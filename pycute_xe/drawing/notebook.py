@@ -23,10 +23,10 @@ _SHOWN = {
 }
 # What tells itself as text: kernels by their listing, and what readers found, line by line.
 _TOLD = {
-    ("pycute_xe.kernel.kernel", "Kernel"),
+    ("pycute_xe.kernel.ir.program", "Kernel"),
     ("pycute_xe.checking.report", "Checked"),
     ("pycute_xe.verifying.verdict", "Verdict"),
-    ("pycute_xe.execute.report", "Report"),
+    ("pycute_xe.executing.report", "Report"),
     ("pycute_xe.atom.differing", "AtomDiff"),
     ("pycute_xe.atom.feeding", "Feed"),
     ("pycute_xe.explaining.explanation", "Explanation"),

@@ -13,7 +13,7 @@ from pycute_xe.atom.register_picture import RegisterPicture
 from pycute_xe.atom.tiled_mma import OPERAND_MODES
 from pycute_xe.drawing.account_words import agreement
 from pycute_xe.drawing.accounts import Accounts
-from pycute_xe.drawing.images import Image, Place, Slot, held, multiplied
+from pycute_xe.drawing.images import Image, Place, Registers, Slot, held, multiplied, registers_of
 from pycute_xe.drawing.scene import Cell, Panel, Scene, make_panel, owned
 from pycute_xe.errors import CoordError, ShapeError
 from pycute_xe.kernel import Kernel, Load, Reorder, Store
@@ -97,6 +97,7 @@ def of_kernel(kernel: Kernel, what: str | None, subgroup: int) -> Scene:
     asked = "C" if what == "D" else what
     names = _names(asked, "ABC")
     _check_subgroup(kernel.mma, subgroup)
+    registers = registers_of(kernel, subgroup)
     shown = what or "".join(names)
     title = f"{_title(shown)} of {kernel.name}, subgroup {subgroup}"
     tile = _by(kernel.mma.tile_mnk)
@@ -104,7 +105,7 @@ def of_kernel(kernel: Kernel, what: str | None, subgroup: int) -> Scene:
     caption: list[str] = [share]
     panels: list[Panel] = []
     for name in names:
-        panel, lines = _held_panel(kernel, name, what or name, subgroup, len(names))
+        panel, lines = _held_panel(kernel, name, what or name, registers, len(names))
         panels.append(panel)
         caption += lines
     caption.append(_instructions(kernel.mma, names))
@@ -112,9 +113,9 @@ def of_kernel(kernel: Kernel, what: str | None, subgroup: int) -> Scene:
 
 
 def _held_panel(
-    kernel: Kernel, name: str, shown: str, subgroup: int, count: int
+    kernel: Kernel, name: str, shown: str, registers: Registers, count: int
 ) -> tuple[Panel, list[str]]:
-    mma = kernel.mma
+    mma, subgroup = kernel.mma, registers.subgroup
     lines = [_registers(shown, _type(mma, name), mma)]
     if name == "C":
         stores = [s for s in kernel.statements() if isinstance(s, Store)]
@@ -122,7 +123,7 @@ def _held_panel(
             f"Stored by {s.copy.messages} × {s.copy.op}: {s.copy.op.message}." for s in stores
         ]
         return _panel(mma, name, subgroup, count, shown), lines
-    image, fragment = held(kernel, name, subgroup)
+    image, fragment = held(kernel, name, registers)
     lines += _loaded(kernel, name, fragment)
     cells = _judged(mma, name, image, list(multiplied(mma, name, subgroup)))
     wrong = sum(cell.wrong for cell in cells)

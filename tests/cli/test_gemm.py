@@ -364,6 +364,8 @@ def test_a_wrong_kernel_is_never_run(run: Run, monkeypatch: pytest.MonkeyPatch) 
     import pycute_xe.verifying
 
     class Falsy:
+        answer = "disproved"
+
         def __bool__(self) -> bool:
             return False
 
@@ -373,6 +375,7 @@ def test_a_wrong_kernel_is_never_run(run: Run, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(pycute_xe.verifying, "verify", lambda kernel: Falsy())
     result = run("Ab.npy", "Bb.npy", "-o", "C.npy", "--verify")
     assert result.exit_code == 1
+    assert "the kernel is wrong" in result.stderr
     assert "D is written twice" in result.stderr
     assert not Path("C.npy").exists()
 

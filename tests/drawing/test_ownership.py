@@ -28,7 +28,7 @@ def tagged_registers(kernel: cx.Kernel, operand: str, subgroup: int) -> tuple[np
     copy = load.copy
     rows_, cols = copy.tiler_mn if operand == "A" else copy.tiler_mn[::-1]
     tags = np.arange(rows_ * cols, dtype=np.uint16).reshape(rows_, cols)
-    stored = np.ascontiguousarray(tags if kernel.operand(operand).order == "row" else tags.T)
+    stored = np.ascontiguousarray(tags if kernel.operand(operand).contiguous == 1 else tags.T)
     memory, registers = Memory(), RegisterFile(1 << 14)
     surface = Surface(memory.place(stored), 2 * stored.shape[1], len(stored), 2 * stored.shape[1])
     for message in range(copy.messages):
