@@ -7,7 +7,7 @@ from typing import Any
 
 import pycute_xe as cx
 from pycute_xe.atom import TiledMma
-from pycute_xe.kernel import Fill, Index, Kernel, Load, Mma, Reorder, Store
+from pycute_xe.kernel import Fill, Kernel, Load, Mma, Reorder, Store
 
 __all__ = ["BROKEN", "find", "tiled_mma"]
 
@@ -76,7 +76,8 @@ def store_stride(mma: TiledMma) -> Kernel:
 def load_next_tile(mma: TiledMma) -> Kernel:
     gemm = cx.kernel.gemm(mma)
     load = find(gemm, Load, "B")
-    return gemm.replace(load, dataclasses.replace(load, at=(Index("n"), Index("k", 1))))
+    k, n = load.at
+    return gemm.replace(load, dataclasses.replace(load, at=(k + load.copy.tiler_mn[1], n)))
 
 
 def multiply_twice(mma: TiledMma) -> Kernel:
@@ -106,7 +107,8 @@ def reorder_onto_itself(mma: TiledMma) -> Kernel:
 def store_next_tile(mma: TiledMma) -> Kernel:
     gemm = cx.kernel.gemm(mma)
     store = find(gemm, Store)
-    return gemm.replace(store, dataclasses.replace(store, at=(Index("m", 1), Index("n"))))
+    m, n = store.at
+    return gemm.replace(store, dataclasses.replace(store, at=(m + store.copy.tiler_mn[0], n)))
 
 
 def no_store(mma: TiledMma) -> Kernel:
@@ -116,17 +118,17 @@ def no_store(mma: TiledMma) -> Kernel:
 
 # The property that the smallest counterexample is about.
 BROKEN = {
-    block_width: "A fragment",
-    subgroup_stride: "A fragment",
-    short_loop: "products",
+    block_width: "D values",
+    subgroup_stride: "D values",
+    short_loop: "D values",
     overlapping_stores: "D values",
-    no_reorder: "A fragment",
+    no_reorder: "D values",
     store_stride: "D values",
-    load_next_tile: "B fragment",
-    multiply_twice: "products",
-    fill_in_loop: "products",
-    fill_with_one: "products",
-    reorder_onto_itself: "A fragment",
+    load_next_tile: "D values",
+    multiply_twice: "D values",
+    fill_in_loop: "D values",
+    fill_with_one: "D values",
+    reorder_onto_itself: "D values",
     store_next_tile: "D coverage",
-    no_store: "products",
+    no_store: "D coverage",
 }

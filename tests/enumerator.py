@@ -16,6 +16,7 @@ import numpy as np
 from pycute_xe.arch import Surface
 from pycute_xe.kernel import (
     Fill,
+    If,
     Kernel,
     Load,
     Loop,
@@ -23,7 +24,6 @@ from pycute_xe.kernel import (
     Reorder,
     Statement,
     Store,
-    When,
 )
 from pycute_xe.machine import Memory, RegisterFile, block2d
 
@@ -35,7 +35,7 @@ def wrong_elements(kernel: Kernel, M: int, N: int, K: int) -> set[tuple[int, int
     walk = _Walk(kernel, {"M": M, "N": N, "K": K})
     actual = walk.run()
     a = np.arange(1, M * K + 1).reshape(M, K)
-    b = np.arange(1, N * K + 1).reshape(N, K)
+    b = np.arange(1, K * N + 1).reshape(K, N).T
     with np.errstate(over="ignore"):
         expected = _product(a[:, None, :], b[None, :, :]).sum(-1, dtype=np.uint64)
     return {(int(m), int(n)) for m, n in np.argwhere(actual != expected)}
@@ -64,12 +64,12 @@ class _Walk:
         self.memory = Memory()
         self.surfaces: dict[str, Surface] = {}
         for operand in kernel.operands:
-            shape = tuple(sizes[mode] for mode in operand.modes)
+            shape = tuple(mode.at(sizes) for mode in operand.modes)
             bits = operand.value_type.bits
             tags = np.arange(1, shape[0] * shape[1] + 1).reshape(shape)
             if operand.name == "D":
                 tags = np.zeros(shape, int)
-            self.surfaces[operand.name] = self._place(tags if operand.x_mode == 1 else tags.T, bits)
+            self.surfaces[operand.name] = self._place(tags if operand.contiguous == 1 else tags.T, bits)
         self.results: list[Any] = [np.zeros(1, np.uint64)]
 
     def _place(self, rows: Any, bits: int) -> Surface:
@@ -80,7 +80,7 @@ class _Walk:
         return Surface(base, width, rows.shape[0], wide.shape[1] * bits // 8)
 
     def run(self) -> Any:
-        counts = [-(-self.sizes[t.extent] // t.tile) + t.plus for _, t in self.kernel.grid]
+        counts = [count.at(self.sizes) for _, count in self.kernel.grid]
         for group in product(*map(range, counts)):
             env = dict(zip((var for var, _ in self.kernel.grid), group, strict=True))
             for subgroup in range(self.kernel.mma.num_subgroups):
@@ -89,18 +89,18 @@ class _Walk:
         operand, surface = self.kernel.operand("D"), self.surfaces["D"]
         ids = self.memory.array(surface.base, (surface.height, surface.pitch // 4), np.uint32)
         ids = ids[:, : surface.width // 4]
-        ids = ids if operand.x_mode == 1 else ids.T
+        ids = ids if operand.contiguous == 1 else ids.T
         return np.concatenate(self.results)[ids]
 
     def _body(self, body: tuple[Statement, ...], s: int, env: dict[str, int]) -> None:
         for statement in body:
             match statement:
                 case Loop(var, start, stop, inner):
-                    end = stop if isinstance(stop, int) else stop.at(self.sizes)
-                    for value in range(start, end):
+                    known = {**self.sizes, **env}
+                    for value in range(start.at(known), stop.at(known)):
                         self._body(inner, s, {**env, var: value})
-                case When(index, below, inner):
-                    if index.at(env) < below.at(self.sizes):
+                case If(index, below, inner):
+                    if index.at({**self.sizes, **env}) < below.at({**self.sizes, **env}):
                         self._body(inner, s, env)
                 case Load():
                     self._load(statement, s, env)
@@ -128,7 +128,9 @@ class _Walk:
 
     def _messages(self, statement: Load | Store, s: int, env: dict[str, int]) -> Iterator[Any]:
         copy = statement.copy
-        tile = [index.at(env) * n for index, n in zip(statement.at, copy.tiler_mn, strict=True)]
+        known = {**self.sizes, **env, "subgroup": s}
+        at_modes = [index.at(known) for index in statement.at]
+        tile = [at_modes[mode] for mode in statement.modes]
         for j in range(copy.messages):
             # Where every stride is 0 the layout has integer values.
             anchor = (*(copy.anchors(s, j) or ()), 0, 0)

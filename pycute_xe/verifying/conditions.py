@@ -9,6 +9,10 @@ from pycute_xe.verifying.regions import Region
 __all__ = ["condition_of"]
 
 
+DIVISIONS = 4
+"""More of them make a condition that nobody reads, and that takes isl minutes to find."""
+
+
 def condition_of(failure: Failure, space: Space) -> str:
     """Return the condition on the sizes under which a failure does not occur; empty where none.
 
@@ -19,7 +23,10 @@ def condition_of(failure: Failure, space: Space) -> str:
         return ""
     sizes = space.naming.sizes
     all_sizes = Region.where(sizes, " and ".join(space.sizes))
-    good = all_sizes - failure.points.to(sizes)
+    bad = failure.points.to(sizes)
+    if bad.divisions > DIVISIONS:
+        return ""
+    good = all_sizes - bad
     if good.is_empty:
         return ""
     large = " and ".join(f"{name} >= T" for name in sizes)

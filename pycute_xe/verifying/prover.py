@@ -13,7 +13,7 @@ from pycute_xe.verifying.apart import decided_apart
 from pycute_xe.verifying.conditions import condition_of
 from pycute_xe.verifying.failures import Failure
 from pycute_xe.verifying.questions import Questions
-from pycute_xe.verifying.regions import TooHardError, effort
+from pycute_xe.verifying.regions import TooHardError, effort, further
 from pycute_xe.verifying.verdict import Proof, Verdict
 
 __all__ = ["verify", "verify_here"]
@@ -32,6 +32,7 @@ PAIRED = "the two halves of every barrier are done alternately, by all subgroups
 
 BUDGET = 10.0
 STEPS = 20_000_000
+CONDITION_STEPS = 1_000_000
 
 
 def verify(
@@ -157,7 +158,7 @@ def _answered(asked: _Asked, questions: Questions, steps: int) -> tuple[Proof, F
         with effort(steps):
             failure = asked.find()
             if failure is not None:
-                condition = condition_of(failure, questions.space)
+                condition = _condition(failure, questions)
     except TooHardError:
         reason = TOO_HARD
     except UndecidableError as error:
@@ -179,6 +180,15 @@ def _answered(asked: _Asked, questions: Questions, steps: int) -> tuple[Proof, F
         asked.name, answer, asked.statement, asked.assumptions, seconds, found, condition, reason
     )
     return proof, failure
+
+
+def _condition(failure: Failure, questions: Questions) -> str:
+    """Return when the failure does not occur, where that is found soon: it is wrong either way."""
+    try:
+        with further(CONDITION_STEPS):
+            return condition_of(failure, questions.space)
+    except TooHardError:
+        return ""
 
 
 def _counterexample(failure: Failure) -> Counterexample:

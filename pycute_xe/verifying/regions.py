@@ -11,7 +11,7 @@ import islpy as isl
 
 from pycute_xe.errors import KernelError
 
-__all__ = ["Names", "Region", "TooHardError", "effort"]
+__all__ = ["Names", "Region", "TooHardError", "effort", "further"]
 
 Names = tuple[str, ...]
 
@@ -49,6 +49,25 @@ def effort(operations: int) -> Generator[None]:
         ) from error
     finally:
         _context.reset(token)
+
+
+@contextmanager
+def further(operations: int) -> Generator[None]:
+    """Let isl take so many steps more inside `effort`, for a question that may stay open.
+
+    Raises `TooHardError` where isl gives up.
+    """
+    context = _context.get()
+    if context is None:
+        raise TooHardError("verify", {}, "no effort was allowed", "")
+    context.reset_operations()
+    context.set_max_operations(operations)
+    try:
+        yield
+    except isl.Error as error:
+        raise TooHardError(
+            "verify", {"steps": operations}, "the question is too hard to decide", ""
+        ) from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +129,12 @@ class Region:
         {'x': 1}
         """
         return Region(self.names, self.points.subtract(other.points))
+
+    @property
+    def divisions(self) -> int:
+        """How many quotients its description needs, over all its convex pieces."""
+        pieces = self.points.coalesce().get_basic_sets()
+        return sum(piece.dim(isl.dim_type.div) for piece in pieces)
 
     @property
     def is_empty(self) -> bool:
