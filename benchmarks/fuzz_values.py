@@ -31,7 +31,7 @@ MODULES = (
     "pycute_xe.drawing",
     "pycute_xe.esimd",
     "pycute_xe.esimd.xmx",
-    "pycute_xe.execute",
+    "pycute_xe.executing",
     "pycute_xe.explaining",
     "pycute_xe.kernel",
     "pycute_xe.machine",

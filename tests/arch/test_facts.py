@@ -8,7 +8,7 @@ from pycute_xe import facts
 from pycute_xe.errors import CuteError
 
 
-@pytest.mark.parametrize("file", ["arch", "block2d", "dpas"])
+@pytest.mark.parametrize("file", ["arch", "block2d", "convert", "dpas"])
 def test_every_row_names_its_source(file: str) -> None:
     tables = facts._document(file)
     assert tables

@@ -1,0 +1,157 @@
+"""Work counted without doing it equals what the machine counts; every entry of a table matters."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from small_kernels import small_kernel, store_of
+
+import pycute_xe as cx
+from pycute_xe.arch import get_target
+from pycute_xe.errors import KernelError
+from pycute_xe.executing import reference
+from pycute_xe.executing.counting import COUNTS, count_work
+from pycute_xe.executing.problem import prepare
+from pycute_xe.executing.reference import DOES
+from pycute_xe.kernel import (
+    AtomicStore,
+    BarrierArrive,
+    BarrierWait,
+    Convert,
+    Fence,
+    Fill,
+    Fragment,
+    If,
+    Index,
+    Kernel,
+    Load,
+    Loop,
+    Map,
+    Operand,
+    Prefetch,
+    Reduce,
+    Reorder,
+    Shared,
+    SharedLoad,
+    SharedStore,
+    Slot,
+    Statement,
+    Store,
+)
+from pycute_xe.layout import Layout
+from pycute_xe.machine import Trace
+
+BF16 = ml_dtypes.bfloat16
+GRID = ((2, 2, 1), (2, 1, 0))
+BMG = get_target("bmg")
+
+
+def gemm(**given: Any) -> Kernel:
+    op = cx.XE_DPAS_TT(8, "f32", "bf16")
+    return cx.kernel.gemm(cx.workgroup_mma(op, (32, 64, 32), GRID), **given)
+
+
+def first(kernel: Kernel, kind: type[Statement]) -> Any:
+    return next(s for s in kernel.statements() if type(s) is kind)
+
+
+def kernels() -> dict[str, Kernel]:
+    plain = gemm()
+    load, store, prefetch = (first(plain, kind) for kind in (Load, Store, Prefetch))
+    k, m, n, subgroup = map(Index, ("k", "m", "n", "subgroup"))
+    inner = Loop(
+        "q", Index(), k + 1, (dataclasses.replace(load, at=(load.at[0], Index("q") * 32)),)
+    )
+    both = dataclasses.replace(load, at=(k * 8 - 3, k * 32 - 5))
+    outside = dataclasses.replace(store, at=(m * 32 - 9, n * 64 + 70))
+    return {
+        "plain": plain,
+        "columns": gemm(a="col", b="col", d="col"),
+        "some subgroups store": plain.replace(store, If(subgroup, m + 1, (store,))),
+        "a loop as long as another": plain.replace(load, (load, inner)),
+        "rows and columns by one variable": plain.replace(load, both),
+        "partly outside": plain.replace(store, (store, outside)),
+        "by subgroup": plain.replace(
+            prefetch, (prefetch, dataclasses.replace(prefetch, at=(subgroup * 16, subgroup * 3)))
+        ),
+        "where a sum is small": plain.replace(store, If(m + n * 2, Index(None, 3), (store,))),
+        "never": plain.replace(store, If(Index(None, 1), Index(None, 1), (store,))),
+    }
+
+
+@pytest.mark.parametrize("name", kernels())
+def test_counts_are_those_of_the_machine(name: str) -> None:
+    kernel = kernels()[name]
+    for m, n, k in ((70, 130, 100), (1, 1, 1), (64, 64, 32)):
+        problem = prepare(kernel, (np.ones((m, k), BF16), np.ones((k, n), BF16)), {}, None)
+        counted, done = Trace(), Trace()
+        count_work(kernel, problem, BMG, counted)
+        reference.execute(kernel, problem, BMG, done)
+        assert counted.messages == done.messages
+        assert counted.nbytes == done.nbytes
+        assert (counted.dpas, counted.barriers) == (done.dpas, done.barriers)
+
+
+def everything() -> Kernel:
+    """One kernel with every kind of statement but a multiplication."""
+    places, turned = Layout((1, 128), (0, 1)), Layout((16, 8), (8, 1))
+    store = store_of("Y", "x")
+    body = (
+        Loop("i", Index(), Index(None, 1), (Fill("y", 1),)),
+        If(Index(None, 0), Index(None, 1), (Map("x", Slot("x") + 0),)),
+        Reorder("x", "y", turned),
+        SharedStore("y", "s", places),
+        Fence(),
+        BarrierArrive(),
+        BarrierWait(),
+        SharedLoad("s", "x", places),
+        Reduce("max", "x", "r", Layout((16, 8), (1, 0))),
+        Map("y", Slot("x") + Slot("r"), (("r", Layout((16, 8), (1, 0))),)),
+        Convert("y", "x"),
+        AtomicStore(store.copy, "Z", store.at, "x"),
+    )
+    return small_kernel(
+        body,
+        (Fragment("y", "f32", 8), Fragment("r", "f32", 1)),
+        scalars=(Operand("Z", "f32", ("M", "N"), role="inout"),),
+        shared=(Shared("s", "f32", 128),),
+    )
+
+
+def wanted(x: np.ndarray) -> np.ndarray:
+    turned = x.T.reshape(8, 16)
+    return turned + turned.max(axis=0)
+
+
+def test_every_kind_in_one_kernel() -> None:
+    x = np.random.default_rng(3).integers(-50, 50, (8, 16)).astype(np.float32)
+    out, report = cx.run(everything(), x, x, executor="reference", report=True)
+    assert np.array_equal(out.Y, wanted(x))
+    assert np.array_equal(out.Z, x + wanted(x))
+    again, fast = cx.run(everything(), x, x, report=True)
+    assert np.array_equal(again.Y, out.Y)
+    assert np.array_equal(again.Z, out.Z)
+    assert (fast.messages, fast.bytes, fast.barriers) == (
+        report.messages,
+        report.bytes,
+        report.barriers,
+    )
+
+
+@pytest.mark.parametrize("kind", sorted(DOES, key=lambda kind: kind.__name__))
+def test_no_entry_of_the_tables_is_idle(kind: type[Statement]) -> None:
+    kernel, given = everything(), (np.ones((8, 16), np.float32),) * 2
+    if not any(type(s) is kind for s in kernel.statements()):
+        kernel, given = gemm(), (np.ones((8, 16), BF16), np.ones((16, 8), BF16))
+    for table, executor in ((DOES, "reference"), (COUNTS, "fast")):
+        entry = table.without(kind)
+        assert entry is not None
+        try:
+            with pytest.raises(KernelError, match=f"no meaning for {kind.__name__}"):
+                cx.run(kernel, *given, executor=executor, report=True)
+        finally:
+            table.of(kind)(entry)  # pyright: ignore[reportArgumentType]
