@@ -6,8 +6,6 @@ one message each way: element 16 * row + column of the registers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 import pycute_xe as cx
@@ -16,6 +14,14 @@ from pycute_xe.kernel import Fragment, Index, Kernel, Load, Operand, Shared, Sta
 
 ROWS, COLUMNS = 8, 16
 TILE = np.arange(ROWS * COLUMNS).reshape(ROWS, COLUMNS)
+
+
+def fragment(name: str, kind: str, slots: int) -> Fragment:
+    return Fragment(name, cx.as_numeric(kind), slots)
+
+
+def shared_array(name: str, kind: str, elements: int) -> Shared:
+    return Shared(name, cx.as_numeric(kind), elements)
 
 
 def load_of(name: str, fragment: str, kind: str = "f32", at: tuple[int, ...] = (0, 0)) -> Load:
@@ -47,9 +53,6 @@ def small_kernel(
         *scalars,
         Operand("Y", given, ("M", "N"), role="out"),
     )
-    fragments = (Fragment("x", taken, 8), *more)
+    fragments = (fragment("x", taken, 8), *more)
     body = (load_of("X", "x", taken), *middle, store_of("Y", out, given))
     return Kernel("small", 1, operands, fragments, (("g", Index(None, 1)),), body, None, shared)
-
-
-Transform = Callable[[Statement], Statement]

@@ -28,7 +28,7 @@ SMALL = [(1, 1, 1), (2, 3, 5), (61, 67, 71), (128, 128, 32), (256, 256, 64), (30
 SMALL += [(33, 300, 1), (17, 255, 300)]
 
 
-def gemm(tile: str, a: str, b: str, numeric: str = "bf16") -> Kernel:
+def gemm(tile: str, a: Any, b: Any, numeric: str = "bf16") -> Kernel:
     mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", numeric), *TILES[tile])
     return cx.kernel.gemm(mma, a, b)
 

@@ -8,7 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from small_kernels import small_kernel, store_of
+from small_kernels import fragment, shared_array, small_kernel, store_of
 
 import pycute_xe as cx
 from pycute_xe.arch import get_target
@@ -24,7 +24,6 @@ from pycute_xe.kernel import (
     Convert,
     Fence,
     Fill,
-    Fragment,
     If,
     Index,
     Kernel,
@@ -35,7 +34,6 @@ from pycute_xe.kernel import (
     Prefetch,
     Reduce,
     Reorder,
-    Shared,
     SharedLoad,
     SharedStore,
     Slot,
@@ -116,9 +114,9 @@ def everything() -> Kernel:
     )
     return small_kernel(
         body,
-        (Fragment("y", "f32", 8), Fragment("r", "f32", 1)),
+        (fragment("y", "f32", 8), fragment("r", "f32", 1)),
         scalars=(Operand("Z", "f32", ("M", "N"), role="inout"),),
-        shared=(Shared("s", "f32", 128),),
+        shared=(shared_array("s", "f32", 128),),
     )
 
 
@@ -142,16 +140,20 @@ def test_every_kind_in_one_kernel() -> None:
     )
 
 
-@pytest.mark.parametrize("kind", sorted(DOES, key=lambda kind: kind.__name__))
+KINDS: list[type[Statement]] = sorted(DOES, key=lambda kind: kind.__name__)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_no_entry_of_the_tables_is_idle(kind: type[Statement]) -> None:
     kernel, given = everything(), (np.ones((8, 16), np.float32),) * 2
     if not any(type(s) is kind for s in kernel.statements()):
         kernel, given = gemm(), (np.ones((8, 16), BF16), np.ones((16, 8), BF16))
-    for table, executor in ((DOES, "reference"), (COUNTS, "fast")):
+    tables: list[tuple[Any, Any]] = [(DOES, "reference"), (COUNTS, "fast")]
+    for table, executor in tables:
         entry = table.without(kind)
         assert entry is not None
         try:
             with pytest.raises(KernelError, match=f"no meaning for {kind.__name__}"):
                 cx.run(kernel, *given, executor=executor, report=True)
         finally:
-            table.of(kind)(entry)  # pyright: ignore[reportArgumentType]
+            table.of(kind)(entry)

@@ -9,7 +9,16 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from small_kernels import COLUMNS, ROWS, TILE, load_of, small_kernel, store_of
+from small_kernels import (
+    COLUMNS,
+    ROWS,
+    TILE,
+    fragment,
+    load_of,
+    shared_array,
+    small_kernel,
+    store_of,
+)
 
 import pycute_xe as cx
 from pycute_xe.errors import KernelError, MachineError
@@ -32,7 +41,6 @@ from pycute_xe.kernel import (
     Operand,
     Reduce,
     Reorder,
-    Shared,
     SharedLoad,
     SharedStore,
     Slot,
@@ -54,7 +62,7 @@ def run(kernel: Kernel, *given: Any, executor: Any = "reference", **named: Any) 
 
 
 def y(name: str = "y", kind: str = "f32", slots: int = 8) -> tuple[Fragment, ...]:
-    return (Fragment(name, kind, slots),)
+    return (fragment(name, kind, slots),)
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
@@ -206,7 +214,7 @@ def test_atomics_add_in_the_type_of_the_operand() -> None:
     add = AtomicStore(store.copy, "Y", store.at, "x")
     grid = (("g", Index(None, 3)),)
     body = (load_of("X", "x"), add)
-    kernel = Kernel("adding", 1, operands, (Fragment("x", "f32", 8),), grid, body)
+    kernel = Kernel("adding", 1, operands, (fragment("x", "f32", 8),), grid, body)
     for shape in ((8, 16), (5, 7), (11, 30)):
         x = np.resize(X, shape).astype(np.float32)
         before = np.full(shape, 1000, np.float32)
@@ -220,7 +228,7 @@ def test_atomics_add_in_the_type_of_the_operand() -> None:
         "adding",
         1,
         (Operand("X", "s32", ("M", "N")), Operand("Y", "s32", ("M", "N"), role="inout")),
-        (Fragment("x", "s32", 8),),
+        (fragment("x", "s32", 8),),
         grid,
         (load_of("X", "x", "s32"), dataclasses.replace(add, copy=store_of("Y", "x", "s32").copy)),
     )
@@ -244,8 +252,8 @@ def exchanging(*middle: Statement, elements: int = 256) -> Kernel:
         dataclasses.replace(store, copy=copy),
     )
     operands = (Operand("Y", "f32", ("M", "N"), role="out"),)
-    fragments = (Fragment("x", "f32", 8), Fragment("y", "f32", 8))
-    shared = (Shared("s", "f32", elements),)
+    fragments = (fragment("x", "f32", 8), fragment("y", "f32", 8))
+    shared = (shared_array("s", "f32", elements),)
     return Kernel("exchange", 2, operands, fragments, (("g", Index(None, 1)),), body, None, shared)
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from small_kernels import load_of, small_kernel, store_of
+from small_kernels import fragment, load_of, small_kernel, store_of
 
 import pycute_xe as cx
 from pycute_xe.errors import DTypeError, InputError, LegalityError, MachineError
-from pycute_xe.kernel import Fill, Fragment, Index, Kernel, Load, Operand, Store
+from pycute_xe.kernel import Fill, Index, Kernel, Load, Operand, Store
 
 BF16 = ml_dtypes.bfloat16
 EXECUTORS = ("reference", "fast")
@@ -159,7 +159,7 @@ def test_an_extent_that_is_an_index_is_checked() -> None:
         Operand("Y", "f32", ("M", "N"), role="out"),
     )
     body = (load_of("X", "x"), store_of("Y", "x"))
-    kernel = Kernel("k", 1, operands, (Fragment("x", "f32", 8),), (("g", Index(None, 1)),), body)
+    kernel = Kernel("k", 1, operands, (fragment("x", "f32", 8),), (("g", Index(None, 1)),), body)
     x = np.ones((8, 16), np.float32)
     assert np.array_equal(cx.run(kernel, x, np.ones(16, np.float32), executor="reference"), x)
     with pytest.raises(InputError, match=r"S has 8 elements, 2\*M is 16"):
@@ -170,7 +170,7 @@ def test_an_extent_that_is_an_index_is_checked() -> None:
 def test_sizes_that_no_input_tells_are_given_by_name(executor: Any) -> None:
     operands = (Operand("Y", "f32", ("M", "N"), role="out"),)
     body = (Fill("x", 3), store_of("Y", "x"))
-    kernel = Kernel("k", 1, operands, (Fragment("x", "f32", 8),), (("g", Index(None, 1)),), body)
+    kernel = Kernel("k", 1, operands, (fragment("x", "f32", 8),), (("g", Index(None, 1)),), body)
     assert (cx.run(kernel, M=5, N=4, executor=executor) == np.full((5, 4), 3)).all()
     with pytest.raises(InputError, match="no input tells how large N is"):
         cx.run(kernel, M=5)
@@ -192,7 +192,7 @@ def test_a_slice_of_any_two_modes(executor: Any) -> None:
         Operand("X", "f32", ("M", "H", "N")),
         Operand("Y", "f32", ("M", "H", "N"), role="out"),
     )
-    kernel = Kernel("k", 1, operands, (Fragment("x", "f32", 8),), (("h", Index("H")),), body)
+    kernel = Kernel("k", 1, operands, (fragment("x", "f32", 8),), (("h", Index("H")),), body)
     x = np.arange(7 * 3 * 10, dtype=np.float32).reshape(7, 3, 10)
     assert np.array_equal(cx.run(kernel, x, executor=executor), x)
 
@@ -211,7 +211,7 @@ def test_a_place_looked_up_in_an_operand(executor: Any) -> None:
         Operand("table", "s32", ("G",)),
         Operand("Y", "f32", ("G", "M", "N"), role="out"),
     )
-    kernel = Kernel("k", 1, operands, (Fragment("x", "f32", 8),), (("g", Index("G")),), body)
+    kernel = Kernel("k", 1, operands, (fragment("x", "f32", 8),), (("g", Index("G")),), body)
     x = np.arange(5 * 8 * 16, dtype=np.float32).reshape(5, 8, 16)
     pages = np.array([4, 0, 4], np.int32)
     out, report = cx.run(kernel, x, pages, executor=executor, report=True)
@@ -225,7 +225,7 @@ def test_a_place_looked_up_in_an_operand(executor: Any) -> None:
 def test_an_operand_that_is_read_and_written_stays_the_users_own(executor: Any) -> None:
     operands = (Operand("X", "f32", ("M", "N"), role="inout"),)
     body = (load_of("X", "x"), store_of("X", "x", at=(8, 0)))
-    kernel = Kernel("k", 1, operands, (Fragment("x", "f32", 8),), (("g", Index(None, 1)),), body)
+    kernel = Kernel("k", 1, operands, (fragment("x", "f32", 8),), (("g", Index(None, 1)),), body)
     x = np.arange(12 * 16, dtype=np.float32).reshape(12, 16)
     out = cx.run(kernel, x, executor=executor)
     assert np.array_equal(out[8:], x[:4])
@@ -279,6 +279,7 @@ def test_nothing_is_multiplied_and_the_epilogue_still_holds(
 @each_executor
 def test_a_kernel_of_unfaithful_atoms_says_so(executor: Any) -> None:
     atom = cx.get_atom("XE_8x16x16_F32BF16BF16F32_TT")
+    assert isinstance(atom, cx.MmaAtom)
     kernel = cx.kernel.gemm(cx.workgroup_mma(atom, (32, 64, 32), GRID))
     a = (np.arange(64 * 64) % 7).reshape(64, 64).astype(BF16)
     with pytest.warns(cx.UnfaithfulWarning, match="hides the VNNI packing"):
