@@ -168,12 +168,17 @@ def _most(kind: Numeric) -> int:
 def _mixed(
     operand: Operand, shape: tuple[int, ...], variant: int, number: int
 ) -> NDArray[np.float64]:
-    """Return small integers in no order: different operands and neighbours differ."""
+    """Return small integers in no order: different operands and neighbours differ.
+
+    From variant 3 on, floats are fractions, which tell one rounding from another.
+    """
     import numpy as np
 
     most = min(_most(operand.value_type), 7)
     if not shape:
         return np.asarray(float(min(2 + (number + variant) % 3, most)))
     rng = np.random.default_rng((variant, number))
+    if variant >= 3 and operand.value_type.kind == "float":
+        return rng.normal(size=shape) * (1 + variant % 2 * 3)
     low = 1 if variant == 0 or operand.value_type.kind == "unsigned" else -min(most, 5)
     return rng.integers(low, most + 1, shape).astype(np.float64)

@@ -30,7 +30,7 @@ def differ(actual: Formula, wanted: Formula, point: Mapping[str, int], extents: 
 
     Raises `UndecidableError` where the sums are too long to try.
     """
-    for seed in range(4):
+    for seed in range(16):
         left, right = (_Values(extents, seed).formula(f, point) for f in (actual, wanted))
         if not math.isclose(left, right, rel_tol=1e-9, abs_tol=1e-12):
             return True
@@ -94,9 +94,9 @@ def value_of(formula: Formula, point: Mapping[str, int], extents: Extents, seed:
 
 @lru_cache(maxsize=65536)
 def _input(operand: str, at: tuple[int, ...], seed: int) -> float:
-    """An input that depends on its place: any sign, around 1."""
+    """An input that depends on its place: any sign, around 1 or around 10."""
     words = [seed, *(ord(letter) for letter in operand), *(index & 0xFFFFFFFF for index in at)]
-    return float(np.random.default_rng(words).normal())
+    return float(np.random.default_rng(words).normal()) * (1 + 9 * (seed % 2))
 
 
 def _meaning(name: str) -> Callable[..., float]:

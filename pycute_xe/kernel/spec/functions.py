@@ -39,7 +39,7 @@ def _gelu(np: Any, x: NDArray[Any]) -> NDArray[Any]:
     from math import erf
 
     values = np.asarray(x)
-    halves = np.frompyfunc(erf, 1, 1)(values / np.sqrt(2.0)).astype(values.dtype)
+    halves = np.asarray(np.frompyfunc(erf, 1, 1)(values / np.sqrt(2.0)), dtype=values.dtype)
     return values * (1 + halves) / 2
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pycute_xe.errors import KernelError
+from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.operands import Operand
 from pycute_xe.kernel.spec.expression import (
     Apply,
@@ -92,30 +93,37 @@ def _check_claim(claim: Claim, known: dict[str, Operand]) -> None:
     rank = len(known[claim.output].modes)
     if len(claim.indices) != rank or len(set(claim.indices)) != rank:
         raise _unfit(claim, f"{claim.output} has {rank} modes", "give it an index for each")
-    _check_value(claim, claim.value, frozenset(claim.indices), known)
+    output = known[claim.output]
+    ranges = dict(zip(claim.indices, output.modes, strict=True))
+    _check_value(claim, claim.value, ranges, known)
     for leaf in leaves(claim.value):
         if isinstance(leaf, Slot):
             raise _unfit(claim, f"{leaf} is a fragment", "claims speak of operands")
 
 
 def _check_value(
-    claim: Claim, value: Expression, bound: frozenset[str], known: dict[str, Operand]
+    claim: Claim, value: Expression, bound: dict[str, Index], known: dict[str, Operand]
 ) -> None:
+    """Check the names, numbers and ranges of indices; ``bound`` says how far each one runs."""
     sizes = {n for o in known.values() for mode in o.modes for n in mode.names}
     if isinstance(value, Element):
         operand = known.get(value.operand)
         if operand is None or len(operand.modes) != len(value.at):
             what = "is not an operand" if operand is None else f"has {len(operand.modes)} modes"
             raise _unfit(claim, f"{value.operand} {what}", "index it as it is declared")
-        for index in value.at:
-            free = index.names - bound - sizes
+        for index, extent in zip(value.at, operand.modes, strict=True):
+            free = index.names - bound.keys() - sizes
             if free:
                 raise _unfit(claim, f"{sorted(free)[0]} is not bound", "sum over it")
+            runs = bound.get(str(index))
+            if runs is not None and len(index.names) == 1 and str(index) in index.names and runs != extent:
+                wrong = f"{index} runs to {runs}, this mode of {value.operand} to {extent}"
+                raise _unfit(claim, wrong, "index it by what runs as far")
     elif isinstance(value, Total):
-        names = frozenset(name for name, _ in value.over)
-        if names & (bound | sizes):
-            raise _unfit(claim, f"{sorted(names & (bound | sizes))[0]} is bound twice", "rename it")
-        _check_value(claim, value.body, bound | names, known)
+        twice = {name for name, _ in value.over} & (bound.keys() | sizes)
+        if twice:
+            raise _unfit(claim, f"{sorted(twice)[0]} is bound twice", "rename it")
+        _check_value(claim, value.body, bound | dict(value.over), known)
     elif isinstance(value, Apply):
         for argument in value.arguments:
             _check_value(claim, argument, bound, known)
