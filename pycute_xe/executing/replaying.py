@@ -22,7 +22,7 @@ from pycute_xe.machine import Trace
 __all__ = ["Replay", "replay"]
 
 # Other inputs that are tried where the first do not show the fault.
-_VARIANTS = range(1, 7)
+_VARIANTS = range(1, 17)
 _EXACT = frozenset({"add", "mul", "max", "min", "abs", "relu", "clamp"})
 
 

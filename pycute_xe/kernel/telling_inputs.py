@@ -179,6 +179,6 @@ def _mixed(
         return np.asarray(float(min(2 + (number + variant) % 3, most)))
     rng = np.random.default_rng((variant, number))
     if variant >= 3 and operand.value_type.kind == "float":
-        return rng.normal(size=shape) * (1 + variant % 2 * 3)
+        return rng.normal(size=shape) * (1 + variant % 2 * 15)
     low = 1 if variant == 0 or operand.value_type.kind == "unsigned" else -min(most, 5)
     return rng.integers(low, most + 1, shape).astype(np.float64)
