@@ -51,7 +51,10 @@ def execute(
     matrices = planned(kernel, tuple(sorted(problem.sizes.items())))
     if matrices is None:
         return gather(kernel, problem, target, progress)
-    memory = problem.inputs | {o.name: problem.blank(o.name) for o in kernel.outputs}
+    memory = dict(problem.inputs)
+    for operand in kernel.outputs:
+        # A plan stores every element, so that nothing is left of what was there.
+        memory[operand.name] = np.empty(problem.shape(operand.name), host_dtype(operand.value_type))
     matrices.run(memory)
     if progress is not None:
         progress(1.0)
