@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from math import prod
 from typing import Any, TypeAlias
@@ -36,7 +37,8 @@ def as_array(
 
     An array of that type is taken as it is; any other real type is rounded to nearest even when
     ``asked`` names the type, and refused otherwise. Python's own numbers are always converted, and
-    arrays of float32 stand for tf32 where every element is one. Raises `InputError` for another
+    arrays of float32 stand for tf32 where every element is one. Warns, with their number, of
+    elements that are too large for the type and become infinite. Raises `InputError` for another
     number of modes and `DTypeError` for a type that would have to be rounded unasked.
 
     >>> from pycute_xe.numeric import as_numeric
@@ -69,7 +71,19 @@ def as_array(
     if rank == 0 and isinstance(value, (bool, int, float)):
         return _number(name, array, wanted)
     _check_asked(name, array, wanted, asked, verb)
-    return rounded(array, wanted)
+    out = rounded(array, wanted)
+    if wanted.kind == "float":
+        _tell_overflow(name, array, out, wanted)
+    return out
+
+
+def _tell_overflow(name: str, array: NDArray[Any], out: NDArray[Any], wanted: Numeric) -> None:
+    """Warn of finite elements that became infinite."""
+    infinite = np.isinf(out.astype(np.float32))
+    count = int(np.count_nonzero(infinite & np.isfinite(array.astype(np.float64))))
+    if count:
+        message = f"{count:,} of {array.size:,} elements of {name} overflow {wanted}: now infinite"
+        warnings.warn(message, RuntimeWarning, stacklevel=2)
 
 
 def rounded(array: NDArray[Any], numeric: Numeric) -> NDArray[Any]:
