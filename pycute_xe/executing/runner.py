@@ -51,10 +51,11 @@ def run(
     Arrays of any layout work: they are copied onto legal surfaces in the order the kernel declares,
     which the report says; ``strict`` refuses those the target could not address as they lie.
     ``dtype`` asks for inputs to be rounded to nearest even: a type, or one for each operand by
-    name; a RuntimeWarning counts elements too large for the type. What the kernel leaves unwritten is NaN, in integers the number whose bits are all ones.
-    An extent of zero gives what NumPy gives. With ``report`` the result is (output, `Report`).
-    ``progress`` is called with the fraction done. A kernel whose atoms do something else than their
-    layouts say runs under an `UnfaithfulWarning`.
+    name; a RuntimeWarning counts elements too large for the type. What the kernel leaves unwritten
+    is NaN, in integers the number whose bits are all ones. An extent of zero gives what NumPy
+    gives. With ``report`` the result is (output, `Report`). ``progress`` is called with the
+    fraction done. A kernel whose atoms do something else than their layouts say runs under an
+    `UnfaithfulWarning`.
     Raises `InputError`, `DTypeError`, `LegalityError` for inputs, `MachineError` for a kernel that
     does what hardware leaves undefined.
 
