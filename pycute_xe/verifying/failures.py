@@ -53,14 +53,8 @@ class Failure:
 
 
 def smallest(region: Region, naming: Naming) -> dict[str, int] | None:
-    """Return the least point of a region: by the sum of the sizes, then in order of the names.
-
-    Sizes called M, N and K come in this order.
-    """
-    sizes = sorted(naming.sizes, key=lambda n: ("S_M", "S_N", "S_K").index(n) if n in _USUAL else 9)
+    """Return the least point of a region: by the sum of the sizes, then in order of the names."""
+    sizes = naming.sizes
     rest = tuple(n for n in region.names if n not in sizes)
     total = " + ".join(sizes) or "0"
     return region.to(("T", *region.names), f"T = {total}").least(("T", *sizes, *rest))
-
-
-_USUAL = ("S_M", "S_N", "S_K")

@@ -10,6 +10,9 @@ from pycute_xe.kernel.index import Quotient
 
 __all__ = ["Naming", "index_text"]
 
+USUAL = ("L", "M", "N", "K")
+"""The order in which sizes are told and counterexamples made small."""
+
 
 class Naming:
     """What sizes and variables of a kernel are called in formulas.
@@ -19,12 +22,13 @@ class Naming:
     >>> import pycute_xe as cx
     >>> names = Naming(cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"))))
     >>> names.sizes, names.grid
-    (('S_M', 'S_K', 'S_N'), ('v_m', 'v_n'))
+    (('S_M', 'S_N', 'S_K'), ('v_m', 'v_n'))
     """
 
     def __init__(self, kernel: Kernel) -> None:
         """Name every size and variable."""
-        self.size_of = {name: f"S_{name}" for name in kernel.sizes}
+        sizes = sorted(kernel.sizes, key=lambda n: USUAL.index(n) if n in USUAL else len(USUAL))
+        self.size_of = {name: f"S_{name}" for name in sizes}
         self.variable_of = {name: f"v_{name}" for name, _ in kernel.grid}
         for statement in kernel.statements():
             if isinstance(statement, Loop):
