@@ -52,9 +52,12 @@ def execute(
     if matrices is None:
         return gather(kernel, problem, target, progress)
     memory = dict(problem.inputs)
+    stored = {store.operand for store in matrices.stores}
     for operand in kernel.outputs:
-        # A plan stores every element, so that nothing is left of what was there.
-        memory[operand.name] = np.empty(problem.shape(operand.name), host_dtype(operand.value_type))
+        # A store of a plan covers its operand, so that nothing is left of what was there.
+        shape, dtype = problem.shape(operand.name), host_dtype(operand.value_type)
+        untouched = operand.name not in stored
+        memory[operand.name] = problem.blank(operand.name) if untouched else np.empty(shape, dtype)
     matrices.run(memory)
     if progress is not None:
         progress(1.0)
@@ -109,7 +112,7 @@ def _grid(
         max(0, int(count.at(sizes, lambda name, at: int(memory[name][at]))))
         for _, count in kernel.grid
     ]
-    return np.indices(counts, dtype=np.int64).reshape(len(counts), -1).T
+    return np.indices(counts, dtype=np.int64).reshape(len(counts), int(np.prod(counts))).T
 
 
 def _bytes_of_group(kernel: Kernel) -> int:

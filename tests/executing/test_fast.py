@@ -29,8 +29,8 @@ def tiled(a: str = "bf16", d: str = "f32", b: str | None = None, **shape: Any) -
 
 def numbers(shape: tuple[int, ...], seed: int, kind: Any = BF16) -> Array:
     """Small whole numbers, whose products sum without rounding in any order."""
-    low = 0 if kind in (np.uint8, ml_dtypes.uint4) else -4
-    return np.random.default_rng(seed).integers(low, 5, shape).astype(kind)
+    low, high = (0, 8) if kind in (np.uint8, ml_dtypes.uint4) else (-4, 5)
+    return np.random.default_rng(seed).integers(low, high, shape).astype(kind)
 
 
 def both(kernel: Kernel, *operands: Array, **named: Any) -> tuple[Array, Array]:
@@ -59,10 +59,12 @@ def has_plan(kernel: Kernel, *operands: Array) -> bool:
         ("s8", "s8", "s32", np.int8, np.int8),
         ("u8", "s8", "s32", np.uint8, np.int8),
         ("u8", "u8", "u32", np.uint8, np.uint8),
+        ("u4", "s4", "s32", ml_dtypes.uint4, ml_dtypes.int4),
+        ("s8", "s4", "s32", np.int8, ml_dtypes.int4),
     ],
 )
 def test_types(a: str, b: str, d: str, host_a: Any, host_b: Any) -> None:
-    kernel = gemm(tiled(a, d, b))
+    kernel = gemm(tiled(a, d, b, tile=(32, 64, 64)))
     left, right = numbers((37, 70), 1, host_a), numbers((70, 66), 2, host_b)
     out, slow = both(kernel, left, right)
     assert np.array_equal(out, slow)

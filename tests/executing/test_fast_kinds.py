@@ -34,6 +34,7 @@ from pycute_xe.kernel import (
     Touched,
     gemm,
 )
+from pycute_xe.kernel.kinds.attention_tile import attention_tile
 from pycute_xe.layout import Layout
 
 BF16 = ml_dtypes.bfloat16
@@ -208,3 +209,17 @@ def test_every_kind_of_statement_has_a_meaning() -> None:
     named = (getattr(cx.kernel, name) for name in cx.kernel.__all__)
     kinds = {k for k in named if isinstance(k, type) and issubclass(k, Statement)}
     assert kinds - {Statement} == set(STATEMENTS)
+
+
+def test_attention_on_registers_of_all_work_groups() -> None:
+    op, grid = cx.XE_DPAS_TT(8, "f32", "bf16"), ((4, 1, 1), (1, 1, 1))
+    qk, pv = (cx.workgroup_mma(op, (64, 32, depth), grid) for depth in (16, 32))
+    kernel = attention_tile(qk, pv)
+    rng = np.random.default_rng(2)
+    q, k, v = (rng.standard_normal(s).astype(BF16) for s in ((70, 20), (32, 20), (32, 40)))
+    quick, slow = (run(kernel, q, k, v, 0.25, executor=e) for e in ("fast", "reference"))
+    scores = np.exp(q.astype(float) @ k.astype(float).T / 4)
+    wanted = scores / scores.sum(axis=1, keepdims=True) @ v.astype(float)
+    # Scores may differ in the last place of f32, and then in the last one of bf16.
+    assert np.allclose(quick, slow, rtol=0, atol=2.0**-7)
+    assert np.allclose(quick, wanted, rtol=0, atol=0.03)

@@ -100,9 +100,11 @@ def covers(axes: tuple[Axis, ...]) -> bool:
     box = tuple((high - low).tolist())
     seen = np.zeros(box, np.bool_)
     seen[tuple(places - low[:, None])] = True
-    corners = np.unique(np.stack([axis.corner for axis in axes]), axis=1)
-    starts = [np.unique(row) for row in corners]
-    if not seen.all() or corners.shape[1] != np.prod([row.size for row in starts]):
+    sorts = [np.unique(axis.corner, return_inverse=True) for axis in axes]
+    starts = [start for start, _ in sorts]
+    counts = tuple(start.size for start in starts)
+    tiles = np.ravel_multi_index([number for _, number in sorts], counts)
+    if not seen.all() or np.unique(tiles).size != np.prod(counts):
         return False
     for axis, start, first, end in zip(axes, starts, low.tolist(), high.tolist(), strict=True):
         gaps = np.diff(start, append=axis.extent - first) > end - first

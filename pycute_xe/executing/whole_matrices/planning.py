@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.errors import KernelError, MachineError
+from pycute_xe.executing.whole_matrices.bodies import asks_indices, written_in
 from pycute_xe.executing.whole_matrices.fields import Axis, Constant, Field, NotWhole, covers, over
 from pycute_xe.executing.whole_matrices.multiplying import product_of
 from pycute_xe.executing.whole_matrices.nodes import Elementwise, Plan, Source, Storing
@@ -24,7 +25,6 @@ from pycute_xe.kernel import (
     BarrierArrive,
     BarrierWait,
     Convert,
-    Expression,
     Fence,
     Fill,
     If,
@@ -42,7 +42,6 @@ from pycute_xe.kernel import (
     walk,
 )
 from pycute_xe.kernel.index import SUBGROUP_INDEX
-from pycute_xe.kernel.spec.expression import Apply, Rounded, Total, Where
 
 __all__ = ["planned"]
 
@@ -138,12 +137,12 @@ def planned(kernel: Kernel, sizes: tuple[tuple[str, int], ...]) -> Plan | None:
     A store of a plan writes every element of its operand, from the place that the maps say.
     """
     known = dict(sizes)
-    counts = [max(0, count.at(known)) for _, count in kernel.grid]
-    grid = np.indices(counts, dtype=np.int64).reshape(len(counts), -1).T
-    if not grid.size or not all(known.values()) or grid.shape[0] > 1 << 16:
-        return None
-    planner = _Planner(kernel, known, grid)
     try:
+        counts = [max(0, count.at(known)) for _, count in kernel.grid]
+        grid = np.indices(counts, dtype=np.int64).reshape(len(counts), int(np.prod(counts))).T
+        if not grid.size or not all(known.values()) or grid.shape[0] > 1 << 20:
+            return None
+        planner = _Planner(kernel, known, grid)
         planner.do(kernel.body)
     except (NotWhole, KernelError, MachineError):
         # What is wrong, if anything, is said by who does the statements one by one.
@@ -216,24 +215,13 @@ def _(planner: _Planner, statement: Map) -> None:
         if isinstance(found, Constant):
             raise NotWhole
         fields[name] = found.take(slice(0, destination.elements) if by is None else moved(by))
-    if not fields or _asks_indices(statement.value):
+    if not fields or asks_indices(statement.value):
         raise NotWhole
     widest = max(fields.values(), key=lambda x: len(x.axes))
     inputs = tuple((n, over(x, widest.axes), x.numeric) for n, x in fields.items())
     node = Elementwise(statement.value, inputs, destination.value_type)
     planner.held[statement.destination] = Field(
         node, destination.value_type, widest.axes, widest.known
-    )
-
-
-def _asks_indices(value: Expression) -> bool:
-    """Whether an expression depends on indices other than by its leaves."""
-    if isinstance(value, Apply):
-        return any(map(_asks_indices, value.arguments))
-    return (
-        _asks_indices(value.body)
-        if isinstance(value, Rounded)
-        else isinstance(value, (Where, Total))
     )
 
 
@@ -285,7 +273,7 @@ def _(planner: _Planner, statement: Loop) -> None:
         raise NotWhole
     planner.trips = {name: np.repeat(values, inner.size) for name, values in outer.items()}
     planner.trips[statement.var] = np.tile(inner, count)
-    written, added = _written(planner, statement)
+    written, added = written_in(planner.kernel, statement)
     planner.sums = added & sums if outer else added
     for name in written - planner.sums:
         planner.held.pop(name, None)  # it holds what the trip before left
@@ -293,17 +281,3 @@ def _(planner: _Planner, statement: Loop) -> None:
     for name in written - planner.sums:
         planner.held.pop(name, None)
     planner.trips, planner.sums = outer, sums
-
-
-def _written(planner: _Planner, loop: Loop) -> tuple[set[str], frozenset[str]]:
-    """Return the fragments that a loop writes, and those it only adds products to.
-
-    A narrow accumulator is rounded in between, so that only one product may be added to it.
-    """
-    touched = [s.touched for s in walk(loop.body)]
-    written = {name for t in touched for name in (*t.writes, *t.updates)}
-    updates = [name for t in touched for name in t.updates]
-    others = {name for t in touched for name in (*t.reads, *t.writes)}
-    wide = {n for n in updates if planner.kernel.fragment(n).value_type.bits >= 32}
-    sums = {n for n in updates if n not in others and (n in wide or updates.count(n) == 1)}
-    return written, frozenset(sums)
