@@ -24,6 +24,7 @@ from pycute_xe.holding.nodes import (
     Number,
     Scalar,
     Summed,
+    Undefined,
     expanded,
     taken,
 )
@@ -322,7 +323,10 @@ def _(walker: Follower, statement: Mma) -> None:
     name = walker.fresh("q")
     sides: list[Node] = []
     for fragment, table in ((statement.a, tables.a), (statement.b, tables.b)):
-        node = walker.read(statement, fragment).single
+        content = walker.read(statement, fragment)
+        node = content.single
+        if node is None and any(isinstance(p.node, Undefined) for p in content.parts):
+            node = Undefined()  # what is multiplied with the rest of it tells nothing
         if node is None:
             raise undecided(f"{fragment} is multiplied, and several statements filled it")
         sides.append(_expanded(node, table, name))

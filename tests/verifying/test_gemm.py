@@ -25,7 +25,7 @@ def test_every_order_tile_and_type_is_proved(a, b, tile, grid, dtype):
     verdict = cx.verify(cx.kernel.gemm(tiled_mma(tile, grid, dtype), a=a, b=b))
     assert verdict, str(verdict)
     assert verdict.counterexample is None
-    assert len(verdict.proofs) == 6
+    assert len(verdict.proofs) == 5
 
 
 @pytest.mark.parametrize(("a", "b"), ORDERS)
@@ -49,8 +49,8 @@ def test_a_broken_kernel_has_a_counterexample_that_says_where(make, tile, grid):
     assert 0 <= found.lane < 16
     assert found.value >= 0
     assert found.element is not None
-    assert 0 <= found.output[0] < found.M
-    assert 0 <= found.output[1] < found.N
+    assert 0 <= found.index[0] < found.sizes["M"]
+    assert 0 <= found.index[1] < found.sizes["N"]
     assert Counterexample.from_json(found.to_json()) == found
     assert str(found).splitlines()[0] in str(verdict)
 
@@ -60,8 +60,8 @@ def test_the_output_is_wrong_there_and_in_no_smaller_problem(make):
     kernel = make(tiled_mma(*REDUCED))
     found = cx.verify(kernel).counterexample
     assert found is not None
-    assert found.output in wrong_elements(kernel, found.M, found.N, found.K)
-    before = list(smaller(found.M, found.N, found.K))
+    assert found.index in wrong_elements(kernel, *_mnk(found))
+    before = list(smaller(*_mnk(found)))
     # All of the small ones, and an even sample where there are many.
     for sizes in before[:: 1 + len(before) // 60]:
         assert not wrong_elements(kernel, *sizes), sizes
@@ -83,7 +83,7 @@ def test_the_smallest_counterexamples_are_as_expected():
         make = next(make for make in BROKEN if make.__name__ == name)
         found = cx.verify(make(tiled_mma())).counterexample
         assert found is not None
-        return found.M, found.N, found.K
+        return _mnk(found)
 
     assert sizes("short_loop") == (1, 1, 1)
     # Row 1 lies 32 values after row 0 in the registers, where DPAS looks after 16.
@@ -107,17 +107,23 @@ def test_the_statements_are_judged_not_their_form():
     coarse = dataclasses.replace(gemm, grid=(("m", Tiles("M", 32)), ("n", Tiles("N", 128))))
     found = cx.verify(coarse).counterexample
     assert found is not None
-    assert (found.M, found.N, found.K) == (1, 65, 1)
-    assert found.output in wrong_elements(coarse, 1, 65, 1)
+    assert _mnk(found) == (1, 65, 1)
+    assert found.index in wrong_elements(coarse, 1, 65, 1)
 
 
 def _counted_from_one(gemm: Kernel, loop: Loop) -> Kernel:
-    assert isinstance(loop.stop, Tiles)
+    back = {"k": Index("k", -1)}
     body = tuple(
-        dataclasses.replace(s, at=(s.at[0], Index("k", -1))) if isinstance(s, Load) else s
+        dataclasses.replace(s, at=tuple(index.substitute(back) for index in s.at))
+        if isinstance(s, Load)
+        else s
         for s in loop.body
     )
-    return gemm.replace(loop, Loop("k", 1, loop.stop + 1, body))
+    return gemm.replace(loop, Loop("k", Index(None, 1), loop.stop + 1, body))
+
+
+def _mnk(found: Counterexample) -> tuple[int, int, int]:
+    return found.sizes["M"], found.sizes["N"], found.sizes["K"]
 
 
 def test_a_loop_of_a_fixed_count_fails_where_it_ends():
@@ -126,7 +132,7 @@ def test_a_loop_of_a_fixed_count_fails_where_it_ends():
     fixed = gemm.replace(loop, dataclasses.replace(loop, stop=2))
     found = cx.verify(fixed).counterexample
     assert found is not None
-    assert (found.M, found.N, found.K) == (1, 1, 65)
+    assert _mnk(found) == (1, 1, 65)
     assert cx.verify(fixed, {"K": 64})
     assert not cx.verify(fixed, {"K": 66})
 
@@ -142,23 +148,20 @@ def test_params_narrow_the_question():
             cx.verify(broken, params)
 
 
-def test_stores_that_race_to_the_same_end_fail_too():
+def test_a_store_done_twice_is_right():
+    """The same value to the same place: no order of the two shows."""
     gemm = cx.kernel.gemm(tiled_mma(*REDUCED))
     store = find(gemm, Store)
     twice = gemm.replace(store, (store, store))
-    verdict = cx.verify(twice)
-    assert [p.property for p in verdict.proofs if not p] == ["D coverage"]
-    assert verdict.counterexample is not None
-    assert "more than once" in verdict.counterexample.message
+    assert cx.verify(twice), str(cx.verify(twice))
     assert not wrong_elements(twice, 5, 5, 5)
 
 
-def test_a_message_before_its_surface_is_named():
+def test_a_message_before_its_surface_reads_zeros():
     gemm = cx.kernel.gemm(tiled_mma(*REDUCED))
     load = find(gemm, Load, "A")
-    early = gemm.replace(load, dataclasses.replace(load, at=(Index("m"), Index("k", -1))))
-    failed = {p.property: p.counterexample for p in cx.verify(early).proofs if not p}
-    assert set(failed) == {"A fragment", "bounds"}
-    assert failed["bounds"] is not None
-    assert "before its surface" in failed["bounds"].message
-    assert failed["bounds"].found == (0, -32)
+    early = gemm.replace(load, dataclasses.replace(load, at=(load.at[0], load.at[1] - 32)))
+    verdict = cx.verify(early)
+    assert "D values" in {p.property for p in verdict.proofs if not p}
+    assert verdict.counterexample is not None
+    assert cx.replay(early, verdict.counterexample).shows
