@@ -128,7 +128,7 @@ BROKEN = {
     multiply_twice: "D values",
     fill_in_loop: "D values",
     fill_with_one: "D values",
-    reorder_onto_itself: "D values",
+    reorder_onto_itself: "registers",
     store_next_tile: "D coverage",
     no_store: "D coverage",
 }

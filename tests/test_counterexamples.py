@@ -40,8 +40,8 @@ def test_its_inputs_are_exact(make):
     found = cx.verify(make(tiled_mma())).counterexample
     assert found is not None
     a, b = found.inputs()
-    assert a.shape == (found.M, found.K)
-    assert b.shape == (found.K, found.N)
+    assert a.shape == (found.sizes["M"], found.sizes["K"])
+    assert b.shape == (found.sizes["K"], found.sizes["N"])
     for matrix in (a, b):
         assert (matrix == matrix.astype(int)).all()
         assert np.abs(matrix).max() <= 256

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pycute_xe.holding.contents import Content, carried, combined, undecided
+from pycute_xe.holding.contents import Content, carried, combined, undecided, whole
 from pycute_xe.holding.nodes import (
     Accumulated,
     Call,
@@ -16,12 +16,13 @@ from pycute_xe.holding.nodes import (
     Choice,
     Node,
     Summed,
+    Undefined,
     contains,
     mapped,
     substituted,
     taken,
 )
-from pycute_xe.kernel import Index, Kernel, Loop
+from pycute_xe.kernel import If, Index, Kernel, Loop, walk
 from pycute_xe.kernel.ir.paths import at_least
 
 __all__ = ["follow_loop"]
@@ -43,7 +44,7 @@ def follow_loop(
     as what it held plus a term is a sum over the trips, one that comes out without anything carried
     is written anew. With these forms the body is followed once more, as it is at trip ``var``.
     """
-    entry = before | {name: carried(before[name].count, name) for name in written}
+    entry = before | {name: _carried_over(loop, name, before[name]) for name in written}
     out = trial(entry, False)
     at_trip = _entries(loop, written, before, out, fresh)
     after = trial(before | at_trip, True)
@@ -64,6 +65,23 @@ def follow_loop(
                 lambda nodes: Choice(loop.start, loop.stop, nodes[0], nodes[1]),
             )
     return result
+
+
+def _carried_over(loop: Loop, name: str, before: Content) -> Content:
+    """Return what stands for a fragment when a trip begins.
+
+    Elements never written before the loop stay so, where no condition keeps the first trip from
+    reading what it reads: then that trip faults, whatever later ones carry over.
+    """
+    out = carried(before.count, name)
+    conditions = (s for s in walk(loop.body) if isinstance(s, If))
+    touched = [inner.touched for s in conditions for inner in walk(s.body)]
+    if any(t.reads or t.updates for t in touched):
+        return out
+    for part in before.parts:
+        if isinstance(part.node, Undefined):
+            out = out.over(part.elements, whole(len(part.elements), Undefined()))
+    return out
 
 
 def _entries(
@@ -129,8 +147,14 @@ def _renewed(loop: Loop, before: Content, out: Content) -> Content:
     return combined(
         out.count,
         (before, earlier),
-        lambda nodes: Choice(Index(loop.var), loop.start + 1, nodes[0], nodes[1]),
+        lambda nodes: _at_first(loop, nodes[0], nodes[1]),
     )
+
+
+def _at_first(loop: Loop, before: Node, earlier: Node) -> Node:
+    if isinstance(before, Undefined) and isinstance(earlier, Undefined):
+        return before
+    return Choice(Index(loop.var), loop.start + 1, before, earlier)
 
 
 def _is_own(node: Node, name: str, elements: np.ndarray) -> bool:

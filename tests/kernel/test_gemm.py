@@ -52,7 +52,12 @@ def test_statements_in_order(gemm: Kernel) -> None:
     assert [t for t in inside if t in (Load, Reorder, Mma)] == [Load, Load, Reorder, Reorder, Mma]
     assert isinstance(gemm.body[0], Fill)
     assert isinstance(gemm.body[-1], Store)
-    assert [s.at[1] for s in gemm.loop("p").body if isinstance(s, Prefetch)] == [Index("p")] * 2
+    along_k = [
+        s.at[mode]
+        for s, mode in zip(gemm.loop("p").body, (1, 0), strict=True)
+        if isinstance(s, Prefetch)
+    ]
+    assert along_k == [32 * Index("p")] * 2
 
 
 def test_listing_shows_every_statement(gemm: Kernel) -> None:
@@ -84,7 +89,8 @@ def test_stages_are_the_prefetch_distance(mma: cx.TiledMma, stages: int) -> None
     kernel = cx.kernel.gemm(mma, stages=stages)
     ahead = [s for s in kernel.statements() if isinstance(s, Prefetch)]
     assert len(ahead) == (4 if stages else 0)
-    assert all(s.at[1] in (Index("p"), Index("k", stages)) for s in ahead)
+    along_k = [s.at[1 if s.operand == "A" else 0] for s in ahead]
+    assert all(at in (32 * Index("p"), 32 * Index("k", stages)) for at in along_k)
 
 
 def test_replace_exchanges_removes_and_refuses(gemm: Kernel) -> None:
@@ -98,8 +104,8 @@ def test_replace_exchanges_removes_and_refuses(gemm: Kernel) -> None:
         bare.replace(gemm.loop("p"), None)
 
 
-def test_tiles_count_never_below_zero() -> None:
-    assert (Tiles("K", 32) - 1).at({"K": 0}) == 0
+def test_tiles_are_counted_by_sizes() -> None:
+    assert (Tiles("K", 32) - 1).at({"K": 32}) == 0
     assert (Tiles("K", 32) + 2).at({"K": 33}) == 4
     with pytest.raises(KernelError, match="no loop binds q"):
         Index("q").at({"k": 1})
@@ -140,7 +146,7 @@ def test_ranks() -> None:
 
 
 def test_orders_stages_and_accumulators(mma: cx.TiledMma) -> None:
-    with pytest.raises(KernelError, match="no storage order"):
+    with pytest.raises(KernelError, match="not a storage order"):
         cx.kernel.gemm(mma, a="rows")  # pyright: ignore[reportArgumentType]
     with pytest.raises(KernelError, match="stages is -1"):
         cx.kernel.gemm(mma, stages=-1)
@@ -151,10 +157,10 @@ def test_orders_stages_and_accumulators(mma: cx.TiledMma) -> None:
 
 def test_copies_of_another_tile_or_subgroup_count(mma: cx.TiledMma) -> None:
     small = cx.workgroup_mma(mma.atom, (128, 256, 32))
-    with pytest.raises(KernelError, match="the tile of A is"):
+    with pytest.raises(KernelError, match="moves 64 slots, the fragment has 32"):
         cx.kernel.gemm(mma, copy_a=cx.make_block_2d_copy_A(small, ("ld", 1)), reorder_a=False)
     fewer = cx.workgroup_mma(mma.atom, (256, 256, 32), ((4, 4, 1), (4, 1, 0)))
-    with pytest.raises(KernelError, match="shared by 16 subgroups, the MMA has 32"):
+    with pytest.raises(KernelError, match="shared by 16 subgroups, the kernel has 32"):
         cx.kernel.gemm(mma, copy_a=cx.make_block_2d_copy_A(fewer, ("ld", 1)), reorder_a=False)
 
 
@@ -174,26 +180,27 @@ def test_copies_of_another_type_direction_or_order(mma: cx.TiledMma) -> None:
     store = cx.make_block_2d_copy_A(mma, ("ld", 1), op=cx.XE_STORE_2D(16, 8, 16))
     with pytest.raises(KernelError, match=r"a load is done by XE_STORE_2D<16,8,16>, a store"):
         cx.kernel.gemm(mma, copy_a=store, stages=0)
-    with pytest.raises(KernelError, match="is built for contiguous K, A is col"):
+    with pytest.raises(KernelError, match="is built for contiguous K, A is column-major"):
         cx.kernel.gemm(mma, a="col", copy_a=cx.make_block_2d_copy_A(mma, ("ld", 1)))
 
 
 def test_loops_below_zero_unbound_variables_and_other_extents(gemm: Kernel) -> None:
     with pytest.raises(KernelError, match="starts below zero"):
-        dataclasses.replace(gemm.loop("k"), start=-1)
+        gemm.replace(gemm.loop("k"), dataclasses.replace(gemm.loop("k"), start=-1))
     load = next(s for s in gemm.statements() if isinstance(s, Load))
     with pytest.raises(KernelError, match="no loop binds z"):
         gemm.replace(load, dataclasses.replace(load, at=(Index("m"), Index("z"))))
-    for extent, tile in (("Q", 32), ("K", 0)):
-        with pytest.raises(KernelError, match="1 or more of an extent"):
-            Tiles(extent, tile)
+    with pytest.raises(KernelError, match="1 or more elements of an extent"):
+        Tiles("K", 0)
+    with pytest.raises(KernelError, match="no loop binds Q"):
+        gemm.replace(gemm.loop("k"), dataclasses.replace(gemm.loop("k"), stop=Tiles("Q", 32)))
 
 
 def test_slips_are_named_where_they_are_made(mma: cx.TiledMma) -> None:
     op = cx.XE_DPAS_TT(8, "f32", "bf16")
-    with pytest.raises(KernelError, match=r"Dpas is no tiled MMA.*workgroup_mma"):
+    with pytest.raises(KernelError, match=r"Dpas is not a tiled MMA.*workgroup_mma"):
         cx.kernel.gemm(op)  # pyright: ignore[reportArgumentType]
-    with pytest.raises(KernelError, match="a copy is no tiled copy"):
+    with pytest.raises(KernelError, match="a copy is not a tiled copy"):
         cx.kernel.gemm(mma, copy_a=cx.XE_LOAD_2D(16, 8, 32))  # pyright: ignore[reportArgumentType]
     with pytest.raises(KernelError, match=r"stages is 1\.5"):
         cx.kernel.gemm(mma, stages=1.5)  # pyright: ignore[reportArgumentType]
@@ -214,12 +221,49 @@ def test_memory_without_a_contiguous_mode(mma: cx.TiledMma) -> None:
         cx.make_block_2d_copy_A(mma, (7, 3))
 
 
+OLD = {
+    "claim": "products",
+    "message": "",
+    "M": 2,
+    "N": 3,
+    "K": 4,
+    "operand": "A",
+    "work_group": [0, 0],
+    "k_tile": 0,
+    "subgroup": 0,
+    "lane": 0,
+    "value": 0,
+    "element": [1, 3],
+    "found": None,
+    "output": [1, 2],
+    "faults": False,
+}
+
+
+def test_files_of_earlier_versions_load() -> None:
+    found = Counterexample.from_json(json.dumps(OLD))
+    assert found.sizes == {"M": 2, "N": 3, "K": 4}
+    assert (found.output, found.index, found.element) == ("D", (1, 2), (1, 3))
+    assert found.where == {"m": 0, "n": 0, "k": 0}
+    assert Counterexample.from_json(found.to_json()) == found
+
+
 @pytest.mark.parametrize(
     "change",
-    [{"M": "3"}, {"M": -1}, {"M": None}, {"output": [9, 9]}, {"element": [1, 2, 3]}, {"extra": 1}],
+    [
+        {"sizes": {"M": "3", "N": 3, "K": 4}},
+        {"sizes": {"M": -1, "N": 3, "K": 4}},
+        {"sizes": {"M": None, "N": 3, "K": 4}},
+        {"sizes": 7},
+        {"index": [9, 9]},
+        {"element": ["x"]},
+        {"extra": 1},
+    ],
 )
-def test_what_is_no_counterexample_is_refused(change: dict[str, Any], tmp_path: Path) -> None:
-    good = Counterexample("products", "", 2, 3, 4, "A", (0, 0), 0, 0, 0, 0, (1, 3), None, (1, 2))
+def test_what_is_not_a_counterexample_is_refused(change: dict[str, Any], tmp_path: Path) -> None:
+    good = Counterexample(
+        "D values", "", {"M": 2, "N": 3, "K": 4}, "A", element=(1, 3), output="D", index=(1, 2)
+    )
     assert Counterexample.from_json(good.to_json()) == good
     with pytest.raises(InputError, match="Counterexample"):
         Counterexample.from_json(json.dumps({**json.loads(good.to_json()), **change}))

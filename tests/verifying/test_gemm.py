@@ -48,7 +48,7 @@ def test_a_broken_kernel_has_a_counterexample_that_says_where(make, tile, grid):
     assert 0 <= found.work_item < make(mma).mma.size
     assert 0 <= found.lane < 16
     assert found.value >= 0
-    assert found.element is not None
+    assert found.element is not None or found.faults
     assert 0 <= found.index[0] < found.sizes["M"]
     assert 0 <= found.index[1] < found.sizes["N"]
     assert Counterexample.from_json(found.to_json()) == found
