@@ -48,9 +48,10 @@ def test_a_broken_kernel_has_a_counterexample_that_says_where(make, tile, grid):
     assert 0 <= found.work_item < make(mma).mma.size
     assert 0 <= found.lane < 16
     assert found.value >= 0
-    assert found.element is not None or found.faults
-    assert 0 <= found.index[0] < found.sizes["M"]
-    assert 0 <= found.index[1] < found.sizes["N"]
+    if not found.faults:
+        assert found.element is not None
+        assert 0 <= found.index[0] < found.sizes["M"]
+        assert 0 <= found.index[1] < found.sizes["N"]
     assert Counterexample.from_json(found.to_json()) == found
     assert str(found).splitlines()[0] in str(verdict)
 
@@ -60,7 +61,8 @@ def test_the_output_is_wrong_there_and_in_no_smaller_problem(make):
     kernel = make(tiled_mma(*REDUCED))
     found = cx.verify(kernel).counterexample
     assert found is not None
-    assert found.index in wrong_elements(kernel, *_mnk(found))
+    place = (0, 0) if found.faults else found.index
+    assert place in wrong_elements(kernel, *_mnk(found))
     before = list(smaller(*_mnk(found)))
     # All of the small ones, and an even sample where there are many.
     for sizes in before[:: 1 + len(before) // 60]:
