@@ -168,3 +168,10 @@ def test_fast_gives_what_the_reference_gives_for_two_mistakes(
     except KernelError:
         return
     agree(kernel, dict(zip("MNK", extents, strict=True)))
+
+
+@pytest.mark.parametrize("groups", [0, 1, 2, 3])
+def test_a_grid_of_too_few_or_too_many_work_groups(groups: int) -> None:
+    kernel = small()
+    cut = dataclasses.replace(kernel, grid=(kernel.grid[0], ("n", Index(None, groups))))
+    agree(cut, SIZES | {"N": 40})
