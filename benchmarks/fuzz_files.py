@@ -30,7 +30,8 @@ from pycute_xe.cli.files import read_matrix
 from pycute_xe.kernel import Counterexample
 
 PLACE = Counterexample(
-    *("A fragment", "is wrong", 4, 3, 5, "A", (0, 0), 0, 0, 1, 0, (0, 1), None, (0, 0))
+    *("D values", "is wrong", {"M": 4, "N": 3, "K": 5}, "A", {"m": 0, "n": 0, "k": 0}),
+    *(0, 1, 0, (0, 1), None, "D", (0, 0)),
 )
 
 

@@ -69,7 +69,9 @@ class _Walk:
             tags = np.arange(1, shape[0] * shape[1] + 1).reshape(shape)
             if operand.name == "D":
                 tags = np.zeros(shape, int)
-            self.surfaces[operand.name] = self._place(tags if operand.contiguous == 1 else tags.T, bits)
+            self.surfaces[operand.name] = self._place(
+                tags if operand.contiguous == 1 else tags.T, bits
+            )
         self.results: list[Any] = [np.zeros(1, np.uint64)]
 
     def _place(self, rows: Any, bits: int) -> Surface:

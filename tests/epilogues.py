@@ -61,15 +61,25 @@ def _right() -> list[tuple[Epilogue, Callable[[np.ndarray, Arrays], np.ndarray]]
         out.append(((text, {}, None), meaning))
         for name, activation in ACTIVATIONS.items():
 
-            def both(acc: Any, x: Arrays, meaning: Any = meaning, activation: Any = activation) -> Any:
+            def both(
+                acc: Any, x: Arrays, meaning: Any = meaning, activation: Any = activation
+            ) -> Any:
                 return activation(meaning(acc, x))
 
             out.append(((f"{name}({text})", {}, None), both))
     out += [((text, {}, None), meaning) for text, meaning in SPECIAL.items()]
-    out.append((("relu(acc + bias[n])", {"bias": "bf16"}, "bf16"),
-                lambda acc, x: np.maximum(acc + x["bias"][None, :], 0)))
-    out.append((("alpha*acc + beta*C", {"C": "f16"}, "f16"),
-                lambda acc, x: x["alpha"] * acc + x["beta"] * x["C"]))
+    out.append(
+        (
+            ("relu(acc + bias[n])", {"bias": "bf16"}, "bf16"),
+            lambda acc, x: np.maximum(acc + x["bias"][None, :], 0),
+        )
+    )
+    out.append(
+        (
+            ("alpha*acc + beta*C", {"C": "f16"}, "f16"),
+            lambda acc, x: x["alpha"] * acc + x["beta"] * x["C"],
+        )
+    )
     return out
 
 

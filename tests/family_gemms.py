@@ -1,7 +1,7 @@
 """The field's GEMM configurations: built, checked, verified and run, each against NumPy alone.
 
-Rows are facts read from public sources (tests/data/README.md says which). Run as a program it judges
-every row and every twin in other types, and writes the results and the page.
+Rows are facts read from public sources (tests/data/README.md says which). Run as a program it
+judges every row and every twin in other types, and writes the results.
 """
 
 from __future__ import annotations
@@ -72,7 +72,19 @@ def _row(cells: list[str]) -> Row:
     orders, targets = "".join(cells[5:9]), tuple(cells[16].split("+"))
     tile, subgroups = (m, n, k), (sg_m, sg_n)
     return Row(
-        group, kind, kind, acc, c, d, orders, tile, subgroups, stages, dpas_m, targets, int(cells[17])
+        group,
+        kind,
+        kind,
+        acc,
+        c,
+        d,
+        orders,
+        tile,
+        subgroups,
+        stages,
+        dpas_m,
+        targets,
+        int(cells[17]),
     )
 
 
@@ -164,8 +176,16 @@ def summed(found: list[dict[str, Any]]) -> dict[str, Any]:
         row = one["row"]
         name = f"{row['group']}: {row['A']}·{row['B']} → {row['acc']}"
         into = groups.setdefault(
-            name, {"configurations": 0, "built": 0, "refused": {}, "legal": {}, "rules": {},
-                   "verdicts": {}, "wrong": 0}
+            name,
+            {
+                "configurations": 0,
+                "built": 0,
+                "refused": {},
+                "legal": {},
+                "rules": {},
+                "verdicts": {},
+                "wrong": 0,
+            },
         )
         into["configurations"] += 1
         if not one["built"]:

@@ -185,7 +185,7 @@ def _by_subgroup(index: Index, subgroups: int) -> tuple[Index, Ints]:
         part = Index.of({atom: scale}, 0)
         if SUBGROUP_INDEX not in part.names:
             shared = shared + part
-        elif part.names == {SUBGROUP_INDEX}:
+        elif part.names == frozenset({SUBGROUP_INDEX}):
             own = own + part
         else:
             raise undecided(f"{part} mixes a subgroup's number with other variables")
@@ -332,8 +332,8 @@ def _(walker: Follower, statement: Mma) -> None:
         sides.append(_expanded(node, table, name))
     rows, columns = tables.c.shape
     row_of, column_of = np.empty(rows * columns, np.int64), np.empty(rows * columns, np.int64)
-    i, j = np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij")
-    row_of[tables.c], column_of[tables.c] = i, j
+    row_of[tables.c] = np.arange(rows)[:, None]
+    column_of[tables.c] = np.arange(columns)
     product = Call("mul", (taken(sides[0], row_of), taken(sides[1], column_of)))
     depth = tables.a.shape[1]
     term = whole(rows * columns, Summed("sum", ((name, depth),), product))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pycute_xe.holding.contents import Content, carried, combined, undecided, whole
 from pycute_xe.holding.nodes import (
@@ -27,6 +28,7 @@ from pycute_xe.kernel.ir.paths import at_least
 
 __all__ = ["follow_loop"]
 
+Ints: TypeAlias = NDArray[np.int64]
 State: TypeAlias = "dict[str, Content]"
 
 
@@ -157,10 +159,11 @@ def _at_first(loop: Loop, before: Node, earlier: Node) -> Node:
     return Choice(Index(loop.var), loop.start + 1, before, earlier)
 
 
-def _is_own(node: Node, name: str, elements: np.ndarray) -> bool:
+def _is_own(node: Node, name: str, elements: Ints) -> bool:
     """Whether a node is what the fragment held, each element its own."""
-    same = isinstance(node, Carried) and node.fragment == name
-    return same and np.array_equal(node.which, elements)  # pyright: ignore[reportAttributeAccessIssue]
+    if not isinstance(node, Carried) or node.fragment != name:
+        return False
+    return np.array_equal(node.which, elements)
 
 
 def _adds(content: Content, name: str) -> bool:

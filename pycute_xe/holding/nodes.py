@@ -129,25 +129,45 @@ class Choice:
     otherwise: Node
 
 
-Node: TypeAlias = "Number | Undefined | Carried | Scalar | Leaf | Call | Converted | Summed | Accumulated | Choice"
+Inner: TypeAlias = "Call | Converted | Summed | Accumulated | Choice"
+Node: TypeAlias = "Number | Undefined | Carried | Scalar | Leaf | Inner"
 
 
-def mapped(node: Node, leaf: Callable[[Node], Node]) -> Node:
-    """Return a node with its leaves replaced: numbers, scalars, elements, what is carried."""
+def mapped(
+    node: Node, leaf: Callable[[Node], Node], index: Callable[[Index], Index] | None = None
+) -> Node:
+    """Return a node with its leaves replaced: numbers, scalars, elements, what is carried.
+
+    ``index`` changes the indices of conditions and of the bounds of sums.
+    """
+
+    def inner(x: Node) -> Node:
+        return mapped(x, leaf, index)
+
+    def total(x: Summed) -> Summed:
+        return replace(x, over=tuple(_bound(b, index) for b in x.over), body=inner(x.body))
+
     match node:
         case Call(_, arguments):
-            return replace(node, arguments=tuple(mapped(a, leaf) for a in arguments))
+            return replace(node, arguments=tuple(map(inner, arguments)))
         case Converted(_, body):
-            return replace(node, body=mapped(body, leaf))
-        case Summed(_, _, body):
-            return replace(node, body=mapped(body, leaf))
+            return replace(node, body=inner(body))
+        case Summed():
+            return total(node)
         case Accumulated(_, start, terms):
-            sums = tuple(replace(t, body=mapped(t.body, leaf)) for t in terms)
-            return replace(node, start=mapped(start, leaf), terms=sums)
-        case Choice(_, _, then, otherwise):
-            return replace(node, then=mapped(then, leaf), otherwise=mapped(otherwise, leaf))
+            return replace(node, start=inner(start), terms=tuple(map(total, terms)))
+        case Choice(left, right, then, otherwise):
+            if index is not None:
+                left, right = index(left), index(right)
+            return Choice(left, right, inner(then), inner(otherwise))
         case Number() | Undefined() | Carried() | Scalar() | Leaf():
             return leaf(node)
+
+
+def _bound(bound: Bound, index: Callable[[Index], Index] | None) -> Bound:
+    if index is None or len(bound) == 2:
+        return bound
+    return bound[0], index(bound[1]), index(bound[2])
 
 
 def taken(node: Node, positions: Ints) -> Node:
@@ -184,36 +204,13 @@ def expanded(node: Node, positions: Ints, name: str) -> Node:
 def substituted(node: Node, values: dict[str, Index]) -> Node:
     """Return a node with variables of the program replaced by indices."""
 
+    def index(x: Index) -> Index:
+        return x.substitute(values)
+
     def leaf(x: Node) -> Node:
-        if isinstance(x, Leaf):
-            return replace(x, base=tuple(index.substitute(values) for index in x.base))
-        return x
+        return replace(x, base=tuple(map(index, x.base))) if isinstance(x, Leaf) else x
 
-    def walk(x: Node) -> Node:
-        match x:
-            case Call(_, arguments):
-                return replace(x, arguments=tuple(map(walk, arguments)))
-            case Converted(_, body):
-                return replace(x, body=walk(body))
-            case Summed():
-                return summed(x)
-            case Accumulated(_, start, terms):
-                return replace(x, start=walk(start), terms=tuple(map(summed, terms)))
-            case Choice(index, below, then, otherwise):
-                return Choice(
-                    index.substitute(values), below.substitute(values), walk(then), walk(otherwise)
-                )
-            case Number() | Undefined() | Carried() | Scalar() | Leaf():
-                return leaf(x)
-
-    def summed(x: Summed) -> Summed:
-        over = tuple(
-            b if len(b) == 2 else (b[0], b[1].substitute(values), b[2].substitute(values))
-            for b in x.over
-        )
-        return replace(x, over=over, body=walk(x.body))
-
-    return walk(node)
+    return mapped(node, leaf, index)
 
 
 def contains(node: Node, *kinds: type) -> bool:

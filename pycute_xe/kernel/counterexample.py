@@ -108,7 +108,7 @@ class Counterexample:
 
     @classmethod
     def from_json(cls, text: str) -> Counterexample:
-        """Read what `to_json` wrote, of earlier versions too. Raises `InputError` for other texts."""
+        """Read what `to_json` of any version wrote. Raises `InputError` for other texts."""
         try:
             fields: dict[str, Any] = json.loads(text)
             if "M" in fields:
@@ -183,7 +183,8 @@ def _wrong(place: Counterexample) -> str:
             return f"{number!r} is not an integer"
     if any(number < 0 for number in numbers):
         return "an index is negative"
-    if place.output == "D" and set(_OLD_SIZES) == set(place.sizes) and len(place.index) == 2:
-        if place.index[0] >= place.sizes["M"] or place.index[1] >= place.sizes["N"]:
-            return f"D is {place.sizes['M']} x {place.sizes['N']} and has no element {place.index}"
+    gemm = place.output == "D" and set(_OLD_SIZES) == set(place.sizes) and len(place.index) == 2
+    m, n = place.sizes.get("M", 0), place.sizes.get("N", 0)
+    if gemm and not (place.index[0] < m and place.index[1] < n):
+        return f"D is {m} x {n} and does not have element {place.index}"
     return ""

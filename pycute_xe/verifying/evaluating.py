@@ -6,7 +6,7 @@ import ast
 import math
 import operator
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -102,12 +102,17 @@ def _input(operand: str, at: tuple[int, ...], seed: int) -> float:
 def _meaning(name: str) -> Callable[..., float]:
     kind, _, numeric = name.rpartition(" ")
     if kind in ("to", "accumulated in"):
-        return lambda x: _rounded(numeric, x)
+        return partial(_rounded, numeric)
     if name == "1/":
-        return lambda x: 1.0 / x
+        return partial(np.divide, 1.0)
     if name in FUNCTIONS:
-        return lambda *x: FUNCTIONS[name].meaning(np, *x)
-    return lambda *_: math.nan  # what was never written equals nothing
+        return partial(FUNCTIONS[name].meaning, np)
+    return _nothing
+
+
+def _nothing(*_: float) -> float:
+    """What was never written equals nothing, itself included."""
+    return math.nan
 
 
 def _rounded(name: str, value: float) -> float:
@@ -118,6 +123,14 @@ def _rounded(name: str, value: float) -> float:
     low = -(1 << bits) if numeric.kind == "signed" else 0
     return float(min(max(np.rint(value), low), (1 << bits) - 1))
 
+
+_SIGNS: dict[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Mod: operator.mod,
+    ast.Div: lambda x, y: x / y,
+}
 
 _COMPARED: dict[type[ast.cmpop], Callable[[float, float], bool]] = {
     ast.Lt: operator.lt,
@@ -141,27 +154,14 @@ def _evaluated(node: ast.expr, names: Mapping[str, int]) -> float:
             return value
         case ast.Name(name):
             return names[name]
-        case ast.BinOp(left, sign, right):
-            x, y = _evaluated(left, names), _evaluated(right, names)
-            match sign:
-                case ast.Add():
-                    return x + y
-                case ast.Sub():
-                    return x - y
-                case ast.Mult():
-                    return x * y
-                case ast.Mod():
-                    return x % y
-                case ast.Div():
-                    return x / y
-                case _:
-                    raise UndecidableError("verify", {}, "an index has an unknown sign", "")
+        case ast.BinOp(left, sign, right) if type(sign) in _SIGNS:
+            return _SIGNS[type(sign)](_evaluated(left, names), _evaluated(right, names))
         case ast.UnaryOp(ast.USub(), inner):
             return -_evaluated(inner, names)
         case ast.Call(ast.Name("floor"), [inner], []):
             return math.floor(_evaluated(inner, names))
-        case ast.Compare(left, [sign], [right]):
-            x, y = _evaluated(left, names), _evaluated(right, names)
-            return _COMPARED[type(sign)](x, y)
+        case ast.Compare(left, [sign], [right]) if type(sign) in _COMPARED:
+            return _COMPARED[type(sign)](_evaluated(left, names), _evaluated(right, names))
         case _:
-            raise UndecidableError("verify", {}, "an index has an unknown form", "")
+            form = type(node).__name__
+            raise UndecidableError("verify", {"form": form}, "an index has an unknown form", "")

@@ -88,7 +88,7 @@ class Space:
         )
 
     def _last_trips(self, write: Write) -> tuple[str, ...]:
-        used: set[str] = set().union(*(index.names for index in write.base))
+        used = frozenset[str]().union(*(index.names for index in write.base))
         out: list[str] = []
         for number, one in enumerate(write.around):
             if not isinstance(one, Loop):

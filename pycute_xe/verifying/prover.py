@@ -65,7 +65,7 @@ def verify(
             "build one with kernel.gemm(mma)",
         )
     fixed = _checked(kernel, params)
-    if not isinstance(budget, (int, float)) or isinstance(budget, bool) or not budget > 0:
+    if not _is_time(budget):
         raise InputError("verify", {"budget": budget}, "a budget is a time in seconds", "use 10")
     start = perf_counter()
     here = verify_here(kernel, fixed, min(STEPS, int(budget * 2_000_000)))
@@ -208,6 +208,10 @@ def _counterexample(failure: Failure) -> Counterexample:
         index=failure.index,
         faults=failure.faults,
     )
+
+
+def _is_time(budget: object) -> bool:
+    return isinstance(budget, (int, float)) and not isinstance(budget, bool) and budget > 0
 
 
 def _checked(kernel: Kernel, params: object) -> dict[str, int]:

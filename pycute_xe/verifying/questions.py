@@ -1,8 +1,8 @@
-"""Floor 9: the questions that are asked of a kernel, each answered by a smallest failure or None."""
+"""Floor 9: the questions asked of a kernel, each answered by a smallest failure or None."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 
@@ -199,7 +199,7 @@ class Questions:
         return self.kernel.computes.of(output)
 
     def _overwritten(self, number: int) -> bool:
-        """Whether a later store writes the same places from the same registers, whenever this is."""
+        """Whether a later store writes the same places of the same registers, if this is done."""
         writes = self.followed.writes
         mine = writes[number]
         for later in writes[number + 1 :]:
@@ -303,6 +303,6 @@ def _ways_to_undefined(
     return [guards] if any(isinstance(x, Undefined) for x in inner) else []
 
 
-def _least(found: object) -> Failure | None:
-    failures = [f for f in found if f is not None]  # pyright: ignore
-    return min(failures, key=lambda f: f.key, default=None)  # pyright: ignore
+def _least(found: Iterable[Failure | None]) -> Failure | None:
+    failures = [failure for failure in found if failure is not None]
+    return min(failures, key=lambda failure: failure.key, default=None)

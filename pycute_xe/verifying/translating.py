@@ -70,12 +70,6 @@ class _Held:
 
     def formula(self, node: Node, scope: tuple[str, ...]) -> Formula:
         match node:
-            case Number(value):
-                return number(value)
-            case Scalar(operand):
-                return (Term(1.0, (Place(operand, ()),)),)
-            case Leaf():
-                return (Term(1.0, (self.place(node),)),)
             case Call(name, arguments):
                 return _applied(name, tuple(self.formula(a, scope) for a in arguments))
             case Converted(to, body):
@@ -85,20 +79,30 @@ class _Held:
             case Accumulated(numeric, start, terms):
                 parts = (self.formula(start, scope), *(self.total(t, scope) for t in terms))
                 return _typed(numeric, add(*parts))
-            case Choice(index, below, then, otherwise):
-                left, right = self.naming.text(index), self.naming.text(below)
-                return choose(
-                    f"{left} < {right}",
-                    f"{left} >= {right}",
-                    self.formula(then, scope),
-                    self.formula(otherwise, scope),
-                )
+            case Choice():
+                return self.choice(node, scope)
+            case Number() | Scalar() | Leaf() | Undefined() | Carried():
+                return self.leaf(node)
+
+    def leaf(self, node: Number | Scalar | Leaf | Undefined | Carried) -> Formula:
+        match node:
+            case Number(value):
+                return number(value)
+            case Scalar(operand):
+                return (Term(1.0, (Place(operand, ()),)),)
+            case Leaf():
+                return (Term(1.0, (self.place(node),)),)
             case Undefined():
                 return call(UNDEFINED)
             case Carried(fragment):
                 raise UndecidableError(
                     "verify", {"fragment": fragment}, "what it held before a loop is not known", ""
                 )
+
+    def choice(self, node: Choice, scope: tuple[str, ...]) -> Formula:
+        left, right = self.naming.text(node.index), self.naming.text(node.below)
+        then, otherwise = (self.formula(x, scope) for x in (node.then, node.otherwise))
+        return choose(f"{left} < {right}", f"{left} >= {right}", then, otherwise)
 
     def total(self, node: Summed, scope: tuple[str, ...]) -> Formula:
         bounds: list[Bounds] = []

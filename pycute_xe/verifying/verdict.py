@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from dataclasses import dataclass
 from typing import Literal
 
@@ -36,7 +37,7 @@ class Proof:
     condition: str = ""
     reason: str = ""
 
-    @property
+    @builtins.property  # the name stands for a field here
     def holds(self) -> bool:
         """Whether the property is proved."""
         return self.answer == "proved"

@@ -128,7 +128,8 @@ class _Finder:
 
     def by_register(self) -> View:
         """Subgroups and positions."""
-        subgroup, position = np.divmod(np.arange(self.subgroups * self.positions), self.positions)
+        everyone = np.arange(self.subgroups * self.positions, dtype=np.int64)
+        subgroup, position = np.divmod(everyone, np.int64(self.positions))
         shape = (self.subgroups, self.positions)
         maps = tuple(_digits(self.places[..., axis], "the output") for axis in range(self.modes))
         return View(("p_s", "p_e"), shape, subgroup, position, maps)

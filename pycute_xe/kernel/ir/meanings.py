@@ -1,9 +1,9 @@
-"""Floor 7: a reader of kernels is a table from kinds of statements to meanings, without a default."""
+"""Floor 7: a reader of kernels is a table from kinds of statements to meanings; no default."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.ir.statements import Statement
@@ -11,6 +11,8 @@ from pycute_xe.kernel.ir.statements import Statement
 __all__ = ["Meanings"]
 
 Meaning = TypeVar("Meaning", bound=Callable[..., Any])
+# A meaning takes the kind that it is entered for, which is narrower than any statement.
+Narrow = TypeVar("Narrow", bound=Callable[..., Any])
 
 
 class Meanings(Generic[Meaning]):
@@ -34,12 +36,12 @@ class Meanings(Generic[Meaning]):
         self.reader = reader
         self._table: dict[type[Statement], Meaning] = {}
 
-    def of(self, *kinds: type[Statement]) -> Callable[[Meaning], Meaning]:
+    def of(self, *kinds: type[Statement]) -> Callable[[Narrow], Narrow]:
         """Enter a function as the meaning of some kinds."""
 
-        def enter(meaning: Meaning) -> Meaning:
+        def enter(meaning: Narrow) -> Narrow:
             for kind in kinds:
-                self._table[kind] = meaning
+                self._table[kind] = cast("Any", meaning)
             return meaning
 
         return enter

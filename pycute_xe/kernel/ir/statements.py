@@ -17,6 +17,7 @@ from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index, as_index
 from pycute_xe.kernel.spec.expression import Expression, Slot, as_expression, leaves
 from pycute_xe.layout import Layout
+from pycute_xe.typing import is_tuple
 
 __all__ = [
     "AtomicStore",
@@ -310,7 +311,7 @@ class SharedStore(Statement):
 
 @dataclass(frozen=True, slots=True)
 class SharedLoad(Statement):
-    """Read a fragment from a shared array: element ``e`` of subgroup ``s`` is at ``places(s, e)``."""
+    """Read a fragment from a shared array: element ``e`` of subgroup ``s`` at ``places(s, e)``."""
 
     array: str
     fragment: str
@@ -370,7 +371,7 @@ class If(Statement):
 
 
 def _checked_body(operation: str, body: object) -> None:
-    if not isinstance(body, tuple) or not all(isinstance(s, Statement) for s in body):
+    if not is_tuple(body) or not all(isinstance(s, Statement) for s in body):
         raise KernelError(
             operation,
             {"body": type(body).__name__},

@@ -39,7 +39,7 @@ F32 = as_numeric("f32")
 
 @dataclass(frozen=True)
 class Frame:
-    """Where an epilogue stands: the tiled MMA, leading modes, where D's tile begins, declarations."""
+    """Where an epilogue stands: the MMA, leading modes, where D's tile begins, declarations."""
 
     mma: TiledMma
     lead: tuple[str, ...]

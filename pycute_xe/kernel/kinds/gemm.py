@@ -68,7 +68,7 @@ def gemm(
     computes   D[m,n] = bf16(relu(sum(k, A[m,k]*B[k,n], f32) + bias[n]))
     """
     _check_arguments(mma, stages, copy_a, copy_b, copy_d)
-    op, (tile_m, tile_n, tile_k) = mma.atom.op, mma.tile_mnk
+    op, (tile_m, tile_n, _) = mma.atom.op, mma.tile_mnk
     lead = ("L",) if batch else ()
     first = (Index("l"),) if batch else ()
     m, n = Index("m") * tile_m, Index("n") * tile_n

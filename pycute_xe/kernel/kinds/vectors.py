@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
+from numpy.typing import NDArray
 
 from pycute_xe.arch.target import grf_bytes
 from pycute_xe.atom.block2d_op import XE_LOAD_2D
@@ -18,8 +21,10 @@ from pycute_xe.numeric import Numeric
 
 __all__ = ["vector_copy", "vector_gather"]
 
+Ints: TypeAlias = NDArray[np.int64]
 
-def _part(mma: TiledMma, letter: str) -> np.ndarray:
+
+def _part(mma: TiledMma, letter: str) -> Ints:
     """Return (subgroup, register element of C) → row or column in the tile."""
     axis = "mn".index(letter)
     (_, threads), _ = mma.fragment("C")
@@ -29,7 +34,7 @@ def _part(mma: TiledMma, letter: str) -> np.ndarray:
     return starts[order][:, None] + lanes[None, :]
 
 
-def _along(layout: Layout, axis: int) -> np.ndarray:
+def _along(layout: Layout, axis: int) -> Ints:
     """Return one coordinate of each value; a layout that never moves has none to tell."""
     found = table(layout)
     moves = found.ndim == 2 and axis < found.shape[1]
@@ -41,7 +46,8 @@ def _share(mma: TiledMma, letter: str) -> tuple[list[int], int]:
     part = _part(mma, letter)
     starts, count = part.min(axis=1), np.unique(part[0]).size
     whole = all(
-        np.array_equal(np.unique(row), s + np.arange(count)) for row, s in zip(part, starts)
+        np.array_equal(np.unique(row), s + np.arange(count))
+        for row, s in zip(part, starts, strict=True)
     )
     if not whole:
         raise KernelError(

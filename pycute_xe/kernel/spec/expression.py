@@ -7,7 +7,7 @@ The same expressions, over `Slot` leaves, say what an elementwise statement does
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from pycute_xe.errors import KernelError
@@ -235,18 +235,24 @@ def leaves(value: Expression) -> Iterator[Element | Slot]:
     >>> [str(x) for x in leaves(apply("relu", Slot("tCrC")) + Element("bias", (Index("n"),)))]
     ['tCrC', 'bias[n]']
     """
-    if isinstance(value, (Element, Slot)):
-        yield value
-    elif not isinstance(value, Const):
-        for part in fields(value):
-            held = getattr(value, part.name)
-            for inner in held if isinstance(held, tuple) else (held,):
-                if isinstance(inner, _Scalar):
-                    yield from leaves(inner)  # pyright: ignore[reportArgumentType]
+    parts: tuple[Expression, ...] = ()
+    match value:
+        case Element() | Slot():
+            yield value
+        case Apply(_, arguments):
+            parts = arguments
+        case Total() | Rounded():
+            parts = (value.body,)
+        case Where():
+            parts = (value.then, value.otherwise)
+        case Const():
+            return
+    for part in parts:
+        yield from leaves(part)
 
 
 def _inside(value: Expression, around: str) -> str:
-    loose = isinstance(value, Apply) and value.function in ("add", "div", "mul")
-    if not loose or (around == "add") or (around == "mul" and value.function == "mul"):  # pyright: ignore[reportAttributeAccessIssue]
+    if not isinstance(value, Apply) or value.function not in ("add", "div", "mul"):
         return str(value)
-    return f"({value})"
+    tight = around == "add" or (around == "mul" and value.function == "mul")
+    return str(value) if tight else f"({value})"

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 from pycute_xe.errors import KernelError
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 __all__ = ["FUNCTIONS", "Function", "function"]
+
+
+Meaning: TypeAlias = Callable[..., Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,15 +27,36 @@ class Function:
 
     name: str
     arity: int
-    meaning: Callable[..., Any]
+    meaning: Meaning
 
 
-def _sigmoid(np: Any, x: NDArray[Any]) -> NDArray[Any]:
+def _named(name: str) -> Meaning:
+    """What NumPy's function of a name does."""
+
+    def meaning(np: Any, *x: Any) -> Any:
+        return getattr(np, name)(*x)
+
+    return meaning
+
+
+def _relu(np: Any, x: Any) -> Any:
+    return np.maximum(x, 0)
+
+
+def _rsqrt(np: Any, x: Any) -> Any:
+    return 1 / np.sqrt(x)
+
+
+def _sigmoid(np: Any, x: Any) -> Any:
     with np.errstate(over="ignore"):
         return 1 / (1 + np.exp(-x))
 
 
-def _gelu(np: Any, x: NDArray[Any]) -> NDArray[Any]:
+def _silu(np: Any, x: Any) -> Any:
+    return x * _sigmoid(np, x)
+
+
+def _gelu(np: Any, x: Any) -> Any:
     from math import erf
 
     values = np.asarray(x)
@@ -43,28 +64,28 @@ def _gelu(np: Any, x: NDArray[Any]) -> NDArray[Any]:
     return values * (1 + halves) / 2
 
 
-def _clamp(np: Any, x: NDArray[Any], low: Any, high: Any) -> NDArray[Any]:
+def _clamp(np: Any, x: Any, low: Any, high: Any) -> Any:
     return np.minimum(np.maximum(x, low), high)
 
 
 FUNCTIONS = {
     f.name: f
     for f in (
-        Function("add", 2, lambda np, x, y: np.add(x, y)),
-        Function("mul", 2, lambda np, x, y: np.multiply(x, y)),
-        Function("div", 2, lambda np, x, y: np.divide(x, y)),
-        Function("max", 2, lambda np, x, y: np.maximum(x, y)),
-        Function("min", 2, lambda np, x, y: np.minimum(x, y)),
-        Function("abs", 1, lambda np, x: np.abs(x)),
-        Function("exp", 1, lambda np, x: np.exp(x)),
-        Function("exp2", 1, lambda np, x: np.exp2(x)),
-        Function("log", 1, lambda np, x: np.log(x)),
-        Function("sqrt", 1, lambda np, x: np.sqrt(x)),
-        Function("rsqrt", 1, lambda np, x: 1 / np.sqrt(x)),
-        Function("tanh", 1, lambda np, x: np.tanh(x)),
-        Function("relu", 1, lambda np, x: np.maximum(x, 0)),
+        Function("add", 2, _named("add")),
+        Function("mul", 2, _named("multiply")),
+        Function("div", 2, _named("divide")),
+        Function("max", 2, _named("maximum")),
+        Function("min", 2, _named("minimum")),
+        Function("abs", 1, _named("abs")),
+        Function("exp", 1, _named("exp")),
+        Function("exp2", 1, _named("exp2")),
+        Function("log", 1, _named("log")),
+        Function("sqrt", 1, _named("sqrt")),
+        Function("rsqrt", 1, _rsqrt),
+        Function("tanh", 1, _named("tanh")),
+        Function("relu", 1, _relu),
         Function("sigmoid", 1, _sigmoid),
-        Function("silu", 1, lambda np, x: x * _sigmoid(np, x)),
+        Function("silu", 1, _silu),
         Function("gelu", 1, _gelu),
         Function("clamp", 3, _clamp),
     )

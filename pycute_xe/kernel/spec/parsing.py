@@ -11,7 +11,7 @@ from pycute_xe.numeric import as_numeric, numerics
 
 __all__ = ["parse"]
 
-_SIGNS = {ast.Add: "add", ast.Mult: "mul", ast.Div: "div"}
+_SIGNS: dict[type[ast.operator], str] = {ast.Add: "add", ast.Mult: "mul", ast.Div: "div"}
 
 
 def parse(text: str, fragments: frozenset[str], indices: tuple[str, ...]) -> Expression:

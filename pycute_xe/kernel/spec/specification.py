@@ -105,35 +105,46 @@ def _check_value(
     claim: Claim, value: Expression, bound: dict[str, Index], known: dict[str, Operand]
 ) -> None:
     """Check the names, numbers and ranges of indices; ``bound`` says how far each one runs."""
-    sizes = {n for o in known.values() for mode in o.modes for n in mode.names}
-    if isinstance(value, Element):
-        operand = known.get(value.operand)
-        if operand is None or len(operand.modes) != len(value.at):
-            what = "is not an operand" if operand is None else f"has {len(operand.modes)} modes"
-            raise _unfit(claim, f"{value.operand} {what}", "index it as it is declared")
-        for index, extent in zip(value.at, operand.modes, strict=True):
-            free = index.names - bound.keys() - sizes
-            if free:
-                raise _unfit(claim, f"{sorted(free)[0]} is not bound", "sum over it")
-            runs = bound.get(str(index))
-            if runs is not None and len(index.names) == 1 and str(index) in index.names and runs != extent:
-                wrong = f"{index} runs to {runs}, this mode of {value.operand} to {extent}"
-                raise _unfit(claim, wrong, "index it by what runs as far")
-    elif isinstance(value, Total):
-        twice = {name for name, _ in value.over} & (bound.keys() | sizes)
-        if twice:
-            raise _unfit(claim, f"{sorted(twice)[0]} is bound twice", "rename it")
-        _check_value(claim, value.body, bound | dict(value.over), known)
-    elif isinstance(value, Apply):
-        for argument in value.arguments:
-            _check_value(claim, argument, bound, known)
-    elif isinstance(value, Rounded):
-        _check_value(claim, value.body, bound, known)
-    elif isinstance(value, Where):
-        _check_value(claim, value.then, bound, known)
-        _check_value(claim, value.otherwise, bound, known)
-    elif not isinstance(value, (Const, Slot)):
-        raise _unfit(claim, f"{type(value).__name__} has no meaning here", "use expressions")
+    inner: tuple[Expression, ...] = ()
+    match value:
+        case Element():
+            _check_element(claim, value, bound, known)
+        case Total(_, over, body):
+            taken = {name for name, _ in over} & (bound.keys() | _sizes(known))
+            if taken:
+                raise _unfit(claim, f"{sorted(taken)[0]} is bound twice", "rename it")
+            _check_value(claim, body, bound | dict(over), known)
+        case Apply(_, arguments):
+            inner = arguments
+        case Rounded(_, body):
+            inner = (body,)
+        case Where(_, _, then, otherwise):
+            inner = (then, otherwise)
+        case Const() | Slot():
+            return
+    for part in inner:
+        _check_value(claim, part, bound, known)
+
+
+def _check_element(
+    claim: Claim, value: Element, bound: dict[str, Index], known: dict[str, Operand]
+) -> None:
+    operand = known.get(value.operand)
+    if operand is None or len(operand.modes) != len(value.at):
+        what = "is not an operand" if operand is None else f"has {len(operand.modes)} modes"
+        raise _unfit(claim, f"{value.operand} {what}", "index it as it is declared")
+    for index, extent in zip(value.at, operand.modes, strict=True):
+        free = index.names - bound.keys() - _sizes(known)
+        if free:
+            raise _unfit(claim, f"{sorted(free)[0]} is not bound", "sum over it")
+        runs = bound.get(str(index))
+        if runs is not None and runs != extent:
+            wrong = f"{index} runs to {runs}, this mode of {value.operand} to {extent}"
+            raise _unfit(claim, wrong, "index it by what runs as far")
+
+
+def _sizes(known: dict[str, Operand]) -> set[str]:
+    return {name for o in known.values() for mode in o.modes for name in mode.names}
 
 
 def _unfit(claim: Claim, wrong: str, fix: str) -> KernelError:
