@@ -24,7 +24,7 @@ MUTANTS = [
             "a grid runs down its columns",
         ),
         ("leaves += (0,) * (width - len(leaves))", "pass", "a coordinate names every mode"),
-        ("value != layout.offset + inner(i)", "value != inner(i)", "an offset is no swizzle"),
+        ("value != layout.offset + inner(i)", "value != inner(i)", "an offset is not a swizzle"),
         ("layout.offset + cosize(inner)", "cosize(inner)", "offsets start at the offset"),
     ),
     *mutants(
@@ -100,7 +100,7 @@ MUTANTS = [
     *mutants(
         "drawing/scene",
         ALL,
-        ("if height * width == len(places):", "if True:", "what is no rectangle has no frame"),
+        ("if height * width == len(places):", "if True:", "what is not a rectangle has no frame"),
         (
             "number, within = divmod(byte, grf_bytes())",
             "number, within = divmod(byte, 32)",

@@ -159,7 +159,7 @@ MUTANTS = [
         (
             "elif not atomic:\n            self._writer[part] = -1",
             "elif not atomic:\n            pass",
-            "nobody's write ends a history",
+            "a write of no thread ends a history",
         ),
     ),
     *mutants(

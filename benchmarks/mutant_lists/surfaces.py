@@ -91,7 +91,7 @@ MUTANTS = [
         ),
         ("if dtype.hasobject:", "if False:", "nothing is unpickled"),
         ("and not Path(where).exists()", "", "a file may have a colon in its name"),
-        ('elif path.suffix.lower() == ".npz":', "elif False:", "an array is no archive"),
+        ('elif path.suffix.lower() == ".npz":', "elif False:", "an array is not an archive"),
     ),
     *mutants(
         "cli/gemm_command",
