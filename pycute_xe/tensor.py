@@ -51,6 +51,15 @@ class Tensor:
         """The strides of the layout."""
         return self.layout.stride
 
+    def __eq__(self, other: object) -> bool:
+        """Whether data, base and layout are the same; arrays are where they are the same array."""
+        if not isinstance(other, Tensor):
+            return NotImplemented
+        same = self.data is other.data
+        if not same and not hasattr(self.data, "__array__"):
+            same = not hasattr(other.data, "__array__") and bool(self.data == other.data)
+        return same and (self.base, self.layout) == (other.base, other.layout)
+
     def __len__(self) -> int:
         """The rank of the layout."""
         return len(self.layout)
