@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mutant_lists.mutant import mutants
 
-CHOICE = "tests/atom/test_cute_goldens.py"
+CHOICE = "tests/atom/test_selecting.py tests/atom/test_cute_goldens.py"
 SEARCH = "tests/atom/test_searching.py tests/atom/test_differing.py"
 TILED = "tests/atom/test_cute_goldens.py tests/atom/test_slips.py"
 

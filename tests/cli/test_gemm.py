@@ -127,6 +127,12 @@ def test_npz_by_name(run: Run) -> None:
     assert_product("D.npy", A_BF16, B_BF16)
 
 
+def test_columns_first_in_an_archive(run: Run) -> None:
+    np.savez("columns.npz", np.asfortranarray(A_BF16))
+    assert run("columns.npz", "Bb.npy", "-o", "C.npy").exit_code == 0
+    assert_product("C.npy", A_BF16, B_BF16)
+
+
 def test_a_file_whose_name_has_a_colon(run: Run) -> None:
     np.savez("odd.npz:x.npz", A_BF16)
     Path("odd.npz:x.npz").rename("odd.npz:x")
