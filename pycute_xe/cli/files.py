@@ -31,7 +31,15 @@ _BAD_HEADER = (
     *(ArithmeticError, EOFError, RecursionError, NotImplementedError),
 )
 _BAD_ARCHIVE = (
-    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, OSError, RuntimeError),
+    *(
+        zipfile.BadZipFile,
+        zlib.error,
+        lzma.LZMAError,
+        struct.error,
+        OSError,
+        RuntimeError,
+        MemoryError,
+    ),
     *_BAD_HEADER,
 )
 NPY_MAGIC = b"\x93NUMPY"
