@@ -1,0 +1,139 @@
+"""The worked examples of NVIDIA's CuTe documents, row by row (tests/data/cute_documents.txt).
+
+A row is a call of this library and what the document prints for it. What differs between the two
+is a row of the table "The CuTe documents" in docs/migration.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+import pycute_xe as cx
+from pycute_xe.atom.mma_atom import MmaAtom
+from pycute_xe.atom.tiled_mma import TiledMma
+from pycute_xe.layout import Layout
+
+ROWS = Path(__file__).parents[1] / "data" / "cute_documents.txt"
+STATIC = re.compile(r"\b_(?=\d)")
+
+
+@dataclass(frozen=True)
+class Atom:
+    """What a tiled MMA asks of an atom."""
+
+    shape_mnk: tuple[int, int, int]
+    thr_id: Layout
+    tv_layout_A: Layout
+    tv_layout_B: Layout
+    tv_layout_C: Layout
+
+
+# The quadpair's atom as the document gives it, in the place of a DPAS.
+NT = Layout(((4, 2), 4), ((8, 4), 1))
+ACCUMULATOR = Layout(((2, 2, 2), (2, 2, 2)), ((1, 16, 4), (8, 2, 32)))
+QUADPAIR = Atom((8, 8, 4), Layout((4, 2), (1, 16)), NT, NT, ACCUMULATOR)
+
+
+def volta(atoms: Any, tile: Any, stride: Any = None) -> TiledMma:
+    return TiledMma(cast("MmaAtom", QUADPAIR), Layout(atoms, stride), tile or (None, None, None))
+
+
+def owned(mma: TiledMma, operand: str, work_item: int) -> Any:
+    """The coordinate of the first value of a work-item, found through the thread layout."""
+    lanes = mma.thr_layout_vmnk
+    place = next(i for i in range(cx.size(lanes)) if lanes(i) == work_item)
+    return tuple(mma.fragment(operand)(place, 0))
+
+
+def refused(call: Callable[..., Any], *arguments: Any) -> bool:
+    with pytest.raises(cx.CuteError):
+        call(*arguments)
+    return True
+
+
+def extents(value: Any) -> Any:
+    """The extents that a document's comment gives: of each mode, or of the modes of a pair."""
+    layout: Any = value.layout if isinstance(value, cx.Tensor) else value
+    return tuple(map(cx.size, layout))
+
+
+NAMES: dict[str, Any] = {
+    **{name: getattr(cx, name) for name in cx.__all__},
+    "L": Layout.from_str,
+    "_": None,
+    "values": lambda layout: [layout(i) for i in range(cx.size(layout))],
+    "rows_of": lambda t: [
+        [t(m, n) for n in range(cx.size(t.shape[1]))] for m in range(cx.size(t.shape[0]))
+    ],
+    "extents": extents,
+    # The shape of the first n of a layout whose modes cannot merge.
+    "first": lambda shape, n: (
+        cx.composition(Layout(shape, tuple(1000**i for i in range(len(shape)))), Layout(n)).shape
+    ),
+    "refused": refused,
+    "volta": volta,
+    "owned": owned,
+}
+
+
+def sections() -> dict[str, list[str]]:
+    _, *parts = re.split(r"^## ", ROWS.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {lines[0]: [line for line in lines[1:] if line] for lines in map(str.splitlines, parts)}
+
+
+def shown(value: Any) -> str:
+    """What a value prints in the documents: no blanks, no comma behind a single entry."""
+    text = str(value)
+    return text if isinstance(value, str) else re.sub(r",(?=\))|(?<=,) ", "", text)
+
+
+def without_ones(value: str) -> Any:
+    """A printed layout coalesced mode by mode, or the extents of a printed shape other than 1."""
+    if ":" in value:
+        layout = Layout.from_str(value)
+        return cx.coalesce(layout, (1,) * len(layout) if cx.depth(layout.shape) > 1 else 1)
+    return [extent for extent in re.findall(r"\d+", value) if extent != "1"]
+
+
+@pytest.mark.parametrize("section", sections())
+def test_the_library_gives_what_the_document_prints(section: str) -> None:
+    names = dict(NAMES)
+    different: list[str] = []
+    compared = 0
+    for line in sections()[section]:
+        row = re.fullmatch(r"(.+?) (->|~>) (.+)", line)
+        if row is None:
+            exec(line, names)
+            continue
+        call, relation, printed = row.groups()
+        found, expected = shown(eval(call, names)), STATIC.sub("", printed)
+        if relation == "~>":
+            assert found != expected, f"{line} is the same: write ->"
+            same = without_ones(found) == without_ones(expected)
+        else:
+            same = found == expected
+        compared += 1
+        if not same:
+            different.append(f"{line}\n    found {found}")
+    assert compared
+    assert not different, "\n".join(different)
+
+
+def test_all_documents_are_read() -> None:
+    documents = {section.partition(":")[0] for section in sections()}
+    assert documents == {
+        "01_layout",
+        "02_layout_algebra",
+        "03_tensor",
+        "0t_mma_atom",
+        "0z_tma_tensors",
+    }
+    assert (
+        sum(" -> " in row or " ~> " in row for rows in sections().values() for row in rows) == 243
+    )
