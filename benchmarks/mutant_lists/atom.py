@@ -207,7 +207,6 @@ MUTANTS = [
             '"C": "src0", "D": "dst"',
             '"C": "dst", "D": "dst"',
             "each operand has its own rules",
-            "the rules of dst and src0 are alike",
         ),
     ),
 ]

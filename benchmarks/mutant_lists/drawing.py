@@ -89,7 +89,6 @@ MUTANTS = [
             "for e, at in image.items() if e < extent",
             "for e, at in image.items()",
             "padding is not reordered",
-            "",
         ),
         (
             "yield Slot(group * size(order) + element",
@@ -151,7 +150,6 @@ MUTANTS = [
             "if cols[0] <= cell.col <= cols[-1])",
             "if cols[0] <= cell.col)",
             "each part has its own columns",
-            "later cells are not looked up; they could only widen the labels",
         ),
     ),
     *mutants(

@@ -57,7 +57,6 @@ MUTANTS = [
             "return [*modes, modes[0]], True",
             "return modes, True",
             "CUTLASS adds the mode of the packing at the end",
-            "",
         ),
         (
             "if bits >= 32 or len(modes) < 2 or modes[0][0] != 32 // bits:",

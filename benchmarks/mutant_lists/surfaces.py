@@ -82,7 +82,7 @@ MUTANTS = [
         ),
         ("if len(names) == 1:", "if names:", "one of several arrays must be named"),
         ("if promised > MOST_UNPACKED:", "if False:", "archives unpack to a limit"),
-        ("if held < promised:", "if False:", "a file cut short is refused", ""),
+        ("if held < promised:", "if False:", "a file cut short is refused"),
         ("if not array.dtype.isnative:", "if False:", "other byte orders are converted"),
         (
             "array.dtype.itemsize == 2 and array.dtype.names is None",
