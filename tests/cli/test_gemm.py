@@ -118,6 +118,21 @@ def test_arrays_of_any_layout_and_type(run: Run, stored: Any) -> None:
     assert_product("C.npy", stored.astype(np.float32).astype(BF16), B_BF16)
 
 
+def test_subgroups_side_by_side_in_n_have_neighbouring_numbers(run: Run) -> None:
+    """As in CUTLASS's examples: ``Layout<Shape<_8,_4,_1>, Stride<_4,_1,_0>>``."""
+    done = run("Ab.npy", "Bb.npy", "-o", "C.npy", "--subgroups", "4x2", "-v")
+    assert done.exit_code == 0
+    assert "(4,2,1):(2,1,0) subgroups" in done.output
+
+
+def test_big_endian_halves_need_no_rounding(run: Run) -> None:
+    a, b = A.astype(np.float16), B.astype(np.float16)
+    np.save("X.npy", a.astype(">f2"))
+    np.save("Y.npy", b)
+    assert run("X.npy", "Y.npy", "-o", "C.npy").exit_code == 0
+    assert_product("C.npy", a, b)
+
+
 def test_npz_by_name(run: Run) -> None:
     np.savez("both.npz", left=A_BF16, right=B_BF16)
     np.savez_compressed("one.npz", B_BF16)
@@ -277,6 +292,10 @@ BAD_FILES: dict[str, tuple[Callable[[str], object], str]] = {
     "complex": (lambda p: np.save(p, A.astype(np.complex64)), "complex64"),
     "strings": (lambda p: np.save(p, np.full((2, 61), "x")), "not real numbers"),
     "records": (lambda p: np.save(p, np.zeros((40, 61), "V3")), "not real numbers"),
+    "records of two bytes": (
+        lambda p: np.save(p, np.zeros((40, 61), [("low", "u1"), ("high", "u1")])),
+        "not real numbers",
+    ),
     "dates": (lambda p: np.save(p, np.zeros((40, 61), "M8[s]")), "not real numbers"),
 }
 
