@@ -79,6 +79,7 @@ NAMES: dict[str, Any] = {
     "refused": refused,
     "volta": volta,
     "owned": owned,
+    "PARTITIONS": [(cx.local_tile, (4, 8), (1, 2)), (cx.local_partition, Layout((4, 8)), 5)],
 }
 
 
@@ -136,3 +137,45 @@ def test_all_documents_are_read() -> None:
     }
     examples = [row for rows in sections().values() for row in rows if re.search(" [-~]> ", row)]
     assert len(examples) == 242
+
+
+# What docs/migration.md lists as different, by the first cell: a call and what it gives here.
+DIFFERENT = {
+    "02, composition of run-time integers": (
+        'composition(L("(10,2):(16,4)"), L("(5,4):(1,5)"))',
+        "(5,(2,2)):(16,(80,4))",
+    ),
+    "02, first s elements of (3,6,2,8)": ("first((3, 6, 2, 8), 9)", "(3,3)"),
+    "02, strides of (3,6,2,8):(w,x,y,z) by 72": (
+        "composition(Layout((3, 6, 2, 8), symbols('w x y z')), Layout(4, 72))",
+        "4:2*z",
+    ),
+    "02, blocked_product of (2,5):(5,1) by (3,4):(1,3)": (
+        'blocked_product(L("(2,5):(5,1)"), L("(3,4):(1,3)"))',
+        "((2,3),(5,4)):((5,10),(1,30))",
+    ),
+    "03, printed tensors": ("make_tensor(None, 8)", "0 o 8:1"),
+    "03, owning tensors, make_tensor_like": ('make_layout_like(L("(4,8):(32,2)"))', "(4,8):(8,1)"),
+    "03, inner_partition, outer_partition": (
+        "[f(make_identity_tensor((8, 24)), *rest).shape for f, *rest in PARTITIONS]",
+        "[(4,8),(2,3)]",
+    ),
+    "0t, MMA_Atom<SM70_8x8x4_F32F16F16F32_NT>": (
+        "refused(get_atom, 'SM70_8x8x4_F32F16F16F32_NT')",
+        "True",
+    ),
+    "0z, E<>{}": ("refused(E)", "True"),
+}
+
+
+def test_the_page_lists_what_is_different() -> None:
+    page = (ROWS.parents[2] / "docs" / "migration.md").read_text(encoding="utf-8")
+    table = page.partition("## The CuTe documents\n")[2].partition("\n## ")[0]
+    cells = [line.strip("| ").split(" | ") for line in table.splitlines() if line[:3] == "| 0"]
+    listed = {row[0].replace("`", "").replace("*", ""): row for row in cells}
+    assert list(listed) == list(DIFFERENT)
+    for key, (call, printed) in DIFFERENT.items():
+        assert shown(eval(call, dict(NAMES))) == printed, key
+        _, theirs, here = listed[key]
+        assert f"`{printed}`" not in theirs
+        assert f"`{printed}`" in here or key[:2] == "0t" or "partition" in key or "E<>" in key, key
