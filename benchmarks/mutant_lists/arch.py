@@ -66,6 +66,7 @@ MUTANTS = [
             '{"dst": "d", "src0": "c"}[part]',
             '{"dst": "d", "src0": "d"}[part]',
             "src0 has types of its own",
+            "in each combination of the facts C has the types of D",
         ),
     ),
     *mutants(

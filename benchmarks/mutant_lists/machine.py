@@ -7,6 +7,7 @@ from mutant_lists.mutant import mutants
 DPAS = "tests/machine/test_dpas.py tests/machine/test_dpas_patterns.py"
 BLOCK = "tests/machine/test_block2d.py tests/machine/test_lsc_block2d.py"
 LSC = "tests/machine/test_lsc_messages.py tests/machine/test_lsc_faults.py"
+SLM = "tests/machine/test_storage.py tests/machine/test_lsc_atomics.py"
 GROUP = "tests/machine/test_workgroup.py tests/esimd/test_lints.py"
 
 MUTANTS = [
@@ -149,7 +150,7 @@ MUTANTS = [
     ),
     *mutants(
         "machine/slm",
-        GROUP,
+        f"{SLM} {GROUP}",
         (
             '"atomically writes": ("reads",),',
             '"atomically writes": (),',

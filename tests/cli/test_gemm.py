@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -97,7 +98,9 @@ def test_wider_inputs_are_rounded_when_asked(run: Run, name: str, dtype: Any) ->
 def test_orders_and_executors(run: Run, orders: tuple[str, str], executor: str) -> None:
     a, b = orders
     options = ("--a", a, "--b", b, "--executor", executor)
-    assert run("Ab.npy", "Bb.npy", "-o", "C.npy", *options).exit_code == 0
+    done = run("Ab.npy", "Bb.npy", "-o", "C.npy", *options)
+    assert done.exit_code == 0
+    assert re.search(rf"run +{executor} executor", done.output)
     assert_product("C.npy", A_BF16, B_BF16)
 
 
@@ -183,6 +186,14 @@ def test_a_legal_array_passes_strictly(run: Run) -> None:
         result = run("X.npy", "Y.npy", "-o", "C.npy", "--strict", "--json", *dtype)
         assert result.exit_code == 0, result.stderr
         assert json.loads(result.stdout)["work"]["copies"] == []
+
+
+def test_an_array_stored_by_columns_is_used_as_it_lies(run: Run) -> None:
+    np.save("X.npy", np.asfortranarray(np.ones((64, 64), np.float16)))
+    np.save("Y.npy", np.ones((64, 64), np.float16))
+    result = run("X.npy", "Y.npy", "-o", "C.npy", "--a", "col", "--strict", "--json")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["work"]["copies"] == []
 
 
 def test_json_is_all_there_is_on_standard_output(run: Run) -> None:
