@@ -66,7 +66,7 @@ bench: $(VENV)/.run-stamp ## time the algebra, atoms, a GEMM, the machine and th
 	@$(PY) benchmarks/atoms.py
 	@$(PY) benchmarks/enumeration.py --peers $(PEERS)
 
-mutants: $(VENV)/.dev-stamp ## break the algebra on purpose, one change at a time: do the tests notice?
+mutants: $(VENV)/.dev-stamp ## break the library on purpose, one change at a time: do the tests notice?
 	@$(PY) benchmarks/mutants.py
 
 fuzz: $(VENV)/.dev-stamp ## 200,000 calls with junk, 20,000 damaged files, and the long tests
@@ -74,7 +74,7 @@ fuzz: $(VENV)/.dev-stamp ## 200,000 calls with junk, 20,000 damaged files, and t
 	@$(PY) benchmarks/fuzz_files.py
 	@echo "tests of samples, in full: SEED=$(SEED) repeats them"
 	@EXAMPLES=2000 $(PY) -m pytest -n $(WORKERS) --dist worksteal -q --hypothesis-seed=$(SEED) \
-		tests/algebra tests/atom tests/machine
+		tests/algebra tests/arch tests/atom tests/execute tests/machine
 
 clean: ## remove everything that was installed or built
 	rm -rf $(VENV) $(PEERS) site dist build out .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,8 +1,8 @@
-"""Break the algebra on purpose, one small change at a time: do the tests notice?
+"""Break the library on purpose, one small change at a time: do the tests notice?
 
-Each mutant of `mutant_list.py` is put into a copy of the repository, and the tests of the algebra
-and of the layouts run there until the first one fails. A survivor is either equivalent, and the
-list says why, or shows what no test asks. `EXAMPLES` keeps the generated examples few.
+Each mutant of `mutant_lists/` is put into a copy of the repository, and the tests that it names
+run there, the quick ones first, until one fails. A survivor is either equivalent, and the list
+says why, or shows what no test asks. `--floor` and `--only` choose; the algebra takes longest.
 """
 
 from __future__ import annotations
@@ -13,22 +13,21 @@ import subprocess
 import sys
 import time
 from argparse import ArgumentParser
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Queue
 from tempfile import TemporaryDirectory
 
-from mutant_list import MUTANTS, Mutant
+from mutant_lists import FLOORS, Mutant
 
 ROOT = Path(__file__).resolve().parent.parent
 # What the tests need; the rest of the repository is not copied.
-COPIED = ("atoms", "benchmarks", "pycute_xe", "tests", "pyproject.toml")
-# The quick ones first: most mutants fall there.
-DOCTESTS = ("pycute_xe/int_tuple", "pycute_xe/layout", "pycute_xe/algebra")
-SLOW = "test_laws.py"
-PYTEST = (sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "--hypothesis-seed=0")
+COPIED = ("atoms", "benchmarks", "docs", "examples", "pycute_xe", "tests", "pyproject.toml")
+MUTANTS = [mutant for floor in FLOORS.values() for mutant in floor]
+PYTEST = (sys.executable, "-m", "pytest", "-x", "-q", "--no-header")
+PLUGINS = ("-p", "no:cacheprovider", "-p", "quick_first")
 # A test that reads the source would kill mutants without asking what they do.
 MEANING = ("-k", "not every_raise_of_a_module")
 TIMEOUT = 900
@@ -72,24 +71,17 @@ def copied(target: Path) -> Path:
     return target
 
 
-def tests(copy: Path) -> list[str]:
-    """Name the tests that run, those that take long at the end."""
-    files = [*copy.glob("tests/layout/test_*.py"), *copy.glob("tests/algebra/test_*.py")]
-    files.sort(key=lambda file: (file.name == SLOW, file.as_posix()))
-    return [*DOCTESTS, *(file.relative_to(copy).as_posix() for file in files)]
-
-
-def first_failure(copy: Path, examples: int) -> str:
-    """Run the tests of a copy and return the first that fails, empty if none does."""
+def first_failure(copy: Path, tests: Iterable[str], examples: int, compiling: str = "") -> str:
+    """Run tests of a copy and return the first that fails, empty if none does."""
     environment = {
         **os.environ,
         "EXAMPLES": str(examples),
-        "PYTHONPATH": str(copy),
-        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONPATH": os.pathsep.join([str(copy), str(copy / "benchmarks")]),
+        "PYTHONDONTWRITEBYTECODE": compiling,
     }
     try:
         done = subprocess.run(
-            [*PYTEST, *MEANING, *tests(copy)],
+            [*PYTEST, *PLUGINS, *MEANING, *tests],
             cwd=copy,
             env=environment,
             capture_output=True,
@@ -108,12 +100,17 @@ def judged(mutant: Mutant, copy: Path, examples: int) -> Outcome:
     """Apply a mutant to a copy, run the tests, and take it back."""
     file = copy / mutant.file
     source = file.read_text(encoding="utf-8")
+    written = file.stat()
     start = time.perf_counter()
     file.write_text(source.replace(mutant.old, mutant.new), encoding="utf-8")
     try:
-        return Outcome(mutant, first_failure(copy, examples), time.perf_counter() - start)
+        return Outcome(
+            mutant, first_failure(copy, mutant.tests, examples, "no"), time.perf_counter() - start
+        )
     finally:
         file.write_text(source, encoding="utf-8")
+        # What was compiled without a mutant stays valid.
+        os.utime(file, ns=(written.st_atime_ns, written.st_mtime_ns))
 
 
 def outcomes(mutants: list[Mutant], jobs: int, examples: int) -> Iterator[Outcome]:
@@ -122,15 +119,17 @@ def outcomes(mutants: list[Mutant], jobs: int, examples: int) -> Iterator[Outcom
         free: Queue[Path] = Queue()
         # One source for all copies, so that an edit in between changes nothing.
         first = copied(Path(folder, "0"))
+        gone = stale(first)
+        if gone:
+            sys.exit("\n".join(["update mutant_lists:", *gone]))
+        files = dict.fromkeys(test for mutant in mutants for test in mutant.tests)
+        failed = first_failure(first, files, examples)
+        if failed:
+            sys.exit(f"without any mutant {failed} fails")
+        # Copied with what that run compiled and measured: most of a short run is compiling.
         free.put(first)
         for i in range(1, jobs):
             free.put(Path(shutil.copytree(first, Path(folder, str(i)))))
-        gone = stale(first)
-        if gone:
-            sys.exit("\n".join(["update mutant_list.py:", *gone]))
-        failed = first_failure(first, examples)
-        if failed:
-            sys.exit(f"without any mutant {failed} fails")
 
         def one(mutant: Mutant) -> Outcome:
             copy = free.get()
@@ -154,10 +153,13 @@ def main() -> int:
     """Judge the mutants and say how many fell."""
     parser = ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--examples", type=int, default=20)
+    parser.add_argument("--examples", type=int, default=100)
+    parser.add_argument("--floor", choices=FLOORS, action="append", help="may be given repeatedly")
     parser.add_argument("--only", default="", help="mutants whose file or text contains this")
     options = parser.parse_args()
-    chosen = [m for m in MUTANTS if options.only in f"{m.file} {m.old} {m.new}"]
+    floors = options.floor or FLOORS
+    listed = [mutant for floor in floors for mutant in FLOORS[floor]]
+    chosen = [m for m in listed if options.only in f"{m.file} {m.old} {m.new}"]
     found: list[Outcome] = []
     for outcome in outcomes(chosen, options.jobs, options.examples):
         found.append(outcome)

@@ -132,7 +132,7 @@ class Basis:
     def __init__(self, value: Any, modes: tuple[int, ...]) -> None:
         """Keep the scale and the path of modes, outermost first."""
         if not is_tuple(modes) or not modes or any(type(m) is not int or m < 0 for m in modes):
-            raise CoordError("E", {"modes": modes}, "modes are non-negative integers", "E(0)")
+            raise CoordError("E", {"modes": modes}, "modes must be non-negative integers", "E(0)")
         set_ = object.__setattr__
         set_(self, "value", value)
         set_(self, "modes", modes)
@@ -157,7 +157,9 @@ class Basis:
         if type(scale) in (str, float, list) or hasattr(scale, "__array__"):
             kind = type(scale).__name__  # pyright: ignore[reportUnknownArgumentType]
             given = {"basis": self, "scale": kind}
-            raise ShapeError("Basis", given, "a basis element is scaled by an integer", "use one")
+            raise ShapeError(
+                "Basis", given, "a basis element must be scaled by an integer", "use one"
+            )
         value = self.value * scale
         return Basis(value, self.modes) if value != 0 else 0
 
@@ -256,7 +258,7 @@ def basis_get(stride: Any, entry: Any) -> Any:
             raise CoordError(
                 "basis_get",
                 {"stride": stride, "entry": entry},
-                "no such mode",
+                f"the entry has no mode {mode}",
                 "give a tuple that nests as deep as the stride points",
             )
         part = part[mode]

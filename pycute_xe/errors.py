@@ -6,7 +6,7 @@ so that a message can be acted on without opening the source.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 __all__ = [
     "CongruenceError",
@@ -23,11 +23,15 @@ __all__ = [
     "TargetError",
     "UndecidableError",
     "UnfaithfulWarning",
+    "quoted",
 ]
 
 
-MOST_SHOWN = 400
-"""Characters of an operand that a message quotes."""
+MOST_SHOWN = 200
+"""Characters of an operand that a message shows."""
+
+MOST_QUOTED = 60
+"""Characters of a value that the sentence of a message repeats."""
 
 
 class CuteError(ValueError):
@@ -51,18 +55,29 @@ class CuteError(ValueError):
 
     def __str__(self) -> str:
         """One line: ``operation(operands): condition. Way out: fix``."""
-        given = ", ".join(f"{name}={_shown(value)}" for name, value in self.operands.items())
+        given = ", ".join(
+            f"{name}={_cut(value, str, MOST_SHOWN)}" for name, value in self.operands.items()
+        )
         way_out = f". Way out: {self.fix}" if self.fix else ""
         return f"{self.operation}({given}): {self.condition}{way_out}"
 
 
-def _shown(value: object) -> str:
-    """Return a value as it prints, or its type where that is too deep, too long or broken."""
+def quoted(value: object) -> str:
+    """Return ``repr(value)`` for a sentence of a message, cut short where it is long.
+
+    >>> quoted((4, 8)), len(quoted("x" * 999))
+    ('(4, 8)', 62)
+    """
+    return _cut(value, repr, MOST_QUOTED)
+
+
+def _cut(value: object, write: Callable[[object], str], most: int) -> str:
+    """Return a value as it prints, cut short, or its type where it cannot print."""
     try:
-        text = str(value)
+        text = write(value)
     except (ValueError, RecursionError):
         return f"<{type(value).__name__}>"
-    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]} …"
+    return text if len(text) <= most else f"{text[:most]} …"
 
 
 class ShapeError(CuteError):

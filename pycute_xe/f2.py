@@ -73,7 +73,7 @@ class F2Layout:
 
     Law: ``X(c) == offset ^ (c_0 * d_0 ^ c_1 * d_1 ^ …)``, products without carries too. Offsets in
     elements. Raises `CongruenceError` where shape and strides nest differently, `ShapeError` for a
-    stride that is no `F2` or an offset that is no non-negative integer.
+    stride that is not an `F2` or an offset that is not a non-negative integer.
 
     >>> X = F2Layout((4, 2), (F2(1), F2(6)))
     >>> [X(i) for i in range(8)], X(1, 1)

@@ -42,8 +42,8 @@ def grid_of(operation: str, layout: Layout | ComposedLayout, limit: int) -> Grid
     """Return the values of a layout of one or two modes, mode 0 down and mode 1 across.
 
     Law: ``at(i, j) == layout(i, j)``. Nothing is computed before all is known to fit. Raises
-    `ShapeError` for leaves that are no integers and for more than ``limit`` values, `RankError` for
-    other ranks, both in the name of ``operation``.
+    `ShapeError` for leaves that are not integers and for more than ``limit`` values, `RankError`
+    for other ranks, both in the name of ``operation``.
     """
     demand_integers(operation, layout)
     if len(layout) not in (1, 2):

@@ -14,6 +14,7 @@ from typing import Any, NoReturn, cast
 
 from pycute_xe.basis import Basis
 from pycute_xe.errors import InputError, ShapeError
+from pycute_xe.signatures import MOST_LEVELS
 from pycute_xe.typing import IntTuple, Shape, Stride, is_tuple
 
 __all__ = ["cpp_layout", "parse_layout"]
@@ -38,7 +39,10 @@ def parse_layout(text: str) -> tuple[Shape, Stride]:
     """
     if not isinstance(cast("object", text), str):
         raise InputError(
-            "from_str", {"text": repr(text)}, "it is no text", 'Layout.from_str("(4,8):(8,1)")'
+            "from_str",
+            {"text": repr(text)},
+            f"text is of type {type(text).__name__}",
+            'give a str, as in Layout.from_str("(4,8):(8,1)")',
         )
     reader = _Reader(text)
     shape = reader.tree()
@@ -54,6 +58,7 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
+        self.level = 0
 
     def peek(self) -> str:
         """Skip blanks and return the next character, empty at the end."""
@@ -76,6 +81,9 @@ class _Reader:
         """Read a leaf or a tuple."""
         if self.peek() != "(":
             return self.leaf()
+        self.level += 1
+        if self.level > MOST_LEVELS:
+            self.refuse(f"brackets nest more than {MOST_LEVELS} levels deep", "nest fewer levels")
         self.at += 1
         modes: list[Any] = []
         while self.peek() != ")":
@@ -84,6 +92,7 @@ class _Reader:
                 self.at += 1
             elif self.peek() != ")":
                 self.fail("',' or ')'")
+        self.level -= 1
         self.at += 1
         return tuple(modes)
 
@@ -100,12 +109,15 @@ class _Reader:
     def fail(self, wanted: str) -> NoReturn:
         """Refuse at the current column."""
         found = self.peek()
-        raise InputError(
-            "from_str",
-            {"text": repr(self.text)},
-            f"column {self.at + 1}: {wanted} expected, not {repr(found) if found else 'the end'}",
+        self.refuse(
+            f"{wanted} expected, not {repr(found) if found else 'the end'}",
             "write shape:stride, as in ((2,4),8):((1,16),2)",
         )
+
+    def refuse(self, condition: str, fix: str) -> NoReturn:
+        """Say what is wrong at the current column."""
+        given = {"text": repr(self.text)}
+        raise InputError("from_str", given, f"column {self.at + 1}: {condition}", fix)
 
 
 def cpp_layout(shape: Shape, stride: Stride) -> str:
@@ -113,7 +125,7 @@ def cpp_layout(shape: Shape, stride: Stride) -> str:
 
     Basis strides become ``E<1>``, or ``ScaledBasis<_3,1>`` when scaled; a number that CuTe has no
     ``_n`` for is an ``Int<n>``. Raises `ShapeError` for a
-    leaf that is no integer, such as a symbol: a type needs numbers.
+    leaf that is not an integer, such as a symbol: a type needs numbers.
 
     >>> cpp_layout(((2, 4), 8), ((1, 16), 2))
     'Layout<Shape<Shape<_2,_4>,_8>,Stride<Stride<_1,_16>,_2>>'
@@ -135,7 +147,7 @@ def _cpp(tree: IntTuple, name: str) -> str:
         raise ShapeError(
             "to_cpp",
             {"leaf": tree},
-            "it is not known as an integer",
+            "the value of the leaf is not known",
             "substitute numbers first",
         )
     return f"_{tree}" if tree >= 0 and tree in _NAMED else f"Int<{tree}>"

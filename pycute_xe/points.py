@@ -90,7 +90,7 @@ def _arrays(layout: AnyLayout, coords: Any) -> Any:
         return np.array(coords, dtype=np.int64 if -END <= coords < END else object)
     kind = str(getattr(coords, "dtype", type(coords).__name__))
     if not isinstance(coords, (np.ndarray, np.integer)) or not kind.startswith(("int", "uint")):
-        raise _no_coords(layout, f"{kind} is no type of coordinates")
+        raise _no_coords(layout, f"{kind} is not a type of coordinates")
     array: NDArray[Any] = np.asarray(cast("Any", coords))
     large = kind == "uint64" and array.size and array.max() >= END
     return array.astype(object if large else np.int64, copy=False)
@@ -223,7 +223,7 @@ stride 1@2 coordinates. Way out: use strides of one kind, and zeros
         number = d.value if isinstance(d, Basis) else d
         for value in (s, number):
             if type(value) is not int:
-                raise _no_array(operation, layout, f"{value} is no number", "substitute one")
+                raise _no_array(operation, layout, f"{value} is not a number", "substitute one")
         if bases and s != 1 and number is d and d != 0:
             condition = f"the stride {d} gives offsets, the stride {bases[0]} coordinates"
             raise _no_array(operation, layout, condition, "use strides of one kind, and zeros")

@@ -26,7 +26,7 @@ from typing import (
 from pycute_xe.errors import CuteError, InputError
 from pycute_xe.typing import is_tuple
 
-__all__ = ["MOST_LEVELS", "conforms", "shortly", "shown", "typed", "typed_fields"]
+__all__ = ["MOST_LEVELS", "STUMBLES", "blame", "conforms", "shortly", "typed", "typed_fields"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -41,9 +41,17 @@ _QUOTED = re.compile(r"'(\w+)'|dtype|truth value of an (array)")
 _INTEGERS = ("pycute_xe.basis", "pycute_xe.symbolic", "pycute_xe.f2", "pycute_xe.unknown", "sympy")
 # Names that stand for nested integers and values of the library, more than a type can say (see
 # `typing`); functions that say ``Any`` and stumble were meant for such values too.
-NESTED = {"IntTuple", "Shape", "Stride", "Coord", "Tiler", "Any"}
+NESTED = {
+    "IntTuple": "an integer or a tuple of integers, nested at will",
+    "Shape": "a positive integer or a tuple of those, nested at will",
+    "Stride": "an integer, a basis element or a tuple of those, nested as the shape",
+    "Coord": "an integer, None or a tuple of those, nested as the shape",
+    "Tiler": "a layout, an integer, None or a tuple of those",
+    "Any": "an integer, a tuple of integers or a layout",
+}
 MOST_LEVELS = 100
-"""How deep tuples may nest: what is deeper is refused once Python's own limit is in the way."""
+"""How deep tuples may nest: layouts and text that nest deeper are refused, and arguments with which
+Python's own limit is met."""
 
 
 def typed(function: Callable[P, R]) -> Callable[P, R]:
@@ -60,22 +68,36 @@ def typed(function: Callable[P, R]) -> Callable[P, R]:
     >>> double("2")
     Traceback (most recent call last):
         ...
-    pycute_xe.errors.InputError: double(count='2'): count is a str. Way out: count takes int
+    pycute_xe.errors.InputError: double(count='2'): count is a str. Way out: give count as int
     """
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return function(*args, **kwargs)
-        except CuteError:
-            raise
         except STUMBLES as error:
-            slip = _slip(function, args, kwargs, error)
-            if slip is None:
-                raise
-            raise slip from error
+            blame(function, args, error, kwargs)
+            raise
 
     return call
+
+
+def blame(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    error: BaseException,
+    kwargs: dict[str, Any] | None = None,
+) -> None:
+    """Raise the `InputError` that explains an error by an argument of a wrong type, if one does.
+
+    What `typed` does, for a function too quick to be wrapped: it catches `STUMBLES` itself.
+
+    >>> blame(abs, (3,), CuteError("abs", {}, "refused"))
+    """
+    if not isinstance(error, CuteError):
+        slip = _slip(function, args, kwargs or {}, error)
+        if slip is not None:
+            raise slip from error
 
 
 def typed_fields(kind: type[C]) -> type[C]:
@@ -91,7 +113,7 @@ def typed_fields(kind: type[C]) -> type[C]:
     >>> Extent(3)
     Traceback (most recent call last):
         ...
-    pycute_xe.errors.InputError: Extent(name=3): name is an int. Way out: name takes str
+    pycute_xe.errors.InputError: Extent(name=3): name is an int. Way out: give name as str
     """
     kind.__init__ = typed(kind.__init__)
     return kind
@@ -113,14 +135,14 @@ def _slip(
         (name, one, signature.parameters[name].annotation)
         for name, value in bound.arguments.items()
         for one in _each(signature.parameters[name], value)
-        if name != "self"
+        if name not in ("self", "cls")
     ]
     wrong = ((*one, _wrong(one[1], one[2], function)) for one in given)
     quoted = ((*one, _quoted(one[1], error)) for one in given)
     for name, value, annotation, said in (*wrong, *quoted):
         if said:
             called = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
-            fix = f"{name} takes {_words(annotation)}"
+            fix = _way_out(name, value, annotation)
             return InputError(called, {name: shortly(value)}, f"{name} {said}", fix)
     return None
 
@@ -159,9 +181,9 @@ def _said(value: Any, kind: str) -> str:
 
 def _levels(value: Any) -> int:
     """How deep tuples nest, counted without recursion, to one more than is allowed."""
-    level, inner = 0, [value]
+    level, inner = 0, {id(value): value}  # what occurs twice is looked into once
     while inner and level <= MOST_LEVELS + 1:
-        inner = [part for one in inner if is_tuple(one) for part in one]
+        inner = {id(part): part for one in inner.values() if is_tuple(one) for part in one}
         level += 1
     return level - 1
 
@@ -234,20 +256,15 @@ def _parts_conform(value: Any, origin: type, inner: tuple[Any, ...]) -> bool:
     return len(value) == len(inner) and all(map(conforms, value, inner))
 
 
-def _words(annotation: Any) -> str:
-    """Return an annotation for a reader, without the quotes of what is not imported yet."""
+def _way_out(name: str, value: Any, annotation: Any) -> str:
+    """Return what to give instead, in words for a reader."""
+    if _levels(value) > MOST_LEVELS:
+        return f"nest at most {MOST_LEVELS} levels"
     text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
-    text = str(text or annotation).replace(" | ", " or ")
-    return "integers, tuples of them, or a layout" if text == "Any" else text
-
-
-def shown(value: Any) -> str:
-    """Return ``repr(value)``, or the type of what nests too deeply for it.
-
-    >>> shown((4, 8))
-    '(4, 8)'
-    """
-    return type(value).__name__ if _levels(value) > MOST_LEVELS else repr(value)
+    text = str(text or annotation)
+    if text == "Tensor" and type(value).__name__ in ("Layout", "ComposedLayout", "F2Layout"):
+        return "make_tensor(None, layout) makes a tensor of a layout"
+    return f"give {name} as {NESTED.get(text, text).replace(' | ', ' or ')}"
 
 
 def _a(kind: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from pycute_xe.errors import CoordError, ShapeError
+from pycute_xe.errors import CoordError, ShapeError, quoted
 from pycute_xe.signatures import typed, typed_fields
 
 __all__ = ["Swizzle", "make_swizzle"]
@@ -40,7 +40,9 @@ class Swizzle:
         for name, value in given.items():
             if type(value) is not int or (name != "shift" and value < 0):
                 wanted = "an integer" if name == "shift" else "a non-negative integer"
-                raise ShapeError("Swizzle", given, f"{name} {value!r} is not {wanted}", "use one")
+                raise ShapeError(
+                    "Swizzle", given, f"{name} {quoted(value)} is not {wanted}", "use one"
+                )
         if abs(self.shift) < self.bits:
             raise ShapeError(
                 "Swizzle",

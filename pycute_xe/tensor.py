@@ -7,11 +7,11 @@ layout. The identity tensor is the one whose value at a coordinate is the coordi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from pycute_xe.algebra import composition, zipped_divide
 from pycute_xe.composed import ComposedLayout
-from pycute_xe.errors import CoordError, RankError, ShapeError
+from pycute_xe.errors import CoordError, RankError, ShapeError, quoted
 from pycute_xe.f2 import F2Layout
 from pycute_xe.int_tuple import crd2idx, idx2crd, product_each
 from pycute_xe.layout import Layout, make_identity_layout, make_layout, slice_and_offset
@@ -51,9 +51,28 @@ class Tensor:
         """The strides of the layout."""
         return self.layout.stride
 
+    def __eq__(self, other: object) -> bool:
+        """Whether data, base and layout are the same; arrays are where they are the same array."""
+        if not isinstance(other, Tensor):
+            return NotImplemented
+        same = self.data is other.data
+        if not same and not hasattr(self.data, "__array__"):
+            same = not hasattr(other.data, "__array__") and bool(self.data == other.data)
+        return same and (self.base, self.layout) == (other.base, other.layout)
+
     def __len__(self) -> int:
         """The rank of the layout."""
         return len(self.layout)
+
+    def __getitem__(self, index: object) -> NoReturn:
+        """Refuse brackets: a tensor is called, as its layout is. Raises `CoordError`."""
+        wanted = index if type(index) in (int, tuple) else "coord"
+        raise CoordError(
+            "Tensor",
+            {"index": quoted(index)},
+            "a tensor is called with a coordinate, not indexed with brackets",
+            f"write tensor({str(wanted).strip('()')}); None keeps a mode, as in tensor(None, 2)",
+        )
 
     def __call__(self, *coord: Coord) -> Any:
         """Return the value at a coordinate, or a sub-tensor where it holds ``None``."""
@@ -151,7 +170,7 @@ def local_tile(tensor: Tensor, tiler: Tiler, coord: Coord, proj: Coord = None) -
 
     Law: with all coordinates given the result has the tiler's shape; a ``None`` in ``coord`` keeps
     that rest mode, behind the tile modes. ``proj`` drops the entries of tiler and coordinate where
-    it holds ``"X"``. A tiler that is no tuple cuts the whole tensor, seen as one mode.
+    it holds ``"X"``. A tiler that is not a tuple cuts the whole tensor, seen as one mode.
     Raises `RankError` where ``proj`` has other modes than tiler and coordinate, and as
     `zipped_divide` does. C++: ``local_tile``.
 

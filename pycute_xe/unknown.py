@@ -2,7 +2,7 @@
 
 The algebra computes with Python's operators and asks two questions: does one value divide another,
 and is one at most another. A `Symbolic` value answers from what is assumed of it, or raises
-`UndecidableError`. Where such values come from is no business of the algebra.
+`UndecidableError`. Where such values come from does not concern the algebra.
 """
 
 from __future__ import annotations

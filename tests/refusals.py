@@ -44,10 +44,10 @@ class Refusal:
 
 
 def raises_of(module: ModuleType) -> set[tuple[int, int]]:
-    """First and last line of every ``raise`` in a module's source."""
+    """First and last line of every ``raise`` in a module's source that names what it raises."""
     assert module.__file__ is not None
     tree = ast.parse(Path(module.__file__).read_text(encoding="utf-8"))
-    found = (node for node in ast.walk(tree) if isinstance(node, ast.Raise))
+    found = (node for node in ast.walk(tree) if isinstance(node, ast.Raise) and node.exc)
     return {(node.lineno, node.end_lineno or node.lineno) for node in found}
 
 

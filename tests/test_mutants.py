@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from mutant_list import MUTANTS
-from mutants import stale
+from mutant_lists import FLOORS
+from mutants import MUTANTS, ROOT, stale
 
 
 def test_every_mutant_applies() -> None:
@@ -15,4 +15,11 @@ def test_every_mutant_applies() -> None:
 def test_no_mutant_is_listed_twice() -> None:
     counts = Counter((m.file, m.old, m.new) for m in MUTANTS)
     assert max(counts.values()) == 1
-    assert len(MUTANTS) >= 45
+    assert len(FLOORS["algebra"]) >= 45
+    assert len(MUTANTS) - len(FLOORS["algebra"]) >= 60
+
+
+def test_the_tests_that_a_mutant_names_exist() -> None:
+    assert all(mutant.tests for mutant in MUTANTS)
+    named = {test for mutant in MUTANTS for test in mutant.tests}
+    assert [test for test in named if not (ROOT / test).exists()] == []

@@ -59,8 +59,8 @@ def greatest_common_domain(a: Layout | Shape, b: Layout | Shape) -> Layout:
     Law: both shapes, read as compact layouts, compose with the result mode by mode; symmetric; its
     size divides both sizes; depth 1, and ``(1):(0)`` where nothing is shared. Each mode runs from
     the least common multiple of where two leaves start to the greatest common divisor of where
-    they end. Strides do not matter. Raises `ShapeError` for what is no shape. The counterpart is in
-    NVIDIA's PyCuTe; C++ has none.
+    they end. Strides do not matter. Raises `ShapeError` for what is not a shape. The counterpart is
+    in NVIDIA's PyCuTe; C++ has none.
 
     >>> print(greatest_common_domain((5, 3, 4), (10, 6)))
     (5,2):(1,30)
@@ -94,7 +94,7 @@ def layout_add(a: Layout, b: Layout) -> Layout:
 
     Law: ``layout_add(a, b)(i) == a(i) + b(i)`` for ``0 <= i < size``, coalesced; symmetric.
     Raises `DivisibilityError` where the sizes differ or no mode order serves both, `ShapeError`
-    where a sum of strides is no stride. The counterpart is in NVIDIA's PyCuTe; C++ has none.
+    where a sum of strides is not a stride. The counterpart is in NVIDIA's PyCuTe; C++ has none.
 
     >>> print(layout_add(Layout((4, 3), (1, 4)), Layout((4, 3), (3, 1))))
     (4,3):(4,5)
@@ -127,6 +127,6 @@ def _unlike(a: Layout, b: Layout, d: Any, e: Any) -> ShapeError:
     return ShapeError(
         "layout_add",
         {"a": a, "b": b},
-        f"the sum of {d} and {e} is no stride",
+        f"the sum of {d} and {e} is not a stride",
         "add layouts whose strides point the same way",
     )

@@ -9,6 +9,7 @@ from pycute_xe.algebra.simplify import flat_modes, merged
 from pycute_xe.basis import Basis
 from pycute_xe.errors import DivisibilityError, RankError, ShapeError, UndecidableError
 from pycute_xe.layout import Layout, as_layout, get, make_layout, unchecked
+from pycute_xe.signatures import STUMBLES, blame
 from pycute_xe.typing import Mode, Tiler, is_tuple
 from pycute_xe.unknown import adopted, at_most, is_integer
 
@@ -34,7 +35,11 @@ def composition(a: Layout, b: Tiler) -> Layout:
 do not step evenly through the mode 4:1. Way out: use extents and strides that divide 4, or pad it
     """
     if is_tuple(b):
-        return _by_mode(as_layout(a), b)
+        try:
+            return _by_mode(as_layout(a), b)
+        except STUMBLES as error:
+            blame(composition, (a, b), error)
+            raise
     if b is None:
         return a
     tiler = as_tiler(b)
@@ -63,7 +68,7 @@ def as_tiler(value: Any) -> Layout:
     raise ShapeError(
         "tiler",
         {"value": repr(value)},
-        "a tiler is a layout, an integer, None or a tuple of those",
+        "a tiler must be a layout, an integer, None or a tuple of those",
         "make_layout(shape, stride)",
     )
 

@@ -43,8 +43,8 @@ def complement(layout: Layout, cotarget: IntTuple = 1) -> Layout:
     """Return a layout of the offsets that ``layout`` skips, up to ``cotarget``.
 
     Law: with ``R = complement(L, n)``: ``cosize(L, R) >= n``, ``R`` is ordered, and
-    ``make_layout(L, R)`` is injective where ``L`` is (stride-0 modes aside). Where a stride is no
-    multiple of what the smaller ones span, holes are left over that no layout fills.
+    ``make_layout(L, R)`` is injective where ``L`` is (stride-0 modes aside). Where a stride is not
+    a multiple of what the smaller ones span, holes are left over that no layout fills.
     Raises `DivisibilityError` when ``L`` overlaps itself or its modes interleave, as C++ does, and
     when what is left over puts ``n`` out of reach. C++: ``complement``.
 
@@ -88,7 +88,7 @@ def gaps(layout: Layout, cotarget: IntTuple) -> tuple[Layout, Any]:
             raise ShapeError(
                 "complement",
                 {"layout": layout, "cotarget": repr(cotarget)},
-                "the cotarget is no positive integer",
+                "the cotarget must be a positive integer",
                 "use a size, or a shape",
             )
         for s, d in gone:
@@ -114,7 +114,7 @@ def _short(layout: Layout, cotarget: IntTuple, hole: Any, end: Any) -> Divisibil
     return DivisibilityError(
         "complement",
         {"layout": layout, "cotarget": cotarget},
-        f"its strides leave the offset {hole} out, and its copies then end at {end}, "
+        f"the strides leave the offset {hole} out, and the copies then end at {end}, "
         f"before {product(cotarget)}",
         "use a layout that leaves even gaps, or another cotarget",
     )
@@ -176,7 +176,7 @@ def left_inverse(layout: Layout) -> Layout:
 
     Law: ``R(layout(i)) == i`` for ``0 <= i < size(layout)``.
     Raises `DivisibilityError` when the layout is not injective or its gaps are too uneven; C++,
-    where a stride is no multiple of the one before it. C++: ``left_inverse``.
+    where a stride is not a multiple of the one before it. C++: ``left_inverse``.
 
     >>> left = left_inverse(Layout((4, 8), (16, 2)))
     >>> [left(Layout((4, 8), (16, 2))(i)) for i in (0, 5, 31)]

@@ -7,7 +7,7 @@ from typing import Any
 from pycute_xe.algebra.compose import as_tiler, composition
 from pycute_xe.algebra.divide import unpacked, zip_modes
 from pycute_xe.algebra.inverse import gaps, uneven
-from pycute_xe.errors import DivisibilityError, RankError, UndecidableError
+from pycute_xe.errors import DivisibilityError, RankError, ShapeError, UndecidableError, quoted
 from pycute_xe.int_tuple import ceil_div, product, product_each, round_up
 from pycute_xe.layout import (
     Layout,
@@ -20,6 +20,7 @@ from pycute_xe.layout import (
 )
 from pycute_xe.signatures import typed
 from pycute_xe.typing import IntTuple, Shape, Tiler, is_tuple
+from pycute_xe.unknown import adopted, is_integer
 
 __all__ = [
     "blocked_product",
@@ -136,6 +137,13 @@ def tile_to_shape(block: Layout, target: Shape, order: IntTuple = None) -> Layou
     ((2,2),(2,3)):((2,4),(1,8))
     """
     extents: tuple[Any, ...] = product_each(target)
+    if not all(is_integer(adopted(extent)) for extent in extents):
+        raise ShapeError(
+            "tile_to_shape",
+            {"block": block, "target": quoted(target)},
+            "the target must be a shape",
+            "give positive integers, as in (8, 8)",
+        )
     if len(as_layout(block)) > len(extents):
         raise RankError(
             "tile_to_shape",

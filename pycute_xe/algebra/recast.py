@@ -7,7 +7,7 @@ from typing import Any
 
 from pycute_xe.algebra.simplify import flat_modes
 from pycute_xe.basis import Basis
-from pycute_xe.errors import DivisibilityError, ShapeError, UndecidableError
+from pycute_xe.errors import DivisibilityError, ShapeError, UndecidableError, quoted
 from pycute_xe.int_tuple import ceil_div, leaves, unflatten_tuple
 from pycute_xe.layout import Layout, as_layout
 from pycute_xe.signatures import typed
@@ -131,7 +131,7 @@ def _check_units(operation: str, layout: Layout, n: Any) -> None:
         raise ShapeError(
             operation,
             {"layout": layout, "n": repr(n)},
-            f"n is {n!r} ({type(n).__name__}), but it counts elements in a unit",
+            f"n is {quoted(n)} ({type(n).__name__}), but it counts elements in a unit",
             "use an integer of 1 or more",
         )
     if any(isinstance(d, Basis) for d in leaves(as_layout(layout).stride)):
@@ -166,7 +166,7 @@ def recast_layout(layout: Layout, old_bits: int, new_bits: int) -> Layout:
         raise ShapeError(
             "recast_layout",
             {"layout": layout, "old_bits": repr(old_bits), "new_bits": repr(new_bits)},
-            "the width of an element is a positive number of bits",
+            "the width of an element must be a positive number of bits",
             "use integers of 1 or more",
         )
     common = gcd(old_bits, new_bits)

@@ -106,7 +106,7 @@ def _known(operation: str, answer: bool, *layouts: Layout) -> bool:
     raise UndecidableError(
         operation,
         {f"layout {i}" if i else "layout": layout for i, layout in enumerate(layouts)},
-        "it does not hold for all values of the symbols, and may for some",
+        "equality does not hold for all values of the symbols, but may hold for some",
         "substitute numbers, or assume more of the symbols",
         operation,
     )

@@ -8,6 +8,7 @@ from typing import Any
 from pycute_xe.errors import RankError
 from pycute_xe.int_tuple import flatten_tuple, leaves, unflatten_tuple
 from pycute_xe.layout import Layout, as_layout, make_layout, unchecked
+from pycute_xe.signatures import typed
 from pycute_xe.typing import IntTuple, Mode, is_tuple
 from pycute_xe.unknown import naming, same
 
@@ -71,6 +72,7 @@ def merged(modes: Iterable[Mode]) -> list[Mode]:
     return out
 
 
+@typed
 def coalesce(layout: Layout, profile: IntTuple = None) -> Layout:
     """Return the same function with as few modes as its order allows, flat.
 

@@ -67,7 +67,7 @@ def workgroup_mma(
         raise ShapeError(
             "workgroup_mma",
             {"subgroups": subgroups},
-            "subgroups are a shape and its strides",
+            "subgroups must be a shape and its strides",
             "write ((8, 4, 1), (4, 1, 0))",
         )
     grid = subgroups if isinstance(subgroups, Layout) else Layout(*subgroups)

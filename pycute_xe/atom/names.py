@@ -15,7 +15,7 @@ from pycute_xe.atom.linear_op import is_linear_name, parse_linear_op
 from pycute_xe.atom.mma_atom import MmaAtom
 from pycute_xe.atom.spelling import as_name, nearest_spelling
 from pycute_xe.atom.template_name import form_of, parse_template_name
-from pycute_xe.errors import CuteError, ShapeError
+from pycute_xe.errors import CuteError, ShapeError, quoted
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.unknown import Symbolic
 
@@ -102,7 +102,7 @@ def _first_is_contiguous(name: str, gmem_stride: tuple[Any, ...] | None) -> bool
         ones = [i for i, stride in enumerate(gmem_stride) if type(stride) is int and stride == 1]
         strange = [stride for stride in gmem_stride if not _is_stride(stride)]
         if strange:
-            condition = f"{strange[0]!r} is not a stride: use an integer or a name"
+            condition = f"{quoted(strange[0])} is not a stride: use an integer or a name"
         elif ones in ([0], [1]):
             return ones == [0]
         else:

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from pycute_xe.arch.target import Target
 from pycute_xe.atom.atom_record import KIND_WORDS
-from pycute_xe.errors import InputError
+from pycute_xe.errors import InputError, quoted
 
 __all__ = ["check_feeding", "check_filters", "check_switches", "no_such"]
 
@@ -110,5 +110,5 @@ def no_such(name: str, value: object, possible: str) -> InputError:
     'use N, T or V'
     """
     return InputError(
-        "search_atoms", {name: value}, f"{name} cannot be {value!r}", f"use {possible}"
+        "search_atoms", {name: value}, f"{name} cannot be {quoted(value)}", f"use {possible}"
     )

@@ -10,7 +10,7 @@ from pycute_xe.algebra import coalesce, composition, zipped_divide
 from pycute_xe.algebra.simplify import scaled
 from pycute_xe.atom.block2d_op import Block2DOp
 from pycute_xe.atom.copy_atom import SUBGROUP, CopyAtom
-from pycute_xe.errors import CuteError, DivisibilityError, RankError
+from pycute_xe.errors import CuteError, DivisibilityError, RankError, quoted
 from pycute_xe.int_tuple import product
 from pycute_xe.layout import Layout, make_identity_layout, make_layout, size
 from pycute_xe.numeric import Numeric
@@ -148,7 +148,7 @@ class TiledCopy:
             raise RankError(
                 "get_slice",
                 {"thread": thread},
-                f"{thread!r} is not one of the {count} work-items",
+                f"{quoted(thread)} is not one of the {count} work-items",
                 f"use 0 to {count - 1}",
             )
         return ThrCopy(self, thread)

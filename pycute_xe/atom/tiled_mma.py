@@ -14,7 +14,7 @@ from pycute_xe.algebra import (
     zipped_divide,
 )
 from pycute_xe.atom.mma_atom import MmaAtom
-from pycute_xe.errors import RankError, ShapeError
+from pycute_xe.errors import RankError, ShapeError, quoted
 from pycute_xe.int_tuple import flatten_tuple, idx2crd, product_each
 from pycute_xe.layout import (
     Layout,
@@ -124,7 +124,7 @@ class TiledMma:
         raise ShapeError(
             "TiledMma",
             {"operand": operand},
-            f"{operand!r} is not an operand of a tiled MMA",
+            f"{quoted(operand)} is not an operand of a tiled MMA",
             'use "A", "B" or "C"; D has the layout of C',
         )
 
@@ -236,7 +236,7 @@ class TiledMma:
             raise RankError(
                 "get_slice",
                 {"thread": thread},
-                f"{thread!r} is not one of the {self.size} work-items",
+                f"{quoted(thread)} is not one of the {self.size} work-items",
                 f"use 0 to {self.size - 1}",
             )
         coord = idx2crd(thread, self.thr_layout_vmnk.shape, self.thr_layout_vmnk.stride)
@@ -256,7 +256,7 @@ def _demand_extents(permutation: tuple[object, ...]) -> None:
         raise ShapeError(
             "make_tiled_mma",
             {"permutation": permutation},
-            f"{mode!r} is not an extent of the tile, nor a layout",
+            f"{quoted(mode)} is not an extent of the tile, nor a layout",
             "use None, a positive integer or a layout for each of M, N and K",
         )
 

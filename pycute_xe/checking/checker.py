@@ -150,7 +150,7 @@ def _judge(x: Any, found: Found) -> None:
     raise CuteError(
         "check",
         {"x": type(x).__name__, "target": found.target},
-        "there are no rules for it",
+        "`check` has no rules for this type",
         f"check {WHAT}",
     )
 

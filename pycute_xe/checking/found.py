@@ -9,7 +9,7 @@ from pycute_xe.arch import Block2D, Broken, Target
 from pycute_xe.arch.rules import Rule, rules
 from pycute_xe.checking.demands import Demand, demands_of
 from pycute_xe.checking.report import Finding, Held, Resource
-from pycute_xe.errors import InputError
+from pycute_xe.errors import InputError, quoted
 from pycute_xe.numeric import Numeric
 
 __all__ = ["Found", "Use"]
@@ -39,7 +39,7 @@ class Use:
             if value is None:
                 continue
             if type(value) is not int:
-                condition = f"{name} is {value!r}, not an integer"
+                condition = f"{name} is {quoted(value)}, not an integer"
                 raise InputError("check", {name: value}, condition, f"{name}=64, in whole units")
             if value < 0 and name not in "xy":
                 raise InputError("check", {name: value}, f"{name} is negative", "use 0 or more")

@@ -12,7 +12,7 @@ from pycute_xe.checking.copies import judge_tiled_copy
 from pycute_xe.checking.found import Found
 from pycute_xe.checking.mmas import judge_tiled_mma
 from pycute_xe.checking.resources import resources
-from pycute_xe.errors import InputError
+from pycute_xe.errors import InputError, quoted
 from pycute_xe.kernel import (
     AtomicStore,
     BarrierArrive,
@@ -158,6 +158,6 @@ def _demand_known(kernel: Kernel, sizes: Mapping[str, int], strides: Mapping[str
             if name not in known:
                 wrong = f"{kernel.name} has {', '.join(known)}, not {name}"
             elif type(value) is not int or value < 1:
-                wrong = f"{name} is {value!r}, not a positive integer"
+                wrong = f"{name} is {quoted(value)}, not a positive integer"
             if wrong:
                 raise InputError("check", {what: given}, wrong, f"write {example}")

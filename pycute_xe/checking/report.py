@@ -113,7 +113,7 @@ class Checked:
 
     @property
     def registers(self) -> int:
-        """Registers a thread needs for its fragments; 0 where there are none."""
+        """Registers a thread needs for its fragments; 0 without fragments."""
         return next((r.used for r in self.resources if r.name == "registers"), 0)
 
     @property

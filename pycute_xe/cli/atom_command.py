@@ -11,7 +11,7 @@ import click
 from pycute_xe.cli.atom_outcome import AtomOutcome
 from pycute_xe.cli.atom_place import place_of
 from pycute_xe.cli.files import demand_folder
-from pycute_xe.errors import InputError
+from pycute_xe.errors import InputError, quoted
 
 if TYPE_CHECKING:
     from pycute_xe.atom.atom_record import AnyAtom
@@ -34,7 +34,7 @@ class Place(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
         """Read the text."""
         found = re.fullmatch(r"\(?([0-9]{1,9}), *([0-9]{1,9})\)?", str(value))
         if found is None:
-            self.fail(f"{value!r} is no row and column such as 3,5", param, ctx)
+            self.fail(f"{quoted(value)} is not a row and a column such as 3,5", param, ctx)
         return int(found[1]), int(found[2])
 
 

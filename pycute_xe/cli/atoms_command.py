@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pycute_xe.cli.atoms_outcome import AtomsOutcome
+from pycute_xe.errors import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -31,7 +32,11 @@ class Sizes(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
         """Read the text."""
         found = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", str(value))
         if found is None:
-            self.fail(f"{value!r} is no count such as 16, and no range such as 8-32", param, ctx)
+            self.fail(
+                f"{quoted(value)} is neither a count such as 16 nor a range such as 8-32",
+                param,
+                ctx,
+            )
         return int(found[1]) if found[2] is None else (int(found[1]), int(found[2]))
 
 

@@ -13,7 +13,10 @@ __all__ = ["AtomsOutcome"]
 
 _HEADINGS = ("name", "kind", "block", "bits", "shipped", "faithful", "messages", "legal on")
 _VERDICTS = {"free": "free", "reorder": "reorder", "impossible": "no"}
-_MARK = "* the C++ map of the name is none onto its block: pycute-xe atom NAME tells what it is"
+_MARK = (
+    "* the C++ map of the name is not a bijection onto its block: "
+    "pycute-xe atom NAME tells what it is"
+)
 
 
 @dataclass(frozen=True)

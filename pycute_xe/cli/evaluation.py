@@ -26,6 +26,7 @@ from pycute_xe.cli.nodes import (
 )
 from pycute_xe.cli.operations import OPERATIONS, Operation
 from pycute_xe.composed import ComposedLayout
+from pycute_xe.errors import quoted
 from pycute_xe.f2 import F2Layout
 from pycute_xe.layout import Layout
 from pycute_xe.swizzle import Swizzle
@@ -40,7 +41,7 @@ Applied = tuple[Any, tuple[Any, ...]]
 def evaluate(text: str) -> Any:
     """Return the value of an expression: a layout, a number, a tuple.
 
-    Raises `ExpressionError` for what cannot be read, names that are none and operands of the wrong
+    Raises `ExpressionError` for what cannot be read, unknown names and operands of the wrong
     kind, with the column; and whatever the operations raise.
 
     >>> print(evaluate("composition((6,2):(8,2), (4,3):(3,1))"))
@@ -69,7 +70,10 @@ def outermost(text: str) -> Applied:
     if isinstance(node, Compose):
         return evaluator.compose(node)
     raise ExpressionError(
-        text, node.column, "there is no operation to explain", "as in composition(8:1, 4:2)"
+        text,
+        node.column,
+        "the expression applies no operation",
+        "as in composition(8:1, 4:2)",
     )
 
 
@@ -125,7 +129,7 @@ class _Evaluator:
             case _:
                 text = node.text if isinstance(node, Name) else ""
                 fix = OPERATIONS[text].usage if text in OPERATIONS else self.nearest(text)
-                raise self.error(node, f"the name {text!r} stands alone", fix)
+                raise self.error(node, f"the name {quoted(text)} stands alone", fix)
 
     def tree(self, node: Node, kind: str) -> Any:
         """Return the shape or the strides of a layout; ``(4)`` next to a colon is a tuple."""
@@ -171,7 +175,7 @@ class _Evaluator:
         if isinstance(node.callee, Name):
             name = node.callee.text
             if name not in OPERATIONS:
-                self.fail(node.callee, f"there is no operation {name!r}", self.nearest(name))
+                self.fail(node.callee, f"unknown operation {quoted(name)}", self.nearest(name))
             operation = OPERATIONS[name]
             operands = self.operands(operation, node)
             if name == "composition" and len(operands) == 3:
@@ -196,7 +200,7 @@ class _Evaluator:
         for name, argument in node.named:
             at = len(values)
             if at >= len(operation.names) or operation.names[at] != name.text:
-                condition = f"{name.text!r} is not the next operand of {operation.name}"
+                condition = f"{quoted(name.text)} is not the next operand of {operation.name}"
                 self.fail(name, condition, operation.usage)
             values.append(self.value(argument))
         count, most = len(values), len(operation.kinds)

@@ -1,6 +1,6 @@
 """Floor 10: expressions of the layout algebra as text, read into a tree of nodes.
 
-CuTe's ``(4,8):(8,1)`` is no Python, so the grammar is its own, and nothing in it can name an
+CuTe's ``(4,8):(8,1)`` is not Python, so the grammar is its own, and nothing in it can name an
 attribute, assign, loop or import. Blanks are allowed between tokens::
 
     expression = pair { "o" pair }                     "o" is composition

@@ -20,7 +20,7 @@ class ExpressionError(InputError):
     def pointer(self) -> str:
         """Two lines: the expression, and a mark under the column.
 
-        >>> print(ExpressionError("4:x", 3, "no such name", "").pointer)
+        >>> print(ExpressionError("4:x", 3, "unknown name", "").pointer)
           4:x
             ^
         """

@@ -31,7 +31,15 @@ _BAD_HEADER = (
     *(ArithmeticError, EOFError, RecursionError, NotImplementedError),
 )
 _BAD_ARCHIVE = (
-    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, OSError, RuntimeError),
+    *(
+        zipfile.BadZipFile,
+        zlib.error,
+        lzma.LZMAError,
+        struct.error,
+        OSError,
+        RuntimeError,
+        MemoryError,
+    ),
     *_BAD_HEADER,
 )
 NPY_MAGIC = b"\x93NUMPY"
@@ -42,7 +50,7 @@ def read_matrix(operand: str, where: str) -> NDArray[Any]:
     """Return the matrix in a file: ``a.npy``, ``b.npz`` with one array, or ``b.npz:name``.
 
     Records of two raw bytes are bfloat16, as NumPy stores ml_dtypes' arrays. Nothing is ever
-    unpickled. Raises `InputError` for anything that is no matrix, naming the file, and `OSError`
+    unpickled. Raises `InputError` for anything that is not a matrix, naming the file, and `OSError`
     for a file that cannot be read.
     """
     path, name = _split(where)
@@ -118,7 +126,7 @@ def _choose(names: list[str], operand: str, path: Path, name: str | None) -> str
             f"name one, such as {path}:{names[0]}" if names else "write it with numpy.savez",
         )
     if name not in names:
-        raise _refused(operand, path, f"there is no array {name!r} in it", f"one of {listed}")
+        raise _refused(operand, path, f"the archive has no array {name!r}", f"one of {listed}")
     return name
 
 
@@ -154,7 +162,7 @@ def _header(
         condition = "it holds Python objects, which would have to be unpickled"
         raise _refused(operand, where, condition, "save an array of numbers")
     if any(extent < 0 for extent in shape):
-        raise _refused(operand, where, f"its shape is {shape}: extents are 0 or more", REWRITE)
+        raise _refused(operand, where, f"its shape is {shape}: extents must be 0 or more", REWRITE)
     return shape, fortran_order, dtype, prod((dtype.itemsize, *shape))
 
 
@@ -197,10 +205,10 @@ def demand_writable(path: Path) -> None:
     if path.is_dir():
         problem = "it is a folder"
     elif not parent.is_dir():
-        problem = f"{parent} is no folder"
+        problem = f"{parent} is not a folder"
         fix = "create the folder first, or name another"
     elif not os.access(path if path.exists() else parent, os.W_OK):
-        problem = "there is no permission to write it"
+        problem = "writing it is not permitted"
         fix = "name a file in a folder of your own"
     elif path.suffix.lower() == ".npz":
         problem = "the result is one array, in .npy format"
@@ -215,11 +223,11 @@ def is_same_file(path: Path, where: str) -> bool:
 
 
 def demand_folder(command: str, path: Path) -> None:
-    """Raise `InputError` for a drawing in a folder that there is not: a misspelt one, likely."""
+    """Raise `InputError` for a drawing in a folder that does not exist, probably misspelled."""
     parent = path.resolve().parent
     if not parent.is_dir():
         fix = "create the folder first, or name another"
-        raise InputError(command, {"svg": path}, f"{parent} is no folder", fix)
+        raise InputError(command, {"svg": path}, f"{parent} is not a folder", fix)
 
 
 def write_array(file: BinaryIO, array: NDArray[np.float32]) -> None:

@@ -68,9 +68,9 @@ def _explained(expression: str) -> Explanation | None:
         operation, operands = outermost(expression)
         return explain(operation, *operands)
     except InputError:
-        evaluate(expression)  # what is no expression is refused as ever
-        # The value is still of use where only its steps cannot be told.
-        click.echo("pycute-xe: there are no steps to show", err=True)
+        evaluate(expression)  # what is not an expression is refused as ever
+        # The value is still worth showing where only its steps cannot be told.
+        click.echo("pycute-xe: no steps to show", err=True)
         return None
 
 
@@ -81,7 +81,7 @@ def _saved(value: Any, path: Path) -> Path:
         raise InputError(
             "layout",
             {"svg": path},
-            f"the value {value} is no layout, so there is no drawing",
+            f"the value {value} is not a layout and cannot be drawn",
             "leave --svg out",
         )
     demand_folder("layout", path)

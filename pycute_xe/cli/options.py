@@ -7,6 +7,8 @@ from typing import Any, cast
 
 import click
 
+from pycute_xe.errors import quoted
+
 __all__ = ["Extents"]
 
 
@@ -30,7 +32,9 @@ class Extents(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
             return cast("tuple[int, ...]", value)
         parts = str(value).lower().split("x")
         if len(parts) != len(self.names) or not all(re.fullmatch("[0-9]{1,9}", p) for p in parts):
-            self.fail(f"{value!r} is not of the form {self.name}, such as 256x256x32", param, ctx)
+            self.fail(
+                f"{quoted(value)} is not of the form {self.name}, such as 256x256x32", param, ctx
+            )
         if "0" in {part.lstrip("0") or "0" for part in parts}:
-            self.fail(f"{value!r}: extents are positive", param, ctx)
+            self.fail(f"{quoted(value)}: extents must be positive", param, ctx)
         return tuple(map(int, parts))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pycute_xe.cli.expression_error import ExpressionError
+from pycute_xe.errors import quoted
 
 __all__ = ["Token", "tokens"]
 
@@ -53,7 +54,7 @@ _WORDS = {
 def tokens(text: str) -> Iterator[Token]:
     """Yield the tokens of a text, the last of kind ``end``; blanks are left out.
 
-    Raises `ExpressionError` at what is no part of an expression.
+    Raises `ExpressionError` at what cannot stand in an expression.
 
     >>> [token.kind for token in tokens("f(4:_2)")]
     ['name', '(', 'number', ':', 'number', ')', 'end']
@@ -68,7 +69,7 @@ def tokens(text: str) -> Iterator[Token]:
             raise ExpressionError(
                 text,
                 at + 1,
-                f"{_WORDS[found[0]]} ({found[0]!r}) are no part of an expression",
+                f"{_WORDS[found[0]]} ({found[0]!r}) cannot stand in an expression",
                 "write layouts and the operations on them",
             )
         if kind != "blank":
@@ -82,8 +83,11 @@ def _foreign(text: str, at: int) -> ExpressionError:
     if sign.isdigit() and sign.isascii():
         word = re.match(r"\w+", text[at:], re.ASCII)
         return ExpressionError(
-            text, at + 1, f"{word and word[0]!r} is no number", "write decimal digits, as in 4:2"
+            text,
+            at + 1,
+            f"{quoted(word[0] if word else sign)} is not a number",
+            "write decimal digits, as in 4:2",
         )
-    what = f"{_FOREIGN[sign]} ({sign!r}) are" if sign in _FOREIGN else f"{sign!r} is"
-    condition = f"{what} no part of an expression"
+    what = f"{_FOREIGN[sign]} ({sign!r})" if sign in _FOREIGN else f"{sign!r}"
+    condition = f"{what} cannot stand in an expression"
     return ExpressionError(text, at + 1, condition, "write layouts and the operations on them")

@@ -170,7 +170,7 @@ def slice_(crd: Any, trg: Any) -> tuple[Any, ...]:
         raise CoordError(
             "slice_",
             {"crd": crd, "trg": trg},
-            "the coordinate has other modes",
+            "the coordinate and what it slices differ in their modes",
             "give one entry for each mode, or None to keep all",
         )
     return tuple(part for c, t in zip(crd, trg, strict=True) for part in slice_(c, t))

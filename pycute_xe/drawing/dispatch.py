@@ -20,6 +20,7 @@ from pycute_xe.drawing.side_by_side import Colours, coloured, of_layouts
 from pycute_xe.errors import ShapeError
 from pycute_xe.kernel import Kernel
 from pycute_xe.layout import Layout
+from pycute_xe.signatures import typed
 
 __all__ = ["Drawable", "draw"]
 
@@ -37,6 +38,7 @@ Drawable = (
 )
 
 
+@typed
 def draw(
     x: Drawable, what: str | None = None, *, subgroup: int = 0, colour: Colours | None = None
 ) -> Drawing:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pycute_xe.algebra import inverse
 from pycute_xe.composed import ComposedLayout
-from pycute_xe.errors import CuteError, InputError, ShapeError
+from pycute_xe.errors import CuteError, InputError, ShapeError, quoted
 from pycute_xe.explaining.dividing import (
     tell_flat_divide,
     tell_logical_divide,
@@ -161,7 +161,7 @@ def _found(operation: Any) -> tuple[str, tuple[Teller, str]]:
     if isinstance(operation, str) and not near:
         condition, fix = (
             "a name cannot be explained, the atom of that name can",
-            f"give the atom: explain(get_atom({operation!r}))",
+            f"give the atom: explain(get_atom({quoted(operation)}))",
         )
     raise InputError("explain", {"operation": name}, condition, fix)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from pycute_xe.errors import CongruenceError, DivisibilityError
 from pycute_xe.int_tuple.nesting import congruent, leaves
-from pycute_xe.signatures import typed
+from pycute_xe.signatures import STUMBLES, blame, typed
 from pycute_xe.typing import IntTuple, Shape, Stride, is_tuple
 from pycute_xe.unknown import same
 
@@ -34,8 +34,12 @@ def product(value: IntTuple) -> Any:
     if not is_tuple(value):
         return value
     total: Any = 1
-    for mode in value:
-        total = total * (mode if type(mode) is int else product(mode))
+    try:
+        for mode in value:
+            total = total * (mode if type(mode) is int else product(mode))
+    except STUMBLES as error:
+        blame(product, (value,), error)
+        raise
     return total
 
 
@@ -61,7 +65,7 @@ def inner_product(left: IntTuple, right: IntTuple) -> Any:
         raise CongruenceError(
             "inner_product",
             {"left": left, "right": right},
-            "they nest differently",
+            "the two nest differently",
             "unflatten one as the other nests",
         )
     total: Any = 0
@@ -139,7 +143,7 @@ def elem_less(left: IntTuple, right: IntTuple) -> bool:
         raise CongruenceError(
             "elem_less",
             {"left": left, "right": right},
-            "they nest differently",
+            "the two nest differently",
             "compare tuples with tuples and integers with integers",
         )
     return bool(left < right)
@@ -209,7 +213,7 @@ def elem_scale(left: IntTuple, right: IntTuple) -> IntTuple:
             raise CongruenceError(
                 "elem_scale",
                 {"left": left, "right": right},
-                "they nest differently",
+                "the two nest differently",
                 "give one factor for each mode, which may be nested",
             )
         return tuple(map(elem_scale, left, right))

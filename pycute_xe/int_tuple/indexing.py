@@ -78,7 +78,7 @@ def _no_integer(operation: str, entry: Any, shape: Shape) -> CoordError:
     return CoordError(
         operation,
         {"entry": repr(entry), "shape": shape},
-        "an entry of a coordinate is an integer",
+        "an entry of a coordinate must be an integer",
         "use integers, nested as the shape is",
     )
 

@@ -137,7 +137,7 @@ def transform_leaf(value: IntTuple, function: Callable[..., Any], *others: IntTu
             raise CongruenceError(
                 "transform_leaf",
                 {"value": value, "other": other},
-                "they nest differently",
+                "the two nest differently",
                 "unflatten one as the other nests",
             )
     if is_tuple(value):

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from pycute_xe.basis import Basis
-from pycute_xe.errors import CoordError, RankError, ShapeError
+from pycute_xe.errors import CoordError, RankError, ShapeError, quoted
 from pycute_xe.int_tuple import as_coordinate, compact_col_major, leaves, offset_of, rank_of
 from pycute_xe.layout.validity import check_layout, check_shape, frozen, is_valid
 from pycute_xe.notation import cpp_layout, parse_layout
-from pycute_xe.signatures import shown, typed
+from pycute_xe.signatures import STUMBLES, blame, typed
 from pycute_xe.typing import Coord, IntTuple, Shape, Stride, is_tuple
 from pycute_xe.unknown import agree
 
@@ -26,7 +26,7 @@ class Layout:
     Law: ``L(c) == crd2idx(c, L.shape, L.stride)``. Shapes are positive integers, nested at will;
     strides are integers (elements) or basis elements ``k*E(i)``, nested alike. Any of these
     integers may be symbolic. Without strides the layout is compact, first mode fastest. ``len(L)``
-    is the rank and ``L[i]`` a mode. Raises `ShapeError` for leaves that are no extents,
+    is the rank and ``L[i]`` a mode. Raises `ShapeError` for leaves that are not extents,
     `CongruenceError` where the two nest differently. C++: ``cute::Layout``.
 
     >>> L = Layout((4, 8), (8, 1))
@@ -42,18 +42,21 @@ class Layout:
     stride: Stride
     _hash: int
 
-    @typed
     def __init__(self, shape: Shape, stride: Stride = None) -> None:
         """Check the shape, the strides and that they nest alike."""
-        if stride is None:
-            shape = frozen(shape)
-            check_shape(shape, shape)
-            stride = compact_col_major(shape)
-        elif not is_valid(shape, stride):
-            # Lists, which become tuples, or a mistake, which is then explained.
-            shape, stride = frozen(shape), frozen(stride)
-            check_layout(shape, stride, shape, stride)
-            agree(leaves((shape, stride)))
+        try:
+            if stride is None:
+                shape = frozen(shape, "shape")
+                check_shape(shape, shape)
+                stride = compact_col_major(shape)
+            elif not is_valid(shape, stride):
+                # Lists, which become tuples, or a mistake, which is then explained.
+                shape, stride = frozen(shape, "shape"), frozen(stride, "stride")
+                check_layout(shape, stride, shape, stride)
+                agree(leaves((shape, stride)))
+        except STUMBLES as error:
+            blame(Layout.__init__, (self, shape, stride), error)
+            raise
         _set_shape(self, shape)
         _set_stride(self, stride)
 
@@ -84,7 +87,7 @@ class Layout:
     def to_cpp(self) -> str:
         """Return the C++ type of this layout, every number static.
 
-        Raises `ShapeError` for a leaf that is no number. C++: ``decltype`` of a static layout.
+        Raises `ShapeError` for a leaf that is not a number. C++: ``decltype`` of a static layout.
 
         >>> Layout((4, 8), (8, 1)).to_cpp()
         'Layout<Shape<_4,_8>,Stride<_8,_1>>'
@@ -95,7 +98,6 @@ class Layout:
         """Pickle through the constructor."""
         return Layout, (self.shape, self.stride)
 
-    @typed
     def __call__(self, *coord: Coord) -> Any:
         """Return the offset of a coordinate, or the sub-layout where it holds ``None``.
 
@@ -108,10 +110,14 @@ class Layout:
         Layout((8,), (1,))
         """
         crd: Coord = coord[0] if len(coord) == 1 else coord
-        if type(crd) is not int and _has_none(crd):
-            return slice_(crd, self)
-        index = offset_of(crd, self.shape, self.stride)
-        return index if type(index) is int and index else completed(self.stride, index)
+        try:
+            if type(crd) is not int and _has_none(crd):
+                return slice_(crd, self)
+            index = offset_of(crd, self.shape, self.stride)
+            return index if type(index) is int and index else completed(self.stride, index)
+        except STUMBLES as error:
+            blame(Layout.__call__, (self, *coord), error)
+            raise
 
     def __len__(self) -> int:
         """Return the rank: the number of top-level modes."""
@@ -200,20 +206,20 @@ def as_layout(value: Any) -> Layout:
 
     >>> as_layout((4, 8))
     Traceback (most recent call last):
-    pycute_xe.errors.ShapeError: layout(value=(4, 8)): a tuple is no plain layout. Way out: \
+    pycute_xe.errors.ShapeError: layout(value=(4, 8)): a tuple is not a plain layout. Way out: \
 Layout((4, 8)) or make_layout(…)
     """
     if isinstance(value, Layout):
         return value
     kind = type(value).__name__
     article = "an" if kind[0] in "aeiou" else "a"
-    way_out = f"Layout({shown(value)}) or make_layout(…)"
+    way_out = f"Layout({quoted(value)}) or make_layout(…)"
     if hasattr(value, "layout"):
         way_out = "use its .layout, which is beneath the swizzle"
     elif hasattr(value, "shape"):
         way_out = "use a layout of integer strides"
     raise ShapeError(
-        "layout", {"value": shown(value)}, f"{article} {kind} is no plain layout", way_out
+        "layout", {"value": quoted(value)}, f"{article} {kind} is not a plain layout", way_out
     )
 
 
@@ -258,7 +264,7 @@ def sliced(coord: Coord, tree: IntTuple, keep_none: bool = True) -> tuple[Any, .
             raise CoordError(
                 "slice",
                 {"coord": coord, "of": tree},
-                "the coordinate has other modes",
+                "the coordinate and what it slices differ in their modes",
                 "give one entry for each mode, or None to keep all",
             )
         parts = (sliced(c, t, keep_none) for c, t in zip(coord, tree, strict=True))

@@ -76,7 +76,7 @@ def make_ordered_layout(shape: Shape, order: IntTuple) -> Layout:
         raise ShapeError(
             "make_ordered_layout",
             {"shape": shape, "order": order},
-            "an order is an integer for each leaf",
+            "an order must be an integer for each leaf",
             "use 0 for the fastest leaf, 1 for the next",
         )
     extents, ranks = flatten_tuple(checked.shape), flatten_tuple(order)

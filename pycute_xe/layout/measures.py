@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pycute_xe.basis import Basis
-from pycute_xe.errors import RankError
+from pycute_xe.errors import RankError, quoted
 from pycute_xe.int_tuple import depth as tuple_depth
 from pycute_xe.int_tuple import flatten_tuple, leaves, product, rank_of
 from pycute_xe.layout.core import Layout, as_layout, completed
@@ -42,8 +42,8 @@ def part_of(tree: IntTuple, modes: tuple[int, ...]) -> IntTuple:
             raise RankError(
                 "mode",
                 {"of": tree, "mode": mode},
-                "there is no such mode",
-                "use a mode below the rank",
+                f"{quoted(tree)} has no mode {quoted(mode)}",
+                "use an integer below the rank",
             )
         tree = tree[mode]
     return tree

@@ -27,7 +27,7 @@ def dice(coord: Coord, layout: Layout) -> Layout:
     (8):(1)
     """
     if not is_tuple(coord):
-        return Layout((), ()) if coord is None else layout
+        return Layout((), ()) if coord is None else as_layout(layout)
     return unchecked(sliced(coord, layout.shape, False), sliced(coord, layout.stride, False))
 
 
@@ -60,6 +60,7 @@ def flatten(layout: Layout) -> Layout:
     return unchecked(flatten_tuple(layout.shape), flatten_tuple(layout.stride))
 
 
+@typed
 def unflatten(layout: Layout, profile: IntTuple) -> Layout:
     """Nest a flat layout as ``profile`` nests. Raises `CongruenceError`. C++: ``unflatten``.
 

@@ -5,36 +5,52 @@ from __future__ import annotations
 from typing import Any, cast
 
 from pycute_xe.basis import ArithTuple, Basis
-from pycute_xe.errors import CongruenceError, ShapeError, UndecidableError
+from pycute_xe.errors import CongruenceError, ShapeError, UndecidableError, quoted
+from pycute_xe.signatures import MOST_LEVELS
 from pycute_xe.typing import IntTuple, Shape, Stride, is_tuple
 from pycute_xe.unknown import Symbolic, adopted, at_most
 
 __all__ = ["check_layout", "check_shape", "frozen", "is_valid"]
 
 
-def frozen(value: Any) -> IntTuple:
-    """Lists become tuples, so that a layout can never change under its owner."""
+def frozen(value: Any, name: str, level: int = 0) -> IntTuple:
+    """Lists become tuples, so that a layout can never change under its owner.
+
+    Raises `ShapeError` in the name of the argument where it nests deeper than `MOST_LEVELS`.
+
+    >>> frozen([4, [2, 3]], "shape")
+    (4, (2, 3))
+    """
     if isinstance(value, list):
         value = tuple(cast("list[Any]", value))
     if isinstance(value, ArithTuple):
         return value  # a sum of basis elements, which no layout takes
-    return tuple(map(frozen, value)) if is_tuple(value) else adopted(value)
+    if not is_tuple(value):
+        return adopted(value)
+    if level >= MOST_LEVELS:
+        raise ShapeError(
+            "Layout",
+            {name: f"<{type(value).__name__}>"},
+            f"the {name} nests more than {MOST_LEVELS} levels deep",
+            f"nest at most {MOST_LEVELS} levels",
+        )
+    return tuple(frozen(mode, name, level + 1) for mode in value)
 
 
-def is_valid(shape: Shape, stride: Stride) -> bool:
+def is_valid(shape: Shape, stride: Stride, level: int = 0) -> bool:
     """Tell quickly whether two trees of exact tuples, integers and basis elements make a layout."""
     if type(shape) is int:
         return shape >= 1 and type(stride) in _LEAVES
     if type(shape) is not tuple or type(stride) is not tuple:
         return False
     shapes, strides = cast("tuple[Any, ...]", shape), cast("tuple[Any, ...]", stride)
-    if len(shapes) != len(strides):
+    if len(shapes) != len(strides) or level >= MOST_LEVELS:
         return False
     for s, d in zip(shapes, strides, strict=True):
         if type(s) is int:
             if s < 1 or type(d) not in _LEAVES:
                 return False
-        elif not is_valid(s, d):
+        elif not is_valid(s, d, level + 1):
             return False
     return True
 
@@ -43,7 +59,7 @@ _LEAVES = frozenset({int, Basis})
 
 
 def check_shape(part: Shape, whole: Shape) -> None:
-    """Refuse a shape, of which ``part`` is a part, that has a leaf which is no extent.
+    """Refuse a shape, of which ``part`` is a part, that has a leaf which is not an extent.
 
     >>> check_shape((4, 8), (4, 8))
     """
@@ -59,8 +75,8 @@ def check_shape(part: Shape, whole: Shape) -> None:
     raise ShapeError(
         "Layout",
         {"shape": whole},
-        f"{part!r} is not a positive integer",
-        f"use Layout.from_str({part!r}) to read text"
+        f"{quoted(part)} is not a positive integer",
+        f"use Layout.from_str({quoted(part)}) to read text"
         if isinstance(part, str)
         else "use extents of 1 or more",
     )
@@ -74,7 +90,7 @@ def _is_extent(leaf: Symbolic, whole: Shape) -> bool:
 
 
 def check_layout(shape: Shape, stride: Stride, whole_shape: Shape, whole_stride: Stride) -> None:
-    """Refuse a shape and strides that do not nest alike, or have leaves that are none.
+    """Refuse a shape and strides that do not nest alike, or have other leaves than a layout.
 
     >>> check_layout((4, 8), (8, 1), (4, 8), (8, 1))
     """
@@ -99,7 +115,7 @@ def check_layout(shape: Shape, stride: Stride, whole_shape: Shape, whole_stride:
         raise ShapeError(
             "Layout",
             {"shape": whole_shape, "stride": whole_stride},
-            f"stride {stride!r} is neither an integer nor a basis element",
+            f"stride {quoted(stride)} is neither an integer nor a basis element",
             "use integers or k*E(i)",
         )
 

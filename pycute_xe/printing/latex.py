@@ -16,7 +16,7 @@ from pycute_xe.typing import IntTuple, is_tuple
 __all__ = ["LATEX_LIMIT", "latex_math", "to_latex"]
 
 LATEX_LIMIT = 4096
-"""A picture with more cells is refused: TikZ takes minutes, and nobody could read it."""
+"""A picture with more cells is refused: TikZ takes minutes, and the picture would be unreadable."""
 
 _SHADES = 8
 _PAGE = (11.5, 17.0)
@@ -27,7 +27,7 @@ def latex_math(layout: Layout | ComposedLayout | Swizzle | IntTuple) -> str:
     r"""Return the formula of a layout, a swizzle or a nested tuple, for LaTeX's math mode.
 
     Brackets grow with their depth; a basis stride ``3@1@0`` is :math:`3\,e_{0,1}`. Leaves that are
-    no integers stand as they print.
+    not integers stand as they print.
 
     >>> print(latex_math(Layout(((2, 4), 8), ((1, 16), 2))))
     \left(\left(2,4\right),8\right):\left(\left(1,16\right),2\right)
@@ -62,7 +62,7 @@ def to_latex(layout: Layout | ComposedLayout) -> str:
     Mode 0 runs down, mode 1 across; cells are shaded by their offset modulo 8 and carry it, or the
     coordinate for basis strides. The picture is scaled to fit its page. The document needs the
     package ``tikz`` alone; the ``tikzpicture`` in it can be used in any other. Raises `RankError`
-    for other ranks than 1 and 2, `ShapeError` for more than 4096 cells and for leaves that are no
+    for other ranks than 1 and 2, `ShapeError` for more than 4096 cells and for leaves that are not
     integers. C++: ``print_latex``.
 
     >>> for line in to_latex(Layout((1, 2))).splitlines()[4:7]: print(line)

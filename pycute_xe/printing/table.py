@@ -13,7 +13,7 @@ from pycute_xe.signatures import typed
 __all__ = ["TABLE_LIMIT", "layout_table", "print_layout"]
 
 TABLE_LIMIT = 8192
-"""A table with more cells is refused: nobody could read it."""
+"""A table with more cells is refused: it would be unreadable."""
 
 
 def print_layout(layout: Layout | ComposedLayout) -> None:
@@ -40,7 +40,7 @@ def layout_table(layout: Layout | ComposedLayout) -> str:
     Cells hold offsets in elements, or coordinates for basis strides. A layout of rank 1 is one row
     without a number. Blank for blank what C++ prints, where its numbers fit its columns: these are
     as wide as the cosize, here also as the widest number. Raises `RankError` for other ranks than
-    1 and 2, `ShapeError` for more than 8192 cells and for leaves that are no integers.
+    1 and 2, `ShapeError` for more than 8192 cells and for leaves that are not integers.
     C++: ``print_layout``, for rank 2 and integer strides.
 
     >>> print(layout_table(Layout((2, 2), (100, 1))))

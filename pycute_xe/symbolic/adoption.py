@@ -71,6 +71,6 @@ def _foreign(expr: Any) -> InputError:
     return InputError(
         "symbol",
         {"expr": expr},
-        f"{expr} is no integer expression",
+        f"{expr} is not an integer expression",
         'use integer symbols, + - * floor ceiling Mod, or cx.symbol("M", multiple_of=32)',
     )

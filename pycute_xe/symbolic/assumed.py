@@ -29,20 +29,20 @@ class Assumed:
     at_most: Any = None  # an integer or a symbolic value
 
     def __post_init__(self) -> None:
-        """Refuse names that are none and assumptions that nothing meets."""
+        """Refuse texts that are not names and assumptions that nothing meets."""
         given = {k: v for k, v in vars(self).items() if v is not None}
         name = cast("object", self.name)
         is_name = isinstance(name, str) and name.isidentifier() and name.isascii()
         if not is_name or iskeyword(self.name):
-            wanted = "a name is letters, digits and _, and no keyword of Python"
+            wanted = "a name must be letters, digits and _, and not a keyword of Python"
             raise InputError("symbol", given, wanted, 'symbol("M")')
         if type(self.multiple_of) is not int or self.multiple_of < 1:
-            raise InputError("symbol", given, "multiple_of is 1 or more", "multiple_of=32")
+            raise InputError("symbol", given, "multiple_of must be 1 or more", "multiple_of=32")
         if type(self.at_least) is not int:
             way_out = 'at_least=0; one that is at least M is M + symbol("more", at_least=0)'
-            raise InputError("symbol", given, "at_least is an integer", way_out)
+            raise InputError("symbol", given, "at_least must be an integer", way_out)
         if type(self.at_most) is int and self.at_most // self.multiple_of < self.least:
-            raise InputError("symbol", given, "no value meets all of this", "widen the bounds")
+            raise InputError("symbol", given, "no value meets all assumptions", "widen the bounds")
 
     @cached_property
     def unit(self) -> Expr:

@@ -35,7 +35,7 @@ def substitute(value: Any, given: Any = None, /, **more: Any) -> Any:
         raise InputError(
             "substitute",
             {"value": value, "given": given},
-            "numbers are given by the names of symbols",
+            "numbers must be given by the names of symbols",
             'substitute(layout, {"M": 512}) or substitute(layout, M=512)',
         )
     unknown = more.keys() - _names(value)
@@ -43,8 +43,8 @@ def substitute(value: Any, given: Any = None, /, **more: Any) -> Any:
         raise InputError(
             "substitute",
             {"value": value},
-            f"{', '.join(sorted(unknown))} occurs nowhere in it",
-            f"its symbols are {', '.join(sorted(_names(value))) or 'none'}",
+            f"{', '.join(sorted(unknown))} does not occur in the value",
+            f"the symbols of the value are {', '.join(sorted(_names(value))) or 'none'}",
         )
     return _substituted(value, {**(given or {}), **more})
 

@@ -214,7 +214,10 @@ class SymbolicInt(Symbolic):
         """
         if not self >= 1:
             raise ShapeError(
-                "coordinate", {"extent": self}, "it has no coordinates", "use 1 or more"
+                "coordinate",
+                {"extent": self},
+                "an extent below 1 has no coordinates",
+                "use 1 or more",
             )
         return symbol(name, at_least=0, at_most=self - 1)
 
@@ -299,7 +302,7 @@ def symbol(
         raise InputError(
             "symbol",
             {"name": name, "at_most": at_most},
-            "at_most is an integer or a symbolic value",
+            "at_most must be an integer or a symbolic value",
             "at_most=N - 1",
         )
     assumed = Assumed(name, multiple_of, at_least, limit)
@@ -308,7 +311,7 @@ def symbol(
         raise InputError(
             "symbol",
             {"name": name, "at_least": at_least, "at_most": at_most},
-            "no value meets all of this",
+            "no value meets all assumptions",
             "widen the bounds",
         )
     return SymbolicInt(multiple_of * assumed.unit, known)
@@ -321,5 +324,5 @@ def symbols(names: Any, **assumptions: Any) -> tuple[SymbolicInt, ...]:
     (M, N, K)
     """
     if not isinstance(names, str):
-        raise InputError("symbols", {"names": names}, "names are one text", 'symbols("M N K")')
+        raise InputError("symbols", {"names": names}, "names must be one str", 'symbols("M N K")')
     return tuple(symbol(name, **assumptions) for name in names.replace(",", " ").split())

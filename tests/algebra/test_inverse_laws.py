@@ -103,7 +103,7 @@ def test_what_complement_accepts_it_completes() -> None:
 
 
 def is_uneven(layout: Layout) -> bool:
-    """Tell whether a stride is no multiple of what the smaller ones span."""
+    """Tell whether a stride is not a multiple of what the smaller ones span."""
     modes = sorted((d, s) for s, d in flat_modes(layout) if s > 1)
     spans = [1, *(d * s for d, s in modes)]
     return any(d % span for (d, _), span in zip(modes, spans, strict=False))

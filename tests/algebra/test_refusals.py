@@ -69,7 +69,7 @@ REFUSALS = {
         ShapeError,
         "tiler",
         {"value": "'4:1'"},
-        "a tiler is a layout",
+        "a tiler must be a layout",
     ),
     "composition: no such coordinate": Refusal(
         lambda: algebra.composition(A, Layout(2, E(2))),
@@ -104,7 +104,7 @@ REFUSALS = {
         DivisibilityError,
         "complement",
         {"layout": Layout((2, 2), (1, 3)), "cotarget": 12},
-        "its strides leave the offset 2 out, and its copies then end at 11, before 12",
+        "the strides leave the offset 2 out, and the copies then end at 11, before 12",
     ),
     "divide: a hole within the layout": Refusal(
         lambda: algebra.logical_divide(Layout(12), Layout((2, 2), (1, 3))),
@@ -168,6 +168,13 @@ REFUSALS = {
         "complement",
         {"layout": Layout((2, 2), (1, 1)), "cotarget": 8},
         "stride 1 is not a multiple of 2",
+    ),
+    "tile_to_shape: text": Refusal(
+        lambda: algebra.tile_to_shape(Layout((2, 2)), "8"),
+        ShapeError,
+        "tile_to_shape",
+        {"block": Layout((2, 2)), "target": "'8'"},
+        "the target must be a shape",
     ),
     "tile_to_shape: too many modes": Refusal(
         lambda: algebra.tile_to_shape(A, 24),
@@ -258,7 +265,7 @@ REFUSALS = {
         ShapeError,
         "complement",
         {"layout": Layout(4), "cotarget": "2.5"},
-        "the cotarget is no positive integer",
+        "the cotarget must be a positive integer",
     ),
     "composition: undecided": Refusal(
         lambda: algebra.composition(Layout((N, 4), (4, 1)), Layout(8)),

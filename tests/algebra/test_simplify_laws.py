@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import identities, layouts, ranked
@@ -43,6 +44,22 @@ def test_a_profile_may_nest() -> None:
     assert coalesce(layout, (1, 1)) == Layout((6, 20), (1, 6))
     assert coalesce(layout, ((1, 1), 1)) == Layout(((2, 3), 20), ((1, 2), 6))
     assert coalesce(layout, ((1,), (1, 1))) == layout
+
+
+# C++ prints the same for Underscore in a Step, the CuTe DSL and pycute for None.
+@pytest.mark.parametrize(
+    ("profile", "printed"),
+    [
+        (None, "120:1"),
+        ((None, 1), "(6,20):(1,6)"),
+        ((None, None), "(6,20):(1,6)"),
+        (((1, 1), None), "((2,3),20):((1,2),6)"),
+        (((None, None), None), "((2,3),20):((1,2),6)"),
+        ((None,), "(6,(4,5)):(1,(6,24))"),
+    ],
+)
+def test_none_in_a_profile_coalesces_its_mode(profile: Any, printed: str) -> None:
+    assert str(coalesce(Layout(((2, 3), (4, 5))), profile)) == printed
 
 
 @given(layouts(negative=True))

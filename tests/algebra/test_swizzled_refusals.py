@@ -73,7 +73,7 @@ REFUSALS = {
         UndecidableError,
         "is_injective",
         {"layout": Layout(N, 0)},
-        "it does not hold for all values of the symbols",
+        "equality does not hold for all values of the symbols",
     ),
     "Swizzle: negative base": Refusal(
         lambda: Swizzle(2, -1, 3),
@@ -165,14 +165,14 @@ REFUSALS = {
         ShapeError,
         "layout_add",
         {"a": Layout(4, E(0)), "b": Layout(4, E(1))},
-        "the sum of 1@0 and 1@1 is no stride",
+        "the sum of 1@0 and 1@1 is not a stride",
     ),
     "layout_add: kinds": Refusal(
         lambda: algebra.layout_add(Layout(4, E(0)), Layout(4, 2)),
         ShapeError,
         "layout_add",
         {"a": Layout(4, E(0)), "b": Layout(4, 2)},
-        "the sum of 1@0 and 2 is no stride",
+        "the sum of 1@0 and 2 is not a stride",
     ),
     "image: interleaved": Refusal(
         lambda: algebra.image(Layout((4, 3), (2, 3))),
@@ -214,7 +214,7 @@ REFUSALS = {
         ShapeError,
         "composition",
         {"a": Swizzle(1, 0, 3), "b": Swizzle(1, 1, 1)},
-        "the two together are no swizzle",
+        "the product of a and b is not one swizzle",
     ),
     "composition: half a block": Refusal(
         lambda: algebra.composition(Layout(12), Z),
@@ -235,14 +235,14 @@ REFUSALS = {
         DivisibilityError,
         "right_inverse",
         {"layout": LATE},
-        "it starts at offset 2",
+        "the layout starts at offset 2",
     ),
     "upcast: an offset": Refusal(
         lambda: algebra.upcast(LATE, 4),
         DivisibilityError,
         "upcast",
         {"layout": LATE, "n": 4},
-        "the offset 2 is no multiple of 4",
+        "the offset 2 is not a multiple of 4",
     ),
     "upcast: torn": Refusal(
         lambda: algebra.upcast(DOWN, 4),
@@ -256,7 +256,7 @@ REFUSALS = {
         DivisibilityError,
         "downcast",
         {"layout": X, "n": 3},
-        "3 is no power of two",
+        "3 is not a power of two",
     ),
     "recast_layout: no bits": Refusal(
         lambda: algebra.recast_layout(X, 8, 0),
@@ -313,5 +313,5 @@ XOR = as_f2(ComposedLayout(Swizzle(2, 0, 2), 0, Layout((4, 4))))
 )
 def test_xor_strides_do_not_add_with_carries(operation: Any) -> None:
     """What computes with sums refuses layouts that have none."""
-    with pytest.raises(ShapeError, match="F2Layout is no plain layout"):
+    with pytest.raises(ShapeError, match="F2Layout is not a plain layout"):
         operation(XOR)

@@ -147,6 +147,34 @@ def test_a_of_8x8_starts_at_a_register_from_xe2_on() -> None:
     assert parse("dpas.bf.bf.8.4 (M1, 16) V1.0 V2.0 V3.0 V4(0,8)").check("bmg") == ()
 
 
+# A row has 16 elements of 4 bytes (f, d) or of 2 (bf, hf).
+@pytest.mark.parametrize(
+    ("of_a", "kind", "row"),
+    [("bf", "f", 64), ("bf", "bf", 32), ("hf", "f", 64), ("hf", "hf", 32), ("s8", "d", 64)],
+)
+@pytest.mark.parametrize(("operand", "name"), [(0, "dst"), (1, "src0")])
+def test_dst_and_src0_start_at_rows(
+    of_a: str, kind: str, row: int, operand: int, name: str
+) -> None:
+    def said(offset: int) -> list[tuple[str, str]]:
+        at = [Register(v.name, offset * (i == operand)) for i, v in enumerate(V)]
+        message = DpasMessage(of_a, of_a, *at, dst_type=kind, src0_type=kind)
+        return [(b.level, b.rule) for b in message.check("bmg")]
+
+    inside, whole = ("error", f"{name}-row"), ("warning", f"{name}-grf")
+    assert said(0) == said(64) == []
+    assert said(row // 2) == [inside, whole]
+    assert said(row) == ([whole] if row < 64 else [])
+
+
+@pytest.mark.parametrize(("b", "a", "row"), [("s4", "s8", 32), ("s8", "s4", 16), ("s4", "s4", 32)])
+def test_a_row_of_a_is_as_deep_as_the_wider_operand_allows(b: str, a: str, row: int) -> None:
+    """K is 32 as soon as one operand has 8 bits, and 64 when both have 4."""
+    for offset, broken in ((row, []), (row // 2, ["src2-row"])):
+        message = DpasMessage(b, a, *V[:3], Register("V4", offset), repeat=4)
+        assert [rule.rule for rule in message.check("pvc")] == broken
+
+
 def test_registers_of_the_destination() -> None:
     message = DpasMessage("bf", "bf", *V)
     assert [message.registers("pvc", d) for d in (None, "f32", "bf16")] == [8, 8, 4]

@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any, cast
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from lsc_strategies import block_messages, messages
 
@@ -440,6 +440,7 @@ def test_the_nearest_message_is_legal(message: Message, target: str) -> None:
     assert found.nearest(target) == found
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(block_messages(), st.sampled_from(TARGETS))
 def test_the_nearest_block_message_is_legal(message: Block2DMessage, target: str) -> None:
     numbers = [value for value in message.surface[1:] if isinstance(value, int)]

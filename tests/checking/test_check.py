@@ -137,5 +137,5 @@ def test_copies_are_judged_where_their_messages_start(mma: cx.TiledMma) -> None:
 def test_unknown_targets_and_things_without_rules(mma: cx.TiledMma) -> None:
     with pytest.raises(TargetError, match="bmg"):
         cx.check(cx.kernel.gemm(mma), "a770")
-    with pytest.raises(CuteError, match="there are no rules for it"):
+    with pytest.raises(CuteError, match="`check` has no rules for this type"):
         cx.check(cx.Layout(4), "bmg")

@@ -181,7 +181,7 @@ def test_what_is_refused(arguments: tuple[str, ...], said: str) -> None:
 
 
 def test_a_drawing_in_a_folder_that_there_is_not_is_refused(tmp_path: Path) -> None:
-    refused(run("atom", DPAS, "--svg", str(tmp_path / "no" / "a.svg")), "is no folder")
+    refused(run("atom", DPAS, "--svg", str(tmp_path / "no" / "a.svg")), "is not a folder")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -301,7 +301,7 @@ def test_two_operands_fit_the_page() -> None:
 def test_names_whose_traits_are_no_map_are_marked() -> None:
     text = shown("atoms", "XE_2D_U4x32x64_LD_N")
     assert re.search(r"XE_2D_U4x32x64_LD_N .* yes\* ", text)
-    assert "* the C++ map of the name is none onto its block" in text
+    assert "* the C++ map of the name is not a bijection onto its block" in text
     assert "*" not in shown("atoms", "XE_2D_U16x32x16_LD_V")
     assert json.loads(shown("atoms", "XE_2D_U4x32x64_LD_N", "--json"))["atoms"][0]["is_artefact"]
 

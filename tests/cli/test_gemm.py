@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -97,7 +98,9 @@ def test_wider_inputs_are_rounded_when_asked(run: Run, name: str, dtype: Any) ->
 def test_orders_and_executors(run: Run, orders: tuple[str, str], executor: str) -> None:
     a, b = orders
     options = ("--a", a, "--b", b, "--executor", executor)
-    assert run("Ab.npy", "Bb.npy", "-o", "C.npy", *options).exit_code == 0
+    done = run("Ab.npy", "Bb.npy", "-o", "C.npy", *options)
+    assert done.exit_code == 0
+    assert re.search(rf"run +{executor} executor", done.output)
     assert_product("C.npy", A_BF16, B_BF16)
 
 
@@ -118,6 +121,21 @@ def test_arrays_of_any_layout_and_type(run: Run, stored: Any) -> None:
     assert_product("C.npy", stored.astype(np.float32).astype(BF16), B_BF16)
 
 
+def test_subgroups_side_by_side_in_n_have_neighbouring_numbers(run: Run) -> None:
+    """As in CUTLASS's examples: ``Layout<Shape<_8,_4,_1>, Stride<_4,_1,_0>>``."""
+    done = run("Ab.npy", "Bb.npy", "-o", "C.npy", "--subgroups", "4x2", "-v")
+    assert done.exit_code == 0
+    assert "(4,2,1):(2,1,0) subgroups" in done.output
+
+
+def test_big_endian_halves_need_no_rounding(run: Run) -> None:
+    a, b = A.astype(np.float16), B.astype(np.float16)
+    np.save("X.npy", a.astype(">f2"))
+    np.save("Y.npy", b)
+    assert run("X.npy", "Y.npy", "-o", "C.npy").exit_code == 0
+    assert_product("C.npy", a, b)
+
+
 def test_npz_by_name(run: Run) -> None:
     np.savez("both.npz", left=A_BF16, right=B_BF16)
     np.savez_compressed("one.npz", B_BF16)
@@ -125,6 +143,12 @@ def test_npz_by_name(run: Run) -> None:
     assert_product("C.npy", A_BF16, B_BF16)
     assert run("both.npz:left", "one.npz", "-o", "D.npy").exit_code == 0
     assert_product("D.npy", A_BF16, B_BF16)
+
+
+def test_columns_first_in_an_archive(run: Run) -> None:
+    np.savez("columns.npz", np.asfortranarray(A_BF16))
+    assert run("columns.npz", "Bb.npy", "-o", "C.npy").exit_code == 0
+    assert_product("C.npy", A_BF16, B_BF16)
 
 
 def test_a_file_whose_name_has_a_colon(run: Run) -> None:
@@ -162,6 +186,14 @@ def test_a_legal_array_passes_strictly(run: Run) -> None:
         result = run("X.npy", "Y.npy", "-o", "C.npy", "--strict", "--json", *dtype)
         assert result.exit_code == 0, result.stderr
         assert json.loads(result.stdout)["work"]["copies"] == []
+
+
+def test_an_array_stored_by_columns_is_used_as_it_lies(run: Run) -> None:
+    np.save("X.npy", np.asfortranarray(np.ones((64, 64), np.float16)))
+    np.save("Y.npy", np.ones((64, 64), np.float16))
+    result = run("X.npy", "Y.npy", "-o", "C.npy", "--a", "col", "--strict", "--json")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["work"]["copies"] == []
 
 
 def test_json_is_all_there_is_on_standard_output(run: Run) -> None:
@@ -271,6 +303,10 @@ BAD_FILES: dict[str, tuple[Callable[[str], object], str]] = {
     "complex": (lambda p: np.save(p, A.astype(np.complex64)), "complex64"),
     "strings": (lambda p: np.save(p, np.full((2, 61), "x")), "not real numbers"),
     "records": (lambda p: np.save(p, np.zeros((40, 61), "V3")), "not real numbers"),
+    "records of two bytes": (
+        lambda p: np.save(p, np.zeros((40, 61), [("low", "u1"), ("high", "u1")])),
+        "not real numbers",
+    ),
     "dates": (lambda p: np.save(p, np.zeros((40, 61), "M8[s]")), "not real numbers"),
 }
 

@@ -56,6 +56,14 @@ def test_narrow_text_says_what_its_digits_are() -> None:
     assert re.search(r"\(T", draw(atom, "A").text(width=40, colour=False))
 
 
+def test_a_piece_of_a_wide_panel_is_labelled_as_if_it_stood_alone() -> None:
+    """Two pieces of 32 columns: the offsets of the first have one digit, of the second three."""
+    text = draw(L((2, (32, 2)), (1, (0, 100)))).text(width=65, colour=False)
+    alone = draw(L((2, 32), (1, 0))).text(width=65, colour=False)
+    assert text.split("\n\n")[1] == alone.split("\n\n")[1]
+    assert alone.splitlines()[-1] == "1 " + " ".join("1" * 32)
+
+
 @pytest.mark.parametrize(
     ("error", "layout"),
     [

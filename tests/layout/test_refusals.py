@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import pickle
 from types import ModuleType
 
@@ -32,27 +33,27 @@ N = symbol("N")
 BF16, S4 = (as_numeric(name) for name in ("bf16", "s4"))
 
 REFUSALS = {
-    # ---- operands that are no layouts, entries that are no integers
+    # ---- operands that are not layouts, entries that are not integers
     "as_layout": Refusal(
         lambda: layout.as_layout((4, 8)),
         ShapeError,
         "layout",
         {"value": "(4, 8)"},
-        "a tuple is no plain layout",
+        "a tuple is not a plain layout",
     ),
     "call: no integer": Refusal(
         lambda: FOUR(1.5),
         CoordError,
         "crd2idx",
         {"entry": "1.5", "shape": 4},
-        "an entry of a coordinate is an integer",
+        "an entry of a coordinate must be an integer",
     ),
     "idx2crd: no integer": Refusal(
         lambda: int_tuple.idx2crd("1", (4, 8)),
         CoordError,
         "idx2crd",
         {"entry": "'1'", "shape": (4, 8)},
-        "an entry of a coordinate is an integer",
+        "an entry of a coordinate must be an integer",
     ),
     "idx2crd: a layout": Refusal(
         lambda: int_tuple.idx2crd(5, FOUR),
@@ -66,14 +67,21 @@ REFUSALS = {
         RankError,
         "mode",
         {"of": (4, 6), "mode": [0]},
-        "there is no such mode",
+        "(4, 6) has no mode [0]",
     ),
     "make_ordered_layout: no order": Refusal(
         lambda: layout.make_ordered_layout((4, 8), (None, 0)),
         ShapeError,
         "make_ordered_layout",
         {"shape": (4, 8), "order": (None, 0)},
-        "an order is an integer for each leaf",
+        "an order must be an integer for each leaf",
+    ),
+    "Layout: too deep": Refusal(
+        lambda: Layout(functools.reduce(lambda inner, _: (inner,), range(101), 4)),
+        ShapeError,
+        "Layout",
+        {"shape": "<tuple>"},
+        "the shape nests more than 100 levels deep",
     ),
     "Layout: undecided": Refusal(
         lambda: Layout((4, N - 1)),
@@ -110,35 +118,35 @@ REFUSALS = {
         CoordError,
         "E",
         {"modes": ()},
-        "modes are non-negative integers",
+        "modes must be non-negative integers",
     ),
     "E: negative": Refusal(
         lambda: E(0, -1),
         CoordError,
         "E",
         {"modes": (0, -1)},
-        "modes are non-negative integers",
+        "modes must be non-negative integers",
     ),
     "E: no integer": Refusal(
         lambda: Basis(1, (True,)),
         CoordError,
         "E",
         {"modes": (True,)},
-        "modes are non-negative integers",
+        "modes must be non-negative integers",
     ),
     "basis_get: too far": Refusal(
         lambda: basis_get(E(2), (1, 2)),
         CoordError,
         "basis_get",
         {"stride": E(2), "entry": (1, 2)},
-        "no such mode",
+        "the entry has no mode 2",
     ),
     "basis_get: too deep": Refusal(
         lambda: basis_get(E(0, 0), (1, 2)),
         CoordError,
         "basis_get",
         {"stride": E(0, 0), "entry": (1, 2)},
-        "no such mode",
+        "the entry has no mode 0",
     ),
     "add: an offset to a coordinate": Refusal(
         lambda: ArithTuple((1, 2)) + 4,
@@ -160,21 +168,21 @@ REFUSALS = {
         CongruenceError,
         "inner_product",
         {"left": (1, 2), "right": (1, (2, 3))},
-        "they nest differently",
+        "the two nest differently",
     ),
     "elem_less": Refusal(
         lambda: int_tuple.elem_less((1, 2), (4, (4, 4))),
         CongruenceError,
         "elem_less",
         {"left": 2, "right": (4, 4)},
-        "they nest differently",
+        "the two nest differently",
     ),
     "transform_leaf": Refusal(
         lambda: int_tuple.transform_leaf((1, 2), max, (1, (2, 3))),
         CongruenceError,
         "transform_leaf",
         {"value": (1, 2), "other": (1, (2, 3))},
-        "they nest differently",
+        "the two nest differently",
     ),
     "ceil_div": Refusal(
         lambda: int_tuple.ceil_div((8, 8), (2, 2, 2)),
@@ -195,7 +203,7 @@ REFUSALS = {
         CongruenceError,
         "elem_scale",
         {"left": (8, 8), "right": 3},
-        "they nest differently",
+        "the two nest differently",
     ),
     "shape_div: uneven": Refusal(
         lambda: int_tuple.shape_div(6, 4),
@@ -265,7 +273,7 @@ REFUSALS = {
         CoordError,
         "idx2crd",
         {"entry": "'1'", "shape": (4, 8)},
-        "an entry of a coordinate is an integer",
+        "an entry of a coordinate must be an integer",
     ),
     "Layout: sum of basis elements": Refusal(
         lambda: Layout((4, 4), E(0) + E(1)),
@@ -376,19 +384,19 @@ REFUSALS = {
         {"layout": A, "index": 2},
         "the rank is 2",
     ),
-    "shape: no such mode": Refusal(
+    "shape: beyond the rank": Refusal(
         lambda: layout.shape(A, 2),
         RankError,
         "mode",
         {"of": (4, 6), "mode": 2},
-        "there is no such mode",
+        "(4, 6) has no mode 2",
     ),
     "size: no mode within a leaf": Refusal(
         lambda: layout.size(A, 0, 0),
         RankError,
         "mode",
         {"of": 4, "mode": 0},
-        "there is no such mode",
+        "4 has no mode 0",
     ),
     "call: coordinate": Refusal(
         lambda: A(1, 2, 3),
@@ -402,14 +410,14 @@ REFUSALS = {
         CoordError,
         "slice",
         {"coord": (1, None, 3), "of": (4, 6)},
-        "the coordinate has other modes",
+        "the coordinate and what it slices differ in their modes",
     ),
     "dice: coordinate": Refusal(
         lambda: layout.dice((None, (1, 2)), A),
         CoordError,
         "slice",
         {"coord": (1, 2), "of": 6},
-        "the coordinate has other modes",
+        "the coordinate and what it slices differ in their modes",
     ),
     "unflatten: layout": Refusal(
         lambda: layout.unflatten(A, (0, 0, 0)),
@@ -465,7 +473,7 @@ REFUSALS = {
         ShapeError,
         "Basis",
         {"basis": E(0), "scale": "str"},
-        "a basis element is scaled by an integer",
+        "a basis element must be scaled by an integer",
     ),
 }
 

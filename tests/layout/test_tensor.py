@@ -217,3 +217,14 @@ def test_a_divided_identity_is_a_tensor_of_coordinates() -> None:
     divided = Tensor(None, tensor.base, zipped_divide(tensor.layout, (4, 8)))
     assert divided((1, 2), (1, 1)) == (5, 10)
     assert tensor.layout == make_identity_layout((8, 16))
+
+
+def test_tensors_over_arrays_compare() -> None:
+    """NumPy's == answers element by element, which is no answer here."""
+    data = np.arange(8)
+    tensor = make_tensor(data, Layout((2, 4)))
+    assert tensor == make_tensor(data, Layout((2, 4)))
+    assert tensor != make_tensor(data.copy(), Layout((2, 4)))
+    assert tensor != make_tensor(data, Layout((4, 2)))
+    assert make_tensor("abcd", Layout(4)) == make_tensor("abcd", Layout(4))
+    assert tensor != 3

@@ -47,6 +47,13 @@ def refused(coords: Any, condition: str, of: Any = A) -> Refusal:
 
 REFUSALS = {
     # ---- tensors
+    "Tensor: brackets": Refusal(
+        lambda: tensor.make_tensor(None, Layout((4, 8)))[3],
+        CoordError,
+        "Tensor",
+        {"index": "3"},
+        "a tensor is called with a coordinate, not indexed with brackets",
+    ),
     "local_partition: rank": Refusal(
         lambda: tensor.local_partition(TENSOR, THREADS, 0),
         RankError,
@@ -132,12 +139,12 @@ REFUSALS = {
         {"layout": MIXED},
         "the stride 4 gives offsets, the stride 1@0 coordinates",
     ),
-    "table: a stride that is no number": Refusal(
+    "table: a stride that is not a number": Refusal(
         lambda: bulk.table(UNKNOWN),
         ShapeError,
         "table",
         {"layout": UNKNOWN},
-        "n is no number",
+        "n is not a number",
     ),
     "table: beyond 64 bits": Refusal(
         lambda: bulk.table(LONG),
@@ -175,11 +182,11 @@ REFUSALS = {
         "arrays do not hold packs",
     ),
     # ---- arrays of coordinates
-    "offsets: a list": refused([0, 1], "list is no type of coordinates"),
-    "offsets: None": refused((None, np.arange(6)), "NoneType is no type of coordinates"),
-    "offsets: floats": refused(np.ones(3), "float64 is no type of coordinates"),
-    "offsets: booleans": refused(np.ones(3, bool), "bool is no type of coordinates"),
-    "offsets: a flag": refused((True, 1), "bool is no type of coordinates"),
+    "offsets: a list": refused([0, 1], "list is not a type of coordinates"),
+    "offsets: None": refused((None, np.arange(6)), "NoneType is not a type of coordinates"),
+    "offsets: floats": refused(np.ones(3), "float64 is not a type of coordinates"),
+    "offsets: booleans": refused(np.ones(3, bool), "bool is not a type of coordinates"),
+    "offsets: a flag": refused((True, 1), "bool is not a type of coordinates"),
     "offsets: too many modes": refused((1, 2, 3), "a tuple of 3 arrays does not fit the shape"),
     "offsets: too deep": refused(((1, 2), 3), "a tuple of 2 arrays does not fit the shape 4"),
     "offsets: shapes": refused(

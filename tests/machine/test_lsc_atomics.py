@@ -155,6 +155,15 @@ def test_floats_that_are_no_numbers(dtype: Any) -> None:
     assert one("fadd", np.finfo(dtype).max, np.finfo(dtype).max, dtype=dtype) == np.inf
 
 
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_signs_count_where_the_name_says_so(dtype: Any) -> None:
+    unsigned = np.dtype(dtype).str.replace("i", "u")
+    assert one("smin", -1, 2, dtype=dtype) == -1
+    assert one("smax", -1, 2, dtype=dtype) == 2
+    assert one("umin", np.iinfo(unsigned).max, 2, dtype=unsigned) == 2
+    assert one("umax", np.iinfo(unsigned).max, 2, dtype=unsigned) == np.iinfo(unsigned).max
+
+
 def test_subnormals_are_kept() -> None:
     assert one("fadd", 1e-45, 1e-45) == np.float32(2.8e-45)
     assert one("fadd", 6e-8, 0, dtype=np.float16) == np.float16(6e-8)

@@ -192,6 +192,20 @@ class TestSlm:
         with pytest.raises(RaceFault, match="thread 2 wrote"):
             slm.read(0, 1, a)
 
+    def test_a_thread_does_not_race_with_itself(self) -> None:
+        slm, early, again = Slm(1), Progress(0), Progress(0)
+        early.release()
+        slm.write(0, numbers(1), early)
+        assert slm.read(0, 1, again).tolist() == [1]
+
+    def test_a_write_of_no_thread_ends_what_threads_wrote_before(self) -> None:
+        slm = Slm(2)
+        slm.write(0, numbers(1, 2), Progress(0))
+        slm.write(1, numbers(3))
+        assert slm.read(1, 1, Progress(1)).tolist() == [3]
+        with pytest.raises(RaceFault, match="thread 0 wrote"):
+            slm.read(0, 1, Progress(1))
+
     def test_scattered_bytes_are_watched_one_by_one(self) -> None:
         slm, a, b = Slm(16), Progress(0), Progress(1)
         slm.scatter(np.array([1, 5, 9, 5]), numbers(1, 2, 3, 4), a)

@@ -104,7 +104,7 @@ def right_inverse(layout: Function, result: Function) -> str | None:
 
 
 def _reached(layout: Function, end: Any) -> str | None:
-    """Claim that an end is no offset, of a layout where none occurs twice."""
+    """Claim that an end is not an offset, of a layout where none occurs twice."""
     if has_symbols(layout) or overlap("layout", layout):
         return None
     if not any(same(value, end) for value in values(layout)):

@@ -92,7 +92,7 @@ def _merged(a: Swizzle, b: Swizzle) -> Swizzle:
             raise ShapeError(
                 "composition",
                 {"a": a, "b": b},
-                "the two together are no swizzle",
+                "the product of a and b is not one swizzle",
                 "compose swizzles of one shift whose bits do not meet",
             )
     return found
@@ -154,7 +154,7 @@ def _inverted(operation: str, invert: Callable[[Layout], Layout], layout: Any) -
         raise DivisibilityError(
             operation,
             {"layout": layout},
-            f"it starts at offset {layout.offset}",
+            f"the layout starts at offset {layout.offset}",
             "invert the layout without its offset",
         )
     # A swizzle is its own inverse.

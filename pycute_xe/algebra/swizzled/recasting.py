@@ -28,9 +28,9 @@ def upcast(layout: Any, n: int) -> Any:
     Law: with ``U = upcast(X, n)``: ``U`` of a wide coordinate is ``X // n`` of each element of that
     unit. A swizzle loses the bits that only exchange elements inside a unit, as in C++: where
     ``n`` exceeds its base those elements change places, and the unit holds them in another order.
-    Raises `DivisibilityError` where a unit would be torn, as by an ``n`` that is no power of two,
-    an offset that is no multiple of ``n``, or a negative shift that reads bits of the unit; as
-    `pycute_xe.algebra.recast` otherwise. C++: ``upcast<N>``.
+    Raises `DivisibilityError` where a unit would be torn, as by an ``n`` that is not a power of
+    two, an offset that is not a multiple of ``n``, or a negative shift that reads bits of the
+    unit; as `pycute_xe.algebra.recast` otherwise. C++: ``upcast<N>``.
 
     >>> print(upcast(ComposedLayout(Swizzle(3, 3, 3), 0, Layout((8, 64), (64, 1))), 4))
     Sw<3,1,3> o 0 o (8,16):(16,1)
@@ -39,7 +39,7 @@ def upcast(layout: Any, n: int) -> Any:
         return recast.upcast(layout, n)
     inner = recast.upcast(layout.layout, n)
     if layout.offset % n:
-        raise _torn("upcast", layout, n, f"the offset {layout.offset} is no multiple of {n}")
+        raise _torn("upcast", layout, n, f"the offset {layout.offset} is not a multiple of {n}")
     return ComposedLayout(_wider(layout, n), layout.offset // n, inner)
 
 
@@ -64,7 +64,7 @@ def downcast(layout: Any, n: int) -> Any:
     """Return the layout in units ``n`` times as narrow, plain or swizzled.
 
     Law: ``upcast(downcast(X, n), n) == X``. Raises `DivisibilityError` for a swizzle where ``n``
-    is no power of two; as `pycute_xe.algebra.recast` otherwise. C++: ``downcast<N>``.
+        is not a power of two; as `pycute_xe.algebra.recast` otherwise. C++: ``downcast<N>``.
 
     >>> print(downcast(ComposedLayout(Swizzle(1, 2, 1), 0, Layout((8, 32))), 4))
     Sw<1,4,1> o 0 o (32,32):(1,32)
@@ -81,7 +81,7 @@ def downcast(layout: Any, n: int) -> Any:
 
 def _log2(operation: str, layout: ComposedLayout, n: int) -> int:
     if n & (n - 1):
-        raise _torn(operation, layout, n, f"{n} is no power of two, which a swizzle needs")
+        raise _torn(operation, layout, n, f"{n} is not a power of two, as a swizzle needs")
     return n.bit_length() - 1
 
 

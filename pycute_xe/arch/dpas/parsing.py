@@ -9,7 +9,7 @@ from pycute_xe.arch.dpas.message import DpasMessage, Register, is_null
 from pycute_xe.arch.dpas.printing import element_bytes
 from pycute_xe.arch.dpas.types import precisions, spellings
 from pycute_xe.arch.target import grf_bytes
-from pycute_xe.errors import InputError
+from pycute_xe.errors import InputError, quoted
 
 __all__ = ["parse"]
 
@@ -86,7 +86,7 @@ class _Scanner:
         """Make the error that points at a column, the present one if none is given."""
         column = (self.at if at is None else at) + 1
         rest = self.text[column - 1 :].split(maxsplit=1)
-        found = f", found {rest[0]!r}" if rest else ", the text ends"
+        found = f", found {quoted(rest[0])}" if rest else ", the text ends"
         return InputError("parse", {"text": self.text}, f"column {column}: {condition}{found}", fix)
 
 

@@ -1,0 +1,150 @@
+"""Small wrong changes to what chooses, deals and compares atoms."""
+
+from __future__ import annotations
+
+from mutant_lists.mutant import mutants
+
+CHOICE = "tests/atom/test_selecting.py tests/atom/test_cute_goldens.py"
+SEARCH = "tests/atom/test_searching.py tests/atom/test_differing.py"
+TILED = "tests/atom/test_cute_goldens.py tests/atom/test_slips.py"
+
+MUTANTS = [
+    *mutants(
+        "atom/selection",
+        CHOICE,
+        (
+            "rest = [i for i in range(len(gmem_stride)) if i not in unit[:1]]",
+            "rest = [i for i in range(len(gmem_stride)) if i not in unit]",
+            "a second mode of stride 1 may be the strided one",
+        ),
+        (
+            "half_register = min(GRF_BYTES * 8 // 2 // register_type.bits, 16)",
+            "half_register = 16",
+            "a run is at least half a register",
+        ),
+        (
+            "height = gcd(32, walk.run(y, half_register))",
+            "height = walk.run(y, half_register)",
+            "a message has up to 32 rows",
+        ),
+        (
+            "reach = extents[x] if resize else walk.run(x)",
+            "reach = walk.run(x)",
+            "values of another width are reordered anyway",
+        ),
+        (
+            "rows = extents[y] if resize else walk.run(y)",
+            "rows = walk.run(y)",
+            "values of another width are reordered anyway",
+        ),
+        (
+            "gcd(min(row, 4 * block), extents[x])",
+            "gcd(row, extents[x])",
+            "a message has up to four blocks",
+        ),
+        ("gcd(rows, 8), block_width", "gcd(rows, 32), block_width", "a store has up to 8 rows"),
+        (
+            '"vnni" if packed and bits in (8, 16) else "plain"',
+            '"vnni" if packed else "plain"',
+            "VNNI packs 8 and 16 bits",
+        ),
+        (
+            '"transpose" if extent * bits >= 16 else "plain"',
+            '"transpose"',
+            "below two bytes nothing is transposed",
+        ),
+        (
+            "return [*modes, modes[0]], True",
+            "return modes, True",
+            "CUTLASS adds the mode of the packing at the end",
+        ),
+        (
+            "if bits >= 32 or len(modes) < 2 or modes[0][0] != 32 // bits:",
+            "if bits >= 32 or len(modes) < 2:",
+            "a packing fills a dword",
+        ),
+        ("step.value >= at_least", "step.value > at_least", "a run of just so many will do"),
+    ),
+    *mutants(
+        "atom/reordering",
+        "tests/atom/test_reorder_widths.py tests/atom/test_feeding.py",
+        (
+            "extent % (SUBGROUP * max(source, destination)) == 0",
+            "extent % (SUBGROUP * source) == 0",
+            "runs fill registers on both sides",
+        ),
+        ("if step == 1 and extent % SUBGROUP == 0:", "if step == 1:", "runs have 16 elements"),
+        ("modes[: len(start)] == start", "modes[:1] == start[:1]", "the whole start is compared"),
+        (
+            '"UV": [(SUBGROUP, destination), (destination, 1)]',
+            '"UV": [(SUBGROUP, source), (source, 1)]',
+            "a channel of the destination is filled",
+        ),
+        (
+            '"VU": [(source, SUBGROUP), (SUBGROUP, 1)]',
+            '"VU": [(destination, SUBGROUP), (SUBGROUP, 1)]',
+            "a channel of the source is emptied",
+        ),
+        (
+            "spread = (source // destination, destination * SUBGROUP)",
+            "spread = (source // destination, SUBGROUP)",
+            "a channel is spread over several",
+        ),
+        (
+            "gathered = (destination // source, source)",
+            "gathered = (destination // source, destination)",
+            "several channels are gathered",
+        ),
+        ("if values % packed:", "if False:", "work-items have whole bytes"),
+        (
+            "return coalesce(slots) == Layout(size(slots))",
+            "return size(slots) == size(coalesce(slots))",
+            "an identity moves nothing",
+        ),
+    ),
+    *mutants(
+        "kernel/kernel",
+        "tests/kernel/test_gemm.py",
+        (
+            "return tile == wanted if exactly else all(map(int.__ge__, tile, wanted))",
+            "return all(map(int.__ge__, tile, wanted))",
+            "a load covers its tile and no more",
+        ),
+    ),
+    *mutants(
+        "atom/tiled_copy",
+        TILED,
+        (
+            "if threads % SUBGROUP or values % self.atom.values:",
+            "if threads % SUBGROUP:",
+            "values fill messages",
+        ),
+        (
+            "threads = make_layout(scaled(lane, 0), subgroup)",
+            "pass",
+            "lanes of a subgroup share an address",
+        ),
+        (
+            "return self._tidfrg(layout, memory=not self.op.is_store)",
+            "return self._tidfrg(layout, memory=True)",
+            "the source of a store is registers",
+        ),
+        ("or not 0 <= thread < count:", "or not 0 <= thread <= count:", "threads count from 0"),
+        (
+            "composition(threads, Layout(self.num_subgroups, SUBGROUP))\n        messages",
+            "composition(threads, Layout(self.num_subgroups))\n        messages",
+            "a subgroup starts every 16 threads",
+        ),
+    ),
+    *mutants(
+        "atom/search_filters",
+        SEARCH,
+        ("if ends[0] > ends[1]:", "if False:", "the least comes first"),
+        (
+            "type(n) is int and n > 0 for n in numbers",
+            "n > 0 for n in numbers",
+            "True is not a size",
+        ),
+        ("if feeds is None and alone:", "if False:", "an operand alone is refused"),
+    ),
+]

@@ -1,0 +1,89 @@
+"""What messages say of the values they were given: never at length, and with a way out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import pycute_xe as cx
+from pycute_xe import Layout
+from pycute_xe.errors import CoordError, CuteError, InputError, RankError, ShapeError
+
+L = Layout((4, 8), (8, 1))
+COUNTING = cx.make_tensor(None, L)
+LONG = "x" * 5_000
+MMA = cx.workgroup_mma(
+    cx.XE_DPAS_TT(8, "f32", "bf16"), tile=(16, 32, 16), subgroups=((2, 2, 1), (2, 1, 0))
+)
+
+ECHOING: list[Callable[[], Any]] = [
+    lambda: Layout(LONG),  # type: ignore[arg-type]
+    lambda: Layout((4, LONG)),
+    lambda: Layout(4, LONG),
+    lambda: Layout(-(10**4_000)),
+    lambda: Layout(tuple(range(1, 3_000)), tuple(range(5))),
+    lambda: Layout.from_str(LONG),
+    lambda: L(LONG),
+    lambda: L[LONG],  # type: ignore[index]
+    lambda: L(tuple(range(5_000))),
+    lambda: cx.size(L, 10**5_000),
+    lambda: cx.composition(L, LONG),
+    lambda: cx.upcast(L, LONG),  # type: ignore[arg-type]
+    lambda: cx.Swizzle(LONG, 1, 1),  # type: ignore[arg-type]
+    lambda: cx.get_atom(LONG),
+    lambda: cx.XE_DPAS_TT(LONG, "f32", "bf16"),  # type: ignore[arg-type]
+    lambda: cx.check(MMA, LONG),
+    lambda: cx.search_atoms(kind=LONG),  # type: ignore[arg-type]
+    lambda: cx.explain(LONG),  # type: ignore[arg-type]
+    lambda: MMA.get_slice(LONG),  # type: ignore[arg-type]
+    lambda: MMA.fragment(LONG),  # type: ignore[arg-type]
+    lambda: COUNTING[LONG],
+]
+
+
+@pytest.mark.parametrize("call", ECHOING)
+def test_long_values_are_cut_short(call: Callable[[], Any]) -> None:
+    with pytest.raises(CuteError) as caught:
+        call()
+    text = str(caught.value)
+    assert "x" * 201 not in text
+    assert "0" * 201 not in text
+    assert len(text) < 700, text
+
+
+SLIPS: list[tuple[Callable[[], Any], type[CuteError], str]] = [
+    (lambda: COUNTING[3], CoordError, r"is called with a coordinate.*write tensor\(3\)"),
+    (lambda: COUNTING[1, 2], CoordError, r"Way out: write tensor\(1, 2\); None keeps a mode"),
+    (lambda: COUNTING[:, 2], CoordError, "not indexed with brackets"),
+    (lambda: list(COUNTING), CoordError, "not indexed with brackets"),  # type: ignore[arg-type]
+    (
+        lambda: cx.local_tile(L, (2, 2), (0, 0)),  # type: ignore[arg-type]
+        InputError,
+        r"tensor is a Layout. Way out: make_tensor\(None, layout\) makes a tensor",
+    ),
+    (
+        lambda: MMA.get_slice(0).partition_A(L),  # type: ignore[arg-type]
+        InputError,
+        r"tensor is a Layout. Way out: make_tensor\(None, layout\) makes a tensor",
+    ),
+    (lambda: cx.tile_to_shape(L, "8"), ShapeError, r"target='8'\): the target must be a shape"),
+    (lambda: cx.tile_to_shape(L, ("8", 8)), ShapeError, "the target must be a shape"),
+    (lambda: cx.dice(L, (4, 8)), ShapeError, "a tuple is not a plain layout"),  # type: ignore[arg-type]
+    (lambda: MMA.get_slice((1, 1)), RankError, "is not one of the 64 work-items. Way out: use"),  # type: ignore[arg-type]
+    (lambda: Layout.from_str(3), InputError, "text is of type int. Way out: give a str"),  # type: ignore[arg-type]
+    (lambda: cx.crd2idx(L, (4, 8)), InputError, "Way out: give coord as an integer, None or a tup"),
+]
+
+
+@pytest.mark.parametrize(("call", "kind", "said"), SLIPS)
+def test_a_slip_is_named_with_its_way_out(
+    call: Callable[[], Any], kind: type[CuteError], said: str
+) -> None:
+    with pytest.raises(kind, match=said):
+        call()
+
+
+def test_a_tensor_is_called_as_its_refusal_says() -> None:
+    assert COUNTING(1, 2) == 10
