@@ -58,6 +58,7 @@ def run(
 ) -> tuple[NDArray[Any], Report]: ...
 
 
+@typed
 def run(
     kernel: Kernel,
     A: Any,
