@@ -100,7 +100,7 @@ class Tensor:
             held = f", which has {len(self.data)} elements" if hasattr(self.data, "__len__") else ""
             raise CoordError(
                 "Tensor",
-                {"coord": shortly(crd), "layout": self.layout},
+                {"coord": crd, "layout": self.layout},
                 f"offset {shortly(place)} is past the end of the data{held}",
                 f"use a coordinate of shape {self.shape}, and data of cosize(layout) elements",
             ) from error
