@@ -62,7 +62,7 @@ def signum(a: Any) -> int:
 
 @typed
 def tuple_max(a: Any) -> Any:
-    """Return the largest leaf; raise `ShapeError` where there is none.
+    """Return the largest leaf; raise `ShapeError` for a tuple without leaves.
 
     >>> tuple_max((1, (7, 3)))
     7

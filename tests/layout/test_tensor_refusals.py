@@ -53,6 +53,7 @@ REFUSALS = {
         "Tensor",
         {"index": "3"},
         "a tensor is called with a coordinate, not indexed with brackets",
+    ),
     "Tensor: past the end": Refusal(
         lambda: tensor.make_tensor("abc", REVERSED)((1, 3)),
         CoordError,
