@@ -15,6 +15,7 @@ from pycute_xe.basis import Basis
 from pycute_xe.errors import ShapeError
 from pycute_xe.int_tuple import leaves
 from pycute_xe.layout import Layout, cosize, slice_and_offset
+from pycute_xe.signatures import typed
 from pycute_xe.swizzle import Swizzle
 from pycute_xe.typing import Coord, Shape, is_tuple
 
@@ -111,6 +112,7 @@ class ComposedLayout:
         inner, start = slice_and_offset(coord, self.layout)
         return ComposedLayout(self.swizzle, self.offset + start, inner)
 
+    @typed
     def __call__(self, *coord: Coord) -> Any:
         """Return the offset of a coordinate, or the slice where it holds ``None``."""
         crd: Coord = coord[0] if len(coord) == 1 else coord

@@ -14,7 +14,7 @@ from typing import Any, NoReturn, cast
 
 from pycute_xe.basis import Basis
 from pycute_xe.errors import InputError, ShapeError
-from pycute_xe.signatures import MOST_LEVELS
+from pycute_xe.signatures import MOST_LEVELS, typed
 from pycute_xe.typing import IntTuple, Shape, Stride, is_tuple
 
 __all__ = ["cpp_layout", "parse_layout"]
@@ -23,6 +23,7 @@ _LEAF = re.compile(r"_?(-?\d+)((?:@\d+)*)")
 _BLANKS = re.compile(r"\s*")
 
 
+@typed
 def parse_layout(text: str) -> tuple[Shape, Stride]:
     """Return the shape and the stride of a printed layout.
 
@@ -120,6 +121,7 @@ class _Reader:
         raise InputError("from_str", given, f"column {self.at + 1}: {condition}", fix)
 
 
+@typed
 def cpp_layout(shape: Shape, stride: Stride) -> str:
     """Return the C++ type of a static layout.
 

@@ -13,6 +13,7 @@ from pycute_xe.errors import CoordError, ShapeError
 from pycute_xe.f2 import F2Layout
 from pycute_xe.int_tuple import leaves, product
 from pycute_xe.layout import Layout
+from pycute_xe.signatures import typed
 from pycute_xe.typing import Coord, Shape, Stride, is_tuple
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ AnyLayout: TypeAlias = Layout | ComposedLayout | F2Layout
 END = 1 << 63  # one past the largest value of int64
 
 
+@typed
 def offsets(layout: AnyLayout, coords: Coord) -> NDArray[np.int64]:
     """Return the offsets of an array of coordinates, as int64.
 

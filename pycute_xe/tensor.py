@@ -15,7 +15,7 @@ from pycute_xe.errors import CoordError, RankError, ShapeError, quoted
 from pycute_xe.f2 import F2Layout
 from pycute_xe.int_tuple import crd2idx, idx2crd, product_each
 from pycute_xe.layout import Layout, make_identity_layout, make_layout, slice_and_offset
-from pycute_xe.signatures import typed
+from pycute_xe.signatures import shortly, typed
 from pycute_xe.typing import Coord, Shape, Stride, Tiler, is_tuple
 
 __all__ = ["Tensor", "local_partition", "local_tile", "make_identity_tensor", "make_tensor"]
@@ -74,8 +74,12 @@ class Tensor:
             f"write tensor({str(wanted).strip('()')}); None keeps a mode, as in tensor(None, 2)",
         )
 
+    @typed
     def __call__(self, *coord: Coord) -> Any:
-        """Return the value at a coordinate, or a sub-tensor where it holds ``None``."""
+        """Return the value at a coordinate, or a sub-tensor where it holds ``None``.
+
+        Raises `CoordError` where the offset is past the end of the data.
+        """
         crd: Coord = coord[0] if len(coord) == 1 else coord
         if crd is None:
             return self
@@ -88,7 +92,18 @@ class Tensor:
             return Tensor(self.data, place, part)
         if not isinstance(part, Layout):
             place = place + part(())
-        return place if self.data is None else self.data[place]
+        if self.data is None:
+            return place
+        try:
+            return self.data[place]
+        except IndexError as error:
+            held = f", which has {len(self.data)} elements" if hasattr(self.data, "__len__") else ""
+            raise CoordError(
+                "Tensor",
+                {"coord": crd, "layout": self.layout},
+                f"offset {shortly(place)} is past the end of the data{held}",
+                f"use a coordinate of shape {self.shape}, and data of cosize(layout) elements",
+            ) from error
 
     @property
     def beneath(self) -> Layout:
@@ -123,6 +138,7 @@ class Tensor:
             return Tensor(self.data, self.base, ComposedLayout(swizzle, start, layout))
         return Tensor(self.data, self.base + offset, layout)
 
+    @typed
     def compose(self, *tilers: Tiler) -> Tensor:
         """Return the tensor read through a layout or a tiler. C++: ``Tensor::compose``."""
         tiler = tilers[0] if len(tilers) == 1 else tilers

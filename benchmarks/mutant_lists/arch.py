@@ -96,6 +96,11 @@ MUTANTS = [
             "a unit that cannot be cheaper is not tried",
             "each further unit costs at least what the best one does, so that only time is saved",
         ),
-        ("for _ in SURFACE:", "for _ in SURFACE[:1]:", "the pitch follows the width"),
+        (
+            "for _ in SURFACE:",
+            "for _ in SURFACE[:1]:",
+            "the pitch follows the width",
+            "the pitch comes after the width in one pass too; further passes change nothing",
+        ),
     ),
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mutant_lists.mutant import mutants
 
 CHOICE = "tests/atom/test_selecting.py tests/atom/test_cute_goldens.py"
+WIDTHS = "tests/atom/test_reorder_widths.py tests/atom/test_cute_goldens.py"
 SEARCH = "tests/atom/test_searching.py tests/atom/test_differing.py"
 TILED = "tests/atom/test_cute_goldens.py tests/atom/test_slips.py"
 
@@ -57,6 +58,7 @@ MUTANTS = [
             "return [*modes, modes[0]], True",
             "return modes, True",
             "CUTLASS adds the mode of the packing at the end",
+            "the first mode of a kind is taken, so that one repeated at the end never is",
         ),
         (
             "if bits >= 32 or len(modes) < 2 or modes[0][0] != 32 // bits:",
@@ -67,7 +69,7 @@ MUTANTS = [
     ),
     *mutants(
         "atom/reordering",
-        "tests/atom/test_reorder_widths.py tests/atom/test_feeding.py",
+        f"{WIDTHS} tests/atom/test_feeding.py",
         (
             "extent % (SUBGROUP * max(source, destination)) == 0",
             "extent % (SUBGROUP * source) == 0",

@@ -11,12 +11,14 @@ from pycute_xe.arch.surface import Surface
 from pycute_xe.arch.target import Target, get_target, grf_bytes
 from pycute_xe.errors import ShapeError
 from pycute_xe.layout import Layout
+from pycute_xe.signatures import typed_fields
 
 __all__ = ["Block2D", "Op"]
 
 Op = Literal["load", "store", "prefetch"]
 
 
+@typed_fields
 @dataclass(frozen=True, slots=True)
 class Block2D:
     """A block-2D message: ``count`` blocks side by side, of ``height`` rows of ``width`` elements.

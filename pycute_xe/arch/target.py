@@ -84,6 +84,7 @@ class Target:
             )
         return min(fitting)
 
+    @typed
     def threads_per_engine(self, grf_mode: int) -> int:
         """Return the hardware threads of a vector engine in a register mode.
 
@@ -102,6 +103,7 @@ class Target:
             )
         return found
 
+    @typed
     def threads_per_core(self, grf_mode: int) -> int:
         """Return the hardware threads of an Xe core in a register mode.
 

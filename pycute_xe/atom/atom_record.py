@@ -8,6 +8,8 @@ from functools import cache
 from typing import Any, Literal
 
 from pycute_xe.arch.target import targets
+from pycute_xe.atom.block2d_name import Block2DName
+from pycute_xe.atom.block2d_op import Block2DOp
 from pycute_xe.atom.copy_answers import CopyAnswers
 from pycute_xe.atom.copy_atom import CopyAtom
 from pycute_xe.atom.legacy_copy import LegacyCopyAtom
@@ -16,7 +18,16 @@ from pycute_xe.atom.mma_atom import MmaAtom
 from pycute_xe.atom.names import get_atom
 from pycute_xe.errors import InputError, LegalityError
 
-__all__ = ["KIND_WORDS", "AtomHead", "AtomRecord", "describe_atom", "head_of", "record_of"]
+__all__ = [
+    "KIND_WORDS",
+    "AtomHead",
+    "AtomRecord",
+    "FoundAtoms",
+    "describe_atom",
+    "head_of",
+    "head_of_copy",
+    "record_of",
+]
 
 Kind = Literal["load", "store", "prefetch", "atomic", "mma"]
 AnyAtom = MmaAtom | LegacyCopyAtom | CopyAtom | LinearCopyAtom
@@ -66,6 +77,27 @@ class AtomRecord(AtomHead):
         return self.name
 
 
+class FoundAtoms(tuple[AtomRecord, ...]):
+    """What `search_atoms` found: a tuple with a short ``repr``, a line each for ``print``."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        """How many, and the first names.
+
+        >>> FoundAtoms([record_of("XE_2D_U16x16x16_LD_V")])
+        <1 atom: XE_2D_U16x16x16_LD_V>
+        """
+        names = ", ".join(record.name for record in self[:3])
+        more = ", …" if len(self) > 3 else ""
+        count = f"{len(self)} atom{'s'[: len(self) != 1]}"
+        return f"<{count}: {names}{more}>" if self else f"<{count}>"
+
+    def __str__(self) -> str:
+        """The names, a line each."""
+        return "\n".join(map(str, self))
+
+
 KIND_WORDS: dict[str, Callable[[AtomHead], bool]] = {
     "load": lambda r: r.kind == "load",
     "store": lambda r: r.kind == "store",
@@ -98,14 +130,23 @@ def head_of(name: str) -> AtomHead:
         way: Kind = "store" if atom.op.is_store else "load"
         way = "atomic" if "atomic" in atom.op.moves else way
         return AtomHead(str(atom), way, atom.value_type.bits, *atom.shape, "", False, True)
-    if isinstance(atom, CopyAtom):
-        op = atom.op
-        mode = _TEMPLATE_MODES.get(op.kind, "N")
-        return AtomHead(str(op), op.message.op, op.bits, *atom.shape, mode, False, True)
-    older = atom.name
-    kind: Kind = "prefetch" if older.is_prefetch else "store" if older.is_store else "load"
-    of_name = older.mode, older.packed, older.shipped
-    return AtomHead(str(older), kind, older.bits, *atom.shape, *of_name)
+    return head_of_copy(atom.op if isinstance(atom, CopyAtom) else atom.name)
+
+
+def head_of_copy(copy: Block2DName | Block2DOp) -> AtomHead:
+    """Return what `head_of` says of a block-2D copy, from its parts.
+
+    >>> from pycute_xe.atom import XE_LOAD_2D
+    >>> head_of_copy(XE_LOAD_2D(16, 8, 32, 16)) == head_of("XE_LOAD_2D<16,8,32,16>")
+    True
+    """
+    if isinstance(copy, Block2DOp):
+        mode = _TEMPLATE_MODES.get(copy.kind, "N")
+        shape = copy.height, copy.width
+        return AtomHead(str(copy), copy.message.op, copy.bits, *shape, mode, False, True)
+    kind: Kind = "prefetch" if copy.is_prefetch else "store" if copy.is_store else "load"
+    of_name = copy.mode, copy.packed, copy.shipped
+    return AtomHead(str(copy), kind, copy.bits, *copy.logical_shape, *of_name)
 
 
 def describe_atom(atom: str | AnyAtom) -> AtomRecord:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from typing import Literal, cast
 
 from pycute_xe.atom.spelling import as_name, nearest_spelling
@@ -186,7 +186,12 @@ def parse_block2d_name(text: str) -> Block2DName:
     >>> parse_block2d_name("XE_2D_U16x32x16_LD_T").shipped
     False
     """
-    found = _GRAMMAR.fullmatch(as_name(text).strip())
+    return _parsed(as_name(text).strip())
+
+
+@lru_cache(maxsize=1 << 12)
+def _parsed(text: str) -> Block2DName:
+    found = _GRAMMAR.fullmatch(text)
     if found is None:
         _refuse_type(text)
         near = nearest_spelling(text, shipped_names())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 from pycute_xe.algebra import coalesce, composition
 from pycute_xe.algebra.simplify import flat_modes, from_modes, merged, scaled
@@ -16,12 +16,23 @@ from pycute_xe.atom.copy_answers import CopyAnswers
 from pycute_xe.atom.linear_copy import LinearCopyAtom, make_linear_copy_atom
 from pycute_xe.atom.linear_op import LinearOp
 from pycute_xe.atom.placed_message import PlacedMessage
-from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP, Place, RegisterPicture, picture_of
+from pycute_xe.atom.register_picture import (
+    ANY_TARGET,
+    SUBGROUP,
+    Place,
+    RegisterPicture,
+    places_in,
+    slots_in,
+)
 from pycute_xe.bulk import table
 from pycute_xe.errors import CuteError, DivisibilityError, DTypeError, LegalityError
 from pycute_xe.layout import Layout, make_layout, size
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.typing import Mode
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["SUBGROUP", "CopyAtom", "make_copy_atom"]
 
@@ -165,10 +176,18 @@ class CopyAtom(CopyAnswers):
     def _picture(self) -> RegisterPicture:
         if self.op.kind == "XE_PREFETCH_2D":
             return RegisterPicture(self.value_type.bits, ())
+        return RegisterPicture(self.value_type.bits, slots_in(self.places_held))
+
+    @cached_property
+    def places_held(self) -> NDArray[np.int64]:
+        """The (row, column) of each slot of `registers`, as an array; (-1, -1) for padding.
+
+        Raises `LegalityError` where no target has the message.
+        """
         if all(errors(self.op.message.broken_rules(target)) for target in targets()):
             self.op.message.check(ANY_TARGET)  # no machine has registers for it: says why
         nbytes = self.op.message.register_bytes(ANY_TARGET)
-        return picture_of(self.register_tv, self.shape, nbytes)
+        return places_in(self.register_tv, self.shape, nbytes)
 
     def messages(self, target: str | Target) -> tuple[PlacedMessage, ...]:
         """Return the one message of the operation; raise `LegalityError` where a rule forbids it.

@@ -56,7 +56,7 @@ class Change:
         return "\n  ".join((text, "; ".join(shown))) if self.examples else text
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AtomDiff:
     """What differs between two atoms, or between the two accounts of one.
 
@@ -76,6 +76,10 @@ class AtomDiff:
     said: Change | None
     held: Change | None
     meaning: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        """The two sides."""
+        return f"<AtomDiff {self.before} → {self.after}>"
 
     def __str__(self) -> str:
         """At most 24 lines of 100 columns."""

@@ -6,18 +6,17 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import product
 from textwrap import wrap
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 from pycute_xe.arch.dpas import Dpas
 from pycute_xe.arch.rules import Broken, errors
 from pycute_xe.atom.block2d_op import Block2DOp
 from pycute_xe.atom.copy_atom import CopyAtom
+from pycute_xe.atom.feeding_reasons import illegal, no_such_way, other_block, other_width
 from pycute_xe.atom.given_atoms import (
     Copy,
     as_copy_atom,
     as_mma_atom,
-    direction,
-    first_messages,
     name_of,
 )
 from pycute_xe.atom.legacy_copy import LegacyCopyAtom
@@ -27,6 +26,11 @@ from pycute_xe.atom.register_picture import SUBGROUP, Place
 from pycute_xe.atom.reordering import classify_reorder, layout_of
 from pycute_xe.errors import ShapeError
 from pycute_xe.layout import Layout
+from pycute_xe.signatures import typed
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["Feed", "feeds"]
 
@@ -37,7 +41,7 @@ _UNITS = (8, 16, 32)
 _COLUMNS = 100
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Feed:
     """Whether a copy leaves in registers what a DPAS reads, or a DPAS what a store writes.
 
@@ -128,6 +132,10 @@ class Feed:
         bits = self.mma.operand_type(self.operand).bits
         return classify_reorder(self.slots, bits, bits)
 
+    def __repr__(self) -> str:
+        """The verdict."""
+        return f"<Feed {str(self).partition(chr(10))[0]}>"
+
     def __str__(self) -> str:
         """The verdict, then the reason, in lines of 100 columns."""
         verb = "takes" if self.operand == "D" else "feeds"
@@ -144,6 +152,7 @@ def _stays(places: tuple[int, ...], bits: int, copy_unit: int, mma_unit: int) ->
     return all(slot // copy % SUBGROUP == i // mma % SUBGROUP for i, slot in enumerate(places))
 
 
+@typed
 def feeds(
     copy: Copy | Block2DOp | str,
     mma: MmaAtom | Dpas | str,
@@ -192,13 +201,22 @@ def verdict_of(copy: Copy | Block2DOp | str, mma: MmaAtom, operand: Operand) -> 
 
 def _judged(copy: Copy, mma: MmaAtom, operand: Operand, order: Order) -> Feed:
     """Return the verdict, with a reason only where it is impossible."""
-    why = _no_such_way(copy, operand) or _other_width(copy, mma, operand) or _illegal(copy)
-    where = {} if why else _where(copy, order)
-    why = why or _other_block(where, mma, operand)
+    turned, (rows, cols) = _is_turned(copy, order), copy.shape
+    # What needs no picture of the registers comes first.
+    why = (
+        no_such_way(copy, operand)
+        or other_width(copy, mma, operand)
+        or illegal(copy)
+        or other_block((cols, rows) if turned else (rows, cols), mma, operand)
+    )
     if why:
         return Feed(copy, mma, operand, order, "impossible", why)
-    tiles, places = _tiles(where, mma, operand)
-    broken = broken_in(mma.op, operand, places) if all(map(_runs_on, places)) else None
+    where = _where(copy, turned)
+    tiles, held = _tiles(where, mma, operand)
+    places = tuple(map(tuple, cast("list[list[int]]", held.tolist())))
+    # Neighbours in order, in every tile.
+    runs_on = bool((held[:, 1:] - held[:, :-1] == 1).all())
+    broken = broken_in(mma.op, operand, places) if runs_on else None
     kind: Kind = "reorder" if broken is None or errors(broken) else "free"
     return Feed(copy, mma, operand, order, kind, "", tiles, places, broken or ())
 
@@ -209,75 +227,44 @@ def _default_order(copy: Copy) -> Order:
     return "col" if copy.op.kind == "XE_LOAD_2D_TRANSPOSE" else "row"
 
 
-def _no_such_way(copy: Copy, operand: Operand) -> str:
-    """Why values do not go between such a copy and such an operand at all."""
-    way = direction(copy)
-    if way == "prefetch":
-        return "a prefetch brings the block into the cache and reaches no register"
-    if way == "store" and operand != "D":
-        return f"a store takes values out of registers: it can follow D, and fill no {operand}"
-    if way == "load" and operand == "D":
-        return "a load fills registers, and D comes out of them: it needs a store"
-    return ""
-
-
-def _other_width(copy: Copy, mma: MmaAtom, operand: Operand) -> str:
-    held, wanted = copy.value_type.bits, mma.operand_type(operand)
-    if held == wanted.bits:
-        return ""
-    if operand == "D":
-        return f"{wanted} results must be converted to {held} bits to be stored"
-    return f"its {held}-bit values must be converted to {wanted} first"
-
-
-def _illegal(copy: Copy) -> str:
-    """The rule that forbids the copy, where no target takes it."""
-    placed, why = first_messages(copy)
-    return "" if placed else f"no target takes its messages: {why}"
-
-
-def _where(copy: Copy, order: Order) -> dict[Place, int]:
-    """Element of the operand → slot of the copy's registers."""
-    turned = order != _default_order(copy)
+def _is_turned(copy: Copy, order: Order) -> bool:
+    """Whether rows of the operand are columns of the copy."""
     if isinstance(copy, CopyAtom):  # rows and columns of templates are those of memory
-        turned = order == "col"
-    slots = copy.registers().slots
-    held = ((place, i) for i, place in enumerate(slots) if place is not None)
-    return {(x, y) if turned else (y, x): i for (y, x), i in held}
+        return order == "col"
+    return order != _default_order(copy)
 
 
-def _other_block(where: dict[Place, int], mma: MmaAtom, operand: Operand) -> str:
-    (row, col), (rows, cols) = max(where), mma.operand_shape(operand)
-    if (row + 1) % rows == 0 and (col + 1) % cols == 0:
-        return ""
-    block = f"its block of {row + 1}x{col + 1}"
-    if row + 1 < rows or col + 1 < cols:
-        return f"{block} is smaller than {operand} of {rows}x{cols}"
-    return f"{block} does not divide into {operand} tiles of {rows}x{cols}"
+def _where(copy: Copy, turned: bool) -> NDArray[np.int64]:
+    """The slot of the copy's registers that holds each element of the operand."""
+    import numpy as np
+
+    held = copy.places_held
+    (slots,) = np.nonzero(held[:, 0] >= 0)
+    where = np.full(copy.shape, -1)
+    where[held[slots, 0], held[slots, 1]] = slots
+    return where.T if turned else where
 
 
 def _tiles(
-    where: dict[Place, int], mma: MmaAtom, operand: Operand
-) -> tuple[tuple[Place, ...], tuple[tuple[int, ...], ...]]:
+    where: NDArray[np.int64], mma: MmaAtom, operand: Operand
+) -> tuple[tuple[Place, ...], NDArray[np.int64]]:
     """Origin of each operand tile of the block, and where its elements are, in register order."""
-    (row, col), (rows, cols) = max(where), mma.operand_shape(operand)
-    wanted = _wanted(mma, operand)
-    held = sorted(
-        (tuple(where[y + v, x + w] for v, w in wanted), (y, x))
-        for y, x in product(range(0, row + 1, rows), range(0, col + 1, cols))
-    )
-    return tuple(tile for _, tile in held), tuple(places for places, _ in held)
+    import numpy as np
+
+    (high, wide), (rows, cols) = where.shape, mma.operand_shape(operand)
+    tiled = where.reshape(high // rows, rows, wide // cols, cols).transpose(0, 2, 1, 3)
+    held = tiled.reshape(-1, rows * cols)[:, _wanted(mma, operand)]
+    order = np.argsort(held[:, 0], kind="stable")  # no two tiles share a slot
+    down, right = order // (wide // cols) * rows, order % (wide // cols) * cols
+    return tuple(zip(down.tolist(), right.tolist(), strict=True)), held[order]
 
 
 @cache
-def _wanted(mma: MmaAtom, operand: Operand) -> tuple[Place, ...]:
-    """The elements of an operand tile in the order of the registers that DPAS reads."""
-    return tuple(place for place in mma.registers(operand).slots if place is not None)
-
-
-def _runs_on(places: tuple[int, ...]) -> bool:
-    """Whether the elements are neighbours in order."""
-    return places == tuple(range(places[0], places[0] + len(places)))
+def _wanted(mma: MmaAtom, operand: Operand) -> tuple[int, ...]:
+    """The elements of an operand tile, row by row, in the order of the registers of DPAS."""
+    cols = mma.operand_shape(operand)[1]
+    slots = mma.registers(operand).slots
+    return tuple(row * cols + col for row, col in filter(None, slots))
 
 
 _PATTERNS = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from itertools import product
@@ -12,7 +12,7 @@ from pycute_xe.arch.dpas import Dpas
 from pycute_xe.arch.dpas.types import dpas_types
 from pycute_xe.arch.rules import Rule, rules
 from pycute_xe.arch.target import targets
-from pycute_xe.atom.block2d_name import Block2DName, shipped_names
+from pycute_xe.atom.block2d_name import Block2DName, parse_block2d_name, shipped_names
 from pycute_xe.atom.block2d_name import Mode as NameMode
 from pycute_xe.atom.block2d_op import Block2DOp, Kind
 from pycute_xe.atom.legacy_lowering import broken_rules
@@ -25,9 +25,12 @@ from pycute_xe.errors import DivisibilityError, DTypeError
 from pycute_xe.facts import rows as fact_rows
 from pycute_xe.numeric import as_numeric
 
-__all__ = ["catalogue", "grammar_names"]
+__all__ = ["catalogue", "copies_of_blocks", "grammar_names"]
 
 _SIZES = (1, 2, 4, 8, 16, 32, 64)
+
+Wanted = Callable[[bool, int], bool]
+"""Whether a copy is wanted: is it a store, and how many bits has its block?"""
 
 
 @cache
@@ -42,8 +45,35 @@ def catalogue() -> tuple[str, ...]:
     >>> len(catalogue()) > 1500, catalogue()[0]
     (True, 'XE_2D_U16x1x16_LD_N')
     """
-    templates = (*_templates(), *_linear_ops())
+    templates = (*_templates(_every), *_linear_ops())
     return (*shipped_names(), *_older_mma_names(), *_dpas_names(), *map(str, templates))
+
+
+def copies_of_blocks(
+    wanted: Wanted, shipped: bool | None = None
+) -> Iterator[Block2DName | Block2DOp]:
+    """Yield the block-2D loads and stores of `catalogue`, then those of `grammar_names`.
+
+    Only those that are wanted are looked at closely, which costs much less than to list all.
+    ``shipped=True`` leaves out the second, ``False`` the first. Law: in the order of both lists.
+
+    >>> found = copies_of_blocks(lambda is_store, bits: not is_store and bits == 16 * 16 * 16)
+    >>> str(next(found))
+    'XE_2D_U16x16x16_LD_N'
+    """
+    if shipped is not False:
+        for name in map(parse_block2d_name, shipped_names()):
+            rows_, cols = name.logical_shape
+            if not name.is_prefetch and wanted(name.is_store, rows_ * cols * name.bits):
+                yield name
+        yield from (op for op in _templates(wanted) if op.kind != "XE_PREFETCH_2D")
+    if not shipped:
+        yield from _grammar(wanted)
+
+
+def _every(is_store: bool, bits: int) -> bool:  # noqa: ARG001 - as `Wanted`
+    """Want all."""
+    return True
 
 
 @cache
@@ -56,18 +86,22 @@ def grammar_names() -> tuple[str, ...]:
     >>> "XE_2D_U16x32x16_LD_T" in grammar_names(), "XE_2D_U32x16x16_LD_V" in grammar_names()
     (True, False)
     """
-    types = ("U4", "U8", "U16", "U32", "U64", "TF32")
+    return tuple(map(str, _grammar(_every)))
+
+
+def _grammar(wanted: Wanted) -> Iterator[Block2DName]:
+    types = {"U4": 4, "U8": 8, "U16": 16, "U32": 32, "U64": 64, "TF32": 32}
     modes = cast("tuple[NameMode, ...]", get_args(NameMode))
     ways: list[tuple[NameMode, bool]] = [*((mode, False) for mode in modes), ("N", True)]
-    found: list[str] = []
     for packed, kind, (mode, store) in product((False, True), types, ways):
         if packed and (kind not in ("U4", "U8", "U16") or mode == "V" or store):
             continue
         for rows_, cols in product(_SIZES, _SIZES):
+            if not wanted(store, rows_ * cols * types[kind]):
+                continue
             name = Block2DName(kind, rows_, cols, mode, store, packed)
             if not name.shipped and _can_be_moved(name):
-                found.append(str(name))
-    return tuple(found)
+                yield name
 
 
 def _can_be_moved(name: Block2DName) -> bool:
@@ -100,8 +134,10 @@ def _linear_ops() -> Iterator[LinearOp]:
                 yield LinearOp(kind, as_numeric(source), as_numeric(result))
 
 
-def _templates() -> Iterator[Block2DOp]:
+def _templates(wanted: Wanted) -> Iterator[Block2DOp]:
     for kind, bits, height, width in product(KINDS, (8, 16, 32, 64), _SIZES, _SIZES):
+        if not wanted(kind == "XE_STORE_2D", height * width * bits):
+            continue
         parts = [n for n in _SIZES if n <= width] if kind in WITH_BLOCKS else [width]
         for block in reversed(parts):
             op = _template(kind, bits, height, width, block)

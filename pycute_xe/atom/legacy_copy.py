@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from pycute_xe.algebra import coalesce, composition, upcast
 from pycute_xe.algebra.simplify import from_modes, scaled
@@ -13,13 +13,17 @@ from pycute_xe.atom.block2d_name import Block2DName, parse_block2d_name
 from pycute_xe.atom.copy_answers import CopyAnswers
 from pycute_xe.atom.legacy_lowering import lower
 from pycute_xe.atom.legacy_notes import note_of_registers, notes_of
-from pycute_xe.atom.legacy_registers import register_picture
+from pycute_xe.atom.legacy_registers import all_shown, legacy_places, register_picture
 from pycute_xe.atom.legacy_steps import Step, Steps, memory_steps, places, register_steps
 from pycute_xe.atom.placed_message import PlacedMessage
 from pycute_xe.atom.register_picture import SUBGROUP, Place, RegisterPicture
 from pycute_xe.errors import CuteError, DivisibilityError, DTypeError
 from pycute_xe.layout import Layout, make_layout, size
 from pycute_xe.numeric import Numeric, as_numeric
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["LegacyCopyAtom"]
 
@@ -208,9 +212,20 @@ class LegacyCopyAtom(CopyAnswers):
             lanes = [(y, x * len(parts) // wide) for y, x in lanes]
         return tuple(tuple((y + v, x + w) for v, w in inside) for y, x in lanes)
 
+    def _shown_in(self, unit_bits: int) -> bool:
+        return all_shown(self.places_held, self._owned, unit_bits // self.value_type.bits)
+
     @cached_property
     def _picture(self) -> RegisterPicture:
-        return register_picture(self.name, self.value_type.bits)
+        return register_picture(self.name, self.places_held, self.value_type.bits)
+
+    @cached_property
+    def places_held(self) -> NDArray[np.int64]:
+        """The (row, column) of each slot of `registers`, as an array; (-1, -1) for padding.
+
+        Raises `LegalityError` where no messages can move the block.
+        """
+        return legacy_places(self.name, self.value_type.bits)
 
     def messages(self, target: str | Target) -> tuple[PlacedMessage, ...]:
         """Return the block-2D messages that move the block on a target.

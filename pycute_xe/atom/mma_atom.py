@@ -14,12 +14,14 @@ from pycute_xe.errors import CoordError, CuteError, ShapeError, quoted
 from pycute_xe.facts import Row, rows
 from pycute_xe.layout import Layout, size
 from pycute_xe.numeric import Numeric, as_numeric
+from pycute_xe.signatures import typed
 
 __all__ = ["XE_DPAS_TT", "MmaAtom", "Operand", "make_mma_atom"]
 
 Operand = Literal["A", "B", "C", "D"]
 
 
+@typed
 def XE_DPAS_TT(
     M: int,
     D: Numeric | str,

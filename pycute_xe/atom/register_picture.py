@@ -7,13 +7,27 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import lcm
 from numbers import Integral
+from typing import TYPE_CHECKING
 
 from pycute_xe.arch.registers import RegisterMap
 from pycute_xe.arch.target import grf_bytes
 from pycute_xe.bulk import table
 from pycute_xe.errors import CoordError, ShapeError
 
-__all__ = ["ANY_TARGET", "SUBGROUP", "Place", "RegisterPicture", "is_index", "picture_of"]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = [
+    "ANY_TARGET",
+    "SUBGROUP",
+    "Place",
+    "RegisterPicture",
+    "is_index",
+    "picture_of",
+    "places_in",
+    "slots_in",
+]
 
 SUBGROUP = 16
 
@@ -218,8 +232,27 @@ def picture_of(held: RegisterMap, shape: Place, nbytes: int = 0) -> RegisterPict
     r0: 0,0 0,1 · · · · · · · · · · · · · ·
     r1: 1,0 1,1 · · · · · · · · · · · · · ·
     """
+    return RegisterPicture(held.bits, slots_in(places_in(held, shape, nbytes)))
+
+
+def places_in(held: RegisterMap, shape: Place, nbytes: int = 0) -> NDArray[np.int64]:
+    """Return the (row, column) of each slot, in two columns; (-1, -1) for padding.
+
+    The arguments are those of `picture_of`, of which this is the table: `slots_in` reads it.
+
+    >>> from pycute_xe.layout import Layout
+    >>> places_in(RegisterMap(Layout((2, 2), (1, 16)), bits=32), (2, 2))[15:18].tolist()
+    [[-1, -1], [1, 0], [1, 1]]
+    """
+    import numpy as np
+
     rows, cols = shape
-    slots: list[Place | None] = [None] * (nbytes * 8 // held.bits or held.elements)
-    for offset, slot in enumerate(table(held.position)[: rows * cols].tolist()):
-        slots[slot] = divmod(offset, cols)
-    return RegisterPicture(held.bits, tuple(slots))
+    out = np.full((nbytes * 8 // held.bits or held.elements, 2), -1)
+    offsets = np.arange(rows * cols)
+    out[table(held.position)[: rows * cols]] = np.stack((offsets // cols, offsets % cols), axis=1)
+    return out
+
+
+def slots_in(places: NDArray[np.int64]) -> tuple[Place | None, ...]:
+    """Return the slots of a `RegisterPicture` from the table of their rows and columns."""
+    return tuple(None if row < 0 else (row, col) for row, col in places.tolist())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from fnmatch import translate
 from functools import cache
@@ -11,21 +11,31 @@ from typing import Any
 
 from pycute_xe.arch.dpas import Dpas
 from pycute_xe.arch.target import Target, get_target
-from pycute_xe.atom.atom_record import KIND_WORDS, AtomHead, AtomRecord, head_of, record_of
+from pycute_xe.atom.atom_record import (
+    KIND_WORDS,
+    AtomHead,
+    AtomRecord,
+    FoundAtoms,
+    head_of,
+    head_of_copy,
+    record_of,
+)
 from pycute_xe.atom.block2d_op import Block2DOp
 from pycute_xe.atom.copy_atom import CopyAtom
 from pycute_xe.atom.feeding import verdict_of
-from pycute_xe.atom.known_names import catalogue, grammar_names
+from pycute_xe.atom.known_names import catalogue, copies_of_blocks, grammar_names
 from pycute_xe.atom.mma_atom import MmaAtom, Operand
 from pycute_xe.atom.names import get_atom
 from pycute_xe.atom.search_filters import check_feeding, check_filters, check_switches, no_such
 from pycute_xe.errors import InputError
+from pycute_xe.signatures import typed
 
 __all__ = ["forget_verdicts", "search_atoms"]
 
 Sizes = int | tuple[int, int] | None
 
 
+@typed
 def search_atoms(
     name: str | None = None,
     *,
@@ -40,7 +50,7 @@ def search_atoms(
     target: str | Target | None = None,
     shipped: bool | None = None,
     faithful: bool | None = None,
-) -> tuple[AtomRecord, ...]:
+) -> FoundAtoms:
     """Return the atoms that meet every filter given, in the order of `catalogue`.
 
     With ``feeds`` those come first whose elements are as wide as the operand's. Searched are the
@@ -85,11 +95,14 @@ def search_atoms(
         runs = machine is None or machine in record.targets
         return runs and (faithful is None or record.faithful == faithful)
 
-    names = (text for text in _names(shipped) if spelled is None or spelled.search(text))
     # What costs more comes last: a verdict on a copy, then what `AtomRecord` adds to a head.
-    heads = filter(named, map(head_of, names))
     if mma is None:
-        return tuple(filter(able, (record_of(head.name) for head in heads)))
+        names = (text for text in _names(shipped) if spelled is None or spelled.search(text))
+        heads = filter(named, map(head_of, names))
+        return FoundAtoms(filter(able, (record_of(head.name) for head in heads)))
+    copies = copies_of_blocks(_whole_tiles(mma, operands), shipped)
+    spelt = (copy for copy in copies if spelled is None or spelled.search(str(copy)))
+    heads = filter(named, map(head_of_copy, spelt))
     allowed = ("free", "reorder") if reorder else ("free",)
     widths = {mma.operand_type(read).bits for read in operands}
     serving = (
@@ -97,7 +110,7 @@ def search_atoms(
         for head, verdicts in _feeding(heads, mma, operands, allowed)
     )
     # A stable sort: within each part the order of the catalogue stays.
-    return tuple(sorted(filter(able, serving), key=lambda record: record.bits not in widths))
+    return FoundAtoms(sorted(filter(able, serving), key=lambda record: record.bits not in widths))
 
 
 def _names(shipped: bool | None) -> Iterator[str]:
@@ -105,6 +118,21 @@ def _names(shipped: bool | None) -> Iterator[str]:
         yield from catalogue()
     if not shipped:
         yield from grammar_names()
+
+
+def _whole_tiles(mma: MmaAtom, operands: tuple[Operand, ...]) -> Callable[[bool, int], bool]:
+    """Whether the block of a copy, of so many bits, can be whole tiles of one of the operands."""
+    tiles = [(operand == "D", _tile_bits(mma, operand)) for operand in operands]
+
+    def whole(is_store: bool, bits: int) -> bool:
+        return any(store == is_store and bits % tile == 0 for store, tile in tiles)
+
+    return whole
+
+
+def _tile_bits(mma: MmaAtom, operand: Operand) -> int:
+    rows, cols = mma.operand_shape(operand)
+    return rows * cols * mma.operand_type(operand).bits
 
 
 def _feeding(
@@ -115,8 +143,6 @@ def _feeding(
 ) -> Iterator[tuple[AtomHead, tuple[tuple[str, str], ...]]]:
     """Keep the block-2D copies that serve one of the operands, with the verdict on each."""
     for head in heads:
-        if head.kind not in ("load", "store") or not head.mode:
-            continue
         verdicts = tuple((operand, _verdict(head, mma, operand)) for operand in operands)
         if any(verdict in allowed for _, verdict in verdicts):
             yield head, verdicts
@@ -126,9 +152,7 @@ def _feeding(
 def _verdict(head: AtomHead, mma: MmaAtom, operand: Operand) -> str:
     if (head.kind == "store") != (operand == "D"):
         return "impossible"  # a load fills registers, a store empties them: D is what comes out
-    rows, cols = mma.operand_shape(operand)
-    tile = rows * cols * mma.operand_type(operand).bits
-    if head.rows * head.cols * head.bits % tile:
+    if head.rows * head.cols * head.bits % _tile_bits(mma, operand):
         return "impossible"  # the block is not made of whole tiles
     atom = get_atom(head.name)
     copy: Block2DOp | str = atom.op if isinstance(atom, CopyAtom) else head.name

@@ -104,6 +104,7 @@ class TiledMma:
         m, n, k = map(size, self.permutation)
         return m, n, k
 
+    @typed
     def operand_tile(self, operand: str) -> tuple[int, int]:
         """Return the extents of the tile of A (M, K), B (N, K) or C (M, N).
 
@@ -160,6 +161,7 @@ class TiledMma:
         """Partition a layout of (M, N): ((ThrV, (ThrM, ThrN)), (FrgV, (RestM, RestN)))."""
         return self.thrfrg("C", layout)
 
+    @typed
     def atoms(self, operand: str) -> Layout:
         """((AtomI, AtomJ), ((ThrI, ThrJ), (RestI, RestJ))) → coordinate in the operand's tile.
 
@@ -168,6 +170,7 @@ class TiledMma:
         """
         return self._atoms(operand, make_identity_layout(self.operand_tile(operand)))
 
+    @typed
     def repetitions(self, operand: str) -> tuple[int, int]:
         """How often each subgroup repeats the atom along the operand's two modes.
 
@@ -178,6 +181,7 @@ class TiledMma:
         _, (_, (first, second)) = self.atoms(operand)
         return size(first), size(second)
 
+    @typed
     def fragment(self, operand: str) -> Layout:
         """((ThrV, (ThrI, ThrJ)), (FrgV, (RestI, RestJ))) → coordinate in the operand's tile."""
         return self.thrfrg(operand, make_identity_layout(self.operand_tile(operand)))
@@ -188,6 +192,7 @@ class TiledMma:
         grid = make_identity_layout(product_each(self.atom_layout_mnk.shape))
         return composition(grid, right_inverse(self.atom_layout_mnk))
 
+    @typed
     def operand_subgroups(self, operand: str) -> Layout:
         """Subgroup → index into the operand's (ThrI, ThrJ), first fastest."""
         return composition(self._projected(operand), right_inverse(self.atom_layout_mnk))

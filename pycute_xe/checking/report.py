@@ -66,7 +66,7 @@ class Resource:
         return f"{self.name}: {self.used} of {self.available} ({self.detail})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Checked:
     """The verdict of a check against a target; falsy when a rule refuses.
 
@@ -120,6 +120,10 @@ class Checked:
     def binds(self) -> Resource | None:
         """The resource that is used most, which a larger tile would run out of first."""
         return max(self.resources, key=lambda r: r.share, default=None)
+
+    def __repr__(self) -> str:
+        """The first line of the report."""
+        return f"<Checked {next(self.lines())}>"
 
     def __str__(self) -> str:
         """The verdict, the findings, what binds, the resources, the demands and their sources."""

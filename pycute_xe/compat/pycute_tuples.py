@@ -62,12 +62,15 @@ def signum(a: Any) -> int:
 
 @typed
 def tuple_max(a: Any) -> Any:
-    """Return the largest leaf.
+    """Return the largest leaf; raise `ShapeError` for a tuple without leaves.
 
     >>> tuple_max((1, (7, 3)))
     7
     """
-    return max(flatten(a))
+    leaves = flatten(a)
+    if not leaves:
+        raise ShapeError("tuple_max", {"a": a}, "a tuple without leaves has no largest", "give one")
+    return max(leaves)
 
 
 @typed

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from html import escape
 from typing import Any
 
+from pycute_xe.drawing import tables
 from pycute_xe.errors import InputError
 
 __all__ = ["register_ipython"]
@@ -21,23 +21,25 @@ _SHOWN = {
     ("pycute_xe.atom.tiled_mma", "TiledMma"),
     ("pycute_xe.atom.tiled_copy", "TiledCopy"),
 }
-# What tells itself as text: kernels by their listing, and what readers found, line by line.
+# What is a table, or lines, and how: kernels show their listing, the others what readers found.
 _TOLD = {
-    ("pycute_xe.kernel.ir.program", "Kernel"),
-    ("pycute_xe.checking.report", "Checked"),
-    ("pycute_xe.verifying.verdict", "Verdict"),
-    ("pycute_xe.executing.report", "Report"),
-    ("pycute_xe.atom.differing", "AtomDiff"),
-    ("pycute_xe.atom.feeding", "Feed"),
-    ("pycute_xe.explaining.explanation", "Explanation"),
+    ("pycute_xe.kernel.ir.program", "Kernel"): tables.as_text,
+    ("pycute_xe.checking.report", "Checked"): tables.checked,
+    ("pycute_xe.verifying.verdict", "Verdict"): tables.verdict,
+    ("pycute_xe.executing.report", "Report"): tables.report,
+    ("pycute_xe.atom.differing", "AtomDiff"): tables.diff,
+    ("pycute_xe.atom.feeding", "Feed"): tables.feed,
+    ("pycute_xe.atom.atom_record", "FoundAtoms"): tables.atoms,
+    ("pycute_xe.explaining.explanation", "Explanation"): tables.explanation,
 }
 
 
 def register_ipython(shell: Any = None) -> bool:
-    """Teach IPython's SVG formatter the values that can be drawn; tell whether there is one.
+    """Teach IPython to show values as pictures or tables; tell whether there is an IPython.
 
     Without ``shell`` it is the running one; nothing happens outside IPython. What cannot be drawn
-    keeps its text. Importing `pycute_xe.drawing` calls this.
+    keeps its text; what readers found becomes a table of HTML. Importing
+    `pycute_xe.drawing` calls this.
 
     >>> register_ipython()
     False
@@ -56,17 +58,10 @@ def register_ipython(shell: Any = None) -> bool:
     formatter = formatters["image/svg+xml"]
     for module, name in sorted(_SHOWN):
         formatter.for_type_by_name(module, name, _svg)
-    for module, name in sorted(_TOLD):
-        formatters["text/html"].for_type_by_name(module, name, _html)
+    for (module, name), shown in sorted(_TOLD.items()):
+        formatters["text/html"].for_type_by_name(module, name, shown)
         formatters["text/plain"].for_type_by_name(module, name, _plain)
     return True
-
-
-def _html(value: Any) -> str:
-    """Lines as they are, which scroll where they are wider than the page."""
-    return (
-        f'<pre style="overflow-x:auto;white-space:pre;line-height:1.35">{escape(str(value))}</pre>'
-    )
 
 
 def _plain(value: Any, printer: Any, cycle: bool) -> None:  # noqa: ARG001 - as IPython calls it

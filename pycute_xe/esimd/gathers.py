@@ -27,6 +27,7 @@ from pycute_xe.esimd.sending import Hints, scattered
 from pycute_xe.esimd.simd import Vector, simd
 from pycute_xe.esimd.threads import Thread, current
 from pycute_xe.esimd.types import Type, cache_hint, dtype_of, lsc_data_size
+from pycute_xe.signatures import typed
 
 __all__ = [
     "gather",
@@ -41,6 +42,7 @@ _NONE = cache_hint.none
 _DEFAULT = lsc_data_size.default_size
 
 
+@typed
 def gather(
     T: Type,
     N: int,

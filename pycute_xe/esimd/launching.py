@@ -22,6 +22,7 @@ from pycute_xe.esimd.threads import BankCount, Group, Machine, Sent, Thread, run
 from pycute_xe.esimd.types import dtype_of
 from pycute_xe.machine import Trace, workgroup
 from pycute_xe.machine.faults import DeadlockFault
+from pycute_xe.signatures import typed
 
 __all__ = ["Item", "Run", "launch"]
 
@@ -104,6 +105,7 @@ class Run:
         return tuple(sorted({finding.code for finding in self.findings}))
 
 
+@typed
 def launch(
     kernel: Callable[..., Any],
     *arguments: Any,

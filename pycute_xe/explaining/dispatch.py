@@ -35,6 +35,7 @@ from pycute_xe.explaining.script import Script, Stopped
 from pycute_xe.explaining.simplifying import tell_coalesce
 from pycute_xe.explaining.swizzling import beneath, tell_any_composition, through_inverse
 from pycute_xe.layout import Layout
+from pycute_xe.signatures import typed
 from pycute_xe.swizzle import Swizzle
 from pycute_xe.typing import is_tuple
 
@@ -86,6 +87,7 @@ EXPLAINED: dict[str, tuple[Teller, str]] = {
 _CALL = (tell_call, "The coordinate of each leaf times its stride, summed.")
 
 
+@typed
 def explain(operation: Callable[..., Any] | Atom, *operands: Any, **named: Any) -> Explanation:
     """Return the steps by which an operation comes to its result on these operands.
 

@@ -27,7 +27,7 @@ class Step:
         return self.text if self.value is None else f"{self.text} → {self.value}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """How an operation came to its result, step by step. Made by `explain`.
 
@@ -64,6 +64,10 @@ class Explanation:
         *_, (number, _) = ("", None), *self.numbered()
         where = f" at step {number}" if number else ""
         return f"Refused{where}: {kind}: {self.refusal}"
+
+    def __repr__(self) -> str:
+        """The title."""
+        return f"<{type(self).__name__} {self.title}>"
 
     def __str__(self) -> str:
         """Plain text: title, rule, numbered steps, ending."""

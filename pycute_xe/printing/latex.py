@@ -10,6 +10,7 @@ from pycute_xe.composed import ComposedLayout
 from pycute_xe.grid import Grid, grid_of
 from pycute_xe.int_tuple import flatten_tuple
 from pycute_xe.layout import Layout
+from pycute_xe.signatures import typed
 from pycute_xe.swizzle import Swizzle
 from pycute_xe.typing import IntTuple, is_tuple
 
@@ -23,6 +24,7 @@ _PAGE = (11.5, 17.0)
 """Room for a picture on a page of the class article, in centimetres: width and height."""
 
 
+@typed
 def latex_math(layout: Layout | ComposedLayout | Swizzle | IntTuple) -> str:
     r"""Return the formula of a layout, a swizzle or a nested tuple, for LaTeX's math mode.
 

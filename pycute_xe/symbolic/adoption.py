@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from pycute_xe.errors import InputError
+from pycute_xe.signatures import typed
 from pycute_xe.symbolic.terms import Expr, sp
 from pycute_xe.symbolic.value import symbol
 
 __all__ = ["from_sympy"]
 
 
+@typed
 def from_sympy(expr: Any) -> Any:
     """Return a sympy expression of integer symbols as a symbolic integer, or as an integer.
 

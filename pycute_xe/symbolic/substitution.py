@@ -9,6 +9,7 @@ from pycute_xe.basis import Basis
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import InputError
 from pycute_xe.layout import Layout
+from pycute_xe.signatures import typed
 from pycute_xe.symbolic.assumed import Assumed, Known
 from pycute_xe.symbolic.terms import evaluated
 from pycute_xe.symbolic.value import SymbolicInt
@@ -17,6 +18,7 @@ from pycute_xe.typing import is_tuple
 __all__ = ["substitute"]
 
 
+@typed
 def substitute(value: Any, given: Any = None, /, **more: Any) -> Any:
     """Put numbers, or other symbolic values, in place of symbols, named as they were made.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from contextlib import suppress
 from itertools import product
@@ -12,8 +13,10 @@ from golden import rows as golden
 
 import pycute_xe as cx
 from pycute_xe.atom import catalogue, describe_atom, feeds, get_atom, search_atoms
+from pycute_xe.atom.atom_record import head_of
+from pycute_xe.atom.given_atoms import as_copy_atom
 from pycute_xe.atom.known_names import grammar_names
-from pycute_xe.errors import CuteError, InputError, LegalityError, TargetError
+from pycute_xe.errors import CuteError, DivisibilityError, InputError, LegalityError, TargetError
 
 OLDER = re.compile(r"XE_2D_(Packed_)?(?:U|TF)(\d+)x(\d+)x(\d+)_(LD|ST)_([NTV])(::PREFETCH)?")
 TEMPLATE = re.compile(r"XE_(LOAD|STORE|PREFETCH)_2D(_VNNI|_TRANSPOSE)?<(\d+),(\d+),(\d+)(,\d+)?>")
@@ -324,3 +327,57 @@ def test_templates_take_their_numbers_and_a_type() -> None:
         get_atom("XE_STORE_2D<32,8,16,16>")
     with pytest.raises(CuteError, match="only block-2D copies take strides"):
         get_atom("XE_STORE_2D<32,8,16>", gmem_stride=(1, "ld"))
+
+
+# ------------------------------------------------------------------ the fast path and the slow one
+
+
+def slow_verdict(name: str, mma: Any, operand: Any) -> str:
+    """From the pictures alone, element by element; the limits of DPAS are asked of `feeds`."""
+    try:
+        # A template carries the operand's type here, as an older name does.
+        given: Any = name if name.startswith("XE_2D") else get_atom(name).op  # type: ignore[union-attr]
+        atom: Any = as_copy_atom(given, "test", mma.operand_type(operand))
+        slots = atom.registers().slots
+    except (LegalityError, DivisibilityError):
+        return "impossible"
+    if atom.value_type.bits != mma.operand_type(operand).bits or not slots:
+        return "impossible"
+    if (atom.messages("bmg")[0].message.op == "store") != (operand == "D"):
+        return "impossible"
+    # An older name counts rows and columns of the operand, a template those of memory.
+    turned = name.startswith("XE_LOAD_2D_TRANSPOSE")
+    held = {(p[::-1] if turned else p): i for i, p in enumerate(slots) if p is not None}
+    rows, cols = mma.operand_shape(operand)
+    if (max(held)[0] + 1) % rows or (max(held)[1] + 1) % cols:
+        return "impossible"
+    wanted = [place for place in mma.registers(operand).slots if place is not None]
+    for y in range(0, max(held)[0] + 1, rows):
+        for x in range(0, max(held)[1] + 1, cols):
+            at = [held[y + v, x + w] for v, w in wanted]
+            if at != list(range(at[0], at[0] + len(at))):
+                return "reorder"
+    return "free"
+
+
+def test_a_search_by_feeds_finds_what_asking_each_atom_finds() -> None:
+    rng = random.Random(20)
+    every = [*catalogue(), *grammar_names()]
+    for mma_name in (DPAS, "XE_DPAS_TT<8,s32,s8>", "XE_DPAS_TT<4,f32,tf32>"):
+        mma: Any = get_atom(mma_name)
+        for operand in ("A", "B", "D"):
+            found = {
+                r.name: dict(r.feeds)
+                for r in search_atoms(feeds=mma, operand=operand, reorder=True)
+            }
+            likely = sorted(found)
+            sample = {*rng.sample(likely, min(12, len(likely))), *rng.sample(every, 40)}
+            for name in sorted(sample):
+                is_block = "_2D" in name and not name.endswith("PREFETCH")
+                slow = slow_verdict(name, mma, operand) if is_block else "impossible"
+                assert found.get(name, {}).get(operand, "impossible") == slow, (name, operand)
+            # As listed, those as wide as the operand first.
+            width = mma.operand_type(operand).bits
+            order = [r.name for r in search_atoms() if r.name in found]
+            wide = {name: head_of(name).bits == width for name in order}
+            assert list(found) == sorted(order, key=lambda name: not wide[name])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pycute_xe.arch.rules import errors
-from pycute_xe.atom.block2d_op import XE_LOAD_2D_TRANSPOSE
+from pycute_xe.atom.block2d_op import XE_LOAD_2D, XE_LOAD_2D_TRANSPOSE
 from pycute_xe.atom.selection import memory_modes, select_block_2d
 from pycute_xe.basis import E
 from pycute_xe.errors import KernelError
@@ -35,3 +35,22 @@ def test_a_transposing_load_takes_equal_parts_of_up_to_32_rows(rows: int, height
     op = select_block_2d(Layout((rows, 16), (E(0), E(1))), bf16, bf16, x=1, y=0)
     assert op == XE_LOAD_2D_TRANSPOSE(32, height, 8)
     assert errors(op.message.check("bmg")) == ()
+
+
+def test_a_message_has_up_to_four_blocks() -> None:
+    """Eight tiles of 16 columns: a row of 128 narrow elements would need eight blocks."""
+    tiles = Layout((16, 32, 8), (E(1), E(0), 16 * E(1)))
+    op = select_block_2d(tiles, as_numeric("s4"), as_numeric("s8"), x=1, y=0)
+    assert op == XE_LOAD_2D(8, 32, 32, 8)
+    assert op.message.count == 4
+    assert errors(op.message.check("bmg")) == ()
+
+
+@pytest.mark.parametrize(("rows", "transposes"), [(2, False), (4, True), (8, True)])
+def test_less_than_two_bytes_of_a_column_are_not_worth_a_transpose(
+    rows: int, transposes: bool
+) -> None:
+    """sycl-tla 6601377, ``block_2d_transform_selector``: size<0>(layout) * MemBits >= 16."""
+    fragment = Layout((rows, 16, 32 // rows), (E(0), E(1), rows * E(0)))
+    op = select_block_2d(fragment, as_numeric("s4"), as_numeric("f16"), x=1, y=0)
+    assert op.message.transpose is transposes

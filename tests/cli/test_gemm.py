@@ -360,7 +360,7 @@ MISTAKES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "strict order": (("f16.npy", "f16.npy", "-o", "C.npy", "--strict"), ("A has 61 columns",)),
     "output folder": (("Ab.npy", "Bb.npy", "-o", "folder"), ("folder",)),
-    "output nowhere": (("Ab.npy", "Bb.npy", "-o", "no/C.npy"), ("no folder",)),
+    "output nowhere": (("Ab.npy", "Bb.npy", "-o", "no/C.npy"), ("not a folder",)),
     "output npz": (("Ab.npy", "Bb.npy", "-o", "C.npz"), (".npy",)),
     "drawings into a file": (("Ab.npy", "Bb.npy", "-o", "C.npy", "--draw", "A.npy"), ("A.npy",)),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -344,17 +345,71 @@ def test_notebooks_show_values_by_themselves(gemm: cx.Kernel) -> None:
     assert shown["pycute_xe.layout.core", "Layout"](layout) is None
 
 
-def test_notebooks_tell_kernels_and_what_readers_found(gemm: cx.Kernel) -> None:
+def cells(html: str) -> list[list[str]]:
+    """The rows of all tables of a page that must be well formed."""
+    root = ElementTree.fromstring(html)
+    return [["".join(cell.itertext()) for cell in row] for row in root.iter("tr")]
+
+
+def shown(shell: Shell, value: Any) -> str:
+    """What a notebook shows, by the first registered class of the value."""
+    known = shell.formatters["text/html"].by_name
+    kinds = [(kind.__module__, kind.__name__) for kind in type(value).__mro__]
+    return known[next(kind for kind in kinds if kind in known)](value)
+
+
+def test_notebooks_tell_kernels_by_their_listing(gemm: cx.Kernel) -> None:
+    shell = Shell()
+    register_ipython(shell)
+    assert ElementTree.fromstring(shown(shell, gemm)).text == str(gemm)
+    place = type(gemm).__module__, type(gemm).__name__
+    assert place not in shell.formatters["image/svg+xml"].by_name
+
+
+def test_notebooks_show_what_readers_found_as_tables(gemm: cx.Kernel) -> None:
     shell = Shell()
     register_ipython(shell)
     fits = cx.feeds("XE_2D_U16x32x16_LD_V", "XE_DPAS_TT<8,f32,bf16>", "B")
-    other = cx.diff("XE_2D_U16x16x16_LD_N", "XE_2D_U16x16x16_LD_V")
-    for value in (gemm, cx.check(gemm), fits, other):
-        place = type(value).__module__, type(value).__name__
-        html = shell.formatters["text/html"].by_name[place](value)
-        assert ElementTree.fromstring(html).text == str(value)
-        assert len(html) < 20_000
-        assert place not in shell.formatters["image/svg+xml"].by_name
+    assert ["copy", "XE_2D_U16x32x16_LD_V"] in cells(shown(shell, fits))
+    assert "free" in shown(shell, fits)
+    other = cells(shown(shell, cx.diff("XE_2D_U16x16x16_LD_N", "XE_2D_U16x16x16_LD_V")))
+    assert ["", "XE_2D_U16x16x16_LD_N", "XE_2D_U16x16x16_LD_V"] in other
+    assert ["mode", "N", "V"] in other
+    found = cx.search_atoms(feeds="XE_DPAS_TT<8,f32,bf16>", operand="B", name="XE_2D_U16x32*_LD_V")
+    head, *rows = cells(shown(shell, found))
+    assert (head[0], head[5]) == ("name", "feeds")
+    assert [(row[0], row[5]) for row in rows] == [(r.name, "B free") for r in found]
+    legal = shown(shell, cx.check(gemm, "bmg"))
+    assert "legal" in legal
+    assert [row[:1] for row in cells(legal) if row[0] == "registers"]
+    refused = cx.check("XE_2D_U32x16x16_LD_V", "bmg")
+    (finding, *_) = refused.findings
+    assert [row for row in cells(shown(shell, refused)) if finding.broken.rule in row]
+    steps = cx.explain(cx.composition, cx.Layout((4, 8)), cx.Layout(2, 4))
+    table = cells(shown(shell, steps))
+    assert [row[0] for row in table[1:]] == [number for number, _ in steps.numbered()]
+    told = cx.explain(cx.get_atom("XE_2D_U16x32x16_LD_V"))
+    assert [row[0] for row in cells(shown(shell, told))] == [name for name, _ in told.sections()]
+    for value in (fits, found, refused, steps, told):
+        assert len(repr(value)) < 200 or value is found
+        assert "\n" not in repr(value)
+
+
+def test_notebooks_show_verdicts_of_proofs_that_answer_in_words() -> None:
+    """Proofs may hold, fail, or be undecided: a table reads what they have."""
+    shell = Shell()
+    register_ipython(shell)
+    shown_as = shell.formatters["text/html"].by_name["pycute_xe.verifying.verdict", "Verdict"]
+    common = {"statement": "each once", "seconds": 0.002, "counterexample": None}
+    proofs = [
+        SimpleNamespace(property="stores", answer="proved", condition="", reason="", **common),
+        SimpleNamespace(property="bounds", answer="needs", condition="K % 8 == 0", **common),
+        SimpleNamespace(property="flow", answer="undecided", reason="a < b?", **common),
+    ]
+    verdict = SimpleNamespace(kernel="gemm", scope="all sizes", proofs=proofs, assumptions=("x",))
+    rows = cells(shown_as(verdict))
+    assert [row[0] for row in rows[1:]] == ["proved", "needs", "undecided"]
+    assert [row[3] for row in rows[1:]] == ["", "K % 8 == 0", "a < b?"]
 
 
 def test_neighbours_differ_in_colour() -> None:

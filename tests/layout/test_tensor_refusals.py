@@ -54,6 +54,13 @@ REFUSALS = {
         {"index": "3"},
         "a tensor is called with a coordinate, not indexed with brackets",
     ),
+    "Tensor: past the end": Refusal(
+        lambda: tensor.make_tensor("abc", REVERSED)((1, 3)),
+        CoordError,
+        "Tensor",
+        {"coord": (1, 3), "layout": REVERSED},
+        "offset 14 is past the end of the data, which has 3 elements",
+    ),
     "local_partition: rank": Refusal(
         lambda: tensor.local_partition(TENSOR, THREADS, 0),
         RankError,

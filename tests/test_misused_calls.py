@@ -1,0 +1,121 @@
+"""Calls that a user gets wrong: each is refused by name, and says what to write instead."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pycute_xe as cx
+from pycute_xe.arch import Block2D, get_target
+from pycute_xe.compat.pycute_tuples import tuple_max
+from pycute_xe.errors import CoordError, CuteError, InputError, KernelError, RankError, ShapeError
+from pycute_xe.notation import cpp_layout, parse_layout
+from pycute_xe.points import offsets
+from pycute_xe.symbolic import from_sympy
+
+OP = cx.XE_DPAS_TT(8, "f32", "bf16")
+
+
+@pytest.fixture(scope="module")
+def gemm() -> cx.Kernel:
+    return cx.kernel.gemm(cx.workgroup_mma(OP))
+
+
+def refused(kind: type[CuteError], words: str, function: Any, *given: Any) -> None:
+    """Refused with these words, by an error of just this class."""
+    with pytest.raises(CuteError, match=re.escape(words)) as found:
+        function(*given)
+    assert type(found.value) is kind
+
+
+def test_a_tensor_read_past_the_end_of_its_data() -> None:
+    array = np.arange(6)
+    for data in (array, list(array), "abcdef"):
+        tensor = cx.make_tensor(data, cx.Layout((2, 4)))
+        assert tensor(1, 2) == data[5]
+        refused(CoordError, "offset 6 is past the end of the data, which has 6 ele", tensor, 0, 3)
+        # As a sub-tensor it may stand there: it is read where it is asked.
+        refused(CoordError, "offset 7 is past the end", tensor(None, 3), 1)
+    assert cx.make_tensor(None, cx.Layout((2, 4)))(1, 3) == 7
+
+
+def test_replay_without_a_counterexample(gemm: cx.Kernel) -> None:
+    refused(InputError, "only a counterexample can be replayed", cx.replay, gemm, None)
+
+
+@pytest.mark.parametrize("params", [(128, 256, 32), ["K"], {"K": "32"}, {"K": True}])
+def test_verify_with_other_sizes_than_a_mapping_of_extents(gemm: cx.Kernel, params: Any) -> None:
+    refused(InputError, 'verify(kernel, {"K": 64})', cx.verify, gemm, params)
+
+
+def test_a_slice_of_a_work_item_that_is_a_pair(gemm: cx.Kernel) -> None:
+    copy = cx.make_block_2d_copy_A(gemm.mma, ("ld", 1))
+    for tiled in (gemm.mma, copy):
+        refused(RankError, "(1, 1) is not one of the 512 work-items", tiled.get_slice, (1, 1))
+
+
+def test_a_copy_of_an_operand_made_from_an_operation() -> None:
+    makers = (cx.make_block_2d_copy_A, cx.make_block_2d_copy_B, cx.make_block_2d_copy_D)
+    for make in makers:
+        refused(KernelError, "is not a tiled MMA. Way out: use workgroup_mma", make, OP, ("ld", 1))
+
+
+def test_swapped_arguments_of_check_are_named(gemm: cx.Kernel) -> None:
+    atom = cx.get_atom("XE_2D_U16x16x16_LD_N")
+    for value in (gemm, atom):
+        refused(CuteError, "bmg is a target, and the target comes second", cx.check, "bmg", value)
+
+
+def nested(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = (value,)
+    return value
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: cx.make_tensor(None, cx.Layout((4, 8)))(x),
+        lambda x: cx.make_tensor(None, cx.Layout((4, 8))).compose(x),
+        lambda x: cx.ComposedLayout(cx.Swizzle(2, 0, 3), 0, cx.Layout((8, 8)))(x),
+        lambda x: cx.workgroup_mma(OP).operand_tile(x),
+        lambda x: cx.workgroup_mma(OP).repetitions(x),
+        lambda x: cx.workgroup_mma(OP).operand_subgroups(x),
+        lambda x: cx.workgroup_mma(OP).atoms(x),
+        lambda x: get_target("bmg").threads_per_engine(x),
+        lambda x: get_target("bmg").threads_per_core(x),
+        lambda x: cx.XE_DPAS_TT(x, "f32", "bf16"),
+        lambda x: cx.feeds("XE_2D_U16x16x16_LD_V", "XE_DPAS_TT<8,f32,bf16>", x),
+        lambda x: cx.search_atoms(kind=x),
+        lambda x: cx.explain(x),
+        lambda x: cx.latex_math(x),
+        lambda x: parse_layout(x),
+        lambda x: cpp_layout(x, x),
+        lambda x: offsets(cx.Layout((4, 8)), x),
+        lambda x: cx.substitute(x, x),
+        lambda x: from_sympy(x),
+    ],
+)
+def test_tuples_too_deep_for_python_are_refused_with_the_limit(call: Any) -> None:
+    with pytest.raises(CuteError) as found:
+        call(nested(3_000))
+    assert len(str(found.value)) < 1_000
+
+
+@pytest.mark.parametrize("value", [np.arange(4), np.array(["load", "store"])])
+def test_an_array_in_the_place_of_a_number_or_a_name_is_named(value: Any) -> None:
+    for call in (
+        lambda: Block2D(value, 16, 8, 16),
+        lambda: Block2D("load", 16, value, 16),
+        lambda: cx.run(cx.kernel.gemm(cx.workgroup_mma(OP)), np.eye(2), np.eye(2), executor=value),
+    ):
+        with pytest.raises(CuteError):
+            call()
+
+
+def test_the_largest_leaf_of_nothing() -> None:
+    refused(ShapeError, "a tuple without leaves has no largest", tuple_max, ())
