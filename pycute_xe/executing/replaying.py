@@ -18,6 +18,7 @@ from pycute_xe.kernel.spec.computing import compute
 from pycute_xe.kernel.spec.expression import Apply, Expression
 from pycute_xe.kernel.spec.specification import Specification
 from pycute_xe.machine import Trace
+from pycute_xe.signatures import typed
 
 __all__ = ["Replay", "replay"]
 
@@ -68,6 +69,7 @@ class Replay:
         return f"{name} is {actual:g}, should be {expected:g}\n{self.counterexample}"
 
 
+@typed
 def replay(
     kernel: Kernel, counterexample: Counterexample, executor: Executor = "reference"
 ) -> Replay:

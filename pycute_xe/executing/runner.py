@@ -24,6 +24,7 @@ from pycute_xe.kernel import AtomicStore, Kernel, Load, Mma, Store
 from pycute_xe.kernel.spec.computing import compute
 from pycute_xe.machine import Trace
 from pycute_xe.numeric import Numeric, as_numeric
+from pycute_xe.signatures import typed
 
 __all__ = ["Executor", "Progress", "doubts", "outputs_of", "run"]
 
@@ -32,6 +33,7 @@ Progress: TypeAlias = Callable[[float], None]
 _ENGINES = {"fast": fast.execute, "reference": reference.execute}
 
 
+@typed
 def run(
     kernel: Kernel,
     *operands: Any,

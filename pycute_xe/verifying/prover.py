@@ -9,6 +9,7 @@ from time import perf_counter
 
 from pycute_xe.errors import InputError, KernelError, MachineError, UndecidableError
 from pycute_xe.kernel import Counterexample, Kernel
+from pycute_xe.signatures import typed
 from pycute_xe.verifying.apart import decided_apart
 from pycute_xe.verifying.conditions import condition_of
 from pycute_xe.verifying.failures import Failure
@@ -35,6 +36,7 @@ STEPS = 20_000_000
 CONDITION_STEPS = 1_000_000
 
 
+@typed
 def verify(
     kernel: Kernel, params: Mapping[str, int] | None = None, *, budget: float = BUDGET
 ) -> Verdict:

@@ -15,10 +15,12 @@ from pycute_xe.kernel.ir.operands import Fragment, Operand, Shared
 from pycute_xe.kernel.ir.statements import If, Loop, Mma, Statement
 from pycute_xe.kernel.ir.walking import walk
 from pycute_xe.kernel.spec.specification import Specification
+from pycute_xe.signatures import typed_fields
 
 __all__ = ["Kernel", "walk"]
 
 
+@typed_fields
 @dataclass(frozen=True)
 class Kernel:
     """What each work-group of a grid does to operands in memory.

@@ -26,10 +26,12 @@ from pycute_xe.kernel.kinds.parts import Side, gmem_stride
 from pycute_xe.kernel.spec.expression import Element, Expression, total
 from pycute_xe.layout import size
 from pycute_xe.numeric import Numeric, as_numeric
+from pycute_xe.signatures import typed
 
 __all__ = ["gemm"]
 
 
+@typed
 def gemm(
     mma: TiledMma,
     a: Order = "row",
