@@ -98,7 +98,7 @@ class _Evaluation:
         return np.asarray(found).astype(self.dtype, copy=False)
 
     def taken(self, array: NDArray[Any], value: Expression) -> NDArray[Any]:
-        """Widen a leaf; integers never come from numbers that are none."""
+        """Widen a leaf; integers come from integers alone."""
         if self.dtype.kind == "i" and array.dtype.kind not in "iu":
             whole = isinstance(value, Const) and value.value == int(value.value)
             if not whole:

@@ -23,7 +23,7 @@ class Problem:
     """Extents by name, and the arrays that a kernel is given: one for each of ``kernel.inputs``.
 
     Arrays have the operand's modes in its order and its `host_dtype`; scalars are arrays without
-    modes. They are the user's own, which nobody writes.
+    modes. They are the user's own, which no work-group writes.
     """
 
     kernel: Kernel

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.arch import get_target
 from pycute_xe.converting import convert
-from pycute_xe.errors import KernelError, MachineError
+from pycute_xe.errors import InputError, KernelError, MachineError
 from pycute_xe.executing.problem import prepare
 from pycute_xe.executing.runner import Executor, outputs_of
 from pycute_xe.kernel import Counterexample, Kernel
@@ -18,7 +18,7 @@ from pycute_xe.kernel.spec.computing import compute
 from pycute_xe.kernel.spec.expression import Apply, Expression
 from pycute_xe.kernel.spec.specification import Specification
 from pycute_xe.machine import Trace
-from pycute_xe.signatures import typed
+from pycute_xe.signatures import shortly
 
 __all__ = ["Replay", "replay"]
 
@@ -69,7 +69,6 @@ class Replay:
         return f"{name} is {actual:g}, should be {expected:g}\n{self.counterexample}"
 
 
-@typed
 def replay(
     kernel: Kernel, counterexample: Counterexample, executor: Executor = "reference"
 ) -> Replay:
@@ -78,11 +77,29 @@ def replay(
     ``executor`` as for `run`. A run that the machine stops, or that the executor refuses, shows the
     counterexample too. Raises `KernelError` for a kernel without a specification.
     """
+    _demand(kernel, counterexample)
     first = _played(kernel, counterexample, executor, 0)
     if first.shows:
         return first
     others = (_played(kernel, counterexample, executor, variant) for variant in _VARIANTS)
     return next((other for other in others if other.shows), first)
+
+
+def _demand(kernel: object, counterexample: object) -> None:
+    if not isinstance(counterexample, Counterexample):
+        raise InputError(
+            "replay",
+            {"counterexample": shortly(counterexample)},
+            "only a counterexample can be replayed",
+            "verify(kernel).counterexample is one, or None where the kernel is right",
+        )
+    if not isinstance(kernel, Kernel):
+        raise InputError(
+            "replay",
+            {"kernel": shortly(kernel)},
+            "only a kernel runs",
+            "replay(kernel, counterexample)",
+        )
 
 
 def _claims(kernel: Kernel) -> Specification:

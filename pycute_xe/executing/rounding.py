@@ -52,7 +52,7 @@ def as_array(
         raise InputError(
             "run",
             {name: type(value).__name__},
-            f"{name} is no {what}: {error}",
+            f"{name} cannot be read as a {what}: {error}",
             "even out its rows",
         ) from error
     if array.ndim != rank:

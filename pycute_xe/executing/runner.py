@@ -76,7 +76,10 @@ def run(
         )
     if executor not in _ENGINES:
         raise InputError(
-            "run", {"executor": executor}, "no such executor", 'use "fast" or "reference"'
+            "run",
+            {"executor": executor},
+            f"the executor {executor!r} is unknown",
+            'use "fast" or "reference"',
         )
     machine = get_target(target)
     problem = prepare(kernel, operands, named, _asked(dtype))

@@ -186,7 +186,7 @@ def taken(node: Node, positions: Ints) -> Node:
 def expanded(node: Node, positions: Ints, name: str) -> Node:
     """Return a node with one more variable: position ``p``, variable ``q`` is ``positions[p, q]``.
 
-    Raises `ValueError` for what is carried, which has no such axis.
+    Raises `ValueError` for what is carried, which lacks such an axis.
     """
     count = positions.shape[0]
 

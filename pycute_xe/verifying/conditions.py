@@ -10,7 +10,7 @@ __all__ = ["condition_of"]
 
 
 DIVISIONS = 4
-"""More of them make a condition that nobody reads, and that takes isl minutes to find."""
+"""More of them make a condition that is too long to read, and that takes isl minutes to find."""
 
 
 def condition_of(failure: Failure, space: Space) -> str:

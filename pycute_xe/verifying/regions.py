@@ -26,7 +26,7 @@ class TooHardError(KernelError):
 def effort(operations: int) -> Generator[None]:
     """Let isl take so many steps and no more, so that no kernel keeps a user waiting for ever.
 
-    The default GEMM takes some hundred thousand; 0 is no limit. Raises `TooHardError` where isl
+    The default GEMM takes some hundred thousand; 0 means without a limit. Raises `TooHardError` where isl
     gives up.
 
     >>> with effort(3):
@@ -162,7 +162,7 @@ class Region:
         return text.replace(without, "") if without else text
 
     def least(self, order: Names = ()) -> dict[str, int] | None:
-        """Return the lexicographically least point, ``None`` when there is none.
+        """Return the lexicographically least point, ``None`` of an empty region.
 
         ``order`` names the coordinates that count, first things first; the others follow.
         """

@@ -105,7 +105,7 @@ class Groups:
         """Let only those go on for whom a condition holds; yield whether there are any."""
         before = self.active
         if np.ndim(condition) == 0:
-            # The same for all: nobody is left out, or everybody is.
+            # The same for all: either none is left out, or all are.
             yield bool(condition) and self.anyone()
             return
         self.active = self.mask() & condition

@@ -79,15 +79,15 @@ class Kernel:
         raise KernelError("mma", {"kernel": self.name}, "the kernel multiplies nothing", "")
 
     def operand(self, name: str) -> Operand:
-        """Return an operand by name; `KernelError` when there is none."""
+        """Return an operand by name; `KernelError` for an unknown one."""
         return _named(self, "operand", self.operands, name)
 
     def fragment(self, name: str) -> Fragment:
-        """Return a fragment by name; `KernelError` when there is none."""
+        """Return a fragment by name; `KernelError` for an unknown one."""
         return _named(self, "fragment", self.fragments, name)
 
     def shared_array(self, name: str) -> Shared:
-        """Return a shared array by name; `KernelError` when there is none."""
+        """Return a shared array by name; `KernelError` for an unknown one."""
         return _named(self, "shared array", self.shared, name)
 
     def statements(self) -> Iterator[Statement]:
@@ -95,16 +95,21 @@ class Kernel:
         return walk(self.body)
 
     def loop(self, var: str) -> Loop:
-        """Return the loop over a variable; `KernelError` when there is none."""
+        """Return the loop over a variable; `KernelError` for an unknown one."""
         for statement in walk(self.body):
             if isinstance(statement, Loop) and statement.var == var:
                 return statement
-        raise KernelError("loop", {"kernel": self.name, "var": var}, "there is no such loop", "")
+        raise KernelError(
+            "loop",
+            {"kernel": self.name, "var": var},
+            f"no loop of this kernel has the variable {var}",
+            "name one of its loops",
+        )
 
     def replace(self, old: Statement, new: Statement | tuple[Statement, ...] | None) -> Kernel:
         """Return the kernel with one statement exchanged for another, several, or none.
 
-        Every occurrence of ``old`` changes. Raises `KernelError` when there is none.
+        Every occurrence of ``old`` changes. Raises `KernelError` where it does not occur.
 
         >>> import dataclasses, pycute_xe as cx
         >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")))
@@ -117,7 +122,10 @@ class Kernel:
         body = _replaced(self.body, old, by)
         if body == self.body and by != (old,):
             raise KernelError(
-                "replace", {"kernel": self.name}, "the kernel has no such statement", ""
+                "replace",
+                {"kernel": self.name},
+                "the kernel does not contain this statement",
+                "take one from kernel.statements()",
             )
         return replace(self, body=body)
 

@@ -60,7 +60,7 @@ class Specification:
     assumes: tuple[str, ...] = ()
 
     def of(self, output: str) -> Claim:
-        """Return the claim about an output; `KernelError` where there is none."""
+        """Return the claim about an output; `KernelError` for an output without one."""
         for claim in self.claims:
             if claim.output == output:
                 return claim
