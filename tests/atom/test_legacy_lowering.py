@@ -211,3 +211,16 @@ def test_intels_compiler_takes_every_message_of_a_shipped_name() -> None:
             seen += key in verdicts
             assert verdicts.get(key) != "r", (name, str(message))
     assert seen > 50
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("XE_2D_U8x32x24_LD_V", [16, 8]),
+        ("XE_2D_U16x16x24_LD_V", [16, 8]),
+        ("XE_2D_U8x32x40_LD_V", [16, 16, 8]),
+    ],
+)
+def test_packed_rows_are_cut_at_16_elements(name: str, parts: list[int]) -> None:
+    """A channel of a subgroup holds one column: PVC packs 16 columns, not 24."""
+    assert [sent.message.width for sent in get_atom(name).messages("bmg")] == parts  # type: ignore[union-attr]

@@ -46,11 +46,11 @@ def test_a_message_has_up_to_four_blocks() -> None:
     assert errors(op.message.check("bmg")) == ()
 
 
-@pytest.mark.parametrize(("rows", "transposes"), [(2, False), (4, True), (8, True)])
+@pytest.mark.parametrize(("rows", "transposes"), [(2, False), (8, True), (16, True)])
 def test_less_than_two_bytes_of_a_column_are_not_worth_a_transpose(
     rows: int, transposes: bool
 ) -> None:
     """sycl-tla 6601377, ``block_2d_transform_selector``: size<0>(layout) * MemBits >= 16."""
     fragment = Layout((rows, 16, 32 // rows), (E(0), E(1), rows * E(0)))
-    op = select_block_2d(fragment, as_numeric("s4"), as_numeric("f16"), x=1, y=0)
+    op = select_block_2d(fragment, as_numeric("s4"), as_numeric("s8"), x=1, y=0)
     assert op.message.transpose is transposes

@@ -26,3 +26,8 @@ def test_idle_banks_are_shown() -> None:
     drawing = cx.draw(Banks(16, 4).use([0, 64], 4))
     assert drawing.svg.count("is not used") == 15
     assert "2 words in 2 turns of 16 banks, 1 lost, in bank 0" in drawing.text(80, colour=False)
+
+
+def test_words_are_named_by_their_byte_address() -> None:
+    (panel,) = cx.draw(Banks(16, 4).use([0, 8, 68], 4)).scene.panels
+    assert {cell.label for cell in panel.cells} == {"0", "8", "68", ""}

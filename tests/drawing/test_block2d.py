@@ -64,6 +64,15 @@ def test_rows_keep_their_colour() -> None:
     assert scene.caption == ("64 elements of 16 bits fill 2 registers; 0 slots are padding.",)
 
 
+def test_a_packed_row_below_the_block_is_padding() -> None:
+    """Three rows are packed in pairs: half of the second pair holds no element."""
+    scene = of_block2d(Block2D("load", 16, 3, 16, vnni=True))
+    assert scene.caption == ("48 elements of 16 bits fill 2 registers; 16 slots are padding.",)
+    for panel in scene.panels[1:]:
+        shown = [cell.label for cell in panel.cells]
+        assert sorted(shown) == sorted([*map(str, range(48)), *["·"] * 16])
+
+
 def test_a_prefetch_has_no_registers() -> None:
     with pytest.raises(ShapeError, match="a prefetch reaches no register"):
         cx.draw(Block2D("prefetch", 16, 8, 16))

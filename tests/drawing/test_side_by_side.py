@@ -65,6 +65,15 @@ def test_each_layout_can_have_its_own_colours() -> None:
     assert draw({"a": layout, "b": layout}, colour={"a": lambda o: 7}).svg != drawing.svg
 
 
+def test_one_legend_serves_layouts_of_one_kind_only() -> None:
+    offsets, coordinates = cx.Layout((2, 2)), cx.make_identity_layout((2, 2))
+    (alone, other) = (draw(layout).scene for layout in (offsets, coordinates))
+    assert alone.legend_title != other.legend_title
+    assert draw({"a": offsets, "b": offsets}).scene.legend_title == alone.legend_title
+    mixed = draw({"a": offsets, "b": coordinates}).scene
+    assert (mixed.legend_title, mixed.legend) == ("", ())
+
+
 def test_sixteen_numbers_have_sixteen_colours() -> None:
     found = colours(draw(cx.Layout(32), colour=lambda offset: offset), "")[0]
     assert len(set(found)) == 16
