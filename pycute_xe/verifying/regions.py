@@ -26,7 +26,7 @@ class TooHardError(KernelError):
 def effort(operations: int) -> Generator[None]:
     """Let isl take so many steps and no more, so that no kernel keeps a user waiting for ever.
 
-    The default GEMM takes some hundred thousand; 0 means without a limit. Raises `TooHardError` where isl
+    The default GEMM takes some hundred thousand; 0 lifts the limit. Raises `TooHardError` where isl
     gives up.
 
     >>> with effort(3):
