@@ -105,15 +105,6 @@ MUTANTS = [
         ),
     ),
     *mutants(
-        "kernel/kernel",
-        "tests/kernel/test_gemm.py",
-        (
-            "return tile == wanted if exactly else all(map(int.__ge__, tile, wanted))",
-            "return all(map(int.__ge__, tile, wanted))",
-            "a load covers its tile and no more",
-        ),
-    ),
-    *mutants(
         "atom/tiled_copy",
         TILED,
         (

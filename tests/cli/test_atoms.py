@@ -206,7 +206,7 @@ def test_who_owns_one_element() -> None:
     four = shown("atom", "XE_LOAD_2D<16,8,16>", "--type", "u4", "--at", "0,3")
     assert "in r0, byte 1, bits 4 to 7: " in four
     assert "no register holds it" in shown("atom", "XE_2D_U16x8x16_LD_N::PREFETCH", "--at", "0,0")
-    refused(run("atom", "XE_2D_U16x8x16_LD_N", "--at", "8"), "no row and column such as 3,5")
+    refused(run("atom", "XE_2D_U16x8x16_LD_N", "--at", "8"), "not a row and a column such as 3,5")
     found = json.loads(shown("atom", "XE_2D_U16x16x16_LD_V", "--at", "1,0", "--json"))["at"]
     assert (found["register"], found["byte"], found["found_by"]["32"]) == (0, 2, [0, 1])
 

@@ -249,15 +249,15 @@ def test_a_symbol_is_no_number(use: Callable[[Any], Any]) -> None:
 @pytest.mark.parametrize(
     ("assumptions", "condition"),
     [
-        ({"name": "2M"}, "a name is letters"),
-        ({"name": "µ"}, "a name is letters"),
+        ({"name": "2M"}, "a name must be letters"),
+        ({"name": "µ"}, "a name must be letters"),
         ({"name": "M", "multiple_of": 0}, "multiple_of must be 1 or more"),
         ({"name": "M", "multiple_of": N}, "multiple_of must be 1 or more"),
         ({"name": "M", "at_least": N}, "at_least must be an integer"),
         ({"name": "M", "at_least": 5, "at_most": 4}, "no value meets all assumptions"),
         ({"name": "M", "at_most": 31, "multiple_of": 32}, "no value meets all assumptions"),
-        ({"name": "lambda"}, "no keyword"),
-        ({"name": 3}, "a name is letters"),
+        ({"name": "lambda"}, "not a keyword"),
+        ({"name": 3}, "a name must be letters"),
         (
             {"name": "P", "at_least": 10, "at_most": symbol("Q", at_most=3)},
             "no value meets all assumptions",
