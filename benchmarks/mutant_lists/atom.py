@@ -170,8 +170,8 @@ MUTANTS = [
             "one width is told before two",
         ),
         (
-            "return places == tuple(range(places[0], places[0] + len(places)))",
-            "return places == tuple(sorted(places))",
+            "runs_on = bool((held[:, 1:] - held[:, :-1] == 1).all())",
+            "runs_on = bool((held[:, 1:] - held[:, :-1] >= 1).all())",
             "free means without holes",
         ),
         (
@@ -180,18 +180,22 @@ MUTANTS = [
             "operands are aligned",
         ),
         (
-            "if (row + 1) % rows == 0 and (col + 1) % cols == 0:",
-            "if (row + 1) % rows == 0:",
+            '        return order == "col"\n',
+            "        return False\n",
+            "templates have the rows of memory",
+        ),
+    ),
+    *mutants(
+        "atom/feeding_reasons",
+        FEEDING,
+        (
+            "if high % rows == 0 and wide % cols == 0:",
+            "if high % rows == 0:",
             "blocks hold whole tiles",
         ),
         (
-            '        turned = order == "col"\n',
-            "        pass\n",
-            "templates have the rows of memory",
-        ),
-        (
-            "if row + 1 < rows or col + 1 < cols:",
-            "if row + 1 < rows and col + 1 < cols:",
+            "if high < rows or wide < cols:",
+            "if high < rows and wide < cols:",
             "too small in one direction is too small",
         ),
     ),
