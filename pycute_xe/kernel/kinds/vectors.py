@@ -37,8 +37,9 @@ def _part(mma: TiledMma, letter: str) -> Ints:
 def _along(layout: Layout, axis: int) -> Ints:
     """Return one coordinate of each value; a layout that never moves has none to tell."""
     found = table(layout)
-    moves = found.ndim == 2 and axis < found.shape[1]
-    return found[:, axis] if moves else np.zeros(found.shape[0], dtype=np.int64)
+    if found.ndim == 2 and axis < found.shape[1]:
+        return found[:, axis]
+    return np.zeros(found.shape[0], dtype=np.int64)
 
 
 def _share(mma: TiledMma, letter: str) -> tuple[list[int], int]:
