@@ -84,7 +84,7 @@ def of_tiled_mma(mma: TiledMma, what: str | None, subgroup: int) -> Scene:
     _check_subgroup(mma, subgroup)
     title = f"{_title(names)} of subgroup {subgroup}"
     caption = [
-        f"The share of one of {mma.num_subgroups} subgroups in the {_by(mma.tile_mnk)} tile.",
+        _share(mma),
         *(_registers(name, _type(mma, name), mma) for name in names),
         _instructions(mma, names),
     ]
@@ -100,9 +100,7 @@ def of_kernel(kernel: Kernel, what: str | None, subgroup: int) -> Scene:
     registers = registers_of(kernel, subgroup)
     shown = what or "".join(names)
     title = f"{_title(shown)} of {kernel.name}, subgroup {subgroup}"
-    tile = _by(kernel.mma.tile_mnk)
-    share = f"The share of one of {kernel.mma.num_subgroups} subgroups in the {tile} tile."
-    caption: list[str] = [share]
+    caption: list[str] = [_share(kernel.mma)]
     panels: list[Panel] = []
     for name in names:
         panel, lines = _held_panel(kernel, name, what or name, registers, len(names))
@@ -234,6 +232,13 @@ def _type(mma: TiledMma, name: str) -> Numeric:
 
 def _dealt(atom: MmaAtom, name: str) -> Layout:
     return {"A": atom.tv_layout_A, "B": atom.tv_layout_B, "C": atom.tv_layout_C}[name]
+
+
+def _share(mma: TiledMma) -> str:
+    tile = f"the {_by(mma.tile_mnk)} tile"
+    if mma.num_subgroups == 1:
+        return f"One subgroup has all of {tile}."
+    return f"The share of one of {mma.num_subgroups} subgroups in {tile}."
 
 
 def _registers(name: str, numeric: Numeric, mma: TiledMma) -> str:

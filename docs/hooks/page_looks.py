@@ -1,0 +1,28 @@
+"""Fits what pages show to the site: drawings follow its theme switch, and refusals wrap."""
+
+from __future__ import annotations
+
+import re
+
+# A drawing follows the reader's system; on the site the switch in the header decides.
+SYSTEM = "@media (prefers-color-scheme:dark){"
+SITE = "[data-md-color-scheme=slate]{"
+_DRAWING = re.compile(r'<svg [^>]*\bid="cx-.*?</svg>', re.DOTALL)
+_PLAIN = re.compile(r"<pre><span></span><code>.*?</code></pre>", re.DOTALL)
+_REFUSAL = re.compile(r"(?:(?<=<code>)|^)\w+Error: [^\n<]+", re.MULTILINE)
+
+
+def themed(html: str) -> str:
+    """Return a page whose drawings are dark where the site is."""
+    return _DRAWING.sub(lambda found: found[0].replace(SYSTEM, SITE), html)
+
+
+def wrapped(html: str) -> str:
+    """Return a page on which the one line of a refusal may wrap, since its end is the way out."""
+    span = r'<span class="refusal">\g<0></span>'
+    return _PLAIN.sub(lambda found: _REFUSAL.sub(span, found[0]), html)
+
+
+def on_page_content(html: str, **_: object) -> str:
+    """Change a page after Markdown has become HTML."""
+    return wrapped(themed(html))
