@@ -14,7 +14,7 @@ from pycute_xe.verifying.apart import decided_apart
 from pycute_xe.verifying.conditions import condition_of
 from pycute_xe.verifying.failures import Failure
 from pycute_xe.verifying.questions import Questions
-from pycute_xe.verifying.regions import TooHardError, effort, further
+from pycute_xe.verifying.regions import TooHardError, effort, further, session
 from pycute_xe.verifying.verdict import Proof, Verdict
 
 __all__ = ["verify", "verify_here"]
@@ -93,14 +93,15 @@ def _stopped(proof: Proof, seconds: float) -> Proof:
 
 def verify_here(kernel: Kernel, fixed: Mapping[str, int], steps: int) -> Verdict:
     """Return the verdict as far as so many steps of isl reach; no clock is read."""
-    questions = Questions(kernel, fixed)
     proofs: list[Proof] = []
     failures: list[tuple[Failure, Counterexample]] = []
-    for asked in _asked(kernel, questions):
-        proof, failure = _answered(asked, questions, steps)
-        proofs.append(proof)
-        if failure is not None and proof.counterexample is not None:
-            failures.append((failure, proof.counterexample))
+    with session():
+        questions = Questions(kernel, fixed)
+        for asked in _asked(kernel, questions):
+            proof, failure = _answered(asked, questions, steps)
+            proofs.append(proof)
+            if failure is not None and proof.counterexample is not None:
+                failures.append((failure, proof.counterexample))
     least = min(failures, key=lambda pair: pair[0].key, default=None)
     return Verdict(kernel.name, _words(kernel, fixed), tuple(proofs), least[1] if least else None)
 

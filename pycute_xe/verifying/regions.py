@@ -11,7 +11,7 @@ import islpy as isl
 
 from pycute_xe.errors import KernelError
 
-__all__ = ["Names", "Region", "TooHardError", "effort", "further"]
+__all__ = ["Names", "Region", "TooHardError", "effort", "further", "session"]
 
 Names = tuple[str, ...]
 
@@ -23,20 +23,33 @@ class TooHardError(KernelError):
 
 
 @contextmanager
+def session() -> Generator[None]:
+    """Make one account of steps for the regions of a proof; they must not be mixed with others'.
+
+    `effort` inside counts from zero each time.
+    """
+    token = _context.set(isl.Context())
+    try:
+        yield
+    finally:
+        _context.reset(token)
+
+
+@contextmanager
 def effort(operations: int) -> Generator[None]:
     """Let isl take so many steps and no more, so that no kernel keeps a user waiting for ever.
 
-    The default GEMM takes some hundred thousand; 0 lifts the limit. Raises `TooHardError` where isl
-    gives up.
+    The default GEMM takes some hundred thousand; 0 lifts the limit. Regions of one `session` share
+    its account. Raises `TooHardError` where isl gives up.
 
     >>> with effort(3):
     ...     Region.where(("x",), "exists (d : x = 2*d)").least()
     Traceback (most recent call last):
     pycute_xe.verifying.regions.TooHardError: verify(steps=3): the question is too hard to decide...
     """
-    context = isl.Context()
-    if operations:
-        context.set_max_operations(operations)
+    context = _context.get() or isl.Context()
+    context.reset_operations()
+    context.set_max_operations(operations)
     token = _context.set(context)
     try:
         yield
@@ -48,6 +61,7 @@ def effort(operations: int) -> Generator[None]:
             "fix some sizes with params, or use strides that nest evenly",
         ) from error
     finally:
+        context.set_max_operations(0)
         _context.reset(token)
 
 

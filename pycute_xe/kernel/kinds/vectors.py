@@ -38,8 +38,7 @@ def _along(layout: Layout, axis: int) -> Ints:
     """Return one coordinate of each value; a layout that never moves has none to tell."""
     found = table(layout)
     if found.ndim == 2 and axis < found.shape[1]:
-        column: Ints = found[:, axis]
-        return column
+        return np.take(found, axis, axis=1)
     return np.zeros(found.shape[0], dtype=np.int64)
 
 
