@@ -25,12 +25,18 @@ Extents = Mapping[str, tuple[str, ...]]
 Inputs = Callable[[str, tuple[int, ...]], float]
 
 
-def differ(actual: Formula, wanted: Formula, point: Mapping[str, int], extents: Extents) -> bool:
+def differ(
+    actual: Formula,
+    wanted: Formula,
+    point: Mapping[str, int],
+    extents: Extents,
+    seeds: range = range(16),
+) -> bool:
     """Tell whether two formulas have different values at a point, for some inputs that are tried.
 
     Raises `UndecidableError` where the sums are too long to try.
     """
-    for seed in range(16):
+    for seed in seeds:
         left, right = (_Values(extents, seed).formula(f, point) for f in (actual, wanted))
         if not math.isclose(left, right, rel_tol=1e-9, abs_tol=1e-12):
             return True

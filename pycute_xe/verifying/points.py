@@ -19,7 +19,7 @@ class Space:
 
     def __init__(self, kernel: Kernel, fixed: Mapping[str, int] | None = None) -> None:
         """Name the coordinates; ``fixed`` fixes sizes."""
-        self.kernel, self.naming = kernel, Naming(kernel)
+        self.kernel, self.naming, self.fixed = kernel, Naming(kernel), dict(fixed or {})
         sizes = [f"{name} >= 1" for name in self.naming.sizes]
         sizes += [f"{self.naming.size_of[n]} = {v}" for n, v in (fixed or {}).items()]
         self.sizes = tuple(sizes)
@@ -27,6 +27,10 @@ class Space:
     def extents(self, operand: str) -> tuple[str, ...]:
         """Return the extents of an operand as formulas."""
         return tuple(self.naming.text(mode) for mode in self.kernel.operand(operand).modes)
+
+    def shape(self, operand: str, sizes: Mapping[str, int]) -> tuple[int, ...]:
+        """Return the shape of an operand in a problem."""
+        return tuple(mode.at(sizes) for mode in self.kernel.operand(operand).modes)
 
     def names_around(self, around: tuple[Around, ...]) -> Names:
         """Return the coordinates in which a statement happens."""

@@ -96,7 +96,7 @@ def verify_here(kernel: Kernel, fixed: Mapping[str, int], steps: int) -> Verdict
     proofs: list[Proof] = []
     failures: list[tuple[Failure, Counterexample]] = []
     with session():
-        questions = Questions(kernel, fixed)
+        questions = Questions(kernel, fixed, patient=not steps)
         for asked in _asked(kernel, questions):
             proof, failure = _answered(asked, questions, steps)
             proofs.append(proof)

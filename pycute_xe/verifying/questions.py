@@ -16,21 +16,29 @@ from pycute_xe.verifying.evaluating import differ
 from pycute_xe.verifying.failures import Failure, smallest
 from pycute_xe.verifying.formula import Formula, Place, Term, add, summed
 from pycute_xe.verifying.points import Space
-from pycute_xe.verifying.regions import Region
+from pycute_xe.verifying.regions import Region, too_hard
 from pycute_xe.verifying.translating import claimed, held
+from pycute_xe.verifying.trying import quotients, tried
 from pycute_xe.verifying.views import View, view_of
 
 __all__ = ["Questions"]
 
 
+WILD, WILDER = 6, 12
+"""Quotients from which on small problems are tried first, and questions are left to a process that
+can be stopped."""
+
+
 class Questions:
     """A kernel under proof: what was followed, and the answers that share it.
 
-    ``fixed`` fixes sizes by name.
+    ``fixed`` fixes sizes by name; a ``patient`` one asks what may take long.
     """
 
-    def __init__(self, kernel: Kernel, fixed: Mapping[str, int] | None = None) -> None:
-        self.kernel = kernel
+    def __init__(
+        self, kernel: Kernel, fixed: Mapping[str, int] | None = None, patient: bool = False
+    ) -> None:
+        self.kernel, self.patient = kernel, patient
         self.space = Space(kernel, fixed)
         self.extents = {o.name: self.space.extents(o.name) for o in kernel.operands}
 
@@ -225,6 +233,15 @@ class Questions:
         names = dict(zip(claim.indices, (f"({t})" for t in targets), strict=True))
         actual = held(write.node, view, self.space.naming)
         wanted = claimed(claim.value, self.space.naming, names)
+        wild = quotients(actual)
+        if wild > WILD:
+            point = tried(write, view, self.space, actual, wanted, self.extents)
+            if point is not None:
+                at = " and ".join(f"{name} = {point[name]}" for name in points.names)
+                where = Difference(Region.where(points.names, at), "tried", "another value")
+                return self._at(where, write, view, targets)
+            if wild > WILDER and not self.patient:
+                raise too_hard("the maps of its registers take many quotients")
         difference = compare(points, actual, wanted, self.extents)
         if difference is None:
             return None
@@ -252,7 +269,7 @@ class Questions:
             point,
             f"{output} values",
             f"{output}{list(index)}: {difference.words}",
-            region,
+            None if difference.kind == "tried" else region,
             operand=output,
             element=index,
             output=output,
@@ -263,7 +280,12 @@ class Questions:
         )
 
     def _failure(
-        self, point: Mapping[str, int], claim: str, message: str, points: Region, **more: object
+        self,
+        point: Mapping[str, int],
+        claim: str,
+        message: str,
+        points: Region | None,
+        **more: object,
     ) -> Failure:
         naming = self.space.naming
         sizes = {name: point[text] for name, text in naming.size_of.items()}

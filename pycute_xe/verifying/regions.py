@@ -11,7 +11,7 @@ import islpy as isl
 
 from pycute_xe.errors import KernelError
 
-__all__ = ["Names", "Region", "TooHardError", "effort", "further", "session"]
+__all__ = ["Names", "Region", "TooHardError", "effort", "further", "session", "too_hard"]
 
 Names = tuple[str, ...]
 
@@ -20,6 +20,11 @@ _context: ContextVar[isl.Context | None] = ContextVar("_context", default=None)
 
 class TooHardError(KernelError):
     """isl gave up: the steps it may take were used up."""
+
+
+def too_hard(why: str) -> TooHardError:
+    """Return the refusal of a question before isl is asked."""
+    return TooHardError("verify", {}, why, "use strides that nest evenly")
 
 
 @contextmanager
