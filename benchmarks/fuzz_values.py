@@ -76,6 +76,16 @@ def good_values() -> dict[str, tuple[Any, ...]]:
     makers = (cx.make_block_2d_copy_A, cx.make_block_2d_copy_B)
     copies = tuple(make(mma, ("ld", 1)) for make in makers)
     kernel = cx.kernel.gemm(mma)
+    ended = cx.kernel.gemm(
+        mma,
+        epilogue="relu(alpha * acc + beta * C + bias[n])",
+        types={"C": "bf16"},
+        orders={"C": "col"},
+        also={"E": "acc"},
+    )
+    run = cx.run(kernel, np.ones((2, 3)), np.ones((3, 4)), dtype="bf16", report=True)
+    wrong = kernel.replace(kernel.body[0], cx.kernel.Fill("tCrC", 1.0))
+    verdicts = (cx.verify(kernel, {"M": 16, "N": 32, "K": 16}), cx.verify(wrong))
     atoms = tuple(
         map(cx.get_atom, ("XE_2D_U16x32x16_LD_V", "XE_LOAD_2D<16,32,32>", "XE_DPAS_TT<4,s32,s8>"))
     )
@@ -92,7 +102,10 @@ def good_values() -> dict[str, tuple[Any, ...]]:
         "Tensor": tensors,
         "Tiled": (mma, *copies),
         "Thr": (mma.get_slice(3), copies[0].get_slice(3)),
-        "Kernel": (kernel,),
+        "Kernel": (kernel, ended, wrong),
+        "Verdict": (*verdicts, verdicts[1].counterexample, run[1]),
+        "Counterexample": (verdicts[1].counterexample,),
+        **_parts_of_kernels(ended, copies),
         "Atom": (mma.atom, *atoms),
         "Copy": (*copies, *atoms),
         "Dpas": (cx.XE_DPAS_TT(8, "f32", "bf16"),),
@@ -107,8 +120,54 @@ def good_values() -> dict[str, tuple[Any, ...]]:
         "Shape": ((4, 8), ((2, 2), 3), 8, (), (8, 4, 1), ((4, 4), (2, (3, 5)))),
         "IntTuple": ((1, 2), ((0, 1), 3), (None, 2), (8, 1), ((1, 2), (3, (4, 5)))),
         "Numeric": ("bf16", "f32", "s8", cx.as_numeric("f16")),
-        "Mapping": ({"K": 32}, {"a": layouts[0]}, {}),
+        "Mapping": ({"K": 32}, {"a": layouts[0]}, {}, {"k": cx.kernel.Index("j", 1)}),
+        "epilogue": ("relu(acc)", "alpha*acc + C", "acc + bias[n", "X[m,k]", "acc**2", "max(acc)"),
+        "dict[str": (
+            *({"C": "bf16"}, {"C": "col"}, {"E": "2*acc"}, {"D": 3}, {"acc": "acc"}, {3: "row"}),
+        ),
         "Callable": (lambda *values: len(values), lambda *values: values[0]),
+    }
+
+
+def _parts_of_kernels(kernel: cx.Kernel, copies: tuple[Any, ...]) -> dict[str, tuple[Any, ...]]:
+    """Indices, expressions, statements and what else a kernel is made of."""
+    k = cx.kernel.Index("k")
+    indices = (
+        *(k, 32 * k + 3, (k * 5 + 3) // 8, cx.kernel.Tiles("K", 32) - 1),
+        *(cx.kernel.Index(), cx.kernel.Index.element("table", k)),
+    )
+    element = cx.kernel.Element("A", (cx.kernel.Index("m"), k))
+    values = (
+        *(element, cx.kernel.Slot("tCrC"), cx.kernel.total("k", "K", element)),
+        *(cx.kernel.apply("relu", element + 1), cx.kernel.rounded_to("bf16", element)),
+    )
+    shared = cx.kernel.Shared("tile", "bf16", 512)
+    flat = cx.Layout((4, 64))
+    reads = (cx.kernel.SharedStore("tCrC", "tile", flat), cx.kernel.SharedLoad("tile", "x", flat))
+    more = (
+        *(cx.kernel.Fence(), cx.kernel.Convert("tCrC", "x"), *reads),
+        *(cx.kernel.Reduce("max", "tCrC", "x", flat), cx.kernel.Reorder("tCrC", "x", flat)),
+        *(cx.kernel.AtomicStore(copies[0], "D", (k, k), "tCrC"), cx.kernel.Touched(("x",))),
+    )
+    kinds = {type(statement): statement for statement in (*cx.kernel.walk(kernel.body), *more)}
+    claims = kernel.computes
+    assert claims is not None
+    return {
+        "Index": indices,
+        "tuple[Index": (indices[:2], indices[1:3], (0, k), ("k", 3)),
+        "Expression": values,
+        "Fragment": (*kernel.fragments, shared),
+        "Operand": (*kernel.operands, cx.kernel.matrix("B", "bf16", ("K", "N"), "col")),
+        "Statement": tuple(kinds.values()),
+        "tuple[Statement": (kernel.body, kernel.body[:1]),
+        "tuple[Operand": (kernel.operands,),
+        "tuple[Fragment": (kernel.fragments,),
+        "tuple[tuple[str": (kernel.grid, (("k", k),), (("tCrC", values[0]),)),
+        "Specification": (claims,),
+        "Claim": claims.claims,
+        "tuple[Claim": (claims.claims,),
+        "Meanings": (cx.kernel.Meanings("tries"),),
+        "Order": ("row", "col"),
     }
 
 

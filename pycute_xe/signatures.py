@@ -11,6 +11,7 @@ import inspect
 import re
 import types
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields
 from functools import cache, wraps
 from typing import (
     Any,
@@ -26,7 +27,16 @@ from typing import (
 from pycute_xe.errors import CuteError, InputError
 from pycute_xe.typing import is_tuple
 
-__all__ = ["MOST_LEVELS", "STUMBLES", "blame", "conforms", "shortly", "typed", "typed_fields"]
+__all__ = [
+    "MOST_LEVELS",
+    "STUMBLES",
+    "blame",
+    "conforms",
+    "held_fields",
+    "shortly",
+    "typed",
+    "typed_fields",
+]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -116,6 +126,40 @@ def typed_fields(kind: type[C]) -> type[C]:
     pycute_xe.errors.InputError: Extent(name=3): name is an int. Way out: give name as str
     """
     kind.__init__ = typed(kind.__init__)
+    return kind
+
+
+def held_fields(kind: type[C]) -> type[C]:
+    """Return a dataclass whose fields, as they are kept, are what their annotations say.
+
+    For values that others read: a field of a wrong type is refused where it is given, with
+    `InputError`, and not by whoever stumbles over it.
+
+    >>> from dataclasses import dataclass
+    >>> @held_fields
+    ... @dataclass(frozen=True)
+    ... class Extent:
+    ...     name: str
+    >>> Extent(3)
+    Traceback (most recent call last):
+        ...
+    pycute_xe.errors.InputError: Extent(name=3): name is an int. Way out: give name as str
+    """
+    plain = kind.__init__
+    made = typed(plain)
+    annotated = tuple((f.name, f.type) for f in fields(kind) if f.type != "Any")  # pyright: ignore[reportArgumentType]
+
+    @wraps(plain)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        made(self, *args, **kwargs)
+        for name, annotation in annotated:
+            value = getattr(self, name)
+            said = _wrong(value, annotation, plain)
+            if said:
+                fix = _way_out(name, value, annotation)
+                raise InputError(kind.__name__, {name: shortly(value)}, f"{name} {said}", fix)
+
+    kind.__init__ = init
     return kind
 
 

@@ -66,12 +66,12 @@ class Tensor:
 
     def __getitem__(self, index: object) -> NoReturn:
         """Refuse brackets: a tensor is called, as its layout is. Raises `CoordError`."""
-        wanted = index if type(index) in (int, tuple) else "coord"
+        wanted = quoted(index) if type(index) in (int, tuple) else "coord"
         raise CoordError(
             "Tensor",
             {"index": quoted(index)},
             "a tensor is called with a coordinate, not indexed with brackets",
-            f"write tensor({str(wanted).strip('()')}); None keeps a mode, as in tensor(None, 2)",
+            f"write tensor({wanted.strip('()')}); None keeps a mode, as in tensor(None, 2)",
         )
 
     @typed
@@ -97,13 +97,17 @@ class Tensor:
         try:
             return self.data[place]
         except IndexError as error:
-            held = f", which has {len(self.data)} elements" if hasattr(self.data, "__len__") else ""
-            raise CoordError(
-                "Tensor",
-                {"coord": crd, "layout": self.layout},
-                f"offset {shortly(place)} is past the end of the data{held}",
-                f"use a coordinate of shape {self.shape}, and data of cosize(layout) elements",
-            ) from error
+            raise self._beyond(crd, place) from error
+
+    def _beyond(self, coord: Coord, place: Any) -> CoordError:
+        """Return the refusal of an offset at which the data have no element."""
+        held = f", which has {len(self.data)} elements" if hasattr(self.data, "__len__") else ""
+        wrong = f"offset {shortly(place)} is past the end of the data{held}"
+        fix = f"use a coordinate of shape {self.shape}, and data of cosize(layout) elements"
+        if type(place) is not int:
+            wrong = f"offset {quoted(place)} is {type(place).__name__}, not an integer"
+            fix = "use integer strides and a coordinate of integers, or a tensor without data"
+        return CoordError("Tensor", {"coord": coord, "layout": self.layout}, wrong, fix)
 
     @property
     def beneath(self) -> Layout:

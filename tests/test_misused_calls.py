@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import pycute_xe as cx
+from pycute_xe import esimd
 from pycute_xe.arch import Block2D, get_target
+from pycute_xe.compat import pycute
 from pycute_xe.compat.pycute_tuples import tuple_max
 from pycute_xe.errors import CoordError, CuteError, InputError, KernelError, RankError, ShapeError
 from pycute_xe.notation import cpp_layout, parse_layout
@@ -43,7 +45,7 @@ def test_a_tensor_read_past_the_end_of_its_data() -> None:
 
 
 def test_replay_without_a_counterexample(gemm: cx.Kernel) -> None:
-    refused(InputError, "only a counterexample can be replayed", cx.replay, gemm, None)
+    refused(InputError, "counterexample is a NoneType", cx.replay, gemm, None)
 
 
 @pytest.mark.parametrize("params", [(128, 256, 32), ["K"], {"K": "32"}, {"K": True}])
@@ -119,3 +121,75 @@ def test_an_array_in_the_place_of_a_number_or_a_name_is_named(value: Any) -> Non
 
 def test_the_largest_leaf_of_nothing() -> None:
     refused(ShapeError, "a tuple without leaves has no largest", tuple_max, ())
+
+
+def test_parts_of_kernels_refuse_fields_of_a_wrong_type(gemm: cx.Kernel) -> None:
+    kernel: Any = cx.kernel
+    Counterexample: Any = cx.Counterexample
+    program: Any = gemm
+    copy = cx.make_block_2d_copy_A(gemm.mma, ("ld", 1))
+    at = (kernel.Index("m"), kernel.Index("k"))
+    for words, call in {
+        "at is an Index": lambda: kernel.Load(copy, "A", at[0], "tArA"),
+        "copy is a str": lambda: kernel.Store("copy", "D", at, "tCrC"),
+        "slots is a tuple": lambda: kernel.Reorder("x", "y", (4, 8)),
+        "how is a str": lambda: kernel.Reduce("mean", "x", "y", cx.Layout(4)),
+        "modes is a Touched": lambda: kernel.Operand("A", "bf16", kernel.Touched()),
+        "indices is a str": lambda: kernel.Claim("D", "mn", 3),
+        "claims is a Claim": lambda: kernel.Specification(kernel.Claim("D", (), 3)),
+        "operand is an int": lambda: kernel.Element(3),
+        "sizes is a str": lambda: Counterexample("D values", "", "M=1"),
+        "kernel is a tuple": lambda: Counterexample("D", "", {}).inputs((1,)),
+        "it is not a counterexample": lambda: Counterexample.from_json(kernel.total("k", 3, 1)),
+        "path is a tuple": lambda: Counterexample.load((1,)),
+        "values is an Index": lambda: at[0].at(at[1]),
+        "body is an int": lambda: kernel.walk(3),
+        "name is an ndarray": lambda: program.operand(np.arange(2)),
+        "var is an ndarray": lambda: program.loop(np.arange(2)),
+        "old is an ndarray": lambda: program.replace(np.arange(2), None),
+        "operands is an Operand": lambda: program.computes.check(gemm.operands[0]),
+    }.items():
+        refused(InputError, words, call)
+
+
+def test_numbers_too_large_or_too_deep_for_a_kernel_are_refused() -> None:
+    for call in (
+        lambda: cx.kernel.Slot("tCrC") + 10**400,
+        lambda: cx.kernel.Index("k") * nested(3_000),
+        lambda: cx.kernel.Index.element("table", nested(3_000)),
+        lambda: cx.make_identity_tensor((4, 8))[nested(3_000)],
+    ):
+        with pytest.raises(CuteError) as found:
+            call()
+        assert len(str(found.value)) < 1_000
+
+
+def test_an_offset_that_is_not_an_integer_is_not_past_the_end() -> None:
+    tensor = cx.make_tensor(np.arange(9), cx.Layout(3, cx.symbol("m")))
+    refused(CoordError, "offset m is SymbolicInt, not an integer", tensor, 1)
+
+
+def test_extents_of_zero_have_no_coordinates() -> None:
+    refused(ShapeError, "an extent of 0 has no coordinates", pycute.idx2crd, 3, (4, 0))
+    refused(ShapeError, "an extent of 0 has no coordinates", cx.idx2crd, 3, (0, 4))
+
+
+def test_a_contiguous_mode_that_the_tile_does_not_have(gemm: cx.Kernel) -> None:
+    words = "is not a mode of the tile"
+    for make in (cx.make_block_2d_copy_C, cx.make_block_2d_copy_D):
+        refused(KernelError, words, make, gemm.mma, (8, 4, 1))
+
+
+def test_a_launch_larger_than_python_runs_in_a_while() -> None:
+    def launch(threads: int, groups: int) -> None:
+        esimd.launch(lambda item: None, threads=threads, groups=groups)
+
+    for size in ((1 << 40, 1), (1, 1 << 40), (1 << 10, 1 << 10)):
+        refused(InputError, "threads run one after the other, at most 32768", launch, *size)
+
+
+def test_lanes_counted_by_something_else_than_an_integer() -> None:
+    pointer = np.zeros(4, np.uint32)
+    for lanes in (np.arange(4), nested(3_000)):
+        with pytest.raises(CuteError):
+            esimd.scatter("u32", lanes, pointer, [0, 4], [1, 2])

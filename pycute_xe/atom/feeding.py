@@ -26,7 +26,7 @@ from pycute_xe.atom.register_picture import SUBGROUP, Place
 from pycute_xe.atom.reordering import classify_reorder, layout_of
 from pycute_xe.errors import ShapeError
 from pycute_xe.layout import Layout
-from pycute_xe.signatures import typed
+from pycute_xe.signatures import held_fields, typed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,6 +41,7 @@ _UNITS = (8, 16, 32)
 _COLUMNS = 100
 
 
+@held_fields
 @dataclass(frozen=True, repr=False)
 class Feed:
     """Whether a copy leaves in registers what a DPAS reads, or a DPAS what a store writes.

@@ -81,6 +81,13 @@ def select_block_2d(
     whole_bytes = _bytes_first(fragment, register_type.bits)
     modes, packed = _unpacked(flat_modes(whole_bytes), register_type.bits)
     extents = coshape(fragment)
+    if max(x, y) >= len(extents):
+        raise KernelError(
+            "make_block_2d_copy",
+            {"contiguous": x, "strided": y, "tile": extents},
+            "the contiguous mode or the strided one is not a mode of the tile",
+            'give strides such as ("ld", 1) or (1, "ld")',
+        )
     walk = _Walk(modes, extents)
     kind = _kind(modes, packed, x, memory_type.bits, store)
     resize = memory_type.bits != register_type.bits

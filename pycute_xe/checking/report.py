@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 from pycute_xe.arch import Broken, Target
 from pycute_xe.checking.demands import Demand
+from pycute_xe.signatures import held_fields
 
 __all__ = ["Checked", "Finding", "Held", "Resource"]
 
 
+@held_fields
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A rule that something breaks: what breaks it, and the rule with its source and way out."""
@@ -31,6 +33,7 @@ class Finding:
         return f"{mark} {self.subject}: {b.condition} ({b.rule}) [{b.source}]{way_out}"
 
 
+@held_fields
 @dataclass(frozen=True, slots=True)
 class Held:
     """A rule that was judged and holds; it ``binds`` where the next value up or down breaks it."""
@@ -47,6 +50,7 @@ class Held:
         return f"{mark} {self.subject}: {self.condition}{room} ({self.rule})"
 
 
+@held_fields
 @dataclass(frozen=True, slots=True)
 class Resource:
     """How much of something a work-group uses, of how much there is."""
@@ -66,6 +70,7 @@ class Resource:
         return f"{self.name}: {self.used} of {self.available} ({self.detail})"
 
 
+@held_fields
 @dataclass(frozen=True, repr=False)
 class Checked:
     """The verdict of a check against a target; falsy when a rule refuses.

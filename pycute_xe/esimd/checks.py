@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 
-from pycute_xe.errors import InputError
+from pycute_xe.errors import InputError, quoted
 from pycute_xe.esimd.types import cache_hint
 
 __all__ = ["tokens", "whole"]
@@ -23,7 +23,7 @@ def _whole(operation: str, name: str, value: object) -> int:
     try:
         return operator.index(value)  # pyright: ignore[reportArgumentType]
     except TypeError:
-        operands = {name: repr(value)}
+        operands = {name: quoted(value)}
         raise InputError(operation, operands, f"{name} must be an integer", "use an int") from None
 
 
@@ -37,7 +37,7 @@ def tokens(operation: str, l1: object, l3: object) -> tuple[str, str]:
     for name, value in (("l1", l1), ("l3", l3)):
         if not isinstance(value, cache_hint):
             known = ", ".join(f"cache_hint.{hint.name}" for hint in cache_hint)
-            operands = {name: repr(value)}
+            operands = {name: quoted(value)}
             raise InputError(operation, operands, f"{name} must be a cache hint", f"one of {known}")
         found.append(value.value)
     return found[0], found[1]

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.arch.banks import least_padding
 from pycute_xe.errors import DTypeError, ShapeError
+from pycute_xe.esimd.checks import whole
 from pycute_xe.esimd.simd import array_of
 from pycute_xe.esimd.threads import BankCount, Thread
 from pycute_xe.esimd.types import Type, dtype_of, lsc_data_size
@@ -31,6 +32,8 @@ Flags = NDArray[np.bool_]
 
 def offsets_of(operation: str, N: int | None, offsets: Any) -> Index:
     """Return byte offsets; `ShapeError` for another number, `DTypeError` unless integers."""
+    if N is not None:
+        (N,) = whole(operation, N=N)
     found = array_of(offsets, operation).reshape(-1)
     if found.dtype.kind not in "iu":
         condition = "offsets must be integers, in bytes"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.arch import Target, get_target
 from pycute_xe.arch.banks import Banks, banks
-from pycute_xe.errors import InputError
+from pycute_xe.errors import InputError, quoted
 from pycute_xe.esimd.checks import whole
 from pycute_xe.esimd.lint import Finding, fail
 from pycute_xe.esimd.pointers import Pointer
@@ -24,7 +24,10 @@ from pycute_xe.machine import Trace, workgroup
 from pycute_xe.machine.faults import DeadlockFault
 from pycute_xe.signatures import typed
 
-__all__ = ["Item", "Run", "launch"]
+__all__ = ["MOST_THREADS", "Item", "Run", "launch"]
+
+MOST_THREADS = 1 << 15
+"""How many threads a launch may have: they run in Python, one after the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +123,8 @@ def launch(
     NumPy arrays are placed in global memory, each at a multiple of 64 bytes; the kernel gets a
     `Pointer` for each, and what it stores is in the array afterwards. Others are passed on.
     A kernel that meets other threads is a generator: ``yield barrier()``. Threads run one after the
-    other between barriers, work-groups one after the other. ``strict`` makes warnings errors.
+    other between barriers, work-groups one after the other, at most `MOST_THREADS` in all.
+    ``strict`` makes warnings errors.
     Raises `EsimdError` for every pitfall of `pycute_xe.esimd.lint`, `MachineError` for other
     undefined behaviour. C++: ``cgh.parallel_for(nd_range<1>{…}, kernel)``.
 
@@ -137,6 +141,10 @@ def launch(
         raise InputError(
             "launch", operands, "a launch needs at least one thread and one group", "use 1 or more"
         )
+    if threads * groups > MOST_THREADS:
+        operands = {"threads": threads, "groups": groups}
+        condition = f"threads run one after the other, at most {MOST_THREADS} of them"
+        raise InputError("launch", operands, condition, "launch a part of the grid")
     _callable(kernel, arguments)
     known = get_target(target)
     if banks is not None and type(banks) is not Banks:
@@ -169,7 +177,7 @@ def launch(
 def _callable(kernel: object, arguments: tuple[Any, ...]) -> None:
     """Refuse what cannot be called with an item and the arguments."""
     if not callable(kernel):
-        operands = {"kernel": repr(kernel)}
+        operands = {"kernel": quoted(kernel)}
         raise InputError("launch", operands, "the kernel is not a function", "def kernel(item, …)")
     try:
         signature = inspect.signature(kernel)

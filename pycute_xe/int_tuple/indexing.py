@@ -152,6 +152,10 @@ def _split(index: Any, shape: Shape) -> Coord:
     out: list[Any] = []
     for mode in shape[:-1]:
         extent: Any = product(mode)
+        if extent == 0:
+            raise ShapeError(
+                "idx2crd", {"shape": shape}, "an extent of 0 has no coordinates", "use extents >= 1"
+            )
         out.append(_split(index % extent, mode))
         index = index // extent
     return (*out, *(_split(index, mode) for mode in shape[-1:]))
@@ -172,6 +176,10 @@ def _digits(index: Any, shape: Shape, stride: Stride) -> Coord:
             {"stride": stride},
             "a basis stride cannot be divided",
             "use the value of such a layout, which is the coordinate already",
+        )
+    if shape == 0:
+        raise ShapeError(
+            "idx2crd", {"shape": shape}, "an extent of 0 has no coordinates", "use extents >= 1"
         )
     return 0 if shape == 1 or stride == 0 else (index // stride) % shape
 

@@ -12,8 +12,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from pycute_xe.errors import InputError
+from pycute_xe.errors import InputError, quoted
 from pycute_xe.kernel.telling_inputs import matrices, telling_inputs
+from pycute_xe.signatures import held_fields, typed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,6 +28,7 @@ __all__ = ["Counterexample"]
 _OLD_SIZES = ("M", "N", "K")
 
 
+@held_fields
 @dataclass(frozen=True)
 class Counterexample:
     """A problem size and a place where a kernel does the wrong thing.
@@ -82,6 +84,7 @@ class Counterexample:
     @overload
     def inputs(self, kernel: Kernel, variant: int = 0) -> dict[str, NDArray[Any]]: ...
 
+    @typed
     def inputs(self, kernel: Kernel | None = None, variant: int = 0) -> Any:
         """Return inputs of a kernel by name on which a wrong register gives a wrong element.
 
@@ -107,6 +110,7 @@ class Counterexample:
         return json.dumps(asdict(self), indent=2)
 
     @classmethod
+    @typed
     def from_json(cls, text: str) -> Counterexample:
         """Read what `to_json` of any version wrote. Raises `InputError` for other texts."""
         try:
@@ -130,16 +134,18 @@ class Counterexample:
                 raise
             raise InputError(
                 "Counterexample",
-                {"text": text[:60]},
+                {"text": quoted(text)},
                 f"it is not a counterexample: {error}",
                 "read what Counterexample.save wrote",
             ) from error
 
+    @typed
     def save(self, path: str | Path) -> None:
         """Write the JSON to a file."""
         Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
 
     @classmethod
+    @typed
     def load(cls, path: str | Path) -> Counterexample:
         """Read a file that `save` wrote. Raises `InputError` for any other."""
         try:

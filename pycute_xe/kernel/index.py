@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from pycute_xe.errors import KernelError
+from pycute_xe.errors import KernelError, quoted
+from pycute_xe.signatures import STUMBLES, blame, typed
 
 __all__ = ["SUBGROUP_INDEX", "Atom", "Index", "Quotient", "Tiles", "as_index"]
 
@@ -47,7 +48,7 @@ class Looked:
         return f"{self.operand}[{', '.join(map(str, self.at))}]"
 
 
-Atom: TypeAlias = "str | Quotient | Looked"
+Atom: TypeAlias = str | Quotient | Looked
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,7 @@ class Index:
         object.__setattr__(self, "offset", int(offset))
 
     @classmethod
+    @typed
     def of(cls, terms: Mapping[Atom, int], offset: int) -> Index:
         """Return the index with these multiples; zeros are dropped."""
         made = cls(None, offset)
@@ -81,6 +83,7 @@ class Index:
         return made
 
     @classmethod
+    @typed
     def element(cls, operand: str, *at: Index | int) -> Index:
         """Return the element of an integer operand, looked up at run time."""
         return cls.of({Looked(operand, tuple(map(as_index, at))): 1}, 0)
@@ -131,8 +134,13 @@ class Index:
         >>> Index("k", 2).at({"k": 5}), Tiles("K", 32).at({"K": 33})
         (7, 2)
         """
-        return self.offset + sum(c * _value(a, values, look_up) for a, c in self.terms)
+        try:
+            return self.offset + sum(c * _value(a, values, look_up) for a, c in self.terms)
+        except STUMBLES as error:
+            blame(Index.at, (self, values, look_up), error)
+            raise
 
+    @typed
     def substitute(self, values: Mapping[str, Index]) -> Index:
         """Return the index with names replaced by indices.
 
@@ -211,6 +219,7 @@ class Index:
         return f"Index({self})" if self.terms else f"Index(None, {self.offset})"
 
 
+@typed
 def Tiles(extent: str, tile: int, plus: int = 0) -> Index:
     """Return how many tiles cover an extent: ``ceil_div(extent, tile) + plus``.
 
@@ -283,6 +292,6 @@ def _checked_integer(operation: str, value: object) -> None:
         raise KernelError(
             operation,
             {"value": value},
-            f"{value!r} is {type(value).__name__}, indices are integers",
+            f"{quoted(value)} is {type(value).__name__}, indices are integers",
             "use an integer",
         ) from error

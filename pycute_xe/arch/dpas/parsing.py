@@ -35,7 +35,9 @@ def parse(text: str) -> DpasMessage:
         ...
     pycute_xe.errors.InputError: parse(text=dpas.bf.bf.8.8 (M1, 16) V1.0 V2.0 V3.0): column 39: ...
     """
-    scanner = _Scanner(str(text))
+    if type(text) is not str:
+        text = quoted(text)
+    scanner = _Scanner(text)
     _refuse_unlike(scanner)
     unmasked = scanner.maybe(r"\(W\)\s*(?=dpas)") is not None
     scanner.take(r"dpas\.", "dpas.", "write dpas.W.A.depth.repeat")

@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.ir.statements import Statement
+from pycute_xe.signatures import typed
 
 __all__ = ["Meanings"]
 
@@ -36,6 +37,7 @@ class Meanings(Generic[Meaning]):
         self.reader = reader
         self._table: dict[type[Statement], Meaning] = {}
 
+    @typed
     def of(self, *kinds: type[Statement]) -> Callable[[Narrow], Narrow]:
         """Enter a function as the meaning of some kinds."""
 

@@ -9,6 +9,7 @@ from typing import Literal
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index, as_index
 from pycute_xe.numeric import Numeric, as_numeric
+from pycute_xe.signatures import held_fields, typed
 
 __all__ = ["Fragment", "Operand", "Order", "Role", "Shared", "matrix"]
 
@@ -19,6 +20,7 @@ Role = Literal["in", "out", "inout"]
 RESERVED = frozenset({"kernel", "executor", "target", "strict", "dtype", "report", "progress"})
 
 
+@held_fields
 @dataclass(frozen=True, slots=True)
 class Operand:
     """A tensor in memory: name, type, the extents of its modes, and which mode is contiguous.
@@ -96,6 +98,7 @@ class Operand:
         )
 
 
+@typed
 def matrix(
     name: str, value_type: Numeric | str, modes: tuple[str, ...], order: Order, role: Role = "in"
 ) -> Operand:
@@ -113,6 +116,7 @@ def matrix(
     return Operand(name, value_type, modes, -1 if order == "row" else -2, role)
 
 
+@held_fields
 @dataclass(frozen=True, slots=True)
 class Fragment:
     """Registers of a subgroup: a name, a type, and the slots that each of 16 work-items holds.
@@ -151,6 +155,7 @@ class Fragment:
         return f"{self.name} {self.value_type}[{self.slots}]"
 
 
+@held_fields
 @dataclass(frozen=True, slots=True)
 class Shared:
     """An array in the shared local memory of a work-group: name, type and number of elements."""

@@ -15,7 +15,7 @@ from pycute_xe.kernel.ir.operands import Fragment, Operand, Shared
 from pycute_xe.kernel.ir.statements import If, Loop, Mma, Statement
 from pycute_xe.kernel.ir.walking import walk
 from pycute_xe.kernel.spec.specification import Specification
-from pycute_xe.signatures import typed_fields
+from pycute_xe.signatures import typed, typed_fields
 
 __all__ = ["Kernel", "walk"]
 
@@ -78,14 +78,17 @@ class Kernel:
                 return statement.mma
         raise KernelError("mma", {"kernel": self.name}, "the kernel multiplies nothing", "")
 
+    @typed
     def operand(self, name: str) -> Operand:
         """Return an operand by name; `KernelError` for an unknown one."""
         return _named(self, "operand", self.operands, name)
 
+    @typed
     def fragment(self, name: str) -> Fragment:
         """Return a fragment by name; `KernelError` for an unknown one."""
         return _named(self, "fragment", self.fragments, name)
 
+    @typed
     def shared_array(self, name: str) -> Shared:
         """Return a shared array by name; `KernelError` for an unknown one."""
         return _named(self, "shared array", self.shared, name)
@@ -94,6 +97,7 @@ class Kernel:
         """Yield every statement, outer before inner, in order."""
         return walk(self.body)
 
+    @typed
     def loop(self, var: str) -> Loop:
         """Return the loop over a variable; `KernelError` for an unknown one."""
         for statement in walk(self.body):
@@ -106,6 +110,7 @@ class Kernel:
             "name one of its loops",
         )
 
+    @typed
     def replace(self, old: Statement, new: Statement | tuple[Statement, ...] | None) -> Kernel:
         """Return the kernel with one statement exchanged for another, several, or none.
 

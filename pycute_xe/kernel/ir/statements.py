@@ -17,6 +17,7 @@ from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index, as_index
 from pycute_xe.kernel.spec.expression import Expression, Slot, as_expression, leaves
 from pycute_xe.layout import Layout
+from pycute_xe.signatures import held_fields
 from pycute_xe.typing import is_tuple
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
 ]
 
 
+@held_fields
 @dataclass(frozen=True, slots=True)
 class Touched:
     """What a statement touches: fragments, operands, shared arrays, and whom it meets.
@@ -61,6 +63,7 @@ class Touched:
     meets: Literal["", "arrive", "wait", "fence"] = ""
 
 
+@held_fields
 @dataclass(frozen=True, slots=True)
 class Statement:
     """One thing that every subgroup of a work-group does. A new kind derives from it."""
@@ -76,6 +79,7 @@ class Statement:
         )
 
 
+@held_fields
 @dataclass(frozen=True, slots=True)
 class Fill(Statement):
     """Set every slot of a fragment to one value."""
@@ -89,6 +93,7 @@ class Fill(Statement):
         return Touched(writes=(self.fragment,))
 
 
+@held_fields
 @dataclass(frozen=True, slots=True)
 class _Copying(Statement):
     """A tiled copy between a tile of an operand and registers.
@@ -107,6 +112,7 @@ class _Copying(Statement):
         object.__setattr__(self, "at", tuple(map(as_index, self.at)))
 
 
+@held_fields
 @dataclass(frozen=True, slots=True)
 class Prefetch(_Copying):
     """Bring a tile of an operand into the cache."""
@@ -119,6 +125,7 @@ class Prefetch(_Copying):
         return Touched(prefetched=(self.operand,), indices=self.at)
 
 
+@held_fields
 @dataclass(frozen=True, slots=True)
 class Load(_Copying):
     """Load a tile of an operand: message ``j`` fills slots ``j * copy.atom.values`` on."""
@@ -132,6 +139,7 @@ class Load(_Copying):
         return Touched(writes=(self.fragment,), from_memory=(self.operand,), indices=self.at)
 
 
+@held_fields
 @dataclass(frozen=True, slots=True)
 class Store(_Copying):
     """Store a tile of an operand, clipped to the operand."""
@@ -145,6 +153,7 @@ class Store(_Copying):
         return Touched(reads=(self.fragment,), to_memory=(self.operand,), indices=self.at)
 
 
+@held_fields
 @dataclass(frozen=True, slots=True)
 class AtomicStore(_Copying):
     """Add a tile to an operand element by element, each addition indivisible, in any order."""
@@ -163,6 +172,7 @@ class AtomicStore(_Copying):
         )
 
 
+@held_fields
 @dataclass(frozen=True, slots=True)
 class Reorder(Statement):
     """Permute register elements: element ``i`` of the source goes to ``slots(i)``."""
@@ -177,6 +187,7 @@ class Reorder(Statement):
         return Touched(reads=(self.source,), writes=(self.destination,))
 
 
+@held_fields
 @dataclass(frozen=True, slots=True)
 class Convert(Statement):
     """Convert every element to the destination's type: nearest even, integers saturated."""
@@ -190,6 +201,7 @@ class Convert(Statement):
         return Touched(reads=(self.source,), writes=(self.destination,))
 
 
+@held_fields
 @dataclass(frozen=True, slots=True)
 class Map(Statement):
     """Compute every element of a fragment from elements of fragments and scalar operands.
@@ -224,6 +236,7 @@ class Map(Statement):
         return Touched(reads=self.sources, writes=(self.destination,), from_memory=self.scalars)
 
 
+@held_fields
 @dataclass(frozen=True, slots=True)
 class Reduce(Statement):
     """Combine elements of a fragment: element ``i`` of the source goes into ``slots(i)``.
@@ -242,6 +255,7 @@ class Reduce(Statement):
         return Touched(reads=(self.source,), writes=(self.destination,))
 
 
+@held_fields
 @dataclass(frozen=True, slots=True)
 class Mma(Statement):
     """Multiply the fragments of A and B into the accumulator, one DPAS for each atom.
@@ -261,6 +275,7 @@ class Mma(Statement):
         return Touched(reads=(self.a, self.b), updates=(self.accumulator,))
 
 
+@held_fields
 @dataclass(frozen=True, slots=True)
 class BarrierArrive(Statement):
     """Tell a split barrier of the work-group that this subgroup has come."""
@@ -271,6 +286,7 @@ class BarrierArrive(Statement):
         return Touched(meets="arrive")
 
 
+@held_fields
 @dataclass(frozen=True, slots=True)
 class BarrierWait(Statement):
     """Wait until every subgroup of the work-group has come."""
@@ -281,6 +297,7 @@ class BarrierWait(Statement):
         return Touched(meets="wait")
 
 
+@held_fields
 @dataclass(frozen=True, slots=True)
 class Fence(Statement):
     """Make earlier accesses to shared memory visible to those who are met at a later barrier."""
@@ -291,6 +308,7 @@ class Fence(Statement):
         return Touched(meets="fence")
 
 
+@held_fields
 @dataclass(frozen=True, slots=True)
 class SharedStore(Statement):
     """Write a fragment to a shared array: element ``e`` of subgroup ``s`` goes to ``places(s, e)``.
@@ -309,6 +327,7 @@ class SharedStore(Statement):
         return Touched(reads=(self.fragment,), to_shared=(self.array,), indices=(self.at,))
 
 
+@held_fields
 @dataclass(frozen=True, slots=True)
 class SharedLoad(Statement):
     """Read a fragment from a shared array: element ``e`` of subgroup ``s`` at ``places(s, e)``."""
@@ -324,6 +343,7 @@ class SharedLoad(Statement):
         return Touched(writes=(self.fragment,), from_shared=(self.array,), indices=(self.at,))
 
 
+@held_fields
 @dataclass(frozen=True, slots=True)
 class Loop(Statement):
     """Repeat the body for ``var`` from ``start`` up to, but not including, ``stop``.
@@ -350,6 +370,7 @@ class Loop(Statement):
         return Touched(indices=(self.start, self.stop))
 
 
+@held_fields
 @dataclass(frozen=True, slots=True)
 class If(Statement):
     """Do the body where ``index < below``."""

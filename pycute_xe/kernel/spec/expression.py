@@ -7,6 +7,7 @@ The same expressions, over `Slot` leaves, say what an elementwise statement does
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -14,6 +15,7 @@ from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index, as_index
 from pycute_xe.kernel.spec.functions import function
 from pycute_xe.numeric import Numeric, as_numeric
+from pycute_xe.signatures import held_fields, typed
 
 __all__ = [
     "Apply",
@@ -64,6 +66,7 @@ class _Scalar:
         return apply("mul", -1.0, self)
 
 
+@held_fields
 @dataclass(frozen=True, slots=True)
 class Const(_Scalar):
     """A number."""
@@ -74,6 +77,7 @@ class Const(_Scalar):
         return f"{self.value:g}"
 
 
+@held_fields
 @dataclass(frozen=True, slots=True)
 class Element(_Scalar):
     """An element of an operand, or a scalar operand where there is no index."""
@@ -85,6 +89,7 @@ class Element(_Scalar):
         return f"{self.operand}[{','.join(map(str, self.at))}]" if self.at else self.operand
 
 
+@held_fields
 @dataclass(frozen=True, slots=True)
 class Slot(_Scalar):
     """What the registers of a fragment hold, element by element."""
@@ -95,6 +100,7 @@ class Slot(_Scalar):
         return self.fragment
 
 
+@held_fields
 @dataclass(frozen=True, slots=True)
 class Apply(_Scalar):
     """A scalar function of expressions."""
@@ -112,6 +118,7 @@ class Apply(_Scalar):
         return f"{self.function}({', '.join(map(str, self.arguments))})"
 
 
+@held_fields
 @dataclass(frozen=True, slots=True)
 class Total(_Scalar):
     """A sum, or a maximum, over ``0 <= variable < extent``.
@@ -131,6 +138,7 @@ class Total(_Scalar):
         return f"{self.how}({names}, {self.body}{typed})"
 
 
+@held_fields
 @dataclass(frozen=True, slots=True)
 class Rounded(_Scalar):
     """An expression converted to an element type: rounded to nearest even, integers saturated."""
@@ -142,6 +150,7 @@ class Rounded(_Scalar):
         return f"{self.to}({self.body})"
 
 
+@held_fields
 @dataclass(frozen=True, slots=True)
 class Where(_Scalar):
     """``then`` where ``index < below``, else ``otherwise``."""
@@ -155,7 +164,7 @@ class Where(_Scalar):
         return f"where({self.index} < {self.below}, {self.then}, {self.otherwise})"
 
 
-Expression: TypeAlias = "Const | Element | Slot | Apply | Total | Rounded | Where"
+Expression: TypeAlias = Const | Element | Slot | Apply | Total | Rounded | Where
 
 
 def as_expression(value: object) -> Expression:
@@ -169,7 +178,8 @@ def as_expression(value: object) -> Expression:
     if isinstance(value, (Const, Element, Slot, Apply, Total, Rounded, Where)):
         return value
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return Const(float(value))
+        with suppress(OverflowError):
+            return Const(float(value))
     raise KernelError(
         "expression",
         {"value": value},
@@ -178,6 +188,7 @@ def as_expression(value: object) -> Expression:
     )
 
 
+@typed
 def apply(name: str, *arguments: object) -> Expression:
     """Return a function of expressions. Raises `KernelError` for unknown functions.
 
@@ -187,6 +198,7 @@ def apply(name: str, *arguments: object) -> Expression:
     return Apply(name, tuple(map(as_expression, arguments)))
 
 
+@typed
 def total(
     over: str,
     extent: Index | int | str,
@@ -205,6 +217,7 @@ def total(
     return Total(how, ((over, as_index(extent)),), as_expression(body), numeric)
 
 
+@typed
 def rounded_to(to: Numeric | str, body: object) -> Expression:
     """Return an expression converted to a type.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pycute_xe.errors import KernelError
@@ -20,10 +19,12 @@ from pycute_xe.kernel.spec.expression import (
     as_expression,
     leaves,
 )
+from pycute_xe.signatures import held_fields, typed
 
 __all__ = ["Claim", "Specification"]
 
 
+@held_fields
 @dataclass(frozen=True, slots=True)
 class Claim:
     """``output[indices] = value`` for every index of the output."""
@@ -41,6 +42,7 @@ class Claim:
         return f"{self.output}[{','.join(self.indices)}] = {self.value}"
 
 
+@held_fields
 @dataclass(frozen=True, slots=True)
 class Specification:
     """What each output should be, and what is taken for granted of the inputs.
@@ -59,6 +61,7 @@ class Specification:
     claims: tuple[Claim, ...]
     assumes: tuple[str, ...] = ()
 
+    @typed
     def of(self, output: str) -> Claim:
         """Return the claim about an output; `KernelError` for an output without one."""
         for claim in self.claims:
@@ -68,7 +71,8 @@ class Specification:
             "computes", {"output": output}, f"nothing is claimed of {output}", "add a claim"
         )
 
-    def check(self, operands: Iterable[Operand]) -> None:
+    @typed
+    def check(self, operands: tuple[Operand, ...]) -> None:
         """Check that every output has one claim, and every element as many indices as modes."""
         known = {operand.name: operand for operand in operands}
         outputs = [name for name, operand in known.items() if operand.written]
