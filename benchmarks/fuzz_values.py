@@ -141,7 +141,7 @@ def _parts_of_kernels(kernel: cx.Kernel, copies: tuple[Any, ...]) -> dict[str, t
         *(element, cx.kernel.Slot("tCrC"), cx.kernel.total("k", "K", element)),
         *(cx.kernel.apply("relu", element + 1), cx.kernel.rounded_to("bf16", element)),
     )
-    shared = cx.kernel.Shared("tile", "bf16", 512)
+    shared = cx.kernel.Shared("tile", cx.as_numeric("bf16"), 512)
     flat = cx.Layout((4, 64))
     reads = (cx.kernel.SharedStore("tCrC", "tile", flat), cx.kernel.SharedLoad("tile", "x", flat))
     more = (

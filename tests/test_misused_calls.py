@@ -144,9 +144,9 @@ def test_parts_of_kernels_refuse_fields_of_a_wrong_type(gemm: cx.Kernel) -> None
         "path is a tuple": lambda: Counterexample.load((1,)),
         "values is an Index": lambda: at[0].at(at[1]),
         "body is an int": lambda: kernel.walk(3),
-        "name is an ndarray": lambda: program.operand(np.arange(2)),
-        "var is an ndarray": lambda: program.loop(np.arange(2)),
-        "old is an ndarray": lambda: program.replace(np.arange(2), None),
+        "name is a ndarray": lambda: program.operand(np.arange(2)),
+        "var is a ndarray": lambda: program.loop(np.arange(2)),
+        "old is a ndarray": lambda: program.replace(np.arange(2), None),
         "operands is an Operand": lambda: program.computes.check(gemm.operands[0]),
     }.items():
         refused(InputError, words, call)

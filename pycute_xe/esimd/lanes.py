@@ -33,7 +33,7 @@ Flags = NDArray[np.bool_]
 def offsets_of(operation: str, N: int | None, offsets: Any) -> Index:
     """Return byte offsets; `ShapeError` for another number, `DTypeError` unless integers."""
     if N is not None:
-        (N,) = whole(operation, N=N)
+        whole(operation, N=N)
     found = array_of(offsets, operation).reshape(-1)
     if found.dtype.kind not in "iu":
         condition = "offsets must be integers, in bytes"
