@@ -30,7 +30,7 @@ from typing import Any
 
 from fuzz_values import Subject, arguments, subjects
 
-from pycute_xe.errors import CuteError
+from pycute_xe.errors import CuteError, quoted
 
 SECONDS = 5.0
 BYTES = 2 << 30
@@ -189,7 +189,7 @@ def main() -> int:
     if options.only is not None:
         signal.signal(signal.SIGPROF, stop)
         subject, given, named = drawn(options.seed, options.only)
-        print(f"{subject.name} with {str(given)[:2000]} {named}")
+        print(f"{subject.name} with {', '.join(map(quoted, given))} {named}")
         error = attempt(subject, given, named)
         if error is not None:
             traceback.print_exception(error)

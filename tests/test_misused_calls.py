@@ -95,6 +95,7 @@ def nested(levels: int) -> Any:
         lambda x: cx.search_atoms(kind=x),
         lambda x: cx.explain(x),
         lambda x: cx.latex_math(x),
+        lambda x: pycute.flatten(x),
         lambda x: parse_layout(x),
         lambda x: cpp_layout(x, x),
         lambda x: offsets(cx.Layout((4, 8)), x),
@@ -117,6 +118,17 @@ def test_an_array_in_the_place_of_a_number_or_a_name_is_named(value: Any) -> Non
     ):
         with pytest.raises(CuteError):
             call()
+
+
+def test_names_of_files_that_no_file_can_have(gemm: cx.Kernel) -> None:
+    place = cx.Counterexample("D values", "", {})
+    refused(InputError, "cannot be read", cx.Counterexample.load, "\ud800")
+    refused(InputError, "cannot be written", place.save, "\ud800")
+    refused(InputError, "cannot be read", cx.Counterexample.load, "a\0b")
+
+
+def test_a_budget_without_end_is_a_budget(gemm: cx.Kernel) -> None:
+    assert cx.verify(gemm, {"M": 8, "N": 16, "K": 16}, budget=float("inf"))
 
 
 def test_the_largest_leaf_of_nothing() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from pycute_xe.errors import CongruenceError
-from pycute_xe.signatures import typed
+from pycute_xe.signatures import STUMBLES, blame, typed
 from pycute_xe.typing import IntTuple, is_tuple
 
 __all__ = [
@@ -43,11 +43,15 @@ def flatten_tuple(value: IntTuple) -> tuple[Any, ...]:
     if not is_tuple(value):
         return (value,)
     out: list[Any] = []
-    for mode in value:
-        if type(mode) is not int and is_tuple(mode):
-            out.extend(flatten_tuple(mode))
-        else:
-            out.append(mode)
+    try:
+        for mode in value:
+            if type(mode) is not int and is_tuple(mode):
+                out.extend(flatten_tuple(mode))
+            else:
+                out.append(mode)
+    except STUMBLES as error:
+        blame(flatten_tuple, (value,), error)
+        raise
     return tuple(out)
 
 

@@ -135,14 +135,19 @@ class Counterexample:
             raise InputError(
                 "Counterexample",
                 {"text": quoted(text)},
-                f"it is not a counterexample: {error}",
+                f"it is not a counterexample: {str(error)[:200]}",
                 "read what Counterexample.save wrote",
             ) from error
 
     @typed
     def save(self, path: str | Path) -> None:
         """Write the JSON to a file."""
-        Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
+        try:
+            Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
+        except ValueError as error:
+            raise InputError(
+                "Counterexample", {"path": path}, f"cannot be written: {error}", "name a file"
+            ) from error
 
     @classmethod
     @typed
@@ -150,7 +155,7 @@ class Counterexample:
         """Read a file that `save` wrote. Raises `InputError` for any other."""
         try:
             text = Path(path).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, ValueError) as error:  # a file that is not text, a name that is not one
             raise InputError(
                 "Counterexample", {"path": path}, f"cannot be read: {error}", "name a saved file"
             ) from error
