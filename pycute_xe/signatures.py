@@ -46,7 +46,7 @@ STUMBLES = (
     *(RecursionError, MemoryError),
 )
 # What Python and NumPy say of a value that does not take part: the type is quoted, or an array's.
-_QUOTED = re.compile(r"'(\w+)'|dtype|truth value of an (array)")
+_QUOTED = re.compile(r"'(?:\w+\.)*(\w+)'|dtype|truth value of an (array)")
 # Where the leaves of tuples of integers come from, apart from Python.
 _INTEGERS = ("pycute_xe.basis", "pycute_xe.symbolic", "pycute_xe.f2", "pycute_xe.unknown", "sympy")
 # Names that stand for nested integers and values of the library, more than a type can say (see

@@ -13,10 +13,12 @@ from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.operands import Fragment, Order
 from pycute_xe.kernel.ir.statements import Load, Prefetch, Reorder, Statement
 from pycute_xe.layout import Layout, make_layout, size
+from pycute_xe.signatures import typed
 
 __all__ = ["Side", "copy_slots", "gmem_stride", "mma_slots", "subgroup_tv"]
 
 
+@typed
 def gmem_stride(operand: str, order: Order) -> tuple[str | int, str | int]:
     """Return the strides of an operand in CuTe's mode order, ``"ld"`` for the leading dimension.
 
