@@ -70,7 +70,7 @@ def verify(
     if not _is_time(budget):
         raise InputError("verify", {"budget": budget}, "a budget is a time in seconds", "use 10")
     start = perf_counter()
-    here = verify_here(kernel, fixed, min(STEPS, int(budget * 2_000_000)))
+    here = verify_here(kernel, fixed, int(min(STEPS, budget * 2_000_000)))
     if not any(proof.reason == TOO_HARD for proof in here.proofs):
         return here
     left = budget - (perf_counter() - start)

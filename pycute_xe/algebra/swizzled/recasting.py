@@ -9,6 +9,7 @@ from pycute_xe.algebra import recast
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import DivisibilityError
 from pycute_xe.layout import Layout
+from pycute_xe.signatures import typed
 from pycute_xe.swizzle import Swizzle
 
 __all__ = [
@@ -98,6 +99,7 @@ def _torn(operation: str, layout: ComposedLayout, n: int, condition: str) -> Div
 def recast_layout(layout: ComposedLayout, old_bits: int, new_bits: int) -> ComposedLayout: ...
 @overload
 def recast_layout(layout: Layout, old_bits: int, new_bits: int) -> Layout: ...
+@typed
 def recast_layout(layout: Any, old_bits: int, new_bits: int) -> Any:
     """Return a layout of ``old_bits`` elements in units of ``new_bits``, plain or swizzled.
 

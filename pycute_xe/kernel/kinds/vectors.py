@@ -37,9 +37,10 @@ def _part(mma: TiledMma, letter: str) -> Ints:
 def _along(layout: Layout, axis: int) -> Ints:
     """Return one coordinate of each value; a layout that never moves has none to tell."""
     found = table(layout)
+    column = np.zeros(found.shape[0], dtype=np.int64)
     if found.ndim == 2 and axis < found.shape[1]:
-        return np.take(found, axis, axis=1)
-    return np.zeros(found.shape[0], dtype=np.int64)
+        column += found[:, axis]
+    return column
 
 
 def _share(mma: TiledMma, letter: str) -> tuple[list[int], int]:
