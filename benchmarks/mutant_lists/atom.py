@@ -14,8 +14,11 @@ LINEAR = (
     "tests/atom/test_linear_copies.py tests/atom/test_linear_names.py "
     "tests/atom/test_linear_machine.py"
 )
-FEEDING = "tests/atom/test_feeding.py tests/atom/test_slips.py"
-PICTURE = f"tests/atom/test_slips.py tests/atom/test_mma_registers.py {LEGACY}"
+FEEDING = "tests/atom/test_feeding_units.py tests/atom/test_feeding.py tests/atom/test_slips.py"
+PICTURE = (
+    "tests/atom/test_register_units.py tests/atom/test_slips.py "
+    f"tests/atom/test_mma_registers.py {LEGACY}"
+)
 
 MUTANTS = [
     *mutants(
@@ -163,11 +166,13 @@ MUTANTS = [
             '(destination, source) if self.operand == "D" else (source, destination)',
             "(source, destination)",
             "D goes from the MMA to the copy",
+            "by rows the least equal widths always do, by columns no widths do",
         ),
         (
             "key=lambda pair: (pair[0] != pair[1], pair)",
             "key=lambda pair: pair",
             "one width is told before two",
+            "where equal widths do, unequal ones cannot: one bit of a place is one of the element",
         ),
         (
             "runs_on = bool((held[:, 1:] - held[:, :-1] == 1).all())",
@@ -178,6 +183,7 @@ MUTANTS = [
             'kind: Kind = "reorder" if broken is None or errors(broken) else "free"',
             'kind: Kind = "reorder" if broken is None else "free"',
             "operands are aligned",
+            "tiles that run on start at whole rows, those of B at registers: all that errors ask",
         ),
         (
             '        return order == "col"\n',

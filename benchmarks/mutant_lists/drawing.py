@@ -5,7 +5,8 @@ from __future__ import annotations
 from mutant_lists.mutant import mutants
 
 ALL = (
-    "tests/drawing/test_drawing.py tests/drawing/test_layout_drawing.py tests/drawing/test_atoms.py"
+    "tests/drawing/test_scenes.py tests/drawing/test_drawing.py "
+    "tests/drawing/test_layout_drawing.py tests/drawing/test_atoms.py"
 )
 
 MUTANTS = [
@@ -23,7 +24,6 @@ MUTANTS = [
             "(i // grid.cols, i % grid.cols)",
             "a grid runs down its columns",
         ),
-        ("leaves += (0,) * (width - len(leaves))", "pass", "a coordinate names every mode"),
         ("value != layout.offset + inner(i)", "value != inner(i)", "an offset is not a swizzle"),
         ("layout.offset + cosize(inner)", "cosize(inner)", "offsets start at the offset"),
     ),
@@ -49,7 +49,7 @@ MUTANTS = [
     ),
     *mutants(
         "drawing/of_copy",
-        "tests/drawing/test_atoms.py tests/drawing/test_ownership.py tests/drawing/test_drawing.py",
+        "tests/drawing/test_scenes.py tests/drawing/test_atoms.py tests/drawing/test_ownership.py",
         (
             "x = column * self.bits // message.bits - left",
             "x = column - left",

@@ -7,7 +7,7 @@ from mutant_lists.mutant import mutants
 CHOICE = "tests/atom/test_selecting.py tests/atom/test_cute_goldens.py"
 WIDTHS = "tests/atom/test_reorder_widths.py tests/atom/test_cute_goldens.py"
 SEARCH = "tests/atom/test_searching.py tests/atom/test_differing.py"
-TILED = "tests/atom/test_cute_goldens.py tests/atom/test_slips.py"
+TILED = "tests/atom/test_tiled_partitions.py tests/atom/test_cute_goldens.py"
 
 MUTANTS = [
     *mutants(

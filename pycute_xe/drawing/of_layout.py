@@ -21,9 +21,8 @@ def of_layout(layout: Layout | ComposedLayout) -> Scene:
     and for more cells than a drawing can show.
     """
     grid = grid_of("draw", layout, CELL_LIMIT)
-    width = len(flatten_tuple(grid.values[0]))
     cells = [
-        _cell((i % grid.rows, i // grid.rows), value, grid.flat, width)
+        _cell((i % grid.rows, i // grid.rows), value, grid.flat)
         for i, value in enumerate(grid.values)
     ]
     is_offset = not isinstance(grid.values[0], tuple)
@@ -52,13 +51,11 @@ def _caption(layout: Layout | ComposedLayout, values: tuple[Any, ...]) -> tuple[
     )
 
 
-def _cell(place: tuple[int, int], value: Any, flat: bool, width: int) -> Cell:
+def _cell(place: tuple[int, int], value: Any, flat: bool) -> Cell:
     row, col = place
     data = [("row", row), ("col", col)]
     if isinstance(value, tuple):
-        # Trailing zeros of a coordinate may have been left out of it.
         leaves = flatten_tuple(value)
-        leaves += (0,) * (width - len(leaves))
         colour, text = int(leaves[0]), ",".join(map(str, leaves))
     else:
         data.append(("offset", value))

@@ -1,4 +1,4 @@
-"""Reorders of elements whose widths fill no channel, or no byte, are refused."""
+"""Reorders between elements of different widths, and widths that fill no channel or no byte."""
 
 from __future__ import annotations
 
@@ -22,3 +22,28 @@ def test_widths_that_do_not_fill_a_channel_are_refused(bits: Any) -> None:
 def test_widths_that_do_not_fill_bytes_are_refused(bits: Any) -> None:
     with pytest.raises(DTypeError, match=r"in_register_order.*do not fill bytes"):
         in_register_order(cx.Layout((16, 4)), bits)
+
+
+@pytest.mark.parametrize(
+    ("source", "destination", "slots", "name"),
+    [
+        (16, 8, "(2,16,2,2,4):(1,32,2,16,4)", "VV"),
+        (16, 8, "(2,16,2,4):(1,4,2,64)", "Generic"),
+        (16, 8, "(2,16,2,4):(1,32,4,2)", "Generic"),
+        (16, 4, "(2,16,4,2,2):(1,32,2,16,8)", "VV"),
+        (16, 4, "(2,16,4,4):(1,8,2,128)", "Generic"),
+        (16, 4, "(2,16,4,4):(1,32,8,2)", "Generic"),
+        (8, 4, "(4,16,2,2,4):(1,64,4,32,8)", "VV"),
+        (8, 4, "(4,16,2,4):(1,8,4,128)", "Generic"),
+        (8, 4, "(4,16,2,4):(1,64,8,4)", "Generic"),
+        (8, 16, "(2,2,16,4):(1,32,2,64)", "VV"),
+        (8, 16, "(2,2,16,4):(1,16,2,64)", "Generic"),
+        (4, 16, "(2,4,16,4):(1,32,2,128)", "VV"),
+        (4, 8, "(4,2,16,4):(1,16,4,128)", "Generic"),
+    ],
+)
+def test_vnni_to_vnni_as_cutlass_names_it(
+    source: int, destination: int, slots: str, name: str
+) -> None:
+    """What C++ printed: ``classify_xe_reorder`` of intel/sycl-tla 6601377 on the host."""
+    assert classify_reorder(cx.Layout.from_str(slots), source, destination) == name

@@ -46,6 +46,14 @@ def test_the_caption_of_a_swizzle_says_what_it_does() -> None:
     assert f"{moved} of the offsets change" in caption
 
 
+def test_the_caption_of_a_swizzled_row_counts_from_its_offset() -> None:
+    """Bits 3 and 4 of an offset decide: those of row 3 are set, those of row 4 are not."""
+    for row, moved, below in ((3, 8, 32), (4, 0, 40)):
+        caption = " ".join(draw(SWIZZLED(row, None)).scene.caption)
+        assert f": {moved} of the offsets change" in caption
+        assert f"without the swizzle, below {below}." in caption
+
+
 def test_narrow_text_says_what_its_digits_are() -> None:
     text = draw(L((2, 64), (64, 1))).text(width=80, colour=False)
     assert "(offset mod 16, hexadecimal)" in text

@@ -1,0 +1,40 @@
+"""Registers slot by slot: units of whole bytes, registers filled in part, what a byte holds."""
+
+from __future__ import annotations
+
+import pytest
+
+from pycute_xe.atom.register_picture import RegisterPicture
+from pycute_xe.errors import ShapeError
+
+
+@pytest.mark.parametrize(("bits", "unit_bits"), [(4, 12), (4, 20), (2, 6), (1, 7), (4, 4)])
+def test_units_are_whole_bytes(bits: int, unit_bits: int) -> None:
+    slots = tuple((0, col) for col in range(64))
+    with pytest.raises(ShapeError, match="whole bytes"):
+        RegisterPicture(bits, slots, unit_bits)
+    with pytest.raises(ShapeError, match="whole bytes"):
+        RegisterPicture(bits, slots).owner_of(0, 0, unit_bits=unit_bits)
+
+
+@pytest.mark.parametrize(
+    ("bits", "count", "registers"),
+    [(4, 128, 1), (4, 129, 2), (4, 1, 1), (16, 32, 1), (16, 33, 2), (64, 9, 2), (32, 48, 3)],
+)
+def test_a_register_that_is_filled_in_part_counts(bits: int, count: int, registers: int) -> None:
+    picture = RegisterPicture(bits, tuple((0, col) for col in range(count)))
+    assert picture.registers == registers
+    assert sum(len(picture.register(i)) for i in range(registers)) == count
+
+
+@pytest.mark.parametrize("bits", [2, 4, 8, 16, 32])
+def test_every_bit_of_a_slot_is_in_a_byte_that_names_it(bits: int) -> None:
+    """Register by register, as 512 bits that are dealt to slots one after the other."""
+    count = 2 * 512 // bits
+    picture = RegisterPicture(bits, tuple((0, col) for col in range(count)))
+    owner = [(0, bit // bits) for bit in range(1024)]
+    for register in (0, 1):
+        for byte in (0, 1, 2, 7, 33, 63):
+            first = 512 * register + 8 * byte
+            named = dict.fromkeys(owner[first : first + 8])
+            assert picture.byte(register, byte) == tuple(named)

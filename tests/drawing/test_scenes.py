@@ -1,0 +1,91 @@
+"""Scenes: how many cells, which frames, and room for what stands around the cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+from svg_cells import cells_of
+
+import pycute_xe as cx
+from pycute_xe.drawing import draw
+from pycute_xe.drawing.measure import Plan
+from pycute_xe.drawing.scene import Cell, Panel, Scene, frames, make_panel
+from pycute_xe.errors import ShapeError
+
+AXES = ("row", "col")
+PLACES = [(row, col) for row in range(3) for col in range(4)]
+
+
+def panel_of(
+    groups: Iterable[Iterable[tuple[int, int]]], name: str = "", slot: tuple[int, int] = (0, 0)
+) -> Panel:
+    cells = [Cell(*at, 0, ("0",), group=i) for i, places in enumerate(groups) for at in places]
+    return make_panel(name, cells, AXES, slot=slot)
+
+
+def test_only_rectangles_have_frames() -> None:
+    left = {at for at in PLACES if at[1] < 2}
+    right = {at for at in PLACES if at[1] >= 2}
+    assert set(frames(panel_of([left, right]))) == {(0, 0, 3, 2), (0, 2, 3, 2)}
+    moved = {(2, 1)}  # what is left is an L, what it joins is ragged
+    assert frames(panel_of([left - moved, right | moved])) == ()
+    assert frames(panel_of([left - moved, right])) == ((0, 2, 3, 2),)
+
+
+@pytest.mark.parametrize("cells", [8192, 8193])
+def test_a_drawing_has_at_most_8192_cells(cells: int) -> None:
+    halves = [[(0, col) for col in range(4096)], [(0, col) for col in range(cells - 4096)]]
+    panels = tuple(panel_of([half], slot=(0, i)) for i, half in enumerate(halves))
+    if cells <= 8192:
+        assert Scene("title", (), panels).cells == cells
+        return
+    with pytest.raises(ShapeError, match="8193 cells"):
+        Scene("title", (), panels)
+
+
+def test_an_atom_of_many_cells_has_its_first_panel() -> None:
+    drawing = draw(cx.make_copy_atom(cx.XE_LOAD_2D(8, 32, 64), "u2"))
+    assert [(panel.name, len(panel.cells)) for panel in drawing.scene.panels] == [
+        ("in memory", 32 * 256)
+    ]
+    assert 'draw(atom, "registers")' in " ".join(drawing.scene.caption)
+
+
+def test_a_register_has_64_bytes() -> None:
+    """A row of 16 values of 32 bits of C is a register: row r is in register r."""
+    kernel = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")))
+    held = [cell for panel in draw(kernel, "C").scene.panels for cell in panel.cells]
+    tile = [cell for cell in held if cell.row < 8 and cell.col < 16]
+    assert len(tile) == 128
+    for cell in tile:
+        assert cell.tip.endswith(f"in register {cell.row}, byte {4 * cell.col} of it")
+
+
+def test_small_cells_have_no_labels() -> None:
+    for extent, labelled in ((8, True), (60, False)):
+        drawing = draw(cx.Layout((extent, extent)))
+        assert len(cells_of(drawing)) == extent**2
+        assert bool(Plan(drawing.scene).cells.lines) == labelled
+
+
+def test_panels_stand_apart_and_leave_room_for_headings() -> None:
+    heading = "a panel whose heading is much wider than its cells"
+    beside = (panel_of([PLACES]), panel_of([PLACES], slot=(1, 0)))
+    plan = Plan(Scene("title", (), beside))
+    first, second = plan.spots
+    assert second.x - plan.gutter[0] > first.x + 4 * plan.cells.width
+    narrow = (panel_of([PLACES[:1]], heading), panel_of([PLACES], slot=(1, 0)))
+    first, second = Plan(Scene("title", (), narrow)).spots
+    assert second.x - first.x > 6 * len(heading)
+    below = (panel_of([PLACES]), panel_of([PLACES], slot=(0, 1)))
+    plan = Plan(Scene("title", (), below))
+    first, second = plan.spots
+    assert second.y - plan.gutter[1] > first.y + 3 * plan.cells.height
+
+
+def test_each_line_of_a_caption_has_room() -> None:
+    panels = (panel_of([PLACES]),)
+    tops = [Plan(Scene("title", ("line",) * lines, panels)).panels_y for lines in (1, 2, 5)]
+    assert tops[1] - tops[0] >= 12  # the size of its font
+    assert tops[2] - tops[1] >= 36
