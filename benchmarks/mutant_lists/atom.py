@@ -86,7 +86,7 @@ MUTANTS = [
     ),
     *mutants(
         "atom/message_limits",
-        LEGACY,
+        f"tests/atom/test_message_limits.py {LEGACY}",
         (
             'min(rows, _bound("transpose-column-bytes") * 8 // bits)',
             "rows",
