@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import pycute_xe as cx
-from pycute_xe.atom import classify_reorder, in_register_order
+from pycute_xe.atom import classify_reorder, in_register_order, is_identity
 from pycute_xe.errors import DTypeError
 
 
@@ -47,3 +47,10 @@ def test_vnni_to_vnni_as_cutlass_names_it(
 ) -> None:
     """What C++ printed: ``classify_xe_reorder`` of intel/sycl-tla 6601377 on the host."""
     assert classify_reorder(cx.Layout.from_str(slots), source, destination) == name
+
+
+@pytest.mark.parametrize("slots", ["(16,2,2):(1,32,16)", "4:2", "(2,16):(16,1)", "(4,4):(1,0)"])
+def test_only_what_leaves_every_element_in_place_is_an_identity(slots: str) -> None:
+    layout = cx.Layout.from_str(slots)
+    assert is_identity(layout) == all(layout(i) == i for i in range(cx.size(layout)))
+    assert is_identity(cx.Layout((4, 4)))
