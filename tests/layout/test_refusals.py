@@ -55,6 +55,20 @@ REFUSALS = {
         {"entry": "'1'", "shape": (4, 8)},
         "an entry of a coordinate must be an integer",
     ),
+    "idx2crd: no extent to divide by": Refusal(
+        lambda: int_tuple.idx2crd(5, (0, 4)),
+        ShapeError,
+        "idx2crd",
+        {"shape": (0, 4)},
+        "an extent of 0 has no coordinates",
+    ),
+    "idx2crd: no extent to take a digit of": Refusal(
+        lambda: int_tuple.idx2crd(5, (0, 4), (1, 2)),
+        ShapeError,
+        "idx2crd",
+        {"shape": 0},
+        "an extent of 0 has no coordinates",
+    ),
     "idx2crd: a layout": Refusal(
         lambda: int_tuple.idx2crd(5, FOUR),
         ShapeError,
