@@ -12,7 +12,7 @@ from pycute_xe.arch import get_target
 from pycute_xe.converting import convert
 from pycute_xe.errors import InputError, KernelError, MachineError
 from pycute_xe.executing.problem import prepare
-from pycute_xe.executing.runner import Executor, outputs_of
+from pycute_xe.executing.runner import Executor, demand_executor, outputs_of
 from pycute_xe.kernel import Counterexample, Kernel
 from pycute_xe.kernel.spec.computing import compute
 from pycute_xe.kernel.spec.expression import Apply, Expression
@@ -78,6 +78,7 @@ def replay(
     counterexample too. Raises `KernelError` for a kernel without a specification.
     """
     _demand(kernel, counterexample)
+    demand_executor("replay", executor)
     first = _played(kernel, counterexample, executor, 0)
     if first.shows:
         return first

@@ -24,7 +24,7 @@ from pycute_xe.kernel import AtomicStore, Kernel, Load, Mma, Store
 from pycute_xe.kernel.spec.computing import compute
 from pycute_xe.machine import Trace
 from pycute_xe.numeric import Numeric, as_numeric
-from pycute_xe.signatures import typed
+from pycute_xe.signatures import shortly, typed
 
 __all__ = ["Executor", "Progress", "doubts", "outputs_of", "run"]
 
@@ -74,13 +74,7 @@ def run(
             "only kernels run",
             "build one with kernel.gemm(mma)",
         )
-    if executor not in _ENGINES:
-        raise InputError(
-            "run",
-            {"executor": executor},
-            f"the executor {executor!r} is unknown",
-            'use "fast" or "reference"',
-        )
+    demand_executor("run", executor)
     machine = get_target(target)
     problem = prepare(kernel, operands, named, _asked(dtype))
     if strict:
@@ -126,6 +120,17 @@ def _asked(dtype: Numeric | str | Mapping[str, Numeric | str] | None) -> Asked:
     if isinstance(dtype, Mapping):
         return {name: as_numeric(kind) for name, kind in dtype.items()}
     return as_numeric(dtype)
+
+
+def demand_executor(operation: str, executor: object) -> None:
+    """Refuse what is not the name of an executor."""
+    if not isinstance(executor, str) or executor not in _ENGINES:
+        raise InputError(
+            operation,
+            {"executor": shortly(executor)},
+            f"the executor {shortly(executor)} is unknown",
+            'use "fast" or "reference"',
+        )
 
 
 def outputs_of(
