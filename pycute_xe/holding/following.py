@@ -399,6 +399,8 @@ def _(walker: Follower, statement: Loop) -> None:
         inner.run(statement.body)
         return inner.state
 
+    if statement.holds:  # fail closed: a claim left unchecked must not look proved
+        raise undecided(f"what the loop over {statement.var} claims to hold is not checked yet")
     written = _written(statement.body)
     walker.state = follow_loop(walker.kernel, statement, written, walker.state, trial, walker.fresh)
 

@@ -165,6 +165,10 @@ class Questions:
             raise UndecidableError(
                 "verify", {"output": output}, "it is both stored and added to", "do one of the two"
             )
+        if any(isinstance(s, Load) and s.operand == output for s in self.kernel.statements()):
+            raise UndecidableError(
+                "verify", {"output": output}, "it is loaded while others add to it", "load a copy"
+            )
         names = tuple(f"u_{i}" for i in range(len(self.extents[output])))
         inside = [f"0 <= {u} < {n}" for u, n in zip(names, self.extents[output], strict=True)]
         sizes = self.space.naming.sizes

@@ -141,3 +141,10 @@ def test_two_accumulators_need_two_sums():
     failed = [proof.property for proof in cx.verify(lost).proofs if not proof]
     assert failed == ["D values"]
     assert find(lost, Store).fragment == "tCrC"
+
+
+def test_a_claim_of_a_loop_is_never_taken_for_proved():
+    gemm = cx.kernel.gemm(tiled_mma((32, 64, 32), (2, 2)))
+    loop = gemm.loop("k")
+    claimed = dataclasses.replace(loop, holds=(("tCrC", cx.kernel.Slot("tCrC")),))
+    assert cx.verify(gemm.replace(loop, claimed)).answer == "undecided"
