@@ -12,10 +12,12 @@ import time
 from collections.abc import Callable
 
 from pycute_xe.arch.target import targets
-from pycute_xe.atom import MmaAtom, catalogue, get_atom, search_atoms
-from pycute_xe.atom.atom_record import head_of, record_of
-from pycute_xe.atom.known_names import grammar_names
-from pycute_xe.atom.searching import forget_verdicts
+from pycute_xe.atom import MmaAtom
+from pycute_xe.comparing import search_atoms
+from pycute_xe.comparing.atom_record import head_of, record_of
+from pycute_xe.comparing.searching import forget_verdicts
+from pycute_xe.cutlass import catalogue, get_atom
+from pycute_xe.cutlass.known_names import grammar_names
 from pycute_xe.errors import LegalityError
 from pycute_xe.explaining import explain
 

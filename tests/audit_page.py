@@ -18,7 +18,7 @@ from audit_templates import mma, templates
 from golden import rows
 
 from pycute_xe.arch.rules import errors
-from pycute_xe.atom import LegacyCopyAtom, get_atom, parse_block2d_name, shipped_names
+from pycute_xe.cutlass import LegacyCopyAtom, get_atom, parse_block2d_name, shipped_names
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "atoms" / "audit.md"
 PART = re.compile(r"(<!-- made: (\w+) ?(.*?) ?-->\n).*?(<!-- end of made -->\n)", re.DOTALL)

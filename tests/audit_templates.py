@@ -10,7 +10,8 @@ import numpy as np
 from golden import rows, to_layout
 
 import pycute_xe as cx
-from pycute_xe.atom import CopyAtom, MmaAtom, get_atom
+from pycute_xe.atom import CopyAtom, MmaAtom
+from pycute_xe.cutlass import get_atom
 
 
 @cache

@@ -12,7 +12,9 @@ import numpy as np
 
 import pycute_xe as cx
 from pycute_xe.arch import Surface
-from pycute_xe.atom import CopyAtom, Feed, LegacyCopyAtom, MmaAtom
+from pycute_xe.atom import CopyAtom, MmaAtom
+from pycute_xe.comparing import Feed
+from pycute_xe.cutlass import LegacyCopyAtom
 from pycute_xe.errors import LegalityError
 from pycute_xe.machine import Memory, RegisterFile, block2d, dpas
 from pycute_xe.machine.elements import packed, unpacked

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pycute_xe as cx
-from pycute_xe.atom import (
-    LinearCopyAtom,
-    LinearOp,
-)
+from pycute_xe.atom import LinearCopyAtom, LinearOp
 
 TARGETS = ("pvc", "bmg", "lnl", "ptl")
 SIZES = (1, 2, 4, 8, 16, 32, 64)

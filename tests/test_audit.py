@@ -10,7 +10,7 @@ from audit_rows import found, picture, sent, verdicts
 from golden import rows
 
 import pycute_xe as cx
-from pycute_xe.atom import get_atom, parse_block2d_name, shipped_names
+from pycute_xe.cutlass import get_atom, parse_block2d_name, shipped_names
 
 MESSAGES = rows("cutlass_block2d_messages")["messages"]
 

@@ -15,7 +15,8 @@ import pytest
 
 import pycute_xe as cx
 from pycute_xe.arch.target import targets
-from pycute_xe.atom import LegacyCopyAtom, MmaAtom, get_atom, shipped_names
+from pycute_xe.atom import MmaAtom
+from pycute_xe.cutlass import LegacyCopyAtom, get_atom, shipped_names
 from pycute_xe.errors import LegalityError
 from pycute_xe.facts import rows
 
@@ -175,7 +176,7 @@ def test_elements_that_no_message_packs_have_an_atom_but_no_message() -> None:
 @pytest.mark.parametrize("kind", LINEAR)
 def test_linear_copies_stand_on_their_page(kind: str) -> None:
     (text,) = sections()[kind]
-    atoms = [get_atom(name) for name in cx.atom.catalogue() if name.startswith(f"{kind}<")]
+    atoms = [get_atom(name) for name in cx.cutlass.catalogue() if name.startswith(f"{kind}<")]
     assert atoms
     for atom in atoms:
         (row,) = [line for line in text.splitlines() if line.startswith(f"| `{atom.op}` |")]

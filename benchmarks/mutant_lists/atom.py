@@ -22,7 +22,7 @@ PICTURE = (
 
 MUTANTS = [
     *mutants(
-        "atom/legacy_copy",
+        "cutlass/legacy_copy",
         LEGACY,
         (
             "return self.m_major and not self.name.is_store",
@@ -61,7 +61,7 @@ MUTANTS = [
         ),
     ),
     *mutants(
-        "atom/legacy_lowering",
+        "cutlass/legacy_lowering",
         LEGACY,
         ("if 0 < left - part < least:", "if False:", "no part is less than a dword"),
         ("if moved < wanted:", "if False:", "CUTLASS's message must move the block"),
@@ -85,7 +85,7 @@ MUTANTS = [
         ),
     ),
     *mutants(
-        "atom/message_limits",
+        "cutlass/message_limits",
         f"tests/atom/test_message_limits.py {LEGACY}",
         (
             'min(rows, _bound("transpose-column-bytes") * 8 // bits)',
@@ -155,7 +155,7 @@ MUTANTS = [
         ),
     ),
     *mutants(
-        "atom/feeding",
+        "comparing/feeding",
         FEEDING,
         (
             "            if all(_stays(held, bits, copy, mma) for held in self.places):",
@@ -192,7 +192,7 @@ MUTANTS = [
         ),
     ),
     *mutants(
-        "atom/feeding_reasons",
+        "comparing/feeding_reasons",
         FEEDING,
         (
             "if high % rows == 0 and wide % cols == 0:",
@@ -206,7 +206,7 @@ MUTANTS = [
         ),
     ),
     *mutants(
-        "atom/operand_places",
+        "comparing/operand_places",
         FEEDING,
         (
             "_broken_at(op, operand, held[0] * bits // 8)",

@@ -130,7 +130,7 @@ MUTANTS = [
         ),
     ),
     *mutants(
-        "atom/search_filters",
+        "comparing/search_filters",
         SEARCH,
         ("if ends[0] > ends[1]:", "if False:", "the least comes first"),
         (

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 import atom_catalogue
 
-from pycute_xe.atom import LinearCopyAtom, catalogue, get_atom
+from pycute_xe.atom import LinearCopyAtom
+from pycute_xe.cutlass import catalogue, get_atom
 from pycute_xe.errors import LegalityError
 
 _INTRO = (

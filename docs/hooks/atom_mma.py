@@ -9,7 +9,8 @@ import atom_words
 
 from pycute_xe import draw
 from pycute_xe.arch.dpas.types import dpas_types
-from pycute_xe.atom import XE_DPAS_TT, MmaAtom, get_atom, make_mma_atom
+from pycute_xe.atom import XE_DPAS_TT, MmaAtom, make_mma_atom
+from pycute_xe.cutlass import get_atom
 from pycute_xe.facts import rows
 
 DRAWN = "XE_8x16x16_F32BF16BF16F32_TT"

@@ -144,7 +144,7 @@ def make_block_2d_copy_A(
     blocks do not divide the tile, `DTypeError` when the tensor holds values of another width,
     `KernelError` for other strides. C++: ``make_block_2d_copy_A``.
 
-    >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
+    >>> from pycute_xe.atom import (XE_DPAS_TT, workgroup_mma)
     >>> mma = workgroup_mma(XE_DPAS_TT(8, "f32", "bf16"))
     >>> make_block_2d_copy_A(mma, ("ld", 1)).op
     XE_LOAD_2D(16, 32, 32, 16)
@@ -161,7 +161,7 @@ def make_block_2d_copy_B(
 ) -> TiledCopy:
     """Return the tiled copy that loads B's tile (N, K); see `make_block_2d_copy_A`.
 
-    >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
+    >>> from pycute_xe.atom import (XE_DPAS_TT, workgroup_mma)
     >>> mma = workgroup_mma(XE_DPAS_TT(8, "f32", "bf16"))
     >>> make_block_2d_copy_B(mma, (1, "ld")).op
     XE_LOAD_2D_VNNI(16, 16, 32, 16)
@@ -178,7 +178,7 @@ def make_block_2d_copy_C(
 ) -> TiledCopy:
     """Return the tiled copy that loads C's tile (M, N); see `make_block_2d_copy_A`.
 
-    >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
+    >>> from pycute_xe.atom import (XE_DPAS_TT, workgroup_mma)
     >>> mma = workgroup_mma(XE_DPAS_TT(8, "f32", "bf16"))
     >>> make_block_2d_copy_C(mma, ("ld", 1)).op
     XE_LOAD_2D(32, 32, 16)
@@ -195,7 +195,7 @@ def make_block_2d_copy_D(
 ) -> TiledCopy:
     """Return the tiled copy that stores D's tile (M, N); see `make_block_2d_copy_A`.
 
-    >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
+    >>> from pycute_xe.atom import (XE_DPAS_TT, workgroup_mma)
     >>> mma = workgroup_mma(XE_DPAS_TT(8, "f32", "bf16"))
     >>> make_block_2d_copy_D(mma, ("ld", 1)).op
     XE_STORE_2D(32, 8, 16)
@@ -210,7 +210,7 @@ def make_block_2d_prefetch(copy: TiledCopy) -> TiledCopy:
     Whole cache lines along the contiguous mode first, then as many rows as each subgroup must
     take. C++: ``make_block_2d_prefetch``.
 
-    >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
+    >>> from pycute_xe.atom import (XE_DPAS_TT, workgroup_mma)
     >>> mma = workgroup_mma(XE_DPAS_TT(8, "f32", "bf16"))
     >>> make_block_2d_prefetch(make_block_2d_copy_A(mma, ("ld", 1))).op
     XE_PREFETCH_2D(16, 8, 32)

@@ -39,18 +39,18 @@ class CopyAnswers(ABC):
 
     @property
     @abstractmethod
-    def noted(self) -> dict[str, str]:
+    def notes_by_subject(self) -> dict[str, str]:
         """What a user of this atom should know, in words, by subject."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a user of this atom should know, in words: `noted` without the subjects.
+        """What a user of this atom should know, in words: `notes_by_subject` without the subjects.
 
-        >>> from pycute_xe.atom import get_atom
+        >>> from pycute_xe.cutlass import get_atom
         >>> get_atom("XE_1D_LDSM<u8>").notes
         ('each element takes a dword in the registers of the message, zeros above it',)
         """
-        return tuple(self.noted.values())
+        return tuple(self.notes_by_subject.values())
 
     @cached_property
     @abstractmethod
@@ -81,7 +81,7 @@ class CopyAnswers(ABC):
 
         The place itself, except where the block lies transposed in memory.
 
-        >>> from pycute_xe.atom import get_atom
+        >>> from pycute_xe.cutlass import get_atom
         >>> get_atom("XE_2D_U16x16x8_LD_T").place_in_memory(0, 3)
         (3, 0)
         """
@@ -93,7 +93,7 @@ class CopyAnswers(ABC):
         Law: agrees with `layout_ref_tv`. Document: CUTLASS, "2D Copy Operations for Intel XE
         Architecture", whose tables list the columns.
 
-        >>> from pycute_xe.atom import get_atom
+        >>> from pycute_xe.cutlass import get_atom
         >>> get_atom("XE_2D_Packed_U8x1x64_LD_N").ownership()[15]
         ((0, 30), (0, 31), (0, 62), (0, 63))
         """
@@ -104,7 +104,7 @@ class CopyAnswers(ABC):
 
         Raises `CoordError` for a work-item out of range.
 
-        >>> from pycute_xe.atom import get_atom
+        >>> from pycute_xe.cutlass import get_atom
         >>> get_atom("XE_2D_U16x32x32_LD_V").columns(1)
         (1, 17)
         """
@@ -124,7 +124,7 @@ class CopyAnswers(ABC):
         Law: ``ownership()[work_item][value] == (row, col)``. Raises `CoordError` outside `shape`,
         and for a value without an owner.
 
-        >>> from pycute_xe.atom import get_atom
+        >>> from pycute_xe.cutlass import get_atom
         >>> get_atom("XE_2D_Packed_U8x8x64_LD_N").owner_of(0, 33)
         (0, 3)
         """
@@ -156,7 +156,7 @@ class CopyAnswers(ABC):
 
         Raises `LegalityError` where no messages can move the block.
 
-        >>> from pycute_xe.atom import get_atom
+        >>> from pycute_xe.cutlass import get_atom
         >>> atom = get_atom("XE_2D_U16x16x16_LD_V")
         >>> atom.owner_of(1, 0), atom.registers().owner_of(1, 0)
         ((0, 1), (1, 0))
@@ -172,7 +172,7 @@ class CopyAnswers(ABC):
         `registers` does. Document: intel/sycl-tla, media/docs/cpp/xe_rearchitecture.md, which
         notes that ownership depends on the width in which registers are read.
 
-        >>> from pycute_xe.atom import get_atom
+        >>> from pycute_xe.cutlass import get_atom
         >>> get_atom("XE_2D_U16x16x16_LD_N").faithful_units
         (16,)
         >>> get_atom("XE_2D_U16x16x16_LD_V").faithful_units

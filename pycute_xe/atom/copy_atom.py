@@ -214,7 +214,7 @@ class CopyAtom(CopyAnswers):
         return self.op.kind == "XE_PREFETCH_2D" or self._shown_in(self._picture.unit_bits)
 
     @property
-    def noted(self) -> dict[str, str]:
+    def notes_by_subject(self) -> dict[str, str]:
         """What a user of this atom should know, in words: that its layouts ignore padding."""
         try:
             if self.faithful:
@@ -249,7 +249,7 @@ def make_copy_atom(
     A linear operation may do without a type: it then moves values of the smaller of its own.
     Raises as the atoms do, and `CuteError` for a block-2D operation without a type.
 
-    >>> from pycute_xe.atom import XE_1D_LOAD_GLOBAL, XE_LOAD_2D_VNNI
+    >>> from pycute_xe.atom import (XE_1D_LOAD_GLOBAL, XE_LOAD_2D_VNNI)
     >>> print(make_copy_atom(XE_LOAD_2D_VNNI(16, 16, 32, 16), "bf16").layout_dst_tv)
     ((2,8),(2,8,2)):((32,1),(8,64,16))
     >>> print(make_copy_atom(XE_1D_LOAD_GLOBAL("u16", "u64"), "bf16").layout_dst_tv)

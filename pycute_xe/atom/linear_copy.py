@@ -37,7 +37,7 @@ class LinearCopyAtom(CopyAnswers):
     Raises `DTypeError` for values that do not tile the smaller type, and both sides of one
     work-item. Counterpart: ``include/cute/atom/copy_traits_xe.hpp``.
 
-    >>> from pycute_xe.atom import get_atom
+    >>> from pycute_xe.cutlass import get_atom
     >>> print(get_atom("XE_1D_LOAD_GLOBAL<u16,u64>").layout_dst_tv)
     (16,4):(1,16)
     >>> print(get_atom("XE_1D_LDSM<u32,u128>").layout_dst_tv)
@@ -77,7 +77,7 @@ class LinearCopyAtom(CopyAnswers):
     def thr_id(self) -> Layout:
         """The 16 work-items of a subgroup, or one.
 
-        >>> from pycute_xe.atom import get_atom
+        >>> from pycute_xe.cutlass import get_atom
         >>> print(get_atom("XE_1D_LOAD_GLOBAL<f32>").thr_id, get_atom("XE_1D_LDSM<f32>").thr_id)
         16:1 1:0
         """
@@ -109,7 +109,7 @@ class LinearCopyAtom(CopyAnswers):
     def layout_src_tv_bits(self) -> Layout:
         """(work-item, bit) → bit of the source.
 
-        >>> from pycute_xe.atom import get_atom
+        >>> from pycute_xe.cutlass import get_atom
         >>> print(get_atom("XE_1D_STORE_GLOBAL<u64,u16>").layout_src_tv_bits)
         (16,(4,16)):(16,(256,1))
         """
@@ -160,7 +160,7 @@ class LinearCopyAtom(CopyAnswers):
         an address for each work-item, `UniversalCopy` by its load, then its store.
         Raises `LegalityError` with the rules that forbid it.
 
-        >>> from pycute_xe.atom import get_atom
+        >>> from pycute_xe.cutlass import get_atom
         >>> print(*get_atom("XE_1D_LDSM<u32,u128>").messages("bmg"))
         lsc_load.slm (M1,16) V:d32x4 flat[V1]:a32 at element 0
         """
@@ -172,7 +172,7 @@ class LinearCopyAtom(CopyAnswers):
 
         Of a block each work-item reads what fills its type, as ``group_load`` places it.
 
-        >>> from pycute_xe.atom import get_atom
+        >>> from pycute_xe.cutlass import get_atom
         >>> get_atom("XE_1D_LOAD_GLOBAL<u32>").faithful
         True
         >>> atom = get_atom("XE_1D_LOAD_GLOBAL<u16,u64>")
@@ -190,7 +190,7 @@ class LinearCopyAtom(CopyAnswers):
         )
 
     @property
-    def noted(self) -> dict[str, str]:
+    def notes_by_subject(self) -> dict[str, str]:
         """What a user of this atom should know, in words, by the names of the rows that say it."""
         return {name: _NOTES[name] for name in self._noted()}
 

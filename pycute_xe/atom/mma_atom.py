@@ -109,7 +109,7 @@ class MmaAtom:
     def shipped(self) -> bool:
         """Whether CUTLASS has an operation of this name.
 
-        >>> from pycute_xe.atom import get_atom
+        >>> from pycute_xe.cutlass import get_atom
         >>> get_atom("XE_3x16x16_F32BF16BF16F32_TT").shipped
         False
         """

@@ -61,7 +61,7 @@ class RegisterPicture:
     Raises `ShapeError` for units that slots do not fill.
     Document: intel/sycl-tla, media/docs/cpp/xe_rearchitecture.md.
 
-    >>> from pycute_xe.atom import XE_LOAD_2D_VNNI, make_copy_atom
+    >>> from pycute_xe.atom import (XE_LOAD_2D_VNNI, make_copy_atom)
     >>> picture = make_copy_atom(XE_LOAD_2D_VNNI(16, 16, 16), "bf16").registers()
     >>> picture.owner_of(1, 0), picture.owner_of(1, 0, unit_bits=32)
     ((1, 0), (0, 1))
@@ -123,7 +123,7 @@ class RegisterPicture:
 
         Raises `CoordError` for a byte that a register does not have.
 
-        >>> from pycute_xe.atom import XE_LOAD_2D, make_copy_atom
+        >>> from pycute_xe.atom import (XE_LOAD_2D, make_copy_atom)
         >>> make_copy_atom(XE_LOAD_2D(16, 8, 16), "u4").registers().byte(0, 1)
         ((0, 2), (0, 3))
         """
@@ -155,7 +155,7 @@ class RegisterPicture:
         Law: ``byte(*byte_of(row, col))`` contains ``(row, col)``. Raises `CoordError` where no slot
         holds it.
 
-        >>> from pycute_xe.atom import XE_LOAD_2D, make_copy_atom
+        >>> from pycute_xe.atom import (XE_LOAD_2D, make_copy_atom)
         >>> make_copy_atom(XE_LOAD_2D(16, 8, 16), "bf16").registers().byte_of(3, 1)
         (1, 34)
         """

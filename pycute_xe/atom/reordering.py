@@ -179,7 +179,7 @@ def _vnni_starts(source: int, destination: int) -> dict[str, list[tuple[int, int
 def reorder_from_copy(copy: TiledCopy, mma: TiledMma, operand: str) -> Layout:
     """Return the reorder from the registers a copy fills to those the MMA reads.
 
-    >>> from pycute_xe.atom import XE_DPAS_TT, make_block_2d_copy_A, workgroup_mma
+    >>> from pycute_xe.atom import (XE_DPAS_TT, make_block_2d_copy_A, workgroup_mma)
     >>> mma = workgroup_mma(XE_DPAS_TT(8, "f32", "bf16"))
     >>> is_identity(reorder_from_copy(make_block_2d_copy_A(mma, ("ld", 1)), mma, "A"))
     True
@@ -191,7 +191,7 @@ def reorder_from_copy(copy: TiledCopy, mma: TiledMma, operand: str) -> Layout:
 def reorder_to_copy(mma: TiledMma, operand: str, copy: TiledCopy) -> Layout:
     """Return the reorder from the registers an MMA fills to those a copy stores.
 
-    >>> from pycute_xe.atom import XE_DPAS_TT, make_block_2d_copy_D, workgroup_mma
+    >>> from pycute_xe.atom import (XE_DPAS_TT, make_block_2d_copy_D, workgroup_mma)
     >>> mma = workgroup_mma(XE_DPAS_TT(8, "f32", "bf16"))
     >>> is_identity(reorder_to_copy(mma, "C", make_block_2d_copy_D(mma, ("ld", 1))))
     True

@@ -32,7 +32,7 @@ class TiledCopy:
     Raises `DivisibilityError` when work-items or values do not make whole atoms, `CuteError` for an
     atom of another kind than `CopyAtom`. C++: ``TiledCopy``.
 
-    >>> from pycute_xe.atom import XE_LOAD_2D, make_block_2d_copy
+    >>> from pycute_xe.atom import (XE_LOAD_2D, make_block_2d_copy)
     >>> print(make_block_2d_copy(XE_LOAD_2D(16, 32, 16), ("ld", 1), "bf16").layout_tv_tiled)
     (16,32):(32,1)
     """

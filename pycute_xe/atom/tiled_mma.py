@@ -41,7 +41,7 @@ class TiledMma:
     cover every element of C's tile once. Raises `RankError` when the atom layout is not (M, N, K).
     C++: ``TiledMMA``.
 
-    >>> from pycute_xe.atom import XE_DPAS_TT, make_tiled_mma
+    >>> from pycute_xe.atom import (XE_DPAS_TT, make_tiled_mma)
     >>> mma = make_tiled_mma(XE_DPAS_TT(8, "f32", "bf16"), Layout((2, 2, 1)))
     >>> mma.tile_mnk, mma.size
     ((16, 32, 16), 64)
@@ -110,7 +110,7 @@ class TiledMma:
 
         Raises `ShapeError` for another operand.
 
-        >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
+        >>> from pycute_xe.atom import (XE_DPAS_TT, workgroup_mma)
         >>> workgroup_mma(XE_DPAS_TT(8, "f32", "bf16")).operand_tile("B")
         (256, 32)
         """
@@ -174,7 +174,7 @@ class TiledMma:
     def repetitions(self, operand: str) -> tuple[int, int]:
         """How often each subgroup repeats the atom along the operand's two modes.
 
-        >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
+        >>> from pycute_xe.atom import (XE_DPAS_TT, workgroup_mma)
         >>> workgroup_mma(XE_DPAS_TT(8, "f32", "bf16")).repetitions("A")
         (4, 2)
         """
@@ -233,7 +233,7 @@ class TiledMma:
     def get_slice(self, thread: int) -> ThrMma:
         """Return the part of one work-item. C++: ``get_slice``.
 
-        >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
+        >>> from pycute_xe.atom import (XE_DPAS_TT, workgroup_mma)
         >>> workgroup_mma(XE_DPAS_TT(8, "f32", "bf16")).get_slice(17).thr_vmnk
         (1, 0, 1, 0)
         """

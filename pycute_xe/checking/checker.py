@@ -12,16 +12,13 @@ from pycute_xe.arch.lsc import Block2DMessage, Message
 from pycute_xe.atom import (
     Block2DOp,
     CopyAtom,
-    LegacyCopyAtom,
     LinearCopyAtom,
     LinearOp,
     MmaAtom,
     TiledCopy,
     TiledMma,
-    get_atom,
     make_copy_atom,
 )
-from pycute_xe.atom.template_name import parse_template_name
 from pycute_xe.checking.copies import (
     judge_atom,
     judge_legacy,
@@ -35,6 +32,8 @@ from pycute_xe.checking.found import Found, Use
 from pycute_xe.checking.kernels import judge_kernel
 from pycute_xe.checking.mmas import judge_dpas, judge_dpas_message, judge_mma_atom, judge_tiled_mma
 from pycute_xe.checking.report import Checked
+from pycute_xe.cutlass import LegacyCopyAtom, get_atom
+from pycute_xe.cutlass.template_name import parse_template_name
 from pycute_xe.errors import CuteError, InputError
 from pycute_xe.kernel import Kernel
 

@@ -7,10 +7,11 @@ from typing import Any
 from pycute_xe.arch import Block2D, Broken
 from pycute_xe.arch.lsc import Block2DMessage, Message
 from pycute_xe.arch.rules import rules
-from pycute_xe.atom import Block2DOp, CopyAtom, LegacyCopyAtom, LinearCopyAtom, TiledCopy
-from pycute_xe.atom.legacy_lowering import broken_rules, messages_of, nearest_names
+from pycute_xe.atom import Block2DOp, CopyAtom, LinearCopyAtom, TiledCopy
 from pycute_xe.atom.register_picture import SUBGROUP
 from pycute_xe.checking.found import Found
+from pycute_xe.cutlass import LegacyCopyAtom
+from pycute_xe.cutlass.legacy_lowering import broken_rules, messages_of, nearest_names
 from pycute_xe.errors import LegalityError
 from pycute_xe.typing import is_tuple
 

@@ -9,9 +9,9 @@ from pycute_xe.arch import Broken, Dpas
 from pycute_xe.arch.dpas import DpasMessage
 from pycute_xe.arch.rules import rules
 from pycute_xe.atom import MmaAtom, TiledMma
-from pycute_xe.atom.operand_places import quantities_of
 from pycute_xe.atom.register_picture import SUBGROUP
 from pycute_xe.checking.found import Found
+from pycute_xe.comparing.operand_places import quantities_of
 from pycute_xe.layout import size
 
 __all__ = ["judge_dpas", "judge_dpas_message", "judge_mma_atom", "judge_tiled_mma"]

@@ -14,7 +14,7 @@ from pycute_xe.cli.files import demand_folder
 from pycute_xe.errors import InputError, quoted
 
 if TYPE_CHECKING:
-    from pycute_xe.atom.atom_record import AnyAtom
+    from pycute_xe.comparing.atom_record import AnyAtom
 
 __all__ = ["atom_command"]
 
@@ -104,7 +104,7 @@ def atom_command(
 
 
 def _found(name: str, value_type: str | None, stride: str | None) -> AnyAtom:
-    from pycute_xe.atom import get_atom
+    from pycute_xe.cutlass import get_atom
 
     strides = {None: None, "row": ("ld", 1), "col": (1, "ld")}
     return get_atom(name, value_type, strides[stride])

@@ -8,22 +8,17 @@ from dataclasses import dataclass, field
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from pycute_xe.atom import (
-    CopyAtom,
-    LegacyCopyAtom,
-    LinearCopyAtom,
-    MmaAtom,
-    describe_atom,
-    feeds,
-)
+from pycute_xe.atom import CopyAtom, LinearCopyAtom, MmaAtom
 from pycute_xe.cli.atom_place import ElementPlace
 from pycute_xe.cli.json_text import json_text
+from pycute_xe.comparing import describe_atom, feeds
+from pycute_xe.cutlass import LegacyCopyAtom
 from pycute_xe.errors import CuteError, LegalityError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from pycute_xe.atom.atom_record import AnyAtom
+    from pycute_xe.comparing.atom_record import AnyAtom
     from pycute_xe.explaining.atom_explanation import AtomExplanation
 
 __all__ = ["AtomOutcome"]

@@ -10,7 +10,7 @@ from pycute_xe.atom import MmaAtom
 from pycute_xe.errors import InputError
 
 if TYPE_CHECKING:
-    from pycute_xe.atom.atom_record import AnyAtom
+    from pycute_xe.comparing.atom_record import AnyAtom
 
 __all__ = ["ElementPlace", "place_of"]
 
@@ -46,7 +46,7 @@ class ElementPlace:
     def __str__(self) -> str:
         """One line.
 
-        >>> from pycute_xe.atom import get_atom
+        >>> from pycute_xe.cutlass import get_atom
         >>> print(place_of(get_atom("XE_2D_U16x16x16_LD_V"), 1, 0))
         (1,0): said to be T0·V1; in r0, bytes 2 to 3: T1·V0 read in 16 bits, T0·V1 in 32 bits
         """
@@ -76,7 +76,7 @@ def place_of(atom: AnyAtom, row: int, col: int, operand: Any = None) -> ElementP
     has not, `InputError` for an MMA without an operand or a copy with one, `LegalityError` as
     ``registers()`` does.
 
-    >>> from pycute_xe.atom import get_atom
+    >>> from pycute_xe.cutlass import get_atom
     >>> place_of(get_atom("XE_DPAS_TT<8,f32,bf16>"), 3, 7, "A").said
     (7, 3)
     """

@@ -86,7 +86,7 @@ def atoms_command(limit: int, json: bool, shipped: bool, **options: Any) -> None
 
     Rows and columns count elements of the name. `pycute-xe atom NAME` explains one.
     """  # noqa: D301 - the backspace keeps click from joining the lines
-    from pycute_xe.atom import search_atoms
+    from pycute_xe.comparing import search_atoms
 
     # By identity: 0 is a value, and is refused as one.
     given = ((key, value) for key, value in options.items() if value is not None)

@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from pycute_xe.arch.target import targets
-from pycute_xe.atom import AtomRecord, search_atoms
 from pycute_xe.cli.json_text import json_text
+from pycute_xe.comparing import AtomRecord, search_atoms
 
 __all__ = ["AtomsOutcome"]
 

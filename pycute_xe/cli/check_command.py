@@ -84,7 +84,7 @@ def check_command(
 
 def _atom(name: str, value_type: str | None) -> Any:
     """The atom of a name with a type; without one, `check` reads the name itself."""
-    from pycute_xe.atom import get_atom
+    from pycute_xe.cutlass import get_atom
 
     return name if value_type is None else get_atom(name, value_type)
 

@@ -30,7 +30,7 @@ def diff_command(a: str, b: str | None, operand: Any, json: bool) -> None:
     Two copies, or two MMAs in one operand. One name alone: what its layouts say, against what its
     messages leave in registers.
     """  # noqa: D301 - the backspace keeps click from joining the lines
-    from pycute_xe.atom import diff
+    from pycute_xe.comparing import diff
 
     found = diff(a, b, operand)
     click.echo(json_text(asdict(found)) if json else str(found))

@@ -20,8 +20,7 @@ from functools import reduce
 from itertools import chain
 from typing import Any, Union
 
-from pycute_xe import algebra
-from pycute_xe import layout as core
+from pycute_xe import algebra, layout as core
 from pycute_xe.compat.pycute_swizzle import Swizzle
 from pycute_xe.compat.pycute_tuples import (
     Integer,

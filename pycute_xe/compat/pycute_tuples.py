@@ -6,9 +6,7 @@ from abc import ABC
 from typing import Any
 
 from pycute_xe.errors import CongruenceError, CoordError, ShapeError
-from pycute_xe.int_tuple import crd2idx as _crd2idx
-from pycute_xe.int_tuple import flatten_tuple, product
-from pycute_xe.int_tuple import idx2crd as _idx2crd
+from pycute_xe.int_tuple import crd2idx as _crd2idx, flatten_tuple, idx2crd as _idx2crd, product
 from pycute_xe.signatures import typed
 from pycute_xe.typing import is_tuple
 

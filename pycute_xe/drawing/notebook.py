@@ -16,7 +16,7 @@ _SHOWN = {
     ("pycute_xe.composed", "ComposedLayout"),
     ("pycute_xe.atom.mma_atom", "MmaAtom"),
     ("pycute_xe.atom.copy_atom", "CopyAtom"),
-    ("pycute_xe.atom.legacy_copy", "LegacyCopyAtom"),
+    ("pycute_xe.cutlass.legacy_copy", "LegacyCopyAtom"),
     ("pycute_xe.atom.linear_copy", "LinearCopyAtom"),
     ("pycute_xe.atom.tiled_mma", "TiledMma"),
     ("pycute_xe.atom.tiled_copy", "TiledCopy"),
@@ -27,9 +27,9 @@ _TOLD = {
     ("pycute_xe.checking.report", "Checked"): tables.checked,
     ("pycute_xe.verifying.verdict", "Verdict"): tables.verdict,
     ("pycute_xe.executing.report", "Report"): tables.report,
-    ("pycute_xe.atom.differing", "AtomDiff"): tables.diff,
-    ("pycute_xe.atom.feeding", "Feed"): tables.feed,
-    ("pycute_xe.atom.atom_record", "FoundAtoms"): tables.atoms,
+    ("pycute_xe.comparing.differing", "AtomDiff"): tables.diff,
+    ("pycute_xe.comparing.feeding", "Feed"): tables.feed,
+    ("pycute_xe.comparing.atom_record", "FoundAtoms"): tables.atoms,
     ("pycute_xe.explaining.explanation", "Explanation"): tables.explanation,
 }
 

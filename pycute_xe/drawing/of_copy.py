@@ -286,7 +286,9 @@ def of_tiled_copy(copy: TiledCopy, subgroup: int) -> Scene:
 
 def _notes(atom: CopyAnswers, told: tuple[str, ...] = ()) -> list[str]:
     """The notes on subjects that the caption has not told of yet."""
-    return [f"Note: {note}." for subject, note in atom.noted.items() if subject not in told]
+    return [
+        f"Note: {note}." for subject, note in atom.notes_by_subject.items() if subject not in told
+    ]
 
 
 def _refuse_prefetch(atom: CopyAtom) -> None:

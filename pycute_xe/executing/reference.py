@@ -52,9 +52,17 @@ from pycute_xe.kernel import (
     Store,
 )
 from pycute_xe.layout import Layout
-from pycute_xe.machine import BarrierArrive as Arrive
-from pycute_xe.machine import BarrierWait as Wait
-from pycute_xe.machine import Memory, Progress, RegisterFile, Slm, Trace, dpas, workgroup
+from pycute_xe.machine import (
+    BarrierArrive as Arrive,
+    BarrierWait as Wait,
+    Memory,
+    Progress,
+    RegisterFile,
+    Slm,
+    Trace,
+    dpas,
+    workgroup,
+)
 from pycute_xe.numeric import Numeric
 
 __all__ = ["DOES", "execute"]

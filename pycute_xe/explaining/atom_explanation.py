@@ -24,7 +24,7 @@ class AtomExplanation(Explanation):
     def sections(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """Return each heading with its lines.
 
-        >>> from pycute_xe.atom import get_atom
+        >>> from pycute_xe.cutlass import get_atom
         >>> from pycute_xe.explaining import explain
         >>> told = explain(get_atom("XE_2D_U16x32x16_LD_V", "bf16"))
         >>> [heading for heading, _ in told.sections()][:4]

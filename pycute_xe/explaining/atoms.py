@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from pycute_xe.arch.target import Target, get_target
-from pycute_xe.atom import CopyAtom, LegacyCopyAtom, LinearCopyAtom, MmaAtom
+from pycute_xe.atom import CopyAtom, LinearCopyAtom, MmaAtom
+from pycute_xe.cutlass import LegacyCopyAtom
 from pycute_xe.errors import InputError
 from pycute_xe.explaining.atom_explanation import LINES, AtomExplanation, section
 from pycute_xe.explaining.copy_names import head_line
@@ -22,7 +23,7 @@ Atom = MmaAtom | LegacyCopyAtom | CopyAtom | LinearCopyAtom
 def as_atom(value: Any) -> Atom:
     """Return an atom as it is, and raise `InputError` for other values of its floor.
 
-    >>> from pycute_xe.atom import get_atom
+    >>> from pycute_xe.cutlass import get_atom
     >>> print(as_atom(get_atom("XE_DPAS_TT<8,f32,bf16>")))
     XE_DPAS_TT<8,f32,bf16,bf16,f32>
     """
@@ -47,7 +48,7 @@ def explain_atom(
     shown in full; of a copy, the operand that it is judged for. Raises `InputError` for another
     operand, `TargetError` for an unknown target.
 
-    >>> from pycute_xe.atom import get_atom
+    >>> from pycute_xe.cutlass import get_atom
     >>> print(explain_atom(get_atom("XE_2D_U16x8x16_LD_N", "bf16")).rule)
     Loads 8 rows x 16 columns of 16-bit values from memory into the registers of 16 work-items.
     """

@@ -7,13 +7,14 @@ from dataclasses import replace
 from functools import cache
 
 from pycute_xe.arch.block2d import Block2D
-from pycute_xe.atom import Block2DName, Block2DOp, CopyAtom, LegacyCopyAtom, shipped_names
+from pycute_xe.atom import Block2DOp, CopyAtom
 from pycute_xe.atom.block2d_op import Kind
-from pycute_xe.atom.given_atoms import direction
-from pycute_xe.atom.legacy_lowering import broken_rules, messages_of
-from pycute_xe.atom.legacy_steps import register_steps
-from pycute_xe.atom.names import get_atom
 from pycute_xe.atom.placed_message import PlacedMessage
+from pycute_xe.comparing.atom_arguments import direction
+from pycute_xe.cutlass import LegacyCopyAtom, LegacyCopyName, shipped_names
+from pycute_xe.cutlass.legacy_lowering import broken_rules, messages_of
+from pycute_xe.cutlass.legacy_steps import register_steps
+from pycute_xe.cutlass.names import get_atom
 from pycute_xe.errors import CuteError
 from pycute_xe.explaining.atom_words import plural
 from pycute_xe.numeric import Numeric
@@ -93,7 +94,7 @@ def _ratio(bits: int, wanted: int) -> str:
     return f"each of {wanted // bits} elements"
 
 
-def _sizes(name: Block2DName) -> str:
+def _sizes(name: LegacyCopyName) -> str:
     rows, cols = name.memory_shape
     if name.mode != "T":
         return f"{plural(rows, 'row')} x {plural(cols, 'column')} of elements"
@@ -113,7 +114,7 @@ def _sizes(name: Block2DName) -> str:
     return f"{text} ({_counting(name)})"
 
 
-def _counting(name: Block2DName) -> str:
+def _counting(name: LegacyCopyName) -> str:
     """Why the sizes of a transposed name count what they do."""
     if name.shipped:
         most = "most shipped LD_T names count memory"
@@ -175,11 +176,11 @@ def related_lines(atom: Copy) -> list[str]:
     return lines
 
 
-def _marked(name: Block2DName) -> str:
+def _marked(name: LegacyCopyName) -> str:
     return str(name) if name.shipped else f"{name} (not shipped)"
 
 
-def _siblings(name: Block2DName) -> list[Block2DName]:
+def _siblings(name: LegacyCopyName) -> list[LegacyCopyName]:
     """The same block in the other modes, packed or not, and with or without prefetch."""
     if name.is_store:
         return []
@@ -200,14 +201,14 @@ def _siblings(name: Block2DName) -> list[Block2DName]:
     return sorted(kept, key=lambda one: not one.shipped)[:4]
 
 
-def _works(name: Block2DName) -> bool:
+def _works(name: LegacyCopyName) -> bool:
     with suppress(CuteError):
         register_steps(name)
         return not broken_rules(name, "bmg")
     return False
 
 
-def _template_of(name: Block2DName) -> Block2DOp | None:
+def _template_of(name: LegacyCopyName) -> Block2DOp | None:
     parts = list(messages_of(name))
     if len(parts) != 1 or broken_rules(name, "bmg"):
         return None
@@ -223,9 +224,9 @@ def _template_of(name: Block2DName) -> Block2DOp | None:
 
 
 @cache
-def _older_names() -> dict[Block2D, list[Block2DName]]:
+def _older_names() -> dict[Block2D, list[LegacyCopyName]]:
     """The shipped names that are one message each, by that message."""
-    found: dict[Block2D, list[Block2DName]] = {}
+    found: dict[Block2D, list[LegacyCopyName]] = {}
     for text in shipped_names():
         atom = get_atom(text)
         parts = list(messages_of(atom.name)) if isinstance(atom, LegacyCopyAtom) else []
@@ -234,7 +235,7 @@ def _older_names() -> dict[Block2D, list[Block2DName]]:
     return found
 
 
-def _sent(name: Block2DName) -> tuple[PlacedMessage, ...]:
+def _sent(name: LegacyCopyName) -> tuple[PlacedMessage, ...]:
     with suppress(CuteError):
         return tuple(messages_of(name))
     return ()

@@ -6,12 +6,13 @@ from contextlib import suppress
 
 from pycute_xe.arch.block2d import Block2D
 from pycute_xe.arch.target import targets
-from pycute_xe.atom import CopyAtom, LegacyCopyAtom
-from pycute_xe.atom.given_atoms import direction
-from pycute_xe.atom.legacy_lowering import broken_rules, nearest_names
+from pycute_xe.atom import CopyAtom
 from pycute_xe.atom.placed_message import PlacedMessage
 from pycute_xe.atom.register_picture import SUBGROUP
 from pycute_xe.bulk import table
+from pycute_xe.comparing.atom_arguments import direction
+from pycute_xe.cutlass import LegacyCopyAtom
+from pycute_xe.cutlass.legacy_lowering import broken_rules, nearest_names
 from pycute_xe.errors import CuteError, LegalityError
 from pycute_xe.explaining.atom_explanation import section
 from pycute_xe.explaining.atom_words import (
@@ -167,7 +168,7 @@ def _unpaired(atom: Copy, target: str) -> list[str]:
 def refusal_line(atom: Copy, target: str) -> str:
     """Say that a target refuses the copy, and what to use; empty where it takes it.
 
-    >>> from pycute_xe.atom import get_atom
+    >>> from pycute_xe.cutlass import get_atom
     >>> refusal_line(get_atom("XE_2D_U32x16x16_LD_V"), "bmg")
     'Not legal on any target: use XE_2D_U32x16x16_LD_N or XE_2D_U32x32x16_LD_N.'
     """
@@ -188,4 +189,4 @@ def refusal_line(atom: Copy, target: str) -> str:
 def _notes(atom: Copy) -> list[str]:
     # Other sections say these already.
     told = {"shipped", "letter", "sizes", "registers"}
-    return [f"- {note}" for subject, note in atom.noted.items() if subject not in told]
+    return [f"- {note}" for subject, note in atom.notes_by_subject.items() if subject not in told]

@@ -8,8 +8,10 @@ from itertools import product
 from typing import Any
 
 from pycute_xe.arch.dpas.types import Types, dpas_types
-from pycute_xe.atom import CopyAtom, Feed, LegacyCopyAtom, MmaAtom, feeds
-from pycute_xe.atom.given_atoms import direction
+from pycute_xe.atom import CopyAtom, MmaAtom
+from pycute_xe.comparing import Feed, feeds
+from pycute_xe.comparing.atom_arguments import direction
+from pycute_xe.cutlass import LegacyCopyAtom
 from pycute_xe.numeric import Numeric, as_numeric
 
 __all__ = ["feed_lines", "feeding_pairs", "next_lines"]
@@ -83,7 +85,7 @@ def feeding_pairs(atom: Copy, operand: str | None = None) -> list[tuple[Copy, st
 
     A load may feed A, B and, if 32 bits wide, C; a store takes D.
 
-    >>> from pycute_xe.atom import get_atom
+    >>> from pycute_xe.cutlass import get_atom
     >>> [(mma, which) for _, mma, which in feeding_pairs(get_atom("XE_2D_U16x8x16_ST_N"))]
     [('XE_DPAS_TT<8,bf16,bf16>', 'D')]
     """

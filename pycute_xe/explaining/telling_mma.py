@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import get_args
 
 from pycute_xe.arch.dpas import Dpas
-from pycute_xe.atom import MmaAtom, search_atoms
+from pycute_xe.atom import MmaAtom
 from pycute_xe.atom.mma_atom import Operand
+from pycute_xe.comparing import search_atoms
 from pycute_xe.explaining.atom_explanation import section
 from pycute_xe.explaining.atom_words import (
     first_places,

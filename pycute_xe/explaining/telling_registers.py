@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 from pycute_xe.arch.target import grf_bytes
-from pycute_xe.atom import CopyAtom, LegacyCopyAtom
-from pycute_xe.atom.given_atoms import first_messages
-from pycute_xe.atom.legacy_notes import unit_of_own_elements
+from pycute_xe.atom import CopyAtom
 from pycute_xe.atom.register_picture import SUBGROUP, Place, RegisterPicture
+from pycute_xe.comparing.atom_arguments import first_messages
+from pycute_xe.cutlass import LegacyCopyAtom
+from pycute_xe.cutlass.legacy_notes import unit_of_own_elements
 from pycute_xe.errors import CuteError
 from pycute_xe.explaining.atom_words import first_places, misplaced, plural
 

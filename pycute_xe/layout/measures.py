@@ -6,8 +6,7 @@ from typing import Any
 
 from pycute_xe.basis import Basis
 from pycute_xe.errors import RankError, quoted
-from pycute_xe.int_tuple import depth as tuple_depth
-from pycute_xe.int_tuple import flatten_tuple, leaves, product, rank_of
+from pycute_xe.int_tuple import depth as tuple_depth, flatten_tuple, leaves, product, rank_of
 from pycute_xe.layout.core import Layout, as_layout, completed
 from pycute_xe.signatures import typed
 from pycute_xe.typing import IntTuple, Shape, Stride, is_tuple

@@ -6,8 +6,7 @@ from itertools import product as pairs
 from math import prod
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from strategies import bijections, injective_layouts
 
 from pycute_xe.algebra import (

@@ -5,8 +5,7 @@ from __future__ import annotations
 from math import gcd
 
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 from strategies import bijections, identities, injective_layouts, layouts, ranked, shapes
 
 from pycute_xe import algebra

@@ -6,12 +6,10 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from strategies import identities, layouts, ranked
 
-from pycute_xe.algebra import coalesce, filter_zeros
-from pycute_xe.algebra import filter as filter_layout
+from pycute_xe.algebra import coalesce, filter as filter_layout, filter_zeros
 from pycute_xe.algebra.simplify import flat_modes, from_modes, scaled
 from pycute_xe.layout import Layout, flatten, rank, size
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pycute_xe.arch.dpas import Dpas, DpasMessage, Register, dpas_types, parse
 from pycute_xe.errors import CoordError, CuteError, DTypeError, InputError, ShapeError, TargetError

@@ -7,8 +7,7 @@ from itertools import product
 from typing import Any, cast
 
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from lsc_strategies import block_messages, messages
 
 from pycute_xe.arch import Block2D

@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from lsc_strategies import block_messages, messages
 
 from pycute_xe.arch import Block2D

@@ -12,8 +12,9 @@ from golden import rows, to_layout, to_tiler
 
 import pycute_xe as cx
 from pycute_xe.algebra import coalesce
-from pycute_xe.atom import classify_reorder, get_atom, in_register_order, is_identity
+from pycute_xe.atom import classify_reorder, in_register_order, is_identity
 from pycute_xe.atom.selection import select_block_2d
+from pycute_xe.cutlass import get_atom
 from pycute_xe.errors import DivisibilityError
 from pycute_xe.layout import Layout, size
 from pycute_xe.tensor import Tensor

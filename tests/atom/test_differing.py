@@ -13,8 +13,9 @@ from fed_products import values_in_registers
 from golden import rows, to_layout
 
 import pycute_xe as cx
-from pycute_xe.atom import AtomDiff, get_atom, shipped_names
-from pycute_xe.atom.differing import Change
+from pycute_xe.comparing import AtomDiff
+from pycute_xe.comparing.differing import Change
+from pycute_xe.cutlass import get_atom, shipped_names
 from pycute_xe.errors import CuteError
 
 LOADS = [name for name in shipped_names() if "_LD_" in name and "PREFETCH" not in name]

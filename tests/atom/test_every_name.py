@@ -19,15 +19,15 @@ from sampling import WHOLE
 
 from pycute_xe.arch import Block2D, Surface
 from pycute_xe.arch.rules import errors
-from pycute_xe.atom import Block2DName, parse_block2d_name
-from pycute_xe.atom.legacy_lowering import (
+from pycute_xe.atom.placed_message import PlacedMessage
+from pycute_xe.cutlass import LegacyCopyName, parse_block2d_name
+from pycute_xe.cutlass.legacy_lowering import (
     broken_rules,
     lower,
     messages_of,
     nearest_names,
     sent_by_cutlass,
 )
-from pycute_xe.atom.placed_message import PlacedMessage
 from pycute_xe.errors import LegalityError, ShapeError
 from pycute_xe.facts import rows
 from pycute_xe.machine import Memory, RegisterFile, block2d
@@ -136,7 +136,7 @@ def tiles(parts: tuple[PlacedMessage, ...], height: int, row_bytes: int) -> bool
     return bool((inside == 1).all()) and covered.sum(dtype=int) == height * row_bytes
 
 
-def memory_block(name: Block2DName) -> tuple[int, int]:
+def memory_block(name: LegacyCopyName) -> tuple[int, int]:
     """Rows and bits of a row in memory. A transposed name may count the result instead."""
     height, row = name.memory_shape
     if name.mode == "T":
@@ -148,8 +148,8 @@ def memory_block(name: Block2DName) -> tuple[int, int]:
 
 
 def checked(
-    name: Block2DName, target: str, error: LegalityError
-) -> tuple[str, tuple[Block2DName, ...]]:
+    name: LegacyCopyName, target: str, error: LegalityError
+) -> tuple[str, tuple[LegacyCopyName, ...]]:
     """The first rule that a refusal names and the names it offers, after a look at all of it."""
     broken, near = broken_rules(name, target), nearest_names(name, target)
     for rule in broken:
@@ -162,7 +162,7 @@ def checked(
 
 
 @cache
-def works(name: Block2DName, target: str) -> bool:
+def works(name: LegacyCopyName, target: str) -> bool:
     return bool(lower(name, target))
 
 
@@ -172,7 +172,7 @@ def sweep(data_type: str, form: str) -> Counter[str]:
     found: Counter[str] = Counter()
     used: set[Block2D] = set()
     for rows_, cols in SIZES:
-        name = Block2DName(
+        name = LegacyCopyName(
             data_type.removeprefix("Packed_"),
             rows_,
             cols,
@@ -270,4 +270,4 @@ def test_targets_share_the_rules_that_refuse() -> None:
 
 def test_stores_have_no_prefetch() -> None:
     with pytest.raises(ShapeError, match="names read XE_2D"):
-        Block2DName("U16", 8, 16, "N", is_store=True, is_prefetch=True)
+        LegacyCopyName("U16", 8, 16, "N", is_store=True, is_prefetch=True)

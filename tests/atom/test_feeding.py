@@ -16,7 +16,8 @@ from fed_products import (
 )
 
 import pycute_xe as cx
-from pycute_xe.atom import Feed, get_atom, shipped_names
+from pycute_xe.comparing import Feed
+from pycute_xe.cutlass import get_atom, shipped_names
 from pycute_xe.errors import CuteError, LegalityError, ShapeError
 
 BF16 = "XE_DPAS_TT<8,f32,bf16>"

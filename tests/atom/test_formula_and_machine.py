@@ -26,11 +26,9 @@ from pycute_xe.atom import (
     XE_STORE_2D,
     Block2DOp,
     CopyAtom,
-    LegacyCopyAtom,
-    get_atom,
     make_copy_atom,
-    shipped_names,
 )
+from pycute_xe.cutlass import LegacyCopyAtom, get_atom, shipped_names
 from pycute_xe.errors import CuteError, DivisibilityError, DTypeError, LegalityError
 
 TARGETS = tuple(targets())

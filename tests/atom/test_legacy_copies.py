@@ -11,7 +11,7 @@ import pytest
 from golden import rows, to_layout
 
 import pycute_xe as cx
-from pycute_xe.atom import LegacyCopyAtom, get_atom, parse_block2d_name, shipped_names
+from pycute_xe.cutlass import LegacyCopyAtom, get_atom, parse_block2d_name, shipped_names
 from pycute_xe.errors import CoordError, CuteError, DivisibilityError, DTypeError, ShapeError
 from pycute_xe.layout import Layout, size
 
@@ -185,7 +185,7 @@ def test_slips_are_refused_by_name() -> None:
     with pytest.raises(CuteError, match="is an atom already"):
         cx.make_copy_atom(get_atom("XE_2D_U16x32x16_LD_N"), "bf16")
     with pytest.raises(ShapeError, match="names read XE_2D"):
-        cx.atom.Block2DName("U16", 0, 16)
+        cx.cutlass.LegacyCopyName("U16", 0, 16)
 
 
 # ------------------------------------------------------------------ value types

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pycute_xe.atom import get_atom, parse_block2d_name
+from pycute_xe.cutlass import get_atom, parse_block2d_name
 
 
 def columns(name: str) -> dict[int, tuple[int, ...]]:

@@ -10,9 +10,9 @@ import pytest
 from golden import rows as golden
 
 from pycute_xe.arch import Surface
-from pycute_xe.atom import get_atom, parse_block2d_name, shipped_names
-from pycute_xe.atom.legacy_lowering import broken_rules, nearest_names
 from pycute_xe.atom.placed_message import PlacedMessage
+from pycute_xe.cutlass import get_atom, parse_block2d_name, shipped_names
+from pycute_xe.cutlass.legacy_lowering import broken_rules, nearest_names
 from pycute_xe.errors import LegalityError
 from pycute_xe.facts import rows
 from pycute_xe.machine import Memory, RegisterFile, block2d

@@ -7,8 +7,8 @@ from golden import rows
 
 from pycute_xe.arch import Block2D
 from pycute_xe.arch.target import targets
-from pycute_xe.atom import LegacyCopyAtom, get_atom, shipped_names
-from pycute_xe.atom.legacy_lowering import sent_by_cutlass
+from pycute_xe.cutlass import LegacyCopyAtom, get_atom, shipped_names
+from pycute_xe.cutlass.legacy_lowering import sent_by_cutlass
 
 SENT = {
     row["name"]: Block2D(

@@ -15,10 +15,7 @@ from linear_cases import (
 
 import pycute_xe as cx
 from pycute_xe.arch.lsc import Message
-from pycute_xe.atom import (
-    LinearCopyAtom,
-    LinearOp,
-)
+from pycute_xe.atom import LinearCopyAtom, LinearOp
 from pycute_xe.errors import CuteError
 from pycute_xe.machine import Memory, RegisterFile
 from pycute_xe.machine.lsc import execute

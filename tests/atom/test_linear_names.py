@@ -12,13 +12,7 @@ from linear_cases import (
 )
 
 import pycute_xe as cx
-from pycute_xe.atom import (
-    CopyAtom,
-    LinearCopyAtom,
-    LinearOp,
-    TiledCopy,
-    parse_linear_op,
-)
+from pycute_xe.atom import CopyAtom, LinearCopyAtom, LinearOp, TiledCopy, parse_linear_op
 from pycute_xe.bulk import numpy_dtype
 from pycute_xe.errors import CoordError, CuteError, DTypeError
 from pycute_xe.facts import rows

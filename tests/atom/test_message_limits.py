@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pycute_xe.arch.block2d import Op
-from pycute_xe.atom.message_limits import can_repeat, largest
+from pycute_xe.cutlass.message_limits import can_repeat, largest
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 from golden import rows
 
-from pycute_xe.atom import MmaAtom, get_atom
+from pycute_xe.atom import MmaAtom
 from pycute_xe.atom.mma_atom import Operand
+from pycute_xe.cutlass import get_atom
 from pycute_xe.facts import rows as facts
 from pycute_xe.machine import RegisterFile, dpas
 

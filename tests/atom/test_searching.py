@@ -12,10 +12,11 @@ import pytest
 from golden import rows as golden
 
 import pycute_xe as cx
-from pycute_xe.atom import catalogue, describe_atom, feeds, get_atom, search_atoms
-from pycute_xe.atom.atom_record import head_of
-from pycute_xe.atom.given_atoms import as_copy_atom
-from pycute_xe.atom.known_names import grammar_names
+from pycute_xe.comparing import describe_atom, feeds, search_atoms
+from pycute_xe.comparing.atom_arguments import as_copy_atom
+from pycute_xe.comparing.atom_record import head_of
+from pycute_xe.cutlass import catalogue, get_atom
+from pycute_xe.cutlass.known_names import grammar_names
 from pycute_xe.errors import CuteError, DivisibilityError, InputError, LegalityError, TargetError
 
 OLDER = re.compile(r"XE_2D_(Packed_)?(?:U|TF)(\d+)x(\d+)x(\d+)_(LD|ST)_([NTV])(::PREFETCH)?")

@@ -11,11 +11,12 @@ import pytest
 
 import pycute_xe as cx
 from pycute_xe.arch.target import get_target
-from pycute_xe.atom import CopyAtom, LegacyCopyAtom, MmaAtom, get_atom
-from pycute_xe.atom.block2d_name import Block2DName, parse_block2d_name
+from pycute_xe.atom import CopyAtom, MmaAtom
 from pycute_xe.atom.linear_op import parse_linear_op
 from pycute_xe.atom.register_picture import RegisterPicture
 from pycute_xe.checking import check
+from pycute_xe.cutlass import LegacyCopyAtom, get_atom
+from pycute_xe.cutlass.legacy_name import LegacyCopyName, parse_block2d_name
 from pycute_xe.drawing import draw
 from pycute_xe.errors import (
     CoordError,
@@ -48,7 +49,7 @@ def test_templates_no_target_has_fill_no_registers(
 def test_templates_no_target_has_are_still_told_of(name: str) -> None:
     atom = get_atom(name)
     assert isinstance(atom, CopyAtom)
-    assert atom.noted == {}
+    assert atom.notes_by_subject == {}
     assert [finding.is_error for finding in check(atom, "bmg").findings] == [True]
     assert "height is" in str(check(atom, "bmg"))
     assert "height is" in draw(atom).svg
@@ -193,11 +194,11 @@ def test_stores_tell_that_they_know_rows_only() -> None:
     assert isinstance(rows, LegacyCopyAtom)
     assert isinstance(columns, LegacyCopyAtom)
     assert rows.layout_src_tv == columns.layout_src_tv
-    assert "row-major" in columns.noted["stride"]
-    assert "stride" not in rows.noted
+    assert "row-major" in columns.notes_by_subject["stride"]
+    assert "stride" not in rows.notes_by_subject
     loaded = get_atom("XE_2D_U16x8x16_LD_N", None, (1, "ld"))
     assert isinstance(loaded, LegacyCopyAtom)
-    assert "stride" not in loaded.noted
+    assert "stride" not in loaded.notes_by_subject
 
 
 @pytest.mark.parametrize(
@@ -218,7 +219,7 @@ def test_blocks_beyond_all_registers(name: str) -> None:
 
 def test_the_largest_blocks_have_names() -> None:
     for data_type, rows, cols in (("U64", 128, 64), ("U4", 1, 131072), ("U8", 65536, 1)):
-        assert Block2DName(data_type, rows, cols).logical_shape == (rows, cols)
+        assert LegacyCopyName(data_type, rows, cols).logical_shape == (rows, cols)
     # Nearby names are not looked for beyond the bound.
     with pytest.raises(LegalityError, match="vnni-bits"):
         get_atom("XE_2D_U64x8192x1_LD_V").messages("bmg")  # type: ignore[union-attr]
@@ -227,7 +228,7 @@ def test_the_largest_blocks_have_names() -> None:
 @pytest.mark.parametrize("rows", [pytest.param(10**5000, id="huge"), "8", 8.0, True, None, 0, -8])
 def test_sizes_of_names_are_integers(rows: Any) -> None:
     with pytest.raises(ShapeError):
-        Block2DName("U8", rows, 16)
+        LegacyCopyName("U8", rows, 16)
 
 
 OPERATIONS = (

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 import pycute_xe as cx
-from pycute_xe.atom import get_atom
+from pycute_xe.cutlass import get_atom
 from pycute_xe.errors import CuteError, TargetError
 
 

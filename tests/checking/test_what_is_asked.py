@@ -10,8 +10,9 @@ import pytest
 
 import pycute_xe as cx
 from pycute_xe.arch import Block2D, Surface
-from pycute_xe.atom import MmaAtom, catalogue, get_atom, make_block_2d_prefetch
+from pycute_xe.atom import MmaAtom, make_block_2d_prefetch
 from pycute_xe.checking import Bounds, Checked
+from pycute_xe.cutlass import catalogue, get_atom
 from pycute_xe.errors import (
     CuteError,
     DTypeError,

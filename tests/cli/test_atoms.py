@@ -14,8 +14,9 @@ from golden import rows as golden
 
 import pycute_xe as cx
 from pycute_xe import cli
-from pycute_xe.atom import catalogue, search_atoms, shipped_names
-from pycute_xe.atom.known_names import grammar_names
+from pycute_xe.comparing import search_atoms
+from pycute_xe.cutlass import catalogue, shipped_names
+from pycute_xe.cutlass.known_names import grammar_names
 from pycute_xe.errors import InputError
 from pycute_xe.explaining.atom_words import first_places, listed, owner_table, walk_words
 

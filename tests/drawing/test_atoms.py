@@ -12,8 +12,9 @@ from svg_cells import SVG, cells_of
 
 import pycute_xe as cx
 from pycute_xe.arch import Surface
-from pycute_xe.atom import CopyAtom, LegacyCopyAtom, get_atom, parse_block2d_name, shipped_names
+from pycute_xe.atom import CopyAtom
 from pycute_xe.atom.copy_answers import CopyAnswers
+from pycute_xe.cutlass import LegacyCopyAtom, get_atom, parse_block2d_name, shipped_names
 from pycute_xe.drawing import Drawing, draw
 from pycute_xe.drawing.scene import Cell, Panel, frames
 from pycute_xe.errors import LegalityError, ShapeError

@@ -12,7 +12,7 @@ from svg_cells import cells_of
 
 import pycute_xe as cx
 from pycute_xe.arch import Surface
-from pycute_xe.atom import get_atom
+from pycute_xe.cutlass import get_atom
 from pycute_xe.drawing import draw
 from pycute_xe.kernel import Load, Reorder
 from pycute_xe.machine import Memory, RegisterFile, block2d

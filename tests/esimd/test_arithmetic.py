@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pycute_xe.errors import CuteError, DTypeError
 from pycute_xe.esimd import half, simd, simd_mask

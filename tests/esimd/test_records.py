@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pycute_xe import esimd
 from pycute_xe.esimd import LINTS, EsimdError, Item, Pointer, barrier, half, simd, uint32_t

@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pycute_xe.errors import DTypeError, ShapeError
 from pycute_xe.esimd import half, simd, simd_mask, uint8_t, uint16_t, uint32_t

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import pycute_xe as cx
-from pycute_xe.atom import LegacyCopyAtom, shipped_names
+from pycute_xe.cutlass import LegacyCopyAtom, shipped_names
 from pycute_xe.errors import CuteError, InputError
 
 

@@ -6,8 +6,7 @@ from itertools import product as pairs
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from strategies import bijections, extents, layouts, nested, profiles, shapes
 
 from pycute_xe.int_tuple import (

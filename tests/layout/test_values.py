@@ -7,8 +7,7 @@ import pickle
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from strategies import identities, layouts, shapes
 
 from pycute_xe.basis import ArithTuple, Basis, E

@@ -6,8 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from dpas_pseudo_code import dpas as pseudo_code
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pycute_xe.arch import Block2D, Dpas, Surface, dpas_types
 from pycute_xe.errors import MachineError

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from dpas_pseudo_code import BITS, element
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pycute_xe.errors import DTypeError, ShapeError
 from pycute_xe.machine.elements import packed, round_tf32, unpacked

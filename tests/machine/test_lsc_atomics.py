@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import visa_lsc_pseudo_code as visa_lsc
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from lsc_cases import Bench, Case, Setting, cases, draw_setting, enabled_channels
 
 from pycute_xe.arch.lsc import Address, DataType, Message

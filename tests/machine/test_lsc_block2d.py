@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import visa_lsc_pseudo_code as visa_lsc
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 from pycute_xe.arch import Block2D, Surface
 from pycute_xe.arch.lsc import Block2DMessage

@@ -9,8 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from pycute_xe.basis import E
 from pycute_xe.composed import ComposedLayout

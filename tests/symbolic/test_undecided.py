@@ -6,8 +6,7 @@ import operator
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pycute_xe import algebra, symbolic
 from pycute_xe.algebra import (

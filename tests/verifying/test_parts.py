@@ -7,8 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 from broken_kernels import find, tiled_mma
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import pycute_xe as cx
 from pycute_xe.bulk import table

@@ -6,8 +6,7 @@ import dataclasses
 
 from broken_kernels import find
 from enumerator import smaller, wrong_elements
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 import pycute_xe as cx
 from pycute_xe.algebra.simplify import flat_modes, from_modes

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, replace
 
 from pycute_xe.arch.dpas.instruction import Dpas
+from pycute_xe.arch.dpas.parts import DpasParts, Register
 from pycute_xe.arch.dpas.printing import assembly_text, visa_text
 from pycute_xe.arch.dpas.types import numeric_name, row_bits, spellings, types_broken
 from pycute_xe.arch.rules import Broken, Rule, judge, nearest, rules
@@ -14,51 +15,16 @@ from pycute_xe.errors import CoordError, DTypeError, ShapeError
 from pycute_xe.numeric import as_numeric
 from pycute_xe.signatures import typed_fields
 
-__all__ = ["EXEC_MASKS", "DpasMessage", "Register", "is_null"]
+__all__ = ["EXEC_MASKS", "DpasMessage"]
 
-_NAME = re.compile(r"%?[A-Za-z_][A-Za-z_0-9]*")
-_NULL = re.compile(r"(V0|%?null)")
 _TYPE = re.compile(r"[a-z][a-z0-9]*")
 EXEC_MASKS = tuple(f"M{i}{end}" for end in ("", "_NM") for i in range(1, 9))
 _DWORD = 4
 
 
-def is_null(name: str) -> bool:
-    """Tell whether a name is one of the null operand.
-
-    >>> is_null("%null"), is_null("V0"), is_null("V1")
-    (True, True, False)
-    """
-    return _NULL.fullmatch(name) is not None
-
-
 @typed_fields
 @dataclass(frozen=True, slots=True)
-class Register:
-    """Where an operand starts: the name of a variable (V7) or register (r19), and a byte in it.
-
-    Raises `CoordError` for a malformed name or a negative offset.
-
-    >>> Register("V1", 64)
-    Register(name='V1', offset=64)
-    """
-
-    name: str
-    offset: int = 0
-
-    def __post_init__(self) -> None:
-        """Refuse what text could not say."""
-        if not _NAME.fullmatch(str(self.name)) or is_null(self.name):
-            raise CoordError("Register", {"name": self.name}, "no register has this name", "use V1")
-        if type(self.offset) is not int or self.offset < 0:
-            raise CoordError(
-                "Register", {"offset": self.offset}, "the offset must be 0 or more bytes", "use 0"
-            )
-
-
-@typed_fields
-@dataclass(frozen=True, slots=True)
-class DpasMessage:
+class DpasMessage(DpasParts):
     """A DPAS as text says it: precisions of src1 (B) and src2 (A), operands, repeat count, depth.
 
     Types are spelled as in the text: ``src1_type`` and ``src2_type`` bf, hf, tf32, s8, u4, …;
@@ -74,19 +40,6 @@ class DpasMessage:
     >>> m.check("pvc"), m.registers("pvc")
     ((), 8)
     """
-
-    src1_type: str
-    src2_type: str
-    dst: Register
-    src0: Register | None
-    src1: Register
-    src2: Register
-    repeat: int = 8
-    depth: int = 8
-    exec_size: int = 16
-    exec_mask: str = "M1"
-    dst_type: str | None = None
-    src0_type: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse what the fields of the instruction cannot hold."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from pycute_xe.arch.dpas.message import DpasMessage, Register, is_null
+from pycute_xe.arch.dpas.message import DpasMessage
+from pycute_xe.arch.dpas.parts import Register, is_null
 from pycute_xe.arch.dpas.printing import element_bytes
 from pycute_xe.arch.dpas.types import precisions, spellings
 from pycute_xe.arch.target import grf_bytes

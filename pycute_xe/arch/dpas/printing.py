@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from pycute_xe.arch.dpas.parts import DpasParts, Register
 from pycute_xe.arch.dpas.types import numeric_name, precisions
 from pycute_xe.arch.target import grf_bytes
 from pycute_xe.errors import CoordError
 from pycute_xe.numeric import as_numeric, numerics
-
-if TYPE_CHECKING:
-    from pycute_xe.arch.dpas.message import DpasMessage, Register
 
 __all__ = ["assembly_text", "element_bytes", "visa_text"]
 
 NULL = "%null.0"
 
 
-def visa_text(message: DpasMessage) -> str:
+def visa_text(message: DpasParts) -> str:
     """Return the vISA text: raw operands with byte offsets, src2 as (register, dword)."""
     row, rest = divmod(message.src2.offset, grf_bytes())
     operands = (
@@ -30,7 +26,7 @@ def visa_text(message: DpasMessage) -> str:
     return f"{head} ({message.exec_mask}, {message.exec_size}) {' '.join(operands)}"
 
 
-def assembly_text(message: DpasMessage) -> str:
+def assembly_text(message: DpasParts) -> str:
     """Return the text as the disassembler prints it: registers with their types.
 
     Raises `CoordError` where an offset is inside an element of the operand's type.

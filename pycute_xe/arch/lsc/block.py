@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pycute_xe.arch.block2d import Block2D
-from pycute_xe.arch.lsc.fields import Operand, check_operand, check_type, null_or_name
+from pycute_xe.arch.lsc.fields import check_operand, check_type, null_or_name
 from pycute_xe.arch.lsc.legality import SURFACE, broken_block_rules
 from pycute_xe.arch.lsc.message import check_head
 from pycute_xe.arch.lsc.nearest import nearest_block
+from pycute_xe.arch.lsc.parts import BlockParts
+from pycute_xe.arch.lsc.printing import block_text
 from pycute_xe.arch.lsc.sizes import known_target
 from pycute_xe.arch.rules import Broken
 from pycute_xe.arch.target import Target
@@ -19,7 +21,7 @@ __all__ = ["Block2DMessage"]
 
 
 @dataclass(frozen=True, slots=True)
-class Block2DMessage:
+class Block2DMessage(BlockParts):
     """A block-2D message: what it moves (a `Block2D`) and the operands that say where.
 
     ``surface`` are base, width, height and pitch as the instruction takes them (bytes, width and
@@ -31,18 +33,6 @@ class Block2DMessage:
     >>> print(Block2DMessage(Block2D("load", 16, 32, 16, count=2), dst="V13"))
     lsc_load_block2d.ugm (M1_NM,1) V13:d16.2x16x32nn flat[V1,V2,V3,V4,V5,V6]
     """
-
-    block: Block2D
-    sfid: str = "ugm"
-    dst: str | None = None
-    src1: str | None = None
-    surface: tuple[Operand, Operand, Operand, Operand] = ("V1", "V2", "V3", "V4")
-    x: Operand = "V5"
-    y: Operand = "V6"
-    l1: str = "df"
-    l3: str = "df"
-    exec_mask: str = "M1_NM"
-    predicate: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse what no encoding could hold; any spelling of the null register is ``None``."""
@@ -79,8 +69,6 @@ class Block2DMessage:
 
     def __str__(self) -> str:
         """The vISA text."""
-        from pycute_xe.arch.lsc.printing import block_text
-
         return block_text(self)
 
     def check(self, target: str | Target) -> tuple[Broken, ...]:

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pycute_xe.arch import rules
+from pycute_xe.arch.lsc.parts import BlockParts, MessageParts
 from pycute_xe.arch.lsc.rows import Fact, judge_fields
 from pycute_xe.arch.lsc.sizes import known_target
 from pycute_xe.arch.rules import Broken, Rule
 from pycute_xe.arch.target import Target
-
-if TYPE_CHECKING:
-    from pycute_xe.arch.lsc.block import Block2DMessage
-    from pycute_xe.arch.lsc.message import Message
 
 __all__ = [
     "block_facts",
@@ -26,13 +21,13 @@ __all__ = [
 SURFACE = ("base", "width", "height", "pitch")
 
 
-def broken_rules(message: Message, target: str | Target) -> tuple[Broken, ...]:
+def broken_rules(message: MessageParts, target: str | Target) -> tuple[Broken, ...]:
     """Return the rules that a message breaks, errors first."""
     known = known_target(target)
     return judge_fields("message", known.name, message_facts(message, known))
 
 
-def message_facts(message: Message, target: Target) -> dict[str, Fact]:
+def message_facts(message: MessageParts, target: Target) -> dict[str, Fact]:
     """Return what the rules speak about, by name; numbers that are in registers are left out."""
     data, address, operation = message.data, message.address, message.operation
     facts: dict[str, Fact] = {
@@ -64,14 +59,14 @@ def message_facts(message: Message, target: Target) -> dict[str, Fact]:
     return facts
 
 
-def broken_block_rules(message: Block2DMessage, target: str | Target) -> tuple[Broken, ...]:
+def broken_block_rules(message: BlockParts, target: str | Target) -> tuple[Broken, ...]:
     """Return the rules that a block-2D message breaks, errors first."""
     known = known_target(target).name
     broken = (*_broken_size_rules(message, known), *_broken_use(message, known))
     return tuple(sorted(broken, key=lambda b: b.level == "warning"))
 
 
-def _broken_size_rules(message: Block2DMessage, target: str) -> tuple[Broken, ...]:
+def _broken_size_rules(message: BlockParts, target: str) -> tuple[Broken, ...]:
     """Return the rules that a block-2D message breaks wherever it is used."""
     facts = block_facts(message)
     return (
@@ -81,7 +76,7 @@ def _broken_size_rules(message: Block2DMessage, target: str) -> tuple[Broken, ..
     )
 
 
-def block_facts(message: Block2DMessage) -> dict[str, Fact]:
+def block_facts(message: BlockParts) -> dict[str, Fact]:
     """Return what the rules speak about, by name, wherever the message is used."""
     block = message.block
     kind = "store" if block.op == "store" else "load"
@@ -95,7 +90,7 @@ def block_facts(message: Block2DMessage) -> dict[str, Fact]:
     }
 
 
-def _broken_use(message: Block2DMessage, target: str) -> tuple[Broken, ...]:
+def _broken_use(message: BlockParts, target: str) -> tuple[Broken, ...]:
     """The rules on surface and position that their numbers break, as far as they are numbers."""
     broken: list[Broken] = []
     for table, quantities in use_quantities(message).items():
@@ -104,7 +99,7 @@ def _broken_use(message: Block2DMessage, target: str) -> tuple[Broken, ...]:
     return tuple(broken)
 
 
-def use_quantities(message: Block2DMessage) -> dict[str, dict[str, int]]:
+def use_quantities(message: BlockParts) -> dict[str, dict[str, int]]:
     """Return the numbers of a use that are known, by the table of rules that judges them."""
     surface = {
         name: value + (name != "base")  # all but the base are stored minus 1
@@ -128,7 +123,7 @@ def decidable(found: tuple[Rule, ...], quantities: dict[str, int]) -> list[Rule]
     ]
 
 
-def _full_registers(message: Message, target: Target) -> int:
+def _full_registers(message: MessageParts, target: Target) -> int:
     """Registers that the channels in use fill: unlike `data_registers`, no whole units of 16."""
     data, nbytes = message.data, message.data.register_bits // 8
     if data.transpose:

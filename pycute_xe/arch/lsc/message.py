@@ -20,6 +20,8 @@ from pycute_xe.arch.lsc.fields import (
 from pycute_xe.arch.lsc.legality import broken_rules
 from pycute_xe.arch.lsc.nearest import nearest_message
 from pycute_xe.arch.lsc.operations import Operation, get_operation
+from pycute_xe.arch.lsc.parts import MessageParts
+from pycute_xe.arch.lsc.printing import message_text
 from pycute_xe.arch.lsc.sizes import address_registers, data_registers
 from pycute_xe.arch.rules import Broken
 from pycute_xe.arch.target import Target
@@ -31,7 +33,7 @@ _PREDICATE = re.compile(r"!?[A-Za-z_][A-Za-z_0-9]*(\.(any|all))?")
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class Message(MessageParts):
     """One LSC instruction but the block-2D ones, with every field of the vISA text.
 
     ``op`` is the name without ``lsc_``; ``data`` what is moved per address; ``dst`` the register
@@ -47,19 +49,6 @@ class Message:
     >>> load.check("pvc"), load.registers("pvc")
     ((), 2)
     """
-
-    op: str
-    sfid: str
-    exec_size: int
-    data: DataType
-    address: Address
-    dst: str | None = None
-    src1: str | None = None
-    src2: str | None = None
-    l1: str = "df"
-    l3: str = "df"
-    predicate: str | None = None
-    exec_mask: str = "M1"
 
     def __post_init__(self) -> None:
         """Refuse what no encoding could hold; any spelling of the null register is ``None``."""
@@ -100,24 +89,7 @@ class Message:
 
     def __str__(self) -> str:
         """The vISA text."""
-        from pycute_xe.arch.lsc.printing import message_text
-
         return message_text(self)
-
-    @property
-    def operation(self) -> Operation:
-        """What the document says about the operation: encoding, kind, extra operands.
-
-        >>> m = Message("atomic_icas", "ugm", 16, DataType("d32"), Address("flat", 64, "V1"))
-        >>> m.operation.extra
-        2
-        """
-        return get_operation(self.op)
-
-    @property
-    def prefetch(self) -> bool:
-        """Whether a load stops at the caches, because its destination is the null register."""
-        return self.operation.kind == "load" and self.dst is None
 
     def check(self, target: str | Target) -> tuple[Broken, ...]:
         """Return every rule of a target that the message breaks, errors first; empty: legal.

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import cache, partial
 from itertools import combinations, product
 from math import log2
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from pycute_xe.arch.lsc.fields import (
     CACHINGS,
@@ -31,19 +31,18 @@ from pycute_xe.arch.lsc.legality import (
     message_facts,
     use_quantities,
 )
+from pycute_xe.arch.lsc.parts import BlockParts, MessageParts
 from pycute_xe.arch.lsc.rows import Facts, FieldRule, field_rules
 from pycute_xe.arch.lsc.sizes import known_target
 from pycute_xe.arch.rules import Rule, nearest, refuse, rules
 from pycute_xe.arch.target import Target
 from pycute_xe.errors import CuteError
 
-if TYPE_CHECKING:
-    from pycute_xe.arch.lsc.block import Block2DMessage
-    from pycute_xe.arch.lsc.message import Message
-
 __all__ = ["nearest_block", "nearest_message"]
 
 M = TypeVar("M")
+Plain = TypeVar("Plain", bound=MessageParts)
+Block = TypeVar("Block", bound=BlockParts)
 Group = Mapping[str, tuple[int, tuple[object, ...]]]
 """Fields, by name: what another value costs, and the values to try."""
 
@@ -65,7 +64,7 @@ _MASKS = tuple("".join(m) for n in range(1, 5) for m in combinations("xyzw", n))
 _CACHING: Group = {"l1": (4, CACHINGS), "l3": (4, CACHINGS)}
 
 
-def nearest_message(message: Message, target: str | Target) -> Message:
+def nearest_message(message: Plain, target: str | Target) -> Plain:
     """Return the least different message that breaks no rule; `LegalityError` if none does."""
     known = known_target(target)
     facts = partial(message_facts, target=known)
@@ -93,7 +92,7 @@ def nearest_message(message: Message, target: str | Target) -> Message:
     return _nearest(message, groups, facts, field_rules("message", known.name), known)
 
 
-def nearest_block(message: Block2DMessage, target: str | Target) -> Block2DMessage:
+def nearest_block(message: Block, target: str | Target) -> Block:
     """Return the least different message that breaks no rule; `LegalityError` if none does."""
     known = known_target(target)
     block = message.block
@@ -230,7 +229,7 @@ def _with(message: M, values: Mapping[str, object]) -> M:
     return replace(cast("Any", message), **own)
 
 
-def _nearest_use(message: Block2DMessage, target: str) -> Block2DMessage:
+def _nearest_use(message: Block, target: str) -> Block:
     """The message with surface and position rounded up, as far as they are numbers."""
     surface, use = use_quantities(message).values()
     found = decidable(rules("block2d", "surface", target), surface)

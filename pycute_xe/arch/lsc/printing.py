@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pycute_xe.arch.lsc.block import Block2DMessage
-    from pycute_xe.arch.lsc.message import Message
+from pycute_xe.arch.lsc.parts import BlockParts, MessageParts
 
 __all__ = ["block_text", "message_text"]
 
 NULL = "%null"
 
 
-def message_text(message: Message) -> str:
+def message_text(message: MessageParts) -> str:
     """Return the text of a message, operands in the order of its kind."""
     head = _head(message, message.op, message.exec_size)
     dst, src1 = message.dst or NULL, message.src1 or NULL
@@ -28,7 +24,7 @@ def message_text(message: Message) -> str:
     return f"{head} {dst}:{data} {address} {src1} {message.src2 or NULL}"
 
 
-def block_text(message: Block2DMessage) -> str:
+def block_text(message: BlockParts) -> str:
     """Return the text of a block-2D message."""
     block = message.block
     order = ("t" if block.transpose else "n") + ("t" if block.vnni else "n")
@@ -43,7 +39,7 @@ def block_text(message: Block2DMessage) -> str:
     return f"{_head(message, 'load_block2d', 1)} {message.dst or NULL}:{size} {address}"
 
 
-def _head(message: Message | Block2DMessage, op: str, exec_size: int) -> str:
+def _head(message: MessageParts | BlockParts, op: str, exec_size: int) -> str:
     predicate = "" if message.predicate is None else f"({message.predicate}) "
     caching = f".{message.l1}.{message.l3}"
     if message.l3 == "df":  # what is left out is the default

@@ -43,7 +43,7 @@ def attention_tile(qk: TiledMma, pv: TiledMma) -> Kernel:
     weights go from the one's accumulator to the other's A operand by a reorder, in registers.
     Raises `KernelError` for tilings that do not fit. C++: ``xe_fmha_fwd_mainloop.hpp``, one block.
 
-    >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
+    >>> from pycute_xe.atom import (XE_DPAS_TT, workgroup_mma)
     >>> op, grid = XE_DPAS_TT(8, "f32", "bf16"), ((4, 1, 1), (1, 1, 1))
     >>> kernel = attention_tile(
     ...     workgroup_mma(op, (64, 32, 16), grid), workgroup_mma(op, (64, 32, 32), grid)

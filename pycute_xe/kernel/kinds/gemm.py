@@ -64,7 +64,7 @@ def gemm(
     to every matrix. Raises `KernelError` when the parts do not fit, never for maps that are wrong:
     those `verify` finds. C++: ``collective/xe_mma.hpp``, ``collective/xe_epilogue.hpp``.
 
-    >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
+    >>> from pycute_xe.atom import (XE_DPAS_TT, workgroup_mma)
     >>> mma = workgroup_mma(XE_DPAS_TT(8, "f32", "bf16"))
     >>> print(str(gemm(mma, epilogue="relu(acc + bias[n])", d_type="bf16")).splitlines()[1].strip())
     computes   D[m,n] = bf16(relu(sum(k, A[m,k]*B[k,n], f32) + bias[n]))

@@ -67,7 +67,7 @@ def vector_copy(mma: TiledMma, letter: str, numeric: Numeric) -> TiledCopy:
     One row of a block, a whole register a message; the last may reach past the subgroup's part.
     ``letter`` is "m" for a value for each row, "n" for each column.
 
-    >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
+    >>> from pycute_xe.atom import (XE_DPAS_TT, workgroup_mma)
     >>> mma = workgroup_mma(XE_DPAS_TT(8, "f32", "bf16"))
     >>> from pycute_xe.numeric import as_numeric
     >>> print(vector_copy(mma, "n", as_numeric("f32")))
@@ -91,7 +91,7 @@ def vector_copy(mma: TiledMma, letter: str, numeric: Numeric) -> TiledCopy:
 def vector_gather(mma: TiledMma, letter: str) -> Layout:
     """Return register element of C → element of the loaded part that belongs to it.
 
-    >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
+    >>> from pycute_xe.atom import (XE_DPAS_TT, workgroup_mma)
     >>> mma = workgroup_mma(XE_DPAS_TT(8, "f32", "bf16"))
     >>> print(vector_gather(mma, "n"), vector_gather(mma, "m"))
     (16,32,4):(1,0,16) (16,32,4):(0,1,0)

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Any, cast
 
 from pycute_xe.arch.target import Target
-from pycute_xe.atom.atom_record import KIND_WORDS
+from pycute_xe.comparing.atom_record import KIND_WORDS
 from pycute_xe.errors import InputError, quoted
 
 __all__ = ["check_feeding", "check_filters", "check_switches", "no_such"]

@@ -12,15 +12,19 @@ from pycute_xe.arch.dpas import Dpas
 from pycute_xe.arch.dpas.types import dpas_types
 from pycute_xe.arch.rules import Rule, rules
 from pycute_xe.arch.target import targets
-from pycute_xe.atom.block2d_name import Block2DName, parse_block2d_name, shipped_names
-from pycute_xe.atom.block2d_name import Mode as NameMode
 from pycute_xe.atom.block2d_op import Block2DOp, Kind
-from pycute_xe.atom.legacy_lowering import broken_rules
-from pycute_xe.atom.legacy_steps import register_steps
 from pycute_xe.atom.linear_op import LinearOp, linear_names
 from pycute_xe.atom.mma_atom import MmaAtom
 from pycute_xe.atom.register_picture import SUBGROUP
-from pycute_xe.atom.template_name import KINDS, WITH_BLOCKS
+from pycute_xe.cutlass.legacy_lowering import broken_rules
+from pycute_xe.cutlass.legacy_name import (
+    LegacyCopyName,
+    Mode as NameMode,
+    parse_block2d_name,
+    shipped_names,
+)
+from pycute_xe.cutlass.legacy_steps import register_steps
+from pycute_xe.cutlass.template_name import KINDS, WITH_BLOCKS
 from pycute_xe.errors import DivisibilityError, DTypeError
 from pycute_xe.facts import rows as fact_rows
 from pycute_xe.numeric import as_numeric
@@ -51,7 +55,7 @@ def catalogue() -> tuple[str, ...]:
 
 def copies_of_blocks(
     wanted: Wanted, shipped: bool | None = None
-) -> Iterator[Block2DName | Block2DOp]:
+) -> Iterator[LegacyCopyName | Block2DOp]:
     """Yield the block-2D loads and stores of `catalogue`, then those of `grammar_names`.
 
     Only those that are wanted are looked at closely, which costs much less than to list all.
@@ -89,7 +93,7 @@ def grammar_names() -> tuple[str, ...]:
     return tuple(map(str, _grammar(_every)))
 
 
-def _grammar(wanted: Wanted) -> Iterator[Block2DName]:
+def _grammar(wanted: Wanted) -> Iterator[LegacyCopyName]:
     types = {"U4": 4, "U8": 8, "U16": 16, "U32": 32, "U64": 64, "TF32": 32}
     modes = cast("tuple[NameMode, ...]", get_args(NameMode))
     ways: list[tuple[NameMode, bool]] = [*((mode, False) for mode in modes), ("N", True)]
@@ -99,12 +103,12 @@ def _grammar(wanted: Wanted) -> Iterator[Block2DName]:
         for rows_, cols in product(_SIZES, _SIZES):
             if not wanted(store, rows_ * cols * types[kind]):
                 continue
-            name = Block2DName(kind, rows_, cols, mode, store, packed)
+            name = LegacyCopyName(kind, rows_, cols, mode, store, packed)
             if not name.shipped and _can_be_moved(name):
                 yield name
 
 
-def _can_be_moved(name: Block2DName) -> bool:
+def _can_be_moved(name: LegacyCopyName) -> bool:
     try:
         register_steps(name)
     except DivisibilityError:

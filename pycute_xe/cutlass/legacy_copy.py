@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, cast
 from pycute_xe.algebra import coalesce, composition, upcast
 from pycute_xe.algebra.simplify import from_modes, scaled
 from pycute_xe.arch.target import Target
-from pycute_xe.atom.block2d_name import Block2DName, parse_block2d_name
 from pycute_xe.atom.copy_answers import CopyAnswers
-from pycute_xe.atom.legacy_lowering import lower
-from pycute_xe.atom.legacy_notes import note_of_registers, notes_of
-from pycute_xe.atom.legacy_registers import all_shown, legacy_places, register_picture
-from pycute_xe.atom.legacy_steps import Step, Steps, memory_steps, places, register_steps
 from pycute_xe.atom.placed_message import PlacedMessage
 from pycute_xe.atom.register_picture import SUBGROUP, Place, RegisterPicture
+from pycute_xe.cutlass.legacy_lowering import lower
+from pycute_xe.cutlass.legacy_name import LegacyCopyName, parse_block2d_name
+from pycute_xe.cutlass.legacy_notes import note_of_registers, notes_of
+from pycute_xe.cutlass.legacy_registers import all_shown, legacy_places, register_picture
+from pycute_xe.cutlass.legacy_steps import Step, Steps, memory_steps, places, register_steps
 from pycute_xe.errors import CuteError, DivisibilityError, DTypeError
 from pycute_xe.layout import Layout, make_layout, size
 from pycute_xe.numeric import Numeric, as_numeric
@@ -42,18 +42,18 @@ class LegacyCopyAtom(CopyAnswers):
     Raises `DTypeError` for other types.
     Document: CUTLASS, "2D Copy Operations for Intel XE Architecture". C++: ``Copy_Traits``.
 
-    >>> from pycute_xe.atom import get_atom
+    >>> from pycute_xe.cutlass import get_atom
     >>> print(get_atom("XE_2D_Packed_U8x8x64_LD_N").layout_dst_tv)
     (16,(2,16)):(2,(1,32))
     """
 
-    name: Block2DName
+    name: LegacyCopyName
     value_type: Numeric
     m_major: bool = False
 
     def __post_init__(self) -> None:
         """Check that values tile the elements of the name, or elements the values."""
-        if type(self.name) is not Block2DName:
+        if type(self.name) is not LegacyCopyName:
             object.__setattr__(self, "name", parse_block2d_name(cast("str", self.name)))
         object.__setattr__(self, "value_type", as_numeric(self.value_type))
         bits, wanted = self.name.bits, self.value_type.bits
@@ -85,7 +85,7 @@ class LegacyCopyAtom(CopyAnswers):
     def shape(self) -> tuple[int, int]:
         """(rows, columns) of `logical_shape`, in values: neighbours in memory make up an element.
 
-        >>> from pycute_xe.atom import get_atom
+        >>> from pycute_xe.cutlass import get_atom
         >>> get_atom("XE_2D_U8x8x32_LD_N", "s4").shape, get_atom("XE_2D_U16x16x8_LD_T", "u8").shape
         ((8, 64), (16, 16))
         """
@@ -113,7 +113,7 @@ class LegacyCopyAtom(CopyAnswers):
     def block_shape(self) -> tuple[int, int]:
         """The shape whose last mode is fastest in the offsets of ``layout_*_tv``, in elements.
 
-        >>> from pycute_xe.atom import get_atom
+        >>> from pycute_xe.cutlass import get_atom
         >>> get_atom("XE_2D_U16x8x16_LD_N", gmem_stride=(1, "ld")).block_shape
         (16, 8)
         """
@@ -234,7 +234,7 @@ class LegacyCopyAtom(CopyAnswers):
         be what the registers hold: see `registers`.
         Raises `LegalityError` with the rules that forbid it and the nearest names that work.
 
-        >>> from pycute_xe.atom import get_atom
+        >>> from pycute_xe.cutlass import get_atom
         >>> print(*get_atom("XE_2D_U16x32x32_LD_V").messages("pvc"))
         lsc_load_block2d.ugm (M1,1) V:d16.2x16x32nt at x 0, y 0
         """
@@ -247,7 +247,7 @@ class LegacyCopyAtom(CopyAnswers):
         Wider values are read whole, 4-bit ones by bytes; `faithful_units` has the other widths.
         Raises `LegalityError` where no messages can move the block.
 
-        >>> from pycute_xe.atom import get_atom
+        >>> from pycute_xe.cutlass import get_atom
         >>> get_atom("XE_2D_U16x16x16_LD_N").faithful, get_atom("XE_2D_U16x16x16_LD_V").faithful
         (True, False)
         """
@@ -263,11 +263,11 @@ class LegacyCopyAtom(CopyAnswers):
         return self.name.says("traits_say") is not None
 
     @property
-    def noted(self) -> dict[str, str]:
+    def notes_by_subject(self) -> dict[str, str]:
         """What a user of this atom should know, in words, by subject.
 
-        >>> from pycute_xe.atom import get_atom
-        >>> get_atom("XE_2D_U16x32x16_LD_T").noted["shipped"]
+        >>> from pycute_xe.cutlass import get_atom
+        >>> get_atom("XE_2D_U16x32x16_LD_T").notes_by_subject["shipped"]
         'CUTLASS ships no operation of this name'
         """
         notes = notes_of(self.name)

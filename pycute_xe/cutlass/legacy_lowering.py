@@ -13,16 +13,16 @@ from operator import itemgetter
 from pycute_xe.arch.block2d import Block2D, Op
 from pycute_xe.arch.rules import Broken, Rule, errors, judge, rules
 from pycute_xe.arch.target import Target, get_target, targets
-from pycute_xe.atom.block2d_name import LARGEST_BLOCK, Block2DName
-from pycute_xe.atom.message_limits import (
+from pycute_xe.atom.placed_message import PlacedMessage
+from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP
+from pycute_xe.cutlass.legacy_name import LARGEST_BLOCK, LegacyCopyName
+from pycute_xe.cutlass.message_limits import (
     can_repeat,
     largest,
     least_elements,
     transposed_bits,
     vnni_width,
 )
-from pycute_xe.atom.placed_message import PlacedMessage
-from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP
 from pycute_xe.errors import LegalityError
 
 __all__ = ["broken_rules", "lower", "messages_of", "nearest_names", "op_of", "sent_by_cutlass"]
@@ -31,7 +31,7 @@ _SIZES = (1, 2, 4, 8, 16, 32, 64)
 _BLOCK = re.compile(r"d(\d+)\.(\d+)x(\d+)x(\d+)([nt])([nt])")
 
 
-def lower(name: Block2DName, target: str | Target) -> tuple[PlacedMessage, ...]:
+def lower(name: LegacyCopyName, target: str | Target) -> tuple[PlacedMessage, ...]:
     """Return the legal messages that together move the block of a name, each element once.
 
     The message that CUTLASS sends where it is legal and moves the block; else messages as large as
@@ -39,7 +39,7 @@ def lower(name: Block2DName, target: str | Target) -> tuple[PlacedMessage, ...]:
     bytes. Raises `LegalityError` with the rules that forbid it, their sources and the nearest names
     that work; `TargetError` for an unknown target.
 
-    >>> from pycute_xe.atom import parse_block2d_name
+    >>> from pycute_xe.cutlass import parse_block2d_name
     >>> for part in lower(parse_block2d_name("XE_2D_U16x32x16_LD_T"), "bmg"):
     ...     print(part)
     lsc_load_block2d.ugm (M1,1) V:d32.1x8x16tn at x 0, y 0
@@ -59,10 +59,10 @@ def lower(name: Block2DName, target: str | Target) -> tuple[PlacedMessage, ...]:
     )
 
 
-def broken_rules(name: Block2DName, target: str | Target) -> tuple[Broken, ...]:
+def broken_rules(name: LegacyCopyName, target: str | Target) -> tuple[Broken, ...]:
     """Return the rules of level "error" that the messages of a name break, each once.
 
-    >>> from pycute_xe.atom import parse_block2d_name
+    >>> from pycute_xe.cutlass import parse_block2d_name
     >>> broken_rules(parse_block2d_name("XE_2D_U32x16x16_LD_V"), "bmg")[0].rule
     'vnni-bits'
     """
@@ -82,7 +82,7 @@ def _refusing(target: str) -> list[Rule]:
 
 
 @lru_cache(maxsize=1 << 14)
-def _broken(name: Block2DName, target: str) -> tuple[Broken, ...]:
+def _broken(name: LegacyCopyName, target: str) -> tuple[Broken, ...]:
     row_bits = name.memory_shape[1] * name.bits
     if row_bits % 8:
         return errors(judge(rules("block2d", "block", target), {"row_bits": row_bits}))
@@ -98,13 +98,13 @@ def _forbidden(message: Block2D, target: str) -> tuple[Broken, ...]:
 
 
 def nearest_names(
-    name: Block2DName, target: str | Target, count: int = 3
-) -> tuple[Block2DName, ...]:
+    name: LegacyCopyName, target: str | Target, count: int = 3
+) -> tuple[LegacyCopyName, ...]:
     """Return names of the same data type and direction that a target can move, nearest first.
 
     Sizes differ by as few doublings as possible, and the mode only where that is nearer.
 
-    >>> from pycute_xe.atom import parse_block2d_name
+    >>> from pycute_xe.cutlass import parse_block2d_name
     >>> print(*nearest_names(parse_block2d_name("XE_2D_U16x15x16_LD_V"), "bmg"))
     XE_2D_U16x16x16_LD_V XE_2D_U16x8x16_LD_V XE_2D_U16x15x16_LD_N
     """
@@ -112,12 +112,12 @@ def nearest_names(
 
 
 @lru_cache(maxsize=1 << 10)
-def _nearest(name: Block2DName, target: str, count: int) -> tuple[Block2DName, ...]:
+def _nearest(name: LegacyCopyName, target: str, count: int) -> tuple[LegacyCopyName, ...]:
     near = (other for other in _by_distance(name) if not _broken(other, target))
     return tuple(islice(near, count))
 
 
-def _by_distance(name: Block2DName) -> Iterator[Block2DName]:
+def _by_distance(name: LegacyCopyName) -> Iterator[LegacyCopyName]:
     """Other names, the fewest doublings away first; another mode counts as one."""
     modes = {name.mode: 0, "N": int(name.mode != "N")}
     rows = {other: abs(log2(name.rows / other)) for other in (*_SIZES, name.rows)}
@@ -133,7 +133,7 @@ def _by_distance(name: Block2DName) -> Iterator[Block2DName]:
 
 
 @lru_cache(maxsize=1 << 10)
-def messages_of(name: Block2DName) -> tuple[PlacedMessage, ...]:
+def messages_of(name: LegacyCopyName) -> tuple[PlacedMessage, ...]:
     """Return the messages that move the block in memory, whether or not a target takes them."""
     sent = sent_by_cutlass(name)
     if sent and not why_not(name, sent):
@@ -166,12 +166,12 @@ def _cut(length: int, most: int, least: int) -> Iterator[tuple[int, int]]:
         start += part
 
 
-def _packs(name: Block2DName) -> bool:
+def _packs(name: LegacyCopyName) -> bool:
     """Whether a name asks for VNNI; a prefetch has no registers to pack."""
     return name.mode == "V" and not name.is_prefetch
 
 
-def _message(name: Block2DName, turned: bool, bits: int, height: int, width: int) -> Block2D:
+def _message(name: LegacyCopyName, turned: bool, bits: int, height: int, width: int) -> Block2D:
     vnni = _packs(name)
     if name.is_store:
         return Block2D("store", bits, height, width, transpose=turned, vnni=vnni)
@@ -182,17 +182,17 @@ def _message(name: Block2DName, turned: bool, bits: int, height: int, width: int
     return Block2D(op_of(name), bits, height, block, count, transpose=turned, vnni=vnni)
 
 
-def op_of(name: Block2DName) -> Op:
+def op_of(name: LegacyCopyName) -> Op:
     """Return what the messages of a name do."""
     if name.is_prefetch:
         return "prefetch"
     return "store" if name.is_store else "load"
 
 
-def sent_by_cutlass(name: Block2DName) -> Block2D | None:
+def sent_by_cutlass(name: LegacyCopyName) -> Block2D | None:
     """Return the message of CUTLASS's own, where it is another than the block cut by its name.
 
-    >>> from pycute_xe.atom import parse_block2d_name
+    >>> from pycute_xe.cutlass import parse_block2d_name
     >>> print(sent_by_cutlass(parse_block2d_name("XE_2D_U8x32x32_LD_N")))
     lsc_load_block2d.ugm (M1,1) V:d8.2x16x32nt
     """
@@ -205,7 +205,7 @@ def sent_by_cutlass(name: Block2DName) -> Block2D | None:
     return Block2D(op_of(name), bits, height, width, count, transpose=turned, vnni=vnni)
 
 
-def why_not(name: Block2DName, sent: Block2D) -> str:
+def why_not(name: LegacyCopyName, sent: Block2D) -> str:
     """Return in words why a message of CUTLASS's own is not taken; empty where it is."""
     rows, row = name.memory_shape
     moved, wanted = sent.height * sent.quantities["row_bytes"] * 8, rows * row * name.bits

@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 
 from pycute_xe.arch.dpas import Dpas
 from pycute_xe.atom.copy_atom import CopyAtom
-from pycute_xe.atom.given_atoms import (
+from pycute_xe.atom.mma_atom import MmaAtom, Operand
+from pycute_xe.atom.register_picture import Place, RegisterPicture
+from pycute_xe.comparing.atom_arguments import (
     Copy,
     as_copy_atom,
     as_mma_atom,
     first_messages,
     name_of,
 )
-from pycute_xe.atom.legacy_copy import LegacyCopyAtom
-from pycute_xe.atom.mma_atom import MmaAtom, Operand
-from pycute_xe.atom.names import get_atom
-from pycute_xe.atom.register_picture import Place, RegisterPicture
+from pycute_xe.cutlass.legacy_copy import LegacyCopyAtom
+from pycute_xe.cutlass.names import get_atom
 from pycute_xe.errors import CuteError
 
 __all__ = ["STRIDE", "Owner", "Owners", "Side", "sides"]

@@ -12,18 +12,18 @@ from pycute_xe.arch.dpas import Dpas
 from pycute_xe.arch.rules import Broken, errors
 from pycute_xe.atom.block2d_op import Block2DOp
 from pycute_xe.atom.copy_atom import CopyAtom
-from pycute_xe.atom.feeding_reasons import illegal, no_such_way, other_block, other_width
-from pycute_xe.atom.given_atoms import (
+from pycute_xe.atom.mma_atom import MmaAtom, Operand
+from pycute_xe.atom.register_picture import SUBGROUP, Place
+from pycute_xe.atom.reordering import classify_reorder, layout_of
+from pycute_xe.comparing.atom_arguments import (
     Copy,
     as_copy_atom,
     as_mma_atom,
     name_of,
 )
-from pycute_xe.atom.legacy_copy import LegacyCopyAtom
-from pycute_xe.atom.mma_atom import MmaAtom, Operand
-from pycute_xe.atom.operand_places import broken_in, said_of
-from pycute_xe.atom.register_picture import SUBGROUP, Place
-from pycute_xe.atom.reordering import classify_reorder, layout_of
+from pycute_xe.comparing.feeding_reasons import illegal, no_such_way, other_block, other_width
+from pycute_xe.comparing.operand_places import broken_in, said_of
+from pycute_xe.cutlass.legacy_copy import LegacyCopyAtom
 from pycute_xe.errors import ShapeError
 from pycute_xe.layout import Layout
 from pycute_xe.signatures import held_fields, typed

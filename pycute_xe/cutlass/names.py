@@ -6,15 +6,15 @@ import re
 from typing import Any
 
 from pycute_xe.arch.dpas import Dpas
-from pycute_xe.atom.block2d_name import parse_block2d_name
 from pycute_xe.atom.copy_atom import CopyAtom, make_copy_atom
-from pycute_xe.atom.known_names import catalogue
-from pycute_xe.atom.legacy_copy import LegacyCopyAtom
 from pycute_xe.atom.linear_copy import LinearCopyAtom, make_linear_copy_atom
 from pycute_xe.atom.linear_op import is_linear_name, parse_linear_op
 from pycute_xe.atom.mma_atom import MmaAtom
 from pycute_xe.atom.spelling import as_name, nearest_spelling
-from pycute_xe.atom.template_name import form_of, parse_template_name
+from pycute_xe.cutlass.known_names import catalogue
+from pycute_xe.cutlass.legacy_copy import LegacyCopyAtom
+from pycute_xe.cutlass.legacy_name import parse_block2d_name
+from pycute_xe.cutlass.template_name import form_of, parse_template_name
 from pycute_xe.errors import CuteError, ShapeError, quoted
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.unknown import Symbolic

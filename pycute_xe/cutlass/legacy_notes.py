@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from pycute_xe.atom.block2d_name import Block2DName
-from pycute_xe.atom.legacy_lowering import sent_by_cutlass, why_not
 from pycute_xe.atom.register_picture import SUBGROUP, Place, RegisterPicture
+from pycute_xe.cutlass.legacy_lowering import sent_by_cutlass, why_not
+from pycute_xe.cutlass.legacy_name import LegacyCopyName
 
 __all__ = ["note_of_registers", "notes_of", "unit_of_own_elements"]
 
@@ -17,7 +17,7 @@ _SIDES = {
 }
 
 
-def notes_of(name: Block2DName) -> dict[str, str]:
+def notes_of(name: LegacyCopyName) -> dict[str, str]:
     """Return what CUTLASS does under this name that its document does not say, by subject."""
     return dict((*_traits(name), *_letter(name), *_memory(name), *_sent(name)))
 
@@ -25,7 +25,7 @@ def notes_of(name: Block2DName) -> dict[str, str]:
 Note = tuple[str, str]
 
 
-def _traits(name: Block2DName) -> Iterator[Note]:
+def _traits(name: LegacyCopyName) -> Iterator[Note]:
     rule = "the layouts here follow the documented ownership"
     if name.logical_shape[1] % SUBGROUP:
         rule = "here it has the block of its name; the documented ownership has none so narrow"
@@ -45,7 +45,7 @@ def _traits(name: Block2DName) -> Iterator[Note]:
         yield "dealt", f"{eight}, not one column to a work-item; layouts and ownership() equal them"
 
 
-def _letter(name: Block2DName) -> Iterator[Note]:
+def _letter(name: LegacyCopyName) -> Iterator[Note]:
     if name.mode == "V" and name.bits >= 32:
         yield "letter", "VNNI does not pack elements of 32 bits or more: use LD_N"
     if name.mode == "V" and name.bits < 8:
@@ -55,13 +55,13 @@ def _letter(name: Block2DName) -> Iterator[Note]:
         yield "sizes", f"rows x columns of its name count {name.counts}: {shape} in memory"
 
 
-def _memory(name: Block2DName) -> Iterator[Note]:
+def _memory(name: LegacyCopyName) -> Iterator[Note]:
     if name.says("memory_side"):
         other = "CUTLASS's traits list other elements for the memory side, which no work-item owns"
         yield "memory side", f"{other}: {_SIDES[str(name.says('memory_side'))]}"
 
 
-def _sent(name: Block2DName) -> Iterator[Note]:
+def _sent(name: LegacyCopyName) -> Iterator[Note]:
     """What CUTLASS sends where the name would make one expect another message."""
     sent = sent_by_cutlass(name)
     if sent is None:
@@ -102,7 +102,7 @@ def unit_of_own_elements(picture: RegisterPicture, owned: Sequence[Sequence[Plac
 
     ``None`` if no width up to 64 bits does, or if an element is said to have two owners.
 
-    >>> from pycute_xe.atom import get_atom
+    >>> from pycute_xe.cutlass import get_atom
     >>> atom = get_atom("XE_2D_U16x8x32_LD_N")
     >>> unit_of_own_elements(atom.registers(), atom.ownership())
     16

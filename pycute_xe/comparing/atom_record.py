@@ -8,14 +8,14 @@ from functools import cache
 from typing import Any, Literal
 
 from pycute_xe.arch.target import targets
-from pycute_xe.atom.block2d_name import Block2DName
 from pycute_xe.atom.block2d_op import Block2DOp
 from pycute_xe.atom.copy_answers import CopyAnswers
 from pycute_xe.atom.copy_atom import CopyAtom
-from pycute_xe.atom.legacy_copy import LegacyCopyAtom
 from pycute_xe.atom.linear_copy import LinearCopyAtom
 from pycute_xe.atom.mma_atom import MmaAtom
-from pycute_xe.atom.names import get_atom
+from pycute_xe.cutlass.legacy_copy import LegacyCopyAtom
+from pycute_xe.cutlass.legacy_name import LegacyCopyName
+from pycute_xe.cutlass.names import get_atom
 from pycute_xe.errors import InputError, LegalityError
 
 __all__ = [
@@ -133,7 +133,7 @@ def head_of(name: str) -> AtomHead:
     return head_of_copy(atom.op if isinstance(atom, CopyAtom) else atom.name)
 
 
-def head_of_copy(copy: Block2DName | Block2DOp) -> AtomHead:
+def head_of_copy(copy: LegacyCopyName | Block2DOp) -> AtomHead:
     """Return what `head_of` says of a block-2D copy, from its parts.
 
     >>> from pycute_xe.atom import XE_LOAD_2D

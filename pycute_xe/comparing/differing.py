@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from textwrap import wrap
 
-from pycute_xe.atom.atom_sides import STRIDE, Owner, Owners, Side, sides
 from pycute_xe.atom.mma_atom import Operand
 from pycute_xe.atom.register_picture import Place, RegisterPicture
+from pycute_xe.comparing.compared_facts import STRIDE, Owner, Owners, Side, sides
 
 __all__ = ["AtomDiff", "Change", "diff"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pycute_xe.atom.given_atoms import Copy, direction, first_messages
 from pycute_xe.atom.mma_atom import MmaAtom, Operand
 from pycute_xe.atom.register_picture import Place
+from pycute_xe.comparing.atom_arguments import Copy, direction, first_messages
 
 __all__ = ["illegal", "no_such_way", "other_block", "other_width"]
 

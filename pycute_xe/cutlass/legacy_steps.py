@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pycute_xe.atom.block2d_name import Block2DName
 from pycute_xe.atom.register_picture import SUBGROUP
+from pycute_xe.cutlass.legacy_name import LegacyCopyName
 from pycute_xe.errors import DivisibilityError
 
 __all__ = ["Step", "Steps", "memory_steps", "places", "register_steps"]
@@ -13,12 +13,12 @@ Step = tuple[int, int, int]
 Steps = tuple[tuple[Step, ...], tuple[Step, ...]]
 
 
-def register_steps(name: Block2DName) -> Steps:
+def register_steps(name: LegacyCopyName) -> Steps:
     """Return the modes of the work-items and of the values of each, in `logical_shape`.
 
     Raises `DivisibilityError` for a block whose columns 16 work-items cannot share evenly.
 
-    >>> from pycute_xe.atom import parse_block2d_name
+    >>> from pycute_xe.cutlass import parse_block2d_name
     >>> register_steps(parse_block2d_name("XE_2D_Packed_U8x8x64_LD_N"))
     (((16, 0, 2),), ((2, 0, 1), (2, 0, 32), (8, 1, 0)))
     """
@@ -36,7 +36,7 @@ def register_steps(name: Block2DName) -> Steps:
     return ((SUBGROUP, 0, adjacent),), (inner, *down)
 
 
-def memory_steps(name: Block2DName) -> tuple[Step, ...] | None:
+def memory_steps(name: LegacyCopyName) -> tuple[Step, ...] | None:
     """Return the modes that CUTLASS's traits list for the memory side; ``None``: the values."""
     side = name.says("memory_side")
     if side is None:
@@ -60,7 +60,7 @@ def _adjacent(data_type: str, cols: int) -> int:
     return next((n for n in (8, 4) if cols % (SUBGROUP * n) == 0), 2)
 
 
-def _down(name: Block2DName, rows: int, across: Step) -> tuple[Step, ...]:
+def _down(name: LegacyCopyName, rows: int, across: Step) -> tuple[Step, ...]:
     """Order the values of a work-item: from column to column first, then down the rows.
 
     VNNI hides here: 16-bit copies take the two rows of a dword first, narrower ones all rows.
@@ -72,7 +72,7 @@ def _down(name: Block2DName, rows: int, across: Step) -> tuple[Step, ...]:
     return (rows, 1, 0), across
 
 
-def _narrow(name: Block2DName, rows: int, cols: int) -> Steps:
+def _narrow(name: LegacyCopyName, rows: int, cols: int) -> Steps:
     """Deal a block narrower than 16 columns: element ``x + cols * y`` to work-item ``… mod 16``."""
     count = rows * cols
     if not name.packed and SUBGROUP % cols == 0:

@@ -6,10 +6,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pycute_xe.arch.block2d import Block2D
-from pycute_xe.atom.block2d_name import Block2DName
-from pycute_xe.atom.legacy_lowering import lower
 from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP, Place, RegisterPicture, slots_in
 from pycute_xe.bulk import table
+from pycute_xe.cutlass.legacy_lowering import lower
+from pycute_xe.cutlass.legacy_name import LegacyCopyName
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["all_shown", "legacy_places", "register_picture"]
 
 
-def register_picture(name: Block2DName, places: NDArray[np.int64], bits: int) -> RegisterPicture:
+def register_picture(name: LegacyCopyName, places: NDArray[np.int64], bits: int) -> RegisterPicture:
     """Return the picture of the registers, in values of a width, from their `legacy_places`.
 
     Registers are read in elements of the name, or in values where these are wider.
@@ -26,13 +26,13 @@ def register_picture(name: Block2DName, places: NDArray[np.int64], bits: int) ->
     return RegisterPicture(bits, slots_in(places), max(name.bits, bits, 8))
 
 
-def legacy_places(name: Block2DName, value_bits: int) -> NDArray[np.int64]:
+def legacy_places(name: LegacyCopyName, value_bits: int) -> NDArray[np.int64]:
     """Return the (row, column) in each slot, in values, as CUTLASS counts them; -1 for padding.
 
     The messages fill whole registers, one after the other. Nothing for a prefetch. Raises
     `LegalityError` where no messages can move the block.
 
-    >>> from pycute_xe.atom import parse_block2d_name
+    >>> from pycute_xe.cutlass import parse_block2d_name
     >>> legacy_places(parse_block2d_name("XE_2D_U16x16x16_LD_V"), 16)[:3].tolist()
     [[0, 0], [1, 0], [0, 1]]
     """

@@ -11,7 +11,10 @@ from typing import Any
 
 from pycute_xe.arch.dpas import Dpas
 from pycute_xe.arch.target import Target, get_target
-from pycute_xe.atom.atom_record import (
+from pycute_xe.atom.block2d_op import Block2DOp
+from pycute_xe.atom.copy_atom import CopyAtom
+from pycute_xe.atom.mma_atom import MmaAtom, Operand
+from pycute_xe.comparing.atom_record import (
     KIND_WORDS,
     AtomHead,
     AtomRecord,
@@ -20,13 +23,10 @@ from pycute_xe.atom.atom_record import (
     head_of_copy,
     record_of,
 )
-from pycute_xe.atom.block2d_op import Block2DOp
-from pycute_xe.atom.copy_atom import CopyAtom
-from pycute_xe.atom.feeding import verdict_of
-from pycute_xe.atom.known_names import catalogue, copies_of_blocks, grammar_names
-from pycute_xe.atom.mma_atom import MmaAtom, Operand
-from pycute_xe.atom.names import get_atom
-from pycute_xe.atom.search_filters import check_feeding, check_filters, check_switches, no_such
+from pycute_xe.comparing.feeding import verdict_of
+from pycute_xe.comparing.search_filters import check_feeding, check_filters, check_switches, no_such
+from pycute_xe.cutlass.known_names import catalogue, copies_of_blocks, grammar_names
+from pycute_xe.cutlass.names import get_atom
 from pycute_xe.errors import InputError
 from pycute_xe.signatures import typed
 

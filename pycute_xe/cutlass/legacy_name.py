@@ -13,7 +13,7 @@ from pycute_xe.facts import Row, rows
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.signatures import typed_fields
 
-__all__ = ["LARGEST_BLOCK", "Block2DName", "parse_block2d_name", "shipped_names"]
+__all__ = ["LARGEST_BLOCK", "LegacyCopyName", "parse_block2d_name", "shipped_names"]
 
 Mode = Literal["N", "T", "V"]
 
@@ -29,7 +29,7 @@ _SPELLING = "XE_2D_[Packed_]<U4|U8|U16|U32|U64|TF32>x<rows>x<cols>_<LD|ST>_<N|T|
 
 @typed_fields
 @dataclass(frozen=True)
-class Block2DName:
+class LegacyCopyName:
     """A name ``XE_2D_[Packed_]<DataType>x<Rows>x<Cols>_<LD|ST>_<N|T|V>``, taken apart.
 
     ``rows`` and ``cols`` count elements, as the name does. A prefetch is the name with
@@ -57,7 +57,7 @@ class Block2DName:
             raise _too_large(self.data_type, self.rows, self.cols)
         if not whole or _GRAMMAR.fullmatch(str(self)) is None:
             raise ShapeError(
-                "Block2DName",
+                "LegacyCopyName",
                 {"name": str(self)},
                 f"no name has these parts; names read {_SPELLING}",
                 "correct the name",
@@ -156,7 +156,7 @@ def _too_large(data_type: str, rows_: int | str, cols: int | str) -> ShapeError:
     sizes = {"rows": rows_, "cols": cols}
     short = {side: _short(size) for side, size in sizes.items()}
     return ShapeError(
-        "Block2DName",
+        "LegacyCopyName",
         {"data_type": data_type, **short},
         f"the block exceeds {LARGEST_BLOCK} bytes, four times the registers of any thread",
         "use several smaller blocks",
@@ -178,7 +178,7 @@ def _refuse_type(text: str) -> None:
             raise CuteError("get_atom", {"name": text}, condition, f"write {way_out}")
 
 
-def parse_block2d_name(text: str) -> Block2DName:
+def parse_block2d_name(text: str) -> LegacyCopyName:
     """Return the parts of a name of the grammar, shipped or not.
 
     Raises `CuteError` for any other text, with the nearest names that CUTLASS ships.
@@ -190,7 +190,7 @@ def parse_block2d_name(text: str) -> Block2DName:
 
 
 @lru_cache(maxsize=1 << 12)
-def _parsed(text: str) -> Block2DName:
+def _parsed(text: str) -> LegacyCopyName:
     found = _GRAMMAR.fullmatch(text)
     if found is None:
         _refuse_type(text)
@@ -200,7 +200,7 @@ def _parsed(text: str) -> Block2DName:
     packed, data_type, rows_, cols, way, mode, twin = found.groups()
     if max(len(rows_), len(cols)) > 9:
         raise _too_large(data_type, rows_, cols)
-    return Block2DName(
+    return LegacyCopyName(
         data_type,
         int(rows_),
         int(cols),

@@ -1,0 +1,218 @@
+"""The public names, each written once: `pycute_xe` imports them when they are first used."""
+
+from pycute_xe import (
+    atom as atom,
+    comparing as comparing,
+    cutlass as cutlass,
+    esimd as esimd,
+    kernel as kernel,
+)
+from pycute_xe.algebra import (
+    blocked_product as blocked_product,
+    coalesce as coalesce,
+    complement as complement,
+    composition as composition,
+    downcast as downcast,
+    filter as filter,
+    filter_zeros as filter_zeros,
+    flat_divide as flat_divide,
+    flat_product as flat_product,
+    functionally_equal as functionally_equal,
+    greatest_common_domain as greatest_common_domain,
+    image as image,
+    is_bijective as is_bijective,
+    is_contiguous as is_contiguous,
+    is_injective as is_injective,
+    is_surjective as is_surjective,
+    layout_add as layout_add,
+    left_inverse as left_inverse,
+    logical_divide as logical_divide,
+    logical_product as logical_product,
+    make_layout_like as make_layout_like,
+    max_common_layout as max_common_layout,
+    max_common_vector as max_common_vector,
+    nullspace as nullspace,
+    raked_product as raked_product,
+    recast_layout as recast_layout,
+    right_inverse as right_inverse,
+    sort as sort,
+    tile_to_shape as tile_to_shape,
+    tiled_divide as tiled_divide,
+    tiled_product as tiled_product,
+    transform_layout as transform_layout,
+    upcast as upcast,
+    with_shape as with_shape,
+    zipped_divide as zipped_divide,
+    zipped_product as zipped_product,
+)
+from pycute_xe.algebra.swizzled import (
+    append as append,
+    cosize as cosize,
+    flatten as flatten,
+    get as get,
+    group as group,
+    prepend as prepend,
+    select as select,
+    slice_ as slice_,
+    slice_and_offset as slice_and_offset,
+    take as take,
+)
+from pycute_xe.arch import (
+    Target as Target,
+    get_target as get_target,
+)
+from pycute_xe.atom import (
+    XE_1D_LDSM as XE_1D_LDSM,
+    XE_1D_LOAD_GLOBAL as XE_1D_LOAD_GLOBAL,
+    XE_1D_STORE_GLOBAL as XE_1D_STORE_GLOBAL,
+    XE_1D_STSM as XE_1D_STSM,
+    XE_ATOMIC as XE_ATOMIC,
+    XE_DPAS_TT as XE_DPAS_TT,
+    XE_LOAD_2D as XE_LOAD_2D,
+    XE_LOAD_2D_TRANSPOSE as XE_LOAD_2D_TRANSPOSE,
+    XE_LOAD_2D_VNNI as XE_LOAD_2D_VNNI,
+    XE_PREFETCH_2D as XE_PREFETCH_2D,
+    XE_STORE_2D as XE_STORE_2D,
+    CopyAtom as CopyAtom,
+    MmaAtom as MmaAtom,
+    TiledCopy as TiledCopy,
+    TiledMma as TiledMma,
+    UniversalCopy as UniversalCopy,
+    make_block_2d_copy as make_block_2d_copy,
+    make_block_2d_copy_A as make_block_2d_copy_A,
+    make_block_2d_copy_B as make_block_2d_copy_B,
+    make_block_2d_copy_C as make_block_2d_copy_C,
+    make_block_2d_copy_D as make_block_2d_copy_D,
+    make_block_2d_prefetch as make_block_2d_prefetch,
+    make_copy_atom as make_copy_atom,
+    make_mma_atom as make_mma_atom,
+    make_tiled_copy as make_tiled_copy,
+    make_tiled_mma as make_tiled_mma,
+    reorder as reorder,
+    workgroup_mma as workgroup_mma,
+)
+from pycute_xe.basis import (
+    Basis as Basis,
+    E as E,
+)
+from pycute_xe.bulk import (
+    table as table,
+)
+from pycute_xe.checking import (
+    check as check,
+)
+from pycute_xe.comparing import (
+    diff as diff,
+    feeds as feeds,
+    search_atoms as search_atoms,
+)
+from pycute_xe.composed import (
+    ComposedLayout as ComposedLayout,
+)
+from pycute_xe.cutlass import (
+    get_atom as get_atom,
+)
+from pycute_xe.drawing import (
+    draw as draw,
+)
+from pycute_xe.errors import (
+    CongruenceError as CongruenceError,
+    CoordError as CoordError,
+    CuteError as CuteError,
+    DivisibilityError as DivisibilityError,
+    DTypeError as DTypeError,
+    InputError as InputError,
+    KernelError as KernelError,
+    LegalityError as LegalityError,
+    MachineError as MachineError,
+    RankError as RankError,
+    ShapeError as ShapeError,
+    TargetError as TargetError,
+    UndecidableError as UndecidableError,
+    UnfaithfulWarning as UnfaithfulWarning,
+)
+from pycute_xe.executing import (
+    replay as replay,
+    run as run,
+)
+from pycute_xe.explaining import (
+    Explanation as Explanation,
+    explain as explain,
+)
+from pycute_xe.f2 import (
+    F2 as F2,
+    F2Layout as F2Layout,
+    as_f2 as as_f2,
+)
+from pycute_xe.int_tuple import (
+    ceil_div as ceil_div,
+    compatible as compatible,
+    congruent as congruent,
+    crd2crd as crd2crd,
+    crd2idx as crd2idx,
+    elem_less as elem_less,
+    elem_scale as elem_scale,
+    idx2crd as idx2crd,
+    inner_product as inner_product,
+    prefix_product as prefix_product,
+    product as product,
+    round_up as round_up,
+    shape_div as shape_div,
+    transform_leaf as transform_leaf,
+    weakly_congruent as weakly_congruent,
+)
+from pycute_xe.kernel import (
+    Counterexample as Counterexample,
+    Kernel as Kernel,
+)
+from pycute_xe.layout import (
+    Layout as Layout,
+    coshape as coshape,
+    depth as depth,
+    dice as dice,
+    make_identity_layout as make_identity_layout,
+    make_layout as make_layout,
+    make_ordered_layout as make_ordered_layout,
+    rank as rank,
+    replace as replace,
+    shape as shape,
+    size as size,
+    stride as stride,
+    unflatten as unflatten,
+)
+from pycute_xe.numeric import (
+    Numeric as Numeric,
+    as_numeric as as_numeric,
+)
+from pycute_xe.points import (
+    offsets as offsets,
+)
+from pycute_xe.printing import (
+    latex_math as latex_math,
+    layout_table as layout_table,
+    print_layout as print_layout,
+    to_latex as to_latex,
+)
+from pycute_xe.swizzle import (
+    Swizzle as Swizzle,
+    make_swizzle as make_swizzle,
+)
+from pycute_xe.symbolic import (
+    SymbolicInt as SymbolicInt,
+    substitute as substitute,
+    symbol as symbol,
+    symbols as symbols,
+)
+from pycute_xe.tensor import (
+    Tensor as Tensor,
+    local_partition as local_partition,
+    local_tile as local_tile,
+    make_identity_tensor as make_identity_tensor,
+    make_tensor as make_tensor,
+)
+from pycute_xe.verifying import (
+    verify as verify,
+)
+
+__version__: str
+__all__: list[str]

@@ -1,0 +1,10 @@
+"""Floor 6: what is asked of two atoms, or of all: does it feed, what differs, which one does."""
+
+from __future__ import annotations
+
+from pycute_xe.comparing.atom_record import AtomRecord, describe_atom
+from pycute_xe.comparing.differing import AtomDiff, diff
+from pycute_xe.comparing.feeding import Feed, feeds
+from pycute_xe.comparing.searching import search_atoms
+
+__all__ = ["AtomDiff", "AtomRecord", "Feed", "describe_atom", "diff", "feeds", "search_atoms"]

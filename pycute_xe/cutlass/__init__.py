@@ -1,0 +1,17 @@
+"""Floor 6: what CUTLASS calls its atoms: the older XE_2D_* names, the templates, the catalogue."""
+
+from __future__ import annotations
+
+from pycute_xe.cutlass.known_names import catalogue
+from pycute_xe.cutlass.legacy_copy import LegacyCopyAtom
+from pycute_xe.cutlass.legacy_name import LegacyCopyName, parse_block2d_name, shipped_names
+from pycute_xe.cutlass.names import get_atom
+
+__all__ = [
+    "LegacyCopyAtom",
+    "LegacyCopyName",
+    "catalogue",
+    "get_atom",
+    "parse_block2d_name",
+    "shipped_names",
+]
