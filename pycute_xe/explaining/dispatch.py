@@ -113,7 +113,7 @@ def explain(operation: Callable[..., Any] | Atom, *operands: Any, **named: Any) 
      5. the walks, nested as B = (4,3):(3,1) nests → ((2,2),3):((24,2),8)
     Result: ((2,2),3):((24,2),8)
     """
-    if type(operation).__module__.startswith("pycute_xe.atom."):
+    if type(operation).__module__.startswith(("pycute_xe.atom.", "pycute_xe.cutlass.")):
         # Imported only for an atom: it takes a while.
         from pycute_xe.explaining.atoms import as_atom, explain_atom
 
