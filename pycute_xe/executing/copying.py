@@ -24,13 +24,15 @@ Copying = Prefetch | Load | Store | AtomicStore
 def copy_tile(thread: Thread, statement: Prefetch | Load | Store, env: Env) -> None:
     """Send a subgroup's messages of a copy. Raises `MachineError` as the machine does."""
     message, machine = statement.copy.op.message, thread.machine
+    loads = isinstance(statement, Load)
+    observer = thread.watched("reads" if loads else "writes", statement.operand)
     for surface, x, y, step in _messages(thread, statement, env):
         if isinstance(statement, Prefetch):
             block2d.prefetch(machine.memory, message, surface, x, y, machine.trace)
             continue
-        move = block2d.load if isinstance(statement, Load) else block2d.store
+        move = block2d.load if loads else block2d.store
         at = thread.offsets[statement.fragment] + step
-        move(machine.memory, thread.registers, message, surface, x, y, at, machine.trace)
+        move(machine.memory, thread.registers, message, surface, x, y, at, machine.trace, observer)
 
 
 def _messages(
@@ -66,6 +68,7 @@ def add_tile(thread: Thread, statement: AtomicStore, env: Env) -> None:
             "add in a wider type",
         )
     offset = thread.offsets[statement.fragment]
+    observer = thread.watched("adds", statement.operand)
     for surface, x, y, step in _messages(thread, statement, env):
         left = x * copy.op.message.element_bytes
         window = _window(surface, left, y, copy.atom.width * numeric.bits // 8, copy.atom.height)
@@ -75,7 +78,7 @@ def add_tile(thread: Thread, statement: AtomicStore, env: Env) -> None:
             scratch, thread.registers, copy.op.message, held,
             (left - window.left) // copy.op.message.element_bytes, y - window.top, offset + step,
         )  # fmt: skip
-        _add(machine.memory, surface, window, scratch.read(held.base, own), numeric)
+        _add(machine.memory, surface, window, scratch.read(held.base, own), numeric, observer)
         machine.trace.message("atomic", f"add by {copy.op.message}", own)
 
 
@@ -95,7 +98,12 @@ def _window(surface: Surface, left: int, top: int, wide: int, high: int) -> _Win
 
 
 def _add(
-    memory: Memory, surface: Surface, window: _Window, data: NDArray[np.uint8], numeric: Numeric
+    memory: Memory,
+    surface: Surface,
+    window: _Window,
+    data: NDArray[np.uint8],
+    numeric: Numeric,
+    observer: block2d.Observer | None,
 ) -> None:
     if not window.count:
         return
@@ -105,4 +113,7 @@ def _add(
         with np.errstate(over="ignore", invalid="ignore"):
             after = before + numbers(mine, numeric)
         kept = convert(after, numeric) if numeric.kind == "float" else wrap(after, numeric)
-        memory.write(address, to_bytes(kept, numeric))
+        left = to_bytes(kept, numeric)
+        memory.write(address, left)
+        if observer is not None:
+            observer(np.arange(address, address + left.size), left)

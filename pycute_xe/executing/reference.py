@@ -63,6 +63,7 @@ from pycute_xe.machine import (
     dpas,
     workgroup,
 )
+from pycute_xe.machine.races import Span
 from pycute_xe.numeric import Numeric
 
 __all__ = ["DOES", "execute"]
@@ -93,7 +94,10 @@ def execute(
     counts = [range(count.at(env, machine.look_up)) for _, count in kernel.grid]
     groups = list(product(*counts))
     for done, group in enumerate(groups, 1):
-        _run_group(machine, env | dict(zip((v for v, _ in kernel.grid), group, strict=True)))
+        at = dict(zip((v for v, _ in kernel.grid), group, strict=True))
+        _run_group(machine, env | at)
+        for span in machine.spans.values():
+            span.close(f"work-group {', '.join(f'{v} = {i}' for v, i in at.items())}".strip())
         if progress is not None:
             progress(done / len(groups))
     return {o.name: fetch(machine.memory, machine.placed[o.name]) for o in kernel.outputs}
@@ -109,7 +113,12 @@ def _machine(kernel: Kernel, problem: Problem, target: Target, trace: Trace) -> 
         if o.modes
     }
     scalars = {o.name: problem.inputs[o.name] for o in kernel.inputs if not o.modes}
-    return Machine(kernel, memory, placed, scalars, problem.sizes, target, trace)
+    spans = {
+        o.name: Span(memory, placed[o.name].base, placed[o.name].nbytes, placed[o.name].told)
+        for o in kernel.outputs
+        if o.modes
+    }
+    return Machine(kernel, memory, placed, scalars, problem.sizes, target, trace, spans)
 
 
 def _run_group(machine: Machine, env: Env) -> None:

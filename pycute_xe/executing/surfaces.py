@@ -63,6 +63,15 @@ class Placed:
         data = memory.read(self.base + rows + first, max(bits // 8, 1))
         return int(unpacked(data, self.operand.value_type)[rest // bits if rest else 0])
 
+    def told(self, byte: int) -> str:
+        """Return the element that a byte is part of, in words."""
+        at = [0] * len(self.shape)
+        for mode in self.order:
+            at[mode], byte = divmod(byte, self.pitches[mode])
+            if mode == self.operand.contiguous and self.operand.value_type.bits < 8:
+                at[mode] *= 8 // self.operand.value_type.bits
+        return f"{self.operand.name}{at}"
+
     def _outside(self, mode: int, index: int) -> MachineError:
         return MachineError(
             "run",

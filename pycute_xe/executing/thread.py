@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,7 @@ from pycute_xe.kernel import Fragment, Kernel, Load
 from pycute_xe.kernel.index import Index
 from pycute_xe.machine import Memory, Progress, RegisterFile, Slm, Trace
 from pycute_xe.machine.elements import packed, unpacked
+from pycute_xe.machine.races import Does, Span
 from pycute_xe.numeric import Numeric
 
 __all__ = ["Env", "Machine", "Thread", "shared_room"]
@@ -26,7 +27,10 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Machine:
-    """What all work-groups share: memory with the operands in it, sizes, and the trace."""
+    """What all work-groups share: memory with the operands in it, sizes, and the trace.
+
+    ``spans`` watch the operands that are written.
+    """
 
     kernel: Kernel
     memory: Memory
@@ -35,6 +39,7 @@ class Machine:
     sizes: Mapping[str, int]
     target: Target
     trace: Trace
+    spans: Mapping[str, Span] = field(default_factory=dict[str, Span])
     _fragments: dict[str, Fragment] = field(default_factory=dict[str, Fragment])
 
     def fragment(self, name: str) -> Fragment:
@@ -106,6 +111,13 @@ class Thread:
         """Return a fragment's elements as numbers: floats widened, integers as int64."""
         fragment = self.machine.fragment(name)
         return numbers(self.bytes(name, fragment.elements, reader), fragment.value_type)
+
+    def watched(self, does: Does, operand: str) -> Callable[[Ints, NDArray[np.uint8]], None] | None:
+        """Return what an access to an operand is told to, None where it is never written."""
+        span = self.machine.spans.get(operand)
+        if span is None:
+            return None
+        return lambda addresses, data: span.record(does, self.progress, addresses, data)
 
     def write(self, name: str, values: NDArray[Any], writer: str) -> None:
         """Write every element of a fragment: numbers that its type holds."""

@@ -18,6 +18,8 @@ register image of the loads, is row by row, which is done here.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,6 +29,9 @@ from pycute_xe.machine.block2d_table import Index, Table, addresses, load_table,
 from pycute_xe.machine.memory import Memory
 from pycute_xe.machine.registers import RegisterFile
 from pycute_xe.machine.trace import Trace
+
+Observer = Callable[[Index, NDArray[np.uint8]], None]
+"""Is told the address of each byte that a message touches, and the byte."""
 
 __all__ = ["load", "prefetch", "store"]
 
@@ -40,6 +45,7 @@ def load(
     y: int,
     dst: int,
     trace: Trace | None = None,
+    observer: Observer | None = None,
 ) -> int:
     """Load blocks from (x elements, y rows) of a surface into registers from byte ``dst`` on.
 
@@ -59,7 +65,7 @@ def load(
     _expect(message, "load", dst, registers.grf_bytes)
     table = load_table(message, registers.grf_bytes)
     data = np.zeros(table.nbytes, dtype=np.uint8)
-    moved = _from_memory(memory, table, surface, x * message.element_bytes, y, data)
+    moved = _from_memory(memory, table, surface, x * message.element_bytes, y, data, observer)
     registers.write(dst, data, "load")
     if trace is not None:
         trace.message("load", str(message), moved)
@@ -75,6 +81,7 @@ def store(
     y: int,
     src: int,
     trace: Trace | None = None,
+    observer: Observer | None = None,
 ) -> int:
     """Store a block from registers, byte ``src`` on, to (x elements, y rows) of a surface.
 
@@ -101,7 +108,7 @@ def store(
         )
     table = store_table(message)
     data = registers.gather(src, table.where, str(message))
-    moved = _to_memory(memory, table, surface, x * message.element_bytes, y, data)
+    moved = _to_memory(memory, table, surface, x * message.element_bytes, y, data, observer)
     if trace is not None:
         trace.message("store", str(message), moved)
     return moved
@@ -181,6 +188,14 @@ def _whole(
     return buffer[start:]
 
 
+def _addresses(
+    table: Table, surface: Surface, left: int, top: int, kept: NDArray[np.bool_]
+) -> Index:
+    """The address of each byte of a block that is inside the surface."""
+    rows = (table.row + top)[kept] * surface.pitch
+    return surface.base + rows + (table.column + left)[kept]
+
+
 def _from_memory(
     memory: Memory,
     table: Table,
@@ -188,17 +203,22 @@ def _from_memory(
     left: int,
     top: int,
     data: NDArray[np.uint8],
+    observer: Observer | None = None,
 ) -> int:
     if _inside(table, surface, left, top):
-        data[table.where] = _whole(memory, table, surface, left, top)[
-            addresses(table, surface.pitch)
-        ]
+        places = addresses(table, surface.pitch)
+        data[table.where] = _whole(memory, table, surface, left, top)[places]
+        if observer is not None:
+            first = surface.base + top * surface.pitch + left
+            observer(first + places, data[table.where])
         return table.where.size
     clipped = _clip(memory, table, surface, left, top)
     if clipped is None:
         return 0
     buffer, index, kept = clipped
     data[table.where[kept]] = buffer[index]
+    if observer is not None:
+        observer(_addresses(table, surface, left, top, kept), buffer[index])
     return index.size
 
 
@@ -209,14 +229,20 @@ def _to_memory(
     left: int,
     top: int,
     data: NDArray[np.uint8],
+    observer: Observer | None = None,
 ) -> int:
     if _inside(table, surface, left, top):
         found = _whole(memory, table, surface, left, top)
-        found[addresses(table, surface.pitch)] = data
+        places = addresses(table, surface.pitch)
+        found[places] = data
+        if observer is not None:
+            observer(surface.base + top * surface.pitch + left + places, data)
         return table.where.size
     clipped = _clip(memory, table, surface, left, top)
     if clipped is None:
         return 0
     buffer, index, kept = clipped
     buffer[index] = data[kept]
+    if observer is not None:
+        observer(_addresses(table, surface, left, top, kept), data[kept])
     return index.size

@@ -65,7 +65,7 @@ def kernels() -> dict[str, Kernel]:
         "q", Index(), k + 1, (dataclasses.replace(load, at=(load.at[0], Index("q") * 32)),)
     )
     both = dataclasses.replace(load, at=(k * 8 - 3, k * 32 - 5))
-    outside = dataclasses.replace(store, at=(m * 32 - 9, n * 64 + 70))
+    outside = dataclasses.replace(store, at=(m * 32 + 64, n * 64 + 66))
     return {
         "plain": plain,
         "columns": gemm(a="col", b="col", d="col"),

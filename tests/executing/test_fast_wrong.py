@@ -32,6 +32,7 @@ from pycute_xe.kernel import (
     gemm,
 )
 from pycute_xe.machine import Trace
+from pycute_xe.machine.faults import RaceFault
 
 BF16 = ml_dtypes.bfloat16
 SIZES = {"M": 20, "N": 24, "K": 40}
@@ -101,7 +102,10 @@ def variants() -> Iterator[tuple[str, Kernel]]:
 
 
 def outcomes(kernel: Kernel, sizes: dict[str, int] = SIZES) -> list[dict[str, Any] | None]:
-    """What the reference executor, the fast one, and its registers give; None for a fault."""
+    """What the reference executor, the fast one, and its registers give; None for a fault.
+
+    Races in global memory, which the reference alone looks for, are left out.
+    """
     rng = np.random.default_rng(7)
     operands = [
         rng.integers(-4, 5, [m.at(sizes) for m in o.modes]).astype(
@@ -119,6 +123,8 @@ def outcomes(kernel: Kernel, sizes: dict[str, int] = SIZES) -> list[dict[str, An
     for way in ways:
         try:
             found.append(way())
+        except RaceFault:
+            return []
         except (KernelError, MachineError):
             found.append(None)
     return found
@@ -126,7 +132,10 @@ def outcomes(kernel: Kernel, sizes: dict[str, int] = SIZES) -> list[dict[str, An
 
 def agree(kernel: Kernel, sizes: dict[str, int] = SIZES) -> bool:
     """Check that all give the same; return whether it is a fault."""
-    slow, *others = outcomes(kernel, sizes)
+    found = outcomes(kernel, sizes)
+    if not found:
+        return False
+    slow, *others = found
     for quick in others:
         assert (quick is None) == (slow is None)
         for name in slow or ():

@@ -12,6 +12,7 @@ import pytest
 import pycute_xe as cx
 from pycute_xe.errors import KernelError, MachineError
 from pycute_xe.kernel import Kernel, Load, Loop, Statement, Store
+from pycute_xe.machine.faults import RaceFault
 
 
 def small(**given: object) -> Kernel:
@@ -50,6 +51,8 @@ def outcome(kernel: Kernel, executor: str) -> np.ndarray | None:
     right = rng.integers(-4, 5, (70, 80)).astype(ml_dtypes.bfloat16)
     try:
         return cx.run(kernel, left, right, executor=executor)  # pyright: ignore[reportArgumentType, reportCallIssue]
+    except RaceFault:
+        raise
     except (KernelError, MachineError):
         return None
 
@@ -61,7 +64,10 @@ CASES = dict(variants())
 def test_fast_agrees_or_refuses(name: str) -> None:
     fast = outcome(CASES[name], "fast")
     if fast is not None:
-        slow = outcome(CASES[name], "reference")
+        try:
+            slow = outcome(CASES[name], "reference")
+        except RaceFault:  # which the reference alone looks for
+            return
         assert slow is not None
         assert np.array_equal(fast, slow, equal_nan=True)
 

@@ -1,0 +1,190 @@
+"""Floor 8: global memory of a grid, with a memory of who touched each byte.
+
+Work-groups are never in order, and threads of one only across a barrier (`Progress`). Two plain
+writes to a byte clash where neither is before the other and they leave different values: what stays
+depends on chance. Equal values are let pass, as hardware writes bytes whole and either may stay.
+Atomic additions never clash with one another, but with plain writes they do. Of a thread's writes
+to a byte the last one counts; a read clashes with every write that another value comes from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycute_xe.machine.faults import RaceFault
+from pycute_xe.machine.memory import Bytes, Memory
+from pycute_xe.machine.progress import Progress
+
+__all__ = ["Span"]
+
+Ints: TypeAlias = NDArray[np.int64]
+Does = Literal["reads", "writes", "adds"]
+
+_READ, _WRITE, _ADD = 0, 1, 2
+_KINDS: Final[dict[Does, int]] = {"reads": _READ, "writes": _WRITE, "adds": _ADD}
+_WORDS: Final = ("reads", "writes", "adds to")
+
+
+@dataclass
+class _Log:
+    """What the threads of one work-group did, in the order in which they ran."""
+
+    places: list[Ints] = field(default_factory=list[Ints])
+    data: list[Bytes] = field(default_factory=list[Bytes])
+    heads: list[tuple[int, int, int]] = field(default_factory=list[tuple[int, int, int]])
+    clocks: list[Ints] = field(default_factory=list[Ints])
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Accesses byte by byte, sorted by place: kind, thread, value, and when it was."""
+
+    place: Ints
+    kind: Ints
+    thread: Ints
+    value: Bytes
+    epoch: Ints
+    final: NDArray[np.bool_]
+
+    def at(self, rows: Ints | NDArray[np.bool_]) -> _Rows:
+        return _Rows(*(x[rows] for x in vars(self).values()))
+
+
+class Span:
+    """A range of memory that the work-groups of a grid write, watched for races.
+
+    ``name`` says in words what byte ``i`` of it is. `record` is called for every access, `close`
+    when a work-group is done. Raises `RaceFault`, which names the byte and both threads.
+
+    >>> from pycute_xe.machine.memory import Memory
+    >>> memory = Memory()
+    >>> base, one, two = memory.alloc(4), Progress(0, 2), Progress(1, 2)
+    >>> span = Span(memory, base, 4, lambda i: f"byte {i}")
+    >>> for thread, value in ((one, 5), (two, 6)):
+    ...     span.record("writes", thread, np.array([base]), np.array([value], dtype=np.uint8))
+    >>> span.close("work-group 0")
+    Traceback (most recent call last):
+    pycute_xe.machine.faults.RaceFault: run(place=byte 0): race: thread 0 of work-group 0 writes...
+    """
+
+    def __init__(self, memory: Memory, base: int, nbytes: int, name: Callable[[int], str]) -> None:
+        """Start with what lies in memory, touched by no work-group."""
+        self.base, self.name = base, name
+        self.before = memory.read(base, nbytes)
+        self.groups: list[str] = []
+        # The last work-group that did each kind of thing to a byte, from 1, and what it left there.
+        self.last = np.zeros((3, nbytes), dtype=np.int32)
+        self.left = np.zeros((3, nbytes), dtype=np.uint8)
+        self.threads = np.zeros((3, nbytes), dtype=np.int32)
+        self.log = _Log()
+
+    def record(self, does: Does, thread: Progress, addresses: Ints, data: Bytes) -> None:
+        """Remember an access: addresses, and the bytes read there or left there."""
+        if addresses.size:
+            self.log.places.append(addresses - self.base)
+            self.log.data.append(data)
+            self.log.heads.append((_KINDS[does], thread.index, len(self.log.clocks)))
+            self.log.clocks.append(thread.clock.copy())
+
+    def close(self, group: str) -> None:
+        """Compare what a work-group's threads did, and what it did with earlier work-groups."""
+        self.groups.append(group)
+        log, self.log = self.log, _Log()
+        if not log.places:
+            return
+        rows = _sorted(log)
+        self._inside(rows, _padded(log.clocks))
+        for kind in (_READ, _WRITE, _ADD):
+            mine = rows.at((rows.kind == kind) & (rows.final | (rows.kind == _READ)))
+            self._against_others(mine, kind)
+        for kind in (_READ, _WRITE, _ADD):
+            mine = rows.at((rows.kind == kind) & (rows.final | (rows.kind == _READ)))
+            self.last[kind, mine.place] = len(self.groups)
+            self.left[kind, mine.place] = mine.value
+            self.threads[kind, mine.place] = mine.thread
+
+    def _inside(self, rows: _Rows, clocks: Ints) -> None:
+        """Refuse what two threads of this work-group did without a barrier between."""
+        group = self.groups[-1]
+        for step in range(1, rows.place.size):
+            first = np.flatnonzero(rows.place[:-step] == rows.place[step:])
+            if not first.size:
+                return
+            a, b = rows.at(first), rows.at(first + step)
+            now_a = clocks[a.epoch, a.thread]
+            now_b = clocks[b.epoch, b.thread]
+            ordered = clocks[b.epoch, a.thread] >= now_a
+            ordered |= clocks[a.epoch, b.thread] >= now_b
+            apart = (a.thread != b.thread) & ~ordered & _clash(a, b)
+            for i in np.flatnonzero(apart)[:1]:
+                one, other = (
+                    f"thread {x.thread[i]} of {group} {_WORDS[x.kind[i]]}" for x in (a, b)
+                )
+                barrier = "let a barrier of the work-group lie between, or"
+                raise self._race(int(a.place[i]), one, other, barrier)
+
+    def _against_others(self, mine: _Rows, kind: int) -> None:
+        """Refuse what another work-group did to the same bytes: nothing orders the two."""
+        for other in (_READ, _WRITE, _ADD):
+            if kind == other and kind != _WRITE:
+                continue
+            touched = self.last[other, mine.place] > 0
+            if _ADD not in (kind, other):
+                # What is read after another work-group wrote it could have been read before.
+                old = self.before if kind == _READ else self.left[other]
+                touched &= old[mine.place] != mine.value
+            for i in np.flatnonzero(touched)[:1]:
+                place = int(mine.place[i])
+                earlier = self.groups[int(self.last[other, place]) - 1]
+                raise self._race(
+                    place,
+                    f"thread {self.threads[other, place]} of {earlier} {_WORDS[other]}",
+                    f"thread {mine.thread[i]} of {self.groups[-1]} {_WORDS[kind]}",
+                )
+
+    def _race(self, place: int, one: str, other: str, way_out: str = "") -> RaceFault:
+        return RaceFault(
+            "run",
+            {"place": self.name(place)},
+            f"race: {one} it and {other} it, the bytes differ, and nothing orders the two",
+            f"{way_out} give every element one writer".strip(),
+        )
+
+
+def _clash(a: _Rows, b: _Rows) -> NDArray[np.bool_]:
+    reads = (a.kind == _READ).astype(int) + (b.kind == _READ)
+    adds = (a.kind == _ADD).astype(int) + (b.kind == _ADD)
+    both_final = (a.final & b.final) | (reads == 1)
+    differ = (a.value != b.value) | (adds == 1)
+    return (reads < 2) & (adds < 2) & both_final & differ
+
+
+def _padded(clocks: list[Ints]) -> Ints:
+    out = np.zeros((len(clocks), max(c.size for c in clocks)), dtype=np.int64)
+    for row, clock in zip(out, clocks, strict=True):
+        row[: clock.size] = clock
+    return out
+
+
+def _sorted(log: _Log) -> _Rows:
+    """Sort accesses by place; of a thread's writes to a byte those that count are marked.
+
+    Where nothing is read, only those are kept.
+    """
+    counts = [p.size for p in log.places]
+    heads = np.repeat(np.array(log.heads, dtype=np.int64), counts, axis=0)
+    place, value = np.concatenate(log.places), np.concatenate(log.data)
+    every = np.ones(place.size, dtype=bool)
+    rows = _Rows(place, heads[:, 0], heads[:, 1], value, heads[:, 2], every)
+    rows = rows.at(np.lexsort((np.arange(place.size), rows.thread, rows.kind, rows.place)))
+    same = np.ones(place.size - 1, dtype=bool)
+    for part in (rows.place, rows.kind, rows.thread):
+        same &= part[1:] == part[:-1]
+    rows.final[:-1] = ~same
+    kind, final = rows.kind, rows.final
+    return rows if (kind == _READ).any() else rows.at(final)
