@@ -18,6 +18,9 @@ ifndef SEED
 SEED    := $(shell date +%s)
 endif
 
+# Where Python keeps what it compiled, the next run and every process that a test starts is faster.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test pytest docs lint format wheel bench mutants fuzz clean
 
@@ -74,7 +77,8 @@ fuzz: $(VENV)/.dev-stamp ## 200,000 calls with junk, 20,000 damaged files, and t
 	@$(PY) benchmarks/fuzz_files.py
 	@echo "tests of samples, in full: SEED=$(SEED) repeats them"
 	@EXAMPLES=2000 $(PY) -m pytest -n $(WORKERS) --dist worksteal -q --hypothesis-seed=$(SEED) \
-		tests/algebra tests/arch tests/atom tests/execute tests/machine
+		tests/algebra tests/arch tests/atom tests/drawing tests/executing tests/explaining \
+		tests/layout tests/machine tests/symbolic
 
 clean: ## remove everything that was installed or built
 	rm -rf $(VENV) $(PEERS) site dist build out .pytest_cache .ruff_cache .hypothesis .import_linter_cache

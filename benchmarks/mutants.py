@@ -153,7 +153,7 @@ def main() -> int:
     """Judge the mutants and say how many fell."""
     parser = ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--examples", type=int, default=100)
+    parser.add_argument("--examples", type=int, default=25)
     parser.add_argument("--floor", choices=FLOORS, action="append", help="may be given repeatedly")
     parser.add_argument("--only", default="", help="mutants whose file or text contains this")
     options = parser.parse_args()
