@@ -10,20 +10,17 @@ from __future__ import annotations
 import inspect
 import re
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import fields
 from functools import cache, wraps
 from typing import (
     Any,
-    Literal,
     ParamSpec,
     TypeVar,
-    Union,
-    get_args,
-    get_origin,
     get_type_hints,
 )
 
+from pycute_xe.conformity import MOST_LEVELS, conforms, is_leaf, is_own, leaves_of, levels_of
 from pycute_xe.errors import CuteError, InputError
 from pycute_xe.typing import is_tuple
 
@@ -47,8 +44,6 @@ STUMBLES = (
 )
 # What Python and NumPy say of a value that does not take part: the type is quoted, or an array's.
 _QUOTED = re.compile(r"'(?:\w+\.)*(\w+)'|dtype|truth value of an (array)")
-# Where the leaves of tuples of integers come from, apart from Python.
-_INTEGERS = ("pycute_xe.basis", "pycute_xe.symbolic", "pycute_xe.f2", "pycute_xe.unknown", "sympy")
 # Names that stand for nested integers and values of the library, more than a type can say (see
 # `typing`); functions that say ``Any`` and stumble were meant for such values too.
 NESTED = {
@@ -59,9 +54,6 @@ NESTED = {
     "Tiler": "a layout, an integer, None or a tuple of those",
     "Any": "an integer, a tuple of integers or a layout",
 }
-MOST_LEVELS = 100
-"""How deep tuples may nest: layouts and text that nest deeper are refused, and arguments with which
-Python's own limit is met."""
 
 
 def typed(function: Callable[P, R]) -> Callable[P, R]:
@@ -199,11 +191,11 @@ def _each(parameter: inspect.Parameter, value: Any) -> tuple[Any, ...]:
 
 def _wrong(value: Any, annotation: Any, function: Callable[..., Any]) -> str:
     """Say what is wrong with a value, in words that follow the argument's name."""
-    if _levels(value) > MOST_LEVELS:
+    if levels_of(value) > MOST_LEVELS:
         return f"nests more than {MOST_LEVELS} levels deep"
     if annotation in NESTED:
-        is_fit = _is_own if annotation in ("Any", "Tiler") else _is_leaf
-        foreign = (type(leaf).__name__ for leaf in _leaves(value) if not is_fit(leaf))
+        is_fit = is_own if annotation in ("Any", "Tiler") else is_leaf
+        foreign = (type(leaf).__name__ for leaf in leaves_of(value) if not is_fit(leaf))
         return _said(value, next(foreign, ""))
     if conforms(value, _resolved(annotation, inspect.unwrap(function))):
         return ""
@@ -213,7 +205,7 @@ def _wrong(value: Any, annotation: Any, function: Callable[..., Any]) -> str:
 def _quoted(value: Any, error: BaseException) -> str:
     """Say what an error says of a value, where it quotes the value's type."""
     names = {found[1] or "ndarray" for found in _QUOTED.finditer(str(error))}
-    kinds = (type(leaf).__name__ for leaf in (value, *_leaves(value)))
+    kinds = (type(leaf).__name__ for leaf in (value, *leaves_of(value)))
     return _said(value, next((kind for kind in kinds if kind in names), ""))
 
 
@@ -221,36 +213,6 @@ def _said(value: Any, kind: str) -> str:
     if not kind:
         return ""
     return f"holds {_a(kind)}" if is_tuple(value) and kind != "tuple" else f"is {_a(kind)}"
-
-
-def _levels(value: Any) -> int:
-    """How deep tuples nest, counted without recursion, to one more than is allowed."""
-    level, inner = 0, {id(value): value}  # what occurs twice is looked into once
-    while inner and level <= MOST_LEVELS + 1:
-        inner = {id(part): part for one in inner.values() if is_tuple(one) for part in one}
-        level += 1
-    return level - 1
-
-
-def _leaves(value: Any) -> Iterator[Any]:
-    """Yield the leaves of a tuple, however deep."""
-    pending = [value]
-    while pending:
-        one = pending.pop()
-        if is_tuple(one):
-            pending += reversed(one)
-        else:
-            yield one
-
-
-def _is_leaf(value: Any) -> bool:
-    """Whether a value may be a leaf: an integer, a symbolic one, a basis element or ``None``."""
-    return value is None or type(value) is int or type(value).__module__.startswith(_INTEGERS)
-
-
-def _is_own(value: Any) -> bool:
-    """Whether a value is a leaf, or another value of the library."""
-    return _is_leaf(value) or type(value).__module__.startswith("pycute_xe.")
 
 
 @cache
@@ -263,46 +225,9 @@ def _resolved(annotation: Any, function: Callable[..., Any]) -> Any:
         return Any
 
 
-def conforms(value: Any, kind: Any) -> bool:
-    """Tell whether a value is of an annotated type, items of tuples and mappings included.
-
-    >>> conforms((1, "x"), tuple[int, ...]), conforms({"K": 32}, Mapping[str, int])
-    (False, True)
-    """
-    origin, inner = get_origin(kind), get_args(kind)
-    if kind is None:
-        return value is None
-    if origin in (Union, types.UnionType):
-        return any(conforms(value, one) for one in inner)
-    if origin is Literal:
-        return any(type(value) is type(one) and value == one for one in inner)
-    if isinstance(origin, type):
-        return isinstance(value, origin) and _parts_conform(value, origin, inner)
-    if not isinstance(kind, type):
-        return True
-    if kind is int:
-        return type(value) is int or (_is_leaf(value) and value is not None)
-    if kind is float:
-        return type(value) in (int, float)
-    try:
-        return isinstance(value, kind)
-    except TypeError:  # a protocol
-        return True
-
-
-def _parts_conform(value: Any, origin: type, inner: tuple[Any, ...]) -> bool:
-    if issubclass(origin, Mapping) and len(inner) == 2:
-        return all(conforms(k, inner[0]) and conforms(v, inner[1]) for k, v in value.items())
-    if origin is not tuple or not inner:
-        return True
-    if inner[-1] is Ellipsis:
-        return all(conforms(part, inner[0]) for part in value)
-    return len(value) == len(inner) and all(map(conforms, value, inner))
-
-
 def _way_out(name: str, value: Any, annotation: Any) -> str:
     """Return what to give instead, in words for a reader."""
-    if _levels(value) > MOST_LEVELS:
+    if levels_of(value) > MOST_LEVELS:
         return f"nest at most {MOST_LEVELS} levels"
     text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
     text = str(text or annotation)

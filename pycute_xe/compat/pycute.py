@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import reduce
 from itertools import chain
 from typing import Any, Union
 
 from pycute_xe import algebra, layout as core
+from pycute_xe.compat.pycute_layouts import ComposedLayout, Layout, LayoutBase, is_layout, own
 from pycute_xe.compat.pycute_swizzle import Swizzle
 from pycute_xe.compat.pycute_tuples import (
     Integer,
@@ -90,113 +90,6 @@ __all__ = [
 ]
 
 
-class LayoutBase:
-    """What `is_layout` recognises."""
-
-    __slots__ = ()
-
-
-def is_layout(x: object) -> bool:
-    """Tell whether a value is a layout.
-
-    >>> is_layout(Layout(4)), is_layout(4)
-    (True, False)
-    """
-    return isinstance(x, (LayoutBase, core.Layout))
-
-
-class Layout(core.Layout, LayoutBase):
-    """A layout with pycute's methods and printed form; equal to the plain layout of its parts.
-
-    >>> L = Layout((4, 1, 8))
-    >>> print(L, L.size(), L.cosize(), len(L))
-    (4, 1, 8):(1, 4, 4) 32 32 3
-    """
-
-    __slots__ = ()
-
-    def __init__(self, shape: Any, stride: Any = None) -> None:
-        """Check and keep the parts; without strides, the prefix product of the shape."""
-        super().__init__(shape, prefix_product(shape) if stride is None else stride)
-
-    def __call__(self, *args: Any) -> Any:
-        """Return the offset of a coordinate, or the layout that ``None`` keeps."""
-        crd = args[0] if len(args) == 1 else args
-        if has_none(crd):
-            return Layout(slice_(crd, self.shape), slice_(crd, self.stride))
-        return crd2idx(crd, self.shape, self.stride)
-
-    def __getitem__(self, index: int | slice) -> Layout:
-        """Return a mode."""
-        return _own(super().__getitem__(index))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle through the constructor."""
-        return Layout, (self.shape, self.stride)
-
-    def size(self) -> Any:
-        """Return the number of coordinates."""
-        return product(self.shape)
-
-    def cosize(self) -> Any:
-        """Return one more than the largest offset."""
-        return core.cosize(self)
-
-    def __str__(self) -> str:
-        """As pycute prints: Python tuples."""
-        return f"{self.shape}:{self.stride}"
-
-    def __repr__(self) -> str:
-        """An expression that evaluates back."""
-        return f"Layout({self.shape},{self.stride})"
-
-
-def _own(layout: core.Layout) -> Layout:
-    return Layout(layout.shape, layout.stride)
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class ComposedLayout(LayoutBase):
-    """The function ``layoutB(offset + layoutA(c))``.
-
-    >>> C = ComposedLayout(Swizzle(1, 0, 1), 2, Layout(2))
-    >>> print(C, C(0), C(1))
-    SW_1_0_1 o 2 o 2:1 3 2
-    """
-
-    layoutB: Any
-    offset: Any
-    layoutA: Any
-
-    def __len__(self) -> int:
-        """Return the rank."""
-        return len(self.layoutA)
-
-    def __call__(self, *args: Any) -> Any:
-        """Return the offset of a coordinate."""
-        return self.layoutB(self.offset + self.layoutA(*args))
-
-    def __getitem__(self, index: int) -> ComposedLayout:
-        """Return a mode."""
-        return ComposedLayout(self.layoutB, self.offset, self.layoutA[index])
-
-    def size(self) -> Any:
-        """Return the number of coordinates."""
-        return size(self.layoutA)
-
-    def cosize(self) -> Any:
-        """Return the extent of the values."""
-        return self.layoutB.cosize()
-
-    def __str__(self) -> str:
-        """As pycute prints."""
-        return f"{self.layoutB} o {self.offset} o {self.layoutA}"
-
-    def __repr__(self) -> str:
-        """An expression that evaluates back."""
-        return f"ComposedLayout({self.layoutB!r},{self.offset!r},{self.layoutA!r})"
-
-
 @typed
 def make_layout(*layouts: Any) -> Layout:
     """Gather layouts, or an iterable of them, as the modes of one.
@@ -249,7 +142,7 @@ def coalesce(layout: core.Layout, profile: Any = None) -> Layout:
     >>> print(coalesce(Layout((2, (1, 6)), (1, (6, 2)))))
     12:1
     """
-    return _own(algebra.coalesce(layout, profile))
+    return own(algebra.coalesce(layout, profile))
 
 
 @typed
@@ -261,7 +154,7 @@ def filter(layout: core.Layout, profile: Any = None) -> Layout:
     """
     if is_tuple(profile):
         return _by_mode(filter, layout, profile)
-    return _own(algebra.filter(layout))
+    return own(algebra.filter(layout))
 
 
 @typed
@@ -275,7 +168,7 @@ def composition(layoutA: core.Layout, layoutB: Any) -> Any:
     """
     if is_tuple(layoutB):
         return _by_mode(composition, layoutA, layoutB)
-    return layoutA if layoutB is None else _own(algebra.composition(layoutA, layoutB))
+    return layoutA if layoutB is None else own(algebra.composition(layoutA, layoutB))
 
 
 @typed
@@ -285,7 +178,7 @@ def complement(layout: Any, max_idx: Any = 1) -> Layout:
     >>> print(complement(Layout((2, 2), (1, 6)), 24))
     (3, 2):(2, 12)
     """
-    return _own(algebra.complement(Layout(layout) if is_int(layout) else layout, max_idx))
+    return own(algebra.complement(Layout(layout) if is_int(layout) else layout, max_idx))
 
 
 @typed
@@ -299,7 +192,7 @@ def right_inverse(layout: core.Layout | int | None) -> Any:
         return None
     if not isinstance(layout, core.Layout):
         return Layout(layout)
-    return _own(algebra.right_inverse(layout))
+    return own(algebra.right_inverse(layout))
 
 
 @typed
@@ -313,7 +206,7 @@ def left_inverse(layout: core.Layout | int | None) -> Any:
         return None
     if not isinstance(layout, core.Layout):
         return Layout(layout)
-    return _own(algebra.left_inverse(layout))
+    return own(algebra.left_inverse(layout))
 
 
 @typed
@@ -323,7 +216,7 @@ def logical_divide(layoutA: core.Layout, layoutB: Any) -> Any:
     >>> print(logical_divide(Layout(16), 4))
     (4, 4):(1, 4)
     """
-    return layoutA if layoutB is None else _own(algebra.logical_divide(layoutA, layoutB))
+    return layoutA if layoutB is None else own(algebra.logical_divide(layoutA, layoutB))
 
 
 @typed
@@ -344,7 +237,7 @@ def logical_product(layoutA: core.Layout, layoutB: Any) -> Any:
         )
     if is_tuple(layoutB):
         return _by_mode(logical_product, layoutA, layoutB)
-    return _own(algebra.logical_product(layoutA, layoutB))
+    return own(algebra.logical_product(layoutA, layoutB))
 
 
 @typed

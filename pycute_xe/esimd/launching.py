@@ -8,18 +8,14 @@ from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pycute_xe.arch import Target, get_target
 from pycute_xe.arch.banks import Banks, banks
 from pycute_xe.errors import InputError, quoted
 from pycute_xe.esimd.checks import whole
 from pycute_xe.esimd.lint import Finding, fail
-from pycute_xe.esimd.pointers import Pointer
+from pycute_xe.esimd.placing import fetch, place
 from pycute_xe.esimd.synchronisation import Meetings
 from pycute_xe.esimd.threads import BankCount, Group, Machine, Sent, Thread, running
-from pycute_xe.esimd.types import dtype_of
 from pycute_xe.machine import Trace, workgroup
 from pycute_xe.machine.faults import DeadlockFault
 from pycute_xe.signatures import typed
@@ -128,6 +124,7 @@ def launch(
     Raises `EsimdError` for every pitfall of `pycute_xe.esimd.lint`, `MachineError` for other
     undefined behaviour. C++: ``cgh.parallel_for(nd_range<1>{…}, kernel)``.
 
+    >>> import numpy as np
     >>> from pycute_xe import esimd
     >>> def kernel(item, out):
     ...     esimd.block_store("u32", 1, out + item.get_local_id(0), esimd.simd("u32", 1, 7))
@@ -156,7 +153,7 @@ def launch(
             "give Banks(count=32, width=4), or leave it out",
         )
     machine = Machine(known, banks or _banks(known), strict)
-    given, placed = _placed(machine, arguments)
+    given, placed = place(machine, arguments)
     for index in range(groups):
         group = Group(machine, index, threads)
         members = [Thread(group, i) for i in range(threads)]
@@ -169,7 +166,7 @@ def launch(
         except DeadlockFault as fault:
             raise fail("PX203", "launch", fault.operands, fault.condition) from fault
         _same_slm(members)
-    _fetch(machine, placed)
+    fetch(machine, placed)
     found = tuple(machine.findings.values())
     return Run(tuple(machine.sent), found, tuple(machine.counts), machine.trace)
 
@@ -230,72 +227,3 @@ def _same_slm(members: list[Thread]) -> None:
     if without and len(without) < len(members):
         condition = f"threads {', '.join(map(str, without))} ended without calling slm_init"
         raise fail("PX202", "slm_init", {"threads": len(members)}, condition)
-
-
-def _placed(
-    machine: Machine, arguments: tuple[Any, ...]
-) -> tuple[list[Any], dict[int, NDArray[Any]]]:
-    """The arguments of the kernel, and each buffer once with its address."""
-    given: list[Any] = []
-    placed: dict[int, NDArray[Any]] = {}
-    for argument in arguments:
-        if not isinstance(argument, np.ndarray):
-            given.append(argument)
-            continue
-        array = cast("NDArray[Any]", argument)
-        _element_type(array.dtype)
-        address = _place_of(array, placed)
-        if address is None:
-            address = machine.memory.place(array)
-        # Of two arrays of one buffer, one that can be written takes what was stored.
-        if address not in placed or array.flags.writeable:
-            placed[address] = array
-        given.append(Pointer(array.dtype, address))
-    return given, placed
-
-
-def _element_type(given: np.dtype[Any]) -> None:
-    """Refuse arrays whose elements no memory here holds: `DTypeError` or `InputError`."""
-    kind = dtype_of(given)
-    if given != kind:
-        condition = "the elements are not in native byte order"
-        raise InputError("launch", {"dtype": given.str}, condition, f"array.astype({kind.name!r})")
-
-
-def _place_of(array: NDArray[Any], placed: dict[int, NDArray[Any]]) -> int | None:
-    """Where the buffer of an array lies already; `InputError` where only a part of it does."""
-    for address, other in placed.items():
-        if _buffer(array) == _buffer(other):
-            return address
-        if np.shares_memory(array, other):
-            operands = {"shapes": (other.shape, array.shape)}
-            raise InputError(
-                "launch",
-                operands,
-                "two arrays overlap without being the same elements in the same order",
-                "pass the larger one once, and add offsets to its pointer",
-            )
-    return None
-
-
-def _buffer(array: NDArray[Any]) -> object:
-    """What arrays have in common that are the same bytes in the same order."""
-    start = array.__array_interface__["data"][0]
-    if array.flags.c_contiguous:
-        return start, array.nbytes
-    return start, array.shape, array.strides, array.dtype
-
-
-def _fetch(machine: Machine, placed: dict[int, NDArray[Any]]) -> None:
-    """Copy what was stored back into the arrays."""
-    for address, array in placed.items():
-        found = machine.memory.array(address, array.shape, array.dtype)
-        before = np.ascontiguousarray(array).view(np.uint8)
-        if np.array_equal(before, np.ascontiguousarray(found).view(np.uint8)):
-            continue
-        if not array.flags.writeable:
-            operands = {"shape": array.shape}
-            raise InputError(
-                "launch", operands, "the kernel stores to a read-only array", "copy it"
-            )
-        array[...] = found

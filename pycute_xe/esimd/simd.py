@@ -14,6 +14,7 @@ from typing import Any, Self, cast
 import numpy as np
 
 from pycute_xe.errors import DTypeError, ShapeError
+from pycute_xe.esimd.arrays import sizes_differ, type_name
 from pycute_xe.esimd.checks import whole
 from pycute_xe.esimd.conversions import (
     Array,
@@ -27,7 +28,6 @@ from pycute_xe.esimd.lint import fail
 from pycute_xe.esimd.operators import Operators
 from pycute_xe.esimd.records import Record
 from pycute_xe.esimd.types import Type, dtype_of
-from pycute_xe.numeric import as_numeric
 
 __all__ = ["Vector", "array_of", "simd", "simd_mask", "simd_view"]
 
@@ -69,7 +69,7 @@ class Vector(Operators):
     def __repr__(self) -> str:
         """Type, size and the first elements."""
         shown = ", ".join(map(str, self.buffer[:8])) + (", …" if len(self) > 8 else "")
-        return f"{type(self).__name__}<{_name(self.dtype)}, {len(self)}>({shown})"
+        return f"{type(self).__name__}<{type_name(self.dtype)}, {len(self)}>({shown})"
 
     def __getitem__(self, index: Any) -> Any:
         """An element, or elements of a slice as an array; C++ ``x[i]``."""
@@ -97,7 +97,7 @@ class Vector(Operators):
         room = self.buffer[where].size
         data = array_of(value, "assign").reshape(-1)
         if data.size not in (1, room):
-            raise _sizes("assign", room, data.size)
+            raise sizes_differ("assign", room, data.size)
         # Conversions narrow as in C++: values wrap, and floats out of range are not reported.
         with np.errstate(all="ignore"):
             converted = data.astype(self.dtype)
@@ -172,7 +172,7 @@ class Vector(Operators):
         if not self.buffer.flags.c_contiguous or self.buffer.nbytes % kind.itemsize:
             raise ShapeError(
                 "bit_cast_view",
-                {"vector": self, "T": _name(kind)},
+                {"vector": self, "T": type_name(kind)},
                 "the bytes are not adjacent, or do not fill whole elements",
                 "read() the view first, or choose a type that fits",
             )
@@ -208,7 +208,7 @@ class Vector(Operators):
         except TypeError:
             raise DTypeError(
                 "operator",
-                {"T": _name(left.dtype)},
+                {"T": type_name(left.dtype)},
                 "C++ does not define this operator for the elements",
                 "convert them to another type first: simd(T, N, x)",
             ) from None
@@ -287,7 +287,7 @@ def simd_mask(N: int, init: Any = True) -> simd:
 
 
 def array_of(value: Any, operation: str = "simd") -> Array:
-    """Return the elements of a vector, a sequence or a number; `DTypeError` for other things."""
+    """Return the elements of a vector, a sequence or a number, else `DTypeError`."""
     return value.buffer if isinstance(value, Vector) else numbers(operation, value)
 
 
@@ -296,20 +296,7 @@ def _meet(vector: Vector, other: Any) -> tuple[Array, Array]:
     mine = vector.buffer
     theirs = other.buffer if isinstance(other, Vector) else operand(other, mine.dtype)
     if theirs.size not in (1, mine.size):
-        raise _sizes("operator", mine.size, theirs.size)
+        raise sizes_differ("operator", mine.size, theirs.size)
     common = common_type(mine.dtype, theirs.dtype)
     with np.errstate(all="ignore"):
         return mine.astype(common), theirs.reshape(-1).astype(common)
-
-
-def _name(kind: np.dtype[Any]) -> str:
-    return "bool" if kind == np.bool_ else as_numeric(kind).name
-
-
-def _sizes(operation: str, wanted: int, found: int) -> ShapeError:
-    return ShapeError(
-        operation,
-        {"elements": wanted, "given": found},
-        f"{wanted} elements meet {found}",
-        "select a part first",
-    )

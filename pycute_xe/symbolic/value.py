@@ -8,18 +8,18 @@ from typing import Any
 
 from pycute_xe.errors import InputError, ShapeError, UndecidableError
 from pycute_xe.signatures import typed
-from pycute_xe.symbolic.advice import way_out
+from pycute_xe.symbolic.asked import Asked, operand
 from pycute_xe.symbolic.assumed import Assumed, Known, joined, relevant
-from pycute_xe.symbolic.integer_sets import HOLDS, always, is_possible
+from pycute_xe.symbolic.integer_sets import is_possible
 from pycute_xe.symbolic.quotient import floor_div, sampled
 from pycute_xe.symbolic.terms import Expr, sp
 from pycute_xe.symbolic.text import text_of
-from pycute_xe.unknown import Symbolic, adopted
+from pycute_xe.unknown import adopted
 
 __all__ = ["SymbolicInt", "symbol", "symbols"]
 
 
-class SymbolicInt(Symbolic):
+class SymbolicInt(Asked):
     """An integer expression of symbols: ``+ - * // %`` give such values again, or plain integers.
 
     Law: substituting numbers for the symbols commutes with every operation. Quotients round down
@@ -33,10 +33,7 @@ class SymbolicInt(Symbolic):
     (True, 0, True, '(M + 3)//512')
     """
 
-    __slots__ = ("_hash", "expr", "known")
-
-    expr: Expr
-    known: Known
+    __slots__ = ("_hash",)
 
     @typed
     def __init__(self, expr: Expr, known: Known) -> None:
@@ -85,20 +82,20 @@ class SymbolicInt(Symbolic):
 
     def __floordiv__(self, other: Any) -> Any:
         """Divide and round down."""
-        return _quotient(self, _operand(other))
+        return _quotient(self, operand(other))
 
     def __rfloordiv__(self, other: Any) -> Any:
         """Divide a number and round down."""
-        return _quotient(_operand(other), self)
+        return _quotient(operand(other), self)
 
     def __mod__(self, other: Any) -> Any:
         """Return what division leaves."""
-        quotient = _quotient(self, _operand(other))
+        quotient = _quotient(self, operand(other))
         return quotient if quotient is NotImplemented else self - other * quotient
 
     def __divmod__(self, other: Any) -> Any:
         """Return the quotient and what it leaves."""
-        quotient = _quotient(self, _operand(other))
+        quotient = _quotient(self, operand(other))
         return quotient if quotient is NotImplemented else (quotient, self - other * quotient)
 
     def __pow__(self, power: Any) -> Any:
@@ -109,103 +106,28 @@ class SymbolicInt(Symbolic):
 
     def __rmod__(self, other: Any) -> Any:
         """Return what division of a number leaves."""
-        quotient = _quotient(_operand(other), self)
+        quotient = _quotient(operand(other), self)
         return quotient if quotient is NotImplemented else other - self * quotient
 
     # ------------------------------------------------------------ questions
 
     def __eq__(self, other: object) -> bool:
         """Equal for all values of the symbols."""
-        them = _operand(other)
+        them = operand(other)
         if them is None:
             return NotImplemented
         if hash(self) != hash(them):
             return False
         if not isinstance(them, SymbolicInt):
-            return self._always("=", them)
+            return self.always("=", them)
         if self.expr == them.expr and self.known == them.known:
             return True
         shared = self.known.keys() & them.known.keys()
-        return all(self.known[n] == them.known[n] for n in shared) and self._always("=", them)
+        return all(self.known[n] == them.known[n] for n in shared) and self.always("=", them)
 
     def __hash__(self) -> int:
         """Hash of the value at one fixed choice of the symbols: equal values share it."""
         return self._hash
-
-    def __bool__(self) -> bool:
-        """Tell whether the value is never zero."""
-        if self._always("!=", 0):
-            return True
-        raise self.undecided("==", 0)
-
-    def __lt__(self, other: Any) -> bool:
-        """Below, for all values or for none."""
-        return self._decided("<", ">=", other)
-
-    def __le__(self, other: Any) -> bool:
-        """At most, for all values or for none."""
-        return self._decided("<=", ">", other)
-
-    def __gt__(self, other: Any) -> bool:
-        """Above, for all values or for none."""
-        return self._decided(">", "<=", other)
-
-    def __ge__(self, other: Any) -> bool:
-        """At least, for all values or for none."""
-        return self._decided(">=", "<", other)
-
-    def at_most(self, other: Any) -> bool:
-        """Tell whether the value is at most another for all values of the symbols."""
-        return self._always("<=", other)
-
-    def at_least(self, other: Any) -> bool:
-        """Tell whether the value is at least another for all values of the symbols."""
-        return self._always(">=", other)
-
-    def differs(self, other: Any) -> bool:
-        """Tell whether the value differs from another for all values of the symbols."""
-        return self._always("!=", other)
-
-    def _decided(self, relation: str, opposite: str, other: Any) -> bool:
-        if _operand(other) is None:
-            return NotImplemented
-        if self._always(relation, other):
-            return True
-        if self._always(opposite, other):
-            return False
-        raise self.undecided(relation, other)
-
-    def _always(self, relation: str, other: Any) -> bool:
-        difference = self - other
-        if isinstance(difference, SymbolicInt):
-            return always(relation, difference.expr, difference.known)
-        return HOLDS[relation](difference, 0)
-
-    @typed
-    def undecided(self, relation: str, other: Any) -> UndecidableError:
-        """Return the error that names the fact which would decide ``self <relation> other``."""
-        fact = f"{self} {relation} {other}"
-        both = joined(self.known, other.known) if isinstance(other, SymbolicInt) else self.known
-        difference = self - other
-        return UndecidableError(
-            "decide",
-            {"question": fact},
-            f"needs {fact}, which is not known: {'; '.join(map(str, both.values()))}",
-            way_out(difference.expr, difference.known, relation),
-            fact,
-        )
-
-    def _no_number(self, *_: object) -> Any:
-        raise UndecidableError(
-            "number",
-            {"value": self},
-            "a number is needed here, and this depends on symbols",
-            f"substitute(…, {'=…, '.join(self.known)}=…) puts numbers in",
-            f"the value of {self}",
-        )
-
-    # A table, a loop or the bits of a value need the number itself.
-    __index__ = __and__ = __rand__ = __xor__ = __rxor__ = __or__ = __ror__ = _no_number
 
     def coordinate(self, name: str) -> Any:
         """Return a symbol that stands for every integer from 0 up to, not including, this one.
@@ -228,12 +150,6 @@ class SymbolicInt(Symbolic):
     __repr__ = __str__
 
 
-def _operand(value: Any) -> Any:
-    """Return an integer or a symbolic value, ``None`` for anything else."""
-    value = adopted(value)
-    return value if isinstance(value, (int, SymbolicInt)) else None
-
-
 def _expr(value: Any) -> Expr:
     return value.expr if isinstance(value, SymbolicInt) else sp.Integer(value)
 
@@ -253,7 +169,7 @@ def _made(expr: Expr, known: Known) -> Any:
 
 
 def _combined(one: SymbolicInt, other: Any, operation: Callable[[Any, Any], Any]) -> Any:
-    them = _operand(other)
+    them = operand(other)
     if them is None:
         return NotImplemented
     return _made(sp.expand(operation(one.expr, _expr(them))), _known(one, them))

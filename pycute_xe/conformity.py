@@ -1,0 +1,91 @@
+"""Floor 0: whether a value is of an annotated type, and what its leaves are."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator, Mapping
+from typing import (
+    Any,
+    Literal,
+    Union,
+    get_args,
+    get_origin,
+)
+
+from pycute_xe.typing import is_tuple
+
+__all__ = ["MOST_LEVELS", "conforms", "is_leaf", "is_own", "leaves_of", "levels_of"]
+
+# Where the leaves of tuples of integers come from, apart from Python.
+_INTEGERS = ("pycute_xe.basis", "pycute_xe.symbolic", "pycute_xe.f2", "pycute_xe.unknown", "sympy")
+
+MOST_LEVELS = 100
+"""How deep tuples may nest: layouts and text that nest deeper are refused, and arguments with which
+Python's own limit is met."""
+
+
+def levels_of(value: Any) -> int:
+    """How deep tuples nest, counted without recursion, to one more than is allowed."""
+    level, inner = 0, {id(value): value}  # what occurs twice is looked into once
+    while inner and level <= MOST_LEVELS + 1:
+        inner = {id(part): part for one in inner.values() if is_tuple(one) for part in one}
+        level += 1
+    return level - 1
+
+
+def leaves_of(value: Any) -> Iterator[Any]:
+    """Yield the leaves of a tuple, however deep."""
+    pending = [value]
+    while pending:
+        one = pending.pop()
+        if is_tuple(one):
+            pending += reversed(one)
+        else:
+            yield one
+
+
+def is_leaf(value: Any) -> bool:
+    """Whether a value may be a leaf: an integer, a symbolic one, a basis element or ``None``."""
+    return value is None or type(value) is int or type(value).__module__.startswith(_INTEGERS)
+
+
+def is_own(value: Any) -> bool:
+    """Whether a value is a leaf, or another value of the library."""
+    return is_leaf(value) or type(value).__module__.startswith("pycute_xe.")
+
+
+def conforms(value: Any, kind: Any) -> bool:
+    """Tell whether a value is of an annotated type, items of tuples and mappings included.
+
+    >>> conforms((1, "x"), tuple[int, ...]), conforms({"K": 32}, Mapping[str, int])
+    (False, True)
+    """
+    origin, inner = get_origin(kind), get_args(kind)
+    if kind is None:
+        return value is None
+    if origin in (Union, types.UnionType):
+        return any(conforms(value, one) for one in inner)
+    if origin is Literal:
+        return any(type(value) is type(one) and value == one for one in inner)
+    if isinstance(origin, type):
+        return isinstance(value, origin) and _parts_conform(value, origin, inner)
+    if not isinstance(kind, type):
+        return True
+    if kind is int:
+        return type(value) is int or (is_leaf(value) and value is not None)
+    if kind is float:
+        return type(value) in (int, float)
+    try:
+        return isinstance(value, kind)
+    except TypeError:  # a protocol
+        return True
+
+
+def _parts_conform(value: Any, origin: type, inner: tuple[Any, ...]) -> bool:
+    if issubclass(origin, Mapping) and len(inner) == 2:
+        return all(conforms(k, inner[0]) and conforms(v, inner[1]) for k, v in value.items())
+    if origin is not tuple or not inner:
+        return True
+    if inner[-1] is Ellipsis:
+        return all(conforms(part, inner[0]) for part in value)
+    return len(value) == len(inner) and all(map(conforms, value, inner))
