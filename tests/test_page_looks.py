@@ -19,6 +19,16 @@ def test_drawings_on_the_site_follow_its_theme_switch() -> None:
     assert shown.count("[data-md-color-scheme=slate]{") == 1
 
 
+def test_a_drawing_that_is_wider_than_its_page_scrolls_in_a_box_wherever_it_stands() -> None:
+    drawing = cx.draw(cx.Layout((4, 200))).svg
+    for before, after in (("", ""), ("<p>", "</p>"), ("<figure>", "</figure>")):
+        shown = page_looks.on_page_content(before + drawing + after)
+        assert shown.startswith(f'{before}<span class="drawing"><svg ')
+        assert shown.endswith(f"</svg></span>{after}")
+    style = (DOCS / "assets" / "site.css").read_text()
+    assert "overflow-x: auto" in style.partition(".md-typeset .drawing {")[2].partition("}")[0]
+
+
 def test_only_the_line_of_a_refusal_may_wrap() -> None:
     before, after = "<pre><span></span><code>", "\nnext line\n</code></pre>"
     line = "RankError: get_slice(thread=9): 9 is wrong. Way out: use 0"

@@ -1,4 +1,4 @@
-"""Fits what pages show to the site: drawings follow its theme switch, and refusals wrap."""
+"""Fits what pages show to the site: drawings follow its theme switch and scroll; refusals wrap."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ import re
 # A drawing follows the reader's system; on the site the switch in the header decides.
 SYSTEM = "@media (prefers-color-scheme:dark){"
 SITE = "[data-md-color-scheme=slate]{"
+# Not a div: some drawings stand in a paragraph.
+BOX = '<span class="drawing">'
 _DRAWING = re.compile(r'<svg [^>]*\bid="cx-.*?</svg>', re.DOTALL)
 _PLAIN = re.compile(r"<pre><span></span><code>.*?</code></pre>", re.DOTALL)
 _REFUSAL = re.compile(r"(?:(?<=<code>)|^)\w+Error: [^\n<]+", re.MULTILINE)
 
 
 def themed(html: str) -> str:
-    """Return a page whose drawings are dark where the site is."""
-    return _DRAWING.sub(lambda found: found[0].replace(SYSTEM, SITE), html)
+    """Return a page whose drawings are dark where the site is, each in a box that scrolls."""
+    return _DRAWING.sub(lambda found: f"{BOX}{found[0].replace(SYSTEM, SITE)}</span>", html)
 
 
 def wrapped(html: str) -> str:
