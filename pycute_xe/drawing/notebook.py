@@ -23,7 +23,7 @@ _SHOWN = {
 }
 # What is a table, or lines, and how: kernels show their listing, the others what readers found.
 _TOLD = {
-    ("pycute_xe.kernel.ir.program", "Kernel"): tables.as_text,
+    ("pycute_xe.kernel.ir.kernel", "Kernel"): tables.as_text,
     ("pycute_xe.checking.report", "Checked"): tables.checked,
     ("pycute_xe.verifying.verdict", "Verdict"): tables.verdict,
     ("pycute_xe.executing.report", "Report"): tables.report,

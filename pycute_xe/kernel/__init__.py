@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pycute_xe.kernel.counterexample import Counterexample
 from pycute_xe.kernel.index import Index, Tiles
+from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.meanings import Meanings
 from pycute_xe.kernel.ir.operands import Fragment, Operand, Order, Shared, matrix
-from pycute_xe.kernel.ir.program import Kernel, walk
 from pycute_xe.kernel.ir.statements import (
     AtomicStore,
     BarrierArrive,
@@ -28,6 +28,7 @@ from pycute_xe.kernel.ir.statements import (
     Store,
     Touched,
 )
+from pycute_xe.kernel.ir.walking import walk
 from pycute_xe.kernel.kinds.gemm import gemm
 from pycute_xe.kernel.kinds.parts import gmem_stride
 from pycute_xe.kernel.spec.expression import (

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pycute_xe.kernel.ir.program import Kernel
+    from pycute_xe.kernel.ir.kernel import Kernel
 
 __all__ = ["Counterexample"]
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from pycute_xe.kernel.ir.kernel import Kernel
     from pycute_xe.kernel.ir.operands import Operand
-    from pycute_xe.kernel.ir.program import Kernel
 
 __all__ = ["matrices", "telling_inputs"]
 

@@ -7,13 +7,13 @@ here: a verifier does that.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
 from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.ir.meanings import Meanings
 from pycute_xe.kernel.ir.operands import Fragment, Operand
 from pycute_xe.kernel.ir.paths import check_paths
+from pycute_xe.kernel.ir.program import Program
 from pycute_xe.kernel.ir.statements import (
     AtomicStore,
     BarrierArrive,
@@ -38,18 +38,15 @@ from pycute_xe.kernel.ir.walking import walk
 from pycute_xe.layout import Layout, cosize, size
 from pycute_xe.numeric import Numeric
 
-if TYPE_CHECKING:
-    from pycute_xe.kernel.ir.program import Kernel
-
 __all__ = ["FITS", "check_program"]
 
-FITS: Meanings[Callable[[Kernel, Statement], None]] = Meanings("Kernel")
+FITS: Meanings[Callable[[Program, Statement], None]] = Meanings("Kernel")
 
 Copying = Prefetch | Load | Store | AtomicStore
 VERBS = {Prefetch: "prefetch", Load: "load", Store: "store", AtomicStore: "store"}
 
 
-def check_program(kernel: Kernel) -> None:
+def check_program(kernel: Program) -> None:
     """Raise `KernelError` for the first part that does not fit."""
     if type(kernel.subgroups) is not int or kernel.subgroups < 1:
         raise _unfit(kernel, {"subgroups": kernel.subgroups}, "there is 1 subgroup or more", "")
@@ -63,7 +60,7 @@ def check_program(kernel: Kernel) -> None:
         kernel.computes.check(kernel.operands)
 
 
-def _check_names(kernel: Kernel) -> None:
+def _check_names(kernel: Program) -> None:
     """Every name stands for one thing."""
     variables = [name for name, _ in kernel.grid]
     variables += [s.var for s in walk(kernel.body) if isinstance(s, Loop)]
@@ -83,12 +80,12 @@ def _check_names(kernel: Kernel) -> None:
             raise _unfit(kernel, {"variable": name}, f"{name} is {taken}", "rename the variable")
 
 
-def _unfit(kernel: Kernel, given: dict[str, object], wrong: str, fix: str) -> KernelError:
+def _unfit(kernel: Program, given: dict[str, object], wrong: str, fix: str) -> KernelError:
     return KernelError(kernel.name, given, wrong, fix)
 
 
 @FITS.of(Prefetch, Load, Store, AtomicStore)
-def _(kernel: Kernel, statement: Copying) -> None:
+def _(kernel: Program, statement: Copying) -> None:
     operand, copy = kernel.operand(statement.operand), statement.copy
     wrong = _misplaced(statement, operand) or _misdirected(statement, operand)
     if not wrong and copy.num_subgroups != kernel.subgroups:
@@ -146,7 +143,7 @@ def _misdirected(statement: Copying, operand: Operand) -> str:
 
 
 @FITS.of(Fill)
-def _(kernel: Kernel, statement: Fill) -> None:
+def _(kernel: Program, statement: Fill) -> None:
     numeric = kernel.fragment(statement.fragment).value_type
     whole = float(statement.value).is_integer()
     if numeric.kind != "float" and not whole:
@@ -159,7 +156,7 @@ def _(kernel: Kernel, statement: Fill) -> None:
 
 
 @FITS.of(Reorder, Reduce)
-def _(kernel: Kernel, statement: Reorder | Reduce) -> None:
+def _(kernel: Program, statement: Reorder | Reduce) -> None:
     source, destination = (kernel.fragment(n) for n in (statement.source, statement.destination))
     if isinstance(statement, Reorder):
         for name in (statement.source, statement.destination):
@@ -182,7 +179,7 @@ def _(kernel: Kernel, statement: Reorder | Reduce) -> None:
 
 
 @FITS.of(Convert)
-def _(kernel: Kernel, statement: Convert) -> None:
+def _(kernel: Program, statement: Convert) -> None:
     source, destination = (kernel.fragment(n) for n in (statement.source, statement.destination))
     if source.slots != destination.slots:
         raise _unfit(
@@ -194,7 +191,7 @@ def _(kernel: Kernel, statement: Convert) -> None:
 
 
 @FITS.of(Map)
-def _(kernel: Kernel, statement: Map) -> None:
+def _(kernel: Program, statement: Map) -> None:
     count = kernel.fragment(statement.destination).elements
     gathers = dict(statement.gathers)
     for name in statement.sources:
@@ -221,7 +218,7 @@ def _(kernel: Kernel, statement: Map) -> None:
 
 
 @FITS.of(Mma)
-def _(kernel: Kernel, statement: Mma) -> None:
+def _(kernel: Program, statement: Mma) -> None:
     mma, op = statement.mma, statement.mma.atom.op
     if mma.num_subgroups != kernel.subgroups:
         raise _unfit(
@@ -244,7 +241,7 @@ def _(kernel: Kernel, statement: Mma) -> None:
 
 
 @FITS.of(SharedStore, SharedLoad)
-def _(kernel: Kernel, statement: SharedStore | SharedLoad) -> None:
+def _(kernel: Program, statement: SharedStore | SharedLoad) -> None:
     fragment, array = kernel.fragment(statement.fragment), kernel.shared_array(statement.array)
     count = kernel.subgroups * fragment.elements
     if size(statement.places) != count or cosize(statement.places) > array.elements:
@@ -259,7 +256,7 @@ def _(kernel: Kernel, statement: SharedStore | SharedLoad) -> None:
 
 
 @FITS.of(Loop)
-def _(kernel: Kernel, statement: Loop) -> None:
+def _(kernel: Program, statement: Loop) -> None:
     if statement.start.is_constant and statement.start.offset < 0:
         raise KernelError(
             "Loop", {"var": statement.var, "start": statement.start}, "it starts below zero", "0"
@@ -269,17 +266,17 @@ def _(kernel: Kernel, statement: Loop) -> None:
 
 
 @FITS.of(If, BarrierArrive, BarrierWait, Fence)
-def _(kernel: Kernel, statement: Statement) -> None:
+def _(kernel: Program, statement: Statement) -> None:
     """What these demand of the paths around them, `check_paths` judges."""
     _named(kernel, statement.touched.reads)
 
 
-def _named(kernel: Kernel, fragments: Iterable[str]) -> None:
+def _named(kernel: Program, fragments: Iterable[str]) -> None:
     for name in fragments:
         kernel.fragment(name)
 
 
-def _check_type(kernel: Kernel, statement: Statement, fragment: Fragment, kind: Numeric) -> None:
+def _check_type(kernel: Program, statement: Statement, fragment: Fragment, kind: Numeric) -> None:
     if fragment.value_type != kind:
         raise _unfit(
             kernel,
@@ -289,7 +286,7 @@ def _check_type(kernel: Kernel, statement: Statement, fragment: Fragment, kind: 
         )
 
 
-def _check_slots(kernel: Kernel, statement: Statement, name: str, slots: int) -> None:
+def _check_slots(kernel: Program, statement: Statement, name: str, slots: int) -> None:
     fragment = kernel.fragment(name)
     if fragment.slots != slots:
         raise _unfit(

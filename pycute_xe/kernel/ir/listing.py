@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 from pycute_xe.atom.reordering import is_identity
 from pycute_xe.kernel.ir.meanings import Meanings
+from pycute_xe.kernel.ir.program import Program
 from pycute_xe.kernel.ir.statements import (
     AtomicStore,
     BarrierArrive,
@@ -29,15 +29,12 @@ from pycute_xe.kernel.ir.statements import (
 )
 from pycute_xe.kernel.ir.walking import walk
 
-if TYPE_CHECKING:
-    from pycute_xe.kernel.ir.program import Kernel
-
 __all__ = ["LINES", "line", "listing"]
 
 LINES: Meanings[Callable[[Statement], str]] = Meanings("listing")
 
 
-def listing(kernel: Kernel) -> str:
+def listing(kernel: Program) -> str:
     """Return the listing of a kernel: operands, what it computes, registers, statements."""
     over = ", ".join(f"{var} < {count}" for var, count in kernel.grid)
     head = [f"{kernel.name}({', '.join(map(str, kernel.operands))})"]

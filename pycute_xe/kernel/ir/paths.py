@@ -7,19 +7,16 @@ and no subgroup can take one without the other.
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING
 
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index, Quotient
+from pycute_xe.kernel.ir.program import Program
 from pycute_xe.kernel.ir.statements import If, Loop, Statement
-
-if TYPE_CHECKING:
-    from pycute_xe.kernel.ir.program import Kernel
 
 __all__ = ["at_least", "check_paths"]
 
 
-def check_paths(kernel: Kernel) -> None:
+def check_paths(kernel: Program) -> None:
     """Raise `KernelError` for the first path on which something is missing."""
     bound = frozenset(name for name, _ in kernel.grid)
     for name, count in kernel.grid:
@@ -30,7 +27,7 @@ def check_paths(kernel: Kernel) -> None:
         raise _barrier(kernel, "a subgroup arrives at a barrier and never waits")
 
 
-def _check_indices(kernel: Kernel, body: tuple[Statement, ...], bound: frozenset[str]) -> None:
+def _check_indices(kernel: Program, body: tuple[Statement, ...], bound: frozenset[str]) -> None:
     for statement in body:
         _check_bound(kernel, statement.touched.indices, bound, type(statement).__name__)
         if isinstance(statement, Loop):
@@ -40,7 +37,7 @@ def _check_indices(kernel: Kernel, body: tuple[Statement, ...], bound: frozenset
 
 
 def _check_bound(
-    kernel: Kernel, indices: tuple[Index, ...], bound: frozenset[str], where: str
+    kernel: Program, indices: tuple[Index, ...], bound: frozenset[str], where: str
 ) -> None:
     known = bound | set(kernel.sizes) | {SUBGROUP_INDEX}
     for index in indices:
@@ -62,7 +59,9 @@ def _check_bound(
                 )
 
 
-def _written(kernel: Kernel, body: tuple[Statement, ...], before: frozenset[str]) -> frozenset[str]:
+def _written(
+    kernel: Program, body: tuple[Statement, ...], before: frozenset[str]
+) -> frozenset[str]:
     """Return the fragments that are surely written after a body."""
     done = before
     for statement in body:
@@ -86,7 +85,7 @@ def _written(kernel: Kernel, body: tuple[Statement, ...], before: frozenset[str]
     return done
 
 
-def at_least(index: Index, kernel: Kernel) -> float:
+def at_least(index: Index, kernel: Program) -> float:
     """Return a lower bound of an index where every extent is 1 or more; ``-inf`` without one."""
     low = float(index.offset)
     for atom, scale in index.terms:
@@ -102,7 +101,7 @@ def at_least(index: Index, kernel: Kernel) -> float:
     return low
 
 
-def _arrived(kernel: Kernel, body: tuple[Statement, ...], arrived: bool) -> bool:
+def _arrived(kernel: Program, body: tuple[Statement, ...], arrived: bool) -> bool:
     """Follow the halves of the barrier through a body; return whether an arrival is open."""
     for statement in body:
         meets = statement.touched.meets
@@ -119,7 +118,7 @@ def _arrived(kernel: Kernel, body: tuple[Statement, ...], arrived: bool) -> bool
     return arrived
 
 
-def _follow_inside(kernel: Kernel, statement: Loop | If, arrived: bool) -> None:
+def _follow_inside(kernel: Program, statement: Loop | If, arrived: bool) -> None:
     if _arrived(kernel, statement.body, arrived) != arrived:
         raise _barrier(
             kernel, "a half of a barrier is inside a loop or condition and the other is not"
@@ -136,7 +135,7 @@ def _meets(body: tuple[Statement, ...]) -> bool:
     )
 
 
-def _barrier(kernel: Kernel, wrong: str) -> KernelError:
+def _barrier(kernel: Program, wrong: str) -> KernelError:
     return KernelError(
         kernel.name,
         {"barrier": "split"},

@@ -10,8 +10,8 @@ from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index, Tiles
+from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.operands import Fragment, Order, matrix
-from pycute_xe.kernel.ir.program import Kernel
 from pycute_xe.kernel.ir.statements import (
     BarrierArrive,
     BarrierWait,
