@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable
 
 from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.errors import KernelError
+from pycute_xe.kernel.ir.fitting import check_named, check_slots, check_type, unfit
 from pycute_xe.kernel.ir.meanings import Meanings
-from pycute_xe.kernel.ir.operands import Fragment, Operand
+from pycute_xe.kernel.ir.operands import Operand
 from pycute_xe.kernel.ir.paths import check_paths
 from pycute_xe.kernel.ir.program import Program
 from pycute_xe.kernel.ir.statements import (
@@ -36,7 +37,6 @@ from pycute_xe.kernel.ir.statements import (
 )
 from pycute_xe.kernel.ir.walking import walk
 from pycute_xe.layout import Layout, cosize, size
-from pycute_xe.numeric import Numeric
 
 __all__ = ["FITS", "check_program"]
 
@@ -49,7 +49,7 @@ VERBS = {Prefetch: "prefetch", Load: "load", Store: "store", AtomicStore: "store
 def check_program(kernel: Program) -> None:
     """Raise `KernelError` for the first part that does not fit."""
     if type(kernel.subgroups) is not int or kernel.subgroups < 1:
-        raise _unfit(kernel, {"subgroups": kernel.subgroups}, "there is 1 subgroup or more", "")
+        raise unfit(kernel, {"subgroups": kernel.subgroups}, "there is 1 subgroup or more", "")
     _check_names(kernel)
     for statement in walk(kernel.body):
         FITS[statement](kernel, statement)
@@ -68,20 +68,16 @@ def _check_names(kernel: Program) -> None:
     for kind, names in (("variable", variables), ("operand, fragment or array", things)):
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise _unfit(
+            raise unfit(
                 kernel, {kind: twice[0]}, f"the name {twice[0]} is bound twice", "rename one"
             )
     for name in things:
         if name in kernel.sizes:
-            raise _unfit(kernel, {"name": name}, f"{name} is an extent too", "rename one")
+            raise unfit(kernel, {"name": name}, f"{name} is an extent too", "rename one")
     for name in variables:
         if name in kernel.sizes or name == "subgroup" or not name.isidentifier():
             taken = "an extent" if name in kernel.sizes else "not free for a variable"
-            raise _unfit(kernel, {"variable": name}, f"{name} is {taken}", "rename the variable")
-
-
-def _unfit(kernel: Program, given: dict[str, object], wrong: str, fix: str) -> KernelError:
-    return KernelError(kernel.name, given, wrong, fix)
+            raise unfit(kernel, {"variable": name}, f"{name} is {taken}", "rename the variable")
 
 
 @FITS.of(Prefetch, Load, Store, AtomicStore)
@@ -98,15 +94,15 @@ def _(kernel: Program, statement: Copying) -> None:
     if not wrong and isinstance(statement, Load) and operand.role == "out":
         wrong = f"{operand.name} is an output, the statement reads it"
     if wrong:
-        raise _unfit(
+        raise unfit(
             kernel,
             {"operand": operand, "copy": copy},
             wrong,
             "build the copy from the same tiled MMA, operand and order",
         )
     if not isinstance(statement, Prefetch):
-        _check_slots(kernel, statement, statement.fragment, copy.messages * copy.atom.values)
-        _check_type(kernel, statement, kernel.fragment(statement.fragment), copy.value_type)
+        check_slots(kernel, statement, statement.fragment, copy.messages * copy.atom.values)
+        check_type(kernel, statement, kernel.fragment(statement.fragment), copy.value_type)
 
 
 def _misplaced(statement: Copying, operand: Operand) -> str:
@@ -147,7 +143,7 @@ def _(kernel: Program, statement: Fill) -> None:
     numeric = kernel.fragment(statement.fragment).value_type
     whole = float(statement.value).is_integer()
     if numeric.kind != "float" and not whole:
-        raise _unfit(
+        raise unfit(
             kernel,
             {"fragment": statement.fragment, "value": statement.value},
             f"{numeric} holds integers",
@@ -160,29 +156,29 @@ def _(kernel: Program, statement: Reorder | Reduce) -> None:
     source, destination = (kernel.fragment(n) for n in (statement.source, statement.destination))
     if isinstance(statement, Reorder):
         for name in (statement.source, statement.destination):
-            _check_slots(kernel, statement, name, -(-size(statement.slots) // 16))
+            check_slots(kernel, statement, name, -(-size(statement.slots) // 16))
     elif size(statement.slots) != source.elements:
-        raise _unfit(
+        raise unfit(
             kernel,
             {"statement": "Reduce", "fragment": source},
             f"the map takes {size(statement.slots)} elements, the fragment has {source.elements}",
             "",
         )
     if cosize(statement.slots) > destination.elements:
-        raise _unfit(
+        raise unfit(
             kernel,
             {"statement": type(statement).__name__, "slots": statement.slots},
             f"it reaches element {cosize(statement.slots) - 1}, {destination} ends before",
             "use a map onto the destination",
         )
-    _check_type(kernel, statement, destination, source.value_type)
+    check_type(kernel, statement, destination, source.value_type)
 
 
 @FITS.of(Convert)
 def _(kernel: Program, statement: Convert) -> None:
     source, destination = (kernel.fragment(n) for n in (statement.source, statement.destination))
     if source.slots != destination.slots:
-        raise _unfit(
+        raise unfit(
             kernel,
             {"source": source, "destination": destination},
             f"{source.slots} slots are converted into {destination.slots}",
@@ -197,7 +193,7 @@ def _(kernel: Program, statement: Map) -> None:
     for name in statement.sources:
         source, by = kernel.fragment(name), gathers.pop(name, Layout(count))
         if size(by) != count or cosize(by) > source.elements:
-            raise _unfit(
+            raise unfit(
                 kernel,
                 {"statement": "Map", "fragment": source, "gathered by": by},
                 f"{count} elements are computed from {size(by)} that reach element "
@@ -206,10 +202,10 @@ def _(kernel: Program, statement: Map) -> None:
             )
     if gathers:
         name = next(iter(gathers))
-        raise _unfit(kernel, {"gathers": name}, f"the value does not read {name}", "leave it out")
+        raise unfit(kernel, {"gathers": name}, f"the value does not read {name}", "leave it out")
     for name in statement.scalars:
         if kernel.operand(name).modes:
-            raise _unfit(
+            raise unfit(
                 kernel,
                 {"operand": kernel.operand(name)},
                 f"{name} is not a scalar",
@@ -221,14 +217,14 @@ def _(kernel: Program, statement: Map) -> None:
 def _(kernel: Program, statement: Mma) -> None:
     mma, op = statement.mma, statement.mma.atom.op
     if mma.num_subgroups != kernel.subgroups:
-        raise _unfit(
+        raise unfit(
             kernel,
             {"mma": mma},
             f"the MMA has {mma.num_subgroups} subgroups, the kernel {kernel.subgroups}",
             "use the same subgroups",
         )
     if op.C != op.D:
-        raise _unfit(
+        raise unfit(
             kernel,
             {"mma": mma.atom},
             f"the accumulator goes in as {op.C} and comes out as {op.D}",
@@ -236,8 +232,8 @@ def _(kernel: Program, statement: Mma) -> None:
         )
     names = (("C", statement.accumulator, op.D), ("A", statement.a, op.A), ("B", statement.b, op.B))
     for operand, name, kind in names:
-        _check_slots(kernel, statement, name, size(mma.fragment(operand)[1]))
-        _check_type(kernel, statement, kernel.fragment(name), kind)
+        check_slots(kernel, statement, name, size(mma.fragment(operand)[1]))
+        check_type(kernel, statement, kernel.fragment(name), kind)
 
 
 @FITS.of(SharedStore, SharedLoad)
@@ -245,14 +241,14 @@ def _(kernel: Program, statement: SharedStore | SharedLoad) -> None:
     fragment, array = kernel.fragment(statement.fragment), kernel.shared_array(statement.array)
     count = kernel.subgroups * fragment.elements
     if size(statement.places) != count or cosize(statement.places) > array.elements:
-        raise _unfit(
+        raise unfit(
             kernel,
             {"array": array, "fragment": fragment, "places": statement.places},
             f"{count} elements of all subgroups go to {size(statement.places)} places that reach "
             f"element {cosize(statement.places) - 1} of {array.elements}",
             "map (subgroup, element) into the array",
         )
-    _check_type(kernel, statement, fragment, array.value_type)
+    check_type(kernel, statement, fragment, array.value_type)
 
 
 @FITS.of(Loop)
@@ -268,33 +264,7 @@ def _(kernel: Program, statement: Loop) -> None:
 @FITS.of(If, BarrierArrive, BarrierWait, Fence)
 def _(kernel: Program, statement: Statement) -> None:
     """What these demand of the paths around them, `check_paths` judges."""
-    _named(kernel, statement.touched.reads)
-
-
-def _named(kernel: Program, fragments: Iterable[str]) -> None:
-    for name in fragments:
-        kernel.fragment(name)
-
-
-def _check_type(kernel: Program, statement: Statement, fragment: Fragment, kind: Numeric) -> None:
-    if fragment.value_type != kind:
-        raise _unfit(
-            kernel,
-            {"statement": type(statement).__name__, "fragment": fragment},
-            f"the statement moves {kind}, the fragment holds {fragment.value_type}",
-            "convert it with a Convert statement",
-        )
-
-
-def _check_slots(kernel: Program, statement: Statement, name: str, slots: int) -> None:
-    fragment = kernel.fragment(name)
-    if fragment.slots != slots:
-        raise _unfit(
-            kernel,
-            {"statement": type(statement).__name__, "fragment": fragment},
-            f"the statement moves {slots} slots, the fragment has {fragment.slots}",
-            "give every subgroup the same share of the tile",
-        )
+    check_named(kernel, statement.touched.reads)
 
 
 def copies_of(body: Iterable[Statement]) -> dict[TiledCopy, Copying]:

@@ -1,0 +1,47 @@
+"""Floor 7: whether fragments that a statement names exist, and are of its size and type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pycute_xe.errors import KernelError
+from pycute_xe.kernel.ir.operands import Fragment
+from pycute_xe.kernel.ir.program import Program
+from pycute_xe.kernel.ir.statement import Statement
+from pycute_xe.numeric import Numeric
+
+__all__ = ["check_named", "check_slots", "check_type", "unfit"]
+
+
+def unfit(kernel: Program, given: dict[str, object], wrong: str, fix: str) -> KernelError:
+    """Return the refusal of parts that do not fit."""
+    return KernelError(kernel.name, given, wrong, fix)
+
+
+def check_named(kernel: Program, fragments: Iterable[str]) -> None:
+    """Raise `KernelError` for a fragment that the kernel does not have."""
+    for name in fragments:
+        kernel.fragment(name)
+
+
+def check_type(kernel: Program, statement: Statement, fragment: Fragment, kind: Numeric) -> None:
+    """Raise `KernelError` for a fragment of another type."""
+    if fragment.value_type != kind:
+        raise unfit(
+            kernel,
+            {"statement": type(statement).__name__, "fragment": fragment},
+            f"the statement moves {kind}, the fragment holds {fragment.value_type}",
+            "convert it with a Convert statement",
+        )
+
+
+def check_slots(kernel: Program, statement: Statement, name: str, slots: int) -> None:
+    """Raise `KernelError` for a fragment of another size."""
+    fragment = kernel.fragment(name)
+    if fragment.slots != slots:
+        raise unfit(
+            kernel,
+            {"statement": type(statement).__name__, "fragment": fragment},
+            f"the statement moves {slots} slots, the fragment has {fragment.slots}",
+            "give every subgroup the same share of the tile",
+        )
