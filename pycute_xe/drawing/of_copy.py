@@ -286,9 +286,8 @@ def of_tiled_copy(copy: TiledCopy, subgroup: int) -> Scene:
 
 def _notes(atom: CopyAnswers, told: tuple[str, ...] = ()) -> list[str]:
     """The notes on subjects that the caption has not told of yet."""
-    return [
-        f"Note: {note}." for subject, note in atom.notes_by_subject.items() if subject not in told
-    ]
+    notes = atom.notes_by_subject
+    return [f"Note: {notes[subject]}." for subject in notes if subject not in told]
 
 
 def _refuse_prefetch(atom: CopyAtom) -> None:

@@ -9,7 +9,10 @@ import numpy as np
 from pycute_xe.errors import ShapeError
 from pycute_xe.numeric import as_numeric
 
-__all__ = ["sizes_differ", "type_name"]
+__all__ = ["MOST_ELEMENTS", "sizes_differ", "type_name"]
+
+MOST_ELEMENTS = 1 << 20
+"""Of a vector: far more than the registers of a thread hold."""
 
 
 def type_name(kind: np.dtype[Any]) -> str:

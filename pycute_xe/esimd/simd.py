@@ -14,7 +14,7 @@ from typing import Any, Self, cast
 import numpy as np
 
 from pycute_xe.errors import DTypeError, ShapeError
-from pycute_xe.esimd.arrays import sizes_differ, type_name
+from pycute_xe.esimd.arrays import MOST_ELEMENTS, sizes_differ, type_name
 from pycute_xe.esimd.checks import whole
 from pycute_xe.esimd.conversions import (
     Array,
@@ -30,10 +30,6 @@ from pycute_xe.esimd.records import Record
 from pycute_xe.esimd.types import Type, dtype_of
 
 __all__ = ["Vector", "array_of", "simd", "simd_mask", "simd_view"]
-
-
-MOST_ELEMENTS = 1 << 20
-"""Of a vector: far more than the registers of a thread hold."""
 
 
 class Vector(Operators):
