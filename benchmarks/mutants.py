@@ -1,8 +1,9 @@
 """Break the library on purpose, one small change at a time: do the tests notice?
 
 Each mutant of `mutant_lists/` is put into a copy of the repository, and the tests that it names
-run there, the quick ones first, until one fails. A survivor is either equivalent, and the list
-says why, or shows what no test asks. `--floor` and `--only` choose; the algebra takes longest.
+run there until one fails: first the one that killed it before (`mutant_lists/killers.tsv`, which
+`--record` rewrites), then all of them, the quick ones first. A survivor is either equivalent, and
+the list says why, or shows what no test asks. `--floor` and `--only` choose.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from argparse import ArgumentParser
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from hashlib import sha1
 from pathlib import Path
 from queue import Queue
 from tempfile import TemporaryDirectory
@@ -31,6 +33,7 @@ PLUGINS = ("-p", "no:cacheprovider", "-p", "quick_first")
 # A test that reads the source would kill mutants without asking what they do.
 MEANING = ("-k", "not every_raise_of_a_module")
 TIMEOUT = 900
+KILLERS = ROOT / "benchmarks/mutant_lists/killers.tsv"
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,27 @@ def stale(root: Path = ROOT) -> list[str]:
     return found
 
 
+def key(mutant: Mutant) -> str:
+    """Name a mutant in the table of killers, as long as nothing of it changes."""
+    change = f"{mutant.old}\0{mutant.new}".encode()
+    return f"{mutant.file}\t{sha1(change, usedforsecurity=False).hexdigest()[:12]}"
+
+
+def killers(file: Path = KILLERS) -> dict[str, str]:
+    """Read which test killed a mutant when this was last recorded."""
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    rows = (line.rpartition("\t") for line in lines)
+    return {mutant: test for mutant, _, test in rows}
+
+
+def record(found: Iterable[Outcome]) -> None:
+    """Write which tests kill, for the mutants judged now and for those judged before."""
+    known = killers() | {key(o.mutant): o.killer for o in found}
+    kept = ((key(m), known.get(key(m), "")) for m in MUTANTS)
+    lines = [f"{mutant}\t{test}\n" for mutant, test in kept if ".py" in test]
+    KILLERS.write_text("".join(lines), encoding="utf-8")
+
+
 def copied(target: Path) -> Path:
     """Copy the repository, without what it leaves behind when it runs."""
     ignore = shutil.ignore_patterns("__pycache__", ".*")
@@ -71,42 +95,62 @@ def copied(target: Path) -> Path:
     return target
 
 
-def first_failure(copy: Path, tests: Iterable[str], examples: int, compiling: str = "") -> str:
-    """Run tests of a copy and return the first that fails, empty if none does."""
+def ended(
+    copy: Path, tests: Iterable[str], examples: int, compiling: str = ""
+) -> tuple[int, list[str]]:
+    """Run tests of a copy until one fails; return how pytest ends and what it prints."""
     environment = {
         **os.environ,
         "EXAMPLES": str(examples),
         "PYTHONPATH": os.pathsep.join([str(copy), str(copy / "benchmarks")]),
         "PYTHONDONTWRITEBYTECODE": compiling,
     }
+    done = subprocess.run(
+        [*PYTEST, *PLUGINS, *MEANING, *tests],
+        cwd=copy,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+    )
+    return done.returncode, f"{done.stdout}\n{done.stderr}".splitlines()
+
+
+def first_failure(copy: Path, tests: Iterable[str], examples: int, compiling: str = "") -> str:
+    """Run tests of a copy and return the first that fails, empty if none does."""
     try:
-        done = subprocess.run(
-            [*PYTEST, *PLUGINS, *MEANING, *tests],
-            cwd=copy,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT,
-        )
+        code, lines = ended(copy, tests, examples, compiling)
     except subprocess.TimeoutExpired:
         return "does not end"
-    if done.returncode == 0:
+    if code == 0 or _missing(copy, lines):
         return ""
-    failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    failed = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
     return failed[0].split(" - ")[0].partition(" ")[2] if failed else "the tests do not start"
 
 
-def judged(mutant: Mutant, copy: Path, examples: int) -> Outcome:
-    """Apply a mutant to a copy, run the tests, and take it back."""
+def existing(copy: Path, tests: Iterable[str]) -> list[str]:
+    """Return the tests that exist: a recorded one may have another name by now."""
+    wanted = list(dict.fromkeys(tests))
+    _, lines = ended(copy, ["--collect-only", *wanted], 1) if wanted else (0, [])
+    return [test for test in wanted if test not in _missing(copy, lines)]
+
+
+def _missing(copy: Path, lines: list[str]) -> set[str]:
+    """The tests that pytest was given and did not find."""
+    return {line.rpartition(f"{copy}/")[2] for line in lines if "not found: " in line}
+
+
+def judged(mutant: Mutant, copy: Path, examples: int, before: str = "") -> Outcome:
+    """Apply a mutant to a copy, run the tests, first the one that failed before, and undo it."""
     file = copy / mutant.file
     source = file.read_text(encoding="utf-8")
     written = file.stat()
     start = time.perf_counter()
     file.write_text(source.replace(mutant.old, mutant.new), encoding="utf-8")
     try:
-        return Outcome(
-            mutant, first_failure(copy, mutant.tests, examples, "no"), time.perf_counter() - start
-        )
+        # One after the other, for collecting a file may take longer than the test that notices.
+        ends = (first_failure(copy, [t], examples, "no") for t in (before, *mutant.tests) if t)
+        return Outcome(mutant, next(filter(None, ends), ""), time.perf_counter() - start)
     finally:
         file.write_text(source, encoding="utf-8")
         # What was compiled without a mutant stays valid.
@@ -122,8 +166,11 @@ def outcomes(mutants: list[Mutant], jobs: int, examples: int) -> Iterator[Outcom
         gone = stale(first)
         if gone:
             sys.exit("\n".join(["update mutant_lists:", *gone]))
-        files = dict.fromkeys(test for mutant in mutants for test in mutant.tests)
-        failed = first_failure(first, files, examples)
+        known = killers()
+        there = set(existing(first, filter(None, (known.get(key(m)) for m in mutants))))
+        before = {m: test for m in mutants if (test := known.get(key(m), "")) in there}
+        rest = dict.fromkeys(test for m in mutants if m not in before for test in m.tests)
+        failed = first_failure(first, [*rest, *dict.fromkeys(before.values())], examples)
         if failed:
             sys.exit(f"without any mutant {failed} fails")
         # Copied with what that run compiled and measured: most of a short run is compiling.
@@ -134,7 +181,7 @@ def outcomes(mutants: list[Mutant], jobs: int, examples: int) -> Iterator[Outcom
         def one(mutant: Mutant) -> Outcome:
             copy = free.get()
             try:
-                return judged(mutant, copy, examples)
+                return judged(mutant, copy, examples, before.get(mutant, ""))
             finally:
                 free.put(copy)
 
@@ -155,6 +202,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--examples", type=int, default=25)
     parser.add_argument("--floor", choices=FLOORS, action="append", help="may be given repeatedly")
+    parser.add_argument("--record", action="store_true", help="note which tests killed")
     parser.add_argument("--only", default="", help="mutants whose file or text contains this")
     options = parser.parse_args()
     floors = options.floor or FLOORS
@@ -164,6 +212,8 @@ def main() -> int:
     for outcome in outcomes(chosen, options.jobs, options.examples):
         found.append(outcome)
         print(f"{len(found):3}/{len(chosen)} {shown(outcome)}", flush=True)
+    if options.record:
+        record(found)
     counts = {v: sum(o.verdict == v for o in found) for v in ("killed", "equivalent", "SURVIVED")}
     print(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
     return 1 if counts["SURVIVED"] else 0

@@ -5,8 +5,8 @@ from __future__ import annotations
 from mutant_lists.mutant import mutants
 
 ALL = (
-    "tests/drawing/test_scenes.py tests/drawing/test_drawing.py "
-    "tests/drawing/test_layout_drawing.py tests/drawing/test_atoms.py"
+    "tests/drawing/test_scenes.py tests/drawing/test_layout_drawing.py "
+    "tests/drawing/test_drawing.py tests/drawing/test_atoms.py"
 )
 
 MUTANTS = [
@@ -142,8 +142,8 @@ MUTANTS = [
             "panels abbreviate alike",
         ),
         (
-            "cells.setdefault((cell.row, cell.col), cell)",
-            "cells[cell.row, cell.col] = cell",
+            "for cell in reversed(panel.cells)",
+            "for cell in panel.cells",
             "the first owner is shown",
         ),
         (

@@ -108,10 +108,11 @@ def _gutter(panel: Panel) -> int:
 
 def _panel_lines(panel: Panel, alone: bool, colours: str, form: int) -> Iterator[list[Piece]]:
     gutter = _gutter(panel)
-    cells: dict[tuple[int, int], Cell] = {}
-    for cell in panel.cells:
-        cells.setdefault((cell.row, cell.col), cell)
-    labels, size, gap, hint = _labels(panel, form, colours)
+    # The first of several owners of a place is shown.
+    cells = {(cell.row, cell.col): cell for cell in reversed(panel.cells)}
+    labels = {at: _FORMS[form](cell) for at, cell in cells.items()}
+    size, gap = max(map(len, labels.values())), 0 if form == 2 else 1
+    hint = _hint(panel, form, colours)
     axes = f"{panel.row_axis} ↓ {panel.col_axis} →" if panel.row_axis else f"{panel.col_axis} →"
     yield [(axes if alone else f"{panel.name}: {axes}", None, True), (hint, None, False)]
     # Numbers above the columns, as many as there is room for.
@@ -159,22 +160,15 @@ def _form(panel: Panel, width: int, least: int) -> int:
     return 0 if fits[0] else max(least, 1 if fits[1] else 2)
 
 
-def _labels(
-    panel: Panel, form: int, colours: str
-) -> tuple[dict[tuple[int, int], str], int, int, str]:
-    """Return the labels of all places, their width, the gap between them, and a word on them.
-
-    What ``colours`` stand for is the word on labels that are not whole.
-    """
+def _hint(panel: Panel, form: int, colours: str) -> str:
+    """A word on the labels; on those that are not whole, what ``colours`` stand for."""
     owners = colours == "work-item"
     hints = (
         f"  ({panel.full})" if panel.full else "",
         f"  ({panel.short or 'T'})" if owners else "",
         f"  ({panel.short or 'T' if owners else colours or 'colour'}, hexadecimal)",
     )
-    labels = {(c.row, c.col): _FORMS[form](c) for c in panel.cells}
-    size = max(map(len, labels.values()))
-    return labels, size, 0 if form == 2 else 1, hints[form]
+    return hints[form]
 
 
 def _digit(cell: Cell) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -13,6 +14,7 @@ from pycute_xe.arch import Surface
 from pycute_xe.atom.placed_message import PlacedMessage
 from pycute_xe.cutlass import get_atom, parse_block2d_name, shipped_names
 from pycute_xe.cutlass.legacy_lowering import broken_rules, nearest_names
+from pycute_xe.cutlass.legacy_name import LARGEST_BLOCK
 from pycute_xe.errors import LegalityError
 from pycute_xe.facts import rows
 from pycute_xe.machine import Memory, RegisterFile, block2d
@@ -224,3 +226,33 @@ def test_intels_compiler_takes_every_message_of_a_shipped_name() -> None:
 def test_packed_rows_are_cut_at_16_elements(name: str, parts: list[int]) -> None:
     """A channel of a subgroup holds one column: PVC packs 16 columns, not 24."""
     assert [sent.message.width for sent in get_atom(name).messages("bmg")] == parts  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    "name", ["XE_2D_U16x15x16_LD_V", "XE_2D_U8x12x2_LD_N", "XE_2D_U32x3x6_LD_V"]
+)
+def test_the_nearest_names_need_the_fewest_doublings(name: str) -> None:
+    """Doublings of two sizes add up as their ratios multiply; another mode counts as a factor 2."""
+    asked = parse_block2d_name(name)
+    sizes = {2**i for i in range(7)}
+    legal: dict[str, Fraction] = {}
+    for rows_, cols, mode in product({*sizes, asked.rows}, {*sizes, asked.cols}, "NV"):
+        other = f"XE_2D_{asked.data_type}x{rows_}x{cols}_LD_{mode}"
+        if mode not in (asked.mode, "N") or rows_ * cols * asked.bits > 8 * LARGEST_BLOCK:
+            continue
+        if not broken_rules(parse_block2d_name(other), "bmg"):
+            ratios = (Fraction(rows_, asked.rows), Fraction(cols, asked.cols))
+            down, right = (max(ratio, 1 / ratio) for ratio in ratios)
+            legal[other] = down * right * (1 if mode == asked.mode else 2)
+    near = [legal[str(other)] for other in nearest_names(asked, "bmg", 12)]
+    assert near == sorted(legal.values())[:12]
+
+
+@pytest.mark.parametrize(
+    "name", ["XE_2D_U16x16x40_LD_V", "XE_2D_U8x32x24_LD_V", "XE_2D_U8x4x40_LD_V"]
+)
+def test_rows_that_vnni_messages_of_16_do_not_fill_are_cut_at_16(name: str) -> None:
+    """ESIMD functions, load_2d: a VNNI load has rows of at most 16 elements."""
+    for part in get_atom(name).messages("bmg"):
+        assert part.message.width <= 16
+        assert part.x % 16 == 0

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from pycute_xe.atom.register_picture import RegisterPicture
+from pycute_xe.cutlass import get_atom
 from pycute_xe.errors import ShapeError
 
 
@@ -38,3 +40,38 @@ def test_every_bit_of_a_slot_is_in_a_byte_that_names_it(bits: int) -> None:
             first = 512 * register + 8 * byte
             named = dict.fromkeys(owner[first : first + 8])
             assert picture.byte(register, byte) == tuple(named)
+
+
+@pytest.mark.parametrize(
+    ("name", "units"),
+    [
+        ("XE_2D_U16x16x16_LD_N", {16}),
+        ("XE_2D_U16x16x16_LD_V", {32}),
+        ("XE_2D_U32x8x16_LD_N", {32}),
+        ("XE_2D_U8x32x16_LD_V", {32}),
+        ("XE_2D_Packed_U8x8x32_LD_N", {16}),
+    ],
+)
+def test_an_atom_is_faithful_in_the_width_in_which_work_items_find_their_values(
+    name: str, units: set[int]
+) -> None:
+    """Each work-item takes a unit in turn: the registers as an array of turns × 16 × unit."""
+    atom = get_atom(name)
+    picture, said = atom.registers(), np.array(atom.ownership())
+    slots = np.array(picture.slots)
+    found: set[int] = set()
+    for unit in (8, 16, 32, 64):
+        if unit >= picture.bits:
+            turns = slots.reshape(-1, 16, unit // picture.bits, 2)
+            if np.array_equal(turns.swapaxes(0, 1).reshape(said.shape), said):
+                found.add(unit)
+    assert set(atom.faithful_units) == found == units
+
+
+@pytest.mark.parametrize("name", ["XE_2D_TF32x1x8_LD_N", "XE_2D_U64x8x1_LD_T"])
+def test_of_work_items_that_repeat_a_value_the_first_is_its_owner(name: str) -> None:
+    atom = get_atom(name)
+    said = atom.ownership()
+    for work_item in range(8):
+        assert said[work_item] == said[work_item + 8]
+        assert atom.owner_of(*said[work_item][0]) == (work_item, 0)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain, pairwise
+from xml.etree import ElementTree
 
 import pytest
-from svg_cells import cells_of
+from svg_cells import SVG, cells_of
 
 import pycute_xe as cx
-from pycute_xe.drawing import draw
+from pycute_xe.drawing import Drawing, draw
 from pycute_xe.drawing.measure import Plan
 from pycute_xe.drawing.scene import Cell, Panel, Scene, frames, make_panel
 from pycute_xe.errors import ShapeError
@@ -89,3 +91,44 @@ def test_each_line_of_a_caption_has_room() -> None:
     tops = [Plan(Scene("title", ("line",) * lines, panels)).panels_y for lines in (1, 2, 5)]
     assert tops[1] - tops[0] >= 12  # the size of its font
     assert tops[2] - tops[1] >= 36
+
+
+def boxes_of(scene: Scene) -> list[tuple[float, float, float]]:
+    """Left, top and bottom of every cell of the only panel."""
+    found: list[tuple[float, float, float]] = []
+    for group in ElementTree.fromstring(Drawing(scene).svg).iter(f"{SVG}g"):
+        box = group.find(f"{SVG}rect")
+        if "c" in group.get("class", "").split() and box is not None:
+            left, top, high = (float(box.get(name, "")) for name in ("x", "y", "height"))
+            found.append((left, top, top + high))
+    return found
+
+
+def test_owners_of_one_place_share_its_cell() -> None:
+    """Three cells at one place stand below each other, within the height of a cell alone."""
+    cells = [Cell(0, 0, i, (str(i),)) for i in range(3)]
+    panel = make_panel("", [*cells, Cell(0, 1, 3, ("3",))], AXES)
+    *shared, alone = boxes_of(Scene("title", (), (panel,)))
+    assert len({left for left, _, _ in shared}) == 1
+    edges = [alone[1], *chain(*(box[1:] for box in shared)), alone[2] + 1]
+    assert all(above <= below for above, below in pairwise(edges))
+
+
+def test_numbers_of_small_cells_do_not_meet() -> None:
+    """10 px is the size of their font; a digit is about 0.6 of that wide."""
+    root = ElementTree.fromstring(draw(cx.Layout((26, 128))).svg)
+    (axes,) = (group for group in root.iter(f"{SVG}g") if group.get("class") == "a")
+    texts = [t for t in axes.iter(f"{SVG}text") if t.get("class") is None]
+    spans = [(float(t.get("x", "")), 3.0 * len(t.text or "")) for t in texts]
+    assert len(spans) > 1
+    assert all(x + half <= y - other for (x, half), (y, other) in pairwise(spans))
+
+
+def test_a_terminal_shows_the_first_owner_of_a_place() -> None:
+    first, second, beside = (Cell(0, col, i, (str(i),)) for i, col in enumerate((0, 0, 1)))
+
+    def text(*cells: Cell) -> str:
+        return Drawing(Scene("title", (), (make_panel("", cells, AXES),))).text(80, colour=True)
+
+    assert text(first, second, beside) == text(first, beside)
+    assert text(second, first, beside) == text(second, beside) != text(first, beside)
