@@ -1,7 +1,7 @@
 """Break the library on purpose, one small change at a time: do the tests notice?
 
 Each mutant of `mutant_lists/` is put into a copy of the repository, and the tests that it names
-run there until one fails: first the one that killed it before (`mutant_lists/killers.tsv`, which
+run there until one fails: first the one that killed it before (`mutant_lists/killed_by.tsv`, which
 `--record` rewrites), then all of them, the quick ones first. A survivor is either equivalent, and
 the list says why, or shows what no test asks. `--floor` and `--only` choose.
 """
@@ -10,30 +10,29 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
+import signal
 import sys
 import time
 from argparse import ArgumentParser
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import sha1
+from multiprocessing import get_context
+from multiprocessing.queues import SimpleQueue
 from pathlib import Path
-from queue import Queue
 from tempfile import TemporaryDirectory
 
+from forked import run
 from mutant_lists import FLOORS, Mutant
 
 ROOT = Path(__file__).resolve().parent.parent
 # What the tests need; the rest of the repository is not copied.
 COPIED = ("atoms", "benchmarks", "docs", "examples", "pycute_xe", "tests", "pyproject.toml")
 MUTANTS = [mutant for floor in FLOORS.values() for mutant in floor]
-PYTEST = (sys.executable, "-m", "pytest", "-x", "-q", "--no-header")
-PLUGINS = ("-p", "no:cacheprovider", "-p", "quick_first")
 # A test that reads the source would kill mutants without asking what they do.
 MEANING = ("-k", "not every_raise_of_a_module")
 TIMEOUT = 900
-KILLERS = ROOT / "benchmarks/mutant_lists/killers.tsv"
+KILLERS = ROOT / "benchmarks/mutant_lists/killed_by.tsv"
 
 
 @dataclass(frozen=True)
@@ -63,23 +62,22 @@ def stale(root: Path = ROOT) -> list[str]:
 
 
 def key(mutant: Mutant) -> str:
-    """Name a mutant in the table of killers, as long as nothing of it changes."""
+    """Name a mutant in the table of killers, as long as its change stays what it is."""
     change = f"{mutant.old}\0{mutant.new}".encode()
-    return f"{mutant.file}\t{sha1(change, usedforsecurity=False).hexdigest()[:12]}"
+    return f"{Path(mutant.file).stem} {sha1(change, usedforsecurity=False).hexdigest()[:12]}"
 
 
-def killers(file: Path = KILLERS) -> dict[str, str]:
+def killers() -> dict[str, str]:
     """Read which test killed a mutant when this was last recorded."""
-    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
-    rows = (line.rpartition("\t") for line in lines)
-    return {mutant: test for mutant, _, test in rows}
+    lines = KILLERS.read_text(encoding="utf-8").splitlines() if KILLERS.exists() else []
+    return {mutant: test for mutant, _, test in (line.partition("\t") for line in lines)}
 
 
 def record(found: Iterable[Outcome]) -> None:
     """Write which tests kill, for the mutants judged now and for those judged before."""
     known = killers() | {key(o.mutant): o.killer for o in found}
-    kept = ((key(m), known.get(key(m), "")) for m in MUTANTS)
-    lines = [f"{mutant}\t{test}\n" for mutant, test in kept if ".py" in test]
+    tests = {key(m): known.get(key(m), "") for m in MUTANTS}
+    lines = [f"{mutant}\t{test}\n" for mutant, test in tests.items() if ".py" in test]
     KILLERS.write_text("".join(lines), encoding="utf-8")
 
 
@@ -95,32 +93,10 @@ def copied(target: Path) -> Path:
     return target
 
 
-def ended(
-    copy: Path, tests: Iterable[str], examples: int, compiling: str = ""
-) -> tuple[int, list[str]]:
-    """Run tests of a copy until one fails; return how pytest ends and what it prints."""
-    environment = {
-        **os.environ,
-        "EXAMPLES": str(examples),
-        "PYTHONPATH": os.pathsep.join([str(copy), str(copy / "benchmarks")]),
-        "PYTHONDONTWRITEBYTECODE": compiling,
-    }
-    done = subprocess.run(
-        [*PYTEST, *PLUGINS, *MEANING, *tests],
-        cwd=copy,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT,
-    )
-    return done.returncode, f"{done.stdout}\n{done.stderr}".splitlines()
-
-
-def first_failure(copy: Path, tests: Iterable[str], examples: int, compiling: str = "") -> str:
+def first_failure(copy: Path, tests: Iterable[str], examples: int, compiling: bool = False) -> str:
     """Run tests of a copy and return the first that fails, empty if none does."""
-    try:
-        code, lines = ended(copy, tests, examples, compiling)
-    except subprocess.TimeoutExpired:
+    code, lines = run(copy, [*MEANING, *tests], examples, TIMEOUT, compiling)
+    if code == -signal.SIGALRM:
         return "does not end"
     if code == 0 or _missing(copy, lines):
         return ""
@@ -131,7 +107,7 @@ def first_failure(copy: Path, tests: Iterable[str], examples: int, compiling: st
 def existing(copy: Path, tests: Iterable[str]) -> list[str]:
     """Return the tests that exist: a recorded one may have another name by now."""
     wanted = list(dict.fromkeys(tests))
-    _, lines = ended(copy, ["--collect-only", *wanted], 1) if wanted else (0, [])
+    _, lines = run(copy, ["--collect-only", *wanted], 1, TIMEOUT) if wanted else (0, [])
     return [test for test in wanted if test not in _missing(copy, lines)]
 
 
@@ -149,7 +125,7 @@ def judged(mutant: Mutant, copy: Path, examples: int, before: str = "") -> Outco
     file.write_text(source.replace(mutant.old, mutant.new), encoding="utf-8")
     try:
         # One after the other, for collecting a file may take longer than the test that notices.
-        ends = (first_failure(copy, [t], examples, "no") for t in (before, *mutant.tests) if t)
+        ends = (first_failure(copy, [t], examples) for t in (before, *mutant.tests) if t)
         return Outcome(mutant, next(filter(None, ends), ""), time.perf_counter() - start)
     finally:
         file.write_text(source, encoding="utf-8")
@@ -157,35 +133,45 @@ def judged(mutant: Mutant, copy: Path, examples: int, before: str = "") -> Outco
         os.utime(file, ns=(written.st_atime_ns, written.st_mtime_ns))
 
 
+def prepared(mutants: list[Mutant], folder: Path, jobs: int, examples: int) -> dict[Mutant, str]:
+    """Make copies that pass the tests; return which test killed a mutant before, if it exists."""
+    first = copied(folder / "0")
+    gone = stale(first)
+    if gone:
+        sys.exit("\n".join(["update mutant_lists:", *gone]))
+    known = killers()
+    there = set(existing(first, filter(None, (known.get(key(m)) for m in mutants))))
+    before = {m: test for m in mutants if (test := known.get(key(m), "")) in there}
+    rest = dict.fromkeys(test for m in mutants if m not in before for test in m.tests)
+    failed = first_failure(first, [*rest, *dict.fromkeys(before.values())], examples, True)
+    if failed:
+        sys.exit(f"without any mutant {failed} fails")
+    # Copied with what that run compiled and measured, and from one source: edits change nothing.
+    for i in range(1, jobs):
+        shutil.copytree(first, folder / str(i))
+    return before
+
+
+COPY: list[Path] = []
+"""The copy of a worker, once it has taken one."""
+
+
 def outcomes(mutants: list[Mutant], jobs: int, examples: int) -> Iterator[Outcome]:
     """Judge all mutants, in several copies at once, and yield them as they end."""
-    with TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
-        free: Queue[Path] = Queue()
-        # One source for all copies, so that an edit in between changes nothing.
-        first = copied(Path(folder, "0"))
-        gone = stale(first)
-        if gone:
-            sys.exit("\n".join(["update mutant_lists:", *gone]))
-        known = killers()
-        there = set(existing(first, filter(None, (known.get(key(m)) for m in mutants))))
-        before = {m: test for m in mutants if (test := known.get(key(m), "")) in there}
-        rest = dict.fromkeys(test for m in mutants if m not in before for test in m.tests)
-        failed = first_failure(first, [*rest, *dict.fromkeys(before.values())], examples)
-        if failed:
-            sys.exit(f"without any mutant {failed} fails")
-        # Copied with what that run compiled and measured: most of a short run is compiling.
-        free.put(first)
-        for i in range(1, jobs):
-            free.put(Path(shutil.copytree(first, Path(folder, str(i)))))
+    with TemporaryDirectory() as folder:
+        before = prepared(mutants, Path(folder), jobs, examples)
+        context = get_context("fork")
+        free: SimpleQueue[Path] = context.SimpleQueue()
+        for i in range(jobs):
+            free.put(Path(folder, str(i)))
+        with context.Pool(jobs, lambda: COPY.append(free.get())) as pool:
+            cases = [(mutant, examples, before.get(mutant, "")) for mutant in mutants]
+            yield from pool.imap(_one, cases)
 
-        def one(mutant: Mutant) -> Outcome:
-            copy = free.get()
-            try:
-                return judged(mutant, copy, examples, before.get(mutant, ""))
-            finally:
-                free.put(copy)
 
-        yield from pool.map(one, mutants)
+def _one(case: tuple[Mutant, int, str]) -> Outcome:
+    mutant, examples, before = case
+    return judged(mutant, COPY[0], examples, before)
 
 
 def shown(outcome: Outcome) -> str:

@@ -11,6 +11,7 @@ from svg_cells import SVG, cells_of
 
 import pycute_xe as cx
 from pycute_xe.drawing import Drawing, draw
+from pycute_xe.drawing.images import SHOWN, Registers
 from pycute_xe.drawing.measure import Plan
 from pycute_xe.drawing.scene import Cell, Panel, Scene, frames, make_panel
 from pycute_xe.errors import ShapeError
@@ -51,7 +52,9 @@ def test_an_atom_of_many_cells_has_its_first_panel() -> None:
     assert [(panel.name, len(panel.cells)) for panel in drawing.scene.panels] == [
         ("in memory", 32 * 256)
     ]
-    assert 'draw(atom, "registers")' in " ".join(drawing.scene.caption)
+    caption = " ".join(drawing.scene.caption)
+    assert 'draw(atom, "registers")' in caption
+    assert 'draw(atom, "memory")' not in caption  # this one is here
 
 
 def test_a_register_has_64_bytes() -> None:
@@ -114,11 +117,16 @@ def test_owners_of_one_place_share_its_cell() -> None:
     assert all(above <= below for above, below in pairwise(edges))
 
 
+def column_names(drawing: Drawing) -> list[ElementTree.Element]:
+    """The names above the columns, which have no class; those of rows and axes have one."""
+    groups = ElementTree.fromstring(drawing.svg).iter(f"{SVG}g")
+    (axes,) = (group for group in groups if group.get("class") == "a")
+    return [text for text in axes.iter(f"{SVG}text") if text.get("class") is None]
+
+
 def test_numbers_of_small_cells_do_not_meet() -> None:
     """10 px is the size of their font; a digit is about 0.6 of that wide."""
-    root = ElementTree.fromstring(draw(cx.Layout((26, 128))).svg)
-    (axes,) = (group for group in root.iter(f"{SVG}g") if group.get("class") == "a")
-    texts = [t for t in axes.iter(f"{SVG}text") if t.get("class") is None]
+    texts = column_names(draw(cx.Layout((26, 128))))
     spans = [(float(t.get("x", "")), 3.0 * len(t.text or "")) for t in texts]
     assert len(spans) > 1
     assert all(x + half <= y - other for (x, half), (y, other) in pairwise(spans))
@@ -132,3 +140,25 @@ def test_a_terminal_shows_the_first_owner_of_a_place() -> None:
 
     assert text(first, second, beside) == text(first, beside)
     assert text(second, first, beside) == text(second, beside) != text(first, beside)
+
+
+def test_in_a_narrow_terminal_padding_is_a_dot_and_no_owner_a_dash() -> None:
+    kinds = (("0",), 0), (("·",), None), (("–",), None), (("10",), 10)
+    cells = [Cell(0, col, colour, label) for col, (label, colour) in enumerate(kinds * 16)]
+    text = Drawing(Scene("title", (), (make_panel("", cells, AXES),))).text(72, colour=False)
+    assert text.splitlines()[-1] == "0 " + "0·–a" * 16
+
+
+def test_neighbours_of_one_name_are_named_once() -> None:
+    cells = [Cell(0, col, 0, ("0",)) for col in range(4)]
+    panel = make_panel("", cells, AXES).headed("who", ("0,8", "0,8", "1,9", "0,8"), ())
+    names = column_names(Drawing(Scene("title", (), (panel,))))
+    assert [name.text for name in names] == ["0,8", "1,9", "0,8"]
+
+
+def test_a_reorder_shows_what_it_moves_and_nothing_beyond() -> None:
+    """Two by two turned over: what lies behind the four elements, as padding does, stays behind."""
+    registers = Registers(0, {"loaded": {i: (0, i) for i in range(6)}})
+    reorder = cx.kernel.Reorder("loaded", "turned", cx.Layout((2, 2), (2, 1)))
+    SHOWN[reorder](registers, reorder)
+    assert registers.images["turned"] == {0: (0, 0), 2: (0, 1), 1: (0, 2), 3: (0, 3)}
