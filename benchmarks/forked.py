@@ -58,7 +58,7 @@ def _run(
         sys.dont_write_bytecode = not compiling
         sys.path[:0] = paths
         code = int(pytest.main(arguments))
-    except BaseException:
+    except BaseException:  # noqa: BLE001 - this process ends here
         traceback.print_exc()
     finally:
         sys.stdout.flush()
