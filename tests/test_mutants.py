@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from mutant_lists import FLOORS
-from mutants import MUTANTS, ROOT, stale
+from mutants import MUTANTS, ROOT, key, killers, stale
 
 
 def test_every_mutant_applies() -> None:
@@ -23,3 +23,12 @@ def test_the_tests_that_a_mutant_names_exist() -> None:
     assert all(mutant.tests for mutant in MUTANTS)
     named = {test for mutant in MUTANTS for test in mutant.tests}
     assert [test for test in named if not (ROOT / test).exists()] == []
+
+
+def test_what_killed_a_mutant_before_is_among_the_tests_that_it_names() -> None:
+    named = {key(mutant): mutant.tests for mutant in MUTANTS}
+    assert len(named) == len(MUTANTS)
+    known = killers()
+    assert known
+    assert set(known) <= set(named), "run: python benchmarks/mutants.py --record"
+    assert [test for mutant, test in known.items() if not test.startswith(named[mutant])] == []

@@ -6,7 +6,7 @@ from mutant_lists.mutant import mutants
 
 BLOCK = "tests/arch/test_block2d.py tests/arch/test_surface.py tests/arch/test_registers.py"
 DPAS = (
-    "tests/arch/test_dpas.py tests/arch/test_dpas_text.py tests/arch/test_dpas_against_compiler.py"
+    "tests/arch/test_dpas_text.py tests/arch/test_dpas_against_compiler.py tests/arch/test_dpas.py"
 )
 
 MUTANTS = [

@@ -74,7 +74,7 @@ MUTANTS = [
     ),
     *mutants(
         "drawing/images",
-        "tests/drawing/test_ownership.py tests/drawing/test_drawing.py",
+        "tests/drawing/test_scenes.py tests/drawing/test_ownership.py",
         (
             "y, x = divmod(offset, atom.width)",
             "x, y = divmod(offset, atom.width)",

@@ -246,13 +246,3 @@ def test_the_nearest_names_need_the_fewest_doublings(name: str) -> None:
             legal[other] = down * right * (1 if mode == asked.mode else 2)
     near = [legal[str(other)] for other in nearest_names(asked, "bmg", 12)]
     assert near == sorted(legal.values())[:12]
-
-
-@pytest.mark.parametrize(
-    "name", ["XE_2D_U16x16x40_LD_V", "XE_2D_U8x32x24_LD_V", "XE_2D_U8x4x40_LD_V"]
-)
-def test_rows_that_vnni_messages_of_16_do_not_fill_are_cut_at_16(name: str) -> None:
-    """ESIMD functions, load_2d: a VNNI load has rows of at most 16 elements."""
-    for part in get_atom(name).messages("bmg"):
-        assert part.message.width <= 16
-        assert part.x % 16 == 0

@@ -43,20 +43,21 @@ def test_every_bit_of_a_slot_is_in_a_byte_that_names_it(bits: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "units"),
+    ("name", "values", "units"),
     [
-        ("XE_2D_U16x16x16_LD_N", {16}),
-        ("XE_2D_U16x16x16_LD_V", {32}),
-        ("XE_2D_U32x8x16_LD_N", {32}),
-        ("XE_2D_U8x32x16_LD_V", {32}),
-        ("XE_2D_Packed_U8x8x32_LD_N", {16}),
+        ("XE_2D_U16x16x16_LD_N", "u16", {16}),
+        ("XE_2D_U16x16x16_LD_V", "u16", {32}),
+        ("XE_2D_U8x32x16_LD_V", "u8", {32}),
+        ("XE_2D_Packed_U8x8x32_LD_N", "u8", {16}),
+        ("XE_LOAD_2D<8,8,16>", "u4", {8}),
+        ("XE_LOAD_2D_VNNI<16,16,16>", "u16", {16}),
     ],
 )
 def test_an_atom_is_faithful_in_the_width_in_which_work_items_find_their_values(
-    name: str, units: set[int]
+    name: str, values: str, units: set[int]
 ) -> None:
     """Each work-item takes a unit in turn: the registers as an array of turns × 16 × unit."""
-    atom = get_atom(name)
+    atom = get_atom(name, values)
     picture, said = atom.registers(), np.array(atom.ownership())
     slots = np.array(picture.slots)
     found: set[int] = set()
