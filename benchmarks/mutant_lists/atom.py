@@ -155,7 +155,7 @@ MUTANTS = [
         ),
     ),
     *mutants(
-        "comparing/feeding",
+        "comparing/feed",
         FEEDING,
         (
             "            if all(_stays(held, bits, copy, mma) for held in self.places):",
@@ -174,6 +174,10 @@ MUTANTS = [
             "one width is told before two",
             "where equal widths do, unequal ones cannot: one bit of a place is one of the element",
         ),
+    ),
+    *mutants(
+        "comparing/feeding",
+        FEEDING,
         (
             "runs_on = bool((held[:, 1:] - held[:, :-1] == 1).all())",
             "runs_on = bool((held[:, 1:] - held[:, :-1] >= 1).all())",
