@@ -77,8 +77,8 @@ fuzz: $(VENV)/.dev-stamp ## 200,000 calls with junk, 20,000 damaged files, and t
 	@$(PY) benchmarks/fuzz_files.py
 	@echo "tests of samples, in full: SEED=$(SEED) repeats them"
 	@EXAMPLES=2000 $(PY) -m pytest -n $(WORKERS) --dist worksteal -q --hypothesis-seed=$(SEED) \
-		tests/algebra tests/arch tests/atom tests/drawing tests/executing tests/explaining \
-		tests/layout tests/machine tests/symbolic
+		tests/algebra tests/arch tests/atom tests/cli tests/drawing tests/esimd tests/executing \
+		tests/explaining tests/family tests/layout tests/machine tests/symbolic tests/verifying
 
 clean: ## remove everything that was installed or built
 	rm -rf $(VENV) $(PEERS) site dist build out .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from golden import rows
 
-from pycute_xe.arch import Block2D
+from pycute_xe.arch import Block2D, Broken
 from pycute_xe.arch.lsc import Address, Block2DMessage, DataType, Message, get_operation
 
 RULES_OF_A_REASON = {
@@ -53,6 +53,11 @@ class Row:
     verdict: str
     reasons: tuple[str, ...] = ()
     registers: tuple[int, ...] = ()
+
+    @cached_property
+    def broken(self) -> tuple[Broken, ...]:
+        """The rules that the message breaks on the compiler's device."""
+        return self.message.check("pvc")
 
 
 def table(name: str) -> dict[str, list[Any]]:

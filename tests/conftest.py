@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 from types import ModuleType
 from typing import Any
 
@@ -34,3 +35,9 @@ def igc() -> dict[str, list[dict[str, Any]]]:
         ]
         for op in ("load", "store")
     }
+
+
+def pytest_collection_finish() -> None:
+    """Take what was imported and collected out of the sight of every later garbage collection."""
+    gc.collect()
+    gc.freeze()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+
 import numpy as np
 import pytest
 from broken_kernels import (
@@ -14,7 +17,15 @@ from broken_kernels import (
 )
 
 import pycute_xe as cx
-from pycute_xe.kernel import Counterexample
+from pycute_xe.kernel import Counterexample, Kernel
+from pycute_xe.verifying import Verdict
+
+
+@cache
+def judged(make: Callable[[cx.TiledMma], Kernel]) -> Verdict:
+    """The verdict on a broken kernel, which several tests look at."""
+    return cx.verify(make(tiled_mma()))
+
 
 FIVE = (block_width, subgroup_stride, short_loop, overlapping_stores, no_reorder)
 
@@ -23,7 +34,7 @@ FIVE = (block_width, subgroup_stride, short_loop, overlapping_stores, no_reorder
 @pytest.mark.parametrize("make", FIVE, ids=[make.__name__ for make in FIVE])
 def test_running_a_counterexample_shows_the_wrong_element(make, executor, tmp_path):
     kernel = make(tiled_mma())
-    verdict = cx.verify(kernel)
+    verdict = judged(make)
     assert not verdict
     assert verdict.counterexample is not None
     path = tmp_path / "counterexample.json"
@@ -37,7 +48,7 @@ def test_running_a_counterexample_shows_the_wrong_element(make, executor, tmp_pa
 
 @pytest.mark.parametrize("make", FIVE, ids=[make.__name__ for make in FIVE])
 def test_its_inputs_are_exact(make):
-    found = cx.verify(make(tiled_mma())).counterexample
+    found = judged(make).counterexample
     assert found is not None
     a, b = found.inputs()
     assert a.shape == (found.sizes["M"], found.sizes["K"])
@@ -49,7 +60,7 @@ def test_its_inputs_are_exact(make):
 
 @pytest.mark.parametrize("make", FIVE, ids=[make.__name__ for make in FIVE])
 def test_the_verdict_reads_well(make):
-    verdict = cx.verify(make(tiled_mma()))
+    verdict = judged(make)
     text = str(verdict)
     assert "✗" in text
     assert "✓" in text

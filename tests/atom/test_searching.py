@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from golden import rows as golden
+from sampling import WHOLE
 
 import pycute_xe as cx
 from pycute_xe.comparing import describe_atom, feeds, search_atoms
@@ -364,6 +365,7 @@ def slow_verdict(name: str, mma: Any, operand: Any) -> str:
 def test_a_search_by_feeds_finds_what_asking_each_atom_finds() -> None:
     rng = random.Random(20)
     every = [*catalogue(), *grammar_names()]
+    likely_ones, others = (12, 40) if WHOLE else (4, 12)
     for mma_name in (DPAS, "XE_DPAS_TT<8,s32,s8>", "XE_DPAS_TT<4,f32,tf32>"):
         mma: Any = get_atom(mma_name)
         for operand in ("A", "B", "D"):
@@ -372,7 +374,10 @@ def test_a_search_by_feeds_finds_what_asking_each_atom_finds() -> None:
                 for r in search_atoms(feeds=mma, operand=operand, reorder=True)
             }
             likely = sorted(found)
-            sample = {*rng.sample(likely, min(12, len(likely))), *rng.sample(every, 40)}
+            sample = {
+                *rng.sample(likely, min(likely_ones, len(likely))),
+                *rng.sample(every, others),
+            }
             for name in sorted(sample):
                 is_block = "_2D" in name and not name.endswith("PREFETCH")
                 slow = slow_verdict(name, mma, operand) if is_block else "impossible"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,40 +24,45 @@ from pycute_xe.errors import CoordError, CuteError, RankError, ShapeError
 ATOM = cx.make_mma_atom(cx.XE_DPAS_TT(8, "f32", "bf16"))
 
 
-def drawings() -> dict[str, Drawing]:
-    mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"))
-    gemm = cx.kernel.gemm(mma)
-    pad = cx.make_copy_atom(cx.XE_LOAD_2D(8, 16, 12), "u8")
-    return {
-        "kernel A": draw(gemm, "A"),
-        "kernel B": draw(gemm, "B", subgroup=3),
-        "kernel D": draw(gemm, "D", subgroup=31),
-        "kernel": draw(gemm),
-        "broken": draw(cx.kernel.gemm(mma, a="col", reorder_a=False), "A"),
-        "tiled mma": draw(mma, "C"),
-        "mma atom": draw(ATOM),
-        "copy": draw(cx.make_block_2d_copy_B(mma, (1, "ld"))),
-        "padded atom": draw(pad),
-        "narrow atom": draw(cx.make_copy_atom(cx.XE_LOAD_2D(32, 8, 2), "f32")),
-        "older atom": draw(cx.get_atom("XE_2D_U16x16x16_LD_V")),
-        "wide atom": draw(cx.get_atom("XE_2D_U8x8x64_LD_V", "s4")),
-        "transposed atom": draw(cx.get_atom("XE_2D_U64x8x4_LD_T")),
-        "large atom": draw(cx.get_atom("XE_2D_U8x32x64_LD_V")),
-        "prefetch": draw(cx.get_atom("XE_2D_U16x8x16_LD_N::PREFETCH")),
-        "linear atom": draw(cx.get_atom("XE_1D_LOAD_GLOBAL<u16,u64>")),
-        "operand": draw(cx.get_atom("XE_8x16x16_F32BF16BF16F32_TT"), "B"),
-        "layout": draw(cx.Layout((8, (2, 4)), (2, (1, 16)))),
-        "line": draw(cx.Layout(12, 100)),
-        "identity": draw(cx.make_identity_layout((4, 8))),
-        "one": draw(cx.Layout(1, 0)),
-    }
+MMA = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"))
+GEMM = cx.kernel.gemm(MMA)
+PADDED = cx.make_copy_atom(cx.XE_LOAD_2D(8, 16, 12), "u8")
+DRAWINGS: dict[str, Callable[[], Drawing]] = {
+    "kernel A": lambda: draw(GEMM, "A"),
+    "kernel B": lambda: draw(GEMM, "B", subgroup=3),
+    "kernel D": lambda: draw(GEMM, "D", subgroup=31),
+    "kernel": lambda: draw(GEMM),
+    "broken": lambda: draw(cx.kernel.gemm(MMA, a="col", reorder_a=False), "A"),
+    "tiled mma": lambda: draw(MMA, "C"),
+    "mma atom": lambda: draw(ATOM),
+    "copy": lambda: draw(cx.make_block_2d_copy_B(MMA, (1, "ld"))),
+    "padded atom": lambda: draw(PADDED),
+    "narrow atom": lambda: draw(cx.make_copy_atom(cx.XE_LOAD_2D(32, 8, 2), "f32")),
+    "older atom": lambda: draw(cx.get_atom("XE_2D_U16x16x16_LD_V")),
+    "wide atom": lambda: draw(cx.get_atom("XE_2D_U8x8x64_LD_V", "s4")),
+    "transposed atom": lambda: draw(cx.get_atom("XE_2D_U64x8x4_LD_T")),
+    "large atom": lambda: draw(cx.get_atom("XE_2D_U8x32x64_LD_V")),
+    "prefetch": lambda: draw(cx.get_atom("XE_2D_U16x8x16_LD_N::PREFETCH")),
+    "linear atom": lambda: draw(cx.get_atom("XE_1D_LOAD_GLOBAL<u16,u64>")),
+    "operand": lambda: draw(cx.get_atom("XE_8x16x16_F32BF16BF16F32_TT"), "B"),
+    "layout": lambda: draw(cx.Layout((8, (2, 4)), (2, (1, 16)))),
+    "line": lambda: draw(cx.Layout(12, 100)),
+    "identity": lambda: draw(cx.make_identity_layout((4, 8))),
+    "one": lambda: draw(cx.Layout(1, 0)),
+}
 
 
-DRAWINGS = drawings()
-each_drawing = pytest.mark.parametrize("drawing", DRAWINGS.values(), ids=DRAWINGS.keys())
+@cache
+def drawn(name: str) -> Drawing:
+    """A drawing, made once, when the first test asks for it."""
+    return DRAWINGS[name]()
 
 
-@each_drawing
+@pytest.fixture(params=DRAWINGS)
+def drawing(request: pytest.FixtureRequest) -> Drawing:
+    return drawn(request.param)
+
+
 def test_it_is_xml_with_a_title_and_a_description(drawing: Drawing) -> None:
     root = ElementTree.fromstring(drawing.svg)
     title, desc = root.find(f"{SVG}title"), root.find(f"{SVG}desc")
@@ -69,7 +76,6 @@ def test_it_is_xml_with_a_title_and_a_description(drawing: Drawing) -> None:
     assert len(drawing.svg.encode()) < 1_000_000
 
 
-@each_drawing
 def test_every_cell_has_its_own_place(drawing: Drawing) -> None:
     root = ElementTree.fromstring(drawing.svg)
     boxes = {
@@ -81,7 +87,6 @@ def test_every_cell_has_its_own_place(drawing: Drawing) -> None:
     assert len(boxes) == drawing.scene.cells == len(cells_of(drawing))
 
 
-@each_drawing
 def test_panels_do_not_meet(drawing: Drawing) -> None:
     """Boxes around the cells of each panel, with the headings above them, in pixels of the SVG."""
     boxes: list[tuple[float, float, float, float]] = []
@@ -100,7 +105,6 @@ def test_panels_do_not_meet(drawing: Drawing) -> None:
             assert apart, (boxes[i], other)
 
 
-@each_drawing
 def test_no_text_leaves_its_box(drawing: Drawing) -> None:
     root = ElementTree.fromstring(drawing.svg)
     width, height = (float(v) for v in root.get("viewBox", "").split()[2:])
@@ -121,7 +125,6 @@ def test_no_text_leaves_its_box(drawing: Drawing) -> None:
         assert 0 < float(text.get("y", 0)) < height
 
 
-@each_drawing
 def test_styles_stay_inside_the_drawing(drawing: Drawing) -> None:
     scope = ElementTree.fromstring(drawing.svg).get("id")
     sheet = re.search(r"<style>(.*)</style>", drawing.svg, re.DOTALL)

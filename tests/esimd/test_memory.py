@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from pycute_xe import esimd
 from pycute_xe.errors import DTypeError, InputError, ShapeError
@@ -21,7 +21,6 @@ def numbers(kind: str, count: int) -> Any:
     return (np.arange(count) * 37 % 251 + 1).astype(TYPES[kind])
 
 
-@settings(max_examples=60, deadline=None)
 @given(types, st.integers(1, 64), st.integers(0, 8))
 def test_blocks_of_any_size(kind: str, dwords: int, start: int) -> None:
     per = 4 // min(4, np.dtype(TYPES[kind]).itemsize)
@@ -44,7 +43,6 @@ def test_blocks_of_any_size(kind: str, dwords: int, start: int) -> None:
     assert all(re.search(r"V2:d(32|64)x\d+t\b", sent.text) for sent in run.messages)
 
 
-@settings(max_examples=60, deadline=None)
 @given(types, st.integers(1, 20), st.integers(1, 9), st.data())
 def test_gathers_and_scatters_are_element_major(
     kind: str, lanes: int, nelts: int, data: st.DataObject

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 from broken_kernels import find, tiled_mma
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import pycute_xe as cx
 from pycute_xe.bulk import table
@@ -61,7 +61,6 @@ extents = st.sampled_from([1, 2, 3, 4, 6, 8])
 modes = st.lists(st.tuples(extents, st.integers(0, 20)), min_size=1, max_size=3)
 
 
-@settings(max_examples=60)
 @given(modes)
 def test_digits_are_the_table(pairs):
     """A layout's offsets over its modes are a sum of digits, and come back as the same table."""
@@ -75,7 +74,6 @@ def test_digits_are_the_table(pairs):
     assert flat is None or (flat.table((cx.size(layout),)) == table(layout)).all()
 
 
-@settings(max_examples=60)
 @given(modes)
 def test_the_text_of_digits_is_their_region(pairs):
     """What isl reads of a map is what NumPy tabulates."""
