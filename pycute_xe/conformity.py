@@ -14,7 +14,16 @@ from typing import (
 
 from pycute_xe.typing import is_tuple
 
-__all__ = ["MOST_LEVELS", "conforms", "is_leaf", "is_own", "leaves_of", "levels_of"]
+__all__ = [
+    "MOST_LEVELS",
+    "conforms",
+    "is_leaf",
+    "is_own",
+    "leaves_of",
+    "levels_of",
+    "types_decide",
+    "types_in",
+]
 
 # Where the leaves of tuples of integers come from, apart from Python.
 _INTEGERS = ("pycute_xe.basis", "pycute_xe.symbolic", "pycute_xe.f2", "pycute_xe.unknown", "sympy")
@@ -89,3 +98,34 @@ def _parts_conform(value: Any, origin: type, inner: tuple[Any, ...]) -> bool:
     if inner[-1] is Ellipsis:
         return all(conforms(part, inner[0]) for part in value)
     return len(value) == len(inner) and all(map(conforms, value, inner))
+
+
+def types_in(value: object) -> object:
+    """Return the type of a value; of a tuple, the types of its parts.
+
+    >>> types_in(4), types_in((4, "x"))
+    (<class 'int'>, (<class 'int'>, <class 'str'>))
+    """
+    return tuple(map(type, value)) if is_tuple(value) and type(value) is tuple else type(value)
+
+
+def types_decide(value: object, kind: Any) -> bool:
+    """Tell whether what conforms to a kind conforms with all values of the same `types_in`.
+
+    >>> types_decide((4,), tuple[int, ...]), types_decide(((4,),), tuple[Any, ...])
+    (True, False)
+    """
+    if is_tuple(value) and (type(value) is not tuple or any(map(is_tuple, value))):
+        return False
+    return _by_type(kind)
+
+
+def _by_type(kind: Any) -> bool:
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType, tuple):
+        return all(map(_by_type, inner))
+    if origin is Literal:
+        return False
+    if isinstance(origin, type):
+        return not issubclass(origin, Mapping)
+    return not getattr(kind, "_is_protocol", False)

@@ -20,7 +20,16 @@ from typing import (
     get_type_hints,
 )
 
-from pycute_xe.conformity import MOST_LEVELS, conforms, is_leaf, is_own, leaves_of, levels_of
+from pycute_xe.conformity import (
+    MOST_LEVELS,
+    conforms,
+    is_leaf,
+    is_own,
+    leaves_of,
+    levels_of,
+    types_decide,
+    types_in,
+)
 from pycute_xe.errors import CuteError, InputError
 from pycute_xe.typing import is_tuple
 
@@ -139,17 +148,22 @@ def held_fields(kind: type[C]) -> type[C]:
     """
     plain = kind.__init__
     made = typed(plain)
-    annotated = tuple((f.name, f.type) for f in fields(kind) if f.type != "Any")  # pyright: ignore[reportArgumentType]
+    annotated = [(f.name, f.type, set[object]()) for f in fields(kind) if f.type != "Any"]  # pyright: ignore[reportArgumentType]
 
     @wraps(plain)
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         made(self, *args, **kwargs)
-        for name, annotation in annotated:
+        for name, annotation, settled in annotated:
             value = getattr(self, name)
+            if types_in(value) in settled:
+                continue
             said = _wrong(value, annotation, plain)
             if said:
                 fix = _way_out(name, value, annotation)
                 raise InputError(kind.__name__, {name: shortly(value)}, f"{name} {said}", fix)
+            known = Any if annotation in NESTED else _resolved(annotation, inspect.unwrap(plain))
+            if types_decide(value, known):
+                settled.add(types_in(value))
 
     kind.__init__ = init
     return kind

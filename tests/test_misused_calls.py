@@ -14,6 +14,7 @@ from pycute_xe.arch import Block2D, get_target
 from pycute_xe.compat import pycute
 from pycute_xe.compat.pycute_tuples import tuple_max
 from pycute_xe.errors import CoordError, CuteError, InputError, KernelError, RankError, ShapeError
+from pycute_xe.kernel.ir.statements import Touched
 from pycute_xe.notation import cpp_layout, parse_layout
 from pycute_xe.points import offsets
 from pycute_xe.symbolic import from_sympy
@@ -209,3 +210,10 @@ def test_lanes_counted_by_something_else_than_an_integer() -> None:
     for lanes in (np.arange(4), nested(3_000)):
         with pytest.raises(CuteError):
             scatter("u32", lanes, pointer, [0, 4], [1, 2])
+
+
+def test_a_field_is_looked_at_again_where_its_type_does_not_decide() -> None:
+    Touched(reads=("a",), meets="wait")
+    for wrong in ({"meets": "later"}, {"reads": ("a", 3)}, {"reads": (("a",),)}, {"reads": "a"}):
+        with pytest.raises(InputError, match="Way out: give (meets|reads) as"):
+            Touched(**wrong)  # type: ignore[arg-type]
