@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import count
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pycute_xe.converting import convert
 from pycute_xe.errors import KernelError
 from pycute_xe.holding.contents import Content, combined, nothing, number, undecided, whole
 from pycute_xe.holding.exactness import is_exact
+from pycute_xe.holding.follower import HOLDS, Around, Followed, Follower, Promise, Read, Write
 from pycute_xe.holding.looping import follow_loop
 from pycute_xe.holding.nodes import (
     Accumulated,
@@ -28,7 +29,8 @@ from pycute_xe.holding.nodes import (
     expanded,
     taken,
 )
-from pycute_xe.holding.tables import copied, moved, multiplied
+from pycute_xe.holding.sharing import load_shared, store_shared
+from pycute_xe.holding.tables import by_subgroup, copied, moved, multiplied
 from pycute_xe.kernel import (
     AtomicStore,
     BarrierArrive,
@@ -54,8 +56,6 @@ from pycute_xe.kernel import (
     Store,
     walk,
 )
-from pycute_xe.kernel.index import SUBGROUP_INDEX
-from pycute_xe.kernel.ir.meanings import Meanings
 from pycute_xe.kernel.spec.expression import Apply, Const, Expression, Rounded, Total, Where
 from pycute_xe.numeric import Numeric
 
@@ -65,74 +65,6 @@ Ints: TypeAlias = NDArray[np.int64]
 
 FAR = -(1 << 40)
 """A place outside every operand: what a load pads with is zero, as what lies outside is."""
-
-Around: TypeAlias = "Loop | If"
-
-
-@dataclass(frozen=True, eq=False)
-class Write:
-    """A store's writes: element ``i`` of an operand gets what a node's position holds.
-
-    Position ``p`` of subgroup ``s`` goes to ``base[i] + places[s, p, i]``, where that is inside.
-    ``elements[p]`` is the register element, ``around`` the loops and conditions, outermost first.
-    """
-
-    statement: Store | AtomicStore
-    around: tuple[Around, ...]
-    base: tuple[Index, ...]
-    places: Ints
-    elements: Ints
-    node: Node
-
-
-@dataclass(frozen=True, eq=False)
-class Read:
-    """A statement that reads registers: which fragment, what it holds, under what."""
-
-    statement: Statement
-    around: tuple[Around, ...]
-    fragment: str
-    content: Content
-
-
-@dataclass(eq=False)
-class Followed:
-    """What following a kernel found: writes and reads in the order of the statements."""
-
-    writes: list[Write] = field(default_factory=list[Write])
-    reads: list[Read] = field(default_factory=list[Read])
-    copies: list[tuple[Statement, tuple[Around, ...]]] = field(
-        default_factory=list["tuple[Statement, tuple[Around, ...]]"]
-    )
-
-
-@dataclass(eq=False)
-class Follower:
-    """A walk through a kernel's statements with what every fragment holds so far."""
-
-    kernel: Kernel
-    state: dict[str, Content]
-    found: Followed
-    names: Iterator[int]
-    around: tuple[Around, ...] = ()
-
-    def read(self, statement: Statement, name: str) -> Content:
-        """Return what a fragment holds, and remember that it was read."""
-        content = self.state[name]
-        self.found.reads.append(Read(statement, self.around, name, content))
-        return content
-
-    def run(self, body: tuple[Statement, ...]) -> None:
-        """Follow statements one after the other."""
-        for statement in body:
-            HOLDS[statement](self, statement)
-
-    def fresh(self, name: str) -> str:
-        """Return a name for a variable that no other has."""
-        return f"{name}_{next(self.names)}"
-
-
-HOLDS: Meanings[Callable[[Follower, Statement], None]] = Meanings("holding")
 
 
 def follow(kernel: Kernel) -> Followed:
@@ -146,7 +78,7 @@ def follow(kernel: Kernel) -> Followed:
     >>> [(w.statement.operand, w.places.shape) for w in found.writes]
     [('D', (32, 2048, 2))]
     """
-    state = {f.name: nothing(f.elements) for f in kernel.fragments}
+    state = {x.name: nothing(x.elements) for x in (*kernel.fragments, *kernel.shared)}
     walker = Follower(kernel, state, Followed(), count())
     walker.run(kernel.body)
     return walker.found
@@ -171,39 +103,31 @@ def placed(
             out[..., mode] += tables.places[..., axis]
     base: list[Index] = []
     for mode, index in enumerate(statement.at):
-        rest, own = _by_subgroup(index, subgroups)
+        rest, own = by_subgroup(index, subgroups)
         out[..., mode] += own[:, None]
         base.append(rest)
     out[outside] = FAR
     return tuple(base), out, tables.moves
 
 
-def _by_subgroup(index: Index, subgroups: int) -> tuple[Index, Ints]:
-    """Split an index into what all subgroups share and what each adds."""
-    shared, own = Index(None, index.offset), Index()
-    for atom, scale in index.terms:
-        part = Index.of({atom: scale}, 0)
-        if SUBGROUP_INDEX not in part.names:
-            shared = shared + part
-        elif part.names == frozenset({SUBGROUP_INDEX}):
-            own = own + part
-        else:
-            raise undecided(f"{part} mixes a subgroup's number with other variables")
-    numbers = [own.at({SUBGROUP_INDEX: s}) for s in range(subgroups)]
-    return shared, np.array(numbers, dtype=np.int64)
-
-
 @HOLDS.of(Fill)
 def _(walker: Follower, statement: Fill) -> None:
     fragment = walker.kernel.fragment(statement.fragment)
-    walker.state[fragment.name] = number(fragment.elements, statement.value)
+    value = _represented(float(statement.value), fragment.value_type)
+    walker.state[fragment.name] = number(fragment.elements, value)
+
+
+def _represented(value: float, numeric: Numeric) -> float:
+    """Return the number that a type holds for another; f32 is read as real numbers in its range."""
+    rounded = float(convert(np.array([value]), numeric)[0])
+    real = numeric.name in ("f32", "f64") and abs(rounded - value) <= abs(value) * 2.0**-24
+    return value if real else rounded
 
 
 @HOLDS.of(Load)
 def _(walker: Follower, statement: Load) -> None:
     fragment = walker.kernel.fragment(statement.fragment)
     base, table, moves = placed(walker.kernel, statement)
-    walker.found.copies.append((statement, walker.around))
     elements = np.flatnonzero(moves[: fragment.elements])
     leaf = Leaf(statement.operand, base, table[:, elements], np.arange(elements.size))
     old = walker.state[fragment.name]
@@ -212,13 +136,13 @@ def _(walker: Follower, statement: Load) -> None:
 
 @HOLDS.of(Prefetch)
 def _(walker: Follower, statement: Prefetch) -> None:
-    walker.found.copies.append((statement, walker.around))
+    """Registers hold what they held."""
+    del walker, statement
 
 
 @HOLDS.of(Store, AtomicStore)
 def _(walker: Follower, statement: Store | AtomicStore) -> None:
     base, table, moves = placed(walker.kernel, statement)
-    walker.found.copies.append((statement, walker.around))
     content = walker.read(statement, statement.fragment)
     for part in content.parts:
         kept = np.flatnonzero(moves[part.elements])
@@ -250,6 +174,13 @@ def _(walker: Follower, statement: Convert) -> None:
     )
 
 
+def _kept(node: Node, to: Numeric) -> Node:
+    """What a type keeps of a result: narrow floats round, narrow integers keep the lowest bits."""
+    if to.kind == "float":
+        return _converted(node, to) if to.bits < 32 or to.name == "tf32" else node
+    return Call(f"lowest bits of {to}", (node,)) if to.bits < 32 else node
+
+
 def _converted(node: Node, to: Numeric) -> Node:
     return node if isinstance(node, Converted) and node.to == to else Converted(to, node)
 
@@ -268,8 +199,7 @@ def _(walker: Follower, statement: Map) -> None:
 
     def make(nodes: tuple[Node, ...]) -> Node:
         made = _expressed(statement.value, dict(zip(names, nodes, strict=True)))
-        narrow = fragment.value_type.bits < 32 and not isinstance(statement.value, Slot)
-        return _converted(made, fragment.value_type) if narrow else made
+        return made if isinstance(statement.value, Slot) else _kept(made, fragment.value_type)
 
     if contents:
         walker.state[fragment.name] = combined(size, tuple(contents), make)
@@ -311,8 +241,10 @@ def _(walker: Follower, statement: Reduce) -> None:
         raise undecided(f"{statement.destination} takes different numbers of elements")
     sources = np.argsort(to, kind="stable").reshape(reached.size, int(counts[0]))
     name = walker.fresh("r")
-    body = _expanded(node, sources, name)
-    total = Summed(statement.how, ((name, int(counts[0])),), body)
+    body = expanded(node, sources, name)
+    total: Node = Summed(statement.how, ((name, int(counts[0])),), body)
+    if statement.how == "sum":
+        total = _kept(total, walker.kernel.fragment(statement.destination).value_type)
     old = walker.state[statement.destination]
     walker.state[statement.destination] = old.over(reached, whole(reached.size, total))
 
@@ -329,7 +261,7 @@ def _(walker: Follower, statement: Mma) -> None:
             node = Undefined()  # what is multiplied with the rest of it tells nothing
         if node is None:
             raise undecided(f"{fragment} is multiplied, and several statements filled it")
-        sides.append(_expanded(node, table, name))
+        sides.append(expanded(node, table, name))
     rows, columns = tables.c.shape
     row_of, column_of = np.empty(rows * columns, np.int64), np.empty(rows * columns, np.int64)
     row_of[tables.c] = np.arange(rows)[:, None]
@@ -350,28 +282,20 @@ def _(walker: Follower, statement: Mma) -> None:
     walker.state[statement.accumulator] = combined(old.count, (old, term), make)
 
 
-def _expanded(node: Node, positions: Ints, name: str) -> Node:
-    try:
-        return expanded(node, positions, name)
-    except ValueError as error:
-        raise undecided(
-            f"{error} is read in a trip of a loop after the one that wrote it"
-        ) from error
-
-
 @HOLDS.of(BarrierArrive, BarrierWait, Fence)
 def _(walker: Follower, statement: Statement) -> None:
     """Construction has paired the halves; registers hold what they held."""
     del walker, statement
 
 
-@HOLDS.of(SharedStore, SharedLoad)
-def _(walker: Follower, statement: SharedStore | SharedLoad) -> None:
-    del walker
-    raise undecided(
-        f"{type(statement).__name__} of {statement.array}: what shared arrays hold is not followed",
-        'run it with executor="reference"',
-    )
+@HOLDS.of(SharedStore)
+def _(walker: Follower, statement: SharedStore) -> None:
+    store_shared(walker, statement)
+
+
+@HOLDS.of(SharedLoad)
+def _(walker: Follower, statement: SharedLoad) -> None:
+    load_shared(walker, statement)
 
 
 @HOLDS.of(If)
@@ -399,12 +323,18 @@ def _(walker: Follower, statement: Loop) -> None:
         inner.run(statement.body)
         return inner.state
 
-    if statement.holds:  # fail closed: a claim left unchecked must not look proved
-        raise undecided(f"what the loop over {statement.var} claims to hold is not checked yet")
+    def promised(name: str, when: str, found: Content, claimed: Content) -> None:
+        inside = walker.around if when == "start" else (*walker.around, statement)
+        promise = Promise(statement, inside, name, when, found, claimed)
+        walker.found.promises.append(promise)
+
     written = _written(statement.body)
-    walker.state = follow_loop(walker.kernel, statement, written, walker.state, trial, walker.fresh)
+    walker.state = follow_loop(
+        walker.kernel, statement, written, walker.state, trial, walker.fresh, promised
+    )
 
 
 def _written(body: tuple[Statement, ...]) -> tuple[str, ...]:
-    names = (n for s in walk(body) for n in (*s.touched.writes, *s.touched.updates))
+    touched = (s.touched for s in walk(body))
+    names = (n for t in touched for n in (*t.writes, *t.updates, *t.to_shared))
     return tuple(dict.fromkeys(names))

@@ -9,6 +9,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from pycute_xe.errors import UndecidableError
+from pycute_xe.holding.claiming import claims_of
 from pycute_xe.holding.contents import Content, carried, combined, undecided, whole
 from pycute_xe.holding.nodes import (
     Accumulated,
@@ -18,11 +20,12 @@ from pycute_xe.holding.nodes import (
     Node,
     Summed,
     Undefined,
-    contains,
     mapped,
+    relocated,
     substituted,
-    taken,
 )
+from pycute_xe.holding.sharing import ever_stored
+from pycute_xe.holding.turns import Turns, period_of, pruned
 from pycute_xe.kernel import If, Index, Kernel, Loop, walk
 from pycute_xe.kernel.ir.paths import at_least
 
@@ -39,20 +42,28 @@ def follow_loop(
     before: State,
     trial: Callable[[State, bool], State],
     fresh: Callable[[str], str],
+    promised: Callable[[str, str, Content, Content], None],
 ) -> State:
     """Return what fragments hold behind a loop.
 
     The body is followed once with what it writes marked as carried over; a fragment that comes out
     as what it held plus a term is a sum over the trips, one that comes out without anything carried
-    is written anew. With these forms the body is followed once more, as it is at trip ``var``.
+    is written anew. With these forms the body is followed once more, as it is at trip ``var``. What
+    the loop claims is taken for what a trip begins with, and ``promised`` is told what must agree.
     """
-    entry = before | {name: _carried_over(loop, name, before[name]) for name in written}
-    out = trial(entry, False)
-    at_trip = _entries(loop, written, before, out, fresh)
+    claims = claims_of(kernel, loop, {n: c for n, c in before.items() if n not in written})
+    others = tuple(name for name in written if name not in claims)
+    entry = before | {name: _carried_over(kernel, loop, name, before[name]) for name in others}
+    out = trial(entry | claims, False)
+    at_trip = _entries(loop, others, before, out, fresh) | claims
     after = trial(before | at_trip, True)
+    for name, claim in claims.items():
+        promised(name, "start", before[name], _at(claim, loop, loop.start))
+        promised(name, "step", after[name], _at(claim, loop, Index(loop.var) + 1))
     surely = at_least(loop.stop - loop.start, kernel) >= 1
     result = dict(before)
-    for name in written:
+    result |= _claimed_behind(kernel, loop, before, claims)
+    for name in others:
         begun = at_trip[name]
         if _adds(out[name], name):
             result[name] = begun.each(lambda n: substituted(n, {loop.var: loop.stop}))
@@ -69,13 +80,36 @@ def follow_loop(
     return result
 
 
-def _carried_over(loop: Loop, name: str, before: Content) -> Content:
+def _claimed_behind(kernel: Kernel, loop: Loop, before: State, claims: State) -> State:
+    """Return what is claimed behind a loop: what would be if one more trip began."""
+    ended = {name: _at(claim, loop, loop.stop) for name, claim in claims.items()}
+    if at_least(loop.stop - loop.start, kernel) >= 0:
+        return ended
+    return {
+        name: combined(
+            content.count,
+            (content, before[name]),
+            lambda nodes: Choice(loop.start, loop.stop + 1, nodes[0], nodes[1]),
+        )
+        for name, content in ended.items()
+    }
+
+
+def _at(content: Content, loop: Loop, trip: Index) -> Content:
+    return content.each(lambda n: substituted(n, {loop.var: trip}))
+
+
+def _carried_over(kernel: Kernel, loop: Loop, name: str, before: Content) -> Content:
     """Return what stands for a fragment when a trip begins.
 
     Elements never written before the loop stay so, where no condition keeps the first trip from
-    reading what it reads: then that trip faults, whatever later ones carry over.
+    reading what it reads: then that trip faults, whatever later ones carry over. Parts of shared
+    arrays may be used by turns; those that are never stored to stay as they are.
     """
     out = carried(before.count, name)
+    if name in {array.name for array in kernel.shared}:
+        never = np.setdiff1d(np.arange(before.count), ever_stored(kernel, loop, name))
+        return out.over(never, before.at(never)) if never.size else out
     conditions = (s for s in walk(loop.body) if isinstance(s, If))
     touched = [inner.touched for s in conditions for inner in walk(s.body)]
     if any(t.reads or t.updates for t in touched):
@@ -91,30 +125,52 @@ def _entries(
 ) -> State:
     """Return what each written fragment holds at the start of trip ``var``."""
     entries: State = {}
-    waiting: list[str] = []
-    for name in written:
-        if _adds(out[name], name):
-            entries[name] = _summed(loop, name, before[name], out[name], fresh)
-        elif _touches_nothing_carried(out[name]):
-            entries[name] = _renewed(loop, before[name], out[name])
-        else:
-            waiting.append(name)
+    waiting = list(written)
     while waiting:
-        ready = [n for n in waiting if _carried_in(out[n]) <= entries.keys()]
-        if not ready:
-            raise undecided(
-                f"{waiting[0]} after a trip of the loop over {loop.var} depends on what it was in "
-                "a way that is neither a sum nor a maximum",
-                "claim what it holds",
-            )
+        ready = [n for n in waiting if _carried_in(out[n]) - {n} <= entries.keys()]
         for name in ready:
-            resolved = out[name].each(lambda n: _resolved(n, entries))
-            entries[name] = _renewed(loop, before[name], resolved)
+            content = out[name].each(lambda n: _resolved(n, entries))
+            if _adds(content, name):
+                entries[name] = _summed(loop, name, before[name], content, fresh)
+            elif name not in _carried_in(content):
+                entries[name] = _renewed(loop, before[name], content)
+            else:
+                entries[name] = _unrolled(loop, name, before[name], content)
             waiting.remove(name)
+        if waiting and not ready:
+            raise _entangled(loop, waiting[0])
     return entries
 
 
+def _entangled(loop: Loop, name: str) -> UndecidableError:
+    return undecided(
+        f"{name} after a trip of the loop over {loop.var} depends on what it was in "
+        "a way that is neither a sum nor a maximum",
+        "claim what it holds",
+    )
+
+
+def _unrolled(loop: Loop, name: str, before: Content, out: Content) -> Content:
+    """What is left of a shared array whose parts are written in turns, a few trips back."""
+    own = [p.elements for p in out.parts if _is_own(p.node, name, p.elements)]
+    kept = np.concatenate(own) if own else np.arange(0)
+    entry = carried(before.count, name).over(kept, before.at(kept))
+    turns = Turns.every(loop, period_of(out, loop.var))
+    for _ in range(turns.span + 1):
+        known = {name: entry}
+        earlier = out.each(lambda n: _resolved(n, known))  # noqa: B023 - used at once
+        entry = _renewed(loop, before, earlier).each(lambda n: pruned(n, turns))
+        entry = entry.over(kept, before.at(kept))
+        if name not in _carried_in(entry):
+            return entry
+    raise _entangled(loop, name)
+
+
 def _carried_in(content: Content) -> set[str]:
+    return set[str]().union(*(_carried_by(part.node) for part in content.parts))
+
+
+def _carried_by(node: Node) -> set[str]:
     names: set[str] = set()
 
     def leaf(x: Node) -> Node:
@@ -122,23 +178,21 @@ def _carried_in(content: Content) -> set[str]:
             names.add(x.fragment)
         return x
 
-    for part in content.parts:
-        mapped(part.node, leaf)
+    mapped(node, leaf)
     return names
 
 
-def _touches_nothing_carried(content: Content) -> bool:
-    return not any(contains(part.node, Carried) for part in content.parts)
-
-
 def _resolved(node: Node, entries: State) -> Node:
+    """Put what a trip begins with for what is carried, as far as it is known."""
+
     def leaf(x: Node) -> Node:
-        if not isinstance(x, Carried):
+        if not isinstance(x, Carried) or x.fragment not in entries:
             return x
-        held = entries[x.fragment].single
+        held = entries[x.fragment].at(x.which.reshape(-1)).single
         if held is None:
             raise undecided(f"several statements fill {x.fragment} before a loop reads it")
-        return taken(held, x.which)
+        places = np.arange(x.which.size).reshape(x.which.shape)
+        return relocated(held, places, x.subgroup, x.bound)
 
     return mapped(node, leaf)
 
@@ -161,9 +215,9 @@ def _at_first(loop: Loop, before: Node, earlier: Node) -> Node:
 
 def _is_own(node: Node, name: str, elements: Ints) -> bool:
     """Whether a node is what the fragment held, each element its own."""
-    if not isinstance(node, Carried) or node.fragment != name:
+    if not isinstance(node, Carried) or node.fragment != name or node.subgroup is not None:
         return False
-    return np.array_equal(node.which, elements)
+    return not node.bound and np.array_equal(node.which, elements)
 
 
 def _adds(content: Content, name: str) -> bool:
@@ -172,7 +226,7 @@ def _adds(content: Content, name: str) -> bool:
         start, terms = _taken_apart(part.node, name)
         if start is None or not _is_own(start, name, part.elements):
             return False
-        if any(contains(term, Carried) for term in terms):
+        if any(name in _carried_by(term) for term in terms):
             return False
     return True
 
@@ -180,7 +234,7 @@ def _adds(content: Content, name: str) -> bool:
 def _taken_apart(node: Node, name: str) -> tuple[Node | None, tuple[Node, ...]]:
     """Split a node into what was carried and what is added to it; None where it is neither."""
     match node:
-        case Carried():
+        case Carried() if node.fragment == name:
             return node, ()
         case Accumulated(_, start, terms):
             inner, more = _taken_apart(start, name)
@@ -188,7 +242,7 @@ def _taken_apart(node: Node, name: str) -> tuple[Node | None, tuple[Node, ...]]:
         case Call("add" | "max" | "min", (left, right)):
             for first, second in ((left, right), (right, left)):
                 inner, more = _taken_apart(first, name)
-                if inner is not None and not contains(second, Carried):
+                if inner is not None and name not in _carried_by(second):
                     if more and isinstance(first, Call) and first.function != node.function:
                         return None, ()
                     return inner, (*more, second)

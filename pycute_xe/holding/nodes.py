@@ -32,6 +32,7 @@ __all__ = [
     "contains",
     "expanded",
     "mapped",
+    "relocated",
     "substituted",
     "taken",
 ]
@@ -53,10 +54,16 @@ class Undefined:
 
 @dataclass(frozen=True, eq=False)
 class Carried:
-    """What a fragment held at the start of a loop's trip, element by element of ``which``."""
+    """What a fragment, or a shared array, held at the start of a loop's trip.
+
+    Position ``p`` holds element ``which[p, …]`` of the subgroup's own fragment; where ``subgroup``
+    is given both are (subgroup, position, …), and say whose. The axes behind are ``bound``.
+    """
 
     fragment: str
     which: Ints
+    subgroup: Ints | None = None
+    bound: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,27 +183,49 @@ def taken(node: Node, positions: Ints) -> Node:
     def leaf(x: Node) -> Node:
         if isinstance(x, Leaf):
             return replace(x, select=x.select[positions])
-        if isinstance(x, Carried):
+        if isinstance(x, Carried) and x.subgroup is None:
             return replace(x, which=x.which[positions])
+        if isinstance(x, Carried) and x.subgroup is not None:
+            return replace(x, which=x.which[:, positions], subgroup=x.subgroup[:, positions])
         return x
 
     return mapped(node, leaf)
 
 
 def expanded(node: Node, positions: Ints, name: str) -> Node:
-    """Return a node with one more variable: position ``p``, variable ``q`` is ``positions[p, q]``.
+    """Return a node with one more variable: position ``p`` at ``q`` is ``positions[p, q]``."""
+    return relocated(node, positions, None, (name,))
 
-    Raises `ValueError` for what is carried, which lacks such an axis.
+
+def relocated(
+    node: Node, positions: Ints, subgroups: Ints | None = None, bound: tuple[str, ...] = ()
+) -> Node:
+    """Return what other positions hold, of other subgroups, with more variables.
+
+    Position ``p`` becomes what ``positions[p, …]`` was in the same subgroup; with ``subgroups``,
+    position ``p`` of subgroup ``s`` what ``positions[s, p, …]`` of ``subgroups[s, p, …]`` was. The
+    axes behind are those of ``bound``.
     """
-    count = positions.shape[0]
+    count = positions.shape[0 if subgroups is None else 1]
 
     def leaf(x: Node) -> Node:
         if isinstance(x, Leaf):
-            table = x.table[:, x.select[positions]]
-            return replace(x, table=table, select=np.arange(count), bound=(name, *x.bound))
-        if isinstance(x, Carried):
-            raise ValueError(x.fragment)
-        return x
+            picked = x.select[positions]
+            table = x.table[:, picked] if subgroups is None else x.table[subgroups, picked]
+            return replace(x, table=table, select=np.arange(count), bound=(*bound, *x.bound))
+        if not isinstance(x, Carried):
+            return x
+        own, which, whose = x.subgroup, x.which, subgroups
+        if own is None:
+            which = which[positions]
+            if whose is not None:
+                wide = whose.reshape(whose.shape + (1,) * len(x.bound))
+                whose = np.array(np.broadcast_to(wide, which.shape))
+        elif subgroups is None:
+            which, whose = which[:, positions], own[:, positions]
+        else:
+            which, whose = which[subgroups, positions], own[subgroups, positions]
+        return replace(x, which=which, subgroup=whose, bound=(*bound, *x.bound))
 
     return mapped(node, leaf)
 

@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 from pycute_xe.algebra import coalesce
 from pycute_xe.atom import TiledCopy, TiledMma
 from pycute_xe.bulk import table
-from pycute_xe.errors import MachineError
+from pycute_xe.errors import MachineError, UndecidableError
+from pycute_xe.kernel import Index
+from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.layout import Layout
 
-__all__ = ["Copied", "Multiplied", "anchors", "copied", "moved", "multiplied"]
+__all__ = ["Copied", "Multiplied", "anchors", "by_subgroup", "copied", "moved", "multiplied"]
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -138,3 +140,20 @@ def multiplied(mma: TiledMma) -> Multiplied:
         whole = first[:, None, :, None] * (rows * columns) + inside[None, :, None, :]
         found[role] = whole.reshape(count_i * rows, count_j * columns)
     return Multiplied(found["A"], found["B"], found["C"], op.K)
+
+
+def by_subgroup(index: Index, subgroups: int) -> tuple[Index, Ints]:
+    """Split an index into what all subgroups share and what each adds."""
+    shared, own = Index(None, index.offset), Index()
+    for atom, scale in index.terms:
+        part = Index.of({atom: scale}, 0)
+        if SUBGROUP_INDEX not in part.names:
+            shared = shared + part
+        elif part.names == frozenset({SUBGROUP_INDEX}):
+            own = own + part
+        else:
+            raise UndecidableError(
+                "holding", {}, f"{part} mixes a subgroup's number with other variables", ""
+            )
+    numbers = [own.at({SUBGROUP_INDEX: s}) for s in range(subgroups)]
+    return shared, np.array(numbers, dtype=np.int64)

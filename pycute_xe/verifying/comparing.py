@@ -11,7 +11,14 @@ from dataclasses import dataclass
 from itertools import permutations
 
 from pycute_xe.errors import UndecidableError
-from pycute_xe.verifying.formula import Atom, Formula, Term, substituted
+from pycute_xe.verifying.formula import (
+    Atom,
+    Formula,
+    Term,
+    assuming,
+    conditions_of,
+    substituted,
+)
 from pycute_xe.verifying.matching import (
     MOST_ORDERS,
     conjunction,
@@ -42,6 +49,9 @@ class Difference:
     term: Term | None = None
 
 
+CASES = 5
+"""Conditions by whose cases formulas are compared."""
+
 Extents = Mapping[str, tuple[str, ...]]
 
 
@@ -53,12 +63,39 @@ def compare(
     ``extents`` gives the extents of each operand as texts: an element outside is zero.
     Raises `UndecidableError` where the terms cannot be matched.
     """
-    return _Comparison(extents).formulas(points, actual, wanted, as_set=False)
+    comparison = _Comparison(extents)
+    conditions = conditions_of((actual, wanted), points.names)
+    if not 0 < len(conditions) <= CASES:
+        return comparison.formulas(points, actual, wanted, as_set=False)
+    try:
+        if comparison.formulas(points, actual, wanted, as_set=False) is None:
+            return None
+    except UndecidableError:
+        pass  # by cases it may be decided
+    return comparison.cases(points, actual, wanted, conditions)
 
 
 class _Comparison:
     def __init__(self, extents: Extents) -> None:
         self.extents = extents
+
+    def cases(
+        self, points: Region, actual: Formula, wanted: Formula, conditions: tuple[str, ...]
+    ) -> Difference | None:
+        """Compare where a condition holds, and where it does not: terms may cancel there."""
+        if points.is_empty:
+            return None
+        if not conditions:
+            return self.formulas(points, actual, wanted, as_set=False)
+        condition, *rest = conditions
+        there = points.within(condition)
+        found: list[Difference] = []
+        for where, holds in ((there, True), (points - there, False)):
+            ours, theirs = (assuming(f, condition, holds) for f in (actual, wanted))
+            difference = self.cases(where, ours, theirs, tuple(rest))
+            if difference is not None:
+                found.append(difference)
+        return _least(found)
 
     def formulas(
         self, points: Region, actual: Formula, wanted: Formula, as_set: bool

@@ -10,7 +10,7 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from pycute_xe.bulk import numpy_dtype
+from pycute_xe.converting import convert
 from pycute_xe.errors import UndecidableError
 from pycute_xe.kernel.spec.functions import FUNCTIONS
 from pycute_xe.numeric import as_numeric
@@ -109,6 +109,8 @@ def _meaning(name: str) -> Callable[..., float]:
     kind, _, numeric = name.rpartition(" ")
     if kind in ("to", "accumulated in"):
         return partial(_rounded, numeric)
+    if kind == "lowest bits of":
+        return partial(_wrapped, numeric)
     if name == "1/":
         return partial(np.divide, 1.0)
     if name in FUNCTIONS:
@@ -121,13 +123,14 @@ def _nothing(*_: float) -> float:
     return math.nan
 
 
+def _wrapped(name: str, value: float) -> float:
+    numeric = as_numeric(name)
+    low = -(1 << (numeric.bits - 1)) if numeric.kind == "signed" else 0
+    return float((np.rint(value) - low) % (1 << numeric.bits) + low)
+
+
 def _rounded(name: str, value: float) -> float:
-    numeric = as_numeric("f32" if name == "tf32" else name)
-    if numeric.kind == "float":
-        return float(np.float64(value).astype(np.float32).astype(numpy_dtype(numeric)))
-    bits = numeric.bits - (numeric.kind == "signed")
-    low = -(1 << bits) if numeric.kind == "signed" else 0
-    return float(min(max(np.rint(value), low), (1 << bits) - 1))
+    return float(convert(np.array([value]), name)[0])
 
 
 _SIGNS: dict[type[ast.operator], Callable[[float, float], float]] = {

@@ -45,6 +45,12 @@ class Failure:
         )
 
     @property
+    def rank(self) -> tuple[object, ...]:
+        """Order of failures of a kernel: at equal sizes what stops a run comes first."""
+        size, sizes, place = self.key
+        return size, sizes, not self.faults, place
+
+    @property
     def lane_and_value(self) -> tuple[int, int]:
         """The work-item of its subgroup that owns the register element, and which of its values."""
         packed = max(1, 8 // self.element_bits)

@@ -5,6 +5,7 @@ Indices are texts in the variables of the points at which two formulas are compa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -20,9 +21,11 @@ __all__ = [
     "Place",
     "Term",
     "add",
+    "assuming",
     "atoms_within",
     "call",
     "choose",
+    "conditions_of",
     "multiply",
     "number",
     "signature",
@@ -177,9 +180,42 @@ def _atom(atom: Atom, names: dict[str, str]) -> Atom:
 
 
 def _text(text: str, names: dict[str, str]) -> str:
-    import re
-
     return re.sub(r"[A-Za-z_]\w*", lambda found: names.get(found[0], found[0]), text)
+
+
+def conditions_of(formulas: tuple[Formula, ...], names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the conditions of `choose` that depend on names alone, without their contraries."""
+    found: dict[str, None] = {}
+    for term in (t for formula in formulas for t in formula):
+        for guard in term.guards:
+            left, sign, right = guard.partition(" < ")
+            if not sign:
+                left, sign, right = guard.partition(" >= ")
+            if sign and set(_words(guard)) - {"floor", "mod"} <= set(names):
+                found[f"{left} < {right}"] = None
+        for atom in term.atoms:
+            found |= dict.fromkeys(conditions_of(atom.arguments, names))
+    return tuple(found)
+
+
+def assuming(formula: Formula, condition: str, holds: bool) -> Formula:
+    """Return a formula where a condition of `choose` is known to hold, or not to."""
+    contrary = condition.replace(" < ", " >= ")
+    gone, kept = (contrary, condition) if holds else (condition, contrary)
+    out: list[Term] = []
+    for term in formula:
+        if gone not in term.guards:
+            guards = tuple(g for g in term.guards if g != kept)
+            atoms = tuple(
+                Atom(a.name, tuple(assuming(f, condition, holds) for f in a.arguments))
+                for a in term.atoms
+            )
+            out.append(replace(term, guards=guards, atoms=atoms))
+    return add(tuple(out))
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[A-Za-z_]\w*", text)
 
 
 def atoms_within(formula: Formula) -> Iterator[Atom]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.kernel import Index, Kernel, Loop
-from pycute_xe.kernel.index import Quotient
+from pycute_xe.kernel.index import SUBGROUP_INDEX, Quotient
 
 __all__ = ["Naming", "index_text"]
 
@@ -51,6 +51,13 @@ def index_text(index: Index, names: Mapping[str, str]) -> str:
     parts: list[str] = []
     for atom, scale in index.terms:
         if isinstance(atom, str):
+            if atom == SUBGROUP_INDEX and atom not in names:
+                raise UndecidableError(
+                    "verify",
+                    {"index": index},
+                    "a condition that depends on the subgroup is not followed",
+                    'run it with executor="reference"',
+                )
             inner = names.get(atom, atom)
             inner = inner if inner.isidentifier() else f"({inner})"
         elif isinstance(atom, Quotient):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pycute_xe.holding.following import Around, Write
+from pycute_xe.holding.follower import Around, Write
+from pycute_xe.holding.ordering import Clash
 from pycute_xe.kernel import If, Index, Kernel, Loop
 from pycute_xe.verifying.formula import Bounds
-from pycute_xe.verifying.naming import Naming
+from pycute_xe.verifying.naming import Naming, index_text
 from pycute_xe.verifying.regions import Names, Region
 from pycute_xe.verifying.views import View
 
@@ -54,6 +55,34 @@ class Space:
         """Return where a statement happens at all."""
         return Region.where(self.names_around(around), _all(self.constraints(around)))
 
+    def both(self, clash: Clash) -> Region:
+        """Return where two accesses happen, the second so many trips of loops behind the first."""
+        first, second, later = clash.first.around, clash.second.around, dict(clash.later)
+        names = [*self.names_around(first)]
+        texts = [*self.constraints(first)]
+        other: dict[str, str] = {}
+        apart = False  # a loop further out went on: those inside are anywhere
+        for one in second:
+            text = {**self.naming.all, **other}
+            if isinstance(one, Loop):
+                var = self.naming.variable_of[one.var]
+                if one in first and not apart:
+                    other[one.var] = f"({var} + {later.get(one.var, 0)})"
+                    apart = later.get(one.var, 0) > 0
+                else:
+                    other[one.var] = f"{var}_y"
+                    names.append(f"{var}_y")
+                low, high = (index_text(i, text) for i in (one.start, one.stop))
+                texts.append(f"{low} <= {other[one.var]} < {high}")
+            else:
+                texts.append(f"{index_text(one.index, text)} < {index_text(one.below, text)}")
+        var, turn, span = clash.turn
+        if var:
+            mine = any(isinstance(one, Loop) and one.var == var for one in first)
+            name = self.naming.variable_of[var] if mine else other[var]
+            texts.append(f"({name} - {turn}) mod {span} = 0")
+        return Region.where(tuple(names), _all(tuple(texts)))
+
     def targets(self, write: Write, view: View) -> tuple[str, ...]:
         """Return the index in the output of each point, as formulas."""
         texts = (self.naming.text(index) for index in write.base)
@@ -90,6 +119,11 @@ class Space:
         return Region.where(
             names, _all((*self.constraints(write.around), *view.box, *inside, *last))
         )
+
+    def in_registers(self, around: tuple[Around, ...], view: View) -> Region:
+        """Return the points of a fragment where statements happen."""
+        names = (*self.names_around(around), *view.names)
+        return Region.where(names, _all((*self.constraints(around), *view.box)))
 
     def _last_trips(self, write: Write) -> tuple[str, ...]:
         used = frozenset[str]().union(*(index.names for index in write.base))

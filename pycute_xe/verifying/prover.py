@@ -8,7 +8,7 @@ from functools import partial
 from time import perf_counter
 
 from pycute_xe.errors import InputError, KernelError, MachineError, UndecidableError
-from pycute_xe.kernel import Counterexample, Kernel
+from pycute_xe.kernel import Counterexample, Kernel, Loop
 from pycute_xe.signatures import typed
 from pycute_xe.verifying.apart import decided_apart
 from pycute_xe.verifying.conditions import condition_of
@@ -30,6 +30,8 @@ REAL = (
 FINITE = "inputs are finite: zero times an element is zero"
 RACES = "nothing else writes to the outputs meanwhile, and outputs do not overlap inputs"
 PAIRED = "the two halves of every barrier are done alternately, by all subgroups, on every path"
+SHARED = f"{PAIRED}, and one lies between uses of an element of a shared array by two subgroups"
+INVARIANT = "what loops claim to hold is so at their starts and after every trip"
 
 BUDGET = 10.0
 STEPS = 20_000_000
@@ -102,7 +104,7 @@ def verify_here(kernel: Kernel, fixed: Mapping[str, int], steps: int) -> Verdict
             proofs.append(proof)
             if failure is not None and proof.counterexample is not None:
                 failures.append((failure, proof.counterexample))
-    least = min(failures, key=lambda pair: pair[0].key, default=None)
+    least = min(failures, key=lambda pair: pair[0].rank, default=None)
     return Verdict(kernel.name, _words(kernel, fixed), tuple(proofs), least[1] if least else None)
 
 
@@ -118,7 +120,7 @@ class _Asked:
 
 def _asked(kernel: Kernel, questions: Questions) -> tuple[_Asked, ...]:
     out = [
-        _Asked("barriers", PAIRED, (), lambda: None),  # construction refuses anything else
+        _Asked("barriers", SHARED if kernel.shared else PAIRED, (), questions.barriers),
         _Asked(
             "registers",
             "no statement reads a register that was never written",
@@ -132,6 +134,8 @@ def _asked(kernel: Kernel, questions: Questions) -> tuple[_Asked, ...]:
             questions.bounds,
         ),
     ]
+    if any(isinstance(s, Loop) and s.holds for s in kernel.statements()):
+        out.append(_Asked("invariants", INVARIANT, (REAL, FINITE), questions.invariants))
     for operand in kernel.outputs:
         name = operand.name
         index = ",".join(str(mode).lower() for mode in operand.modes)

@@ -2,125 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import cached_property
+from itertools import product
 
-from pycute_xe.arch.target import grf_bytes
 from pycute_xe.errors import UndecidableError
-from pycute_xe.holding.following import Around, Followed, Read, Write, follow
-from pycute_xe.holding.nodes import Choice, Node, Undefined, contains, mapped
-from pycute_xe.kernel import AtomicStore, Claim, Kernel, Load, Prefetch, Store
+from pycute_xe.holding.follower import Write
+from pycute_xe.kernel import (
+    AtomicStore,
+    Claim,
+    Load,
+    Store,
+)
+from pycute_xe.verifying.changing import Touch, changed_before, changed_beside, touches
 from pycute_xe.verifying.comparing import Difference, compare
 from pycute_xe.verifying.evaluating import differ
+from pycute_xe.verifying.facts import least
 from pycute_xe.verifying.failures import Failure, smallest
+from pycute_xe.verifying.faulting import Faults
 from pycute_xe.verifying.formula import Formula, Place, Term, add, summed
-from pycute_xe.verifying.points import Space
 from pycute_xe.verifying.regions import Region, too_hard
-from pycute_xe.verifying.translating import claimed, held
+from pycute_xe.verifying.translating import EXACT, claimed, held, is_number, rounded
 from pycute_xe.verifying.trying import quotients, tried
-from pycute_xe.verifying.views import View, view_of
+from pycute_xe.verifying.views import View
 
 __all__ = ["Questions"]
-
 
 WILD, WILDER = 6, 12
 """Quotients from which on small problems are tried first, and questions are left to a process that
 can be stopped."""
 
 
-class Questions:
-    """A kernel under proof: what was followed, and the answers that share it.
-
-    ``fixed`` fixes sizes by name; a ``patient`` one asks what may take long.
-    """
-
-    def __init__(
-        self, kernel: Kernel, fixed: Mapping[str, int] | None = None, patient: bool = False
-    ) -> None:
-        self.kernel, self.patient = kernel, patient
-        self.space = Space(kernel, fixed)
-        self.extents = {o.name: self.space.extents(o.name) for o in kernel.operands}
-
-    @cached_property
-    def followed(self) -> Followed:
-        """What following the statements found."""
-        return follow(self.kernel)
-
-    @cached_property
-    def views(self) -> dict[int, View]:
-        """The points of each write, by its number."""
-        return {i: view_of(write) for i, write in enumerate(self.followed.writes)}
-
-    @cached_property
-    def points(self) -> dict[int, Region]:
-        """The region of each write, by its number."""
-        writes = enumerate(self.followed.writes)
-        return {i: self.space.points(write, self.views[i]) for i, write in writes}
-
-    # ------------------------------------------------------------------ registers
-
-    def registers(self) -> Failure | None:
-        """Return the smallest problem in which a statement reads what was never written."""
-        found = (self._undefined(read) for read in self.followed.reads)
-        return _least(found)
-
-    def _undefined(self, read: Read) -> Failure | None:
-        for part in read.content.parts:
-            for guards in _ways_to_undefined(part.node, ()):
-                region = self.space.happens(read.around)
-                if guards:
-                    region = region.within(" and ".join(self._guard(g) for g in guards))
-                point = smallest(region, self.space.naming)
-                if point is not None:
-                    return self._failure(
-                        point,
-                        "registers",
-                        f"{type(read.statement).__name__} reads element {part.elements[0]} of "
-                        f"{read.fragment}, which was never written",
-                        region,
-                        register_element=int(part.elements[0]),
-                        faults=True,
-                    )
-        return None
-
-    def _guard(self, guard: tuple[Choice, bool]) -> str:
-        choice, holds = guard
-        left, right = (self.space.naming.text(i) for i in (choice.index, choice.below))
-        return f"{left} {'<' if holds else '>='} {right}"
-
-    # ------------------------------------------------------------------ messages
-
-    def bounds(self) -> Failure | None:
-        """Return the smallest problem in which a message starts where the hardware cannot start."""
-        found = (self._unaligned(s, around) for s, around in self.followed.copies)
-        return _least(found)
-
-    def _unaligned(self, statement: object, around: tuple[Around, ...]) -> Failure | None:
-        if not isinstance(statement, (Prefetch, Load, Store, AtomicStore)):
-            return None
-        copy = statement.copy
-        verb = type(statement).__name__.lower()
-        step = copy.atom.values * 16 * copy.value_type.bits // 8
-        happens = self.space.happens(around)
-        if not isinstance(statement, Prefetch) and copy.messages > 1 and step % grf_bytes():
-            point = smallest(happens, self.space.naming)
-            if point is not None:
-                words = f"message 1 of the {verb} of {statement.operand} starts inside a register"
-                return self._failure(point, "bounds", words, happens, faults=True)
-        ratio = copy.op.bits // copy.value_type.bits
-        mode = statement.modes[copy.x_mode]
-        if ratio <= 1 or mode is None:
-            return None
-        start = self.space.naming.text(statement.at[mode])
-        region = (
-            happens.within(f"({start}) mod {ratio} > 0") if "subgroup" not in start else happens
-        )
-        point = smallest(region, self.space.naming)
-        if point is None:
-            return None
-        words = f"the {verb} of {statement.operand} starts between elements of {copy.op.bits} bits"
-        return self._failure(point, "bounds", words, region, faults=True)
+class Questions(Faults):
+    """The questions about a kernel, each answered by a smallest failure or None."""
 
     # ------------------------------------------------------------------ outputs
 
@@ -136,12 +49,14 @@ class Questions:
             targets = self.space.targets(write, self.views[i])
             link = " and ".join(f"{u} = {t}" for u, t in zip(names, targets, strict=True))
             missing = missing - self.points[i].to(missing.names, link)
+        if self.kernel.operand(output).role == "inout":
+            missing = self._not_kept(output, missing, names)
         point = smallest(missing, self.space.naming)
         if point is None:
             return None
         index = tuple(point[name] for name in names)
         words = f"{output}{list(index)} is never written"
-        return self._failure(
+        return self.failure(
             point,
             f"{output} coverage",
             words,
@@ -152,12 +67,67 @@ class Questions:
             index=index,
         )
 
+    def _not_kept(self, output: str, missing: Region, names: tuple[str, ...]) -> Region:
+        """Return the elements that are never written though something else is claimed of them."""
+        before: Formula = (Term(1.0, (Place(output, names),)),)
+        claim = self._claim(output)
+        places = dict(zip(claim.indices, names, strict=True))
+        wanted = claimed(claim.value, self.space.naming, places)
+        difference = compare(missing, before, wanted, self.extents)
+        if difference is None:
+            return Region.nothing(missing.names)
+        point = smallest(difference.points, self.space.naming)
+        if point is not None and not differ(before, wanted, point, self.extents):
+            raise _agreeing(output, difference)
+        return difference.points
+
     def values(self, output: str) -> Failure | None:
         """Return the smallest problem in which an element of an output is given a wrong value."""
         mine = [(i, w) for i, w in enumerate(self.followed.writes) if w.statement.operand == output]
         if any(isinstance(write.statement, AtomicStore) for _, write in mine):
             return self._wrongly_added(output, mine)
-        return _least(self._wrong(i, w) for i, w in mine if not self._overwritten(i))
+        changed = self._changed()
+        if changed is not None:
+            return changed
+        return least(self._wrong(i, w) for i, w in mine if not self._overwritten(i))
+
+    def _changed(self) -> Failure | None:
+        """Return the smallest problem in which a load finds what another subgroup stores."""
+        found: list[Failure | None] = []
+        for operand in self.kernel.outputs:
+            loads, stores = touches(self.space, operand.name)
+            for load, store in product(loads, stores):
+                if self._keeps(store):
+                    continue
+                if not changed_before(self.space, load, store).is_empty:
+                    raise _overwrites(operand.name)
+                found.append(self._beside(load, store))
+        return least(found)
+
+    def _keeps(self, store: Touch) -> bool:
+        """Whether a store writes what lay there."""
+        mine = [
+            (i, w) for i, w in enumerate(self.followed.writes) if w.statement is store.statement
+        ]
+        for i, write in mine:
+            targets = self.space.targets(write, self.views[i])
+            before: Formula = (Term(1.0, (Place(write.statement.operand, targets),)),)
+            actual = held(write.node, self.views[i], self.space.naming)
+            if compare(self.points[i], actual, before, self.extents) is not None:
+                return False
+        return bool(mine) and isinstance(store.statement, Store)
+
+    def _beside(self, load: Touch, store: Touch) -> Failure | None:
+        region = changed_beside(self.space, load, store)
+        point = smallest(region, self.space.naming)
+        if point is None:
+            return None
+        name = load.statement.operand
+        if any(s.touched.meets for s in self.kernel.statements()):
+            raise _overwrites(name)  # a barrier may lie between
+        index = [point[f"u_{i}"] for i in range(len(self.extents[name]))]
+        words = f"{name}{index} is loaded by one subgroup and stored to by another in no order"
+        return self.failure(point, f"{name} values", words, region, operand=name, faults=True)
 
     def _wrongly_added(self, output: str, mine: list[tuple[int, Write]]) -> Failure | None:
         """Compare what all stores add to an element, and what it was, with what is claimed."""
@@ -168,6 +138,14 @@ class Questions:
         if any(isinstance(s, Load) and s.operand == output for s in self.kernel.statements()):
             raise UndecidableError(
                 "verify", {"output": output}, "it is loaded while others add to it", "load a copy"
+            )
+        numeric = self.kernel.operand(output).value_type
+        if numeric.name not in EXACT:
+            raise UndecidableError(
+                "verify",
+                {"output": output},
+                f"every addition to it rounds to {numeric}",
+                "add in f32",
             )
         names = tuple(f"u_{i}" for i in range(len(self.extents[output])))
         inside = [f"0 <= {u} < {n}" for u, n in zip(names, self.extents[output], strict=True)]
@@ -192,7 +170,7 @@ class Questions:
         if point is None or not differ(actual, wanted, point, self.extents):
             raise _agreeing(output, difference)
         index = tuple(point[name] for name in names)
-        return self._failure(
+        return self.failure(
             point,
             f"{output} values",
             f"{output}{list(index)}: {difference.words}",
@@ -224,19 +202,15 @@ class Questions:
         return False
 
     def _wrong(self, number: int, write: Write) -> Failure | None:
-        if self.kernel.operand(write.statement.operand).role == "inout":
-            raise UndecidableError(
-                "verify",
-                {"operand": write.statement.operand},
-                "an operand that is read and written changes under the reader",
-                "give the result an operand of its own",
-            )
         view, points = self.views[number], self.points[number]
         targets = self.space.targets(write, view)
         claim = self._claim(write.statement.operand)
         names = dict(zip(claim.indices, (f"({t})" for t in targets), strict=True))
         actual = held(write.node, view, self.space.naming)
         wanted = claimed(claim.value, self.space.naming, names)
+        numeric = self.kernel.operand(write.statement.operand).value_type
+        if numeric.bits < 32 and is_number(wanted):
+            wanted = rounded(numeric, wanted)  # a number is claimed as the output holds it
         wild = quotients(actual)
         if wild > WILD:
             point = tried(write, view, self.space, actual, wanted, self.extents)
@@ -269,7 +243,7 @@ class Questions:
             flat = flat * extent + point[name]
         position = int(view.position[flat])
         fragment = self.kernel.fragment(write.statement.fragment)
-        return self._failure(
+        return self.failure(
             point,
             f"{output} values",
             f"{output}{list(index)}: {difference.words}",
@@ -283,18 +257,14 @@ class Questions:
             element_bits=fragment.value_type.bits,
         )
 
-    def _failure(
-        self,
-        point: Mapping[str, int],
-        claim: str,
-        message: str,
-        points: Region | None,
-        **more: object,
-    ) -> Failure:
-        naming = self.space.naming
-        sizes = {name: point[text] for name, text in naming.size_of.items()}
-        variables = {n: point[t] for n, t in naming.variable_of.items() if t in point}
-        return Failure(claim, message, sizes, variables, points=points, **more)  # pyright: ignore[reportArgumentType]
+
+def _overwrites(operand: str) -> UndecidableError:
+    return UndecidableError(
+        "verify",
+        {"operand": operand},
+        f"an element of {operand} is loaded after it was stored to, on some path",
+        "load it before, or give the result an operand of its own",
+    )
 
 
 def _agreeing(output: str, difference: Difference) -> UndecidableError:
@@ -304,31 +274,3 @@ def _agreeing(output: str, difference: Difference) -> UndecidableError:
         f"{difference.words}, yet the values agree where that was tried",
         "claim it as it is computed",
     )
-
-
-def _ways_to_undefined(
-    node: Node, guards: tuple[tuple[Choice, bool], ...]
-) -> list[tuple[tuple[Choice, bool], ...]]:
-    """Return the conditions under which a node comes down to what was never written."""
-    if not contains(node, Undefined):
-        return []
-    if isinstance(node, Undefined):
-        return [guards]
-    if isinstance(node, Choice):
-        return [
-            *_ways_to_undefined(node.then, (*guards, (node, True))),
-            *_ways_to_undefined(node.otherwise, (*guards, (node, False))),
-        ]
-    inner: list[Node] = []
-
-    def leaf(x: Node) -> Node:
-        inner.append(x)
-        return x
-
-    mapped(node, leaf)
-    return [guards] if any(isinstance(x, Undefined) for x in inner) else []
-
-
-def _least(found: Iterable[Failure | None]) -> Failure | None:
-    failures = [failure for failure in found if failure is not None]
-    return min(failures, key=lambda failure: failure.key, default=None)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
+from pycute_xe.converting import convert
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.nodes import (
     Accumulated,
@@ -47,7 +50,7 @@ from pycute_xe.verifying.formula import (
 from pycute_xe.verifying.naming import Naming
 from pycute_xe.verifying.views import View
 
-__all__ = ["EXACT", "UNDEFINED", "claimed", "held"]
+__all__ = ["EXACT", "UNDEFINED", "claimed", "held", "is_number", "rounded"]
 
 EXACT = frozenset({"f32", "f64", "s32", "u32", "s64", "u64", "tf32"})
 """Accumulators in which sums are read as real arithmetic."""
@@ -73,7 +76,7 @@ class _Held:
             case Call(name, arguments):
                 return _applied(name, tuple(self.formula(a, scope) for a in arguments))
             case Converted(to, body):
-                return call(f"to {to}", self.formula(body, scope))
+                return rounded(to, self.formula(body, scope))
             case Summed():
                 return self.total(node, scope)
             case Accumulated(numeric, start, terms):
@@ -146,7 +149,7 @@ class _Claimed:
             case Apply(name, arguments):
                 return _applied(name, tuple(self.formula(a, names) for a in arguments))
             case Rounded(to, body):
-                return call(f"to {to}", self.formula(body, names))
+                return rounded(to, self.formula(body, names))
             case Total():
                 return self.total(value, names)
             case Where(index, below, then, otherwise):
@@ -176,6 +179,18 @@ class _Claimed:
 
     def text(self, index: Index, names: Mapping[str, str]) -> str:
         return self.naming.text(index, names)
+
+
+def is_number(formula: Formula) -> bool:
+    """Whether a formula is the same number everywhere."""
+    return not formula or formula == number(formula[0].scale)
+
+
+def rounded(to: Numeric, formula: Formula) -> Formula:
+    """Return a conversion; that of a number is a number."""
+    if not is_number(formula):
+        return call(f"to {to}", formula)
+    return number(float(convert(np.array([formula[0].scale]), to)[0])) if formula else formula
 
 
 def _typed(numeric: Numeric, formula: Formula) -> Formula:

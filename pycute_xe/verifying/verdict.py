@@ -61,7 +61,7 @@ class Verdict:
     """All proofs of a kernel; truthy when every one is "proved".
 
     ``scope`` says for which sizes. ``counterexample`` is the smallest of those the proofs found,
-    least by the sum of the sizes, the sizes, and then by place.
+    least by the sum of the sizes and the sizes; then what stops a run comes first.
     """
 
     kernel: str

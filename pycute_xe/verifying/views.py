@@ -7,7 +7,7 @@ by subgroup and position.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
@@ -19,7 +19,7 @@ from pycute_xe.holding.digits import DigitMap, as_digits
 from pycute_xe.holding.following import Write
 from pycute_xe.holding.nodes import Leaf
 
-__all__ = ["View", "view_of"]
+__all__ = ["View", "registers", "view_of"]
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -87,6 +87,13 @@ def _digits(table: Ints, operand: str) -> DigitMap:
     return found
 
 
+def registers(subgroups: int, positions: int) -> View:
+    """Return the points of a fragment's part: subgroups and positions."""
+    everyone = np.arange(subgroups * positions, dtype=np.int64)
+    subgroup, position = np.divmod(everyone, np.int64(positions))
+    return View(("p_s", "p_e"), (subgroups, positions), subgroup, position, ())
+
+
 def view_of(write: Write) -> View:
     """Return the points of a write.
 
@@ -128,8 +135,5 @@ class _Finder:
 
     def by_register(self) -> View:
         """Subgroups and positions."""
-        everyone = np.arange(self.subgroups * self.positions, dtype=np.int64)
-        subgroup, position = np.divmod(everyone, np.int64(self.positions))
-        shape = (self.subgroups, self.positions)
         maps = tuple(_digits(self.places[..., axis], "the output") for axis in range(self.modes))
-        return View(("p_s", "p_e"), shape, subgroup, position, maps)
+        return replace(registers(self.subgroups, self.positions), places=maps)

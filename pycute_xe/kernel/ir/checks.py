@@ -36,6 +36,7 @@ from pycute_xe.kernel.ir.statements import (
     Store,
 )
 from pycute_xe.kernel.ir.walking import walk
+from pycute_xe.kernel.spec.expression import Slot, leaves
 from pycute_xe.layout import Layout, cosize, size
 
 __all__ = ["FITS", "check_program"]
@@ -257,8 +258,19 @@ def _(kernel: Program, statement: Loop) -> None:
         raise KernelError(
             "Loop", {"var": statement.var, "start": statement.start}, "it starts below zero", "0"
         )
-    for name, _ in statement.holds:
+    for name, value in statement.holds:
         kernel.fragment(name)
+        for leaf in leaves(value):
+            if isinstance(leaf, Slot):
+                kernel.fragment(leaf.fragment)
+            elif len(leaf.at) != len(kernel.operand(leaf.operand).modes):
+                modes = len(kernel.operand(leaf.operand).modes)
+                raise KernelError(
+                    "Loop",
+                    {"holds": f"{name} = {value}"},
+                    f"{leaf.operand} has {modes} modes, the claim gives {len(leaf.at)} indices",
+                    "give an index for each mode",
+                )
 
 
 @FITS.of(If, BarrierArrive, BarrierWait, Fence)

@@ -200,7 +200,9 @@ class Loop(Statement):
     """Repeat the body for ``var`` from ``start`` up to, but not including, ``stop``.
 
     ``holds`` claims what fragments hold at the start of each trip: an invariant, an expression
-    over operands with the loop's variable, that a verifier checks and never trusts.
+    over operands with the loop's variable, that a verifier checks and never trusts. In it
+    ``subgroup`` and ``element`` are the numbers of a subgroup and of a register element, and a
+    `Slot` is the same element of a fragment that the loop does not write.
     """
 
     var: str

@@ -1,0 +1,107 @@
+"""Floor 8: a walk through a kernel's statements: what is known so far, and what is found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycute_xe.holding.contents import Content
+from pycute_xe.holding.nodes import Node
+from pycute_xe.kernel import AtomicStore, If, Index, Kernel, Loop, Statement, Store
+from pycute_xe.kernel.ir.meanings import Meanings
+
+__all__ = ["HOLDS", "Around", "Followed", "Follower", "Promise", "Read", "Write", "situated"]
+
+Ints: TypeAlias = NDArray[np.int64]
+
+Around: TypeAlias = "Loop | If"
+
+
+@dataclass(frozen=True, eq=False)
+class Write:
+    """A store's writes: element ``i`` of an operand gets what a node's position holds.
+
+    Position ``p`` of subgroup ``s`` goes to ``base[i] + places[s, p, i]``, where that is inside.
+    ``elements[p]`` is the register element, ``around`` the loops and conditions, outermost first.
+    """
+
+    statement: Store | AtomicStore
+    around: tuple[Around, ...]
+    base: tuple[Index, ...]
+    places: Ints
+    elements: Ints
+    node: Node
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """A statement that reads registers: which fragment, what it holds, under what."""
+
+    statement: Statement
+    around: tuple[Around, ...]
+    fragment: str
+    content: Content
+
+
+@dataclass(frozen=True, eq=False)
+class Promise:
+    """What a fragment holds, and what it is claimed to hold, at a loop's start or after a trip."""
+
+    loop: Loop
+    around: tuple[Around, ...]
+    fragment: str
+    when: str
+    found: Content
+    claimed: Content
+
+
+@dataclass(eq=False)
+class Followed:
+    """What following a kernel found: writes and reads in the order of the statements."""
+
+    writes: list[Write] = field(default_factory=list[Write])
+    reads: list[Read] = field(default_factory=list[Read])
+    promises: list[Promise] = field(default_factory=list[Promise])
+
+
+@dataclass(eq=False)
+class Follower:
+    """A walk through a kernel's statements with what every fragment holds so far."""
+
+    kernel: Kernel
+    state: dict[str, Content]
+    found: Followed
+    names: Iterator[int]
+    around: tuple[Around, ...] = ()
+
+    def read(self, statement: Statement, name: str) -> Content:
+        """Return what a fragment holds, and remember that it was read."""
+        content = self.state[name]
+        self.found.reads.append(Read(statement, self.around, name, content))
+        return content
+
+    def run(self, body: tuple[Statement, ...]) -> None:
+        """Follow statements one after the other."""
+        for statement in body:
+            HOLDS[statement](self, statement)
+
+    def fresh(self, name: str) -> str:
+        """Return a name for a variable that no other has."""
+        return f"{name}_{next(self.names)}"
+
+
+HOLDS: Meanings[Callable[[Follower, Statement], None]] = Meanings("holding")
+
+
+def situated(
+    body: tuple[Statement, ...], around: tuple[Around, ...] = ()
+) -> Iterator[tuple[Statement, tuple[Around, ...]]]:
+    """Yield every statement with the loops and conditions around it, outermost first."""
+    for statement in body:
+        yield statement, around
+        if isinstance(statement, (Loop, If)):
+            yield from situated(statement.body, (*around, statement))

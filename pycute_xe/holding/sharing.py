@@ -1,0 +1,185 @@
+"""Floor 8: what the elements of shared arrays hold: what a subgroup stored, another one loads.
+
+An array's content has a position for each element and one row for all subgroups. That a load comes
+behind a barrier after the store is another question (`pycute_xe.holding.ordering`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycute_xe.holding.contents import Content, Part, combined, undecided, whole
+from pycute_xe.holding.follower import Around, Follower, Read, situated
+from pycute_xe.holding.nodes import Choice, Undefined, relocated
+from pycute_xe.holding.tables import by_subgroup, moved
+from pycute_xe.holding.turns import Turns, period, pruned, turn
+from pycute_xe.kernel import Index, Kernel, Loop, SharedLoad, SharedStore
+
+__all__ = ["Places", "ever_stored", "load_shared", "outside", "places_of", "store_shared"]
+
+Ints: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Where in an array the elements of subgroups lie: ``table + at[t]`` in turn ``t`` of a loop.
+
+    ``table`` is (subgroup, element). There are as many turns as ``at`` has entries.
+    """
+
+    table: Ints
+    at: tuple[int, ...]
+    loop: Loop | None = None
+
+    @property
+    def var(self) -> str:
+        """The variable by which they take turns, empty where there is one turn."""
+        return self.loop.var if self.loop is not None else ""
+
+    @property
+    def turns(self) -> range:
+        """The turns."""
+        return range(len(self.at))
+
+    def in_turn(self, number: int) -> Ints:
+        """Return the places in a turn."""
+        return self.table + self.at[number]
+
+
+def places_of(
+    kernel: Kernel, statement: SharedStore | SharedLoad, around: tuple[Around, ...]
+) -> Places:
+    """Return where an access lies. Raises `UndecidableError` for places known only in a run."""
+    table = moved(statement.places).reshape(-1, kernel.subgroups).T
+    rest, own = by_subgroup(statement.at, kernel.subgroups)
+    table = table + own[:, None]
+    if rest.is_constant:
+        return Places(table, (rest.offset,))
+    loops = {one.var: one for one in around if isinstance(one, Loop)}
+    names = sorted(rest.names)
+    span = period(rest, names[0]) if len(names) == 1 and names[0] in loops else 0
+    if not span:
+        raise undecided(
+            f"where {type(statement).__name__} finds {statement.array} depends on {rest}",
+            "use a constant, or a loop's variable modulo the number of stages",
+        )
+    return Places(table, tuple(rest.at({names[0]: r}) for r in range(span)), loops[names[0]])
+
+
+def store_shared(walker: Follower, statement: SharedStore) -> None:
+    """Follow what a store puts into an array."""
+    content, old = walker.read(statement, statement.fragment), walker.state[statement.array]
+    places = _inside(walker, statement)
+    written = [_stored(old, content, places.in_turn(t)) for t in places.turns]
+    walker.state[statement.array] = _by_turns(written, places)
+
+
+def load_shared(walker: Follower, statement: SharedLoad) -> None:
+    """Follow what a load takes from an array."""
+    held, places = walker.state[statement.array], _inside(walker, statement)
+    flat: list[Content] = []
+    for t in places.turns:
+        mine = held
+        if places.loop is not None:
+            turns = replace(Turns.every(places.loop, len(places.at)), now=frozenset({t}))
+            mine = held.each(lambda n: pruned(n, turns))  # noqa: B023 - used at once
+        flat.append(mine.at(places.in_turn(t).reshape(-1)))
+    read = _by_turns(flat, places)
+    walker.found.reads.append(Read(statement, walker.around, statement.array, read))
+    found = [_loaded(content, places.table.shape) for content in flat]
+    walker.state[statement.fragment] = _by_turns(found, places)
+
+
+def outside(
+    kernel: Kernel, statement: SharedStore | SharedLoad, around: tuple[Around, ...]
+) -> list[tuple[str, Index, Index]]:
+    """Return what no machine does in an access: in words, and that it happens where ``i < j``."""
+    array, places = kernel.shared_array(statement.array), places_of(kernel, statement, around)
+    name, found = type(statement).__name__, list[tuple[str, Index, Index]]()
+    for t in places.turns:
+        low, high = (int(x) for x in (places.in_turn(t).min(), places.in_turn(t).max()))
+        if array.value_type.bits < 8:
+            words = f"{name}: elements of {array} have no address of their own"
+        elif low < 0 or high >= array.elements:
+            words = f"{name} uses elements {low} to {high} of {array.name}, there are "
+            words += str(array.elements)
+        else:
+            continue
+        index = (Index(places.var) - t) % len(places.at) if places.loop else Index()
+        found.append((words, index, Index(None, 1)))
+    return found
+
+
+def _inside(walker: Follower, statement: SharedStore | SharedLoad) -> Places:
+    """Return the places of an access, those outside the array moved inside: it is refused there."""
+    room = walker.kernel.shared_array(statement.array).elements
+    places = places_of(walker.kernel, statement, walker.around)
+    clipped = [np.clip(places.in_turn(t), 0, room - 1) for t in places.turns]
+    if all(np.array_equal(c, places.in_turn(t)) for t, c in enumerate(clipped)):
+        return places
+    return Places(clipped[0], (0,) * len(places.at), places.loop)
+
+
+def ever_stored(kernel: Kernel, loop: Loop, array: str) -> Ints:
+    """Return the elements of an array that some trip of a loop stores to."""
+    found: list[Ints] = [np.arange(0)]
+    for statement, around in situated(loop.body, (loop,)):
+        if isinstance(statement, SharedStore) and statement.array == array:
+            places = places_of(kernel, statement, around)
+            found += [places.in_turn(t).reshape(-1) for t in places.turns]
+    return np.unique(np.concatenate(found))
+
+
+def _by_turns(contents: list[Content], places: Places) -> Content:
+    """Join what is held in each turn by conditions on the loop's variable."""
+    out = contents[-1]
+    for number in reversed(range(len(contents) - 1)):
+        index, below = turn(places.var, len(contents), number)
+        out = combined(
+            out.count,
+            (contents[number], out),
+            lambda nodes: Choice(index, below, *nodes),  # noqa: B023 - used at once
+        )
+    return out
+
+
+def _stored(old: Content, content: Content, table: Ints) -> Content:
+    """Return an array's content after each subgroup's elements went to their places."""
+    subgroups = np.arange(int(table.shape[0]), dtype=np.int64)
+    for part in content.parts:
+        to = table[:, part.elements]
+        whose = np.broadcast_to(subgroups[:, None], to.shape).reshape(1, -1)
+        numbers: Ints = np.arange(part.elements.size)
+        which = np.broadcast_to(numbers, to.shape).reshape(1, -1)
+        # Of two that go to one place the later stays; two subgroups there are a race.
+        places, last = np.unique(to.reshape(-1)[::-1], return_index=True)
+        kept = to.size - 1 - last
+        node = relocated(part.node, which[:, kept], whose[:, kept])
+        old = old.over(places, whole(places.size, node))
+    return old
+
+
+def _loaded(flat: Content, shape: tuple[int, ...]) -> Content:
+    """Return a fragment's content from that of its elements subgroup by subgroup."""
+    owner = np.zeros(shape, dtype=np.int64).reshape(-1)
+    place = np.zeros(owner.size, dtype=np.int64)
+    for number, part in enumerate(flat.parts):
+        owner[part.elements], place[part.elements] = number, np.arange(part.elements.size)
+    owner, place = owner.reshape(shape), place.reshape(shape)
+    # What one subgroup takes from places that were never written is not looked at in others.
+    blank = [isinstance(part.node, Undefined) for part in flat.parts]
+    unwritten = np.array([*blank, False])[owner].any(axis=0)
+    owner[:, unwritten] = len(flat.parts)
+    if (owner != owner[:1]).any():
+        raise undecided("subgroups load what different statements stored")
+    parts = [Part(np.flatnonzero(unwritten), Undefined())] if unwritten.any() else []
+    for number, part in enumerate(flat.parts):
+        mine = np.flatnonzero(owner[0] == number)
+        if mine.size:
+            which = place[:, mine]
+            parts.append(Part(mine, relocated(part.node, which, np.zeros_like(which))))
+    return Content(shape[1], tuple(parts))

@@ -1,0 +1,107 @@
+"""Floor 8: what depends on a loop's variable by turns, as the stages of a shared array do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import inf, lcm
+
+from pycute_xe.holding.contents import Content
+from pycute_xe.holding.nodes import Choice, Node
+from pycute_xe.kernel import Index, Loop
+from pycute_xe.kernel.index import Quotient
+
+__all__ = ["Turns", "period", "period_of", "pruned", "turn"]
+
+MOST = 16
+"""Turns that are told apart."""
+
+
+def period(index: Index, var: str) -> int:
+    """Return after how many steps of a variable an index repeats; 0 where it does not.
+
+    >>> period(Index("k") % 3 * 64, "k"), period(Index("k") * 64, "k"), period(Index("m"), "k")
+    (3, 0, 1)
+    """
+    if var not in index.names:
+        return 1
+    if index.names != frozenset({var}) or index.looked_up:
+        return 0
+    span = lcm(*_divisors(index))
+    if span > MOST or any(index.at({var: r}) != index.at({var: r + span}) for r in range(span)):
+        return 0
+    return span
+
+
+def _divisors(index: Index) -> list[int]:
+    out: list[int] = [1]
+    for atom, _ in index.terms:
+        if isinstance(atom, Quotient):
+            out += [atom.divisor, *(atom.divisor * d for d in _divisors(atom.index))]
+    return out
+
+
+def period_of(content: Content, var: str) -> int:
+    """Return after how many steps of a variable the conditions of a content repeat."""
+    found = 1
+
+    def visit(node: Node) -> None:
+        nonlocal found
+        if isinstance(node, Choice):
+            found = lcm(found, period(node.index - node.below, var) or 1)
+            visit(node.then)
+            visit(node.otherwise)
+
+    for part in content.parts:
+        visit(part.node)
+    return min(found, MOST)
+
+
+@dataclass(frozen=True)
+class Turns:
+    """A variable from ``least`` on, in some of ``span`` turns."""
+
+    var: str
+    span: int
+    now: frozenset[int]
+    least: float
+
+    @classmethod
+    def every(cls, loop: Loop, span: int) -> Turns:
+        """Return all turns of a loop's variable."""
+        least = float(loop.start.offset) if loop.start.is_constant else -inf
+        return cls(loop.var, span, frozenset(range(span)), least)
+
+    def split(self, difference: Index) -> tuple[Turns, Turns] | None:
+        """Return the turns in which an index is below zero, and the others; None if unknown."""
+        if difference == Index(self.var) + difference.offset and self.least > -inf:
+            first = min(self.least + (turn - self.least) % self.span for turn in self.now)
+            nowhere = replace(self, now=frozenset())
+            return (nowhere, self) if first + difference.offset >= 0 else None
+        repeats = period(difference, self.var)
+        if self.var not in difference.names or not repeats or self.span % repeats:
+            return None
+        below = frozenset(r for r in self.now if difference.at({self.var: r}) < 0)
+        return replace(self, now=below), replace(self, now=self.now - below)
+
+
+def pruned(node: Node, turns: Turns) -> Node:
+    """Leave out of the outermost choices what no turn comes to."""
+    if not isinstance(node, Choice):
+        return node
+    parts = turns.split(node.index - node.below)
+    below, above = parts if parts is not None else (turns, turns)
+    if not below.now:
+        return pruned(node.otherwise, turns)
+    if not above.now:
+        return pruned(node.then, turns)
+    then, otherwise = pruned(node.then, below), pruned(node.otherwise, above)
+    return Choice(node.index, node.below, then, otherwise)
+
+
+def turn(var: str, span: int, number: int) -> tuple[Index, Index]:
+    """Return the condition, an index below another, that splits off a turn from the later ones.
+
+    >>> [str(part) for part in turn("k", 2, 0)]
+    ['k-2*(k/2)', '1']
+    """
+    return Index(var) % span, Index(None, number + 1)

@@ -1,0 +1,110 @@
+"""Floor 9: what the questions of a proof share: what was followed, points, failures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+
+from pycute_xe.errors import UndecidableError
+from pycute_xe.holding.contents import combined
+from pycute_xe.holding.follower import Followed, Promise
+from pycute_xe.holding.following import follow
+from pycute_xe.holding.nodes import Node
+from pycute_xe.kernel import Kernel
+from pycute_xe.verifying.comparing import compare
+from pycute_xe.verifying.failures import Failure
+from pycute_xe.verifying.points import Space
+from pycute_xe.verifying.regions import Region
+from pycute_xe.verifying.translating import held
+from pycute_xe.verifying.views import View, registers, view_of
+
+__all__ = ["Facts", "least"]
+
+
+class Facts:
+    """A kernel under proof: what was followed, and the answers that share it.
+
+    ``fixed`` fixes sizes by name; a ``patient`` one asks what may take long.
+    """
+
+    def __init__(
+        self, kernel: Kernel, fixed: Mapping[str, int] | None = None, patient: bool = False
+    ) -> None:
+        self.kernel, self.patient = kernel, patient
+        self.space = Space(kernel, fixed)
+        self.extents = {o.name: self.space.extents(o.name) for o in kernel.operands}
+
+    @cached_property
+    def _followed(self) -> Followed | UndecidableError:
+        try:
+            found = follow(self.kernel)
+            for promise in found.promises:
+                self._kept(promise)
+        except UndecidableError as error:
+            return error
+        return found
+
+    def _kept(self, promise: Promise) -> None:
+        """Compare what a loop claims with what is so. Raises `UndecidableError` where they differ.
+
+        What is shown with a wrong claim is worth nothing: so nothing is shown.
+        """
+        pairs: list[tuple[Node, Node]] = []
+
+        def pair(nodes: tuple[Node, ...]) -> Node:
+            pairs.append((nodes[0], nodes[1]))
+            return nodes[0]
+
+        both = combined(promise.found.count, (promise.found, promise.claimed), pair)
+        for part, (found, claim) in zip(both.parts, pairs, strict=True):
+            view = registers(self.kernel.subgroups, part.elements.size)
+            actual, wanted = (held(n, view, self.space.naming) for n in (found, claim))
+            points = self.space.in_registers(promise.around, view)
+            difference = compare(points, actual, wanted, self.extents)
+            if difference is not None:
+                when = "at its start" if promise.when == "start" else "after a trip"
+                var, fragment = promise.loop.var, promise.fragment
+                raise UndecidableError(
+                    "verify",
+                    {"loop": var, "fragment": fragment},
+                    f"{fragment} is not what the loop over {var} claims {when}: {difference.words}",
+                    "correct the claim, or leave it out",
+                )
+
+    @property
+    def followed(self) -> Followed:
+        """What following the statements found. Raises `UndecidableError` where it stopped."""
+        if isinstance(self._followed, UndecidableError):
+            raise self._followed
+        return self._followed
+
+    @cached_property
+    def views(self) -> dict[int, View]:
+        """The points of each write, by its number."""
+        return {i: view_of(write) for i, write in enumerate(self.followed.writes)}
+
+    @cached_property
+    def points(self) -> dict[int, Region]:
+        """The region of each write, by its number."""
+        writes = enumerate(self.followed.writes)
+        return {i: self.space.points(write, self.views[i]) for i, write in writes}
+
+    def failure(
+        self,
+        point: Mapping[str, int],
+        claim: str,
+        message: str,
+        points: Region | None,
+        **more: object,
+    ) -> Failure:
+        """Return a failure at a point, its sizes and variables by the kernel's names."""
+        naming = self.space.naming
+        sizes = {name: point[text] for name, text in naming.size_of.items()}
+        variables = {n: point[t] for n, t in naming.variable_of.items() if t in point}
+        return Failure(claim, message, sizes, variables, points=points, **more)  # pyright: ignore[reportArgumentType]
+
+
+def least(found: Iterable[Failure | None]) -> Failure | None:
+    """Return the smallest of some failures, None where there is none."""
+    failures = [failure for failure in found if failure is not None]
+    return min(failures, key=lambda failure: failure.key, default=None)

@@ -1,0 +1,167 @@
+"""Floor 9: the questions whose failures stop a run: barriers, registers, messages."""
+
+from __future__ import annotations
+
+from pycute_xe.arch.target import grf_bytes
+from pycute_xe.errors import UndecidableError
+from pycute_xe.holding.follower import Around, Read, situated
+from pycute_xe.holding.nodes import Choice, Node, Undefined
+from pycute_xe.holding.ordering import Clash, clashes
+from pycute_xe.holding.sharing import outside
+from pycute_xe.holding.tables import copied
+from pycute_xe.kernel import (
+    AtomicStore,
+    Load,
+    Prefetch,
+    SharedLoad,
+    SharedStore,
+    Statement,
+    Store,
+)
+from pycute_xe.verifying.facts import Facts, least
+from pycute_xe.verifying.failures import Failure, smallest
+
+__all__ = ["Faults"]
+
+
+class Faults(Facts):
+    """The questions whose failures stop a run."""
+
+    # ------------------------------------------------------------------ barriers
+
+    def barriers(self) -> Failure | None:
+        """Return the smallest problem in which subgroups use shared memory in no order."""
+        if not self.kernel.shared:
+            return None  # construction refuses halves of barriers without the other
+        found = [(c, self._disordered(c)) for c in clashes(self.kernel)]
+        sure = least(failure for clash, failure in found if clash.sure)
+        if sure is None and any(failure is not None for _, failure in found):
+            clash = next(c for c, failure in found if failure is not None)
+            raise UndecidableError(
+                "verify",
+                {"array": clash.first.statement.array},
+                f"whether a barrier lies between two uses of {clash.first.statement.array} depends "
+                "on conditions",
+                "put barriers outside conditions",
+            )
+        return sure
+
+    def _disordered(self, clash: Clash) -> Failure | None:
+        region = self.space.both(clash)
+        point = smallest(region, self.space.naming)
+        if point is None:
+            return None
+        names = [type(a.statement).__name__ for a in (clash.first, clash.second)]
+        array, (one, other) = clash.first.statement.array, clash.subgroups
+        return self.failure(
+            point,
+            "barriers",
+            f"{names[0]} of subgroup {one} and {names[1]} of subgroup {other} use element "
+            f"{clash.element} of {array}, and no barrier lies between",
+            region,
+            subgroup=other,
+            faults=True,
+        )
+
+    # ------------------------------------------------------------------ registers
+
+    def invariants(self) -> None:
+        """Raise `UndecidableError` where what a loop claims was not shown."""
+        _ = self.followed
+
+    def registers(self) -> Failure | None:
+        """Return the smallest problem in which a statement reads what was never written."""
+        found = (self._undefined(read) for read in self.followed.reads)
+        return least(found)
+
+    def _undefined(self, read: Read) -> Failure | None:
+        for part in read.content.parts:
+            for guards in _ways_to_undefined(part.node, ()):
+                region = self.space.happens(read.around)
+                if guards:
+                    region = region.within(" and ".join(self._guard(g) for g in guards))
+                point = smallest(region, self.space.naming)
+                if point is not None:
+                    return self.failure(
+                        point,
+                        "registers",
+                        self._unwritten(read, int(part.elements[0])),
+                        region,
+                        register_element=int(part.elements[0]),
+                        faults=True,
+                    )
+        return None
+
+    def _unwritten(self, read: Read, element: int) -> str:
+        kind = type(read.statement).__name__
+        if isinstance(read.statement, SharedLoad):
+            return f"{kind} reads an element of {read.fragment} that was never written"
+        return f"{kind} reads element {element} of {read.fragment}, which was never written"
+
+    def _guard(self, guard: tuple[Choice, bool]) -> str:
+        choice, holds = guard
+        left, right = (self.space.naming.text(i) for i in (choice.index, choice.below))
+        return f"{left} {'<' if holds else '>='} {right}"
+
+    # ------------------------------------------------------------------ messages
+
+    def bounds(self) -> Failure | None:
+        """Return the smallest problem in which a message starts where the hardware cannot start."""
+        return least(
+            failure
+            for statement, around in situated(self.kernel.body)
+            for failure in (self._unaligned(statement, around), self._outside(statement, around))
+        )
+
+    def _outside(self, statement: Statement, around: tuple[Around, ...]) -> Failure | None:
+        if not isinstance(statement, (SharedLoad, SharedStore)):
+            return None
+        for words, *condition in outside(self.kernel, statement, around):
+            left, right = map(self.space.naming.text, condition)
+            region = self.space.happens(around).within(f"{left} < {right}")
+            point = smallest(region, self.space.naming)
+            if point is not None:
+                return self.failure(point, "bounds", words, region, faults=True)
+        return None
+
+    def _unaligned(self, statement: Statement, around: tuple[Around, ...]) -> Failure | None:
+        if not isinstance(statement, (Prefetch, Load, Store, AtomicStore)):
+            return None
+        copy = statement.copy
+        if not isinstance(statement, Prefetch):
+            copied(copy)  # a block that starts between elements is a fault
+        verb = type(statement).__name__.lower()
+        step = copy.atom.values * 16 * copy.value_type.bits // 8
+        happens = self.space.happens(around)
+        if not isinstance(statement, Prefetch) and copy.messages > 1 and step % grf_bytes():
+            point = smallest(happens, self.space.naming)
+            if point is not None:
+                words = f"message 1 of the {verb} of {statement.operand} starts inside a register"
+                return self.failure(point, "bounds", words, happens, faults=True)
+        ratio = copy.op.bits // copy.value_type.bits
+        mode = statement.modes[copy.x_mode]
+        if ratio <= 1 or mode is None:
+            return None
+        start = self.space.naming.text(statement.at[mode])
+        region = (
+            happens.within(f"({start}) mod {ratio} > 0") if "subgroup" not in start else happens
+        )
+        point = smallest(region, self.space.naming)
+        if point is None:
+            return None
+        words = f"the {verb} of {statement.operand} starts between elements of {copy.op.bits} bits"
+        return self.failure(point, "bounds", words, region, faults=True)
+
+
+def _ways_to_undefined(
+    node: Node, guards: tuple[tuple[Choice, bool], ...]
+) -> list[tuple[tuple[Choice, bool], ...]]:
+    """Return the conditions under which a node comes down to what was never written."""
+    if isinstance(node, Undefined):
+        return [guards]
+    if isinstance(node, Choice):
+        return [
+            *_ways_to_undefined(node.then, (*guards, (node, True))),
+            *_ways_to_undefined(node.otherwise, (*guards, (node, False))),
+        ]
+    return []  # the statement that computed it has read it before
