@@ -15,6 +15,7 @@ from pycute_xe.errors import UndecidableError
 from pycute_xe.kernel.spec.functions import FUNCTIONS
 from pycute_xe.numeric import as_numeric
 from pycute_xe.verifying.formula import Atom, Formula, Term
+from pycute_xe.verifying.patience import in_time
 
 __all__ = ["differ", "value_of"]
 
@@ -56,6 +57,8 @@ class _Values:
     def products(self, term: Term, names: Mapping[str, int]) -> Iterator[float]:
         for inner in self.spans(term, 0, dict(names)):
             self.left -= 1
+            if self.left % 64 == 0:
+                in_time()
             if self.left < 0:
                 raise UndecidableError("verify", {}, "a sum is too long to be tried", "")
             if not all(_number(guard, inner) for guard in term.guards):

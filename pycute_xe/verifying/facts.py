@@ -105,6 +105,6 @@ class Facts:
 
 
 def least(found: Iterable[Failure | None]) -> Failure | None:
-    """Return the smallest of some failures, None where there is none."""
+    """Return the smallest of some failures, `None` of nothing."""
     failures = [failure for failure in found if failure is not None]
     return min(failures, key=lambda failure: failure.key, default=None)

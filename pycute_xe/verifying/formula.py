@@ -12,6 +12,7 @@ from itertools import count
 from typing import TypeAlias
 
 from pycute_xe.errors import UndecidableError
+from pycute_xe.verifying.patience import in_time
 
 __all__ = [
     "Atom",
@@ -120,6 +121,7 @@ def multiply(left: Formula, right: Formula) -> Formula:
     products: list[Formula] = []
     for x in left:
         for y in right:
+            in_time()
             other = _apart(y)
             first = _apart(x)
             products.append(

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
 
-from pycute_xe.errors import InputError, KernelError, MachineError, UndecidableError
+from pycute_xe.errors import CuteError, InputError, KernelError, MachineError, UndecidableError
 from pycute_xe.kernel import Counterexample, Kernel, Loop
 from pycute_xe.signatures import typed
 from pycute_xe.verifying.apart import decided_apart
 from pycute_xe.verifying.conditions import condition_of
 from pycute_xe.verifying.failures import Failure
+from pycute_xe.verifying.patience import TooHardError, steps_left, until
 from pycute_xe.verifying.questions import Questions
-from pycute_xe.verifying.regions import TooHardError, effort, further, session
+from pycute_xe.verifying.regions import effort, further, session
 from pycute_xe.verifying.verdict import Proof, Verdict
 
 __all__ = ["verify", "verify_here"]
@@ -35,7 +36,11 @@ INVARIANT = "what loops claim to hold is so at their starts and after every trip
 
 BUDGET = 10.0
 STEPS = 20_000_000
+STEPS_A_SECOND = 1_000_000
 CONDITION_STEPS = 1_000_000
+HERE = 0.6
+"""The part of a budget that is spent in this process; another one, which can be stopped, has the
+rest for what is left."""
 
 
 @typed
@@ -72,7 +77,8 @@ def verify(
     if not _is_time(budget):
         raise InputError("verify", {"budget": budget}, "a budget is a time in seconds", "use 10")
     start = perf_counter()
-    here = verify_here(kernel, fixed, int(min(STEPS, budget * 2_000_000)))
+    with until(start + HERE * budget):
+        here = verify_here(kernel, fixed, int(min(STEPS, budget * STEPS_A_SECOND)))
     if not any(proof.reason == TOO_HARD for proof in here.proofs):
         return here
     left = budget - (perf_counter() - start)
@@ -162,7 +168,7 @@ def _answered(asked: _Asked, questions: Questions, steps: int) -> tuple[Proof, F
     reason, failure = "", None
     condition = ""
     try:
-        with effort(steps):
+        with effort(steps_left(steps, STEPS_A_SECOND)):
             failure = asked.find()
             if failure is not None:
                 condition = _condition(failure, questions)
@@ -170,6 +176,8 @@ def _answered(asked: _Asked, questions: Questions, steps: int) -> tuple[Proof, F
         reason = TOO_HARD
     except UndecidableError as error:
         reason = f"{error.condition}" + (f" ({error.fix})" if error.fix else "")
+    except (KernelError, InputError):
+        raise
     except MachineError as error:
         failure = Failure(
             asked.name,
@@ -178,6 +186,8 @@ def _answered(asked: _Asked, questions: Questions, steps: int) -> tuple[Proof, F
             {},
             faults=True,
         )
+    except CuteError as error:  # a copy without a layout: every reader stops there
+        reason = str(error)
     seconds = perf_counter() - start
     found = _counterexample(failure) if failure is not None else None
     answer = "undecided" if reason else "proved"

@@ -20,7 +20,8 @@ from pycute_xe.verifying.facts import least
 from pycute_xe.verifying.failures import Failure, smallest
 from pycute_xe.verifying.faulting import Faults
 from pycute_xe.verifying.formula import Formula, Place, Term, add, summed
-from pycute_xe.verifying.regions import Region, too_hard
+from pycute_xe.verifying.patience import too_hard
+from pycute_xe.verifying.regions import Region
 from pycute_xe.verifying.translating import EXACT, claimed, held, is_number, rounded
 from pycute_xe.verifying.trying import quotients, tried
 from pycute_xe.verifying.views import View

@@ -9,22 +9,13 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from pycute_xe.errors import KernelError
+from pycute_xe.verifying.patience import TooHardError, in_time
 
-__all__ = ["Names", "Region", "TooHardError", "effort", "further", "session", "too_hard"]
+__all__ = ["Names", "Region", "effort", "further", "session"]
 
 Names = tuple[str, ...]
 
 _context: ContextVar[isl.Context | None] = ContextVar("_context", default=None)
-
-
-class TooHardError(KernelError):
-    """isl gave up: the steps it may take were used up."""
-
-
-def too_hard(why: str) -> TooHardError:
-    """Return the refusal of a question before isl is asked."""
-    return TooHardError("verify", {}, why, "use strides that nest evenly")
 
 
 @contextmanager
@@ -50,7 +41,7 @@ def effort(operations: int) -> Generator[None]:
     >>> with effort(3):
     ...     Region.where(("x",), "exists (d : x = 2*d)").least()
     Traceback (most recent call last):
-    pycute_xe.verifying.regions.TooHardError: verify(steps=3): the question is too hard to decide...
+    pycute_xe.verifying.patience.TooHardError: verify(steps=3): the question is too hard...
     """
     context = _context.get() or isl.Context()
     context.reset_operations()
@@ -107,6 +98,7 @@ class Region:
     @classmethod
     def where(cls, names: Names, constraints: str) -> Region:
         """Return the points that satisfy constraints."""
+        in_time()
         text = f"{{ [{','.join(names)}] : {constraints or 'true'} }}"
         return cls(names, isl.Set(text, _context.get()))
 
@@ -124,6 +116,7 @@ class Region:
         >>> Region.where(("x",), "0 <= x < 3").to(("y",), "y = 2*x + 1").least()
         {'y': 1}
         """
+        in_time()
         old, new = ",".join(self.names), ",".join(names)
         link = isl.Map(f"{{ [{old}] -> [{new}] : {constraints or 'true'} }}", _context.get())
         return Region(names, self.points.apply(link))

@@ -7,10 +7,11 @@ from itertools import product
 
 import numpy as np
 
-from pycute_xe.holding.following import Write
+from pycute_xe.holding.follower import Write
 from pycute_xe.kernel import Loop
 from pycute_xe.verifying.evaluating import differ
 from pycute_xe.verifying.formula import Formula, atoms_within
+from pycute_xe.verifying.patience import in_time
 from pycute_xe.verifying.points import Space
 from pycute_xe.verifying.views import View
 
@@ -50,6 +51,7 @@ def tried(
             start = index.at(sizes | dict.fromkeys(space.naming.variable_of, 0))
             inside &= (start + place >= 0) & (start + place < limit)
         for place in np.argwhere(inside)[:64]:
+            in_time()
             named = dict(zip(view.names, map(int, place), strict=True))
             point = {space.naming.size_of[n]: v for n, v in sizes.items()} | zeros | named
             if differ(actual, wanted, point, extents, range(2)):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.digits import DigitMap, as_digits
-from pycute_xe.holding.following import Write
+from pycute_xe.holding.follower import Write
 from pycute_xe.holding.nodes import Leaf
 
 __all__ = ["View", "registers", "view_of"]

@@ -1,0 +1,54 @@
+"""Floor 9: until when a proof may go on in this process: what takes longer is left to another."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from time import perf_counter
+
+from pycute_xe.errors import KernelError
+
+__all__ = ["TooHardError", "in_time", "steps_left", "too_hard", "until"]
+
+_end: ContextVar[float | None] = ContextVar("_end", default=None)
+
+
+class TooHardError(KernelError):
+    """A question was given up: the steps or the time that it may take were used up."""
+
+
+def too_hard(why: str) -> TooHardError:
+    """Return the refusal of a question before isl is asked."""
+    return TooHardError("verify", {}, why, "use strides that nest evenly")
+
+
+@contextmanager
+def until(end: float | None) -> Generator[None]:
+    """Let `in_time` refuse to go on after a moment of `time.perf_counter`; None is never.
+
+    >>> with until(0.0):
+    ...     in_time()
+    Traceback (most recent call last):
+    pycute_xe.verifying.patience.TooHardError: verify(...): the time is used up...
+    """
+    token = _end.set(end)
+    try:
+        yield
+    finally:
+        _end.reset(token)
+
+
+def steps_left(steps: int, a_second: int) -> int:
+    """Return how many steps fit into the time that is left, 1 at least; 0 lifts the limit."""
+    end = _end.get()
+    if end is None or not steps:
+        return steps
+    return max(1, min(steps, int((end - perf_counter()) * a_second)))
+
+
+def in_time() -> None:
+    """Raise `TooHardError` where the time is used up: every step that may be one of many asks."""
+    end = _end.get()
+    if end is not None and perf_counter() > end:
+        raise too_hard("the time is used up")
