@@ -22,7 +22,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test pytest docs lint format wheel bench mutants fuzz clean
+.PHONY: help demo test pytest docs pages lint format wheel bench mutants fuzz clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,11 +33,16 @@ demo: $(VENV)/.run-stamp ## similarities of 1797 handwritten digits, end to end
 # Two at a time, since none of the three uses a second core; then pytest uses them all, and its
 # summary is the last thing on the screen.
 test: $(VENV)/.dev-stamp ## everything a change must pass
-	@$(MAKE) --no-print-directory --jobs 2 docs lint wheel
+	@$(MAKE) --no-print-directory --jobs 2 pages lint wheel
 	@$(MAKE) --no-print-directory pytest
 
 pytest: $(VENV)/.dev-stamp ## the tests, over all cores
 	@$(PY) -m pytest -n $(WORKERS) --dist worksteal -q
+
+# What is written beside the pages is left out (see mkdocs.yml), so the result is not the site.
+pages: $(VENV)/.dev-stamp ## build the pages of the site as a check; their code blocks run
+	@echo "pages: building them; their code blocks run"
+	@NO_MKDOCS_2_WARNING=1 WHOLE_SITE=false $(VENV)/bin/mkdocs build --strict --site-dir build/pages
 
 lint: $(VENV)/.dev-stamp ## style, types and the floors
 	@echo "lint: ruff, pyright, import-linter"
@@ -50,7 +55,7 @@ format: $(VENV)/.dev-stamp ## rewrite the sources in the project's style
 	@$(VENV)/bin/ruff check --quiet --fix .
 	@$(VENV)/bin/ruff format --quiet .
 
-docs: $(VENV)/.dev-stamp ## build the site into site/; its code blocks run
+docs: $(VENV)/.dev-stamp ## build the site into site/
 	@echo "docs: building the site"
 	@NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict
 

@@ -215,5 +215,5 @@ def test_lanes_counted_by_something_else_than_an_integer() -> None:
 def test_a_field_is_looked_at_again_where_its_type_does_not_decide() -> None:
     Touched(reads=("a",), meets="wait")
     for wrong in ({"meets": "later"}, {"reads": ("a", 3)}, {"reads": (("a",),)}, {"reads": "a"}):
-        with pytest.raises(InputError, match="Way out: give (meets|reads) as"):
+        with pytest.raises(InputError, match=r"Way out: give (meets|reads) as"):
             Touched(**wrong)  # type: ignore[arg-type]
