@@ -8,7 +8,9 @@ TESTS = "pycute_xe/int_tuple pycute_xe/layout pycute_xe/algebra tests/layout tes
 
 
 def _in(file: str, *changes: tuple[str, ...]) -> list[Mutant]:
-    return mutants(file, TESTS, *changes)
+    return mutants(
+        file, f"pycute_xe/{file}.py tests/algebra/test_against_cute.py {TESTS}", *changes
+    )
 
 
 MUTANTS = [
