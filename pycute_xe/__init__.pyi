@@ -6,6 +6,7 @@ from pycute_xe import (
     cutlass as cutlass,
     esimd as esimd,
     kernel as kernel,
+    native as native,
 )
 from pycute_xe.algebra import (
     blocked_product as blocked_product,
@@ -115,6 +116,9 @@ from pycute_xe.cutlass import (
 from pycute_xe.drawing import (
     draw as draw,
 )
+from pycute_xe.emitting import (
+    emit as emit,
+)
 from pycute_xe.errors import (
     CongruenceError as CongruenceError,
     CoordError as CoordError,
@@ -128,6 +132,7 @@ from pycute_xe.errors import (
     RankError as RankError,
     ShapeError as ShapeError,
     TargetError as TargetError,
+    ToolError as ToolError,
     UndecidableError as UndecidableError,
     UnfaithfulWarning as UnfaithfulWarning,
 )

@@ -21,6 +21,7 @@ __all__ = [
     "RankError",
     "ShapeError",
     "TargetError",
+    "ToolError",
     "UndecidableError",
     "UnfaithfulWarning",
     "quoted",
@@ -145,6 +146,10 @@ class InputError(CuteError):
 
 class MachineError(CuteError):
     """Executing a kernel did something that hardware leaves undefined."""
+
+
+class ToolError(CuteError):
+    """A program of someone else's that the request needs is missing, or refuses."""
 
 
 class UnfaithfulWarning(UserWarning):

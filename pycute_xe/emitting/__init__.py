@@ -1,0 +1,7 @@
+"""Floor 9: kernels in other languages: `emit`."""
+
+from __future__ import annotations
+
+from pycute_xe.emitting.emitter import Language, emit
+
+__all__ = ["Language", "emit"]

@@ -1,0 +1,239 @@
+"""Floor 9: elementwise statements and conversions, as instructions on registers of 16 elements."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycute_xe.bulk import table
+from pycute_xe.emitting.functions import FORMULAS, Emit
+from pycute_xe.emitting.instructions import Alu
+from pycute_xe.emitting.regions import Region, region
+from pycute_xe.emitting.registers import BYTES, Registers
+from pycute_xe.errors import KernelError
+from pycute_xe.kernel import Convert, Element, Expression, Fill, Kernel, Map, Slot
+from pycute_xe.kernel.spec.expression import Apply, Const
+from pycute_xe.numeric import Numeric
+
+__all__ = ["converted", "filled", "mapped", "operand_text"]
+
+GRF = 64
+LANES = 16
+_KINDS = {"f32": "f", "f16": "hf", "bf16": "bf", "s32": "d", "u32": "ud", "s8": "b", "u8": "ub"}
+_WHOLE = Region(1, 1, 0)
+
+
+def filled(registers: Registers, statement: Fill, pattern: int) -> Iterator[Alu]:
+    """Yield moves that repeat 32 bits over a fragment."""
+    fragment = registers.fragment(statement.fragment)
+    dwords, name = -(-fragment.bytes // 4), registers.view(statement.fragment, "ud")
+    at = 0
+    while at < dwords:
+        count = next(n for n in (32, 16, 8, 4, 2, 1) if n <= dwords - at)
+        to = operand_text(name, "ud", at, None)
+        yield Alu(f"mov (M1_NM, {count}) {to} 0x{pattern:x}:ud")
+        at += count
+
+
+def operand_text(name: str, kind: str, element: int, read: Region | None, stride: int = 1) -> str:
+    """Return an operand: a variable, the register and element in it, and how it walks.
+
+    ``read`` is the region of a source, None for a destination.
+
+    >>> operand_text("tCrC_f", "f", 33, Region(1, 1, 0)), operand_text("tErD_bf", "bf", 16, None)
+    ('tCrC_f(2,1)<1;1,0>', 'tErD_bf(0,16)<1>')
+    """
+    row, column = divmod(element * BYTES[kind], GRF)
+    walk = f"<{stride}>" if read is None else str(read)
+    return f"{name}({row},{column // BYTES[kind]}){walk}"
+
+
+def _kind(numeric: Numeric, what: str) -> str:
+    kind = _KINDS.get(numeric.name)
+    if kind is None:
+        raise KernelError(
+            "emit",
+            {"fragment": what, "type": numeric},
+            f"instructions on registers do not compute with {numeric}",
+            f"use {', '.join(_KINDS)}",
+        )
+    return kind
+
+
+def converted(registers: Registers, statement: Convert) -> Iterator[Alu]:
+    """Yield the instructions of a conversion: nearest even, integers saturated."""
+    source = registers.fragment(statement.source)
+    target = registers.fragment(statement.destination)
+    _kind(source.value_type, source.name)
+    kind = _kind(target.value_type, target.name)
+    view = registers.view(target.name, kind)
+    for at in range(0, target.elements, LANES):
+        write = _Write(registers)
+        value = write.read(source.name, source.value_type, np.arange(at, at + LANES))
+        to = operand_text(view, kind, at, None)
+        write.narrow(value, source.value_type, target.value_type, to)
+        yield from write.out
+
+
+def mapped(kernel: Kernel, registers: Registers, statement: Map) -> Iterator[Alu]:
+    """Yield the instructions of an elementwise statement, 16 elements at a time.
+
+    Raises `KernelError` for destinations other than f32, for functions without a formula here, and
+    for gathers that no region reads.
+    """
+    target = registers.fragment(statement.destination)
+    if target.value_type.name != "f32":
+        raise KernelError(
+            "emit",
+            {"fragment": target},
+            f"elementwise statements are emitted in f32, {target.name} is {target.value_type}",
+            "compute in f32 and convert",
+        )
+    gathers = {name: table(by) for name, by in statement.gathers}
+    for at in range(0, target.elements, LANES):
+        places = {
+            name: gathers[name][at : at + LANES] if name in gathers else np.arange(at, at + LANES)
+            for name in statement.sources
+        }
+        write = _Write(registers, kernel, places)
+        to = operand_text(registers.view(target.name, "f"), "f", at, None)
+        write.into(statement.value, to)
+        yield from write.out
+
+
+class _Write:
+    """The instructions that compute one register of 16 elements."""
+
+    def __init__(
+        self,
+        registers: Registers,
+        kernel: Kernel | None = None,
+        places: dict[str, NDArray[np.int64]] | None = None,
+    ) -> None:
+        self.registers = registers
+        self.kernel = kernel
+        self.places = places or {}
+        self.out: list[Alu] = []
+        self.used = 0
+
+    def fresh(self, kind: str = "f") -> tuple[str, str]:
+        """Return a temporary: as a destination and as a source."""
+        name = self.registers.temporary(self.used, kind)
+        self.used += 1
+        return operand_text(name, kind, 0, None), operand_text(name, kind, 0, _WHOLE)
+
+    def alu(self, op: str, to: str, *sources: str) -> None:
+        """Append an instruction; sources that begin with ``$`` are scalar operands."""
+        scalars = tuple(dict.fromkeys(s[1:] for s in sources if s.startswith("$")))
+        read = [f"%{scalars.index(s[1:])}(0,0)<0;1,0>" if s[0] == "$" else s for s in sources]
+        self.out.append(Alu(f"{op} (M1_NM, {LANES}) {to} {' '.join(read)}", scalars))
+
+    def into(self, value: Expression, to: str) -> None:
+        """Compute an expression into a destination."""
+        if isinstance(value, Apply):
+            formula = FORMULAS.get(value.function)
+            if formula is None:
+                raise KernelError(
+                    "emit",
+                    {"value": value},
+                    f"{value.function} has no formula in instructions",
+                    f"use {', '.join(FORMULAS)}",
+                )
+            before = self.used
+            arguments = [self.source(a) for a in value.arguments]
+            formula(Emit(self.alu, self.fresh), to, *arguments)
+            self.used = before
+        else:
+            self.alu("mov", to, self.source(value))
+
+    def source(self, value: Expression) -> str:
+        """Return where an expression can be read, computing it where it has to be."""
+        if isinstance(value, Const):
+            return immediate(value.value)
+        if isinstance(value, Slot):
+            numeric = self.registers.fragment(value.fragment).value_type
+            found = self.read(value.fragment, numeric, self.places[value.fragment])
+            return self.widened(found, numeric)
+        if isinstance(value, Element) and not value.at:
+            return f"${value.operand}"
+        if isinstance(value, Apply):
+            to, read = self.fresh()
+            self.into(value, to)
+            return read
+        raise KernelError(
+            "emit",
+            {"value": value},
+            f"{type(value).__name__} has no form in instructions on registers",
+            "use functions of fragments, scalars and numbers",
+        )
+
+    def read(self, name: str, numeric: Numeric, places: NDArray[np.int64]) -> str:
+        """Return the operand that reads elements of a fragment."""
+        first, found = int(places[0]), None
+        if int(places.min()) == first:
+            found = region(places - first)
+        kind = _kind(numeric, name)
+        if kind == "bf":
+            kind = "uw"
+        if found is None:
+            raise KernelError(
+                "emit",
+                {"fragment": name},
+                "no region reads the elements that 16 work-items gather",
+                "gather rows, columns or whole registers",
+            )
+        return operand_text(self.registers.view(name, kind), kind, first, found)
+
+    def widened(self, source: str, numeric: Numeric) -> str:
+        """Return where a source can be read as f32."""
+        if numeric.name == "f32":
+            return source
+        if numeric.name == "bf16":
+            to, _ = self.fresh("ud")
+            self.alu("shl", to, source, "0x10:uw")
+            return operand_text(self.registers.temporary(self.used - 1), "f", 0, _WHOLE)
+        to, read = self.fresh()
+        self.alu("mov", to, source)
+        return read
+
+    def narrow(self, source: str, given: Numeric, wanted: Numeric, to: str) -> None:
+        """Convert a source of one type into a destination of another."""
+        if wanted.kind == "float":
+            if given.name == wanted.name:
+                self.alu("mov", to, source)
+            elif given.kind != "float" and wanted.name != "f32":
+                raise _twice(given, wanted)
+            else:
+                self.alu("mov", to, self.widened(source, given))
+            return
+        if given.kind == "float":
+            wide, read = self.fresh()
+            self.alu("rnde", wide, self.widened(source, given))
+            whole = "ud" if wanted.kind == "unsigned" else "d"
+            if wanted.bits == 32:
+                self.alu("mov.sat", to, read)
+                return
+            wide, source = self.fresh(whole)
+            self.alu("mov.sat", wide, read)
+        self.alu("mov.sat", to, source)
+
+
+def _twice(given: Numeric, wanted: Numeric) -> KernelError:
+    return KernelError(
+        "emit",
+        {"from": given, "to": wanted},
+        f"{given} becomes {wanted} by way of f32 and would be rounded twice",
+        "convert to f32, or to an integer",
+    )
+
+
+def immediate(value: float) -> str:
+    """Return a number as an immediate of f32, its bits in hexadecimal.
+
+    >>> immediate(1.0)
+    '0x3f800000:f'
+    """
+    return f"0x{struct.unpack('<I', struct.pack('<f', value))[0]:08x}:f"

@@ -1,0 +1,42 @@
+"""Floor 9: `emit`, the verb."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from pycute_xe.emitting.opencl import opencl
+from pycute_xe.errors import InputError
+from pycute_xe.kernel import Kernel
+from pycute_xe.signatures import shortly, typed
+
+__all__ = ["Language", "emit"]
+
+Language = Literal["opencl"]
+_LANGUAGES: dict[str, Callable[[Kernel], str]] = {"opencl": opencl}
+
+
+@typed
+def emit(kernel: Kernel, to: Language = "opencl") -> str:
+    r"""Return a kernel as a text in another language, the listing at its head.
+
+    ``"opencl"`` is OpenCL C for Intel's graphics compiler (``ocloc``): every fragment is a variable
+    of vISA under the kernel's name, every message and DPAS one instruction of inline vISA. Widths
+    and pitches are arguments of their own, in bytes. Law: the text depends on the kernel alone.
+    Raises `KernelError` naming a statement, a function or a type that the language cannot say, and
+    `InputError` for an unknown language.
+    Document: vISA manual; intel-graphics-compiler, inline vISA.
+
+    >>> import pycute_xe as cx
+    >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (8, 16, 16),
+    ...     ((1, 1, 1), (1, 1, 0))), stages=0)
+    >>> print(*[line for line in emit(gemm).splitlines() if "  XE_DPAS(" in line], sep="\n")
+        XE_DPAS(bf.bf.8.8, tCrC_f.0, tCrC_f.0, tCrB.0, tCrA(0,0));
+    """
+    language = _LANGUAGES.get(to)
+    if language is None:
+        known = ", ".join(f'"{name}"' for name in _LANGUAGES)
+        raise InputError(
+            "emit", {"to": shortly(to)}, f"the language {shortly(to)} is unknown", f"use {known}"
+        )
+    return language(kernel)

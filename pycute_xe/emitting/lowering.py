@@ -1,0 +1,120 @@
+"""Floor 9: straight statements as instructions, the same for every language that has registers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from pycute_xe.arch.dpas import DpasMessage, Register
+from pycute_xe.arch.dpas.types import precisions
+from pycute_xe.bulk import table
+from pycute_xe.converting import convert
+from pycute_xe.emitting.copying import messages
+from pycute_xe.emitting.elementwise import converted, filled, mapped, operand_text
+from pycute_xe.emitting.instructions import Alu, Barrier, Instruction, Multiply
+from pycute_xe.emitting.regions import moves
+from pycute_xe.emitting.registers import Registers
+from pycute_xe.kernel import (
+    BarrierArrive,
+    BarrierWait,
+    Convert,
+    Fill,
+    Kernel,
+    Load,
+    Map,
+    Meanings,
+    Mma,
+    Prefetch,
+    Reorder,
+    Statement,
+    Store,
+)
+
+__all__ = ["LOWERED"]
+
+Lower = Callable[[Kernel, Registers, Any], Iterator[Instruction]]
+LOWERED: Meanings[Lower] = Meanings("emit")
+"""What each kind of straight statement becomes."""
+
+_ACCUMULATES = {"f32": "f", "f16": "hf", "bf16": "bf", "s32": "d", "u32": "ud"}
+_UNSIGNED = {4: "ud", 2: "uw", 1: "ub"}
+
+
+@LOWERED.of(Fill)
+def _(_kernel: Kernel, registers: Registers, statement: Fill) -> Iterator[Instruction]:
+    numeric = registers.fragment(statement.fragment).value_type
+    one = convert(np.array([statement.value]), numeric)
+    if numeric.bits >= 8:
+        raw = np.repeat(one, 32 // numeric.bits).view(np.uint8)
+        return filled(registers, statement, int(raw.view(np.uint32)[0]))
+    code = int(one.astype(np.int64)[0]) & ((1 << numeric.bits) - 1)
+    return filled(registers, statement, sum(code << s for s in range(0, 32, numeric.bits)))
+
+
+@LOWERED.of(Prefetch, Load, Store)
+def _(
+    kernel: Kernel, registers: Registers, statement: Prefetch | Load | Store
+) -> Iterator[Instruction]:
+    return messages(kernel, registers, statement)
+
+
+@LOWERED.of(Reorder)
+def _(_kernel: Kernel, registers: Registers, statement: Reorder) -> Iterator[Instruction]:
+    if statement.destination in registers.joined:
+        return
+    target = registers.fragment(statement.destination)
+    bits = target.value_type.bits
+    for move in moves(table(statement.slots).reshape(-1), bits, target.elements):
+        kind = _UNSIGNED[move.bytes]
+        to = registers.view(statement.destination, kind)
+        source = registers.view(statement.source, kind)
+        yield Alu(
+            f"mov (M1_NM, {move.count}) {operand_text(to, kind, move.to, None, move.stride)} "
+            f"{operand_text(source, kind, move.source, move.region)}"
+        )
+
+
+@LOWERED.of(Convert)
+def _(_kernel: Kernel, registers: Registers, statement: Convert) -> Iterator[Instruction]:
+    return converted(registers, statement)
+
+
+@LOWERED.of(Map)
+def _(kernel: Kernel, registers: Registers, statement: Map) -> Iterator[Instruction]:
+    return mapped(kernel, registers, statement)
+
+
+@LOWERED.of(BarrierArrive)
+def _(_kernel: Kernel, _registers: Registers, _statement: Statement) -> Iterator[Instruction]:
+    yield Barrier("signal")
+
+
+@LOWERED.of(BarrierWait)
+def _(_kernel: Kernel, _registers: Registers, _statement: Statement) -> Iterator[Instruction]:
+    yield Barrier("wait")
+
+
+@LOWERED.of(Mma)
+def _(_kernel: Kernel, registers: Registers, statement: Mma) -> Iterator[Instruction]:
+    mma = statement.mma
+    op, (reps_m, reps_k) = mma.atom.op, mma.repetitions("A")
+    reps_n = mma.repetitions("B")[0]
+    c = registers.view(statement.accumulator, _ACCUMULATES[op.D.name])
+    a, b = (registers.view(name, "ud") for name in (statement.a, statement.b))
+    for k, n, m in product(range(reps_k), range(reps_n), range(reps_m)):
+        at = Register(c, (m + reps_m * n) * op.bytes_D)
+        yield Multiply(
+            DpasMessage(
+                precisions()[op.B.name],
+                precisions()[op.A.name],
+                at,
+                at,
+                Register(b, (n + reps_n * k) * op.bytes_B),
+                Register(a, (m + reps_m * k) * op.bytes_A),
+                repeat=op.M,
+                depth=op.depth,
+            )
+        )

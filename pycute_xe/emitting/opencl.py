@@ -1,0 +1,241 @@
+"""Floor 9: a kernel as OpenCL C: atoms are named calls of a prelude of inline vISA."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pycute_xe.emitting.indices import c_text
+from pycute_xe.emitting.instructions import Barrier, Instruction, Message, Multiply, Region2D
+from pycute_xe.emitting.lowering import LOWERED
+from pycute_xe.emitting.registers import Registers
+from pycute_xe.errors import KernelError
+from pycute_xe.kernel import (
+    BarrierArrive,
+    BarrierWait,
+    Convert,
+    Fill,
+    If,
+    Kernel,
+    Load,
+    Loop,
+    Map,
+    Meanings,
+    Mma,
+    Operand,
+    Prefetch,
+    Reorder,
+    Statement,
+    Store,
+)
+from pycute_xe.kernel.index import SUBGROUP_INDEX
+from pycute_xe.kernel.ir.listing import line
+
+__all__ = ["OPENCL", "opencl", "parameters"]
+
+# What the C compiler would read as something else than a name of the kernel's.
+_TAKEN = re.compile(
+    "auto|bool|break|case|char|const|continue|default|do|double|else|enum|extern|float|for|global|"
+    "goto|half|if|int|kernel|local|constant|private|long|register|return|short|signed|sizeof|"
+    "static|struct|switch|typedef|uchar|uint|ulong|union|unsigned|ushort|void|volatile|while"
+)
+Says = Callable[["Writer", Any], None]
+OPENCL: Meanings[Says] = Meanings("emit")
+"""How each kind of statement is said in OpenCL C."""
+
+
+class Writer:
+    """The text of a kernel's body as it grows."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        """Start with nothing written."""
+        self.kernel = kernel
+        self.registers = Registers(kernel)
+        self.lines: list[str] = []
+        self.level = 1
+
+    def put(self, text: str) -> None:
+        """Append a line at the present depth."""
+        self.lines.append("  " * self.level + text)
+
+    def body(self, body: tuple[Statement, ...]) -> None:
+        """Write statements, each under its line of the listing."""
+        for statement in body:
+            meaning = OPENCL[statement]
+            self.put(f"// {line(statement)}")
+            meaning(self, statement)
+
+    def block(self, head: str, body: tuple[Statement, ...]) -> None:
+        """Write statements in braces."""
+        self.put(f"{head} {{")
+        self.level += 1
+        self.body(body)
+        self.level -= 1
+        self.put("}")
+
+
+@OPENCL.of(Loop)
+def _(writer: Writer, statement: Loop) -> None:
+    var, start, stop = statement.var, c_text(statement.start), c_text(statement.stop)
+    # Unrolled, the text would hold other messages than the listing.
+    writer.put("__attribute__((opencl_unroll_hint(1)))")
+    writer.block(f"for (int {var} = {start}; {var} < {stop}; ++{var})", statement.body)
+
+
+@OPENCL.of(If)
+def _(writer: Writer, statement: If) -> None:
+    writer.block(f"if ({c_text(statement.index)} < {c_text(statement.below)})", statement.body)
+
+
+@OPENCL.of(Fill, Prefetch, Load, Store, Reorder, Convert, Map, Mma, BarrierArrive, BarrierWait)
+def _(writer: Writer, statement: Statement) -> None:
+    for instruction in LOWERED[statement](writer.kernel, writer.registers, statement):
+        writer.put(_call(writer.kernel, instruction))
+
+
+def _call(kernel: Kernel, instruction: Instruction) -> str:
+    """Return an instruction as a call of the prelude."""
+    if isinstance(instruction, Message):
+        return _message(kernel, instruction)
+    if isinstance(instruction, Multiply):
+        _, types, _, _, *operands = str(instruction.message).replace("dpas.", "dpas. ").split()
+        return f"XE_DPAS({types}, {', '.join(operands)});"
+    if isinstance(instruction, Barrier):
+        return f"XE_BARRIER({instruction.half});"
+    if not instruction.scalars:
+        return f"XE_ALU({instruction.text});"
+    return (
+        f"XE_ALU_{len(instruction.scalars)}({', '.join(instruction.scalars)}, {instruction.text});"
+    )
+
+
+def _message(kernel: Kernel, message: Message) -> str:
+    block = str(message.block).rpartition(":")[2]
+    place = f"{c_text(message.x)}, {c_text(message.y)}"
+    surface = _surface(kernel.operand(message.surface.operand), message.surface)
+    if message.block.op == "load":
+        return f"XE_LOAD_2D({message.register}, {block}, {surface}, {place});"
+    if message.block.op == "store":
+        return f"XE_STORE_2D({surface}, {place}, {message.register}, {block});"
+    return f"XE_PREFETCH_2D({block}, {surface}, {place});"
+
+
+def _surface(operand: Operand, seen: Region2D) -> str:
+    """Return the surface of an operand: a variable, or one made for other modes' indices."""
+    name, rank = operand.name, len(operand.modes)
+    rest = [m for m in range(rank) if m not in (operand.contiguous, seen.y_mode)]
+    if rank == 2 and not rest:
+        return f"s{name}"
+    base = f"{name}{''.join(f' + {_pitch(operand, m)} * ({c_text(seen.at[m])})' for m in rest)}"
+    if seen.y_mode is None:
+        return f"XE_SURFACE({base}, {name}_width, 1, max({name}_width, 64))"
+    height, pitch = c_text(operand.modes[seen.y_mode]), _pitch(operand, seen.y_mode)
+    return f"XE_SURFACE({base}, {name}_width, {height}, {pitch})"
+
+
+def _pitch(operand: Operand, mode: int) -> str:
+    """The parameter that is the bytes between neighbours along a mode."""
+    rest = [m for m in range(len(operand.modes)) if m != operand.contiguous]
+    return f"{operand.name}_pitch" if rest == [mode] else f"{operand.name}_pitch{mode}"
+
+
+def parameters(kernel: Kernel) -> tuple[tuple[str, str], ...]:
+    """Return the (type, name) of each parameter, in order: operands, then sizes.
+
+    A tensor is an address, the bytes of a row, and the bytes between neighbours along every other
+    mode; a scalar is a number.
+
+    >>> import pycute_xe as cx
+    >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")))
+    >>> parameters(gemm)[:3]
+    (('__global uchar *', 'A'), ('int', 'A_width'), ('int', 'A_pitch'))
+    """
+    out: list[tuple[str, str]] = []
+    for operand in kernel.operands:
+        name = operand.name
+        if not operand.modes:
+            kind = "float" if operand.value_type.kind == "float" else "int"
+            out.append((kind, name))
+            continue
+        out += [("__global uchar *", name), ("int", f"{name}_width")]
+        rest = [m for m in range(len(operand.modes)) if m != operand.contiguous]
+        wide = "int" if len(rest) == 1 else "long"
+        out += [(wide, _pitch(operand, m)) for m in rest]
+    return (*out, *(("int", name) for name in kernel.sizes))
+
+
+@cache
+def prelude() -> str:
+    """Return the prelude."""
+    return Path(__file__).with_name("prelude.cl").read_text(encoding="utf-8")
+
+
+def opencl(kernel: Kernel) -> str:
+    """Return a kernel as OpenCL C for Intel's graphics compiler."""
+    for statement in kernel.statements():
+        OPENCL[statement]
+    _check_names(kernel)
+    writer = Writer(kernel)
+    writer.body(kernel.body)
+    lanes = 16 * kernel.subgroups
+    arguments = ", ".join(
+        f"{kind}{'' if kind[-1] == '*' else ' '}{n}" for kind, n in parameters(kernel)
+    )
+    head = [f"// {text}" for text in str(kernel).splitlines()]
+    places = [
+        f"const int {SUBGROUP_INDEX} = sub_group_broadcast((int)get_sub_group_id(), 0);",
+        *(f"const int {v} = get_group_id({axis});" for axis, (v, _) in enumerate(kernel.grid)),
+    ]
+    surfaces = [_declared_surface(o) for o in kernel.operands if len(o.modes) == 2]
+    return "\n".join(
+        [
+            *head,
+            prelude().rstrip(),
+            "__attribute__((intel_reqd_sub_group_size(16)))",
+            f"__attribute__((reqd_work_group_size({lanes}, 1, 1)))",
+            f"__kernel void {kernel.name}({arguments}) {{",
+            *(f"  {text}" for text in (*places, *surfaces, *_declarations(writer.registers))),
+            *writer.lines,
+            "}",
+            "",
+        ]
+    )
+
+
+def _declared_surface(operand: Operand) -> str:
+    name, height = operand.name, c_text(operand.modes[1 - operand.contiguous])
+    made = f"XE_SURFACE({name}, {name}_width, {height}, {name}_pitch)"
+    return f"const xe_surface s{name} = {made};"
+
+
+def _declarations(registers: Registers) -> list[str]:
+    return [
+        f"XE_VIEW({d.name}, {d.kind}, {d.count}, {d.of}, {d.at});"
+        if d.of
+        else f"XE_DECLARE({d.name}, {d.count});"
+        for d in registers.declared
+    ]
+
+
+def _check_names(kernel: Kernel) -> None:
+    names = [n for _, n in parameters(kernel)]
+    names += [f"s{o.name}" for o in kernel.operands if len(o.modes) == 2]
+    names += [SUBGROUP_INDEX, kernel.name, *(variable for variable, _ in kernel.grid)]
+    twice = sorted({n for n in names if names.count(n) > 1 or _TAKEN.fullmatch(n)})
+    if twice:
+        raise KernelError(
+            "emit",
+            {"kernel": kernel.name},
+            f"{twice[0]} would be the name of two things in C",
+            "rename an operand, a size or a variable of the grid",
+        )
+    if len(kernel.grid) > 3:
+        raise KernelError(
+            "emit",
+            {"kernel": kernel.name},
+            f"the grid has {len(kernel.grid)} axes, a launch has 3",
+            "join two axes",
+        )

@@ -1,0 +1,285 @@
+"""Floor 10: instructions on registers: what each computes, lane by lane."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycute_xe.native.assembly import Instruction, Reg
+from pycute_xe.native.operands import Read, State, reader, refuse, writer
+
+__all__ = ["OPERATIONS", "arithmetic"]
+
+Values = NDArray[Any]
+Step = Callable[[State], None]
+
+
+def _both_float(a: Values, b: Values) -> bool:
+    return a.dtype.kind == "f" or b.dtype.kind == "f"
+
+
+def _wide(*values: Values) -> tuple[Values, ...]:
+    """Bring operands to the type they are computed in: float64, float32 or int64."""
+    if any(v.dtype == np.float64 for v in values):
+        return tuple(v.astype(np.float64) for v in values)
+    if any(v.dtype.kind == "f" for v in values):
+        return tuple(v.astype(np.float32) for v in values)
+    return values
+
+
+def _add(a: Values, b: Values) -> Values:
+    a, b = _wide(a, b)
+    return a + b
+
+
+def _same(a: Values) -> Values:
+    return a
+
+
+def _add3(a: Values, b: Values, c: Values) -> Values:
+    return _add(_add(a, b), c)
+
+
+def _mul(a: Values, b: Values) -> Values:
+    a, b = _wide(a, b)
+    return a * b
+
+
+def _mad(c: Values, a: Values, b: Values) -> Values:
+    """The first source plus the product of the others, rounded once."""
+    if not any(v.dtype.kind == "f" for v in (a, b, c)):
+        return c + a * b
+    product, wide = a.astype(np.float64) * b.astype(np.float64), c.astype(np.float64)
+    total = product + wide
+    # What the sum in 53 bits lost; rounding it to odd keeps the second rounding right.
+    kept = total - product
+    lost = (product - (total - kept)) + (wide - kept)
+    up = np.nextafter(total, np.where(lost > 0, np.inf, -np.inf))
+    odd = total.view(np.int64) & 1 == 1
+    return np.where((lost == 0) | odd | ~np.isfinite(total), total, up).astype(np.float32)
+
+
+def _shift_left(a: Values, b: Values) -> Values:
+    return a << (b & 31)
+
+
+def _arithmetic_right(a: Values, b: Values) -> Values:
+    return a >> (b & 31)
+
+
+def _smaller(a: Values, b: Values) -> Values:
+    a, b = _wide(a, b)
+    return np.fmin(a, b)
+
+
+def _greater(a: Values, b: Values) -> Values:
+    a, b = _wide(a, b)
+    return np.fmax(a, b)
+
+
+def _math(of: Callable[[Values], Values]) -> Callable[[Values], Values]:
+    """A function of the extended math unit, here rounded correctly."""
+
+    def apply(a: Values) -> Values:
+        return of(a.astype(np.float64)).astype(np.float32)
+
+    return apply
+
+
+MATH: dict[str, Callable[[Values], Values]] = {
+    "inv": _math(lambda x: 1 / x),
+    "exp": _math(np.exp2),
+    "log": _math(np.log2),
+    "sqt": _math(np.sqrt),
+    "rsqt": _math(lambda x: 1 / np.sqrt(x)),
+}
+
+OPERATIONS: dict[str, Callable[..., Values]] = {
+    "mov": _same,
+    "add": _add,
+    "add3": _add3,
+    "mul": _mul,
+    "mad": _mad,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "not": np.invert,
+    "shl": _shift_left,
+    "asr": _arithmetic_right,
+    "rnde": np.rint,
+    "rndd": np.floor,
+    "rndu": np.ceil,
+    "rndz": np.trunc,
+}
+"""What each operation computes of its sources; ``shr``, ``sel``, ``cmp``, ``bfn`` stand apart."""
+
+_INTEGER = frozenset({"and", "or", "xor", "not", "shl", "asr", "shr", "bfn", "add3"})
+_COMPARE: dict[str, Callable[[Values, Values], Any]] = {
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "eq": np.equal,
+    "ne": np.not_equal,
+}
+
+
+def arithmetic(instruction: Instruction) -> Step:
+    """Return what an instruction on registers does. Raises `MachineError` for unknown ones."""
+    _check(instruction)
+    reads = [reader(instruction, source) for source in instruction.sources]
+    if instruction.op == "cmp":
+        return _compared(instruction, reads)
+    if instruction.op == "sel":
+        return _selected(instruction, reads)
+    if instruction.condition:
+        raise refuse(instruction, "only cmp and sel may have a condition here")
+    compute, write = _meaning(instruction), writer(instruction)
+
+    def step(state: State) -> None:
+        with np.errstate(all="ignore"):
+            write(state, compute(*(read(state) for read in reads)))
+
+    return step
+
+
+def _meaning(instruction: Instruction) -> Callable[..., Values]:
+    if instruction.op == "math":
+        found = MATH.get(instruction.sub)
+        kinds = {cast("Reg", s).kind for s in (instruction.to, *instruction.sources)}
+        if found is None or kinds != {"f"}:
+            raise refuse(instruction, f"math.{instruction.sub} of {kinds} is not modelled")
+        return found
+    if instruction.op == "bfn":
+        return _boolean(instruction)
+    if instruction.op == "shr":
+        return _logical_right(instruction)
+    if instruction.op == "mov":
+        return _moved(instruction)
+    found = OPERATIONS.get(instruction.op)
+    if found is None:
+        raise refuse(instruction, f"{instruction.op} is not an instruction that is executed here")
+    return found
+
+
+def _check(instruction: Instruction) -> None:
+    """Refuse what none of the operations below means."""
+    lanes = instruction.first + instruction.size
+    if not instruction.unmasked and lanes > 16:
+        raise refuse(instruction, "lanes beyond the 16 that are on")
+    kinds = {s.kind for s in instruction.sources}
+    if instruction.to is not None and instruction.to.file != "null":
+        kinds.add(instruction.to.kind)
+    if instruction.op in _INTEGER and kinds & {"f", "hf", "bf", "df"}:
+        raise refuse(instruction, f"{instruction.op} of floats")
+    narrow = {"hf", "bf"} & {s.kind for s in instruction.sources}
+    if narrow and instruction.op not in ("mov",):
+        raise refuse(instruction, f"arithmetic in {narrow.pop()} is not modelled")
+    if kinds & {"q", "uq"} and instruction.op not in ("mov", "add", "and", "or", "xor"):
+        raise refuse(instruction, f"{instruction.op} of 64-bit integers is not modelled")
+    if instruction.saturate and instruction.op not in ("mov", "add", "mul", "mad"):
+        raise refuse(instruction, f"saturation of {instruction.op} is not modelled")
+
+
+def _moved(instruction: Instruction) -> Callable[[Values], Values]:
+    """A conversion, or a copy of bits: a copy keeps those of a NaN."""
+    source, to = instruction.sources[0], cast("Reg", instruction.to)
+    if source.kind in ("uq", "q") and to.kind in ("f", "hf", "bf", "df"):
+        raise refuse(instruction, "64-bit integers to floats are not modelled")
+    return _same
+
+
+def _logical_right(instruction: Instruction) -> Callable[[Values, Values], Values]:
+    size = {"ub": 8, "b": 8, "uw": 16, "w": 16}.get(instruction.sources[0].kind, 32)
+    return lambda a, b: (a & ((1 << size) - 1)) >> (b & 31)
+
+
+def _compared(instruction: Instruction, reads: list[Read]) -> Step:
+    compare = _COMPARE.get(instruction.condition)
+    if compare is None:
+        raise refuse(instruction, f"the condition {instruction.condition} is not modelled")
+    if instruction.to is not None and instruction.to.file != "null":
+        raise refuse(instruction, "cmp writes its flag only here")
+    start = 16 * instruction.flag + instruction.first
+    stop = start + instruction.size
+
+    def step(state: State) -> None:
+        a, b = (read(state) for read in reads)
+        if _both_float(a, b):
+            a, b = _wide(a, b)
+        state.flags[start:stop] = compare(a, b)
+
+    return step
+
+
+def _selected(instruction: Instruction, reads: list[Read]) -> Step:
+    write = writer(instruction)
+    if instruction.condition:
+        choose = {"lt": _smaller, "ge": _greater}.get(instruction.condition)
+        if choose is None or instruction.predicate:
+            raise refuse(instruction, f"sel.{instruction.condition} is not modelled")
+        return lambda state: write(state, choose(*(read(state) for read in reads)))
+    start, inverted = 16 * instruction.flag + instruction.first, instruction.predicate == "-"
+
+    def step(state: State) -> None:
+        a, b = (read(state) for read in reads)
+        write(state, np.where(state.flags[start : start + instruction.size] ^ inverted, a, b))
+
+    return step
+
+
+def _boolean(instruction: Instruction) -> Callable[..., Values]:
+    """The function of three bits that the variant spells: s0, s1, s2 with ~, &, ^, | and ()."""
+    tokens = re.findall(r"s[012]|[~&^|()]", instruction.sub)
+    if "".join(tokens) != instruction.sub:
+        raise refuse(instruction, f"the function {instruction.sub} cannot be read")
+    tree = _Boolean(tokens)
+    found = tree.parsed(0)
+    if tree.tokens:
+        raise refuse(instruction, f"the function {instruction.sub} cannot be read")
+    return lambda *sources: found(sources)
+
+
+class _Boolean:
+    """Reads a function of bits; ``|`` binds least, then ``^``, ``&`` and ``~``."""
+
+    LEVELS = (("|", np.bitwise_or), ("^", np.bitwise_xor), ("&", np.bitwise_and))
+
+    def __init__(self, tokens: list[str]) -> None:
+        self.tokens = list(tokens)
+
+    def parsed(self, level: int) -> Callable[[Any], Any]:
+        """Read operands joined at a level of precedence."""
+        if level == len(self.LEVELS):
+            return self.operand()
+        sign, join = self.LEVELS[level]
+        found = self.parsed(level + 1)
+        while self.tokens and self.tokens[0] == sign:
+            self.tokens.pop(0)
+            found = self.joined(join, found, self.parsed(level + 1))
+        return found
+
+    @staticmethod
+    def joined(
+        join: Callable[[Any, Any], Any], a: Callable[[Any], Any], b: Callable[[Any], Any]
+    ) -> Callable[[Any], Any]:
+        """Return the function that joins two."""
+        return lambda sources: join(a(sources), b(sources))
+
+    def operand(self) -> Callable[[Any], Any]:
+        """Read a source, a negation or a part in parentheses."""
+        token = self.tokens.pop(0) if self.tokens else ""
+        if token == "~":
+            inner = self.operand()
+            return lambda sources: ~inner(sources)
+        if token == "(":
+            inner = self.parsed(0)
+            if self.tokens:
+                self.tokens.pop(0)
+            return inner
+        number = int(token[1]) if token[:1] == "s" else 0
+        return lambda sources: sources[number]

@@ -1,0 +1,214 @@
+"""Floor 10: operands of instructions: which register bytes each lane reads or writes, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from pycute_xe.converting import convert
+from pycute_xe.errors import MachineError
+from pycute_xe.machine import RegisterFile
+from pycute_xe.native.assembly import Immediate, Instruction, Reg
+
+__all__ = ["DTYPES", "Read", "State", "Write", "reader", "refuse", "writer"]
+
+GRF = 64
+FLAG_BITS = 128
+DTYPES: dict[str, np.dtype[Any]] = {
+    "ub": np.dtype(np.uint8),
+    "b": np.dtype(np.int8),
+    "uw": np.dtype(np.uint16),
+    "w": np.dtype(np.int16),
+    "ud": np.dtype(np.uint32),
+    "d": np.dtype(np.int32),
+    "uq": np.dtype(np.uint64),
+    "q": np.dtype(np.int64),
+    "hf": np.dtype(np.float16),
+    "bf": np.dtype(ml_dtypes.bfloat16),
+    "f": np.dtype(np.float32),
+    "df": np.dtype(np.float64),
+}
+"""The element types that registers are read in."""
+
+Values = NDArray[Any]
+
+
+@dataclass
+class State:
+    """What one hardware thread holds: general registers and the bits of the flag registers."""
+
+    registers: RegisterFile
+    flags: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(FLAG_BITS, np.bool_))
+
+
+Read = Callable[[State], Values]
+Write = Callable[[State, Values], None]
+
+
+def refuse(instruction: Instruction, condition: str) -> MachineError:
+    """Return the error of an instruction that is not executed here."""
+    return MachineError(
+        "native.run",
+        {"at": instruction},
+        condition,
+        'use executor="reference" of run for this kernel',
+    )
+
+
+def _places(instruction: Instruction, operand: Reg, size: int) -> NDArray[np.int64]:
+    """Return the byte of every byte of every lane, (lanes, bytes)."""
+    if operand.file != "r":
+        raise refuse(instruction, f"the register {operand.file}{operand.number} is not modelled")
+    lanes = np.arange(instruction.size)
+    walk = operand.walk
+    if walk is None:
+        offsets = lanes
+    elif walk.vertical < 0:
+        offsets = lanes * walk.horizontal
+    else:
+        offsets = lanes // walk.width * walk.vertical + lanes % walk.width * walk.horizontal
+    first = operand.number * GRF + operand.element * size
+    return (first + offsets[:, None] * size + np.arange(size)).astype(np.int64)
+
+
+def reader(instruction: Instruction, operand: Reg | Immediate) -> Read:
+    """Return what reads a source: floats as float32 (float64), integers as int64, one per lane."""
+    if isinstance(operand, Immediate):
+        value = _number(instruction, operand)
+        held = np.full(instruction.size, value)
+        return lambda _state: held
+    dtype = DTYPES.get(operand.kind)
+    if dtype is None:
+        raise refuse(instruction, f"the type {operand.kind} is not modelled")
+    places = _places(instruction, operand, dtype.itemsize)
+    named, change = str(instruction), _modifier(instruction, operand)
+    flat = places.reshape(-1)
+    first, count = int(flat[0]), flat.size
+    wide = _widened(dtype)
+    if np.array_equal(flat, np.arange(first, first + count)):
+
+        def read_side_by_side(state: State) -> Values:
+            return change(wide(state.registers.read(first, count, named).view(dtype)))
+
+        return read_side_by_side
+
+    def read(state: State) -> Values:
+        return change(wide(state.registers.gather(0, flat, named).view(dtype)))
+
+    return read
+
+
+def _widened(dtype: np.dtype[Any]) -> Callable[[Values], Values]:
+    if dtype.kind in "iu":
+        # Bits of a uq above 2^63 come out negative; what matters of them is their lowest 64 bits.
+        return lambda found: found.astype(np.int64)
+    if dtype == np.float64:
+        return lambda found: found
+    return lambda found: found.astype(np.float32)
+
+
+def _modifier(instruction: Instruction, operand: Reg) -> Callable[[Values], Values]:
+    logical = instruction.op in ("and", "or", "xor", "not", "bfn")
+    changes: dict[str, Callable[[Values], Values]] = {
+        "": lambda found: found,
+        "n": (lambda found: ~found) if logical else (lambda found: -found),
+        "a": np.abs,
+        "na": lambda found: -np.abs(found),
+    }
+    change = changes.get(operand.modifier)
+    if change is None:
+        raise refuse(instruction, f"the source modifier {operand.modifier} is not modelled")
+    return change
+
+
+def _number(instruction: Instruction, operand: Immediate) -> Any:
+    """Return the value of an immediate; floats are written as their bits."""
+    kind, text = operand.kind, operand.text
+    bits = {"f": np.uint32, "df": np.uint64, "hf": np.uint16}.get(kind)
+    if bits is not None and text.startswith("0x"):
+        found = np.array([int(text, 16)], bits).view(DTYPES[kind])[0]
+        return np.float64(found) if kind == "df" else np.float32(found)
+    dtype = DTYPES.get(kind)
+    if dtype is None or dtype.kind not in "iu":
+        raise refuse(instruction, f"an immediate {text} of type {kind} is not modelled")
+    value = int(text, 0) & ((1 << 8 * dtype.itemsize) - 1)
+    return np.array([value], f"u{dtype.itemsize}").view(dtype).astype(np.int64)[0]
+
+
+def writer(instruction: Instruction) -> Write:
+    """Return what writes a result to the destination's lanes, converted to its type."""
+    to = cast("Reg", instruction.to)
+    if to.file == "null":
+        return lambda _state, _values: None
+    dtype = DTYPES.get(to.kind)
+    if dtype is None:
+        raise refuse(instruction, f"the type {to.kind} is not modelled")
+    places, named = _places(instruction, to, dtype.itemsize), str(instruction)
+    shaped = _shaped(instruction, dtype)
+    flat = places.reshape(-1)
+    first, count = int(flat[0]), flat.size
+    lanes = _chosen(instruction)
+    if lanes is None and np.array_equal(flat, np.arange(first, first + count)):
+
+        def write_side_by_side(state: State, values: Values) -> None:
+            state.registers.write(first, shaped(values).view(np.uint8), named)
+
+        return write_side_by_side
+
+    def write(state: State, values: Values) -> None:
+        data = shaped(values).view(np.uint8).reshape(places.shape)
+        where = slice(None) if lanes is None else lanes(state)
+        state.registers.scatter(0, places[where].reshape(-1), data[where].reshape(-1), named)
+
+    return write
+
+
+def _chosen(instruction: Instruction) -> Callable[[State], NDArray[np.bool_]] | None:
+    """Return which lanes a predicate leaves on; None without a predicate."""
+    if not instruction.predicate or instruction.op == "sel":
+        return None
+    start = 16 * instruction.flag + instruction.first
+    stop, inverted = start + instruction.size, instruction.predicate == "-"
+    return lambda state: state.flags[start:stop] ^ inverted
+
+
+def _shaped(instruction: Instruction, dtype: np.dtype[Any]) -> Callable[[Values], Values]:
+    """Return what turns results into elements of the destination."""
+    if dtype.kind in "iu":
+        low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+        if instruction.saturate and dtype.itemsize == 8:
+            raise refuse(instruction, "saturation at 64 bits is not modelled")
+
+        def integers(values: Values) -> Values:
+            if values.dtype.kind == "f":
+                values = _truncated(instruction, values, low, high)
+            if instruction.saturate:
+                values = np.clip(values, low, high)
+            return np.ascontiguousarray(values.astype(dtype))
+
+        return integers
+
+    def floats(values: Values) -> Values:
+        if instruction.saturate:
+            values = np.clip(values.astype(np.float32), np.float32(0), np.float32(1))
+        if values.dtype == dtype:
+            return np.ascontiguousarray(values)
+        name = {"bf": "bf16", "hf": "f16"}.get(cast("Reg", instruction.to).kind)
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = values.astype(dtype) if name is None else convert(values, name)
+        return np.ascontiguousarray(found)
+
+    return floats
+
+
+def _truncated(instruction: Instruction, values: Values, low: int, high: int) -> Values:
+    """Return floats cut to integers; a NaN is 0, and beyond the type only ``sat`` is defined."""
+    wide = np.trunc(np.where(np.isnan(values), 0.0, values.astype(np.float64)))
+    if not instruction.saturate and ((wide < low) | (wide > high)).any():
+        raise refuse(instruction, "a float beyond the integer type is converted without .sat")
+    return np.clip(wide, float(low), float(high)).astype(np.int64)
