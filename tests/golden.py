@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,16 @@ def rows(name: str) -> Any:
     """The rows of a data file, by its name without ``.json.gz``."""
     with gzip.open(DATA / f"{name}.json.gz", "rt", encoding="utf-8") as file:
         return json.load(file)
+
+
+@contextmanager
+def named(row: str) -> Iterator[None]:
+    """Say at which row of a table a test of many rows failed."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"at row {row}")
+        raise
 
 
 def to_tuple(value: Any) -> Any:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
-from golden import rows, to_layout, to_tiler
+from golden import named, rows, to_layout, to_tiler
 
 import pycute_xe as cx
 from pycute_xe.algebra import coalesce
@@ -98,6 +99,11 @@ def test_every_type_of_cute_is_there_with_every_m() -> None:
 
 
 COPIES = rows("cute_copy_atoms_2d")["cases"]
+each_kind = pytest.mark.parametrize("kind", sorted({row["kind"] for row in COPIES}))
+
+
+def of_kind(kind: str) -> list[dict[str, Any]]:
+    return [row for row in COPIES if row["kind"] == kind]
 
 
 def copy_atom_of(row: dict[str, Any]) -> cx.CopyAtom:
@@ -112,27 +118,32 @@ def copy_id(row: dict[str, Any]) -> str:
     return f"{row['kind']}-{block}-v{row['ValBits']}"
 
 
-@pytest.mark.parametrize("row", COPIES, ids=copy_id)
-def test_copy_atom(row: dict[str, Any]) -> None:
-    atom = copy_atom_of(row)
-    for name in ("Src", "Dst", "Ref"):
-        lower = name.lower()
-        assert alike(getattr(atom, f"layout_{lower}_tv"), row[f"ValLayout{name}"]), name
-        assert alike(getattr(atom, f"layout_{lower}_tv_bits"), row[f"{name}Layout_bits"]), name
+@each_kind
+def test_copy_atom(kind: str) -> None:
+    for row in of_kind(kind):
+        with named(copy_id(row)):
+            atom = copy_atom_of(row)
+            for name in ("Src", "Dst", "Ref"):
+                lower = name.lower()
+                assert alike(getattr(atom, f"layout_{lower}_tv"), row[f"ValLayout{name}"]), name
+                in_bits = getattr(atom, f"layout_{lower}_tv_bits")
+                assert alike(in_bits, row[f"{name}Layout_bits"]), name
 
 
-@pytest.mark.parametrize("row", COPIES, ids=copy_id)
-def test_faithful_is_what_executing_the_message_shows(row: dict[str, Any], image: Any) -> None:
+@each_kind
+def test_faithful_is_what_executing_the_message_shows(kind: str, image: Any) -> None:
     """``image`` executes tagged bytes on the machine: value of each (work-item, value) slot."""
-    atom = copy_atom_of(row)
-    if atom.op.kind == "XE_PREFETCH_2D":
-        assert atom.faithful
-        return
-    claimed = offsets(to_layout(row["ValLayoutRef"]))
-    moved = image(atom)
-    dealt = by_work_item(moved, row["ValBits"])[: len(claimed)]
-    assert atom.faithful == np.array_equal(dealt, claimed)
-    assert bool(atom.notes) != atom.faithful
+    for row in of_kind(kind):
+        with named(copy_id(row)):
+            atom = copy_atom_of(row)
+            if atom.op.kind == "XE_PREFETCH_2D":
+                assert atom.faithful
+                continue
+            claimed = offsets(to_layout(row["ValLayoutRef"]))
+            moved = image(atom)
+            dealt = by_work_item(moved, row["ValBits"])[: len(claimed)]
+            assert atom.faithful == np.array_equal(dealt, claimed)
+            assert bool(atom.notes) != atom.faithful
 
 
 def by_work_item(slots: np.ndarray, bits: int) -> np.ndarray:
@@ -176,26 +187,17 @@ def test_what_cute_cannot_instantiate_is_refused(row: dict[str, Any]) -> None:
         cx.make_copy_atom(op, f"u{row['ValBits']}")
 
 
-def tiled_rows() -> list[Any]:
-    """Rows with the tilings that C++ makes of one atom, by the mode that is contiguous."""
+@each_kind
+def test_x_and_y_modes_of_a_copy_of_one_atom(kind: str) -> None:
+    """As C++ tiles one atom, by the mode that is contiguous."""
     modes = {"tiled_row_major": ("ld", 1), "tiled_col_major": (1, "ld")}
-    return [
-        pytest.param(row, row[key], stride, id=f"{copy_id(row)}-{key}")
-        for row in COPIES
-        for key, stride in modes.items()
-        if key in row
-    ]
-
-
-@pytest.mark.parametrize(("row", "want", "stride"), tiled_rows())
-def test_x_and_y_modes_of_a_copy_of_one_atom(
-    row: dict[str, Any], want: dict[str, Any], stride: tuple[Any, ...]
-) -> None:
-    atom = copy_atom_of(row)
-    copy = cx.make_block_2d_copy(atom.op, stride, atom.value_type)
-    assert list(copy.tiler_mn) == want["Tiler_MN"]
-    assert (copy.x_mode, copy.y_mode) == ((1, 0) if stride[1] == 1 else (0, 1))
-    assert same(copy.layout_tv_tiled, want["TV"])
+    for row, (key, stride) in product(of_kind(kind), modes.items()):
+        with named(f"{copy_id(row)}-{key}"):
+            atom = copy_atom_of(row)
+            copy = cx.make_block_2d_copy(atom.op, stride, atom.value_type)
+            assert list(copy.tiler_mn) == row[key]["Tiler_MN"]
+            assert (copy.x_mode, copy.y_mode) == ((1, 0) if stride[1] == 1 else (0, 1))
+            assert same(copy.layout_tv_tiled, row[key]["TV"])
 
 
 # ------------------------------------------------------------------ tiled MMA
