@@ -96,3 +96,11 @@ def test_units_are_not_torn(layout: Layout) -> None:
     ):
         with pytest.raises(DivisibilityError, match=r"units of 4|within a unit"):
             cast()
+
+
+@pytest.mark.parametrize("stride", [-1, -2])
+def test_a_step_down_from_one_element_leads_below_the_first_unit(stride: int) -> None:
+    """The last mode goes on beyond its extent; CuTe C++ keeps the sign of the stride too."""
+    units = upcast(Layout(1, stride), 4)
+    assert units == Layout(1, -1)
+    assert units(1) == stride // 4
