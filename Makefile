@@ -77,9 +77,10 @@ bench: $(VENV)/.run-stamp ## time the algebra, atoms, a GEMM, the machine and th
 mutants: $(VENV)/.dev-stamp ## break the library on purpose, one change at a time: do the tests notice?
 	@$(PY) benchmarks/mutants.py
 
-fuzz: $(VENV)/.dev-stamp ## 200,000 calls with junk, 20,000 damaged files, and the long tests
+fuzz: $(VENV)/.dev-stamp ## 200,000 calls with junk, 20,000 damaged files and kernels, and the long tests
 	@$(PY) benchmarks/fuzz_calls.py
 	@$(PY) benchmarks/fuzz_files.py
+	@$(PY) benchmarks/fuzz_kernels.py --count 20000 --workers $(WORKERS)
 	@echo "tests of samples, in full: SEED=$(SEED) repeats them"
 	@EXAMPLES=2000 $(PY) -m pytest -n $(WORKERS) --dist worksteal -q --hypothesis-seed=$(SEED) \
 		tests/algebra tests/arch tests/atom tests/cli tests/drawing tests/esimd tests/executing \
