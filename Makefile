@@ -80,7 +80,7 @@ mutants: $(VENV)/.dev-stamp ## break the library on purpose, one change at a tim
 fuzz: $(VENV)/.dev-stamp ## 200,000 calls with junk, 20,000 damaged files and kernels, and the long tests
 	@$(PY) benchmarks/fuzz_calls.py
 	@$(PY) benchmarks/fuzz_files.py
-	@$(PY) benchmarks/fuzz_kernels.py --count 20000 --workers $(WORKERS)
+	@$(PY) benchmarks/fuzz_kernels.py --count 20000
 	@echo "tests of samples, in full: SEED=$(SEED) repeats them"
 	@EXAMPLES=2000 $(PY) -m pytest -n $(WORKERS) --dist worksteal -q --hypothesis-seed=$(SEED) \
 		tests/algebra tests/arch tests/atom tests/cli tests/drawing tests/esimd tests/executing \

@@ -35,8 +35,8 @@ SHARED = f"{PAIRED}, and one lies between uses of an element of a shared array b
 INVARIANT = "what loops claim to hold is so at their starts and after every trip"
 
 BUDGET = 10.0
-STEPS = 20_000_000
-STEPS_A_SECOND = 1_000_000
+STEPS = 1_000_000
+STEPS_A_SECOND = 300_000
 CONDITION_STEPS = 1_000_000
 HERE = 0.6
 """The part of a budget that is spent in this process; another one, which can be stopped, has the
@@ -202,7 +202,7 @@ def _answered(asked: _Asked, questions: Questions, steps: int) -> tuple[Proof, F
 def _condition(failure: Failure, questions: Questions) -> str:
     """Return when the failure does not occur, where that is found soon: it is wrong either way."""
     try:
-        with further(CONDITION_STEPS):
+        with further(steps_left(CONDITION_STEPS, STEPS_A_SECOND)):
             return condition_of(failure, questions.space)
     except TooHardError:
         return ""

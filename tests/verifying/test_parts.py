@@ -14,6 +14,8 @@ from pycute_xe.bulk import table
 from pycute_xe.errors import KernelError
 from pycute_xe.holding.digits import as_digits
 from pycute_xe.kernel import Fill, Index, Kernel, Load, Mma, Store
+from pycute_xe.verifying.patience import until
+from pycute_xe.verifying.prover import verify_here
 from pycute_xe.verifying.regions import Names, Region, effort
 
 
@@ -145,3 +147,26 @@ def test_a_claim_of_a_loop_is_never_taken_for_proved():
     loop = gemm.loop("k")
     claimed = dataclasses.replace(loop, holds=(("tCrC", cx.kernel.Slot("tCrC")),))
     assert cx.verify(gemm.replace(loop, claimed)).answer == "undecided"
+
+
+def test_a_proof_whose_time_is_used_up_leaves_the_rest_undecided():
+    with until(0.0):
+        verdict = verify_here(gemm(), {}, 1000)
+    assert verdict.answer == "undecided"
+    assert verdict.counterexample is None
+    undecided = [p.property for p in verdict.proofs if not p]
+    assert undecided[-2:] == ["D coverage", "D values"]
+    with until(None):
+        assert verify_here(gemm(), {}, 1_000_000)
+
+
+def test_a_copy_whose_blocks_have_no_layout_is_left_undecided():
+    kernel = cx.kernel.gemm(tiled_mma((24, 32, 32), (3, 1)))
+    load = find(kernel, Load, "A")
+    threads, values = load.copy.layout_tv_tiled
+    lanes = cx.composition(threads, cx.Layout(16))
+    bent = cx.make_layout(cx.make_layout(lanes, cx.Layout(3, 16)), values)
+    copy = dataclasses.replace(load.copy, layout_tv_tiled=bent)
+    verdict = cx.verify(kernel.replace(load, dataclasses.replace(load, copy=copy)))
+    assert verdict.answer == "undecided"
+    assert "do not step evenly" in str(verdict)
