@@ -10,7 +10,31 @@ import numpy as np
 
 import pycute_xe as cx
 from pycute_xe.atom import XE_LOAD_2D, XE_STORE_2D, make_block_2d_copy
-from pycute_xe.kernel import Fragment, Index, Kernel, Load, Operand, Shared, Statement, Store
+from pycute_xe.kernel import (
+    AtomicStore,
+    BarrierArrive,
+    BarrierWait,
+    Convert,
+    Fence,
+    Fill,
+    Fragment,
+    If,
+    Index,
+    Kernel,
+    Load,
+    Loop,
+    Map,
+    Operand,
+    Reduce,
+    Reorder,
+    Shared,
+    SharedLoad,
+    SharedStore,
+    Slot,
+    Statement,
+    Store,
+)
+from pycute_xe.layout import Layout
 
 ROWS, COLUMNS = 8, 16
 TILE = np.arange(ROWS * COLUMNS).reshape(ROWS, COLUMNS)
@@ -56,3 +80,29 @@ def small_kernel(
     fragments = (fragment("x", taken, 8), *more)
     body = (load_of("X", "x", taken), *middle, store_of("Y", out, given))
     return Kernel("small", 1, operands, fragments, (("g", Index(None, 1)),), body, None, shared)
+
+
+def everything(shared: bool = True) -> Kernel:
+    """One kernel with every kind of statement but Mma, shared memory where it is asked for."""
+    places, turned = Layout((1, 128), (0, 1)), Layout((16, 8), (8, 1))
+    store = store_of("Y", "x")
+    body = (
+        Loop("i", Index(), Index(None, 1), (Fill("y", 1),)),
+        If(Index(None, 0), Index(None, 1), (Map("x", Slot("x") + 0),)),
+        Reorder("x", "y", turned),
+        *((SharedStore("y", "s", places),) if shared else ()),
+        Fence(),
+        BarrierArrive(),
+        BarrierWait(),
+        SharedLoad("s", "x", places) if shared else Convert("y", "x"),
+        Reduce("max", "x", "r", Layout((16, 8), (1, 0))),
+        Map("y", Slot("x") + Slot("r"), (("r", Layout((16, 8), (1, 0))),)),
+        Convert("y", "x"),
+        AtomicStore(store.copy, "Z", store.at, "x"),
+    )
+    return small_kernel(
+        body,
+        (fragment("y", "f32", 8), fragment("r", "f32", 1)),
+        scalars=(Operand("Z", "f32", ("M", "N"), role="inout"),),
+        shared=(shared_array("s", "f32", 128),) if shared else (),
+    )

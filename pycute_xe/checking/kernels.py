@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, cast
 
 from pycute_xe.arch import Block2D
+from pycute_xe.arch.rules import rules
 from pycute_xe.atom import TiledCopy
 from pycute_xe.checking.copies import judge_tiled_copy
 from pycute_xe.checking.found import Found
@@ -66,6 +67,40 @@ def _(body: Body, statement: Copying) -> None:
     verb = type(statement).__name__.lower()
     subject = f"{verb} {operand.name} by {statement.copy.op}"
     judge_tiled_copy(placed, subject, body.found, memory=operand.name)
+    _judge_other_modes(body, statement, operand)
+
+
+def _judge_other_modes(body: Body, statement: Copying, operand: Operand) -> None:
+    """Judge how far the base moves along modes that a copy's tile does not run along."""
+    steps = _steps(operand, body.sizes, body.strides)
+    for mode, step in enumerate(steps):
+        extent = _extent(operand, mode, body.sizes)
+        if mode in statement.modes or extent in (None, 1) or step is None:
+            continue
+        told = f"{operand.name}, from one {str(operand.modes[mode]).lower()} to the next"
+        bits = step * operand.value_type.bits
+        whole = rules("block2d", "block", body.found.target.name)
+        body.found.judge(told, whole, {"row_bits": bits})
+        if bits % 8 == 0:
+            surface = rules("block2d", "surface", body.found.target.name)
+            body.found.judge(told, surface, {"base": bits // 8})
+
+
+def _steps(
+    operand: Operand, sizes: Mapping[str, int], strides: Mapping[str, int]
+) -> list[int | None]:
+    """Return the stride of each mode, in values: the contiguous one is 1, the last ones follow."""
+    order = [operand.contiguous]
+    order += [m for m in reversed(range(len(operand.modes))) if m != operand.contiguous]
+    steps: list[int | None] = [None] * len(operand.modes)
+    step: int | None = 1
+    for number, mode in enumerate(order):
+        if number == 1:
+            step = strides.get(operand.name, step)
+        steps[mode] = step
+        extent = _extent(operand, mode, sizes)
+        step = None if step is None or extent is None else step * extent
+    return steps
 
 
 @JUDGED.of(Mma)

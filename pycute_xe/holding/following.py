@@ -78,6 +78,8 @@ def follow(kernel: Kernel) -> Followed:
     >>> [(w.statement.operand, w.places.shape) for w in found.writes]
     [('D', (32, 2048, 2))]
     """
+    for statement in kernel.statements():  # refused by name, whatever else stays undecided
+        HOLDS[statement]
     state = {x.name: nothing(x.elements) for x in (*kernel.fragments, *kernel.shared)}
     walker = Follower(kernel, state, Followed(), count())
     walker.run(kernel.body)
@@ -157,7 +159,7 @@ def _(walker: Follower, statement: Store | AtomicStore) -> None:
 @HOLDS.of(Reorder)
 def _(walker: Follower, statement: Reorder) -> None:
     content, to = walker.read(statement, statement.source), moved(statement.slots)
-    old = walker.state[statement.destination]
+    old = nothing(walker.kernel.fragment(statement.destination).elements)
     last = np.full(old.count, -1, dtype=np.int64)
     last[to] = np.arange(to.size)  # of two that go to one place the later stays
     reached = np.flatnonzero(last >= 0)
@@ -245,7 +247,7 @@ def _(walker: Follower, statement: Reduce) -> None:
     total: Node = Summed(statement.how, ((name, int(counts[0])),), body)
     if statement.how == "sum":
         total = _kept(total, walker.kernel.fragment(statement.destination).value_type)
-    old = walker.state[statement.destination]
+    old = nothing(walker.kernel.fragment(statement.destination).elements)
     walker.state[statement.destination] = old.over(reached, whole(reached.size, total))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from small_kernels import fragment, shared_array, small_kernel, store_of
+from small_kernels import everything
 
 import pycute_xe as cx
 from pycute_xe.arch import get_target
@@ -18,29 +18,15 @@ from pycute_xe.executing.counting import COUNTS, count_work
 from pycute_xe.executing.problem import prepare
 from pycute_xe.executing.reference import DOES
 from pycute_xe.kernel import (
-    AtomicStore,
-    BarrierArrive,
-    BarrierWait,
-    Convert,
-    Fence,
-    Fill,
     If,
     Index,
     Kernel,
     Load,
     Loop,
-    Map,
-    Operand,
     Prefetch,
-    Reduce,
-    Reorder,
-    SharedLoad,
-    SharedStore,
-    Slot,
     Statement,
     Store,
 )
-from pycute_xe.layout import Layout
 from pycute_xe.machine import Trace
 
 BF16 = ml_dtypes.bfloat16
@@ -92,32 +78,6 @@ def test_counts_are_those_of_the_machine(name: str) -> None:
         assert counted.messages == done.messages
         assert counted.nbytes == done.nbytes
         assert (counted.dpas, counted.barriers) == (done.dpas, done.barriers)
-
-
-def everything() -> Kernel:
-    """One kernel with every kind of statement but a multiplication."""
-    places, turned = Layout((1, 128), (0, 1)), Layout((16, 8), (8, 1))
-    store = store_of("Y", "x")
-    body = (
-        Loop("i", Index(), Index(None, 1), (Fill("y", 1),)),
-        If(Index(None, 0), Index(None, 1), (Map("x", Slot("x") + 0),)),
-        Reorder("x", "y", turned),
-        SharedStore("y", "s", places),
-        Fence(),
-        BarrierArrive(),
-        BarrierWait(),
-        SharedLoad("s", "x", places),
-        Reduce("max", "x", "r", Layout((16, 8), (1, 0))),
-        Map("y", Slot("x") + Slot("r"), (("r", Layout((16, 8), (1, 0))),)),
-        Convert("y", "x"),
-        AtomicStore(store.copy, "Z", store.at, "x"),
-    )
-    return small_kernel(
-        body,
-        (fragment("y", "f32", 8), fragment("r", "f32", 1)),
-        scalars=(Operand("Z", "f32", ("M", "N"), role="inout"),),
-        shared=(shared_array("s", "f32", 128),),
-    )
 
 
 def wanted(x: np.ndarray) -> np.ndarray:

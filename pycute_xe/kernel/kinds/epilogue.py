@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from pycute_xe.atom.block2d_copy import make_block_2d_copy_C, make_block_2d_copy_D
 from pycute_xe.atom.reordering import is_identity, reorder
 from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
@@ -17,7 +16,8 @@ from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.operands import Fragment, Operand, Order, matrix
 from pycute_xe.kernel.ir.statements import Convert, Load, Map, Reorder, Statement, Store
-from pycute_xe.kernel.kinds.parts import copy_slots, gmem_stride, store_reorder, subgroup_tv
+from pycute_xe.kernel.kinds.parts import copy_slots, operand_copy, store_reorder, subgroup_tv
+from pycute_xe.kernel.kinds.reductions import add_reduction, is_reduction
 from pycute_xe.kernel.kinds.vectors import vector_copy, vector_gather
 from pycute_xe.kernel.spec.expression import (
     Element,
@@ -78,6 +78,9 @@ class Epilogue:
     loads: list[Statement] = field(default_factory=list[Statement])
     stores: list[Statement] = field(default_factory=list[Statement])
     values: list[tuple[str, Expression]] = field(default_factory=list[tuple[str, Expression]])
+    sums: list[tuple[str, tuple[str, ...], Expression]] = field(
+        default_factory=list["tuple[str, tuple[str, ...], Expression]"]
+    )
     gathers: dict[str, Layout] = field(default_factory=dict[str, Layout])
     slots: dict[str, str] = field(default_factory=dict[str, str])
 
@@ -89,16 +92,16 @@ class Epilogue:
         also: dict[str, str],
         out_type: Numeric,
         copy_d: TiledCopy | None,
-        strides: tuple[str | int, str | int],
     ) -> Epilogue:
         """Return the epilogue that computes D from a text, and other outputs from theirs."""
         out = cls(frame)
         for name, words in also.items():
-            copy = make_block_2d_copy_D(
-                frame.mma, gmem_stride(name, frame.order_of(name)), frame.type_of(name)
-            )
+            if is_reduction(name):
+                add_reduction(out, name, words, out.claimed(text or "acc", out_type))
+                continue
+            copy = operand_copy(frame.mma, "D", frame.order_of(name), frame.type_of(name), name)
             out.output(name, words, frame.type_of(name), copy, frame.order_of(name))
-        copy = copy_d or make_block_2d_copy_D(frame.mma, strides, out_type)
+        copy = copy_d or operand_copy(frame.mma, "D", frame.outputs["D"], out_type)
         out.output("D", text or "acc", out_type, copy, frame.outputs["D"])
         return out
 
@@ -118,26 +121,34 @@ class Epilogue:
         def leaf(x: Element | Slot) -> Expression:
             return product if isinstance(x, Slot) else x
 
-        claims = (Claim(n, self.frame.indices, rebuilt(v, leaf)) for n, v in self.values)
+        values = [(name, self.frame.indices, value) for name, value in self.values]
+        claims = (Claim(n, indices, rebuilt(v, leaf)) for n, indices, v in (*self.sums, *values))
         return Specification(tuple(claims))
+
+    def claimed(self, text: str, numeric: Numeric) -> Expression:
+        """Return the value that an output of a type gets."""
+        value = self.declared(parse(text, frozenset({"acc"}), self.frame.indices))
+        return value if numeric == self._compute(value) else rounded_to(numeric, value)
+
+    def _compute(self, value: Expression) -> Numeric:
+        """The type in which a value is computed: integers only where nothing is."""
+        accumulator = self.frame.mma.atom.op.D
+        return accumulator if value == Slot("acc") or accumulator == F32 else F32
 
     def output(self, name: str, text: str, numeric: Numeric, copy: TiledCopy, order: Order) -> None:
         """Append what computes an output and stores it."""
-        value = self._declared(parse(text, frozenset({"acc"}), self.frame.indices))
-        accumulator = self.frame.mma.atom.op.D
-        exact = value == Slot("acc")
-        compute = accumulator if exact or accumulator == F32 else F32
-        claimed = value if numeric == compute else rounded_to(numeric, value)
-        self.values.append((name, claimed))
-        held = self._computed(name, value, compute, last=name == "D")
+        value = self.declared(parse(text, frozenset({"acc"}), self.frame.indices))
+        exact, compute = value == Slot("acc"), self._compute(value)
+        self.values.append((name, self.claimed(text, numeric)))
+        held = self.computed(name, value, compute, last=name == "D")
         if numeric != compute:
-            held = self._fragment(f"tEr{name}", numeric)
+            held = self.fragment(f"tEr{name}", numeric)
             source = self.stores[-1].touched.writes[0] if self.stores and not exact else "tCrC"
             self.stores.append(Convert(source, held))
         self.outs.append(matrix(name, numeric, (*self.frame.lead, "M", "N"), order, role="out"))
         self._stored(name, held, numeric, copy)
 
-    def _declared(self, value: Expression) -> Expression:
+    def declared(self, value: Expression) -> Expression:
         """Give matrices without indices theirs, and load every operand once."""
 
         def leaf(x: Element | Slot) -> Expression:
@@ -194,33 +205,42 @@ class Epilogue:
         copy = vector_copy(frame.mma, letter, operand.value_type)
         at = (*first, frame.corner["mn".index(letter)])
         slots = copy.messages * copy.atom.values
-        held = self._fragment(f"tEr{name}", operand.value_type, slots)
+        held = self.fragment(f"tEr{name}", operand.value_type, slots)
         self.loads.append(Load(copy, name, at, held, (None, rank - 1)))
         self.slots[name] = held
         self.gathers[held] = vector_gather(frame.mma, letter)
 
     def _load_matrix(self, operand: Operand, first: tuple[Index, ...]) -> None:
         frame, name, numeric = self.frame, operand.name, operand.value_type
-        strides = gmem_stride(name, frame.order_of(name))
-        copy = make_block_2d_copy_C(frame.mma, strides, numeric)
+        copy = operand_copy(frame.mma, "C", frame.order_of(name), numeric, name)
         rank = len(operand.modes)
         slots = copy.messages * copy.atom.values
-        held = self._fragment(f"tEr{name}", numeric, slots)
+        held = self.fragment(f"tEr{name}", numeric, slots)
         modes = (rank - 2, rank - 1)
         self.loads.append(Load(copy, name, (*first, *frame.corner), held, modes))
         wanted = subgroup_tv(frame.mma.fragment("C"), numeric.bits)
         moved = reorder(copy_slots(copy), wanted)
         if not is_identity(moved):
-            source, held = held, self._fragment(f"tEa{name}", numeric)
+            source, held = held, self.fragment(f"tEa{name}", numeric)
             self.loads.append(Reorder(source, held, moved))
         self.slots[name] = held
 
-    def _computed(self, name: str, value: Expression, compute: Numeric, last: bool) -> str:
-        """Append the computation of an expression; return the fragment that holds it."""
-        if value == Slot("acc"):
+    def computed(
+        self,
+        name: str,
+        value: Expression,
+        compute: Numeric,
+        last: bool = False,
+        also_plain: bool = False,
+    ) -> str:
+        """Append the computation of an expression; return the fragment that holds it.
+
+        The accumulator itself is computed into another type only with ``also_plain``.
+        """
+        if value == Slot("acc") and not also_plain:
             return "tCrC"
         in_place = last and compute == self.frame.mma.atom.op.D
-        held = "tCrC" if in_place else self._fragment(f"tEf{name}", compute)
+        held = "tCrC" if in_place else self.fragment(f"tEf{name}", compute)
 
         def leaf(x: Element | Slot) -> Expression:
             if isinstance(x, Slot):
@@ -237,13 +257,14 @@ class Epilogue:
         frame = self.frame
         slots = store_reorder(frame.mma, copy, numeric.bits)
         if slots is not None:
-            source, held = held, self._fragment(f"t{name}r{name}", numeric)
+            source, held = held, self.fragment(f"t{name}r{name}", numeric)
             self.stores.append(Reorder(source, held, slots))
         rank = len(frame.lead)
         at = (*frame.first, *frame.corner)
         self.stores.append(Store(copy, name, at, held, (rank, rank + 1)))
 
-    def _fragment(self, name: str, numeric: Numeric, slots: int | None = None) -> str:
+    def fragment(self, name: str, numeric: Numeric, slots: int | None = None) -> str:
+        """Declare a fragment, as large as the accumulator where nothing else is said."""
         count = slots or size(self.frame.mma.fragment("C")[1])
         self.fragments.append(Fragment(name, numeric, count))
         return name

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from pycute_xe.atom.block2d_copy import (
-    make_block_2d_copy_A,
-    make_block_2d_copy_B,
-)
 from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.errors import KernelError
@@ -22,7 +18,7 @@ from pycute_xe.kernel.ir.statements import (
     Statement,
 )
 from pycute_xe.kernel.kinds.epilogue import Epilogue, Frame
-from pycute_xe.kernel.kinds.parts import Side, gmem_stride
+from pycute_xe.kernel.kinds.parts import Side, operand_copy
 from pycute_xe.kernel.spec.expression import Element, Expression, total
 from pycute_xe.layout import size
 from pycute_xe.numeric import Numeric, as_numeric
@@ -59,7 +55,8 @@ def gemm(
     the copy left them. ``epilogue`` is an expression of ``acc``, of numbers, of scalars by name, of
     matrices ``C`` or ``X[m,n]``, of ``bias[n]`` and ``bias[m]``, and of the functions of
     `pycute_xe.kernel.spec.functions`; ``types`` and ``orders`` declare its operands (the
-    accumulator's type and rows by default). ``also`` names further outputs and their expressions.
+    accumulator's type and rows by default). ``also`` names further outputs, their expressions, and
+    vectors of sums: ``{"rows[m]": "sum(n, D[m,n])"}`` adds to what the vector had.
     ``d_type`` converts last, to nearest even, integers saturated. ``batch`` adds a leading mode L
     to every matrix. Raises `KernelError` when the parts do not fit, never for maps that are wrong:
     those `verify` finds. C++: ``collective/xe_mma.hpp``, ``collective/xe_epilogue.hpp``.
@@ -77,7 +74,7 @@ def gemm(
     shift = len(lead)
     side_a = Side(
         "A",
-        copy_a or make_block_2d_copy_A(mma, gmem_stride("A", a)),
+        copy_a or operand_copy(mma, "A", a),
         mma,
         (shift, shift + 1),
         (*first, m, Index()),
@@ -85,7 +82,7 @@ def gemm(
     )
     side_b = Side(
         "B",
-        copy_b or make_block_2d_copy_B(mma, gmem_stride("B", b)),
+        copy_b or operand_copy(mma, "B", b),
         mma,
         (shift + 1, shift),
         (*first, Index(), n),
@@ -93,7 +90,7 @@ def gemm(
     )
     out_type = as_numeric(d_type) if d_type is not None else op.D
     frame = Frame(mma, lead, first, (m, n), orders or {}, types or {}, {"D": d})
-    ending = Epilogue.read(frame, epilogue, also or {}, out_type, copy_d, gmem_stride("D", d))
+    ending = Epilogue.read(frame, epilogue, also or {}, out_type, copy_d)
     operands = (
         matrix("A", op.A, (*lead, "M", "K"), a),
         matrix("B", op.B, (*lead, "K", "N"), b),

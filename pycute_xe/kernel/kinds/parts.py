@@ -4,18 +4,40 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pycute_xe.atom.block2d_copy import make_block_2d_prefetch
+from pycute_xe.atom.block2d_copy import (
+    make_block_2d_copy_A,
+    make_block_2d_copy_B,
+    make_block_2d_copy_C,
+    make_block_2d_copy_D,
+    make_block_2d_prefetch,
+)
 from pycute_xe.atom.reordering import in_register_order, is_identity, reorder
 from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
-from pycute_xe.errors import KernelError
+from pycute_xe.errors import CuteError, KernelError
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.operands import Fragment, Order
 from pycute_xe.kernel.ir.statements import Load, Prefetch, Reorder, Statement
 from pycute_xe.layout import Layout, make_layout, size
+from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import typed
 
-__all__ = ["Side", "copy_slots", "gmem_stride", "mma_slots", "subgroup_tv"]
+__all__ = [
+    "Side",
+    "copy_slots",
+    "gmem_stride",
+    "mma_slots",
+    "operand_copy",
+    "store_reorder",
+    "subgroup_tv",
+]
+
+_MAKERS = {
+    "A": make_block_2d_copy_A,
+    "B": make_block_2d_copy_B,
+    "C": make_block_2d_copy_C,
+    "D": make_block_2d_copy_D,
+}
 
 
 @typed
@@ -34,6 +56,78 @@ def gmem_stride(operand: str, order: Order) -> tuple[str | int, str | int]:
         )
     first_contiguous = (order == "col") != (operand == "B")
     return (1, "ld") if first_contiguous else ("ld", 1)
+
+
+def operand_copy(
+    mma: TiledMma,
+    operand: str,
+    order: Order,
+    numeric: Numeric | None = None,
+    name: str = "",
+) -> TiledCopy:
+    """Return the copy that CUTLASS would choose for an operand of a GEMM.
+
+    Raises `KernelError`, in the words of the GEMM, where no block-2D message moves a subgroup's
+    share of it.
+
+    >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
+    >>> mma = workgroup_mma(XE_DPAS_TT(8, "f32", "bf16"))
+    >>> print(operand_copy(mma, "B", "row").op)
+    XE_LOAD_2D_VNNI<16,16,32,16>
+    """
+    strides = gmem_stride(operand, order)
+    try:
+        copy = _MAKERS[operand](mma, strides, numeric)
+        slots = copy.messages * copy.atom.values
+    except CuteError as error:
+        raise _unmoved(mma, operand, order, numeric, name, error) from error
+    part = "C" if operand == "D" else operand
+    if slots != size(mma.fragment(part)[1]):
+        raise _unmoved(mma, operand, order, numeric, name, None)
+    return copy
+
+
+def _unmoved(
+    mma: TiledMma,
+    operand: str,
+    order: Order,
+    numeric: Numeric | None,
+    name: str,
+    error: CuteError | None,
+) -> KernelError:
+    """Say why no message moves a subgroup's share, and what would."""
+    op = mma.atom.op
+    kind = numeric or {"A": op.A, "B": op.B}.get(operand, op.D)
+    share = subgroup_share(mma, "C" if operand == "D" else operand)
+    run = share[gmem_stride(operand, order).index(1)]
+    words = f"a {'row' if order == 'row' else 'column'} of {name or operand}"
+    count = f"{run} value{'s' * (run != 1)} of {kind} ({run * kind.bits} bits)"
+    told = f"a subgroup's share of {words} is {count}"
+    if run * kind.bits % 32:
+        wrong = f"{told}; a block-2D message moves whole dwords"
+    else:
+        why = f": {error.condition}" if error is not None else ""
+        wrong = f"{told}, and no block-2D message moves it without moving more{why}"
+    other = "col" if order == "row" else "row"
+    return KernelError(
+        "gemm",
+        {name or operand: f"{kind}, {order}", "tile": mma.tile_mnk, "share": share},
+        wrong,
+        f'use a larger tile or fewer subgroups, or store {name or operand} as "{other}"',
+    )
+
+
+def subgroup_share(mma: TiledMma, operand: str) -> tuple[int, ...]:
+    """Return the extents of the part of an operand's tile that one subgroup works on.
+
+    >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
+    >>> subgroup_share(workgroup_mma(XE_DPAS_TT(8, "f32", "bf16")), "A")
+    (32, 32)
+    """
+    tile_m, tile_n, tile_k = mma.tile_mnk
+    m, n, k = (size(mode) for mode in mma.atom_layout_mnk)
+    shares = {"A": (tile_m // m, tile_k // k), "B": (tile_n // n, tile_k // k)}
+    return shares.get(operand, (tile_m // m, tile_n // n))
 
 
 def subgroup_tv(fragment: Layout, bits: int) -> Layout:
@@ -105,12 +199,28 @@ class Side:
         """Return the reorder into the registers that the MMA reads, where there is one."""
         if not self.reordered:
             return ()
-        slots = reorder(copy_slots(self.copy), mma_slots(self.mma, self.name))
+        held, wanted = copy_slots(self.copy), mma_slots(self.mma, self.name)
+        slots = _reordered(self.name, self.copy, self.mma, held, wanted)
         return (Reorder(self.loaded, self.read, slots),)
 
 
 def store_reorder(mma: TiledMma, copy: TiledCopy, bits: int) -> Layout | None:
     """Return the reorder from accumulator order to a copy's, None where nothing moves."""
     source = subgroup_tv(mma.fragment("C"), bits)
-    slots = reorder(source, copy_slots(copy))
+    slots = _reordered("D", copy, mma, source, copy_slots(copy))
     return None if is_identity(slots) else slots
+
+
+def _reordered(
+    name: str, copy: TiledCopy, mma: TiledMma, source: Layout, destination: Layout
+) -> Layout:
+    """Return the reorder between a copy's registers and those of the MMA, refused by name."""
+    try:
+        return reorder(source, destination)
+    except KernelError as error:
+        raise KernelError(
+            "gemm",
+            {name: copy.op, "mma": mma.atom, "tile": mma.tile_mnk},
+            f"a subgroup's part of {name} differs between {copy.op} and the MMA: {error.condition}",
+            "use a larger tile or fewer subgroups, or give a copy of your own",
+        ) from error
