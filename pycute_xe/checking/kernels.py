@@ -29,6 +29,7 @@ from pycute_xe.kernel import (
     Meanings,
     Mma,
     Operand,
+    Part,
     Prefetch,
     Reduce,
     Reorder,
@@ -109,7 +110,7 @@ def _(body: Body, statement: Mma) -> None:
 
 
 @JUDGED.of(
-    *(Fill, Reorder, Convert, Map, Reduce, Loop, If),
+    *(Fill, Reorder, Part, Convert, Map, Reduce, Loop, If),
     *(BarrierArrive, BarrierWait, Fence, SharedLoad, SharedStore),
 )
 def _(body: Body, statement: Statement) -> None:

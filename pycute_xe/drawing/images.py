@@ -24,6 +24,7 @@ from pycute_xe.kernel import (
     Map,
     Meanings,
     Mma,
+    Part,
     Prefetch,
     Reduce,
     Reorder,
@@ -133,6 +134,15 @@ def _(registers: Registers, moves: Reorder) -> None:
     if image is not None:
         moved = {moves.slots(e): at for e, at in image.items() if e < extent}
         registers.images[moves.destination] = moved
+
+
+@SHOWN.of(Part)
+def _(registers: Registers, part: Part) -> None:
+    image = registers.images.get(part.source)
+    registers.forget(part)
+    if image is not None:
+        taken = ((e, part.first + part.slots(e)) for e in range(size(part.slots)))
+        registers.images[part.destination] = {e: image[of] for e, of in taken if of in image}
 
 
 @SHOWN.of(Convert)

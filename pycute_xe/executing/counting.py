@@ -30,6 +30,7 @@ from pycute_xe.kernel import (
     Map,
     Meanings,
     Mma,
+    Part,
     Prefetch,
     Reduce,
     Reorder,
@@ -115,7 +116,7 @@ def _(count: Count, statement: If, space: Space) -> None:
     count.body(statement.body, space.where(statement.index, statement.below))
 
 
-@COUNTS.of(Fill, Reorder, Convert, Map, Reduce, BarrierArrive, Fence)
+@COUNTS.of(Fill, Reorder, Part, Convert, Map, Reduce, BarrierArrive, Fence)
 def _(_count: Count, _statement: Statement, _space: Space) -> None:
     """Registers and arrivals are not counted."""
 

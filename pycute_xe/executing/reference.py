@@ -43,6 +43,7 @@ from pycute_xe.kernel import (
     Map,
     Meanings,
     Mma,
+    Part,
     Prefetch,
     Reduce,
     Reorder,
@@ -210,6 +211,16 @@ def _(thread: Thread, statement: Reorder, _env: Env) -> None:
     reached = np.zeros(target.elements, dtype=bool)
     out[slots], reached[slots] = found, True
     thread.write_some(target.name, from_codes(out, bits), reached, "reorder")
+
+
+@DOES.of(Part)
+def _(thread: Thread, statement: Part, _env: Env) -> None:
+    source = thread.machine.fragment(statement.source)
+    whole = codes(thread.bytes(source.name, source.elements, "part"), source.value_type.bits)
+    found = whole[statement.first + _table(statement.slots)]
+    data = from_codes(found, source.value_type.bits)
+    everything = np.ones(found.size, dtype=bool)
+    thread.write_some(statement.destination, data, everything, "part")
 
 
 @DOES.of(Convert)

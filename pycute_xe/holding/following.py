@@ -46,6 +46,7 @@ from pycute_xe.kernel import (
     Loop,
     Map,
     Mma,
+    Part,
     Prefetch,
     Reduce,
     Reorder,
@@ -164,6 +165,12 @@ def _(walker: Follower, statement: Reorder) -> None:
     last[to] = np.arange(to.size)  # of two that go to one place the later stays
     reached = np.flatnonzero(last >= 0)
     walker.state[statement.destination] = old.over(reached, content.at(last[reached]))
+
+
+@HOLDS.of(Part)
+def _(walker: Follower, statement: Part) -> None:
+    content = walker.read(statement, statement.source)
+    walker.state[statement.destination] = content.at(statement.first + moved(statement.slots))
 
 
 @HOLDS.of(Convert)

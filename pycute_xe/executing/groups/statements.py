@@ -27,6 +27,7 @@ from pycute_xe.kernel import (
     Map,
     Meanings,
     Mma,
+    Part,
     Prefetch,
     Reduce,
     Reorder,
@@ -102,6 +103,16 @@ def _(groups: Groups, statement: AtomicStore) -> None:
 def _(groups: Groups, statement: Reorder) -> None:
     to = moved(statement.slots)
     groups.write(statement.destination, to, groups.get(statement.source, slice(0, to.size)))
+
+
+@STATEMENTS.of(Part)
+def _(groups: Groups, statement: Part) -> None:
+    source, destination = (
+        groups.kernel.fragment(name) for name in (statement.source, statement.destination)
+    )
+    held = groups.get(source.name, slice(0, source.elements))
+    taken = held[:, :, statement.first + moved(statement.slots)]
+    groups.put(destination.name, slice(0, destination.elements), taken)
 
 
 @STATEMENTS.of(Convert)

@@ -27,6 +27,7 @@ from pycute_xe.kernel.ir.statements import (
     Loop,
     Map,
     Mma,
+    Part,
     Prefetch,
     Reduce,
     Reorder,
@@ -173,6 +174,27 @@ def _(kernel: Program, statement: Reorder | Reduce) -> None:
             "use a map onto the destination",
         )
     check_type(kernel, statement, destination, source.value_type)
+
+
+@FITS.of(Part)
+def _(kernel: Kernel, statement: Part) -> None:
+    source, destination = (kernel.fragment(n) for n in (statement.source, statement.destination))
+    last = statement.first + cosize(statement.slots) - 1
+    if type(statement.first) is not int or statement.first < 0 or last >= source.elements:
+        raise _unfit(
+            kernel,
+            {"source": source, "first": statement.first, "slots": statement.slots},
+            f"elements {statement.first} to {last} are taken of {source.elements}",
+            "take what the source has",
+        )
+    if size(statement.slots) != destination.elements:
+        raise _unfit(
+            kernel,
+            {"destination": destination, "slots": statement.slots},
+            f"{size(statement.slots)} elements are taken into {destination.elements}",
+            "take as many as the destination has",
+        )
+    _check_type(kernel, statement, destination, source.value_type)
 
 
 @FITS.of(Convert)

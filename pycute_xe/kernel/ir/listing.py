@@ -19,6 +19,7 @@ from pycute_xe.kernel.ir.statements import (
     Loop,
     Map,
     Mma,
+    Part,
     Prefetch,
     Reduce,
     Reorder,
@@ -102,6 +103,12 @@ def _(statement: Fill) -> str:
 def _(statement: Reorder) -> str:
     how = "moves nothing" if is_identity(statement.slots) else f"by {statement.slots}"
     return f"reorder   {statement.source} → {statement.destination}  {how}"
+
+
+@LINES.of(Part)
+def _(statement: Part) -> str:
+    of = f"{statement.source} from {statement.first}"
+    return f"part      {of} → {statement.destination}  by {statement.slots}"
 
 
 @LINES.of(Convert)

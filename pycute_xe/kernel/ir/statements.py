@@ -33,6 +33,7 @@ __all__ = [
     "Loop",
     "Map",
     "Mma",
+    "Part",
     "Prefetch",
     "Reduce",
     "Reorder",
@@ -66,6 +67,26 @@ class Reorder(Statement):
     source: str
     destination: str
     slots: Layout
+
+    @property
+    def touched(self) -> Touched:
+        """Reads one fragment, writes the other."""
+        return Touched(reads=(self.source,), writes=(self.destination,))
+
+
+@held_fields
+@dataclass(frozen=True, slots=True)
+class Part(Statement):
+    """Take a part of a fragment: element ``i`` of the destination is ``first + slots(i)``.
+
+    Where `Reorder` says where each element of the source goes, this says where each element of
+    the destination comes from; the rest of the source stays behind.
+    """
+
+    source: str
+    destination: str
+    slots: Layout
+    first: int = 0
 
     @property
     def touched(self) -> Touched:

@@ -18,6 +18,7 @@ from pycute_xe.kernel.ir.statements import (
     Statement,
 )
 from pycute_xe.kernel.kinds.epilogue import Epilogue, Frame
+from pycute_xe.kernel.kinds.epilogue_tiles import TiledEpilogue
 from pycute_xe.kernel.kinds.parts import Side, operand_copy
 from pycute_xe.kernel.spec.expression import Element, Expression, total
 from pycute_xe.layout import size
@@ -46,6 +47,7 @@ def gemm(
     orders: dict[str, Order] | None = None,
     also: dict[str, str] | None = None,
     batch: bool = False,
+    epilogue_tile: tuple[int, int] | None = None,
 ) -> Kernel:
     """Return the kernel ``D[m,n] = epilogue(sum(k, A[m,k] * B[k,n]))`` of a tiled MMA.
 
@@ -58,7 +60,9 @@ def gemm(
     accumulator's type and rows by default). ``also`` names further outputs, their expressions, and
     vectors of sums: ``{"rows[m]": "sum(n, D[m,n])"}`` adds to what the vector had.
     ``d_type`` converts last, to nearest even, integers saturated. ``batch`` adds a leading mode L
-    to every matrix. Raises `KernelError` when the parts do not fit, never for maps that are wrong:
+    to every matrix. ``epilogue_tile`` cuts each subgroup's share of D into tiles of so many rows
+    and columns, loaded, computed and stored in turn; CUTLASS's is the shape of one DPAS. Raises
+    `KernelError` when the parts do not fit, never for maps that are wrong:
     those `verify` finds. C++: ``collective/xe_mma.hpp``, ``collective/xe_epilogue.hpp``.
 
     >>> from pycute_xe.atom import (XE_DPAS_TT, workgroup_mma)
@@ -90,7 +94,11 @@ def gemm(
     )
     out_type = as_numeric(d_type) if d_type is not None else op.D
     frame = Frame(mma, lead, first, (m, n), orders or {}, types or {}, {"D": d})
-    ending = Epilogue.read(frame, epilogue, also or {}, out_type, copy_d)
+    ending = (
+        Epilogue.read(frame, epilogue, also or {}, out_type, copy_d)
+        if epilogue_tile is None
+        else TiledEpilogue.read_in_tiles(frame, epilogue, also or {}, out_type, epilogue_tile)
+    )
     operands = (
         matrix("A", op.A, (*lead, "M", "K"), a),
         matrix("B", op.B, (*lead, "K", "N"), b),

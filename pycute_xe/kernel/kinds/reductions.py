@@ -105,8 +105,8 @@ def _output(epilogue: Epilogue, key: str) -> tuple[str, str]:
     """Return the name and the last index of an output such as ``rowsum[m]``."""
     found = _KEY.fullmatch(key.strip())
     lead = epilogue.frame.indices[:-2]
-    places = tuple(re.split(r"\s*,\s*", found[2])) if found else ()
-    if found is None or places[:-1] != lead or places[-1] not in _OTHER:
+    places: list[str] = re.split(r"\s*,\s*", found[2]) if found else []
+    if found is None or tuple(places[:-1]) != lead or places[-1] not in _OTHER:
         known = " or ".join(f"total[{','.join((*lead, i))}]" for i in "mn")
         raise KernelError(
             "epilogue",

@@ -61,11 +61,11 @@ def _share(mma: TiledMma, letter: str) -> tuple[list[int], int]:
     return [int(s) for s in starts], count
 
 
-def vector_copy(mma: TiledMma, letter: str, numeric: Numeric) -> TiledCopy:
+def vector_copy(mma: TiledMma, letter: str, numeric: Numeric, part: int | None = None) -> TiledCopy:
     """Return the copy that gives every subgroup the part of a vector that its rows or columns need.
 
     One row of a block, a whole register a message; the last may reach past the subgroup's part.
-    ``letter`` is "m" for a value for each row, "n" for each column.
+    ``letter`` is "m" for a value for each row, "n" for each column; ``part`` takes only so many.
 
     >>> from pycute_xe.atom import (XE_DPAS_TT, workgroup_mma)
     >>> mma = workgroup_mma(XE_DPAS_TT(8, "f32", "bf16"))
@@ -74,6 +74,7 @@ def vector_copy(mma: TiledMma, letter: str, numeric: Numeric) -> TiledCopy:
     XE_LOAD_2D<32,1,16> of f32, 4 per subgroup × 32 subgroups, tile 1x256
     """
     starts, count = _share(mma, letter)
+    count = part or count
     width = grf_bytes() * 8 // numeric.bits
     atom = make_copy_atom(XE_LOAD_2D(numeric.bits, 1, width), numeric)
     subgroups = layout_of(starts)

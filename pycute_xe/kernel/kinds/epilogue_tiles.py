@@ -1,0 +1,245 @@
+"""Floor 7: an epilogue in pieces, as CUTLASS cuts it: a tile of the accumulator after the other.
+
+A whole matrix C beside the accumulators fills the registers; a piece of it does not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from math import gcd
+
+from pycute_xe.algebra import composition
+from pycute_xe.atom.copy_atom import make_copy_atom
+from pycute_xe.atom.reordering import is_identity, layout_of, reorder
+from pycute_xe.atom.tiled_copy import TiledCopy
+from pycute_xe.atom.tiled_mma import TiledMma
+from pycute_xe.bulk import table
+from pycute_xe.errors import CuteError, KernelError
+from pycute_xe.kernel.index import Index
+from pycute_xe.kernel.ir.operands import Operand, Order, matrix
+from pycute_xe.kernel.ir.statements import Convert, Load, Map, Part, Reorder, Store
+from pycute_xe.kernel.kinds.epilogue import Epilogue, Frame
+from pycute_xe.kernel.kinds.parts import copy_slots, mma_slots, operand_copy, subgroup_share
+from pycute_xe.kernel.kinds.vectors import vector_copy
+from pycute_xe.kernel.spec.expression import Element, Expression, Slot, leaves, rebuilt
+from pycute_xe.kernel.spec.parsing import parse
+from pycute_xe.layout import Layout, make_layout
+from pycute_xe.numeric import Numeric
+
+__all__ = ["TiledEpilogue", "default_epilogue_tile"]
+
+Cut = tuple[int, int]
+
+
+def default_epilogue_tile(mma: TiledMma) -> Cut:
+    """Return the epilogue tile that CUTLASS cuts: what one DPAS accumulates.
+
+    C++: ``DefaultEpilogueTile`` of ``collective/xe_epilogue.hpp``.
+
+    >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
+    >>> default_epilogue_tile(workgroup_mma(XE_DPAS_TT(8, "f32", "bf16")))
+    (8, 16)
+    """
+    rows, columns, _ = mma.atom.shape_mnk
+    return gcd(8, rows), columns
+
+
+@dataclass
+class TiledEpilogue(Epilogue):
+    """An epilogue that loads, computes and stores one tile of each subgroup's share at a time."""
+
+    cut: Cut = (8, 16)
+    wanted: list[tuple[Operand, tuple[str, ...]]] = field(
+        default_factory=list["tuple[Operand, tuple[str, ...]]"]
+    )
+    copies: dict[str, TiledCopy] = field(default_factory=dict[str, TiledCopy])
+    texts: list[tuple[str, Expression, Numeric]] = field(
+        default_factory=list["tuple[str, Expression, Numeric]"]
+    )
+
+    @classmethod
+    def read_in_tiles(
+        cls, frame: Frame, text: str | None, also: dict[str, str], out_type: Numeric, cut: Cut
+    ) -> TiledEpilogue:
+        """Return the epilogue of D and of other outputs, cut into tiles."""
+        out = cls(frame, cut=_checked(frame.mma, cut))
+        for name, words in also.items():
+            out.want(name, words, frame.type_of(name), frame.order_of(name))
+        out.want("D", text or "acc", out_type, frame.outputs["D"])
+        share = subgroup_share(frame.mma, "C")
+        for m in range(0, share[0], out.cut[0]):
+            for n in range(0, share[1], out.cut[1]):
+                out.tile((m, n))
+        return out
+
+    def want(self, name: str, text: str, numeric: Numeric, order: Order) -> None:
+        """Declare an output."""
+        if "[" in name:
+            raise KernelError(
+                "epilogue",
+                {"also": name},
+                "sums are taken of a whole tile, not of a part of it",
+                "leave epilogue_tile out",
+            )
+        value = self.declared(parse(text, frozenset({"acc"}), self.frame.indices))
+        self.values.append((name, self.claimed(text, numeric)))
+        self.texts.append((name, value, numeric))
+        self.outs.append(matrix(name, numeric, (*self.frame.lead, "M", "N"), order, role="out"))
+        self.copies[name] = self._cut(operand_copy(self.frame.mma, "D", order, numeric, name))
+
+    def _load(self, operand: Operand, names: tuple[str, ...]) -> None:
+        """Remember what every tile loads a part of."""
+        self.wanted.append((operand, names))
+        name, mma = operand.name, self.frame.mma
+        if names[-2:] == ("m", "n"):
+            order = self.frame.order_of(name)
+            copy = self._cut(operand_copy(mma, "C", order, operand.value_type, name))
+        else:
+            extent = self.cut["mn".index(names[-1])]
+            copy = vector_copy(mma, names[-1], operand.value_type, extent)
+        self.copies[name] = copy
+        slots = copy.messages * copy.atom.values
+        self.slots[name] = self.fragment(f"tEr{name}", operand.value_type, slots)
+
+    def _cut(self, copy: TiledCopy) -> TiledCopy:
+        """Return the copy of one tile of each subgroup's share, in messages as large as fit."""
+        x, y, cut, op = copy.x_mode, copy.y_mode, self.cut, copy.op
+        ratio = op.bits // copy.value_type.bits
+        width = gcd(op.block_width, cut[x] // max(1, ratio))
+        height, bits = gcd(op.height, cut[y]), copy.value_type.bits
+        steps = (1, copy.tiler_mn[0])
+        try:
+            small = replace(op, height=height, width=width, block_width=width)
+            atom = make_copy_atom(small, copy.value_type)
+            place = Layout((atom.width, atom.height), (steps[x], steps[y]))
+            lanes, values = composition(place, atom.layout_ref_tv)
+        except CuteError as error:
+            raise KernelError(
+                "epilogue",
+                {"epilogue_tile": cut, "op": op},
+                f"no message of {bits}-bit values moves a part of {cut[0]} x {cut[1]}: "
+                f"{error.condition}",
+                "use a larger tile",
+            ) from error
+        block = (atom.width, atom.height) if x == 0 else (atom.height, atom.width)
+        counts = (cut[0] // block[0], cut[1] // block[1])
+        messages = Layout(counts, (block[0] * steps[0], block[1] * steps[1]))
+        subgroups = copy.layout_tv_tiled[0][1]
+        tv = make_layout(make_layout(lanes, subgroups), make_layout(values, messages))
+        return replace(copy, atom=atom, layout_tv_tiled=tv)
+
+    # ------------------------------------------------------------------ one tile
+
+    def tile(self, shift: Cut) -> None:
+        """Append what loads, computes and stores the tile that begins at a place of the share."""
+        order = copy_slots(self.copies["D"])
+        accumulator = self._held("tEp", self.frame.mma.atom.op.D)
+        slots, first = self._taken(order, shift)
+        held: dict[str, str] = {}
+        for operand, names in self.wanted:
+            held[operand.name] = self._loaded(operand, names, order, shift)
+        self.stores.append(Part("tCrC", accumulator, slots, first))
+        for name, value, numeric in self.texts:
+            self._stored_part(name, value, numeric, held, order, shift)
+
+    def _taken(self, order: Layout, shift: Cut) -> tuple[Layout, int]:
+        """Return where in the accumulator each element of a tile is."""
+        mma = self.frame.mma
+        rows = {tuple(at): e for e, at in enumerate(_pairs(mma_slots(mma, "C")))}
+        found = [rows[m + shift[0], n + shift[1]] for m, n in _pairs(order)]
+        layout = layout_of([e - found[0] for e in found])
+        if layout is None:
+            raise KernelError(
+                "epilogue",
+                {"epilogue_tile": self.cut, "mma": mma},
+                "no layout takes the tile out of the accumulator",
+                "use the shape of one DPAS, or leave it out",
+            )
+        return Layout(layout.shape, layout.stride), found[0]
+
+    def _loaded(self, operand: Operand, names: tuple[str, ...], order: Layout, shift: Cut) -> str:
+        frame, name, rank = self.frame, operand.name, len(names)
+        copy, held = self.copies[name], self.slots[name]
+        pairs = zip(frame.first, frame.indices, strict=False)
+        first = tuple(index for index, letter in pairs if letter in names)
+        if names[-2:] == ("m", "n"):
+            at = (*first, *self._corner(shift))
+            self.stores.append(Load(copy, name, at, held, (rank - 2, rank - 1)))
+            moved = reorder(copy_slots(copy), order)
+            if is_identity(moved):
+                return held
+            source, held = held, self._held(f"tEa{name}", operand.value_type)
+            self.stores.append(Reorder(source, held, moved))
+            return held
+        axis = "mn".index(names[-1])
+        at = (*first, self._corner(shift)[axis])
+        self.stores.append(Load(copy, name, at, held, (None, rank - 1)))
+        by = layout_of([pair[axis] for pair in _pairs(order)])
+        if by is None:
+            raise KernelError("epilogue", {"operand": name}, "no layout broadcasts it", "")
+        self.gathers[held] = by
+        return held
+
+    def _corner(self, shift: Cut) -> tuple[Index, Index]:
+        m, n = self.frame.corner
+        return m + shift[0], n + shift[1]
+
+    def _stored_part(
+        self,
+        name: str,
+        value: Expression,
+        numeric: Numeric,
+        held: dict[str, str],
+        order: Layout,
+        shift: Cut,
+    ) -> None:
+        result, compute = "tEp", self._compute(value)
+        if value != Slot("acc"):
+            result = self._held(f"tEf{name}", compute)
+            self.stores.append(self._mapped(result, value, held))
+        if numeric != compute:
+            source, result = result, self._held(f"tEr{name}", numeric)
+            self.stores.append(Convert(source, result))
+        copy = self.copies[name]
+        moved = reorder(order, copy_slots(copy))
+        if not is_identity(moved):
+            source, result = result, self._held(f"t{name}r{name}", numeric)
+            self.stores.append(Reorder(source, result, moved))
+        rank = len(self.frame.lead)
+        at = (*self.frame.first, *self._corner(shift))
+        self.stores.append(Store(copy, name, at, result, (rank, rank + 1)))
+
+    def _mapped(self, result: str, value: Expression, held: dict[str, str]) -> Map:
+        def leaf(x: Element | Slot) -> Expression:
+            if isinstance(x, Slot):
+                return Slot("tEp")
+            return Slot(held[x.operand]) if x.at else x
+
+        mapped = rebuilt(value, leaf)
+        used = {x.fragment for x in leaves(mapped) if isinstance(x, Slot)}
+        gathers = tuple((n, by) for n, by in self.gathers.items() if n in used)
+        return Map(result, mapped, gathers)
+
+    def _held(self, name: str, numeric: Numeric) -> str:
+        """Declare a fragment of one tile, once."""
+        if all(fragment.name != name for fragment in self.fragments):
+            self.fragment(name, numeric, self.cut[0] * self.cut[1] // 16)
+        return name
+
+
+def _pairs(layout: Layout) -> list[tuple[int, int]]:
+    return [(int(m), int(n)) for m, n in table(layout)[:, :2]]
+
+
+def _checked(mma: TiledMma, cut: Cut) -> Cut:
+    share, atom = subgroup_share(mma, "C"), mma.atom.shape_mnk[:2]
+    each = zip(share, cut, atom, strict=True)
+    if any(part < 1 or part % step or whole % part for whole, part, step in each):
+        raise KernelError(
+            "gemm",
+            {"epilogue_tile": cut, "share": share},
+            f"{cut[0]} x {cut[1]} does not cut a subgroup's {share[0]} x {share[1]} along its "
+            f"instructions of {atom[0]} x {atom[1]}",
+            f"use {default_epilogue_tile(mma)}",
+        )
+    return cut
