@@ -25,6 +25,7 @@ from pycute_xe.kernel import (
     Loop,
     Map,
     Operand,
+    Part,
     Reduce,
     Reorder,
     Shared,
@@ -98,11 +99,12 @@ def everything(shared: bool = True) -> Kernel:
         Reduce("max", "x", "r", Layout((16, 8), (1, 0))),
         Map("y", Slot("x") + Slot("r"), (("r", Layout((16, 8), (1, 0))),)),
         Convert("y", "x"),
+        Part("x", "h", Layout(16), 16),
         AtomicStore(store.copy, "Z", store.at, "x"),
     )
     return small_kernel(
         body,
-        (fragment("y", "f32", 8), fragment("r", "f32", 1)),
+        (fragment("y", "f32", 8), fragment("r", "f32", 1), fragment("h", "f32", 1)),
         scalars=(Operand("Z", "f32", ("M", "N"), role="inout"),),
         shared=(shared_array("s", "f32", 128),) if shared else (),
     )

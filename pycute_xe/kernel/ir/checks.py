@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 
 from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.errors import KernelError
-from pycute_xe.kernel.ir.fitting import check_named, check_slots, check_type, unfit
+from pycute_xe.kernel.ir.fitting import check_named, check_part, check_slots, check_type, unfit
 from pycute_xe.kernel.ir.meanings import Meanings
 from pycute_xe.kernel.ir.operands import Operand
 from pycute_xe.kernel.ir.paths import check_paths
@@ -177,24 +177,8 @@ def _(kernel: Program, statement: Reorder | Reduce) -> None:
 
 
 @FITS.of(Part)
-def _(kernel: Kernel, statement: Part) -> None:
-    source, destination = (kernel.fragment(n) for n in (statement.source, statement.destination))
-    last = statement.first + cosize(statement.slots) - 1
-    if type(statement.first) is not int or statement.first < 0 or last >= source.elements:
-        raise _unfit(
-            kernel,
-            {"source": source, "first": statement.first, "slots": statement.slots},
-            f"elements {statement.first} to {last} are taken of {source.elements}",
-            "take what the source has",
-        )
-    if size(statement.slots) != destination.elements:
-        raise _unfit(
-            kernel,
-            {"destination": destination, "slots": statement.slots},
-            f"{size(statement.slots)} elements are taken into {destination.elements}",
-            "take as many as the destination has",
-        )
-    _check_type(kernel, statement, destination, source.value_type)
+def _(kernel: Program, statement: Part) -> None:
+    check_part(kernel, statement)
 
 
 @FITS.of(Convert)

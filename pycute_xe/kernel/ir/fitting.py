@@ -8,9 +8,11 @@ from pycute_xe.errors import KernelError
 from pycute_xe.kernel.ir.operands import Fragment
 from pycute_xe.kernel.ir.program import Program
 from pycute_xe.kernel.ir.statement import Statement
+from pycute_xe.kernel.ir.statements import Part
+from pycute_xe.layout import cosize, size
 from pycute_xe.numeric import Numeric
 
-__all__ = ["check_named", "check_slots", "check_type", "unfit"]
+__all__ = ["check_named", "check_part", "check_slots", "check_type", "unfit"]
 
 
 def unfit(kernel: Program, given: dict[str, object], wrong: str, fix: str) -> KernelError:
@@ -45,3 +47,17 @@ def check_slots(kernel: Program, statement: Statement, name: str, slots: int) ->
             f"the statement moves {slots} slots, the fragment has {fragment.slots}",
             "give every subgroup the same share of the tile",
         )
+
+
+def check_part(kernel: Program, part: Part) -> None:
+    """Refuse to take elements that a fragment does not have, or another number than is wanted."""
+    source, destination = kernel.fragment(part.source), kernel.fragment(part.destination)
+    first, last, wrong = part.first, part.first + cosize(part.slots) - 1, ""
+    if first < 0 or last >= source.elements:
+        wrong = f"elements {first} to {last} are taken of {source.elements}"
+    elif size(part.slots) != destination.elements:
+        wrong = f"{size(part.slots)} elements are taken into {destination.elements}"
+    if wrong:
+        given: dict[str, object] = {"source": source, "destination": destination}
+        raise unfit(kernel, given | {"slots": part.slots}, wrong, "take what the source has")
+    check_type(kernel, part, destination, source.value_type)
