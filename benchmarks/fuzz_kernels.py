@@ -254,10 +254,11 @@ def judged(seed: int) -> Outcome:
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return _held(seed, kernel, sizes)
+        return held_against_runs(seed, kernel, sizes)
 
 
-def _held(seed: int, kernel: Kernel, sizes: tuple[dict[str, int], ...]) -> Outcome:
+def held_against_runs(seed: int, kernel: Kernel, sizes: tuple[dict[str, int], ...]) -> Outcome:
+    """Hold the verdict on a kernel against runs at some sizes."""
     verdict = cx.verify(kernel)
     if verdict.answer == "proved":
         for size in sizes:
