@@ -111,6 +111,7 @@ from pycute_xe.composed import (
     ComposedLayout as ComposedLayout,
 )
 from pycute_xe.cutlass import (
+    from_cute as from_cute,
     get_atom as get_atom,
 )
 from pycute_xe.drawing import (

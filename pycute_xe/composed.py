@@ -15,6 +15,7 @@ from pycute_xe.basis import Basis
 from pycute_xe.errors import ShapeError
 from pycute_xe.int_tuple import leaves
 from pycute_xe.layout import Layout, cosize, slice_and_offset
+from pycute_xe.notation import cpp_tree
 from pycute_xe.signatures import typed
 from pycute_xe.swizzle import Swizzle
 from pycute_xe.typing import Coord, Shape, is_tuple
@@ -98,6 +99,15 @@ class ComposedLayout:
         Sw<1,1,1> o 0 o 4:2
         """
         return ComposedLayout(self.swizzle, self.offset, layout)
+
+    def to_cpp(self) -> str:
+        """Return the C++ type; `ShapeError` for a leaf of the layout that is not a number.
+
+        >>> ComposedLayout(Swizzle(1, 1, 1), 0, Layout((4, 2), (1, 4))).to_cpp()
+        'ComposedLayout<Swizzle<1,1,1>,_0,Layout<Shape<_4,_2>,Stride<_1,_4>>>'
+        """
+        offset = cpp_tree(self.offset, "Int")
+        return f"ComposedLayout<{self.swizzle.to_cpp()},{offset},{self.layout.to_cpp()}>"
 
     def sliced(self, coord: Coord) -> ComposedLayout:
         """Return the modes where the coordinate holds ``None``, at the offset of the others.

@@ -17,7 +17,7 @@ from pycute_xe.errors import InputError, ShapeError
 from pycute_xe.signatures import MOST_LEVELS, typed
 from pycute_xe.typing import IntTuple, Shape, Stride, is_tuple
 
-__all__ = ["cpp_layout", "parse_layout"]
+__all__ = ["cpp_layout", "cpp_tree", "parse_layout"]
 
 _LEAF = re.compile(r"_?(-?\d+)((?:@\d+)*)")
 _BLANKS = re.compile(r"\s*")
@@ -134,17 +134,24 @@ def cpp_layout(shape: Shape, stride: Stride) -> str:
     >>> cpp_layout((4, 33), (Basis(1, (1,)), Basis(3, (0, 1))))
     'Layout<Shape<_4,Int<33>>,Stride<E<1>,ScaledBasis<_3,0,1>>>'
     """
-    return f"Layout<{_cpp(shape, 'Shape')},{_cpp(stride, 'Stride')}>"
+    return f"Layout<{cpp_tree(shape, 'Shape')},{cpp_tree(stride, 'Stride')}>"
 
 
-def _cpp(tree: IntTuple, name: str) -> str:
+def cpp_tree(tree: IntTuple, name: str) -> str:
+    """Return the C++ type of a nested tuple of static integers, ``name`` being its template.
+
+    Raises `ShapeError` for a leaf that is not an integer.
+
+    >>> cpp_tree((8, (33, 4)), "Shape")
+    'Shape<_8,Shape<Int<33>,_4>>'
+    """
     if is_tuple(tree):
-        return f"{name}<{','.join([_cpp(mode, name) for mode in tree])}>"
+        return f"{name}<{','.join([cpp_tree(mode, name) for mode in tree])}>"
     if isinstance(tree, Basis):
         path = ",".join(map(str, tree.modes))
         if tree.value == 1:
             return f"E<{path}>"
-        return f"ScaledBasis<{_cpp(tree.value, name)},{path}>"
+        return f"ScaledBasis<{cpp_tree(tree.value, name)},{path}>"
     if type(tree) is not int:
         raise ShapeError(
             "to_cpp",

@@ -34,6 +34,16 @@ class Numeric:
         """An expression that evaluates back."""
         return f"as_numeric({self.name!r})"
 
+    def to_cpp(self) -> str:
+        """Return the name of the type in C++. Source: ``cute/numeric/numeric_types.hpp``.
+
+        >>> as_numeric("bf16").to_cpp(), as_numeric("u4").to_cpp()
+        ('bfloat16_t', 'uint4_t')
+        """
+        if self.kind == "float":
+            return _CPP_FLOATS[self.name]
+        return f"{'u' if self.kind == 'unsigned' else ''}int{self.bits}_t"
+
     @property
     def bytes(self) -> int:
         """Width in whole bytes; `DTypeError` for types narrower than a byte.
@@ -61,6 +71,16 @@ _TYPES = {
 
 # Packs of elements that copies move whole: no arithmetic, no arrays.
 _PACKS = {t.name: t for t in (Numeric(f"u{bits}", bits, "unsigned") for bits in (512, 256, 128))}
+
+_CPP_FLOATS = {
+    "f64": "double",
+    "f32": "float",
+    "f16": "half_t",
+    "tf32": "tfloat32_t",
+    "bf16": "bfloat16_t",
+    "f8e4m3": "float_e4m3_t",
+    "f8e5m2": "float_e5m2_t",
+}
 
 # The names other libraries use for the same types (NumPy, ml_dtypes, CuTe DSL).
 _ALIASES = {

@@ -87,6 +87,14 @@ class Swizzle:
             ) from None
         return offset ^ (read >> self.shift if self.shift >= 0 else read << -self.shift)
 
+    def to_cpp(self) -> str:
+        """Return the C++ type.
+
+        >>> Swizzle(2, 4, 3).to_cpp()
+        'Swizzle<2,4,3>'
+        """
+        return f"Swizzle<{self.bits},{self.base},{self.shift}>"
+
     def __repr__(self) -> str:
         """An expression that evaluates back."""
         return f"Swizzle({self.bits}, {self.base}, {self.shift})"

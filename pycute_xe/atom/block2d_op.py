@@ -119,6 +119,14 @@ class Block2DOp:
             sizes.append(self.block_width)
         return f"{self.kind}({', '.join(map(str, sizes))})"
 
+    def to_cpp(self) -> str:
+        """Return the C++ type, which is also what it prints.
+
+        >>> XE_LOAD_2D(16, 32, 32, 16).to_cpp()
+        'XE_LOAD_2D<16,32,32,16>'
+        """
+        return str(self)
+
     def __str__(self) -> str:
         """As C++ names the type."""
         return repr(self).replace("(", "<").replace(")", ">").replace(" ", "")

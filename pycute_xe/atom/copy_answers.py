@@ -72,6 +72,22 @@ class CopyAnswers(ABC):
         """Return the messages that move the block on a target; raise `LegalityError`."""
 
     @property
+    @abstractmethod
+    def _operation_cpp(self) -> str:
+        """The C++ type of the operation, or of its traits."""
+
+    def to_cpp(self) -> str:
+        """Return the C++ type: ``Copy_Atom`` of the operation and the type of the values.
+
+        A block-2D operation stands in traits, whose modes are those of a tensor with rows.
+
+        >>> from pycute_xe.cutlass import get_atom
+        >>> get_atom("XE_2D_U16x32x16_LD_V", "bf16").to_cpp()
+        'Copy_Atom<Copy_Traits<XE_2D_U16x32x16_LD_V>,bfloat16_t>'
+        """
+        return f"Copy_Atom<{self._operation_cpp},{self.value_type.to_cpp()}>"
+
+    @property
     def thr_id(self) -> Layout:
         """The 16 work-items of a subgroup."""
         return Layout(SUBGROUP, 1)

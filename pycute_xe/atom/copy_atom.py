@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, overload
 
-from pycute_xe.algebra import coalesce, composition
-from pycute_xe.algebra.simplify import flat_modes, from_modes, merged, scaled
+from pycute_xe.algebra import coalesce
+from pycute_xe.algebra.simplify import scaled
 from pycute_xe.arch.registers import RegisterMap
 from pycute_xe.arch.rules import errors
 from pycute_xe.arch.target import Target, targets
 from pycute_xe.atom.block2d_op import Block2DOp
 from pycute_xe.atom.copy_answers import CopyAnswers
+from pycute_xe.atom.cpp_text import block2d_traits
+from pycute_xe.atom.dealing import dealt, widened
 from pycute_xe.atom.linear_copy import LinearCopyAtom, make_linear_copy_atom
 from pycute_xe.atom.linear_op import LinearOp
 from pycute_xe.atom.placed_message import PlacedMessage
@@ -28,7 +30,6 @@ from pycute_xe.bulk import table
 from pycute_xe.errors import CuteError, DivisibilityError, DTypeError, LegalityError
 from pycute_xe.layout import Layout, make_layout, size
 from pycute_xe.numeric import Numeric, as_numeric
-from pycute_xe.typing import Mode
 
 if TYPE_CHECKING:
     import numpy as np
@@ -100,7 +101,7 @@ class CopyAtom(CopyAnswers):
         """(work-item, value) → ``x + width * y``, in values."""
         bits = self.value_type.bits
         unit = max(bits, 8)
-        order = _widened(self.op.packed_order, self.op.bits // unit)
+        order = widened(self.op.packed_order, self.op.bits // unit)
         count = size(order)
         if count % SUBGROUP:
             raise DivisibilityError(
@@ -110,7 +111,7 @@ class CopyAtom(CopyAnswers):
                 "use a larger block",
             )
         try:
-            tv = _dealt(order, count)
+            tv = dealt(order, count)
         except DivisibilityError as error:
             raise DivisibilityError(
                 "make_copy_atom",
@@ -120,7 +121,7 @@ class CopyAtom(CopyAnswers):
                 "use a block whose sides are powers of two",
             ) from error
         if unit != bits:
-            packed = _widened(tv[1], unit // bits)
+            packed = widened(tv[1], unit // bits)
             tv = make_layout(scaled(tv[0], unit // bits), packed)
         return coalesce(tv, (1, 1))
 
@@ -155,7 +156,7 @@ class CopyAtom(CopyAnswers):
 
     def _bits(self, tv: Layout) -> Layout:
         bits = self.value_type.bits
-        wide = make_layout(scaled(tv[0], bits), _widened(tv[1], bits))
+        wide = make_layout(scaled(tv[0], bits), widened(tv[1], bits))
         return coalesce(wide, (1, 1))
 
     @cached_property
@@ -224,6 +225,10 @@ class CopyAtom(CopyAnswers):
         claim = "CUTLASS's layout packs them: work-items hold other values than the layout says"
         return {"registers": f"{self.op} pads its registers, {claim}"}
 
+    @property
+    def _operation_cpp(self) -> str:
+        return block2d_traits(self.op.to_cpp(), 1, 0, self.value_type.to_cpp(), (0, 0))
+
     def __repr__(self) -> str:
         """The call that builds it."""
         return f"make_copy_atom({self.op!r}, {self.value_type.name!r})"
@@ -265,36 +270,3 @@ def make_copy_atom(
             'name one: make_copy_atom(op, "bf16")',
         )
     return CopyAtom(op, as_numeric(value_type))
-
-
-def _widened(layout: Layout, n: int) -> Layout:
-    """Split each element into ``n`` neighbours: a new fastest mode, everything else scaled."""
-    return make_layout(Layout(n), scaled(layout, n)) if n > 1 else layout
-
-
-def _dealt(order: Layout, count: int) -> Layout:
-    """Deal register elements out, element ``i`` to work-item ``i mod 16`` as value ``i div 16``."""
-    lanes = Layout((SUBGROUP, count // SUBGROUP))
-    try:
-        return composition(order, lanes)
-    except DivisibilityError:
-        # No layout deals this block out. CUTLASS's traits still have one, which reaches past the
-        # block; it is kept, so that `faithful` and `notes` can tell.
-        return make_layout(composition(order, lanes[0]), _overshooting(order, lanes[1]))
-
-
-def _overshooting(order: Layout, values: Layout) -> Layout:
-    """Walk ``order`` in steps as CuTe does where its divisibility checks are off."""
-    left, step = values.shape, values.stride
-    *inner, (_, last) = merged(flat_modes(order))
-    out: list[Mode] = []
-    for extent, stride in inner:
-        reach = min(-(-extent // step), left) if step < extent else 1
-        if left % reach:
-            condition = f"{left} values in steps of {step} do not walk evenly through {extent}"
-            raise DivisibilityError("make_copy_atom", {"order": order}, condition)
-        if reach > 1:
-            out.append((reach, step * stride))
-            left //= reach
-        step = -(-step // extent)
-    return from_modes([*out, (left, step * last)])

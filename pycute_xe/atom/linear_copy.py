@@ -153,6 +153,10 @@ class LinearCopyAtom(CopyAnswers):
     def _picture(self) -> RegisterPicture:
         return picture(self.op, self.value_type.bits)
 
+    @property
+    def _operation_cpp(self) -> str:
+        return self.op.to_cpp()
+
     def messages(self, target: str | Target) -> tuple[PlacedLinear, ...]:
         """Return the messages that 16 work-items send together on a target.
 

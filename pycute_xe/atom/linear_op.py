@@ -111,6 +111,10 @@ class LinearOp:
         """The call that builds it."""
         return f"{self.kind}({', '.join(repr(t.name) for t in self._types)})"
 
+    def to_cpp(self) -> str:
+        """Return the C++ type: ``XE_1D_LDSM<uint32_t,uint32_t>``."""
+        return f"{self.kind}<{self.S.to_cpp()},{self.D.to_cpp()}>"
+
     def __str__(self) -> str:
         """As C++ names the type, with the short names of the types."""
         return f"{self.kind}<{','.join(t.name for t in self._types)}>"

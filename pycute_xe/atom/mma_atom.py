@@ -245,6 +245,14 @@ class MmaAtom:
             slots[position(offset)] = row, col
         return RegisterPicture(self.operand_type(operand).bits, tuple(slots))
 
+    def to_cpp(self) -> str:
+        """Return the C++ type: ``MMA_Atom`` of the operation.
+
+        >>> make_mma_atom(XE_DPAS_TT(8, "f32", "f16")).to_cpp()
+        'MMA_Atom<XE_DPAS_TT<8,float,half_t,half_t,float>>'
+        """
+        return f"MMA_Atom<{self.name if self.legacy else self.op.to_cpp()}>"
+
     def __repr__(self) -> str:
         """The call that builds it."""
         op = self.op

@@ -10,6 +10,7 @@ from pycute_xe.algebra import coalesce, composition, zipped_divide
 from pycute_xe.algebra.simplify import scaled
 from pycute_xe.atom.block2d_op import Block2DOp
 from pycute_xe.atom.copy_atom import SUBGROUP, CopyAtom
+from pycute_xe.atom.cpp_text import block2d_traits, tiler_cpp
 from pycute_xe.errors import CuteError, DivisibilityError, RankError, quoted
 from pycute_xe.int_tuple import product
 from pycute_xe.layout import Layout, make_identity_layout, make_layout, size
@@ -152,6 +153,19 @@ class TiledCopy:
                 f"use 0 to {count - 1}",
             )
         return ThrCopy(self, thread)
+
+    def to_cpp(self) -> str:
+        """Return the C++ type, which holds neither the tensor's shape nor its pitch.
+
+        >>> from pycute_xe.atom import (XE_LOAD_2D, make_block_2d_copy)
+        >>> make_block_2d_copy(XE_LOAD_2D(16, 8, 16), ("ld", 1), "f16").to_cpp()
+        'TiledCopy<Copy_Atom<Copy_Traits<XE_LOAD_2D<16,8,16>,_1,_0,half_t,Stride<_0,_0>>,half_t>,\
+Layout<Shape<_16,_8>,Stride<_8,_1>>,Shape<_8,_16>>'
+        """
+        held, strides = self.value_type.to_cpp(), self.gmem_stride or (0,) * len(self.tiler_mn)
+        traits = block2d_traits(self.op.to_cpp(), self.x_mode, self.y_mode, held, strides)
+        parts = (f"Copy_Atom<{traits},{held}>", self.layout_tv_tiled.to_cpp())
+        return f"TiledCopy<{','.join((*parts, tiler_cpp(self.tiler_mn)))}>"
 
     def __str__(self) -> str:
         """The operation, its repetition and its tile."""

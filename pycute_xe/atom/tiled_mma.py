@@ -13,6 +13,7 @@ from pycute_xe.algebra import (
     tiled_product,
     zipped_divide,
 )
+from pycute_xe.atom.cpp_text import tile_cpp
 from pycute_xe.atom.mma_atom import MmaAtom
 from pycute_xe.errors import RankError, ShapeError, quoted
 from pycute_xe.int_tuple import flatten_tuple, idx2crd, product_each
@@ -246,6 +247,11 @@ class TiledMma:
             )
         coord = idx2crd(thread, self.thr_layout_vmnk.shape, self.thr_layout_vmnk.stride)
         return ThrMma(self, flatten_tuple(coord))
+
+    def to_cpp(self) -> str:
+        """Return the C++ type: ``TiledMMA<MMA_Atom<…>,Layout<…>,Tile<…>>``."""
+        atoms = f"{self.atom.to_cpp()},{self.atom_layout_mnk.to_cpp()}"
+        return f"TiledMMA<{atoms},{tile_cpp(self.permutation_mnk)}>"
 
     def __str__(self) -> str:
         """The atom, its subgroups and its tile."""

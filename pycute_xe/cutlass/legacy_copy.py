@@ -284,6 +284,11 @@ class LegacyCopyAtom(CopyAnswers):
             pass
         return notes
 
+    @property
+    def _operation_cpp(self) -> str:
+        stride = ",Stride<_1,int64_t,int64_t>" if self.m_major else ""
+        return f"Copy_Traits<{self.name}{stride}>"
+
     def __repr__(self) -> str:
         """The call that builds it."""
         stride = ", gmem_stride=(1, 'ld')" if self.m_major else ""

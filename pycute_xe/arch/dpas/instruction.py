@@ -68,6 +68,15 @@ class Dpas:
                 "leave it out",
             )
 
+    def to_cpp(self) -> str:
+        """Return the C++ type of the operation.
+
+        >>> Dpas(8, *map(as_numeric, ("f32", "bf16", "bf16", "f32"))).to_cpp()
+        'XE_DPAS_TT<8,float,bfloat16_t,bfloat16_t,float>'
+        """
+        types = ",".join(t.to_cpp() for t in (self.D, self.A, self.B, self.C))
+        return f"XE_DPAS_TT<{self.M},{types}>"
+
     def __str__(self) -> str:
         """Text as the vISA assembler takes it, operands left out."""
         name = precisions()
