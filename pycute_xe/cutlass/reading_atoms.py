@@ -101,7 +101,7 @@ def _(op: Any, *rest: Any) -> Traits:
     if not rest:
         return Traits(op)
     if not isinstance(op, Block2DOp) or len(rest) < 3:
-        condition = f"the traits of {said(op)} take no such arguments"
+        condition = f"the arguments after {said(op)} do not fit its traits"
         raise Slip(1, condition, "write Copy_Traits<XE_LOAD_2D<…>,_1,_0,bfloat16_t,Stride<_0,_0>>")
     x, y = (demand(i, rest[i - 1], int, "a mode", "write _0 or _1") for i in (1, 2))
     held = demand(3, rest[2], Numeric, "a type", "write bfloat16_t")
