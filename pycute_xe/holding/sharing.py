@@ -115,13 +115,10 @@ def outside(
 
 
 def _inside(walker: Follower, statement: SharedStore | SharedLoad) -> Places:
-    """Return the places of an access, those outside the array moved inside: it is refused there."""
-    room = walker.kernel.shared_array(statement.array).elements
-    places = places_of(walker.kernel, statement, walker.around)
-    clipped = [np.clip(places.in_turn(t), 0, room - 1) for t in places.turns]
-    if all(np.array_equal(c, places.in_turn(t)) for t, c in enumerate(clipped)):
-        return places
-    return Places(clipped[0], (0,) * len(places.at), places.loop)
+    """Return the places of an access. Raises `UndecidableError` where some lie outside the array."""
+    if outside(walker.kernel, statement, walker.around):
+        raise undecided(f"{type(statement).__name__} uses places outside {statement.array}")
+    return places_of(walker.kernel, statement, walker.around)
 
 
 def ever_stored(kernel: Kernel, loop: Loop, array: str) -> Ints:

@@ -102,6 +102,10 @@ def test_what_is_never_stored_and_what_lies_outside() -> None:
     deep = staged(stages=3)
     short = dataclasses.replace(deep, shared=(shared_array("s", "bf16", 2 * TILE),))
     disproved(short, "bounds", "there are 2048")
+    # Two trips stay inside: no other counterexample may be smaller than the third.
+    take = find(staged(), SharedLoad)
+    third = staged().replace(take, dataclasses.replace(take, at=K % 3 * TILE))
+    disproved(third, "bounds", "elements 2048 to 3071")
 
 
 def test_a_tile_of_an_earlier_trip_is_another_tile() -> None:
