@@ -115,7 +115,7 @@ def outside(
 
 
 def _inside(walker: Follower, statement: SharedStore | SharedLoad) -> Places:
-    """Return the places of an access. Raises `UndecidableError` where some lie outside the array."""
+    """Return the places of an access. Raises `UndecidableError` where some lie outside."""
     if outside(walker.kernel, statement, walker.around):
         raise undecided(f"{type(statement).__name__} uses places outside {statement.array}")
     return places_of(walker.kernel, statement, walker.around)
