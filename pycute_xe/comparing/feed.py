@@ -45,6 +45,7 @@ class Feed:
     DPAS may read.
     Counterpart: whether ``reorder`` of two subgroup tensors moves anything.
 
+    >>> from pycute_xe.comparing.feeding import feeds
     >>> print(feeds("XE_2D_U16x32x16_LD_V", "XE_DPAS_TT<8,f32,bf16>", "B"))
     XE_2D_U16x32x16_LD_V feeds B of XE_DPAS_TT<8,f32,bf16,bf16,f32>: free
     2 tiles of 16x16, in the registers and the order that DPAS reads
@@ -69,6 +70,7 @@ class Feed:
         one says it, else the destinations one by one, ``None`` for padding. Empty where it is
         impossible.
 
+        >>> from pycute_xe.comparing.feeding import feeds
         >>> print(feeds("XE_2D_U16x16x16_LD_N", "XE_DPAS_TT<8,f32,bf16>", "B").slots)
         (16,2,8):(2,1,32)
         """
@@ -90,6 +92,7 @@ class Feed:
         either belongs to work-item ``u mod 16``. Equal and narrow ones come first. ``None`` if
         there are no widths.
 
+        >>> from pycute_xe.comparing.feeding import feeds
         >>> feeds("XE_2D_U16x16x16_LD_N", "XE_DPAS_TT<8,f32,bf16>", "B").units
         (16, 32)
         """
@@ -116,6 +119,7 @@ class Feed:
     def pattern(self) -> str:
         """CUTLASS's name of the reorder, see `classify_reorder`; empty where no layout says it.
 
+        >>> from pycute_xe.comparing.feeding import feeds
         >>> feeds("XE_2D_U16x16x16_LD_N", "XE_DPAS_TT<8,f32,bf16>", "B").pattern
         'UV'
         """

@@ -87,6 +87,7 @@ def own(layout: core.Layout) -> Layout:
 class ComposedLayout(LayoutBase):
     """The function ``layoutB(offset + layoutA(c))``.
 
+    >>> from pycute_xe.compat.pycute_swizzle import Swizzle
     >>> C = ComposedLayout(Swizzle(1, 0, 1), 2, Layout(2))
     >>> print(C, C(0), C(1))
     SW_1_0_1 o 2 o 2:1 3 2

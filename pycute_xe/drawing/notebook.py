@@ -28,7 +28,7 @@ _TOLD = {
     ("pycute_xe.verifying.verdict", "Verdict"): tables.verdict,
     ("pycute_xe.executing.report", "Report"): tables.report,
     ("pycute_xe.comparing.differing", "AtomDiff"): tables.diff,
-    ("pycute_xe.comparing.feeding", "Feed"): tables.feed,
+    ("pycute_xe.comparing.feed", "Feed"): tables.feed,
     ("pycute_xe.comparing.atom_record", "FoundAtoms"): tables.atoms,
     ("pycute_xe.explaining.explanation", "Explanation"): tables.explanation,
 }

@@ -28,7 +28,7 @@ class Asked(Symbolic):
 
     def __bool__(self) -> bool:
         """Tell whether the value is never zero."""
-        if self.always("!=", 0):
+        if self._always("!=", 0):
             return True
         raise self.undecided("==", 0)
 
@@ -50,27 +50,26 @@ class Asked(Symbolic):
 
     def at_most(self, other: Any) -> bool:
         """Tell whether the value is at most another for all values of the symbols."""
-        return self.always("<=", other)
+        return self._always("<=", other)
 
     def at_least(self, other: Any) -> bool:
         """Tell whether the value is at least another for all values of the symbols."""
-        return self.always(">=", other)
+        return self._always(">=", other)
 
     def differs(self, other: Any) -> bool:
         """Tell whether the value differs from another for all values of the symbols."""
-        return self.always("!=", other)
+        return self._always("!=", other)
 
     def _decided(self, relation: str, opposite: str, other: Any) -> bool:
         if operand(other) is None:
             return NotImplemented
-        if self.always(relation, other):
+        if self._always(relation, other):
             return True
-        if self.always(opposite, other):
+        if self._always(opposite, other):
             return False
         raise self.undecided(relation, other)
 
-    def always(self, relation: str, other: Any) -> bool:
-        """Tell whether a relation holds for all values of the symbols."""
+    def _always(self, relation: str, other: Any) -> bool:
         difference: Any = self - other
         if isinstance(difference, Asked):
             return always(relation, difference.expr, difference.known)

@@ -119,11 +119,11 @@ class SymbolicInt(Asked):
         if hash(self) != hash(them):
             return False
         if not isinstance(them, SymbolicInt):
-            return self.always("=", them)
+            return self._always("=", them)
         if self.expr == them.expr and self.known == them.known:
             return True
         shared = self.known.keys() & them.known.keys()
-        return all(self.known[n] == them.known[n] for n in shared) and self.always("=", them)
+        return all(self.known[n] == them.known[n] for n in shared) and self._always("=", them)
 
     def __hash__(self) -> int:
         """Hash of the value at one fixed choice of the symbols: equal values share it."""
