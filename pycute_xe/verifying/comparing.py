@@ -7,10 +7,10 @@ is a question about sets of integers.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import permutations
 
 from pycute_xe.errors import UndecidableError
+from pycute_xe.verifying.differences import Difference, joined, judged, more, repeats, spread
 from pycute_xe.verifying.formula import (
     Atom,
     Formula,
@@ -36,17 +36,7 @@ from pycute_xe.verifying.matching import (
 )
 from pycute_xe.verifying.regions import Names, Region
 
-__all__ = ["Difference", "compare"]
-
-
-@dataclass(frozen=True, eq=False)
-class Difference:
-    """Points at which two formulas differ, and how: a kind, words, and the term in question."""
-
-    points: Region
-    kind: str
-    words: str
-    term: Term | None = None
+__all__ = ["compare"]
 
 
 CASES = 5
@@ -95,7 +85,7 @@ class _Comparison:
             difference = self.cases(where, ours, theirs, tuple(rest))
             if difference is not None:
                 found.append(difference)
-        return _least(found)
+        return joined(found)
 
     def formulas(
         self, points: Region, actual: Formula, wanted: Formula, as_set: bool
@@ -112,7 +102,7 @@ class _Comparison:
                 difference = self.one_sided(points, mine or yours, missing=not mine)
             if difference is not None:
                 found.append(difference)
-        return _least(found)
+        return joined(found)
 
     def one_sided(self, points: Region, terms: list[Term], missing: bool) -> Difference | None:
         """A term that only one side has is zero, or a difference."""
@@ -136,7 +126,7 @@ class _Comparison:
                 differences = [d for d in found if d is not None]
                 if not differences:
                     return None
-                first = first or _least(differences)
+                first = first or joined(differences)
             if len(ours) == 1:
                 return first
         return self.united(points, ours, theirs, as_set, first)
@@ -163,7 +153,7 @@ class _Comparison:
             raise UndecidableError(
                 "verify", {}, "the specification sums an element twice", "collect its terms"
             )
-        return _judged(points, mine, yours, None if as_set else repeated, ours[0])
+        return judged(points, mine, yours, None if as_set else repeated, ours[0])
 
     def elements(
         self, points: Region, terms: list[Term], names: Names
@@ -176,11 +166,11 @@ class _Comparison:
             full = self.domain(points, term, (*link,), names)
             taken = full.to((*points.names, *names))
             if not full.decides((*points.names, *names)):
-                twice = _more(twice, _repeats(full, points, names))
+                twice = more(twice, repeats(full, points, names))
             if whole is not None:
                 both = whole & taken
                 if not both.is_empty:
-                    twice = _more(twice, both.to(points.names))
+                    twice = more(twice, both.to(points.names))
             whole = taken if whole is None else whole | taken
         return (whole if whole is not None else Region.nothing((*points.names, *names))), twice
 
@@ -233,12 +223,12 @@ class _Comparison:
         mine = self.domain(points, x, links(names, [a for a, _ in bound]), names)
         yours = self.domain(points, y, links(names, [b for _, b in bound]), names)
         by = (*points.names, *names)
-        repeated = None if as_set or mine.decides(by) else _repeats(mine, points, names)
+        repeated = None if as_set or mine.decides(by) else repeats(mine, points, names)
         if not as_set and not yours.decides(by):
             raise UndecidableError(
                 "verify", {"term": told(y)}, "the specification sums an element twice", ""
             )
-        found = _judged(points, mine.to(by), yours.to(by), repeated, x)
+        found = judged(points, mine.to(by), yours.to(by), repeated, x)
         if found is not None or not x.atoms:
             return found
         both = (*points.names, *(b.name for b in x.over), *(b.name for b in y.over))
@@ -274,7 +264,7 @@ class _Comparison:
     def outside(self, points: Region, x: Term) -> Difference | None:
         """A maximum takes zeros from outside an operand for elements."""
         names = tuple(b.name for b in x.over)
-        everything = _spread(points, names).within(conjunction(spans(x), x.guards))
+        everything = spread(points, names).within(conjunction(spans(x), x.guards))
         where = everything - everything.within(conjunction(self.inside(x)))
         if where.is_empty:
             return None
@@ -287,7 +277,7 @@ class _Comparison:
         """Return the points and the values of a term's variables at which it is not zero."""
         names = (*(b.name for b in term.over), *more)
         texts = (*spans(term), *term.guards, *self.inside(term), *links)
-        region = _spread(points, names) if names else points
+        region = spread(points, names) if names else points
         return region.within(conjunction(texts)) if texts else region
 
     def inside(self, term: Term) -> tuple[str, ...]:
@@ -297,44 +287,3 @@ class _Comparison:
             limits = self.extents[place.operand]
             out += [f"0 <= {t} < {n}" for t, n in zip(place.at, limits, strict=True)]
         return tuple(out)
-
-
-def _judged(
-    points: Region, mine: Region, yours: Region, repeated: Region | None, term: Term
-) -> Difference | None:
-    """Compare the elements that are summed with those that should be."""
-    found: list[Difference] = []
-    for kind, left, right, words in (
-        ("missing", yours, mine, "is not summed"),
-        ("foreign", mine, yours, "is summed and should not be"),
-    ):
-        rest = left - right
-        if not rest.is_empty:
-            found.append(Difference(rest.to(points.names), kind, f"{told(term)} {words}", term))
-    if repeated is not None:
-        found.append(
-            Difference(repeated, "repeated", f"{told(term)} is summed more than once", term)
-        )
-    return _least(found)
-
-
-def _least(found: list[Difference]) -> Difference | None:
-    """Join differences; the words are those of the first."""
-    if not found:
-        return None
-    points = found[0].points
-    for other in found[1:]:
-        points = points | other.points
-    return Difference(points, found[0].kind, found[0].words, found[0].term)
-
-
-def _spread(points: Region, names: Names) -> Region:
-    return points.to((*points.names, *names))
-
-
-def _repeats(full: Region, points: Region, names: Names) -> Region:
-    return full.repeats((*points.names, *names)).to(points.names)
-
-
-def _more(old: Region | None, new: Region) -> Region:
-    return new if old is None else old | new

@@ -14,7 +14,8 @@ from pycute_xe.kernel import (
     Store,
 )
 from pycute_xe.verifying.changing import Touch, changed_before, changed_beside, touches
-from pycute_xe.verifying.comparing import Difference, compare
+from pycute_xe.verifying.comparing import compare
+from pycute_xe.verifying.differences import Difference
 from pycute_xe.verifying.evaluating import differ
 from pycute_xe.verifying.facts import least
 from pycute_xe.verifying.failures import Failure, smallest
