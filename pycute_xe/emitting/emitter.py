@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
+from pycute_xe.emitting.cute import cute
+from pycute_xe.emitting.host import host
 from pycute_xe.emitting.opencl import opencl
 from pycute_xe.errors import InputError
 from pycute_xe.kernel import Kernel
@@ -12,8 +14,8 @@ from pycute_xe.signatures import shortly, typed
 
 __all__ = ["Language", "emit"]
 
-Language = Literal["opencl"]
-_LANGUAGES: dict[str, Callable[[Kernel], str]] = {"opencl": opencl}
+Language = Literal["opencl", "cute", "host"]
+_LANGUAGES: dict[str, Callable[[Kernel], str]] = {"opencl": opencl, "cute": cute, "host": host}
 
 
 @typed
@@ -22,7 +24,11 @@ def emit(kernel: Kernel, to: Language = "opencl") -> str:
 
     ``"opencl"`` is OpenCL C for Intel's graphics compiler (``ocloc``): every fragment is a variable
     of vISA under the kernel's name, every message and DPAS one instruction of inline vISA. Widths
-    and pitches are arguments of their own, in bytes. Law: the text depends on the kernel alone.
+    and pitches are arguments of their own, in bytes. ``"cute"`` is CuTe C++ for CUTLASS on Intel:
+    the types of the tiled MMA, copies and fragments, a static assertion for each layout that the
+    library claims of them, and the device function, with strides in elements. ``"host"`` is the
+    Python that launches the OpenCL C through pyopencl.
+    Law: the text depends on the kernel alone.
     Raises `KernelError` naming a statement, a function or a type that the language cannot say, and
     `InputError` for an unknown language.
     Document: vISA manual; intel-graphics-compiler, inline vISA.

@@ -1,0 +1,189 @@
+"""Floor 9: the tiled MMAs, the copies and the fragments of a kernel as C++ types with names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from pycute_xe.atom import (
+    TiledCopy,
+    TiledMma,
+    make_block_2d_copy_A,
+    make_block_2d_copy_B,
+    make_block_2d_copy_C,
+    make_block_2d_copy_D,
+    make_block_2d_prefetch,
+    workgroup_mma,
+)
+from pycute_xe.errors import CuteError, KernelError
+from pycute_xe.kernel import Convert, Kernel, Load, Map, Mma, Prefetch, Reorder, Statement, Store
+from pycute_xe.layout import Layout
+from pycute_xe.notation import cpp_tree
+from pycute_xe.numeric import Numeric
+
+__all__ = ["Parts", "Role"]
+
+Side = Literal["A", "B", "C", "S", "D"]
+_MAKERS = {
+    "A": make_block_2d_copy_A,
+    "B": make_block_2d_copy_B,
+    "C": make_block_2d_copy_C,
+    "D": make_block_2d_copy_D,
+}
+
+
+@dataclass(frozen=True)
+class Role:
+    """What a fragment is to C++: an operand of a tiled MMA, or a side of a tiled copy."""
+
+    of: str
+    side: Side
+    tile: tuple[int, ...]
+
+    def fragment(self) -> str:
+        """Return the C++ type of the fragment, with its (work-item, value) layout."""
+        tile = f"make_identity_tensor({cpp_tree(self.tile, 'Shape')}{{}})"
+        return f"decltype({self.of}{{}}.get_slice(0).partition_sg_fragment_{self.side}({tile}))"
+
+
+class Parts:
+    """The types of a kernel in the order of their first use, and the role of every fragment."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        """Name the types and find the roles."""
+        self.kernel = kernel
+        self.mmas: dict[TiledMma, str] = {}
+        self.copies: dict[tuple[TiledCopy, str], str] = {}
+        self.roles: dict[str, Role] = {}
+        statements = tuple(kernel.statements())
+        for statement in statements:
+            if isinstance(statement, Mma):
+                self.mmas.setdefault(statement.mma, _free("Mma", self.mmas.values()))
+        for statement in statements:
+            if isinstance(statement, (Load, Store, Prefetch)):
+                kind = type(statement).__name__.replace("Load", "Copy").replace("Store", "Copy")
+                name = _free(f"{kind}{statement.operand}", self.copies.values())
+                self.copies.setdefault((statement.copy, statement.operand), name)
+        self._find_roles(statements)
+
+    def of_mma(self, mma: TiledMma, operand: Literal["A", "B", "C"]) -> Role:
+        """Return the role of an operand of a tiled MMA."""
+        return Role(self.mmas[mma], operand, mma.operand_tile(operand))
+
+    def of_copy(self, copy: TiledCopy, operand: str) -> Role:
+        """Return the role of the registers of a tiled copy."""
+        name = self.copies[copy, operand]
+        return Role(name, "S" if copy.op.is_store else "D", copy.tiler_mn)
+
+    def held(self, role: Role) -> Numeric:
+        """Return the type of a role's values: of an MMA's operand, or of a copy."""
+        for mma, name in self.mmas.items():
+            if name == role.of and role.side in ("A", "B", "C"):
+                return mma.atom.operand_type(role.side)
+        return next(c.value_type for (c, _), name in self.copies.items() if name == role.of)
+
+    def _find_roles(self, statements: tuple[Statement, ...]) -> None:
+        """Loads and MMAs give a fragment its role, then what is computed of such, then stores."""
+        found = [*self._loaded(statements), *self._multiplied(statements)]
+        for fragment, role in found:
+            self.roles.setdefault(fragment, role)
+        for _ in statements:
+            for fragment, other in self._alike(statements):
+                if other in self.roles:
+                    self.roles.setdefault(fragment, self.roles[other])
+        for s in statements:
+            if isinstance(s, Store):
+                self.roles.setdefault(s.fragment, self.of_copy(s.copy, s.operand))
+        for fragment in self.kernel.fragments:
+            self._demand_role(fragment.name)
+
+    def _demand_role(self, fragment: str) -> None:
+        if fragment not in self.roles:
+            raise KernelError(
+                "emit",
+                {"kernel": self.kernel.name, "fragment": fragment},
+                f"no copy and no MMA gives {fragment} a layout that C++ could name",
+                'load it, store it or multiply it, or emit(kernel, "opencl")',
+            )
+
+    def _loaded(self, statements: tuple[Statement, ...]) -> Iterator[tuple[str, Role]]:
+        for s in statements:
+            if isinstance(s, Load):
+                yield s.fragment, self.of_copy(s.copy, s.operand)
+
+    def _multiplied(self, statements: tuple[Statement, ...]) -> Iterator[tuple[str, Role]]:
+        for s in statements:
+            if isinstance(s, Mma):
+                yield s.accumulator, self.of_mma(s.mma, "C")
+                yield s.a, self.of_mma(s.mma, "A")
+                yield s.b, self.of_mma(s.mma, "B")
+
+    def _alike(self, statements: tuple[Statement, ...]) -> Iterator[tuple[str, str]]:
+        for s in statements:
+            if isinstance(s, Convert):
+                yield s.destination, s.source
+                yield s.source, s.destination
+            elif isinstance(s, Map):
+                gathered = {name for name, _ in s.gathers}
+                for source in s.sources:
+                    if source not in gathered:
+                        yield s.destination, source
+                        yield source, s.destination
+
+    def reorders(self) -> Iterator[Reorder]:
+        """Yield the reorders, each once."""
+        found = (s for s in self.kernel.statements() if isinstance(s, Reorder))
+        yield from dict.fromkeys(found)
+
+    def mma_cpp(self, mma: TiledMma) -> str:
+        """Return the C++ type of a tiled MMA as users write it."""
+        tile, grid = mma.tile_mnk, mma.atom_layout_mnk
+        if mma == workgroup_mma(mma.atom, tile, grid):
+            whole = Layout(tile).shape
+            parts = (mma.atom.to_cpp(), f"Layout<{cpp_tree(whole, 'Shape')}>", grid.to_cpp())
+            return f"typename TiledMMAHelper<{', '.join(parts)}>::TiledMMA"
+        return mma.to_cpp()
+
+    def copy_cpp(self, copy: TiledCopy) -> str:
+        """Return the C++ type of a tiled copy: what makes it, where CUTLASS would make the same."""
+        stride = _stride(copy)
+        held = copy.value_type.to_cpp()
+        if copy.op.kind == "XE_PREFETCH_2D":
+            for loaded, _ in self.copies:
+                if loaded.op.kind != copy.op.kind and make_block_2d_prefetch(loaded) == copy:
+                    tile = f"{cpp_tree(loaded.tiler_mn, 'Shape')}{{}}"
+                    made = f"make_block_2d_prefetch<{held}, {loaded.num_subgroups}>"
+                    return f"decltype({made}({tile}, {stride}))"
+            return copy.to_cpp()
+        for mma, name in self.mmas.items():
+            for operand, make in _MAKERS.items():
+                if (operand == "D") != copy.op.is_store or copy.gmem_stride is None:
+                    continue
+                for op in (None, copy.op):
+                    try:
+                        same = make(mma, copy.gmem_stride, copy.value_type, op) == copy
+                    except CuteError:
+                        continue
+                    if same:
+                        return _made(operand, held, name, stride, op and f"{op}{{}}")
+        return copy.to_cpp()
+
+
+def _free(name: str, taken: Iterable[str]) -> str:
+    """Return a name, with a number where it is taken."""
+    used = set(taken)
+    return next(n for n in (name, *(f"{name}{i}" for i in range(2, 999))) if n not in used)
+
+
+def _made(operand: str, held: str, mma: str, stride: str, op: str | None) -> str:
+    if op is None:
+        return f"decltype(make_block_2d_copy_{operand}<{held}>({mma}{{}}, {stride}))"
+    kind = "CD" if operand in "CD" else operand
+    return f"decltype(make_block_2d_copy_{kind}<{held}>({op}, {mma}{{}}, {stride}))"
+
+
+def _stride(copy: TiledCopy) -> str:
+    """The strides of the tensor: 1 along the rows of a message, known at run time elsewhere."""
+    modes = range(len(copy.tiler_mn))
+    return f"Stride<{', '.join('_1' if i == copy.x_mode else 'int64_t' for i in modes)}>{{}}"

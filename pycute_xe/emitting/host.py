@@ -1,0 +1,56 @@
+"""Floor 9: the Python that launches a kernel's OpenCL C through pyopencl."""
+
+from __future__ import annotations
+
+from pycute_xe.emitting.indices import c_text
+from pycute_xe.emitting.opencl import OPENCL, parameters
+from pycute_xe.kernel import Kernel
+
+__all__ = ["host"]
+
+_NUMBERS = {"int": "np.int32", "long": "np.int64", "float": "np.float32"}
+_HEAD = '''\
+"""Launches {name}: buffers, the bytes of a row and the bytes from row to row, then the sizes.
+
+A width is a multiple of 4 whatever the sizes are; `check` says what a target demands of pitches.
+"""
+
+import numpy as np
+import pyopencl as cl
+
+OPTIONS = "-cl-std=CL2.0 -cl-intel-256-GRF-per-thread"
+'''
+
+
+def host(kernel: Kernel) -> str:
+    """Return a module of two functions: ``build`` the text of `emit`, ``launch`` what it builds."""
+    for statement in kernel.statements():
+        OPENCL[statement]
+    known = parameters(kernel)
+    names = ", ".join(name for _, name in known)
+    given = ", ".join(_given(kind, name) for kind, name in known)
+    lanes = 16 * kernel.subgroups
+    counts = [c_text(count) for _, count in kernel.grid]
+    shape = [f"{lanes} * ({counts[0]})", *counts[1:]]
+    local = [str(lanes), *("1" for _ in counts[1:])]
+    lines = [_HEAD.format(name=kernel.name)]
+    if any("xe_floor" in count for count in counts):
+        lines.append("\ndef xe_floor(a, b):\n    return a // b\n")
+    lines += [
+        "",
+        "def build(context, text):",
+        f'    return cl.Kernel(cl.Program(context, text).build(OPTIONS), "{kernel.name}")',
+        "",
+        "",
+        f"def launch(queue, kernel, {names}):",
+        f"    kernel.set_args({given})",
+        f"    groups = ({', '.join(shape)},)",
+        f"    return cl.enqueue_nd_range_kernel(queue, kernel, groups, ({', '.join(local)},))",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _given(kind: str, name: str) -> str:
+    number = _NUMBERS.get(kind)
+    return f"{number}({name})" if number else name
