@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import pycute_xe as cx
 from pycute_xe.atom import TiledMma
 from pycute_xe.kernel import Fill, Kernel, Load, Mma, Reorder, Store
+from pycute_xe.verifying import Verdict
 
-__all__ = ["BROKEN", "find", "tiled_mma"]
+__all__ = ["BROKEN", "broken", "find", "judged", "tiled_mma"]
 
 LD = "ld"
 
@@ -24,6 +27,18 @@ def tiled_mma(
     return cx.workgroup_mma(
         cx.XE_DPAS_TT(8, "f32", dtype), tile=tile, subgroups=((m, n, 1), (n, 1, 0))
     )
+
+
+@cache
+def broken(make: Callable[[TiledMma], Kernel], *tile: Any) -> Kernel:
+    """Return a broken kernel of a tile over a grid, built once for all tests of a process."""
+    return make(tiled_mma(*tile))
+
+
+@cache
+def judged(make: Callable[[TiledMma], Kernel], *tile: Any) -> Verdict:
+    """Return the verdict on a broken kernel, which several tests look at."""
+    return cx.verify(broken(make, *tile))
 
 
 def find(kernel: Kernel, kind: type, operand: str | None = None) -> Any:

@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
-
 import numpy as np
 import pytest
 from broken_kernels import (
     block_width,
+    broken,
+    judged,
     no_reorder,
     overlapping_stores,
     short_loop,
     subgroup_stride,
     tiled_mma,
 )
+from sampling import WHOLE
 
 import pycute_xe as cx
-from pycute_xe.kernel import Counterexample, Kernel
-from pycute_xe.verifying import Verdict
-
-
-@cache
-def judged(make: Callable[[cx.TiledMma], Kernel]) -> Verdict:
-    """The verdict on a broken kernel, which several tests look at."""
-    return cx.verify(make(tiled_mma()))
-
+from pycute_xe.kernel import Counterexample
 
 FIVE = (block_width, subgroup_stride, short_loop, overlapping_stores, no_reorder)
+# The reference executor takes a second for one run of the large tile.
+TILES = {"fast": (), "reference": () if WHOLE else ((32, 64, 32), (2, 2))}
 
 
 @pytest.mark.parametrize("executor", ["reference", "fast"])
 @pytest.mark.parametrize("make", FIVE, ids=[make.__name__ for make in FIVE])
 def test_running_a_counterexample_shows_the_wrong_element(make, executor, tmp_path):
-    kernel = make(tiled_mma())
-    verdict = judged(make)
+    tile = TILES[executor]
+    kernel, verdict = broken(make, *tile), judged(make, *tile)
     assert not verdict
     assert verdict.counterexample is not None
     path = tmp_path / "counterexample.json"
@@ -43,7 +37,7 @@ def test_running_a_counterexample_shows_the_wrong_element(make, executor, tmp_pa
     played = cx.replay(kernel, found, executor=executor)
     assert played.shows
     # The same problem comes out right where nothing is broken.
-    assert not cx.replay(cx.kernel.gemm(tiled_mma()), found, executor=executor).shows
+    assert not cx.replay(cx.kernel.gemm(tiled_mma(*tile)), found, executor=executor).shows
 
 
 @pytest.mark.parametrize("make", FIVE, ids=[make.__name__ for make in FIVE])

@@ -4,8 +4,9 @@ import dataclasses
 from itertools import product
 
 import pytest
-from broken_kernels import BROKEN, find, tiled_mma
+from broken_kernels import BROKEN, broken, find, judged, tiled_mma
 from enumerator import smaller, wrong_elements
+from sampling import WHOLE, sampled
 
 import pycute_xe as cx
 from pycute_xe.errors import CuteError
@@ -16,13 +17,16 @@ BIG = (((256, 256, 32), (8, 4)), ((128, 128, 32), (4, 2)))
 REDUCED = ((32, 64, 32), (2, 2))
 ORDERS = tuple(product(("row", "col"), repeat=2))
 ids = [make.__name__ for make in BROKEN]
+# How many smaller problems are tried where there are many.
+SMALLER = 60 if WHOLE else 15
 
 
-@pytest.mark.parametrize("dtype", ["bf16", "f16"])
-@pytest.mark.parametrize(("tile", "grid"), BIG)
-@pytest.mark.parametrize(("a", "b"), ORDERS)
-def test_every_order_tile_and_type_is_proved(a, b, tile, grid, dtype):
-    verdict = cx.verify(cx.kernel.gemm(tiled_mma(tile, grid, dtype), a=a, b=b))
+@pytest.mark.parametrize(
+    ("order", "tile", "dtype"), sampled(product(ORDERS, BIG, ["bf16", "f16"]), 6), ids=str
+)
+def test_every_order_tile_and_type_is_proved(order, tile, dtype):
+    a, b = order
+    verdict = cx.verify(cx.kernel.gemm(tiled_mma(*tile, dtype), a=a, b=b))
     assert verdict, str(verdict)
     assert verdict.counterexample is None
     assert len(verdict.proofs) == 5
@@ -32,20 +36,23 @@ def test_every_order_tile_and_type_is_proved(a, b, tile, grid, dtype):
 def test_what_is_proved_comes_out_right_register_by_register(a, b):
     gemm = cx.kernel.gemm(tiled_mma(*REDUCED), a=a, b=b)
     assert cx.verify(gemm)
-    for sizes in ((1, 1, 1), (32, 64, 32), (33, 65, 33), (31, 63, 61), (17, 70, 2), (70, 16, 64)):
+    every = ((1, 1, 1), (32, 64, 32), (33, 65, 33), (31, 63, 61), (17, 70, 2), (70, 16, 64))
+    for sizes in sampled(every, 3):
         assert not wrong_elements(gemm, *sizes), sizes
 
 
-@pytest.mark.parametrize("make", BROKEN, ids=ids)
-@pytest.mark.parametrize(("tile", "grid"), [BIG[0], REDUCED])
-def test_a_broken_kernel_has_a_counterexample_that_says_where(make, tile, grid):
-    mma = tiled_mma(tile, grid)
-    verdict = cx.verify(make(mma))
+@pytest.mark.parametrize(
+    ("tile", "make"),
+    [*product([BIG[0]], sampled(BROKEN, 4)), *product([REDUCED], BROKEN)],
+    ids=lambda value: getattr(value, "__name__", str(value)),
+)
+def test_a_broken_kernel_has_a_counterexample_that_says_where(make, tile):
+    verdict = judged(make, *tile)
     found = verdict.counterexample
     assert not verdict
     assert found is not None
     assert found.claim == BROKEN[make]
-    assert 0 <= found.work_item < make(mma).mma.size
+    assert 0 <= found.work_item < broken(make, *tile).mma.size
     assert 0 <= found.lane < 16
     assert found.value >= 0
     if not found.faults:
@@ -58,21 +65,19 @@ def test_a_broken_kernel_has_a_counterexample_that_says_where(make, tile, grid):
 
 @pytest.mark.parametrize("make", BROKEN, ids=ids)
 def test_the_output_is_wrong_there_and_in_no_smaller_problem(make):
-    kernel = make(tiled_mma(*REDUCED))
-    found = cx.verify(kernel).counterexample
+    kernel, found = broken(make, *REDUCED), judged(make, *REDUCED).counterexample
     assert found is not None
     place = (0, 0) if found.faults else found.index
     assert place in wrong_elements(kernel, *_mnk(found))
     before = list(smaller(*_mnk(found)))
     # All of the small ones, and an even sample where there are many.
-    for sizes in before[:: 1 + len(before) // 60]:
+    for sizes in before[:: 1 + len(before) // SMALLER]:
         assert not wrong_elements(kernel, *sizes), sizes
 
 
 @pytest.mark.parametrize("make", BROKEN, ids=ids)
 def test_replaying_the_counterexample_shows_it(make, tmp_path):
-    kernel = make(tiled_mma(*REDUCED))
-    found = cx.verify(kernel).counterexample
+    kernel, found = broken(make, *REDUCED), judged(make, *REDUCED).counterexample
     assert found is not None
     found.save(tmp_path / "found.json")
     loaded = Counterexample.load(tmp_path / "found.json")
@@ -83,7 +88,7 @@ def test_replaying_the_counterexample_shows_it(make, tmp_path):
 def test_the_smallest_counterexamples_are_as_expected():
     def sizes(name: str) -> tuple[int, int, int]:
         make = next(make for make in BROKEN if make.__name__ == name)
-        found = cx.verify(make(tiled_mma())).counterexample
+        found = judged(make).counterexample
         assert found is not None
         return _mnk(found)
 
