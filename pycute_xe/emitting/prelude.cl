@@ -8,7 +8,7 @@
 // What a block-2D message sees of an operand: sizes in bytes and rows, less one as it takes them.
 typedef struct { ulong base; int width, height, pitch; } xe_surface;
 #define XE_SURFACE(BASE, WIDTH, HEIGHT, PITCH) \
-  (xe_surface){(ulong)(BASE), (WIDTH) - 1, (HEIGHT) - 1, (PITCH) - 1}
+  ((xe_surface){(ulong)(BASE), (WIDTH) - 1, (HEIGHT) - 1, (PITCH) - 1})
 #define XE_AT(S, X, Y) \
   "rw.u"((S).base), "rw.u"((S).width), "rw.u"((S).height), "rw.u"((S).pitch), "rw.u"(X), "rw.u"(Y)
 

@@ -15,9 +15,14 @@ from pycute_xe.errors import MachineError
 from pycute_xe.machine import RegisterFile
 from pycute_xe.native.assembly import Immediate, Instruction, Reg
 
-__all__ = ["DTYPES", "Read", "State", "Write", "reader", "refuse", "writer"]
+__all__ = ["DTYPES", "REGISTERS", "Read", "State", "Write", "reader", "refuse", "writer"]
 
 GRF = 64
+# Accumulators hold floats as registers do, and lie behind the general ones here.
+ACCUMULATORS = 256
+REGISTERS = ACCUMULATORS + 16
+"""Registers of a thread's state: general ones, then accumulators."""
+
 FLAG_BITS = 128
 DTYPES: dict[str, np.dtype[Any]] = {
     "ub": np.dtype(np.uint8),
@@ -62,8 +67,13 @@ def refuse(instruction: Instruction, condition: str) -> MachineError:
 
 def _places(instruction: Instruction, operand: Reg, size: int) -> NDArray[np.int64]:
     """Return the byte of every byte of every lane, (lanes, bytes)."""
-    if operand.file != "r":
-        raise refuse(instruction, f"the register {operand.file}{operand.number} is not modelled")
+    if operand.file == "acc" and operand.kind == "f":
+        start = (ACCUMULATORS + operand.number) * GRF
+    elif operand.file == "r":
+        start = operand.number * GRF
+    else:
+        named = f"{operand.file}{operand.number} of {operand.kind or 'no type'}"
+        raise refuse(instruction, f"the register {named} is not modelled")
     lanes = np.arange(instruction.size)
     walk = operand.walk
     if walk is None:
@@ -72,7 +82,7 @@ def _places(instruction: Instruction, operand: Reg, size: int) -> NDArray[np.int
         offsets = lanes * walk.horizontal
     else:
         offsets = lanes // walk.width * walk.vertical + lanes % walk.width * walk.horizontal
-    first = operand.number * GRF + operand.element * size
+    first = start + operand.element * size
     return (first + offsets[:, None] * size + np.arange(size)).astype(np.int64)
 
 

@@ -22,7 +22,7 @@ from pycute_xe.kernel import Kernel
 from pycute_xe.machine import Memory, RegisterFile, Trace, workgroup
 from pycute_xe.machine.workgroup import Meeting
 from pycute_xe.native.compiling import Binary, compile
-from pycute_xe.native.operands import State
+from pycute_xe.native.operands import REGISTERS, State
 from pycute_xe.native.sending import Around
 from pycute_xe.native.thread import Steps, program, thread
 from pycute_xe.numeric import Numeric, as_numeric
@@ -122,7 +122,7 @@ def execute(
     around = Around(memory, None, trace, own if own is not None else Trace())
     groups = list(product(*map(range, counts)))
     for done, group in enumerate(groups, 1):
-        _run_group(steps, kernel, info.registers, payload, (*group, 0, 0, 0)[:3], around)
+        _run_group(steps, kernel, payload, (*group, 0, 0, 0)[:3], around)
         if progress is not None:
             progress(done / len(groups))
     return {o.name: fetch(memory, placed[o.name]) for o in kernel.outputs}
@@ -131,14 +131,13 @@ def execute(
 def _run_group(
     steps: Steps,
     kernel: Kernel,
-    registers: int,
     payload: int,
     group: tuple[int, ...],
     around: Around,
 ) -> None:
     threads: list[Iterator[Meeting]] = []
     for subgroup in range(kernel.subgroups):
-        state = State(RegisterFile(registers * GRF, GRF))
+        state = State(RegisterFile(REGISTERS * GRF, GRF))
         state.registers.write(0, _header(subgroup, kernel.subgroups, payload, group), "launch")
         threads.append(thread(steps, state, around, MOST_STEPS))
     workgroup.run(threads, trace=around.trace)

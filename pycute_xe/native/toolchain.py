@@ -45,7 +45,7 @@ def assembled(text: str, device: str, options: str) -> bytes:
             raise ToolError(
                 "compile",
                 {"device": device},
-                f"ocloc refuses the text: {_first(said)}",
+                f"ocloc refuses the text: {_detail(folder) or _first(said)}",
                 "emit(kernel) is the text it was given",
             )
         return found[0].read_bytes()
@@ -73,6 +73,16 @@ def _run(command: list[str], folder: str) -> str:
             raise ToolError("compile", {"program": "iga64"}, condition, "use a newer libigc-tools")
         return done.stdout
     return done.stdout + done.stderr
+
+
+def _detail(folder: str) -> str:
+    """What the assembler of vISA says of the first wrong instruction; empty for nothing."""
+    said = Path(folder, "kernel.errors.txt")
+    if not said.is_file():
+        return ""
+    lines = [line.strip() for line in said.read_text(encoding="utf-8").splitlines()]
+    told = [line for line in lines if line.startswith(("in instruction", "*"))]
+    return " ".join(" ".join(told[:2]).split())
 
 
 def _first(said: str) -> str:

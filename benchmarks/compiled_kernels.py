@@ -1,0 +1,180 @@
+"""Compile 120 kernels of the field's configurations and hold each binary against `run`.
+
+Drawn evenly over types, and in each over the configurations in their order; at least every second
+has a column-major A. For each: the compiler accepts the text, messages and DPAS in the code are
+those of the listing, and the binary, executed, leaves the bytes, messages and barriers of a run, at
+sizes with edges and more than three tiles of K. Needs ocloc and iga64 (see `native.missing`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from dataclasses import dataclass
+from multiprocessing import Pool
+from pathlib import Path
+from typing import Any
+
+import pycute_xe as cx
+from pycute_xe.atom import XE_LOAD_2D_TRANSPOSE, make_block_2d_copy_A
+from pycute_xe.errors import CuteError
+from pycute_xe.kernel import gmem_stride
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+
+from compiled_cases import filled, held_against_run  # pyright: ignore[reportMissingImports]
+from family_gemms import ORDER, Row, rows, twins  # pyright: ignore[reportMissingImports]
+
+# Epilogues beside those of the configurations, for kernels that have none; the last uses math.
+EPILOGUES = (
+    None,
+    "relu(acc + bias[n])",
+    "acc * scale[m] + shift[n]",
+    "clamp(alpha * acc, -4, 6) + abs(C)",
+    "silu(acc + bias[m])",
+)
+MATHEMATICAL = ("silu",)
+# exp(x) is 2 to the power of x·log2(e), a product that is rounded: steps grow with |x|.
+ULPS = 256
+
+
+@dataclass(frozen=True)
+class Case:
+    """A configuration, its epilogue where it has none of its own, and the sizes it runs at.
+
+    ``low`` loads A in transposed blocks of 16 rows: the compiler of Debian 12 takes none of 32.
+    """
+
+    row: Row
+    epilogue: str | None
+    sizes: tuple[int, int, int]
+    low: bool = False
+
+    @property
+    def mathematical(self) -> bool:
+        """Whether instructions of the math unit are used."""
+        return self.epilogue is not None and self.epilogue.startswith(MATHEMATICAL)
+
+    def kernel(self) -> Any:
+        """Build the kernel."""
+        row = self.row
+        m, n = row.subgroups
+        op = cx.XE_DPAS_TT(row.dpas_m, row.acc, row.A, row.B)
+        mma = cx.workgroup_mma(op, tile=row.tile, subgroups=((m, n, 1), (n, 1, 0)))
+        a, b, c, d = (ORDER[letter] for letter in row.orders)
+        more: dict[str, Any] = {"epilogue": self.epilogue}
+        if row.C != "-":
+            more = {"epilogue": "alpha*acc + beta*C", "types": {"C": row.C}, "orders": {"C": c}}
+        if self.low:
+            short = XE_LOAD_2D_TRANSPOSE(32, 16, 8)
+            more["copy_a"] = make_block_2d_copy_A(mma, gmem_stride("A", a), op=short)  # pyright: ignore[reportArgumentType]
+        return cx.kernel.gemm(mma, a, b, d, row.stages, d_type=row.D, **more)  # pyright: ignore[reportArgumentType]
+
+    def __str__(self) -> str:
+        """The configuration in a line."""
+        row = self.row
+        tile, grid = "x".join(map(str, row.tile)), "x".join(map(str, row.subgroups))
+        types = f"{row.A}·{row.B} → {row.acc} → {row.D}"
+        ending = self.epilogue or ("alpha*acc + beta*C" if row.C != "-" else "acc")
+        sizes = "x".join(map(str, self.sizes))
+        return f"{types} {row.orders} {tile} / {grid} stages {row.stages}: {ending} at {sizes}"
+
+
+def drawn(count: int = 120) -> list[Case]:
+    """The kernels: as many of each type, evenly through its configurations, that fit the device."""
+    groups: dict[str, list[Row]] = {}
+    for row in (*rows(), *twins()):
+        if row.A in ("bf16", "f16", "tf32", "s8", "u8") and "pvc" in row.targets:
+            groups.setdefault("int8" if row.A in ("s8", "u8") else row.A, []).append(row)
+    each = count // len(groups)
+    out: list[Case] = []
+    for found in groups.values():
+        columns = [row for row in found if row.orders[0] == "c"]
+        others = [row for row in found if row.orders[0] != "c"]
+        out += _spread(columns, each - each // 2, len(out))
+        out += _spread(others, each // 2, len(out))
+    return out
+
+
+def _spread(found: list[Row], count: int, first: int) -> list[Case]:
+    """So many of a list, evenly, each the next one that fits the registers of the device."""
+    out: list[Case] = []
+    taken: set[int] = set()
+    for i in range(count):
+        at = i * len(found) // count
+        case = None
+        while case is None:
+            if len(taken) == len(found):
+                raise SystemExit(f"of {len(found)} configurations only {len(out)} fit the device")
+            while at % len(found) in taken:
+                at += 1
+            taken.add(at % len(found))
+            case = _case(found[at % len(found)], first + i)
+        out.append(case)
+    return out
+
+
+def _case(row: Row, number: int) -> Case | None:
+    """A case of a configuration; None where the device has no room for it."""
+    m, n, k = row.tile
+    m, n = (m + 1, n - 5) if number % 2 else (m - 3, n + 7)
+    if m * n > 128 * 128:  # one work-group of the large tiles, for time
+        m, n = row.tile[0] - 3, row.tile[1] - 5
+    epilogue = None if row.C != "-" else EPILOGUES[number % len(EPILOGUES)]
+    for low in (False, True):
+        case = Case(row, epilogue, (m, n, 3 * k + 5), low)
+        try:
+            checked = cx.check(case.kernel(), "pvc")
+        except CuteError:
+            return None
+        # Address payloads that find no room are spilled; `check` warns of those, and of the tall
+        # transposed blocks.
+        warned = {f.broken.rule for f in checked.findings}
+        if not checked or "register-room" in warned:
+            return None
+        if "transpose-column-bytes" not in warned:
+            return case
+    return None
+
+
+def judged(case: Case) -> tuple[Case, list[str], float, str]:
+    """Compile and run a case; what is wrong, how long it took, and what the compiler made."""
+    start = time.perf_counter()
+    try:
+        kernel = case.kernel()
+        wrong = held_against_run(kernel, filled(kernel, case.sizes), ulps=ULPS * case.mathematical)
+        made = cx.native.compile(kernel)
+        fits = cx.check(kernel, "pvc").registers
+        said = f"{made.registers} registers, {made.scratch} scratch, check {fits}"
+    except CuteError as error:
+        wrong, said = [f"{type(error).__name__}: {error}"], ""
+    return case, wrong, time.perf_counter() - start, said
+
+
+def main() -> None:
+    """Judge the kernels; exit with 1 where any is wrong."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--count", type=int, default=120)
+    parser.add_argument("--every", type=int, default=1, help="judge one in so many")
+    parser.add_argument("--workers", type=int, default=2)
+    asked = parser.parse_args()
+    if cx.native.missing():
+        print(cx.native.missing())
+        raise SystemExit(2)
+    cases = drawn(asked.count)[:: asked.every]
+    start, bad = time.perf_counter(), 0
+    with Pool(asked.workers) as pool:
+        for case, wrong, seconds, said in pool.imap(judged, cases):
+            bad += bool(wrong)
+            print(f"{'wrong' if wrong else 'equal'} {seconds:5.1f} s  {case}  [{said}]", flush=True)
+            for line in wrong:
+                print(f"      {line}", flush=True)
+    columns = sum(case.row.orders[0] == "c" for case in cases)
+    equal, seconds = len(cases) - bad, time.perf_counter() - start
+    print(f"{equal} of {len(cases)} equal ({columns} with column-major A), {seconds:.0f} s")
+    raise SystemExit(bad > 0)
+
+
+if __name__ == "__main__":
+    main()
