@@ -23,9 +23,11 @@ WANTED = (
 
 
 def row(kind: str, accumulator: str, orders: str, with_c: bool) -> Row:
-    """The configuration of such types and orders with the smallest tile: 32 rows a subgroup."""
+    """The configuration of such types and orders with the smallest tile."""
     wanted = (kind, accumulator, orders, with_c)
-    deep = (r for r in (*rows(), *twins()) if r.tile[2] == 64 and r.tile[0] // r.subgroups[0] == 32)
+    # Blocks of bytes are transposed 32 rows at a time.
+    least = 32 if kind in ("s8", "u8") else 8
+    deep = (r for r in (*rows(), *twins()) if r.tile[0] // r.subgroups[0] >= least)
     found = [r for r in deep if (r.A, r.acc, r.orders, r.C != "-") == wanted]
     return min(found, key=lambda r: r.tile[0] * r.tile[1])
 
