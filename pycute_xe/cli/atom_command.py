@@ -10,6 +10,7 @@ import click
 
 from pycute_xe.cli.atom_outcome import AtomOutcome
 from pycute_xe.cli.atom_place import place_of
+from pycute_xe.cli.cpp_text import from_cpp
 from pycute_xe.cli.files import demand_folder
 from pycute_xe.errors import InputError, quoted
 
@@ -85,6 +86,7 @@ def atom_command(
       pycute-xe atom 'XE_DPAS_TT<8,f32,bf16>'
       pycute-xe atom XE_2D_U16x32x16_LD_V --at 1,0
       pycute-xe atom 'XE_LOAD_2D<16,32,32,16>' --target pvc
+      pycute-xe atom 'Copy_Atom<Copy_Traits<XE_2D_U16x32x32_LD_V>, bfloat16_t>'
 
     Quotes keep the shell from reading < and >. `pycute-xe atoms` lists names.
     """  # noqa: D301 - the backspace keeps click from joining the lines
@@ -106,6 +108,9 @@ def atom_command(
 def _found(name: str, value_type: str | None, stride: str | None) -> AnyAtom:
     from pycute_xe.cutlass import get_atom
 
+    written = None if stride else from_cpp(name, "atom", None, value_type)
+    if written is not None:
+        return getattr(written, "atom", written)
     strides = {None: None, "row": ("ld", 1), "col": (1, "ld")}
     return get_atom(name, value_type, strides[stride])
 

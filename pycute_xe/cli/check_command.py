@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from pycute_xe.cli.cpp_text import from_cpp
 from pycute_xe.cli.options import Extents
 from pycute_xe.errors import InputError
 
@@ -18,6 +19,7 @@ _GEMM = ("tile", "subgroups", "a", "b", "sizes")
 @click.argument("name", metavar="NAME")
 @click.option("--target", default="bmg", show_default=True, help="Whose rules apply.")
 @click.option("--type", "value_type", metavar="TYPE", help="Of the values, such as bf16.")
+@click.option("--op", metavar="NAME", help="Of a pasted print, which does not name its operation.")
 @click.option("--base", type=int, help="Address of the surface, in bytes.")
 @click.option("--width", type=int, help="Width of the surface, in bytes.")
 @click.option("--height", type=int, help="Height of the surface, in rows.")
@@ -42,6 +44,7 @@ def check_command(
     name: str,
     target: str,
     value_type: str | None,
+    op: str | None,
     allow_unfaithful: bool,
     json: bool,
     verbose: bool,
@@ -49,12 +52,14 @@ def check_command(
 ) -> None:
     """Judge an atom, a message or a GEMM by the rules of a target; no arrays are needed.
 
-    NAME is a name of CUTLASS, a template with its numbers, a message as vISA text, or gemm:
+    NAME is a name of CUTLASS, a template with its numbers, a message as vISA text, gemm, or C++:
+    the type of a tiled MMA or copy, or what print() shows of one:
 
     \b
       pycute-xe check 'XE_LOAD_2D<16,32,32,16>' --target bmg --pitch 66
       pycute-xe check XE_2D_U16x32x16_LD_V --type bf16
       pycute-xe check 'XE_DPAS_TT<8,f32,bf16>' --target pvc
+      pycute-xe check "$(cat printed.txt)" --op 'XE_LOAD_2D<16,32,32,16>' --type bf16
       pycute-xe check gemm --type f16 --tile 128x128x32 --subgroups 4x4 --sizes 300x200x61
 
     Says which rules hold, which leave no room, and what memory must be. Exit status 0 if legal,
@@ -71,7 +76,7 @@ def check_command(
         sizes = gemm["sizes"] and dict(zip("MNK", gemm["sizes"], strict=True))
     else:
         _demand_gemm(name, gemm)
-        subject = _atom(name, value_type)
+        subject = _subject(name, value_type, op)
     checked = check(subject, target, allow_unfaithful=allow_unfaithful, sizes=sizes, **use)
     outcome = CheckOutcome(name, checked)
     if json:
@@ -82,10 +87,15 @@ def check_command(
         raise click.exceptions.Exit(1)
 
 
-def _atom(name: str, value_type: str | None) -> Any:
-    """The atom of a name with a type; without one, `check` reads the name itself."""
+def _subject(name: str, value_type: str | None, op: str | None) -> Any:
+    """What C++ text stands for, or a name: its atom, if a type is told."""
     from pycute_xe.cutlass import get_atom
 
+    written = from_cpp(name, "atom", op, value_type)
+    if written is not None:
+        return written
+    if op is not None:
+        raise InputError("check", {"op": op}, f"{name} is not a pasted print", "leave --op out")
     return name if value_type is None else get_atom(name, value_type)
 
 

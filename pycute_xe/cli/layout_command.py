@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pycute_xe.cli.cpp_text import from_cpp
 from pycute_xe.cli.evaluation import evaluate, outermost
 from pycute_xe.cli.files import demand_folder
 from pycute_xe.cli.layout_outcome import LayoutOutcome
@@ -42,10 +43,13 @@ def layout_command(expression: str, svg: Path | None, explain: bool, json: bool)
       pycute-xe layout 'zipped_divide((8,16):(1,8), (4,8))' --svg tiles.svg
       pycute-xe layout '((4,8):(8,1))(2,3)'
       pycute-xe layout 'Sw<3,3,3> o 0 o (8,64):(64,1)'
+      pycute-xe layout 'Layout<Shape<_4,_8>,Stride<_8,_1>>'
 
     It is read, never executed as a program. The first line is the value. A table follows for
     layouts of one or two modes, and in a terminal with colours a drawing.
     """  # noqa: D301 - the backspace keeps click from joining the lines
+    written = from_cpp(expression, "layout")
+    expression = expression if written is None else str(written)
     explanation = _explained(expression) if explain else None
     if explanation is not None and explanation.refusal is not None:
         if not json:

@@ -67,17 +67,21 @@ def _mmas() -> tuple[MmaAtom, ...]:
     return tuple(atom for atom in atoms if isinstance(atom, MmaAtom))
 
 
-def copy_printed_so(layouts: Layouts, bits: int, op: Any, value_type: Any) -> CopyAnswers:
+def copy_printed_so(
+    layouts: Layouts, bits: int, op: Any, value_type: Any, fits: Callable[[CopyAnswers], bool]
+) -> CopyAnswers:
     """Return the copy atom that prints so: the one there is, or that of ``op`` and ``value_type``.
 
-    ``layouts`` are ThrID and those of source, destination and reference, ``bits`` those of a value.
+    ``layouts`` are ThrID and those of source, destination and reference, ``bits`` those of a value;
+    ``fits`` says whether an atom is the one of the tiling that was printed.
     Raises `CuteError` where several atoms do, none does, or the one that is told does not.
     """
     held = _type_of(bits, value_type)
     wanted = _told(layouts)
     stand_in = held or _of_width(bits)[0]
     if op is None:
-        found = [a for a in _copies(size(layouts[3]), stand_in) if _copy_print(a) == wanted]
+        alike = (a for a in _copies(size(layouts[3]), stand_in) if _copy_print(a) == wanted)
+        found = list(filter(fits, alike))
         if len(found) != 1:
             options = "op" if held or not found else "op= and value_type"
             raise _several(list(dict.fromkeys(map(str, found))), "copy atom", options)
@@ -214,5 +218,6 @@ def _other(atom: MmaAtom | CopyAnswers, near: list[str]) -> CuteError:
 
 
 def _listed(names: list[str]) -> str:
+    names = sorted(names, key=lambda name: name.startswith("XE_2D_"))  # older names last
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return ", ".join(names[:_SHOWN]) + more

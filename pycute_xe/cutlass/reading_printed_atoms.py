@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
 from pycute_xe.atom.copy_answers import CopyAnswers
@@ -64,20 +65,30 @@ def _permutation(modes: Any) -> tuple[Any, ...]:
 
 def copy_atom(lines: Lines, op: Any, value_type: Any) -> CopyAnswers:
     """Return the atom of ``print(copy_atom)``; see `mma_atom`, and ``value_type`` of the width."""
+    return _copy_atom(lines, op, value_type, lambda _: True)
+
+
+def _copy_atom(
+    lines: Lines, op: Any, value_type: Any, fits: Callable[[CopyAnswers], bool]
+) -> CopyAnswers:
     names = ("ThrID", "ValLayoutSrc", "ValLayoutDst", "ValLayoutRef")
     _demand_layouts(lines, *names)
     layouts = tuple(lines[name] for name in names)
-    return copy_printed_so(layouts, lines["ValueType"], op, value_type)
+    return copy_printed_so(layouts, lines["ValueType"], op, value_type, fits)
 
 
 def tiled_copy(lines: Lines, op: Any, value_type: Any) -> TiledCopy:
     """Return the tiling of ``print(tiled_copy)``; see `copy_atom`."""
-    atom = copy_atom(lines, op, value_type)
     _demand_layouts(lines, "TiledLayout_TV")
     tile, layout = lines["Tiler_MN"], lines["TiledLayout_TV"]
     if not is_tuple(tile) or not all(type(extent) is int for extent in tile):
         fix = "paste the line Tiler_MN as it was printed"
         raise InputError("print", {"Tiler_MN": tile}, "it is not a tuple of extents", fix)
+
+    def fits(atom: CopyAnswers) -> bool:
+        return not isinstance(atom, CopyAtom) or modes_of(atom, layout, tile) is not None
+
+    atom = _copy_atom(lines, op, value_type, fits)
     if not isinstance(atom, CopyAtom):
         return TiledCopy(cast("Any", atom), layout, tile, 1, 0)  # which says why not
     found = modes_of(atom, layout, tile)

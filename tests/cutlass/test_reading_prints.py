@@ -148,6 +148,18 @@ def test_tiled_copies_are_those_of_golden() -> None:
             assert str(copy.op) == _op(row)
 
 
+def test_the_tile_tells_candidates_apart() -> None:
+    row = next(row for row in COPIES if _op(row) == "XE_LOAD_2D<16,16,16>" and row["ValBits"] == 16)
+    tiled = row["tiled_row_major"]
+    with pytest.raises(cx.CuteError, match=r"XE_LOAD_2D<16,16,16>, ") as atom:
+        cx.from_cute(copy_text(row, 16), value_type="f16")
+    with pytest.raises(cx.CuteError, match=r"XE_LOAD_2D<16,16,16>, ") as tiling:
+        cx.from_cute(tiled_copy_text(tiled, row, 16), value_type="f16")
+    # 8 rows of 32 values print alike as an atom, but make no tile of 16 x 16.
+    assert "XE_LOAD_2D<16,8,32>" in str(atom.value)
+    assert "XE_LOAD_2D<16,8,32>" not in str(tiling.value)
+
+
 def test_tiled_copies_of_operands_are_those_of_golden() -> None:
     atoms = {(_op(row), row["ValBits"]): row for row in COPIES}
     seen = 0
