@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import (
     Any,
     Literal,
@@ -96,8 +96,17 @@ def _parts_conform(value: Any, origin: type, inner: tuple[Any, ...]) -> bool:
     if origin is not tuple or not inner:
         return True
     if inner[-1] is Ellipsis:
-        return all(conforms(part, inner[0]) for part in value)
+        return all(conforms(part, inner[0]) for part in _to_look_at(value, inner[0]))
     return len(value) == len(inner) and all(map(conforms, value, inner))
+
+
+def _to_look_at(parts: tuple[Any, ...], kind: Any) -> Iterable[Any]:
+    """The parts of a tuple that decide: one of each type where the type alone decides."""
+    plain = get_origin(kind) is None and isinstance(kind, type)
+    if plain and not getattr(kind, "_is_protocol", False):
+        found: dict[Any, Any] = {type(part): part for part in parts}
+        return found.values()
+    return parts
 
 
 def types_in(value: object) -> object:

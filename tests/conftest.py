@@ -16,6 +16,8 @@ settings.register_profile(
     "project", deadline=None, print_blob=True, max_examples=EXAMPLES, derandomize=not WHOLE
 )
 settings.load_profile("project")
+# What is imported and collected stays: looking for garbage in it takes time and finds none.
+gc.disable()
 
 
 @pytest.fixture(scope="session")
@@ -41,3 +43,5 @@ def pytest_collection_finish() -> None:
     """Take what was imported and collected out of the sight of every later garbage collection."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000)
+    gc.enable()

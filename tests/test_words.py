@@ -6,9 +6,7 @@ What a page prints comes from messages and is scanned at its source.
 from __future__ import annotations
 
 import ast
-import io
 import re
-import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,6 +29,14 @@ RULED_OUT = {
     "spell it 'misspelled'": r"\bmisspelt\b",
     "say 'is available'": r"\bto be had\b",
 }
+ANY_RULED_OUT = re.compile("|".join(RULED_OUT.values()), re.IGNORECASE)
+# A string, whole and so without what looks like a comment in it, or a comment.
+STRING_OR_COMMENT = re.compile(
+    r"(\"{3}|'{3})(?:\\.|(?!\1).)*\1"
+    r"|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"
+    r"|(?P<comment>\#[^\n]*)",
+    re.DOTALL,
+)
 NOT_YET: tuple[str, ...] = ()
 ALLOWED = {  # quoted as what not to write
     "CONTRIBUTING.md": ("is no multiple", "there is not", "no such mode", "nobody", "none onto"),
@@ -40,6 +46,8 @@ ALLOWED = {  # quoted as what not to write
 def found_in(text: str) -> list[str]:
     """Each ruled-out phrase of a text with its surroundings and what to do."""
     flat = " ".join(text.split())
+    if not ANY_RULED_OUT.search(flat):  # as a rule
+        return []
     return [
         f"{flat[max(0, hit.start() - 30) : hit.end() + 20]!r}: {instead}"
         for instead, pattern in RULED_OUT.items()
@@ -57,8 +65,8 @@ def python_texts(source: str) -> Iterator[str]:
             yield "".join(map(str, pieces))
         elif isinstance(node, ast.Constant) and type(node.value) is str and id(node) not in parts:
             yield node.value
-    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    yield " ".join(t.string.strip("# ") for t in tokens if t.type == tokenize.COMMENT)
+    comments = (hit["comment"] for hit in STRING_OR_COMMENT.finditer(source))
+    yield " ".join(comment.strip("# ") for comment in comments if comment)
 
 
 def texts(path: Path) -> Iterator[str]:
@@ -75,8 +83,8 @@ def texts(path: Path) -> Iterator[str]:
         yield re.sub(r"^# ?", "", source, flags=re.MULTILINE)
 
 
-def files() -> list[Path]:
-    roots = [ROOT / name for name in SCANNED]
+def files(within: str | None = None) -> list[Path]:
+    roots = [ROOT / name for name in SCANNED if within in (None, name)]
     some = [p for root in roots for p in (sorted(root.rglob("*")) if root.is_dir() else [root])]
     later = {ROOT / name for name in NOT_YET}
     kinds = (".py", ".md", ".toml", ".yml", "")
@@ -85,7 +93,7 @@ def files() -> list[Path]:
 
 @pytest.mark.parametrize("root", SCANNED)
 def test_nothing_ruled_out_is_written(root: str) -> None:
-    mine = [p for p in files() if p == ROOT / root or ROOT / root in p.parents]
+    mine = files(root)
     assert mine, root
     bad = [f"{p.relative_to(ROOT)}: {hit}" for p in mine for t in texts(p) for hit in found_in(t)]
     assert not bad, "\n" + "\n".join(bad)
@@ -125,5 +133,8 @@ def test_plain_phrases_pass(text: str) -> None:
 
 
 def test_python_texts_are_strings_and_comments() -> None:
-    source = '"""Doc."""\n# a\n# b\nx = f"{y} is " f"no multiple of {z}"\n'
-    assert list(python_texts(source)) == ["Doc.", "{} is no multiple of {}", "a b"]
+    source = (
+        '"""Doc. # it"s"""\n# a\n# b "\nx = f"{y} is " f"no multiple of {z}"  # c\ny = "\\"# d"\n'
+    )
+    texts = ['Doc. # it"s', "{} is no multiple of {}", '"# d', 'a b " c']
+    assert sorted(python_texts(source)) == sorted(texts)

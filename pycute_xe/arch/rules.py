@@ -68,7 +68,10 @@ class Rule:
 
     def applies(self, quantities: Mapping[str, int]) -> bool:
         """Whether every condition of the rule holds; a quantity that is absent meets none."""
-        return all(quantities.get(name) in allowed for name, allowed in self.conditions)
+        for name, allowed in self.conditions:  # noqa: SIM110 (asked a dozen times of a message)
+            if quantities.get(name) not in allowed:
+                return False
+        return True
 
     def holds(self, quantities: Mapping[str, int]) -> bool:
         """Whether the quantity is within the bounds."""
@@ -104,7 +107,10 @@ class Rule:
         return Broken(self.id, self.level, condition.replace("  ", " "), self.source, fix)
 
     def _numbers(self, quantities: Mapping[str, int]) -> tuple[int, ...]:
-        return tuple(b if isinstance(b, int) else quantities[b] for b in self.bounds)
+        for bound in self.bounds:
+            if isinstance(bound, str):
+                return tuple(quantities[b] if isinstance(b, str) else b for b in self.bounds)
+        return self.bounds  # pyright: ignore[reportReturnType]
 
 
 @cache

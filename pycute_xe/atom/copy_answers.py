@@ -205,9 +205,8 @@ class CopyAnswers(ABC):
         if not slots:
             return False
         for work_item, owned in enumerate(self._owned):
-            for value, place in enumerate(owned):
-                unit, inside = divmod(value, whole)
-                slot = (unit * SUBGROUP + work_item) * whole + inside
-                if slot >= len(slots) or slots[slot] != place:
-                    return False
+            firsts = range(work_item * whole, len(slots), SUBGROUP * whole)
+            held = tuple(place for i in firsts for place in slots[i : i + whole])
+            if held[: len(owned)] != owned:
+                return False
         return True

@@ -171,7 +171,8 @@ class CopyAtom(CopyAnswers):
     @cached_property
     def _owned(self) -> tuple[tuple[Place, ...], ...]:
         offsets = table(self.layout_ref_tv).reshape(-1, SUBGROUP).T
-        return tuple(tuple(divmod(int(o), self.width) for o in held) for held in offsets)
+        rows, cols = (offsets // self.width).tolist(), (offsets % self.width).tolist()
+        return tuple(tuple(zip(*held, strict=True)) for held in zip(rows, cols, strict=True))
 
     @cached_property
     def _picture(self) -> RegisterPicture:

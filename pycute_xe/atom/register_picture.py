@@ -209,8 +209,12 @@ class RegisterPicture:
 
         Raises `ShapeError` for units that slots do not fill.
         """
-        unit = self._unit("owners", unit_bits)
-        return {place: self._owner(slot, unit) for place, slot in self._slot_of.items()}
+        whole = self._unit("owners", unit_bits) // self.bits
+        row = SUBGROUP * whole  # values of one unit of every work-item
+        return {
+            place: (slot % row // whole, slot // row * whole + slot % whole)
+            for place, slot in self._slot_of.items()
+        }
 
     def __str__(self) -> str:
         """One line a register: the elements from the lowest byte up, padding as dots."""

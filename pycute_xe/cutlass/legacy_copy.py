@@ -213,7 +213,13 @@ class LegacyCopyAtom(CopyAnswers):
         return tuple(tuple((y + v, x + w) for v, w in inside) for y, x in lanes)
 
     def _shown_in(self, unit_bits: int) -> bool:
-        return all_shown(self.places_held, self._owned, unit_bits // self.value_type.bits)
+        return all_shown(self.places_held, self._owned_table, unit_bits // self.value_type.bits)
+
+    @cached_property
+    def _owned_table(self) -> NDArray[np.int64]:
+        import numpy as np
+
+        return np.array(self._owned, dtype=np.int64)
 
     @cached_property
     def _picture(self) -> RegisterPicture:

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pycute_xe.arch.block2d import Block2D
-from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP, Place, RegisterPicture, slots_in
+from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP, RegisterPicture, slots_in
 from pycute_xe.bulk import table
 from pycute_xe.cutlass.legacy_lowering import lower
 from pycute_xe.cutlass.legacy_name import LegacyCopyName
@@ -69,17 +69,16 @@ def _held(message: Block2D, start: int, value_bits: int) -> NDArray[np.int64]:
     return out
 
 
-def all_shown(held: NDArray[np.int64], owned: tuple[tuple[Place, ...], ...], whole: int) -> bool:
+def all_shown(held: NDArray[np.int64], owned: NDArray[np.int64], whole: int) -> bool:
     """Return whether registers, in units of so many values, hold what work-items own, in order.
 
-    What `CopyAnswers` asks value by value, asked of all at once: a search asks it of many atoms.
+    What `CopyAnswers` asks of each work-item, asked of all at once: a search asks it of many atoms.
     """
     import numpy as np
 
     if not len(held):
         return False
-    wanted = np.array(owned, dtype=np.int64)
     values = np.arange(len(owned[0]))
     unit, inside = values // whole, values % whole
     slots = (unit * SUBGROUP + np.arange(SUBGROUP)[:, None]) * whole + inside
-    return bool(slots.max() < len(held) and (held[slots] == wanted).all())
+    return bool(slots.max() < len(held) and (held[slots] == owned).all())

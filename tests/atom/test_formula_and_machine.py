@@ -152,8 +152,8 @@ def test_how_many_shipped_atoms_are_faithful() -> None:
     assert (len(found), sum(not ok for *_, ok in found)) == (368, 183)
 
 
-ROWS = (1, 2, 3, 8, 12, 32, 40) if WHOLE else (3, 8, 40)
-COLS = (4, 8, 16, 24, 32, 64, 128) if WHOLE else (8, 24, 64)
+ROWS = (1, 2, 3, 8, 12, 32, 40) if WHOLE else (3, 40)
+COLS = (4, 8, 16, 24, 32, 64, 128) if WHOLE else (8, 64)
 TYPES = ("U4", "U8", "U16", "U32", "U64", "TF32")
 MODES = ("LD_N", "LD_T", "LD_V", "ST_N")
 
@@ -191,10 +191,8 @@ def test_names_that_are_not_shipped(data_type: str, mode: str) -> None:
 
 # ------------------------------------------------------------------ templates
 
-HEIGHTS = (
-    (1, 2, 3, 4, 5, 6, 7, 8, 12, 15, 16, 20, 24, 31, 32) if WHOLE else (1, 2, 3, 8, 12, 16, 31, 32)
-)
-WIDTHS = range(1, 65) if WHOLE else (1, 2, 3, 4, 8, 12, 16, 20, 32, 64)
+HEIGHTS = (1, 2, 3, 4, 5, 6, 7, 8, 12, 15, 16, 20, 24, 31, 32) if WHOLE else (1, 3, 8, 12, 32)
+WIDTHS = range(1, 65) if WHOLE else (3, 4, 8, 16, 32, 64)
 BITS = (8, 16, 32, 64)
 
 
@@ -248,22 +246,22 @@ def template_counts(kind: str, bits: int) -> tuple[int, int]:
 
 # Atoms that are not faithful, of so many: of every size, and of the chosen ones.
 TEMPLATES = {
-    ("XE_LOAD_2D", 8): ((783, 1074), (99, 267)),
-    ("XE_LOAD_2D", 16): ((722, 1098), (141, 360)),
-    ("XE_LOAD_2D", 32): ((462, 845), (100, 322)),
-    ("XE_LOAD_2D", 64): ((182, 450), (24, 170)),
-    ("XE_LOAD_2D_VNNI", 8): ((462, 699), (42, 168)),
-    ("XE_LOAD_2D_VNNI", 16): ((377, 697), (86, 278)),
-    ("XE_LOAD_2D_TRANSPOSE", 32): ((88, 266), (14, 109)),
-    ("XE_LOAD_2D_TRANSPOSE", 64): ((0, 22), (0, 22)),
-    ("XE_STORE_2D", 8): ((144, 237), (6, 51)),
-    ("XE_STORE_2D", 16): ((161, 277), (17, 74)),
-    ("XE_STORE_2D", 32): ((121, 252), (16, 84)),
-    ("XE_STORE_2D", 64): ((73, 204), (8, 73)),
-    ("XE_PREFETCH_2D", 8): ((0, 816), (0, 123)),
-    ("XE_PREFETCH_2D", 16): ((0, 774), (0, 176)),
-    ("XE_PREFETCH_2D", 32): ((0, 634), (0, 199)),
-    ("XE_PREFETCH_2D", 64): ((0, 450), (0, 170)),
+    ("XE_LOAD_2D", 8): ((783, 1074), (48, 156)),
+    ("XE_LOAD_2D", 16): ((722, 1098), (66, 196)),
+    ("XE_LOAD_2D", 32): ((462, 845), (35, 144)),
+    ("XE_LOAD_2D", 64): ((182, 450), (15, 69)),
+    ("XE_LOAD_2D_VNNI", 8): ((462, 699), (18, 108)),
+    ("XE_LOAD_2D_VNNI", 16): ((377, 697), (23, 131)),
+    ("XE_LOAD_2D_TRANSPOSE", 32): ((88, 266), (11, 47)),
+    ("XE_LOAD_2D_TRANSPOSE", 64): ((0, 22), (0, 11)),
+    ("XE_STORE_2D", 8): ((144, 237), (0, 33)),
+    ("XE_STORE_2D", 16): ((161, 277), (3, 41)),
+    ("XE_STORE_2D", 32): ((121, 252), (4, 43)),
+    ("XE_STORE_2D", 64): ((73, 204), (5, 35)),
+    ("XE_PREFETCH_2D", 8): ((0, 816), (0, 63)),
+    ("XE_PREFETCH_2D", 16): ((0, 774), (0, 77)),
+    ("XE_PREFETCH_2D", 32): ((0, 634), (0, 81)),
+    ("XE_PREFETCH_2D", 64): ((0, 450), (0, 69)),
 }
 
 
@@ -288,4 +286,4 @@ def test_powers_of_two_are_faithful_where_blocks_fill_registers() -> None:
                     continue
                 atoms += 1
                 assert atom.faithful, atom
-    assert atoms > 1200
+    assert atoms > (1200 if WHOLE else 600)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import ml_dtypes
@@ -88,18 +89,23 @@ KERNELS = {
 }
 
 
-def variants() -> Iterator[tuple[str, Kernel]]:
+def variants() -> Iterator[tuple[str, tuple[Kernel, Statement, tuple[Statement, ...]]]]:
     for title, parts in KERNELS.items():
         kernel = small(**parts)
         for number, statement in enumerate(kernel.statements()):
             for name, by in changed(statement):
-                try:
-                    yield (
-                        f"{title}-{number}-{type(statement).__name__}-{name}",
-                        kernel.replace(statement, by),
-                    )
-                except KernelError:
-                    continue
+                called = f"{title}-{number}-{type(statement).__name__}-{name}"
+                yield called, (kernel, statement, by)
+
+
+@cache
+def built(name: str) -> Kernel | None:
+    """The changed kernel, or none where construction refuses it."""
+    kernel, statement, by = CASES[name]
+    try:
+        return kernel.replace(statement, by)
+    except KernelError:
+        return None
 
 
 def outcomes(kernel: Kernel, sizes: dict[str, int] = SIZES) -> list[dict[str, Any] | None]:
@@ -148,16 +154,21 @@ def agree(kernel: Kernel, sizes: dict[str, int] = SIZES) -> bool:
 
 
 CASES = dict(variants())
+SOME = sampled(CASES, 60)
 
 
 def test_some_wrong_kernels_fault_and_some_are_products_still() -> None:
-    plans = [planned(kernel, tuple(sorted(SIZES.items()))) is not None for kernel in CASES.values()]
-    assert 20 < sum(plans) < len(plans) - 20
+    kernels = [kernel for name in SOME if (kernel := built(name))]
+    plans = [planned(kernel, tuple(sorted(SIZES.items()))) is not None for kernel in kernels]
+    assert 9 < sum(plans) < len(plans) - 9
+    assert 30 < len(kernels) < len(SOME)
 
 
-@pytest.mark.parametrize("name", sampled(CASES, 120))
+@pytest.mark.parametrize("name", SOME)
 def test_fast_gives_what_the_reference_gives(name: str) -> None:
-    agree(CASES[name])
+    kernel = built(name)
+    if kernel is not None:  # else refused, as few are
+        agree(kernel)
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -169,7 +180,9 @@ def test_fast_gives_what_the_reference_gives(name: str) -> None:
 def test_fast_gives_what_the_reference_gives_for_two_mistakes(
     name: str, choice: int, extents: tuple[int, int, int]
 ) -> None:
-    kernel = CASES[name]
+    kernel = built(name)
+    if kernel is None:
+        return
     statements = [s for s in kernel.statements() for _ in changed(s)]
     changes = [by for s in kernel.statements() for _, by in changed(s)]
     try:

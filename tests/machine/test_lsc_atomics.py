@@ -16,7 +16,7 @@ from pycute_xe.machine import Memory, Progress, RegisterFile, Slm
 from pycute_xe.machine.faults import RaceFault, UnwrittenFault
 from pycute_xe.machine.lsc import SurfaceState, execute
 
-EXAMPLES = settings().max_examples
+EXAMPLES = settings().max_examples * 5 // 3
 FEW, MANY = settings(max_examples=EXAMPLES // 2), settings(max_examples=EXAMPLES * 2)
 INTEGER = tuple(f"atomic_{name}" for name, (kind, _, _) in visa_lsc.ATOMICS.items() if kind != "f")
 FLOATING = tuple(f"atomic_f{name}" for name in ("add", "sub", "min", "max", "cas"))
