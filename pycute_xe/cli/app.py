@@ -17,6 +17,7 @@ from pycute_xe.cli.atom_command import atom_command
 from pycute_xe.cli.atoms_command import atoms_command
 from pycute_xe.cli.check_command import check_command
 from pycute_xe.cli.diff_command import diff_command
+from pycute_xe.cli.emit_command import emit_command
 from pycute_xe.cli.expression_error import ExpressionError
 from pycute_xe.cli.gemm_command import gemm_command
 from pycute_xe.cli.layout_command import layout_command
@@ -86,5 +87,6 @@ main.add_command(atom_command)
 main.add_command(atoms_command)
 main.add_command(check_command)
 main.add_command(diff_command)
+main.add_command(emit_command)
 main.add_command(gemm_command)
 main.add_command(layout_command)

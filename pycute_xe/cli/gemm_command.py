@@ -44,7 +44,7 @@ class Request:
     subgroups: tuple[int, int]
     dtype: str | None
     target: str
-    executor: Literal["fast", "reference"]
+    executor: Literal["fast", "reference", "compiled"]
     strict: bool
     verify: bool
     draw: Path | None
@@ -92,10 +92,10 @@ class Request:
 @click.option("--target", default="bmg", show_default=True, help="Whose rules apply.")
 @click.option(
     "--executor",
-    type=click.Choice(["fast", "reference"]),
+    type=click.Choice(["fast", "reference", "compiled"]),
     default="fast",
     show_default=True,
-    help="Array operations, or every message and register byte.",
+    help="Array operations, every message and register byte, or Intel's compiler's binary (pvc).",
 )
 @click.option("--strict", is_flag=True, help="Refuse what the target could not run as it is.")
 @click.option(
@@ -249,6 +249,10 @@ def _run(
     from pycute_xe.executing import run
 
     with progress_bar(f"C = A B, {request.executor} executor") as progress:
+        if request.executor == "compiled":
+            from pycute_xe import native
+
+            return native.run(kernel, a, b, target=request.target, report=True, progress=progress)
         return run(
             kernel,
             a,

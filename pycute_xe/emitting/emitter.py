@@ -8,14 +8,20 @@ from typing import Literal
 from pycute_xe.emitting.cute import cute
 from pycute_xe.emitting.host import host
 from pycute_xe.emitting.opencl import opencl
+from pycute_xe.emitting.visa import visa
 from pycute_xe.errors import InputError
 from pycute_xe.kernel import Kernel
 from pycute_xe.signatures import shortly, typed
 
 __all__ = ["Language", "emit"]
 
-Language = Literal["opencl", "cute", "host"]
-_LANGUAGES: dict[str, Callable[[Kernel], str]] = {"opencl": opencl, "cute": cute, "host": host}
+Language = Literal["opencl", "visa", "cute", "host"]
+_LANGUAGES: dict[str, Callable[[Kernel], str]] = {
+    "opencl": opencl,
+    "visa": visa,
+    "cute": cute,
+    "host": host,
+}
 
 
 @typed
@@ -24,7 +30,9 @@ def emit(kernel: Kernel, to: Language = "opencl") -> str:
 
     ``"opencl"`` is OpenCL C for Intel's graphics compiler (``ocloc``): every fragment is a variable
     of vISA under the kernel's name, every message and DPAS one instruction of inline vISA. Widths
-    and pitches are arguments of their own, in bytes. ``"cute"`` is CuTe C++ for CUTLASS on Intel:
+    and pitches are arguments of their own, in bytes. ``"visa"`` is the same in the manual's
+    spelling, loops and indices in comments: `arch.lsc.parse` and `arch.dpas.parse` read its
+    messages and DPAS back. ``"cute"`` is CuTe C++ for CUTLASS on Intel:
     the types of the tiled MMA, copies and fragments, a static assertion for each layout that the
     library claims of them, and the device function, with strides in elements. ``"host"`` is the
     Python that launches the OpenCL C through pyopencl.

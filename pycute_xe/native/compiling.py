@@ -62,11 +62,11 @@ class Binary:
 
     def __str__(self) -> str:
         """Size, registers, scratch, messages."""
-        counted = ", ".join(f"{n} {kind}s" for kind, n in self.messages.items())
+        counted = ", ".join(f"{n} × {kind}" for kind, n in self.messages.items())
         return (
             f"{self.size:,} bytes for {self.target}, {len(self.assembly.instructions)} "
             f"instructions, {self.registers} registers, {self.scratch:,} bytes of scratch\n"
-            f"  {counted}, {self.dpas} dpas, {self.barriers} barriers"
+            f"  {counted}, {self.dpas} × dpas, {self.barriers} × barrier"
         )
 
 

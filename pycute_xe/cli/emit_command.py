@@ -1,0 +1,89 @@
+"""Floor 11: ``pycute-xe emit``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from pycute_xe.cli.options import Extents
+
+if TYPE_CHECKING:
+    from pycute_xe.kernel import Kernel
+
+__all__ = ["emit_command"]
+
+Order = Literal["row", "col"]
+
+
+@click.command("emit")
+@click.option(
+    "--to",
+    type=click.Choice(["opencl", "visa", "cute", "host"]),
+    default="opencl",
+    show_default=True,
+    help="The language.",
+)
+@click.option("--type", "kind", default="bf16", show_default=True, help="Of A and B.")
+@click.option("--acc", default=None, help="Of the accumulator: f32, or s32 for integers.")
+@click.option("--d-type", default=None, help="Of D: the accumulator's if left out.")
+@click.option("--a", type=click.Choice(["row", "col"]), default="row", help="Storage order of A.")
+@click.option("--b", type=click.Choice(["row", "col"]), default="row", help="Storage order of B.")
+@click.option(
+    "--tile",
+    type=Extents("M", "N", "K"),
+    metavar="MxNxK",
+    default="256x256x32",
+    show_default=True,
+    help="Elements that a work-group multiplies at a time.",
+)
+@click.option(
+    "--subgroups",
+    type=Extents("M", "N"),
+    metavar="MxN",
+    default="8x4",
+    show_default=True,
+    help="Subgroups of a work-group.",
+)
+@click.option("--stages", type=int, default=2, show_default=True, help="Tiles of K prefetched.")
+@click.option("--epilogue", default=None, help="Such as 'relu(acc + bias[n])'.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="A file; standard output if left out."
+)
+def emit_command(to: Any, output: Path | None, **options: Any) -> None:
+    """Write a GEMM as a text in another language: OpenCL C, vISA, CuTe C++ or a host program.
+
+    \b
+      pycute-xe emit --epilogue 'relu(acc + bias[n])' -o gemm.cl
+      pycute-xe emit --to visa --type s8 --tile 128x128x64 --subgroups 4x4
+    """  # noqa: D301 - the backspace keeps click from joining the lines
+    from pycute_xe.emitting import emit
+
+    text = emit(_kernel(**options), to)
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        output.write_text(text, encoding="utf-8")
+
+
+def _kernel(
+    kind: str,
+    acc: str | None,
+    d_type: str | None,
+    a: Order,
+    b: Order,
+    tile: tuple[int, int, int],
+    subgroups: tuple[int, int],
+    stages: int,
+    epilogue: str | None,
+) -> Kernel:
+    from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
+    from pycute_xe.kernel import gemm
+    from pycute_xe.numeric import as_numeric
+
+    numeric = as_numeric(kind)
+    wide = acc or ("f32" if numeric.kind == "float" else "s32")
+    m, n = subgroups
+    mma = workgroup_mma(XE_DPAS_TT(8, wide, numeric), tile, ((m, n, 1), (n, 1, 0)))
+    return gemm(mma, a, b, stages=stages, epilogue=epilogue, d_type=d_type)

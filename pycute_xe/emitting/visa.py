@@ -1,0 +1,116 @@
+"""Floor 9: a kernel as vISA text: messages, DPAS and register moves as the document spells them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pycute_xe.arch.lsc import Block2DMessage
+from pycute_xe.emitting.instructions import Alu, Instruction, Message, Multiply
+from pycute_xe.emitting.lowering import LOWERED
+from pycute_xe.emitting.registers import Registers
+from pycute_xe.kernel import (
+    BarrierArrive,
+    BarrierWait,
+    Convert,
+    Fill,
+    If,
+    Kernel,
+    Load,
+    Loop,
+    Map,
+    Meanings,
+    Mma,
+    Prefetch,
+    Reorder,
+    Statement,
+    Store,
+)
+from pycute_xe.kernel.ir.listing import line
+
+__all__ = ["VISA", "visa"]
+
+Says = Callable[["Writer", Any], None]
+VISA: Meanings[Says] = Meanings("emit")
+"""How each kind of statement is said in vISA."""
+
+
+class Writer:
+    """The text of a kernel's body as it grows."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        """Start with nothing written."""
+        self.kernel = kernel
+        self.registers = Registers(kernel)
+        self.lines: list[str] = []
+        self.level = 0
+
+    def put(self, text: str) -> None:
+        """Append a line at the present depth."""
+        self.lines.append("  " * self.level + text)
+
+    def body(self, body: tuple[Statement, ...]) -> None:
+        """Write statements, each under its line of the listing."""
+        for statement in body:
+            meaning = VISA[statement]
+            self.put(f"// {line(statement)}")
+            meaning(self, statement)
+
+
+@VISA.of(Loop, If)
+def _(writer: Writer, statement: Loop | If) -> None:
+    writer.level += 1
+    writer.body(statement.body)
+    writer.level -= 1
+
+
+@VISA.of(Fill, Prefetch, Load, Store, Reorder, Convert, Map, Mma, BarrierArrive, BarrierWait)
+def _(writer: Writer, statement: Statement) -> None:
+    for instruction in LOWERED[statement](writer.kernel, writer.registers, statement):
+        writer.put(_text(instruction))
+
+
+def _text(instruction: Instruction) -> str:
+    if isinstance(instruction, Message):
+        return _message(instruction)
+    if isinstance(instruction, Multiply):
+        return str(instruction.message)
+    if isinstance(instruction, Alu):
+        text = instruction.text
+        for number, scalar in enumerate(instruction.scalars):
+            text = text.replace(f"%{number}(", f"{scalar}(")
+        return text
+    return f"sbarrier.{instruction.half}"
+
+
+def _message(message: Message) -> str:
+    name, block = message.surface.operand, message.block
+    seen = Block2DMessage(
+        block,
+        dst=message.register if block.op == "load" else None,
+        src1=message.register if block.op == "store" else None,
+        surface=(name, f"{name}_width", f"{name}_height", f"{name}_pitch"),
+        x="x",
+        y="y",
+        exec_mask="M1",
+    )
+    return f"{seen}  // x = {message.x}, y = {message.y}"
+
+
+def visa(kernel: Kernel) -> str:
+    """Return a kernel as vISA text; loops, indices and surfaces are said in comments."""
+    for statement in kernel.statements():
+        VISA[statement]
+    writer = Writer(kernel)
+    writer.body(kernel.body)
+    head = [f"// {text}" for text in str(kernel).splitlines()]
+    declared = [
+        f".decl {d.name} v_type=G type={d.kind} num_elts={d.count} align=wordx32"
+        + (f" alias=<{d.of}, {d.at}>" if d.of else "")
+        for d in writer.registers.declared
+    ]
+    notes = (
+        "// Width, height and pitch are less one, as the message takes them; x counts elements of "
+        "the block, y rows."
+    )
+    return "\n".join([*head, notes, *declared, *writer.lines, ""])
