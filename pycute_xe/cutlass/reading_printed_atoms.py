@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
+from pycute_xe.atom.block2d_op import Block2DOp
 from pycute_xe.atom.copy_answers import CopyAnswers
 from pycute_xe.atom.copy_atom import CopyAtom
 from pycute_xe.atom.mma_atom import MmaAtom
@@ -74,7 +75,24 @@ def _copy_atom(
     names = ("ThrID", "ValLayoutSrc", "ValLayoutDst", "ValLayoutRef")
     _demand_layouts(lines, *names)
     layouts = tuple(lines[name] for name in names)
-    return copy_printed_so(layouts, lines["ValueType"], op, value_type, fits)
+    bits = lines["ValueType"]
+    if "Kind" not in lines:
+        return copy_printed_so(layouts, bits, op, value_type, fits)
+    own = _own_operation(lines)
+    found = copy_printed_so(layouts, bits, own, value_type, fits)
+    if op is not None and copy_printed_so(layouts, bits, op, value_type, fits) != found:
+        raise InputError("print", {"op": op}, f"the print names {own} itself", "leave op out")
+    return found
+
+
+def _own_operation(lines: Lines) -> Block2DOp:
+    """The operation that the print of a block-2D atom names."""
+    width = lines["Width"]
+    sizes = (lines["CopyType"], lines["Height"], width, lines.get("BlockWidth", width))
+    if not all(type(size) is int for size in sizes):
+        fix = "paste the lines as they were printed"
+        raise InputError("print", {"sizes": sizes}, "a size is not an integer", fix)
+    return Block2DOp(lines["Kind"], *sizes)
 
 
 def tiled_copy(lines: Lines, op: Any, value_type: Any) -> TiledCopy:
@@ -92,7 +110,7 @@ def tiled_copy(lines: Lines, op: Any, value_type: Any) -> TiledCopy:
     if not isinstance(atom, CopyAtom):
         return TiledCopy(cast("Any", atom), layout, tile, 1, 0)  # which says why not
     found = modes_of(atom, layout, tile)
-    if found is None:
+    if found is None or found != (lines.get("XMode", found[0]), lines.get("YMode", found[1])):
         raise ShapeError(
             "print",
             {"TiledLayout_TV": layout},

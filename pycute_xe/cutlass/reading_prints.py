@@ -11,6 +11,7 @@ from pycute_xe.composed import ComposedLayout
 from pycute_xe.cutlass.reading_meanings import SharedPointer, composed
 from pycute_xe.cutlass.reading_printed_atoms import copy_atom, mma_atom, tiled_copy, tiled_mma
 from pycute_xe.cutlass.reading_text import Reader, at_place, refuse
+from pycute_xe.cutlass.template_name import KINDS, WITH_BLOCKS
 from pycute_xe.errors import CuteError
 from pycute_xe.layout import Layout
 from pycute_xe.swizzle import Swizzle
@@ -21,6 +22,8 @@ _STATIC = re.compile(r"_([0-9]{1,18})")
 _TREE = "write what print() shows, as in ((2,4),8):((1,16),2)"
 _MMA = ("ThrID", "Shape_MNK", "LayoutA_TV", "LayoutB_TV", "LayoutC_TV")
 _COPY = ("ThrID", "ValLayoutSrc", "ValLayoutDst", "ValLayoutRef", "ValueType")
+_BLOCK = ("Width", "Height", "CopyType", "ValueType", "XMode", "YMode", "TiledStrides")
+_BITS = ("ValueType", "CopyType")
 _HEADS: dict[str, tuple[str, ...]] = {
     "TiledMMA": ("ThrLayoutVMNK", "PermutationMNK"),
     "MMA_Atom": _MMA,
@@ -45,7 +48,7 @@ def printed_value(reader: Reader, op: Any, value_type: Any) -> Any:
     Layout((4, 8), (1, 4))
     """
     _skip_label(reader)
-    if reader.peek().text in _HEADS and reader.peek(1).text in _lines_of(reader):
+    if reader.peek().text in _HEADS and reader.peek(1).text in (*_lines_of(reader), "("):
         return _printed_atom(reader, op, value_type)
     starts = reader.peek().kind in ("number", "flag") or reader.peek().text in ("(", "Sw")
     static = _STATIC.fullmatch(reader.peek().text) or reader.peek().text == "_"
@@ -95,8 +98,10 @@ def _printed_atom(reader: Reader, op: Any, value_type: Any) -> Any:
 def _section(reader: Reader, head: str) -> dict[str, Any]:
     """Read a head and its lines, each once and in any order."""
     reader.take(head, fix=f"paste the whole print, with its {head}")
+    kind, keys = _kind(reader) if head == "Copy_Atom" else ("", ())
+    wanted = (*keys, *(key for key in _HEADS[head] if key not in keys))
     found: dict[str, Any] = {}
-    while reader.peek().text in _HEADS[head]:
+    while reader.peek().text in wanted:
         key = reader.peek().text
         if key in found:
             reader.refuse(f"{key} stands twice", "leave one out")
@@ -104,13 +109,25 @@ def _section(reader: Reader, head: str) -> dict[str, Any]:
         reader.take(":", fix="write name: value, as print() does")
         at = reader.peek().at
         try:
-            found[key] = _bits(reader) if key == "ValueType" else _layout(reader)
+            found[key] = _bits(reader) if key in _BITS else _layout(reader)
         except CuteError as error:
             raise at_place(reader.text, at, error) from None
-    missing = [key for key in _HEADS[head] if key not in found]
+    missing = [key for key in wanted if key not in found]
     if missing:
-        reader.expected(missing[0], f"paste the whole print: it has {', '.join(_HEADS[head])}")
-    return found
+        reader.expected(missing[0], f"paste the whole print: it has {', '.join(wanted)}")
+    return found | ({"Kind": kind} if kind else {})
+
+
+def _kind(reader: Reader) -> tuple[str, tuple[str, ...]]:
+    """Read the operation that a block-2D atom names, and return the lines that it adds."""
+    if not reader.skip("("):
+        return "", ()
+    kind = reader.peek().text
+    if kind not in KINDS:
+        reader.expected("a block-2D operation", f"write one of {', '.join(KINDS)}")
+    reader.step()
+    reader.take(")", fix="write Copy_Atom (XE_LOAD_2D), as print() does")
+    return kind, (("BlockWidth", *_BLOCK) if kind in WITH_BLOCKS else _BLOCK)
 
 
 def _bits(reader: Reader) -> int:

@@ -13,7 +13,7 @@ from cute_prints import (
     tiled_copy_text,
     tiled_mma_text,
 )
-from golden import rows, to_layout, to_tiler
+from golden import DATA, rows, to_layout, to_tiler
 from sampling import sampled
 
 import pycute_xe as cx
@@ -184,3 +184,63 @@ def test_shared_memory_swizzles_count_elements() -> None:
     read = cx.from_cute("Sw<3,4,3> o smem_ptr[16b](unset) o (_8,_64):(_64,_1)")
     assert [read(i) for i in range(512)] == [swizzle(2 * layout(i)) // 2 for i in range(512)]
     assert cx.from_cute("Sw<3,4,3> o _0 o (8,64):(64,1)") == cx.ComposedLayout(swizzle, 0, layout)
+
+
+PRINTED = {
+    name: (spelled.strip(), shown)
+    for name, spelled, shown in re.findall(
+        r"^=== (\w+)\n(.*?)\n---\n(.*?)(?=^===|\Z)",
+        (DATA / "cute_prints.txt").read_text(encoding="utf-8"),
+        re.MULTILINE | re.DOTALL,
+    )
+}
+TOLD: dict[str, dict[str, Any]] = {
+    "tiled_mma": {"op": "XE_DPAS_TT<8,float,bfloat16_t>"},
+    "tiled_mma_s8": {"op": "XE_DPAS_TT<4,int,signed char>"},
+    **{
+        name: {"value_type": "bfloat16_t"}
+        for name in ("copy_a", "copy_a_col", "copy_b", "prefetch_a")
+    },
+    "copy_d": {"value_type": "float"},
+}
+MMA = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"))
+EXPECTED = {
+    "layout": cx.Layout(((2, 4), 33), ((1, 16), -2)),
+    "basis": cx.Layout((4, (3, 5)), (cx.E(1), (3 * cx.E(0, 1), cx.E(0)))),
+    "tiled_mma": MMA,
+    "tiled_mma_s8": cx.make_tiled_mma(cx.XE_DPAS_TT(4, "s32", "s8"), (2, 2, 1)),
+    "copy_a": cx.make_block_2d_copy_A(MMA, ("ld", 1)),
+    "copy_a_col": cx.make_block_2d_copy_A(MMA, (1, "ld")),
+    "copy_b": cx.make_block_2d_copy_B(MMA, (1, "ld")),
+    "copy_d": cx.make_block_2d_copy_D(MMA, ("ld", 1)),
+}
+
+
+def test_what_a_program_printed_is_read_as_its_types() -> None:
+    assert len(PRINTED) == 11
+    for name, (spelled, shown) in PRINTED.items():
+        value = cx.from_cute(shown, **TOLD.get(name, {}))
+        assert value == cx.from_cute(spelled), name
+        wanted: Any = EXPECTED.get(name)
+        if isinstance(wanted, cx.TiledCopy):
+            assert (value.op, value.tiler_mn) == (wanted.op, wanted.tiler_mn)
+            assert (value.x_mode, value.y_mode) == (wanted.x_mode, wanted.y_mode)
+            assert cx.functionally_equal(value.layout_tv_tiled, wanted.layout_tv_tiled)
+        elif wanted is not None:
+            assert value == wanted
+
+
+def test_a_print_that_names_its_operation_is_held_to_it() -> None:
+    shown = PRINTED["copy_a"][1]
+    told = {"value_type": "bf16"}
+    with pytest.raises(cx.CuteError, match="has other layouts than those printed"):
+        cx.from_cute(shown.replace("Height:       32", "Height:       16"), **told)
+    swapped = shown.replace("XMode:        _1", "XMode:        _0")
+    with pytest.raises(cx.CuteError, match="does not begin with one block"):
+        cx.from_cute(swapped.replace("YMode:        _0", "YMode:        _1"), **told)
+    with pytest.raises(cx.CuteError, match="BlockWidth expected"):
+        cx.from_cute(shown.replace("  BlockWidth:   16\n", ""), **told)
+    with pytest.raises(cx.CuteError, match="a block-2D operation expected, not 'XE_LOAD_3D'"):
+        cx.from_cute(shown.replace("XE_LOAD_2D", "XE_LOAD_3D"), **told)
+    with pytest.raises(cx.CuteError, match="has other layouts than those printed"):
+        cx.from_cute(shown, op="XE_LOAD_2D<16,16,16>", **told)
