@@ -24,8 +24,10 @@ def dpas_of(a: str, b: str, m: int = 8) -> Dpas:
 
 def test_the_rows_are_those_of_the_table_of_legal_combinations() -> None:
     """F and BF with BF, F and HF with HF, F with TF32, D and UD with any two of six integers."""
-    rows = dpas_types()
-    assert len(set(rows)) == len(rows) == 153
+    everything, known = dpas_types(), {"bf16", "f16", "tf32", *INTEGERS}
+    assert len(set(everything)) == len(everything)
+    rows = [row for row in everything if {*row[1:3]} <= known]  # later documents may add types
+    assert len(rows) == 153
     assert {row for row in rows if "f" in row[1]} == {*FLOATS, ("f32", "tf32", "tf32", "f32")}
     assert {row for row in rows if "f" not in row[1]} == {
         (d, a, b, c)
