@@ -9,18 +9,20 @@ from pycute_xe.emitting.cute import cute
 from pycute_xe.emitting.host import host
 from pycute_xe.emitting.opencl import opencl
 from pycute_xe.emitting.visa import visa
+from pycute_xe.emitting.xegpu import xegpu
 from pycute_xe.errors import InputError
 from pycute_xe.kernel import Kernel
 from pycute_xe.signatures import shortly, typed
 
 __all__ = ["Language", "emit"]
 
-Language = Literal["opencl", "visa", "cute", "host"]
+Language = Literal["opencl", "visa", "cute", "host", "xegpu"]
 _LANGUAGES: dict[str, Callable[[Kernel], str]] = {
     "opencl": opencl,
     "visa": visa,
     "cute": cute,
     "host": host,
+    "xegpu": xegpu,
 }
 
 
@@ -35,7 +37,8 @@ def emit(kernel: Kernel, to: Language = "opencl") -> str:
     messages and DPAS back. ``"cute"`` is CuTe C++ for CUTLASS on Intel:
     the types of the tiled MMA, copies and fragments, a static assertion for each layout that the
     library claims of them, and the device function, with strides in elements. ``"host"`` is the
-    Python that launches the OpenCL C through pyopencl.
+    Python that launches the OpenCL C through pyopencl. ``"xegpu"`` is a module of MLIR's XeGPU at
+    the level of a work-group.
     Law: the text depends on the kernel alone.
     Raises `KernelError` naming a statement, a function or a type that the language cannot say, and
     `InputError` for an unknown language.

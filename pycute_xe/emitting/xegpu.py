@@ -1,0 +1,290 @@
+"""Floor 9: a kernel as a module of MLIR's XeGPU, at the level of a work-group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pycute_xe.emitting.xegpu_maps import computed
+from pycute_xe.emitting.xegpu_tiles import (
+    Deal,
+    Held,
+    Ints,
+    dealt,
+    loaded,
+    prefetched,
+    swapped,
+    tile_of,
+    unsaid,
+)
+from pycute_xe.emitting.xegpu_values import Values
+from pycute_xe.holding.tables import moved, multiplied
+from pycute_xe.kernel import (
+    BarrierArrive,
+    BarrierWait,
+    Convert,
+    Fill,
+    If,
+    Kernel,
+    Load,
+    Loop,
+    Map,
+    Meanings,
+    Mma,
+    Operand,
+    Prefetch,
+    Reorder,
+    Statement,
+    Store,
+    walk,
+)
+from pycute_xe.kernel.ir.listing import line
+from pycute_xe.layout import size
+
+__all__ = ["XEGPU", "xegpu"]
+
+XEGPU: Meanings[Callable[[Any, Any], None]] = Meanings("emit")
+"""How each kind of statement is said in XeGPU."""
+
+
+class Module:
+    """The text of a kernel as it grows, and what its fragments hold."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.out = Values(kernel)
+        self.held: dict[str, Held] = {}
+        self.mmas = tuple(s for s in walk(kernel.body) if isinstance(s, Mma))
+        if not self.mmas:
+            raise unsaid(kernel.name, "a kernel that multiplies nothing has no tile to deal")
+        if len({s.mma for s in self.mmas}) > 1:
+            raise unsaid(kernel.name, "two tiled MMAs of one kernel are not said", "emit each")
+        self.mma = self.mmas[0].mma
+        rows, columns, _ = (size(mode) for mode in self.mma.atom_layout_mnk)
+        self.grid = rows, columns
+        self.accumulators = {s.accumulator for s in self.mmas}
+
+    def deal(self, given: object, places: Ints, tile: tuple[int, int]) -> Deal:
+        """Return how the subgroups share a tile; refuse what is not one block each."""
+        deal = dealt(places, tile, self.grid)
+        if deal is None:
+            raise unsaid(given, "the subgroups do not have one whole block of the tile each")
+        return deal
+
+    def body(self, body: tuple[Statement, ...]) -> None:
+        """Write statements, each behind its line of the listing."""
+        for statement in body:
+            self.out.put(f"// {line(statement)}")
+            XEGPU[statement](self, statement)
+
+    def dealt_as(self, role: str, deal: Deal, operand: Operand | None = None) -> str:
+        """Return the layout of an operand of DPAS, as it lies in memory where columns run on."""
+        block = self.instruction(role)
+        if operand is not None and operand.contiguous == 0:
+            return self.out.layout(f"{role.lower()}_in_memory", deal.turned.text(swapped(block)))
+        return self.out.layout(role.lower(), deal.text(block))
+
+    def instruction(self, role: str) -> tuple[int, int]:
+        """Return the block of an operand that one DPAS takes."""
+        op = self.mma.atom.op
+        return {"A": (op.M, op.K), "B": (op.K, op.N), "C": (op.M, op.N)}[role]
+
+
+def _role(module: Module, operand: Operand) -> str:
+    """Which operand of DPAS a matrix feeds, told by the extents that it has."""
+    wanted = {"A": (0, 2), "B": (2, 1), "C": (0, 1)}
+    names = [str(mode) for mode in operand.modes]
+    known = {str(m): i for i, m in enumerate(module.out.extents(module.kernel))}
+    found = tuple(known.get(name, -1) for name in names)
+    for role, modes in wanted.items():
+        if found == modes:
+            return role
+    raise unsaid(operand, "it is not a matrix over M, N and K", "emit kernels of matrices")
+
+
+@XEGPU.of(Fill)
+def _(module: Module, statement: Fill) -> None:
+    fragment = module.kernel.fragment(statement.fragment)
+    if fragment.name not in module.accumulators:
+        raise unsaid(statement, "only accumulators are filled with a number")
+    rows, columns, _ = module.mma.tile_mnk
+    kind = module.out.type_of(fragment.value_type)
+    held = Held("", (rows, columns), kind, None)
+    value = module.out.filled(statement.value, held.type, kind, "#c")
+    module.held[fragment.name] = replace(held, value=value)
+
+
+@XEGPU.of(Load)
+def _(module: Module, statement: Load) -> None:
+    operand = module.kernel.operand(statement.operand)
+    tile = tile_of(statement.copy.tiler_mn, statement.modes)
+    places, role = loaded(statement.copy, statement.modes), _role(module, operand)
+    deal = module.deal(statement.copy, places, tile)
+    source, wanted = (module.dealt_as(role, deal, o) for o in (operand, None))
+    value = module.out.load(operand, tile, source, statement.at, wanted)
+    kind = module.out.type_of(operand.value_type)
+    module.held[statement.fragment] = Held(value, tile, kind, places)
+
+
+@XEGPU.of(Prefetch)
+def _(module: Module, statement: Prefetch) -> None:
+    operand, copy = module.kernel.operand(statement.operand), statement.copy
+    tile = tile_of(copy.tiler_mn, statement.modes)
+    deal = module.deal(copy, prefetched(copy, statement.modes), tile)
+    if operand.contiguous == 0:
+        tile, deal = swapped(tile), deal.turned
+    (high, wide), bits = deal.block, operand.value_type.bits
+    text = deal.text((min(high, 8), min(wide, 256 // bits)))
+    name = module.out.layout(f"{operand.name.lower()}_ahead", text)
+    module.out.prefetch(operand, tile, name, statement.at)
+
+
+@XEGPU.of(Store)
+def _(module: Module, statement: Store) -> None:
+    operand, held = module.kernel.operand(statement.operand), _read(module, statement.fragment)
+    tile = tile_of(statement.copy.tiler_mn, statement.modes)
+    places = loaded(statement.copy, statement.modes)
+    _agree(statement, held, places)
+    deal = module.deal(statement.copy, places, tile)
+    layout = module.dealt_as("C", deal, operand)
+    module.out.store(operand, tile, layout, statement.at, held.value, held.type)
+
+
+@XEGPU.of(Reorder)
+def _(module: Module, statement: Reorder) -> None:
+    held = _read(module, statement.source)
+    to, places = moved(statement.slots), held.places
+    if places is not None:
+        if np.unique(to).size != to.size or to.size != places.shape[1]:
+            raise unsaid(statement, "the reorder is not a permutation")
+        after = np.empty_like(places)
+        after[:, to] = places
+        places = after
+    module.held[statement.destination] = replace(held, places=places)
+
+
+@XEGPU.of(Convert)
+def _(module: Module, statement: Convert) -> None:
+    held = _read(module, statement.source)
+    source, to = (module.kernel.fragment(n) for n in (statement.source, statement.destination))
+    kind = module.out.type_of(to.value_type)
+    made = replace(held, kind=kind)
+    value = module.out.converted(held.value, held.type, made.type, source.value_type, to.value_type)
+    module.held[to.name] = replace(made, value=value)
+
+
+@XEGPU.of(Map)
+def _(module: Module, statement: Map) -> None:
+    if statement.gathers:
+        raise unsaid(statement, "a fragment that is broadcast is not said", "use a whole matrix")
+    sources = {name: _read(module, name) for name in statement.sources}
+    if not sources:
+        raise unsaid(statement, "a map of no fragment has no tile")
+    first, *others = sources.values()
+    for held in others:
+        if first.places is not None and held.places is not None:
+            _agree(statement, held, first.places)
+    kind = module.out.type_of(module.kernel.fragment(statement.destination).value_type)
+    if any(held.kind != "f32" for held in sources.values()) or kind != "f32":
+        raise unsaid(statement, "maps are said of f32", "convert first")
+    names = {name: held.value for name, held in sources.items()}
+    value = computed(module.out, statement.value, names, first.type)
+    places = next((h.places for h in sources.values() if h.places is not None), None)
+    module.held[statement.destination] = replace(first, value=value, places=places)
+
+
+@XEGPU.of(Mma)
+def _(module: Module, statement: Mma) -> None:
+    tables = multiplied(statement.mma)
+    a, b, c = (_read(module, n) for n in (statement.a, statement.b, statement.accumulator))
+    if a.places is None or b.places is None:
+        raise unsaid(statement, "a number in every element is multiplied", "load both factors")
+    left, right = a.places[:, tables.a], b.places[:, tables.b]
+    row, column = left[:, :, :1, 0], right[:, :, :1, 1]
+    depth, depth_b = left[:, :1, :, 1], right[:, :1, :, 0]
+    whole = np.array_equal(np.sort(depth[:, 0]), np.tile(np.arange(a.tile[1]), (len(depth), 1)))
+    agree = (left[..., 0] == row).all() and (left[..., 1] == depth).all()
+    agree = agree and (right[..., 1] == column).all() and (right[..., 0] == depth_b).all()
+    if not (agree and whole and np.array_equal(depth, depth_b) and a.tile[1] == b.tile[0]):
+        raise unsaid(
+            statement,
+            "the registers do not hold the rows, the columns and the depth that DPAS multiplies",
+            "verify(kernel) shows an element",
+        )
+    places = np.empty((len(left), tables.c.size, 2), dtype=np.int64)
+    places[:, tables.c, 0] = row[:, :, 0][:, :, None]
+    places[:, tables.c, 1] = column[:, :, 0][:, None, :]
+    _agree(statement, c, places)
+    deal = module.deal(statement.mma, places, (a.tile[0], b.tile[1]))
+    module.dealt_as("C", deal)
+    value = module.out.multiplied((a.value, a.type), (b.value, b.type), (c.value, c.type))
+    module.held[statement.accumulator] = replace(c, value=value, places=places)
+
+
+@XEGPU.of(BarrierArrive)
+def _(module: Module, _: Statement) -> None:
+    module.out.put("// the barrier below is whole: it arrives and waits")
+
+
+@XEGPU.of(BarrierWait)
+def _(module: Module, _: Statement) -> None:
+    module.out.put("gpu.barrier")
+
+
+@XEGPU.of(If)
+def _(module: Module, statement: If) -> None:
+    if any(not isinstance(s, Prefetch) for s in walk(statement.body)):
+        raise unsaid(statement, "only prefetches are said under a condition")
+    with module.out.block_if(statement.index, statement.below):
+        module.body(statement.body)
+
+
+@XEGPU.of(Loop)
+def _(module: Module, statement: Loop) -> None:
+    touched = [s.touched for s in walk(statement.body)]
+    written = dict.fromkeys(n for t in touched for n in (*t.writes, *t.updates))
+    carried = [name for name in written if name in module.held]
+    entry = {name: module.held[name] for name in carried}
+    pairs = [(entry[n].value, entry[n].type) for n in carried]
+    with module.out.block_for(statement.var, statement.start, statement.stop, pairs) as trip:
+        for name, value in zip(carried, trip.arguments, strict=True):
+            module.held[name] = replace(entry[name], value=value)
+        module.body(statement.body)
+        trip.leave([module.held[name].value for name in carried])
+    for name, value in zip(carried, trip.results, strict=True):
+        after = module.held[name]
+        if entry[name].places is not None:
+            _agree(statement, after, entry[name].places)
+        module.held[name] = replace(after, value=value)
+    for name in written:
+        if name not in carried:
+            del module.held[name]
+
+
+def _read(module: Module, name: str) -> Held:
+    held = module.held.get(name)
+    if held is None:
+        raise unsaid(name, f"{name} is read behind the loop that fills it", "fill it before")
+    return held
+
+
+def _agree(given: object, held: Held, places: Ints | None) -> None:
+    """Refuse registers that hold a tile in another order than they are read in."""
+    if held.places is not None and places is not None and not np.array_equal(held.places, places):
+        raise unsaid(
+            given,
+            "the registers hold the tile in another order than the statement reads it in",
+            "verify(kernel) shows an element",
+        )
+
+
+def xegpu(kernel: Kernel) -> str:
+    """Return a kernel as a module of XeGPU: one function over tiles of a work-group."""
+    for statement in kernel.statements():
+        XEGPU[statement]
+    module = Module(kernel)
+    module.body(kernel.body)
+    return module.out.text()

@@ -1,0 +1,157 @@
+"""XeGPU modules: what MLIR's own verifier and pipeline say of them, and what is refused."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+
+import family_gemms
+import pytest
+from sampling import sampled
+
+import pycute_xe as cx
+from pycute_xe.errors import KernelError
+from pycute_xe.kernel import Kernel, Map
+
+MLIR = next(filter(None, map(shutil.which, ("mlir-opt-22", "mlir-opt"))), None)
+needs_mlir = pytest.mark.skipif(MLIR is None, reason="install mlir-opt: Debian mlir-22-tools")
+PIPELINE = "--gpu-lower-to-xevm-pipeline=xegpu-op-level=workgroup binary-format=isa"
+
+
+def accepted(text: str, *options: str) -> bool:
+    assert MLIR is not None
+    done = subprocess.run([MLIR, *options], input=text, capture_output=True, text=True, check=False)
+    return done.returncode == 0
+
+
+def small(acc: str = "f32", ab: str = "bf16", k: int = 32, **given: object) -> Kernel:
+    mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, acc, ab), (64, 64, k), ((2, 2, 1), (2, 1, 0)))
+    return cx.kernel.gemm(mma, **given)  # type: ignore[arg-type]
+
+
+LOWERED = {
+    "bf16": small(),
+    "f16": small(ab="f16"),
+    "s8": small("s32", "s8", 64),
+    "no prefetch": small(stages=0),
+    "epilogue": small(epilogue="relu(2*acc + C)", d_type="f16"),
+    "scalar": small(epilogue="alpha*acc"),
+    "functions": small(epilogue="tanh(acc) + exp2(C)"),
+}
+SAID = LOWERED | {
+    "column-major A": small(a="col"),
+    "column-major B": small(b="col"),
+    "column-major D": small(d="col"),
+    "tf32": small(ab="tf32", k=16),
+    "bf16 accumulators": small("bf16"),
+    "bf16 output": small(d_type="bf16"),
+}
+
+
+@needs_mlir
+@pytest.mark.parametrize("name", SAID)
+def test_the_verifier_of_mlir_accepts_the_module(name: str) -> None:
+    assert accepted(cx.emit(SAID[name], "xegpu"))
+
+
+@needs_mlir
+@pytest.mark.parametrize("name", LOWERED)
+def test_the_pipeline_of_mlir_lowers_the_module(name: str) -> None:
+    assert accepted(cx.emit(LOWERED[name], "xegpu"), PIPELINE)
+
+
+@needs_mlir
+@pytest.mark.parametrize("row", sampled(family_gemms.rows(), 6), ids=lambda row: row.group)
+def test_the_fields_gemms_are_said_or_refused_by_name(row: family_gemms.Row) -> None:
+    kernel = row.kernel()
+    maps = [s for s in kernel.statements() if isinstance(s, Map)]
+    names = {name for s in maps for name in (s.destination, *s.sources)}
+    if any(kernel.fragment(name).value_type.name != "f32" for name in names):
+        with pytest.raises(KernelError, match="maps are said of f32"):
+            cx.emit(kernel, "xegpu")
+    else:
+        assert accepted(cx.emit(kernel, "xegpu"))
+
+
+WRONG = {
+    "a depth that differs": ("vector<32x64xbf16>, vector<64x64xf32>", "vector<16x64xbf16>, "),
+    "blocks that do not divide the tile": ("sg_data = [32, 32], inst", "sg_data = [24, 32], inst"),
+    "too many subgroups": ("#c = #xegpu.layout<sg_layout = [2, 2]", "sg_layout = [3, 5]"),
+    "an instruction larger than its block": ("inst_data = [8, 16]", "inst_data = [64, 16]"),
+    "a tile of another type": ("-> vector<64x32xbf16>", "-> vector<64x32xf16>"),
+    "a tile of another size": ("-> vector<64x32xbf16>", "-> vector<32x64xbf16>"),
+    "a descriptor of three modes": ("!xegpu.tensor_desc<64x64xf32", "tensor_desc<1x64x64xf32"),
+    "one index too few": (r"%tA_\d\[(%\w+), %\w+\]", r"[\1]"),
+    "a stride too few": ("strides : [%ldA, %c1]", "strides : [%ldA]"),
+    "an unknown value": ("%ldD, %c1", "%ldC, %c1"),
+    "a loop that yields nothing": (r"scf.yield %\w+ : vector<64x64xf32>", "scf.yield"),
+    "a store of a tile of another size": ("xegpu.store_nd %out", "vector<64x32xf32>"),
+}
+
+
+def spoilt(name: str) -> str:
+    """The module of the small kernel with one thing wrong."""
+    text = cx.emit(small(), "xegpu")
+    old, new = WRONG[name]
+    if name in ("too many subgroups",):
+        bad = text.replace(old, "#c = #xegpu.layout<" + new)
+    elif name == "a depth that differs":
+        bad = text.replace("-> vector<32x64xbf16>", "-> vector<16x64xbf16>").replace(
+            old, new + "vector<64x64xf32>"
+        )
+    elif name == "a descriptor of three modes":
+        bad = text.replace(old, "!xegpu." + new)
+    elif name == "one index too few":
+        bad = re.sub(r"(%tA_\d)\[(%\w+), %\w+\]", r"\1[\2]", text)
+    elif name == "a store of a tile of another size":
+        bad = re.sub(r"(store_nd .* : )vector<64x64xf32>", r"\1vector<64x32xf32>", text)
+    else:
+        bad = re.sub(old, new, text) if name.startswith("a loop") else text.replace(old, new)
+    assert bad != text
+    return bad
+
+
+@needs_mlir
+@pytest.mark.parametrize("name", WRONG)
+def test_mlir_rejects_a_module_with_one_thing_wrong(name: str) -> None:
+    assert not accepted(spoilt(name), PIPELINE)
+
+
+def test_the_text_depends_on_the_kernel_alone() -> None:
+    assert cx.emit(small(), "xegpu") == cx.emit(small(), "xegpu")
+
+
+def test_every_subgroup_has_the_block_that_the_layout_says() -> None:
+    """XeGPU's rule, written anew: subgroup s of a grid has block s // columns, s % columns."""
+    text = cx.emit(cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"))), "xegpu")
+    found = re.search(r"#c = .*sg_layout = \[(\d+), (\d+)\], sg_data = \[(\d+), (\d+)\]", text)
+    assert found
+    _, columns, high, wide = map(int, found.groups())
+    mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"))
+    for subgroup in range(32):
+        tile = mma.get_slice(16 * subgroup).partition_C(cx.make_identity_tensor((256, 256)))
+        first = min(tile(i) for i in range(cx.size(tile.layout)))
+        assert first == (subgroup // columns * high, subgroup % columns * wide)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "why"),
+    [
+        (small(epilogue="acc + bias[n]"), "a vector is not"),
+        (small(batch=True), "only matrices of two modes"),
+        (small("s32", "u8", 64), "u8 has no type"),
+        (small(d_type="f16", epilogue="gelu(acc)"), "has no operation here"),
+        (small("s32", "s8", 64, d_type="s8"), "saturate"),
+    ],
+    ids=str,
+)
+def test_what_xegpu_cannot_say_is_refused_by_name(kernel: Kernel, why: str) -> None:
+    with pytest.raises(KernelError, match=why):
+        cx.emit(kernel, "xegpu")
+
+
+def test_registers_in_another_order_than_they_are_read_in_are_refused() -> None:
+    bent = small(a="col", reorder_a=False)
+    with pytest.raises(KernelError, match="do not hold the rows"):
+        cx.emit(bent, "xegpu")
