@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from xml.etree import ElementTree
 
 from pycute_xe.drawing import Drawing
@@ -10,9 +11,15 @@ SVG = "{http://www.w3.org/2000/svg}"
 Cell = dict[str, int]
 
 
+@lru_cache(maxsize=32)
+def root_of(svg: str) -> ElementTree.Element:
+    """The SVG of a drawing as XML, which several tests look at and none changes."""
+    return ElementTree.fromstring(svg)
+
+
 def cells_of(drawing: Drawing, operand: str | None = None) -> list[Cell]:
     """The data attributes of every cell of a drawing, or of one of its panels, parsed as XML."""
-    root = ElementTree.fromstring(drawing.svg)
+    root = root_of(drawing.svg)
     panels = [
         panel
         for panel in root.iter(f"{SVG}g")

@@ -11,6 +11,7 @@ from collections import Counter
 import pytest
 from compiler_page import PAGE, page
 from compiler_rows import RULES_OF_A_REASON, compared, table
+from sampling import sampled
 
 from pycute_xe.arch.lsc import Block2DMessage, Message, parse
 
@@ -123,7 +124,7 @@ def test_destination_registers_are_those_of_the_block() -> None:
 
 @pytest.mark.parametrize("name", TABLES)
 def test_every_message_of_the_rows_has_a_text(name: str) -> None:
-    for row in compared(name):
+    for row in sampled(compared(name), 600):
         assert parse(str(row.message)) == row.message
 
 

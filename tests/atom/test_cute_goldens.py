@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from golden import named, rows, to_layout, to_tiler
+from sampling import sampled
 
 import pycute_xe as cx
 from pycute_xe.algebra import coalesce
@@ -255,7 +256,7 @@ def test_cute_layouts_of_c_that_go_past_the_tile_are_those_of_subgroups_along_k(
     assert all(row in along_k for row in PAST_C)
 
 
-@pytest.mark.parametrize("row", rows("cute_tiled_mma"), ids=tiled_id)
+@pytest.mark.parametrize("row", sampled(rows("cute_tiled_mma"), 18), ids=tiled_id)
 def test_partitions_of_a_tiled_mma(row: dict[str, Any]) -> None:
     permutation = tuple(map(to_tiler, row["permutation"]))
     mma = cx.make_tiled_mma(mma_atom_of(row["atom"]), to_layout(row["atom_layout"]), permutation)
@@ -315,7 +316,7 @@ def assert_copy(copy: cx.TiledCopy, want: dict[str, Any]) -> None:
                     assert_partition(got(cx.make_identity_tensor(copy.tiler_mn)), thread[side])
 
 
-@pytest.mark.parametrize("row", rows("cute_block_2d_copy"), ids=block_id)
+@pytest.mark.parametrize("row", sampled(rows("cute_block_2d_copy"), 40), ids=block_id)
 def test_block_2d_copy(row: dict[str, Any]) -> None:
     copy = block_copy_of(row)
     assert_copy(copy, row["copy"])

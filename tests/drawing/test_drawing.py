@@ -12,7 +12,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from svg_cells import SVG, cells_of
+from svg_cells import SVG, cells_of, root_of
 
 import pycute_xe as cx
 from pycute_xe.drawing import Drawing, draw, register_ipython
@@ -64,7 +64,7 @@ def drawing(request: pytest.FixtureRequest) -> Drawing:
 
 
 def test_it_is_xml_with_a_title_and_a_description(drawing: Drawing) -> None:
-    root = ElementTree.fromstring(drawing.svg)
+    root = root_of(drawing.svg)
     title, desc = root.find(f"{SVG}title"), root.find(f"{SVG}desc")
     assert title is not None
     assert desc is not None
@@ -77,7 +77,7 @@ def test_it_is_xml_with_a_title_and_a_description(drawing: Drawing) -> None:
 
 
 def test_every_cell_has_its_own_place(drawing: Drawing) -> None:
-    root = ElementTree.fromstring(drawing.svg)
+    root = root_of(drawing.svg)
     boxes = {
         (r.get("x"), r.get("y"))
         for g in root.iter(f"{SVG}g")
@@ -90,7 +90,7 @@ def test_every_cell_has_its_own_place(drawing: Drawing) -> None:
 def test_panels_do_not_meet(drawing: Drawing) -> None:
     """Boxes around the cells of each panel, with the headings above them, in pixels of the SVG."""
     boxes: list[tuple[float, float, float, float]] = []
-    for panel in ElementTree.fromstring(drawing.svg).iter(f"{SVG}g"):
+    for panel in root_of(drawing.svg).iter(f"{SVG}g"):
         if panel.get("class") != "panel":
             continue
         rects = [r for g in panel.iter(f"{SVG}g") for r in g.findall(f"{SVG}rect")]
@@ -106,7 +106,7 @@ def test_panels_do_not_meet(drawing: Drawing) -> None:
 
 
 def test_no_text_leaves_its_box(drawing: Drawing) -> None:
-    root = ElementTree.fromstring(drawing.svg)
+    root = root_of(drawing.svg)
     width, height = (float(v) for v in root.get("viewBox", "").split()[2:])
     font = float(re.search(r"\.c text\{font-size:([\d.]+)px", drawing.svg).group(1))  # type: ignore[union-attr]
     for g in root.iter(f"{SVG}g"):
@@ -126,7 +126,7 @@ def test_no_text_leaves_its_box(drawing: Drawing) -> None:
 
 
 def test_styles_stay_inside_the_drawing(drawing: Drawing) -> None:
-    scope = ElementTree.fromstring(drawing.svg).get("id")
+    scope = root_of(drawing.svg).get("id")
     sheet = re.search(r"<style>(.*)</style>", drawing.svg, re.DOTALL)
     assert sheet is not None
     rules = re.sub(r"@media[^{]*\{|^\}$", "", sheet.group(1), flags=re.MULTILINE)

@@ -63,7 +63,7 @@ def test_fast_agrees_with_numpy(tile: str, a: str, b: str) -> None:
 
 @pytest.mark.parametrize(
     ("tile", "a", "b", "size"),
-    sampled(((t, a, b, s) for t, (a, b), s in product(TILES, ORDERS, SMALL)), 5),
+    sampled(((t, a, b, s) for t, (a, b), s in product(TILES, ORDERS, SMALL)), 4),
     ids=str,
 )
 def test_reference_agrees_with_numpy_and_counts_what_fast_counts(
@@ -98,8 +98,8 @@ def test_column_major_d(order: Any) -> None:
 
 def test_narrow_accumulator_is_rounded_after_every_dpas() -> None:
     op = cx.XE_DPAS_TT(8, "bf16", "bf16")
-    kernel = cx.kernel.gemm(cx.workgroup_mma(op, (32, 64, 32), ((2, 2, 1), (2, 1, 0))))
-    ones = np.ones((40, 4096), ml_dtypes.bfloat16)
+    kernel = cx.kernel.gemm(cx.workgroup_mma(op, (16, 32, 32), ((2, 2, 1), (2, 1, 0))))
+    ones = np.ones((20, 4096), ml_dtypes.bfloat16)
     slow = cx.run(kernel, ones, ones.T, executor="reference")
     fast = cx.run(kernel, ones, ones.T)
     # 16 at a time, until a step of 16 is less than half of the last place.

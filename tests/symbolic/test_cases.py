@@ -17,7 +17,7 @@ from pycute_xe.int_tuple import compatible
 from pycute_xe.layout import Layout, cosize, size
 from pycute_xe.symbolic import SymbolicInt, substitute
 
-CHOICES = 200 if WHOLE else 40
+CHOICES = 200 if WHOLE else 20
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())

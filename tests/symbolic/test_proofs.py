@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from sampling import sampled
 from symbolic_cases import CASES, Case
 
 from pycute_xe.algebra import laws, left_inverse
@@ -24,8 +25,9 @@ def judged(case: Case, result: Any) -> str | None:
     return law(*case.operands, result)
 
 
-@pytest.mark.parametrize("case", JUDGED.values(), ids=JUDGED.keys())
-def test_proved(case: Case) -> None:
+@pytest.mark.parametrize("name", sampled(JUDGED, 20))
+def test_proved(name: str) -> None:
+    case = JUDGED[name]
     assert judged(case, case.result()) is None
 
 
@@ -44,7 +46,7 @@ def wrong(layout: Layout) -> Iterator[Layout]:
 
 @pytest.mark.parametrize("case", JUDGED.values(), ids=JUDGED.keys())
 def test_nothing_wrong_is_proved(case: Case) -> None:
-    for changed in wrong(case.result()):
+    for changed in sampled(wrong(case.result()), 3):
         if case.operation is left_inverse and changed.stride == case.result().stride:
             continue  # a longer one undoes the layout as well
         try:
