@@ -144,8 +144,8 @@ MUTANTS = [
             "the first owner is told",
         ),
         (
-            "slot = (unit * SUBGROUP + work_item) * whole + inside",
-            "slot = (unit * SUBGROUP + work_item) + inside",
+            "firsts = range(work_item * whole, len(slots), SUBGROUP * whole)",
+            "firsts = range(work_item, len(slots), SUBGROUP * whole)",
             "units go to work-items in turn",
         ),
         (
