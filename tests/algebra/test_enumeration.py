@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cache
+from typing import Any, TypeAlias
+
 import pytest
 from enumeration import count, indivisible, judge, sampled_pairs, small_layouts, unordered
 from libraries import Library, ours
@@ -11,10 +14,16 @@ from sampling import WHOLE
 import pycute_xe as cx
 
 PAIRS = 3000 if WHOLE else 1200
+Counts: TypeAlias = dict[tuple[str, str], Any]
+
+
+@cache
+def counted() -> Counts:
+    return count([ours()], list(sampled_pairs(small_layouts(), PAIRS)))
 
 
 def test_small_layouts_are_right_or_refused() -> None:
-    counts = count([ours()], list(sampled_pairs(small_layouts(), PAIRS)))
+    counts = counted()
     for verdicts in counts.values():
         assert verdicts["wrong"] == 0
         assert verdicts["right"] >= PAIRS // 5
@@ -47,7 +56,7 @@ def test_what_cute_does_not_compile() -> None:
 
 
 def test_what_cute_complements_is_not_refused() -> None:
-    counts = count([ours()], list(sampled_pairs(small_layouts(), PAIRS)))
+    counts = counted()
     refused = counts["pycute_xe", "complement"]
     # But for the few whose holes put the cotarget out of reach, which C++ does not check.
-    assert refused["refused"] - refused["refused by C++ too"] < 30
+    assert refused["refused"] - refused["refused by C++ too"] < PAIRS // 100

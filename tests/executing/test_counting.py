@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import cache
 from typing import Any
 
 import ml_dtypes
@@ -43,6 +44,7 @@ def first(kernel: Kernel, kind: type[Statement]) -> Any:
     return next(s for s in kernel.statements() if type(s) is kind)
 
 
+@cache
 def kernels() -> dict[str, Kernel]:
     plain = gemm()
     load, store, prefetch = (first(plain, kind) for kind in (Load, Store, Prefetch))
