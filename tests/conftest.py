@@ -10,7 +10,7 @@ from golden import rows
 from hypothesis import settings
 from sampling import EXAMPLES, WHOLE
 
-# A slow machine must not fail a test: no example has a deadline. EXAMPLES=20 makes a quick run.
+# A slow machine must not fail a test: no example has a deadline. EXAMPLES=5 makes a quick run.
 # The same examples in every run, except for those of `make fuzz`, whose seed is printed.
 settings.register_profile(
     "project", deadline=None, print_blob=True, max_examples=EXAMPLES, derandomize=not WHOLE
