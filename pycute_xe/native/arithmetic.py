@@ -1,4 +1,8 @@
-"""Floor 10: instructions on registers: what each computes, lane by lane."""
+"""Floor 10: instructions on registers: what each computes, lane by lane.
+
+A product of 32 by 32 bits takes two: `mul` leaves the product by the lowest 16 bits in the
+accumulator, `mach` and `macl` add that by the others, and give the upper or the lower half.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.native.assembly import Instruction, Reg
+from pycute_xe.native.long_products import long_multiplication
 from pycute_xe.native.operands import Read, State, reader, refuse, writer
 
 __all__ = ["OPERATIONS", "arithmetic"]
@@ -118,6 +123,7 @@ OPERATIONS: dict[str, Callable[..., Values]] = {
 """What each operation computes of its sources; ``shr``, ``sel``, ``cmp``, ``bfn`` stand apart."""
 
 _INTEGER = frozenset({"and", "or", "xor", "not", "shl", "asr", "shr", "bfn", "add3"})
+_WHOLE = ("d", "ud")
 _COMPARE: dict[str, Callable[[Values, Values], Any]] = {
     "lt": np.less,
     "le": np.less_equal,
@@ -131,6 +137,8 @@ _COMPARE: dict[str, Callable[[Values, Values], Any]] = {
 def arithmetic(instruction: Instruction) -> Step:
     """Return what an instruction on registers does. Raises `MachineError` for unknown ones."""
     _check(instruction)
+    if instruction.op in ("mach", "macl") or _is_partial(instruction):
+        return long_multiplication(instruction)
     reads = [reader(instruction, source) for source in instruction.sources]
     if instruction.op == "cmp":
         return _compared(instruction, reads)
@@ -145,6 +153,12 @@ def arithmetic(instruction: Instruction) -> Step:
             write(state, compute(*(read(state) for read in reads)))
 
     return step
+
+
+def _is_partial(instruction: Instruction) -> bool:
+    """Whether an instruction leaves a product of integers in the accumulator."""
+    to = instruction.to
+    return instruction.op == "mul" and to is not None and to.file == "acc" and to.kind in _WHOLE
 
 
 def _meaning(instruction: Instruction) -> Callable[..., Values]:

@@ -45,10 +45,14 @@ Values = NDArray[Any]
 
 @dataclass
 class State:
-    """What one hardware thread holds: general registers and the bits of the flag registers."""
+    """What one hardware thread holds: registers, flags, and the products of 32 by 16 bits.
+
+    ``products`` are those that `mul` leaves in the accumulator for `mach` and `macl`.
+    """
 
     registers: RegisterFile
     flags: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(FLAG_BITS, np.bool_))
+    products: NDArray[np.int64] | None = None
 
 
 Read = Callable[[State], Values]

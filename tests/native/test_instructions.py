@@ -149,6 +149,25 @@ def test_integer_arithmetic_is_that_of_the_lowest_32_bits(data: bytes, op: str, 
 
 
 @SMALL
+@given(registers, st.sampled_from(("d", "ud")), st.sampled_from(("d", "ud")))
+def test_two_instructions_multiply_32_by_32_bits(data: bytes, first: str, second: str) -> None:
+    accumulator, low = Reg("acc", 0, 0, Walk(-1, 1, 1), first), grf(3, "uw", (2, 1, 0))
+    begin = instruction("mul", accumulator, grf(2, first), low)
+    high = instruction("mach", grf(12, "d", (1,)), grf(2, first), grf(3, second))
+    lowest = instruction("macl", grf(13, "ud", (1,)), grf(2, first), grf(3, second))
+    found = held(after(data, begin, high, begin, lowest), data)
+    pairs = [(element(data, 2, first, i), element(data, 3, second, i)) for i in range(16)]
+    product = {i: a * b for i, (a, b) in enumerate(pairs)}
+    wanted = stored(data, 12, "d", {i: p >> 32 for i, p in product.items()})
+    assert found == stored(wanted, 13, "ud", product)
+
+
+def test_the_second_half_of_a_product_needs_the_first() -> None:
+    with pytest.raises(MachineError, match="no mul"):
+        after(bytes(GRF), instruction("mach", grf(4, "d", (1,)), grf(2, "d"), grf(3, "d")))
+
+
+@SMALL
 @given(registers, st.sampled_from(("mad", "add3")), st.integers(-100, 100))
 def test_three_integers_and_negated_ones(data: bytes, op: str, number: int) -> None:
     sources = (grf(2, "d"), grf(3, "d", modifier="n"), Immediate(str(number), "w"))

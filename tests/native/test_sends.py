@@ -170,7 +170,7 @@ REFUSED = {
     "address of kind flat": sent(grf(4, "", None), 3, surface="flat[0] moved"),
     "register a0": instruction("mov", grf(4, "d", (1,)), Reg("a", 0, 0, None, "uw")),
     "register acc0": instruction("mov", grf(4, "d", (1,)), Reg("acc", 0, 0, None, "d")),
-    "macl": instruction("macl", grf(4, "d", (1,)), grf(2, "d"), grf(3, "d")),
+    "subb": instruction("subb", grf(4, "d", (1,)), grf(2, "d"), grf(3, "d")),
     "math.sin": instruction("math", grf(4, "f", (1,)), grf(2, "f"), sub="sin"),
     "arithmetic in hf": instruction("add", grf(4, "hf", (1,)), grf(2, "hf"), grf(3, "hf")),
     "predicate .any": instruction("mov", grf(4, "d", (1,)), grf(2, "d"), predicate="any", flag=0),
