@@ -126,6 +126,9 @@ def _longest(source: Ints, left: NDArray[np.bool_], first: int, width: int) -> M
             reach = int(places.max()) - int(places[0])
             start = int(places[0]) * width % GRF
             found = region(places - places[0])
+            # The compiler would part a move of 32 elements in rows, by way of other registers.
+            if found is not None and count > 16 and found.width > 1:
+                continue
             if found is not None and start + (reach + 1) * width <= SPAN:
                 return Move(width, count, first, stride, int(places[0]), found)
     return Move(width, 1, first, 1, int(source[first]), Region(0, 1, 0))

@@ -73,7 +73,7 @@ WRONG: tuple[tuple[str, str, str, str, int], ...] = (
     ("plain", "a store of half a block", r"(XE_STORE_2D.*x)8nn", r"\g<1>4nn", 0),
     ("plain", "a store lower", r"(XE_STORE_2D\(sD, .*, )(.*?)(, tErD)", r"\1\2 + 1\3", 0),
     ("column", "a reorder that moves one part", r"  XE_ALU\(mov .*tCrA.*", "", 0),
-    ("column", "a reorder by another region", r"(XE_ALU\(mov .*tCrA.*)<1;16,2>", r"\1<16;16,1>", 0),
+    ("column", "a reorder by another region", r"(XE_ALU\(mov .*tCrA.*)<2;1,0>", r"\1<1;1,0>", 0),
     ("column", "no transposition", r"(XE_LOAD_2D\(tArA.*)tn,", r"\1nn,", 0),
     ("column", "C by another pitch", r"XE_SURFACE\(C, C_width, M, C_pitch",
      "XE_SURFACE(C, C_width, M, B_pitch", 0),
