@@ -22,7 +22,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test pytest docs pages lint format wheel bench mutants fuzz clean
+.PHONY: help demo test pytest docs pages lint format wheel bench compiled mutants fuzz clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -73,6 +73,9 @@ bench: $(VENV)/.run-stamp ## time the algebra, atoms, a GEMM, the machine and th
 	@$(PY) benchmarks/machine.py
 	@$(PY) benchmarks/atoms.py
 	@$(PY) benchmarks/enumeration.py --peers $(PEERS)
+
+compiled: $(VENV)/.dev-stamp ## compile 120 kernels by ocloc, execute the binaries, compare them with run
+	@$(PY) benchmarks/compiled_kernels.py
 
 mutants: $(VENV)/.dev-stamp ## break the library on purpose, one change at a time: do the tests notice?
 	@$(PY) benchmarks/mutants.py

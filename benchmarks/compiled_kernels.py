@@ -152,17 +152,49 @@ def judged(case: Case) -> tuple[Case, list[str], float, str]:
     return case, wrong, time.perf_counter() - start, said
 
 
+def spilled(case: Case) -> tuple[Case, list[str], list[str]]:
+    """Compile a case in both register modes: where `check` is wrong, and where it is careful."""
+    kernel = case.kernel()
+    checked = cx.check(kernel, "pvc")
+    mode = next(r.available for r in checked.resources if r.name == "registers")
+    wrong: list[str] = []
+    careful: list[str] = []
+    for registers in (128, 256):
+        scratch = cx.native.compile(kernel, registers=registers).scratch
+        said = f"{checked.registers} registers in the mode of {registers}: {scratch} bytes"
+        if scratch and mode <= registers:
+            wrong.append(f"{said}, check says that they fit")
+        elif not scratch and mode > registers:
+            careful.append(f"{said}, check says that they do not fit")
+    return case, wrong, careful
+
+
+def judge_registers(cases: list[Case], workers: int) -> bool:
+    """Print every case in which `check` and the compiler do not agree; whether one is wrong."""
+    total = [0, 0]
+    with Pool(workers) as pool:
+        for case, wrong, careful in pool.imap(spilled, cases):
+            total = [total[0] + len(wrong), total[1] + len(careful)]
+            for line in (*wrong, *careful):
+                print(f"{case}\n      {line}", flush=True)
+    print(f"{2 * len(cases)} builds: {total[0]} spill against check, {total[1]} fit against it")
+    return total[0] > 0
+
+
 def main() -> None:
     """Judge the kernels; exit with 1 where any is wrong."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--count", type=int, default=120)
     parser.add_argument("--every", type=int, default=1, help="judge one in so many")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--registers", action="store_true", help="compile in both register modes")
     asked = parser.parse_args()
     if cx.native.missing():
         print(cx.native.missing())
         raise SystemExit(2)
     cases = drawn(asked.count)[:: asked.every]
+    if asked.registers:
+        raise SystemExit(judge_registers(cases, asked.workers))
     start, bad = time.perf_counter(), 0
     with Pool(asked.workers) as pool:
         for case, wrong, seconds, said in pool.imap(judged, cases):
