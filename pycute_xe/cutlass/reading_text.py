@@ -67,7 +67,9 @@ def _tokens(text: str) -> list[Token]:
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
-            refuse(text, at, f"{text[at]!r} is not a part of a C++ type", "leave it out")
+            tensor = "ptr[" in text[: at + 1]
+            fix = "print the layout alone: print(tensor.layout())" if tensor else "leave it out"
+            refuse(text, at, f"{text[at]!r} is not a part of a C++ type", fix)
         kind = match.lastgroup or ""
         if kind == "number" and len(match[0]) > _MOST_DIGITS:
             refuse(text, at, f"the number has more than {_MOST_DIGITS} digits", "use a smaller one")

@@ -73,6 +73,7 @@ SLIPS = {
     "(8,4):(1,8) (2)": "line 1, column 13: the end expected",
     "(8,4):(1)": "line 1, column 1: shape and stride nest differently",
     "Sw<3,4,3> o (8):(1)": "line 1, column 16: 'o' expected",
+    "gmem_ptr[16b](0x7f00) o (8,4):(4,1)": "line 1, column 9: .*print the layout alone",
     "Sw<3,4>": "line 1, column 7: ',' expected",
 }
 
