@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from compiled_cases import filled, held_against_run, needs_compiler
-from compiled_kernels import ULPS, Case
+from compiled_kernels import ULPS, Case, spilled
 from family_gemms import Row, rows, twins
 from sampling import sampled
 
@@ -44,6 +44,17 @@ def test_binaries_of_configurations_equal_runs(wanted: tuple[str, str, str, str 
     kernel = case.kernel()
     ulps = ULPS * case.mathematical
     assert held_against_run(kernel, filled(kernel, case.sizes), ulps=ulps) == []
+
+
+@needs_compiler
+@pytest.mark.parametrize("wanted", sampled(WANTED, 1), ids=str)
+def test_what_check_says_fits_a_register_mode_does_not_spill(
+    wanted: tuple[str, str, str, str | None],
+) -> None:
+    *types, epilogue = wanted
+    found = row(*types, epilogue is None and types[0] not in ("tf32", "u8"))
+    _, wrong, _ = spilled(Case(found, epilogue, (0, 0, 0), low=types[0] == "u8"))
+    assert wrong == []
 
 
 @needs_compiler
