@@ -119,3 +119,8 @@ def test_the_floors_are_documented_as_they_are_enforced() -> None:
         floor: set(re.findall(r"\w+", names)) for floor, names in enumerate(floors["layers"][::-1])
     }
     assert written == enforced
+
+
+def test_a_module_fits_a_few_screens() -> None:
+    lines = {f: f.read_text().count("\n") for f in (ROOT / "pycute_xe").rglob("*.py")}
+    assert {str(f.name): n for f, n in lines.items() if n > 300} == {}

@@ -15,6 +15,7 @@ from pycute_xe.algebra import (
 )
 from pycute_xe.atom.cpp_text import tile_cpp
 from pycute_xe.atom.mma_atom import MmaAtom
+from pycute_xe.atom.permutations import demand_extents
 from pycute_xe.errors import RankError, ShapeError, quoted
 from pycute_xe.int_tuple import flatten_tuple, idx2crd, product_each
 from pycute_xe.layout import (
@@ -62,7 +63,7 @@ class TiledMma:
                 "both need the three modes M, N, K",
                 "write an unused mode as 1",
             )
-        _demand_extents(self.permutation_mnk)
+        demand_extents(self.permutation_mnk)
         count = size(self.atom_layout_mnk)
         if size(right_inverse(self.atom_layout_mnk)) != count:
             raise ShapeError(
@@ -257,19 +258,6 @@ class TiledMma:
         """The atom, its subgroups and its tile."""
         m, n, k = self.tile_mnk
         return f"{self.atom} over {self.atom_layout_mnk} subgroups, tile {m}x{n}x{k}"
-
-
-def _demand_extents(permutation: tuple[object, ...]) -> None:
-    """Refuse what is neither an extent nor a layout."""
-    for mode in permutation:
-        if mode is None or isinstance(mode, Layout) or (type(mode) is int and mode > 0):
-            continue
-        raise ShapeError(
-            "make_tiled_mma",
-            {"permutation": permutation},
-            f"{quoted(mode)} is not an extent of the tile, nor a layout",
-            "use None, a positive integer or a layout for each of M, N and K",
-        )
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
-from pycute_xe.algebra import coalesce, composition, upcast
-from pycute_xe.algebra.simplify import from_modes, scaled
+from pycute_xe.algebra import composition
+from pycute_xe.algebra.simplify import from_modes
 from pycute_xe.arch.target import Target
 from pycute_xe.atom.copy_answers import CopyAnswers
 from pycute_xe.atom.placed_message import PlacedMessage
@@ -17,6 +17,7 @@ from pycute_xe.cutlass.legacy_name import LegacyCopyName, parse_block2d_name
 from pycute_xe.cutlass.legacy_notes import note_of_registers, notes_of
 from pycute_xe.cutlass.legacy_registers import all_shown, legacy_places, register_picture
 from pycute_xe.cutlass.legacy_steps import Step, Steps, memory_steps, places, register_steps
+from pycute_xe.cutlass.legacy_values import in_values, recast_values
 from pycute_xe.errors import CuteError, DivisibilityError, DTypeError
 from pycute_xe.layout import Layout, make_layout, size
 from pycute_xe.numeric import Numeric, as_numeric
@@ -160,12 +161,7 @@ class LegacyCopyAtom(CopyAnswers):
             # CUTLASS takes offset o of a (rows, columns) block for one of (columns, rows).
             rows, cols = self.logical_shape
             tv = composition(Layout((cols, rows), (rows, 1)), tv)
-        return self._in_values(tv)
-
-    def _in_values(self, tv: Layout) -> Layout:
-        """Count values instead of elements of the name."""
-        bits, wanted = self.name.bits, self.value_type.bits
-        return _recast(tv, bits // wanted) if wanted <= bits else upcast(tv, wanted // bits)
+        return in_values(tv, self.name.bits, self.value_type.bits)
 
     @property
     def layout_dst_tv(self) -> Layout:
@@ -182,22 +178,23 @@ class LegacyCopyAtom(CopyAnswers):
         modes = memory_steps(self.name)
         if modes is None:
             return make_layout(Layout(SUBGROUP, 0), self.layout_ref_tv[1])
-        return self._in_values(make_layout(Layout(SUBGROUP, 0), self._placed(modes)))
+        tv = make_layout(Layout(SUBGROUP, 0), self._placed(modes))
+        return in_values(tv, self.name.bits, self.value_type.bits)
 
     @property
     def layout_ref_tv_bits(self) -> Layout:
         """`layout_ref_tv` in bits: (work-item, bit) → bit offset."""
-        return _recast(self.layout_ref_tv, self.value_type.bits)
+        return recast_values(self.layout_ref_tv, self.value_type.bits)
 
     @property
     def layout_src_tv_bits(self) -> Layout:
         """`layout_src_tv` in bits."""
-        return _recast(self.layout_src_tv, self.value_type.bits)
+        return recast_values(self.layout_src_tv, self.value_type.bits)
 
     @property
     def layout_dst_tv_bits(self) -> Layout:
         """`layout_dst_tv` in bits."""
-        return _recast(self.layout_dst_tv, self.value_type.bits)
+        return recast_values(self.layout_dst_tv, self.value_type.bits)
 
     @cached_property
     def _owned(self) -> tuple[tuple[Place, ...], ...]:
@@ -283,17 +280,15 @@ class LegacyCopyAtom(CopyAnswers):
             )
         try:
             if not self._holds_what_it_owns:
-                notes["registers"] = note_of_registers(
-                    self._picture, self._owned, self.faithful_units
-                )
+                units = self.faithful_units
+                notes["registers"] = note_of_registers(self._picture, self._owned, units)
         except CuteError:  # no messages move it, or work-items cannot share it: they will say so
             pass
         return notes
 
     @property
     def _operation_cpp(self) -> str:
-        stride = ",Stride<_1,int64_t,int64_t>" if self.m_major else ""
-        return f"Copy_Traits<{self.name}{stride}>"
+        return f"Copy_Traits<{self.name}{',Stride<_1,int64_t,int64_t>' if self.m_major else ''}>"
 
     def __repr__(self) -> str:
         """The call that builds it."""
@@ -303,9 +298,3 @@ class LegacyCopyAtom(CopyAnswers):
     def __str__(self) -> str:
         """The name CUTLASS gives it."""
         return str(self.name)
-
-
-def _recast(tv: Layout, parts: int) -> Layout:
-    """Split each value into neighbouring parts."""
-    values = make_layout(Layout(parts), scaled(tv[1], parts)) if parts > 1 else tv[1]
-    return coalesce(make_layout(scaled(tv[0], parts), values), (1, 1))

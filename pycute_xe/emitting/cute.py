@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
 from pycute_xe.atom import TiledCopy
 from pycute_xe.emitting.cute_claims import HELPERS, claims
 from pycute_xe.emitting.cute_parts import Parts, Role
+from pycute_xe.emitting.cute_prelude import KEYWORDS, RETYPED
 from pycute_xe.emitting.cute_values import converted, map_text
 from pycute_xe.emitting.indices import c_text
 from pycute_xe.errors import KernelError
@@ -38,33 +38,6 @@ __all__ = ["CUTE", "cute"]
 Says = Callable[["Writer", Any], None]
 CUTE: Meanings[Says] = Meanings("emit")
 """How each kind of statement is said in CuTe C++."""
-
-_KEYWORDS = re.compile(
-    "alignas|alignof|and|asm|auto|bool|break|case|catch|char|class|const|continue|copy|decltype|"
-    "default|delete|do|double|else|enum|explicit|export|extern|false|float|for|friend|gemm|goto|if|"
-    "inline|int|long|mutable|namespace|new|not|operator|or|prefetch|private|protected|public|"
-    "register|reorder|return|short|signed|sizeof|static|struct|switch|template|this|thread|throw|"
-    "true|try|typedef|typeid|typename|union|unsigned|using|virtual|void|volatile|while|xor"
-)
-_RETYPED = """\
-// A fragment like another one, of another type.
-template <class T, class F>
-using retyped = remove_cvref_t<decltype(make_subgroup_tensor(
-    make_fragment_like<T>(std::declval<F>().layout()), std::declval<F>().tv_layout()))>;
-
-// The registers of a fragment in the shape of another one.
-template <class F, class G>
-CUTE_DEVICE auto viewed(F& fragment) {
-  return make_tensor(fragment.data(), decltype(std::declval<G>().layout()){});
-}
-
-// The tile of a tensor that begins at a coordinate.
-template <class T, class Tile, class Coord>
-CUTE_DEVICE auto tile_at(T const& tensor, Tile const& tile, Coord const& at) {
-  return local_tile(domain_offset(at, tensor), tile, make_coord(_0{}, _0{}));
-}
-
-CUTE_DEVICE constexpr int xe_floor(int a, int b) { return a / b - (a % b < 0); }"""
 
 
 class Writer:
@@ -217,7 +190,7 @@ def cute(kernel: Kernel) -> str:
             f"namespace {kernel.name}_xe {{",
             "using namespace cute;",
             "",
-            _RETYPED,
+            RETYPED,
             "",
             HELPERS,
             "",
@@ -315,7 +288,7 @@ def _tensor_stride(
 def _check_names(kernel: Kernel) -> None:
     names = [name.lstrip("*") for _, name in _parameters(kernel)]
     names += [fragment.name for fragment in kernel.fragments]
-    bad = sorted({n for n in names if names.count(n) > 1 or _KEYWORDS.fullmatch(n)} - {"thread"})
+    bad = sorted({n for n in names if names.count(n) > 1 or KEYWORDS.fullmatch(n)} - {"thread"})
     if bad or names.count("thread") > 1:
         raise KernelError(
             "emit",
