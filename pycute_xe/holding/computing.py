@@ -8,6 +8,8 @@ import numpy as np
 
 from pycute_xe.errors import KernelError
 from pycute_xe.holding.contents import Content, combined, nothing, undecided, whole
+from pycute_xe.holding.exactness import is_exact
+from pycute_xe.holding.fitting import check_map
 from pycute_xe.holding.follower import Follower
 from pycute_xe.holding.nodes import (
     Accumulated,
@@ -43,6 +45,13 @@ def _kept(node: Node, to: Numeric) -> Node:
     return Call(f"lowest bits of {to}", (node,)) if to.bits < 32 else node
 
 
+def _copied(node: Node, source: Numeric, to: Numeric) -> Node:
+    """What a type keeps of what another holds."""
+    if is_exact(source, to):
+        return node
+    return converted(node, to) if to.kind == "float" else Call(f"lowest bits of {to}", (node,))
+
+
 def converted(node: Node, to: Numeric) -> Node:
     """Return a node converted to a type, once."""
     return node if isinstance(node, Converted) and node.to == to else Converted(to, node)
@@ -50,6 +59,7 @@ def converted(node: Node, to: Numeric) -> Node:
 
 def follow_map(walker: Follower, statement: Map) -> None:
     """Compute a fragment element by element, rounded to what its type holds."""
+    check_map(walker.kernel, statement)
     fragment = walker.kernel.fragment(statement.destination)
     gathers, size = dict(statement.gathers), fragment.elements
     contents: list[Content] = []
@@ -62,7 +72,9 @@ def follow_map(walker: Follower, statement: Map) -> None:
 
     def make(nodes: tuple[Node, ...]) -> Node:
         made = _expressed(statement.value, dict(zip(names, nodes, strict=True)))
-        return made if isinstance(statement.value, Slot) else _kept(made, fragment.value_type)
+        if isinstance(statement.value, Slot):
+            return _copied(made, walker.kernel.fragment(names[0]).value_type, fragment.value_type)
+        return _kept(made, fragment.value_type)
 
     if contents:
         walker.state[fragment.name] = combined(size, tuple(contents), make)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.errors import UndecidableError
+from pycute_xe.holding.adding import carried_by, taken_apart
 from pycute_xe.holding.claiming import claims_of
 from pycute_xe.holding.contents import Content, carried, combined, undecided, whole
 from pycute_xe.holding.nodes import (
@@ -167,19 +168,7 @@ def _unrolled(loop: Loop, name: str, before: Content, out: Content) -> Content:
 
 
 def _carried_in(content: Content) -> set[str]:
-    return set[str]().union(*(_carried_by(part.node) for part in content.parts))
-
-
-def _carried_by(node: Node) -> set[str]:
-    names: set[str] = set()
-
-    def leaf(x: Node) -> Node:
-        if isinstance(x, Carried):
-            names.add(x.fragment)
-        return x
-
-    mapped(node, leaf)
-    return names
+    return set[str]().union(*(carried_by(part.node) for part in content.parts))
 
 
 def _resolved(node: Node, entries: State) -> Node:
@@ -223,32 +212,12 @@ def _is_own(node: Node, name: str, elements: Ints) -> bool:
 def _adds(content: Content, name: str) -> bool:
     """Whether every element comes out as what it was, plus (or at most) something new."""
     for part in content.parts:
-        start, terms = _taken_apart(part.node, name)
-        if start is None or not _is_own(start, name, part.elements):
+        apart = taken_apart(part.node, name)
+        if apart is None or not _is_own(apart.start, name, part.elements):
             return False
-        if any(name in _carried_by(term) for term in terms):
+        if any(name in carried_by(term) for term in apart.terms):
             return False
     return True
-
-
-def _taken_apart(node: Node, name: str) -> tuple[Node | None, tuple[Node, ...]]:
-    """Split a node into what was carried and what is added to it; None where it is neither."""
-    match node:
-        case Carried() if node.fragment == name:
-            return node, ()
-        case Accumulated(_, start, terms):
-            inner, more = _taken_apart(start, name)
-            return inner, (*more, *terms)
-        case Call("add" | "max" | "min", (left, right)):
-            for first, second in ((left, right), (right, left)):
-                inner, more = _taken_apart(first, name)
-                if inner is not None and name not in _carried_by(second):
-                    if more and isinstance(first, Call) and first.function != node.function:
-                        return None, ()
-                    return inner, (*more, second)
-            return None, ()
-        case _:
-            return None, ()
 
 
 def _summed(
@@ -266,15 +235,17 @@ def _summed(
 
     def make(nodes: tuple[Node, ...]) -> Node:
         start, node = nodes
-        _, terms = _taken_apart(node, name)
-        if not terms:
+        apart = taken_apart(node, name)
+        if apart is None:
+            raise _entangled(loop, name)
+        if not apart.terms:
             return start
-        if isinstance(node, Accumulated):
-            return Accumulated(node.numeric, start, tuple(over_trips(t, "sum") for t in terms))
-        function = node.function if isinstance(node, Call) else "add"
-        how = {"add": "sum", "max": "max", "min": "min"}[function]
-        for term in terms:
-            start = Call(function, (start, over_trips(term, how)))
+        if apart.numeric is not None:
+            added = tuple(over_trips(t, "sum") for t in apart.terms)
+            return Accumulated(apart.numeric, start, added)
+        how = {"add": "sum", "max": "max", "min": "min"}[apart.function]
+        for term in apart.terms:
+            start = Call(apart.function, (start, over_trips(term, how)))
         return start
 
     return combined(out.count, (before, out), make)

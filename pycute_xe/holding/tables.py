@@ -17,11 +17,20 @@ from pycute_xe.algebra import coalesce
 from pycute_xe.atom import TiledCopy, TiledMma
 from pycute_xe.bulk import table
 from pycute_xe.errors import MachineError, UndecidableError
-from pycute_xe.kernel import Index
+from pycute_xe.kernel import AtomicStore, Index, Load, Prefetch, Store
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.layout import Layout
 
-__all__ = ["Copied", "Multiplied", "anchors", "by_subgroup", "copied", "moved", "multiplied"]
+__all__ = [
+    "Copied",
+    "Multiplied",
+    "anchors",
+    "beside",
+    "by_subgroup",
+    "copied",
+    "moved",
+    "multiplied",
+]
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -102,6 +111,24 @@ def moved(slots: Layout) -> Ints:
     [0, 2, 1, 3]
     """
     return table(coalesce(slots))
+
+
+def beside(statement: Prefetch | Load | Store | AtomicStore) -> list[tuple[int, list[int]]]:
+    """Return the modes of an operand that its surface does not have, and how far a copy goes there.
+
+    No message clips along them: an index there chooses a surface.
+    """
+    copy = statement.copy
+    on = {statement.modes[axis] for axis in (copy.x_mode, copy.y_mode)}
+    along = {mode: axis for axis, mode in enumerate(statement.modes)}
+    starts = anchors(copy)
+    out: list[tuple[int, list[int]]] = []
+    for mode in range(len(statement.at)):
+        if mode not in on:
+            axis = along.get(mode)
+            ahead = [0] if axis is None else np.unique(starts[..., axis]).tolist()
+            out.append((mode, ahead))
+    return out
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,9 +8,10 @@ from pycute_xe.holding.follower import Around, Read, situated
 from pycute_xe.holding.nodes import Choice, Node, Undefined
 from pycute_xe.holding.ordering import Clash, clashes
 from pycute_xe.holding.sharing import outside
-from pycute_xe.holding.tables import copied
+from pycute_xe.holding.tables import beside, copied
 from pycute_xe.kernel import (
     AtomicStore,
+    Kernel,
     Load,
     Prefetch,
     SharedLoad,
@@ -18,8 +19,10 @@ from pycute_xe.kernel import (
     Statement,
     Store,
 )
+from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.verifying.facts import Facts, least
 from pycute_xe.verifying.failures import Failure, smallest
+from pycute_xe.verifying.naming import index_text
 
 __all__ = ["Faults"]
 
@@ -110,7 +113,11 @@ class Faults(Facts):
         return least(
             failure
             for statement, around in situated(self.kernel.body)
-            for failure in (self._unaligned(statement, around), self._outside(statement, around))
+            for failure in (
+                self._unaligned(statement, around),
+                self._outside(statement, around),
+                self._elsewhere(statement, around),
+            )
         )
 
     def _outside(self, statement: Statement, around: tuple[Around, ...]) -> Failure | None:
@@ -122,6 +129,28 @@ class Faults(Facts):
             point = smallest(region, self.space.naming)
             if point is not None:
                 return self.failure(point, "bounds", words, region, faults=True)
+        return None
+
+    def _elsewhere(self, statement: Statement, around: tuple[Around, ...]) -> Failure | None:
+        """Find an index that chooses a surface outside its operand: no message clips there."""
+        if not isinstance(statement, (Prefetch, Load, Store, AtomicStore)):
+            return None
+        verb, operand = type(statement).__name__.lower(), statement.operand
+        names = {**self.space.naming.all, SUBGROUP_INDEX: "s"}
+        for mode, ahead in beside(statement):
+            at, extent = index_text(statement.at[mode], names), self.extents[operand][mode]
+            wrong = [f"{at} + {n} < 0 or {at} + {n} >= {extent}" for n in ahead]
+            happens = self.space.happens(around)
+            points = happens.to((*happens.names, "s"), f"0 <= s < {self.kernel.subgroups}")
+            region = points.within(" or ".join(wrong))
+            point = smallest(region, self.space.naming)
+            if point is not None:
+                words = (
+                    f"the {verb} of {operand} is outside along {_mode(self.kernel, operand, mode)}"
+                )
+                return self.failure(
+                    point, "bounds", words, region, subgroup=point["s"], faults=True
+                )
         return None
 
     def _unaligned(self, statement: Statement, around: tuple[Around, ...]) -> Failure | None:
@@ -151,6 +180,10 @@ class Faults(Facts):
             return None
         words = f"the {verb} of {statement.operand} starts between elements of {copy.op.bits} bits"
         return self.failure(point, "bounds", words, region, faults=True)
+
+
+def _mode(kernel: Kernel, operand: str, mode: int) -> str:
+    return f"mode {mode}, of extent {kernel.operand(operand).modes[mode]}"
 
 
 def _ways_to_undefined(

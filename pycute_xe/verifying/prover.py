@@ -28,7 +28,11 @@ SURFACES = (
 REAL = (
     "sums and products are those of real numbers, in any order; roundings are where they are said"
 )
-FINITE = "inputs are finite: zero times an element is zero"
+FINITE = (
+    "inputs are finite, and so is every number that is computed, also of the zeros that pad a "
+    "surface: nothing overflows its type and nothing is divided by zero, so that zero times a "
+    "number is zero"
+)
 RACES = "nothing else writes to the outputs meanwhile, and outputs do not overlap inputs"
 PAIRED = "the two halves of every barrier are done alternately, by all subgroups, on every path"
 SHARED = f"{PAIRED}, and one lies between uses of an element of a shared array by two subgroups"

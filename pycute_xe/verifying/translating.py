@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
 
 import numpy as np
 
@@ -201,11 +202,15 @@ def _typed(numeric: Numeric, formula: Formula) -> Formula:
 def _applied(name: str, arguments: tuple[Formula, ...]) -> Formula:
     if name == "add":
         return add(*arguments)
+    if name in ("mul", "div") and any(_is_infinite(a) for a in arguments):
+        raise UndecidableError(
+            "verify", {}, "an infinite constant is a factor", "multiply by finite numbers"
+        )
     if name == "mul":
         return LIMITS.check(multiply(*arguments))
     if name == "div":
         divisor = arguments[1]
-        if len(divisor) == 1 and not (divisor[0].places or divisor[0].atoms or divisor[0].over):
+        if divisor and is_number(divisor):  # with a condition it is zero elsewhere
             return multiply(arguments[0], number(1.0 / divisor[0].scale))
         return multiply(arguments[0], call("1/", divisor))
     if name in ("max", "min"):  # in either order
@@ -218,6 +223,10 @@ def _applied(name: str, arguments: tuple[Formula, ...]) -> Formula:
     if name == "silu":
         return multiply(arguments[0], call("sigmoid", arguments[0]))
     return call(name, *arguments)
+
+
+def _is_infinite(formula: Formula) -> bool:
+    return any(not isfinite(term.scale) for term in formula)
 
 
 def _plus(left: str, right: str) -> str:

@@ -1,0 +1,229 @@
+"""Kernels that once were proved and are wrong: a run shows it, and no proof may pass them."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+from small_kernels import fragment, load_of, store_of
+
+import pycute_xe as cx
+from pycute_xe.bulk import numpy_dtype
+from pycute_xe.errors import KernelError, MachineError
+from pycute_xe.kernel import (
+    Claim,
+    Convert,
+    Element,
+    Expression,
+    Fill,
+    If,
+    Index,
+    Kernel,
+    Load,
+    Loop,
+    Map,
+    Mma,
+    Operand,
+    Slot,
+    Specification,
+    Statement,
+    Store,
+    Tiles,
+    apply,
+    total,
+)
+from pycute_xe.kernel.spec.expression import Const, as_expression
+from pycute_xe.verifying.verdict import Verdict
+
+M, N, K = Index("m"), Index("n"), Index("k")
+X, Y = Slot("x"), Slot("y")
+A = Element("A", (M, N))
+GRID = (("m", Tiles("M", 8)), ("n", Tiles("N", 16)))
+BF16 = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (8, 16, 16), ((1, 1, 1), (1, 1, 0)))
+
+
+def load(name: str, to: str, at: tuple[Index, ...] = (M * 8, N * 16), kind: str = "f32") -> Load:
+    return dataclasses.replace(load_of(name, to, kind), at=at, modes=(len(at) - 2, len(at) - 1))
+
+
+def store(name: str, of: str, at: tuple[Index, ...] = (M * 8, N * 16), kind: str = "f32") -> Store:
+    return dataclasses.replace(store_of(name, of, kind), at=at, modes=(len(at) - 2, len(at) - 1))
+
+
+def kernel(
+    claim: Expression | float,
+    *body: Statement,
+    more: tuple[Operand, ...] = (),
+    kinds: tuple[str, ...] = ("f32", "f32", "f32"),
+    grid: Any = GRID,
+) -> Kernel:
+    """A, of 32 bits, is loaded; x, y and z, of three types, hold numbers; D is stored of x."""
+    taken = {operand.name: operand for operand in more}
+    kind = kinds[0]
+    operands = (
+        taken.pop("A", Operand("A", kind, ("M", "N"))),
+        taken.pop("D", Operand("D", kind, ("M", "N"), role="out")),
+        *taken.values(),
+    )
+    names = ("x", "y", "z")
+    fragments = tuple(
+        fragment(n, t, -(-8 * cx.as_numeric(t).bits // 32) * 32 // cx.as_numeric(t).bits)
+        for n, t in zip(names, kinds, strict=True)
+    )
+    index = tuple(str(mode).lower() for mode in operands[1].modes)
+    claims = Specification((Claim("D", index, as_expression(claim)),))
+    return Kernel("unsound", 1, operands, fragments, grid, body, claims)
+
+
+def not_proved(wrong: Kernel, **params: int) -> Verdict:
+    verdict = cx.verify(wrong, params)
+    assert verdict.answer != "proved", str(verdict)
+    if verdict.counterexample is not None:
+        assert cx.replay(wrong, verdict.counterexample).shows
+    return verdict
+
+
+def differs(wrong: Kernel, wanted: Any, *inputs: Any, **named: Any) -> None:
+    found = cx.run(wrong, *inputs, executor="reference", **named)
+    assert not np.allclose(np.asarray(found, np.float64), wanted, rtol=1e-6)
+
+
+# ---------------------------------------------------------------- sums and maxima in one loop
+
+
+def gemm_with(change: Any, kinds: tuple[str, str] = ("f32", "bf16")) -> Kernel:
+    depth = 16 if kinds[1] == "bf16" else 32
+    op = cx.XE_DPAS_TT(8, *kinds)
+    mma = cx.workgroup_mma(op, (8, 16, depth), ((1, 1, 1), (1, 1, 0)))
+    made = cx.kernel.gemm(mma, stages=0)
+    multiply = next(s for s in made.statements() if isinstance(s, Mma))
+    return made.replace(multiply, change(multiply))
+
+
+def clipped(function: str) -> Map:
+    return Map("tCrC", apply(function, Slot("tCrC"), 0))
+
+
+def test_a_maximum_and_then_a_product_in_each_trip() -> None:
+    wrong = gemm_with(lambda multiply: (clipped("max"), multiply))
+    a = np.ones((8, 32), np.float32)
+    a[:, :16] = -1
+    differs(wrong, np.zeros((8, 16)), a, np.ones((32, 16), np.float32), dtype="bf16")
+    not_proved(wrong)
+
+
+def test_a_minimum_and_then_a_product_of_integers_in_each_trip() -> None:
+    wrong = gemm_with(lambda multiply: (clipped("min"), multiply), ("s32", "s8"))
+    differs(wrong, 64, np.ones((8, 64), np.int8), np.ones((64, 16), np.int8))
+    not_proved(wrong)
+
+
+def test_a_product_and_then_a_maximum_in_each_trip() -> None:
+    t, q = Index("t"), Index("q")
+    product = Element("A", (M, t * 16 + q)) * Element("B", (t * 16 + q, N))
+    inner = total("t", Tiles("K", 16), total("q", 16, product), how="max")
+    zeros = total("t", Tiles("K", 16), Const(0.0), how="max")
+    claim = apply("max", apply("max", 0, inner), zeros)
+    made = gemm_with(lambda multiply: (multiply, clipped("max")))
+    wrong = dataclasses.replace(made, computes=Specification((Claim("D", ("m", "n"), claim),)))
+    ones = np.ones((8, 32), np.float32), np.ones((32, 16), np.float32)
+    differs(wrong, 16, *ones, dtype="bf16")
+    not_proved(wrong, K=32)
+
+
+# ---------------------------------------------------------------- what a type holds
+
+
+@pytest.mark.parametrize(("wide", "narrow", "value"), [("f32", "bf16", 1.001), ("s32", "s8", 300)])
+def test_a_map_that_only_copies_rounds_to_a_narrower_type(
+    wide: str, narrow: str, value: float
+) -> None:
+    body = (load("A", "x", kind=wide), Map("y", X), Convert("y", "x"), store("D", "x", kind=wide))
+    wrong = kernel(A, *body, kinds=(wide, narrow, wide))
+    differs(wrong, value, np.full((3, 5), value, numpy_dtype(wide)))
+    verdict = cx.verify(wrong)
+    assert verdict.answer == "disproved"
+
+
+@pytest.mark.parametrize("value", [X * 0.5, apply("tanh", X), X / X])
+def test_fractions_in_integers_are_not_followed(value: Expression) -> None:
+    body = (load("A", "x", kind="s32"), Map("x", value), store("D", "x", kind="s32"))
+    claim = A * 0.5 if value == X * 0.5 else apply("tanh", A)
+    wrong = kernel(claim, *body, kinds=("s32", "s32", "s32"))
+    with pytest.raises(KernelError, match="may be a fraction"):
+        cx.run(wrong, np.ones((3, 5), np.int32), executor="reference")
+    assert cx.verify(wrong).answer == "undecided"
+
+
+def test_whole_numbers_in_integers_are_followed() -> None:
+    body = (load("A", "x", kind="s32"), Map("x", X * 2 + 1), store("D", "x", kind="s32"))
+    assert cx.verify(kernel(A * 2 + 1, *body, kinds=("s32", "s32", "s32")))
+
+
+def test_a_constant_beyond_f32_is_not_a_real_number() -> None:
+    wrong = kernel(A, load("A", "x"), Map("x", X * 1e300 * 1e-300), store("D", "x"))
+    differs(wrong, 1, np.ones((3, 5), np.float32))
+    assert "infinite" in str(not_proved(wrong))
+
+
+def test_zero_times_infinity_is_not_zero() -> None:
+    body = (load("A", "x"), Fill("y", float("inf")), Map("x", X + Y * 0), store("D", "x"))
+    wrong = kernel(A, *body)
+    differs(wrong, 1, np.ones((3, 5), np.float32))
+    assert "infinite" in str(not_proved(wrong))
+
+
+def test_a_divisor_that_a_condition_makes_zero() -> None:
+    fill = (Fill("y", 0), If(M, Index(None, 1), (Fill("y", 2),)))
+    wrong = kernel(0.5 * A, load("A", "x"), *fill, Map("x", X / Y), store("D", "x"))
+    differs(wrong, 0.5, np.ones((11, 5), np.float32))
+    not_proved(wrong)
+
+
+def test_what_is_assumed_of_numbers_is_said() -> None:
+    said = " ".join(cx.verify(kernel(A, load("A", "x"), store("D", "x"))).assumptions)
+    for words in ("every number that is computed", "zeros that pad", "overflows", "by zero"):
+        assert words in said
+
+
+# ---------------------------------------------------------------- indices beside the surface
+
+
+@pytest.mark.parametrize("off", [1, -1])
+@pytest.mark.parametrize("verb", ["load", "store"])
+def test_an_index_beside_the_surface_is_inside(verb: str, off: int) -> None:
+    at, away = (Index("l"), M * 8, N * 16), (Index("l") + off, M * 8, N * 16)
+    loads = load("A", "x", away if verb == "load" else at)
+    stores = store("D", "x", away if verb == "store" else at)
+    batched = (
+        Operand("A", "f32", ("L", "M", "N")),
+        Operand("D", "f32", ("L", "M", "N"), role="out"),
+    )
+    claim = Element("A", (Index("l"), M, N))
+    wrong = kernel(claim, loads, stores, more=batched, grid=(("l", Index("L")), *GRID))
+    for executor in ("reference", "fast"):
+        with pytest.raises(MachineError, match="outside"):
+            cx.run(wrong, np.ones((3, 8, 16), np.float32), executor=executor)
+    verdict = not_proved(wrong)
+    assert {p.property: p.answer for p in verdict.proofs}["bounds"] == "disproved"
+
+
+def test_a_grid_of_batches_is_not_rounded_up() -> None:
+    made = cx.kernel.gemm(BF16, batch=True)
+    assert cx.verify(made)
+    wrong = dataclasses.replace(made, grid=(("l", Tiles("L", 2) * 2), *made.grid[1:]))
+    assert cx.verify(wrong).answer == "needs"
+    assert cx.verify(wrong, {"L": 4})
+    assert not_proved(wrong, L=3).answer == "disproved"
+
+
+def test_a_loop_under_a_condition_keeps_its_index_inside() -> None:
+    ops = (Operand("A", "f32", ("K", "M", "N")),)
+    step = load("A", "x", (K, M * 8, N * 16))
+    for bound, answer in ((Index("K"), True), (Index("K") + 1, False)):
+        loop = Loop("k", Index(), Index("K") + 3, (If(K, bound, (step,)),))
+        made = kernel(0.0, Fill("x", 0.0), loop, Fill("x", 0.0), store("D", "x"), more=ops)
+        answers = {p.property: p.answer for p in cx.verify(made).proofs}
+        assert (answers["bounds"] == "proved") is answer
