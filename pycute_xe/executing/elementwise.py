@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -100,8 +101,14 @@ class _Evaluation:
     def taken(self, array: NDArray[Any], value: Expression) -> NDArray[Any]:
         """Widen a leaf; integers come from integers alone."""
         if self.dtype.kind == "i" and array.dtype.kind not in "iu":
-            whole = isinstance(value, Const) and value.value == int(value.value)
-            if not whole:
+            if isinstance(value, Const) and not isfinite(value.value):
+                raise KernelError(
+                    "Map",
+                    {"value": value},
+                    f"{value} is not an integer, the destination holds integers",
+                    "use a number that the destination holds",
+                )
+            if not (isinstance(value, Const) and value.value.is_integer()):
                 raise self.fraction(value)
         return array.astype(self.dtype)
 

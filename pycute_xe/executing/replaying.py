@@ -13,6 +13,7 @@ from pycute_xe.converting import convert
 from pycute_xe.errors import InputError, KernelError, MachineError
 from pycute_xe.executing.problem import prepare
 from pycute_xe.executing.runner import Executor, demand_executor, outputs_of
+from pycute_xe.executing.surfacing import amount, weight
 from pycute_xe.kernel import Counterexample, Kernel
 from pycute_xe.kernel.spec.computing import compute
 from pycute_xe.kernel.spec.expression import Apply, Expression
@@ -21,6 +22,9 @@ from pycute_xe.machine import Trace
 from pycute_xe.signatures import shortly
 
 __all__ = ["Replay", "replay"]
+
+MOST_BYTES = 1 << 30
+"""Bytes of operands that a replay runs; larger counterexamples are refused."""
 
 # Other inputs that are tried where the first do not show the fault.
 _VARIANTS = range(1, 17)
@@ -75,7 +79,8 @@ def replay(
     """Run a counterexample on its own inputs, and compare with the kernel's specification.
 
     ``executor`` as for `run`. A run that the machine stops, or that the executor refuses, shows the
-    counterexample too. Raises `KernelError` for a kernel without a specification.
+    counterexample too, and so does a claim that has no value there. Raises `KernelError` for a
+    kernel without a specification, `InputError` for sizes whose operands take more than 1 GiB.
     """
     _demand(kernel, counterexample)
     demand_executor("replay", executor)
@@ -103,6 +108,17 @@ def _demand(kernel: object, counterexample: object) -> None:
         )
 
 
+def _demand_room(kernel: Kernel, sizes: dict[str, int]) -> None:
+    """Refuse sizes at which a run takes more memory than a replay may."""
+    if set(kernel.sizes) <= sizes.keys() and (nbytes := weight(kernel, sizes)) > MOST_BYTES:
+        raise InputError(
+            "replay",
+            {"kernel": kernel.name, **sizes},
+            f"the operands take {amount(nbytes)}, must be at most {amount(MOST_BYTES)}",
+            "verify(kernel, params) with smaller sizes finds a counterexample that is run",
+        )
+
+
 def _claims(kernel: Kernel) -> Specification:
     if kernel.computes is None:
         raise KernelError(
@@ -115,12 +131,23 @@ def _played(
     kernel: Kernel, counterexample: Counterexample, executor: Executor, variant: int
 ) -> Replay:
     claims = _claims(kernel)
-    inputs = counterexample.inputs(kernel, variant)
     known = {n: s for n, s in counterexample.sizes.items() if n in kernel.sizes}
+    _demand_room(kernel, known)
+    inputs = counterexample.inputs(kernel, variant)
     problem = prepare(kernel, (), {**known, **inputs}, None)
     name = counterexample.output or kernel.outputs[0].name
     numeric = kernel.operand(name).value_type
-    wanted = compute(claims, kernel.operands, problem.inputs, problem.sizes)[name]
+    try:
+        wanted = compute(claims, kernel.operands, problem.inputs, problem.sizes)[name]
+    except InputError as error:
+        nothing = problem.blank(name)
+        fault = KernelError(
+            "replay",
+            {"claim": claims.of(name)},
+            f"the claim has no value at these sizes: {error.condition}",
+            error.fix,
+        )
+        return Replay(counterexample, inputs, nothing, nothing, name, fault)
     expected = convert(wanted, numeric)
     tolerance = 0.0
     if numeric.kind == "float" and not _exact(claims.of(name).value):

@@ -20,6 +20,7 @@ from pycute_xe.executing.problem import Problem, prepare
 from pycute_xe.executing.report import Report
 from pycute_xe.executing.rounding import Asked
 from pycute_xe.executing.surfaces import demand_legal, is_legal
+from pycute_xe.executing.surfacing import surfaced
 from pycute_xe.kernel import AtomicStore, Kernel, Load, Mma, Store
 from pycute_xe.kernel.spec.computing import compute
 from pycute_xe.machine import Trace
@@ -147,7 +148,8 @@ def outputs_of(
         return {o.name: convert(found[o.name], o.value_type) for o in kernel.outputs}
     if problem.empty and not any(np.prod(problem.shape(o.name)) for o in kernel.outputs):
         return {o.name: problem.blank(o.name) for o in kernel.outputs}
-    return _ENGINES[executor](kernel, problem, target, trace, progress)
+    with surfaced("run", kernel, problem.sizes):
+        return _ENGINES[executor](kernel, problem, target, trace, progress)
 
 
 def _gathered(kernel: Kernel, outputs: dict[str, NDArray[Any]]) -> Any:

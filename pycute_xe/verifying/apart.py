@@ -19,6 +19,9 @@ _CHILD = (
     "sys.stdout.buffer.write(pickle.dumps(verify_here(kernel, fixed, 0)))\n"
 )
 
+# The longest time, in seconds, that the system's clocks count in milliseconds.
+LONGEST = 2.0**31 / 1000
+
 
 def decided_apart(kernel: Kernel, fixed: Mapping[str, int], seconds: float) -> Verdict | None:
     """Return the verdict of a process that is stopped after so many seconds; None where it was.
@@ -31,7 +34,7 @@ def decided_apart(kernel: Kernel, fixed: Mapping[str, int], seconds: float) -> V
             input=pickle.dumps((kernel, dict(fixed))),
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            timeout=seconds,
+            timeout=seconds if seconds < LONGEST else None,
             check=True,
         )
     except (subprocess.SubprocessError, OSError):

@@ -44,7 +44,7 @@ def steps_left(steps: int, a_second: int) -> int:
     end = _end.get()
     if end is None or not steps:
         return steps
-    return max(1, min(steps, int((end - perf_counter()) * a_second)))
+    return max(1, int(min(steps, (end - perf_counter()) * a_second)))
 
 
 def in_time() -> None:

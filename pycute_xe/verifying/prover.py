@@ -56,7 +56,7 @@ def verify(
     The proofs follow the statements: what messages put into registers, what instructions take them
     for, what is summed and what is stored, and compare that with ``kernel.computes``; they do not
     trust what the layouts of copies claim. ``params`` fixes some of the sizes, by name; ``budget``
-    is a time in seconds, after which what is left is undecided.
+    is a time in seconds, after which what is left is undecided, infinity for no end.
     Raises `KernelError` for what is not a kernel and for statements without a meaning here,
     `InputError` for other params.
 
@@ -81,8 +81,16 @@ def verify(
     if not _is_time(budget):
         raise InputError("verify", {"budget": budget}, "a budget is a time in seconds", "use 10")
     start = perf_counter()
-    with until(start + HERE * budget):
-        here = verify_here(kernel, fixed, int(min(STEPS, budget * STEPS_A_SECOND)))
+    try:
+        with until(start + HERE * budget):
+            here = verify_here(kernel, fixed, int(min(STEPS, budget * STEPS_A_SECOND)))
+    except RecursionError as error:
+        raise KernelError(
+            "verify",
+            {"kernel": kernel.name},
+            "what its statements compute one after the other nests too deep to be followed",
+            "compute it in fewer steps, or store what is between",
+        ) from error
     if not any(proof.reason == TOO_HARD for proof in here.proofs):
         return here
     left = budget - (perf_counter() - start)

@@ -27,8 +27,9 @@ class Operand:
 
     ``modes`` are the extents in the order a user indexes it: a name that the problem binds, or an
     index of such names. ``contiguous`` is the number of the mode of unit stride; the others lie in
-    their order, the last one fastest. An operand without modes is a scalar. ``role`` says whether
-    a kernel reads it, writes it, or both. Raises `KernelError` for names that `run` uses itself.
+    their order, the last one fastest. An operand without modes is a scalar, an input. ``role`` says
+    whether a kernel reads it, writes it, or both. Raises `KernelError` for names that `run` uses
+    itself, and for a scalar that is written.
 
     >>> print(Operand("B", "bf16", ("K", "N"), contiguous=1))
     B[K,N] bf16 row-major
@@ -70,6 +71,13 @@ class Operand:
             )
         if role not in ("in", "out", "inout"):
             raise KernelError("Operand", {"role": role}, "the role is unknown", "in, out, inout")
+        if not rank and role != "in":
+            raise KernelError(
+                "Operand",
+                {"name": name, "role": role},
+                f"{name} is a scalar, and a scalar must be an input",
+                "give it a mode of extent 1 to write it",
+            )
 
     @property
     def extents(self) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index, Quotient
 from pycute_xe.kernel.ir.program import Program
 from pycute_xe.kernel.ir.statements import If, Loop, Statement
+from pycute_xe.kernel.spec.looking import indices_of
 
 __all__ = ["at_least", "check_paths"]
 
@@ -31,7 +32,12 @@ def _check_indices(kernel: Program, body: tuple[Statement, ...], bound: frozense
     for statement in body:
         _check_bound(kernel, statement.touched.indices, bound, type(statement).__name__)
         if isinstance(statement, Loop):
-            _check_indices(kernel, statement.body, bound | {statement.var})
+            inside = bound | {statement.var}
+            for _, value in statement.holds:
+                for index, summed in indices_of(value):
+                    named = inside | summed | {"element"}
+                    _check_bound(kernel, (index,), named, "what Loop holds")
+            _check_indices(kernel, statement.body, inside)
         elif isinstance(statement, If):
             _check_indices(kernel, statement.body, bound)
 

@@ -17,6 +17,7 @@ from pycute_xe.kernel.index import Index, as_index
 from pycute_xe.kernel.ir.copies import AtomicStore, Load, Prefetch, SharedLoad, SharedStore, Store
 from pycute_xe.kernel.ir.statement import Statement, Touched
 from pycute_xe.kernel.spec.expression import Expression, Slot, as_expression, leaves
+from pycute_xe.kernel.spec.looking import check_depth, indices_of
 from pycute_xe.layout import Layout
 from pycute_xe.signatures import held_fields
 from pycute_xe.typing import is_tuple
@@ -125,6 +126,7 @@ class Map(Statement):
     def __post_init__(self) -> None:
         """Check the expression."""
         object.__setattr__(self, "value", as_expression(self.value))
+        check_depth("Map", {"destination": self.destination}, self.value)
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -139,8 +141,13 @@ class Map(Statement):
 
     @property
     def touched(self) -> Touched:
-        """Reads fragments and scalars, writes one fragment."""
-        return Touched(reads=self.sources, writes=(self.destination,), from_memory=self.scalars)
+        """Reads fragments and scalars, writes one fragment; conditions need indices."""
+        return Touched(
+            reads=self.sources,
+            writes=(self.destination,),
+            from_memory=self.scalars,
+            indices=tuple(index for index, _ in indices_of(self.value)),
+        )
 
 
 @held_fields
@@ -237,6 +244,8 @@ class Loop(Statement):
         object.__setattr__(self, "start", as_index(self.start))
         object.__setattr__(self, "stop", as_index(self.stop))
         _checked_body("Loop", self.body)
+        for name, value in self.holds:
+            check_depth("Loop", {"holds": name}, value)
 
     @property
     def touched(self) -> Touched:

@@ -16,7 +16,7 @@ from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.operands import Fragment, Operand, Order, matrix
 from pycute_xe.kernel.ir.statements import Convert, Load, Map, Reorder, Statement, Store
-from pycute_xe.kernel.kinds.parts import copy_slots, operand_copy, store_reorder, subgroup_tv
+from pycute_xe.kernel.kinds.parts import copy_slots, mma_slots, operand_copy, store_reorder
 from pycute_xe.kernel.kinds.reductions import add_reduction, is_reduction
 from pycute_xe.kernel.kinds.vectors import vector_copy, vector_gather
 from pycute_xe.kernel.spec.expression import (
@@ -218,7 +218,7 @@ class Epilogue:
         held = self.fragment(f"tEr{name}", numeric, slots)
         modes = (rank - 2, rank - 1)
         self.loads.append(Load(copy, name, (*first, *frame.corner), held, modes))
-        wanted = subgroup_tv(frame.mma.fragment("C"), numeric.bits)
+        wanted = mma_slots(frame.mma, "C")
         moved = reorder(copy_slots(copy), wanted)
         if not is_identity(moved):
             source, held = held, self.fragment(f"tEa{name}", numeric)
@@ -255,7 +255,7 @@ class Epilogue:
 
     def _stored(self, name: str, held: str, numeric: Numeric, copy: TiledCopy) -> None:
         frame = self.frame
-        slots = store_reorder(frame.mma, copy, numeric.bits)
+        slots = store_reorder(frame.mma, copy)
         if slots is not None:
             source, held = held, self.fragment(f"t{name}r{name}", numeric)
             self.stores.append(Reorder(source, held, slots))

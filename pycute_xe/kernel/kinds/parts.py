@@ -204,10 +204,13 @@ class Side:
         return (Reorder(self.loaded, self.read, slots),)
 
 
-def store_reorder(mma: TiledMma, copy: TiledCopy, bits: int) -> Layout | None:
-    """Return the reorder from accumulator order to a copy's, None where nothing moves."""
-    source = subgroup_tv(mma.fragment("C"), bits)
-    slots = _reordered("D", copy, mma, source, copy_slots(copy))
+def store_reorder(mma: TiledMma, copy: TiledCopy) -> Layout | None:
+    """Return the reorder from accumulator order to a copy's, None where nothing moves.
+
+    Conversions keep the numbers of elements, so that values narrower than a byte still lie in the
+    order of the accumulator.
+    """
+    slots = _reordered("D", copy, mma, mma_slots(mma, "C"), copy_slots(copy))
     return None if is_identity(slots) else slots
 
 

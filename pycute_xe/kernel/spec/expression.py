@@ -29,6 +29,7 @@ __all__ = [
     "apply",
     "as_expression",
     "leaves",
+    "parts",
     "rebuilt",
     "rounded_to",
     "total",
@@ -248,20 +249,27 @@ def leaves(value: Expression) -> Iterator[Element | Slot]:
     >>> [str(x) for x in leaves(apply("relu", Slot("tCrC")) + Element("bias", (Index("n"),)))]
     ['tCrC', 'bias[n]']
     """
-    parts: tuple[Expression, ...] = ()
-    match value:
-        case Element() | Slot():
-            yield value
-        case Apply(_, arguments):
-            parts = arguments
-        case Total() | Rounded():
-            parts = (value.body,)
-        case Where():
-            parts = (value.then, value.otherwise)
-        case Const():
-            return
-    for part in parts:
+    if isinstance(value, (Element, Slot)):
+        yield value
+    for part in parts(value):
         yield from leaves(part)
+
+
+def parts(value: Expression) -> tuple[Expression, ...]:
+    """Return the expressions that one is made of; leaves and numbers have none.
+
+    >>> [str(part) for part in parts(Slot("tCrC") + 1)]
+    ['tCrC', '1']
+    """
+    match value:
+        case Apply(_, arguments):
+            return arguments
+        case Total() | Rounded():
+            return (value.body,)
+        case Where():
+            return (value.then, value.otherwise)
+        case Const() | Element() | Slot():
+            return ()
 
 
 def _inside(value: Expression, around: str) -> str:

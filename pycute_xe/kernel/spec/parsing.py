@@ -7,6 +7,7 @@ import ast
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.spec.expression import Element, Expression, Slot, apply, as_expression
+from pycute_xe.kernel.spec.looking import TOO_DEEP, check_depth
 from pycute_xe.numeric import as_numeric, numerics
 
 __all__ = ["parse"]
@@ -29,16 +30,18 @@ def parse(text: str, fragments: frozenset[str], indices: tuple[str, ...]) -> Exp
         )
     try:
         tree = ast.parse(text.strip(), mode="eval")
-        return _Reader(text, fragments, indices).read(tree.body)
+        found = _Reader(text, fragments, indices).read(tree.body)
+        check_depth("epilogue", {"text": text[:80]}, found)
+        return found
     except (SyntaxError, RecursionError, ValueError, MemoryError) as error:
         if isinstance(error, KernelError):
             raise
-        raise KernelError(
-            "epilogue",
-            {"text": text[:80]},
-            "it is not an expression",
-            'write "relu(acc + bias[n])"',
-        ) from error
+        # Python's own parser has limits too, and says "too many nested parentheses".
+        deep = isinstance(error, (RecursionError, MemoryError)) or "too many nested" in str(error)
+        wrong, fix = (
+            TOO_DEEP if deep else ("it is not an expression", 'write "relu(acc + bias[n])"')
+        )
+        raise KernelError("epilogue", {"text": text[:80]}, wrong, fix) from error
 
 
 class _Reader:

@@ -19,6 +19,7 @@ from pycute_xe.kernel.spec.expression import (
     as_expression,
     leaves,
 )
+from pycute_xe.kernel.spec.looking import check_depth
 from pycute_xe.signatures import held_fields, typed
 
 __all__ = ["Claim", "Specification"]
@@ -34,8 +35,9 @@ class Claim:
     value: Expression
 
     def __post_init__(self) -> None:
-        """Turn a number into an expression."""
+        """Turn a number into an expression, and check how deep it nests."""
         object.__setattr__(self, "value", as_expression(self.value))
+        check_depth("Claim", {"output": self.output}, self.value)
 
     def __str__(self) -> str:
         """As an equation."""
@@ -117,12 +119,14 @@ def _check_value(
             taken = {name for name, _ in over} & (bound.keys() | _sizes(known))
             if taken:
                 raise _unfit(claim, f"{sorted(taken)[0]} is bound twice", "rename it")
+            _check_names(claim, tuple(extent for _, extent in over), bound, known)
             _check_value(claim, body, bound | dict(over), known)
         case Apply(_, arguments):
             inner = arguments
         case Rounded(_, body):
             inner = (body,)
-        case Where(_, _, then, otherwise):
+        case Where(index, below, then, otherwise):
+            _check_names(claim, (index, below), bound, known)
             inner = (then, otherwise)
         case Const() | Slot():
             return
@@ -137,14 +141,29 @@ def _check_element(
     if operand is None or len(operand.modes) != len(value.at):
         what = "is not an operand" if operand is None else f"has {len(operand.modes)} modes"
         raise _unfit(claim, f"{value.operand} {what}", "index it as it is declared")
+    _check_names(claim, value.at, bound, known)
     for index, extent in zip(value.at, operand.modes, strict=True):
-        free = index.names - bound.keys() - _sizes(known)
-        if free:
-            raise _unfit(claim, f"{sorted(free)[0]} is not bound", "sum over it")
         runs = bound.get(str(index))
         if runs is not None and runs != extent:
             wrong = f"{index} runs to {runs}, this mode of {value.operand} to {extent}"
             raise _unfit(claim, wrong, "index it by what runs as far")
+
+
+def _check_names(
+    claim: Claim, indices: tuple[Index, ...], bound: dict[str, Index], known: dict[str, Operand]
+) -> None:
+    """Refuse indices of names that nothing binds, and elements that are not integers."""
+    for index in indices:
+        free = index.names - bound.keys() - _sizes(known)
+        if free:
+            wrong = f"{sorted(free)[0]} is not bound"
+            raise _unfit(claim, wrong, "sum over it, or use an extent of an operand")
+        for looked in index.looked_up:
+            operand = known.get(looked.operand)
+            integers = operand is not None and operand.value_type.kind != "float"
+            if operand is None or not integers or len(looked.at) != len(operand.modes):
+                wrong = f"{looked} is not an integer of an operand"
+                raise _unfit(claim, wrong, "look up an operand of integers, as it is declared")
 
 
 def _sizes(known: dict[str, Operand]) -> set[str]:
