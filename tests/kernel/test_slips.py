@@ -13,6 +13,7 @@ from broken_kernels import tiled_mma
 from small_kernels import small_kernel
 
 import pycute_xe as cx
+from pycute_xe.bulk import numpy_dtype
 from pycute_xe.errors import CuteError, InputError, KernelError
 from pycute_xe.executing import runner
 from pycute_xe.kernel import (
@@ -216,7 +217,7 @@ def test_a_gemm_that_adds_a_matrix_narrower_than_a_byte() -> None:
     rng = np.random.default_rng(0)
     a, b = (rng.integers(-2, 3, shape).astype(np.float32) for shape in ((11, 5), (5, 19)))
     c = rng.integers(-8, 8, (11, 19))
-    narrow = c.astype(cx.bulk.numpy_dtype("s4"))
+    narrow = c.astype(numpy_dtype("s4"))
     asked = {"A": "bf16", "B": "bf16"}
     found = cx.run(kernel, A=a, B=b, C=narrow, dtype=asked, executor="reference")
     np.testing.assert_array_equal(found, a @ b + c)

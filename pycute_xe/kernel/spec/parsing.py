@@ -38,10 +38,8 @@ def parse(text: str, fragments: frozenset[str], indices: tuple[str, ...]) -> Exp
             raise
         # Python's own parser has limits too, and says "too many nested parentheses".
         deep = isinstance(error, (RecursionError, MemoryError)) or "too many nested" in str(error)
-        wrong, fix = (
-            TOO_DEEP if deep else ("it is not an expression", 'write "relu(acc + bias[n])"')
-        )
-        raise KernelError("epilogue", {"text": text[:80]}, wrong, fix) from error
+        said = TOO_DEEP if deep else ("it is not an expression", 'write "relu(acc + bias[n])"')
+        raise KernelError("epilogue", {"text": text[:80]}, *said) from error
 
 
 class _Reader:
