@@ -30,7 +30,6 @@ from pycute_xe.verifying.matching import (
     parted,
     picked,
     spans,
-    sums_inside,
     told,
     witnesses,
 )
@@ -99,15 +98,18 @@ class _Comparison:
             if mine and yours:
                 difference = self.groups(points, mine, yours, as_set)
             else:
-                difference = self.one_sided(points, mine or yours, missing=not mine)
+                difference = self.one_sided(points, mine or yours, not mine, as_set)
             if difference is not None:
                 found.append(difference)
         return joined(found)
 
-    def one_sided(self, points: Region, terms: list[Term], missing: bool) -> Difference | None:
-        """A term that only one side has is zero, or a difference."""
+    def one_sided(
+        self, points: Region, terms: list[Term], missing: bool, as_set: bool
+    ) -> Difference | None:
+        """A term that only one side has is zero, or a difference; zeros count in a maximum."""
         for term in terms:
-            where = self.domain(points, term, ()).to(points.names)
+            where = self.range(points, term) if as_set else self.domain(points, term, ())
+            where = where.to(points.names)
             if not where.is_empty:
                 words = f"{told(term)} is {'missing' if missing else 'not asked for'}"
                 return Difference(where, "missing" if missing else "foreign", words, term)
@@ -140,12 +142,16 @@ class _Comparison:
         first: Difference | None,
     ) -> Difference | None:
         """Compare sums that are split into different numbers of terms, as sets of elements."""
-        if any(sums_inside(t) for t in (*ours, *theirs)):
+        if any(t.atoms for t in (*ours, *theirs)):  # what they are functions of is not compared
             if first is not None:
                 return first
             raise UndecidableError(
-                "verify", {}, "sums of functions of sums are split differently", "claim them alike"
+                "verify", {}, "sums of functions are split differently", "claim them alike"
             )
+        if as_set:
+            outside = self.beyond(points, *ours, *theirs)
+            if outside is not None:
+                return outside
         names = coordinate_names(ours[0])
         mine, repeated = self.elements(points, ours, names)
         yours, doubled = self.elements(points, theirs, names)
@@ -203,7 +209,7 @@ class _Comparison:
     def aligned(self, points: Region, x: Term, y: Term, as_set: bool) -> Difference | None:
         """Compare two terms factor by factor."""
         if as_set:
-            outside = self.outside(points, x)
+            outside = self.beyond(points, x, y)
             if outside is not None:
                 return outside
         if not x.over and not y.over and x.guards == y.guards:
@@ -261,15 +267,20 @@ class _Comparison:
                     )
         return None
 
-    def outside(self, points: Region, x: Term) -> Difference | None:
+    def beyond(self, points: Region, *terms: Term) -> Difference | None:
         """A maximum takes zeros from outside an operand for elements."""
-        names = tuple(b.name for b in x.over)
-        everything = spread(points, names).within(conjunction(spans(x), x.guards))
-        where = everything - everything.within(conjunction(self.inside(x)))
-        if where.is_empty:
-            return None
-        where = where.to(points.names)
-        return Difference(where, "outside", f"{told(x)} is zero outside, which counts", x)
+        for term in terms:
+            everything = self.range(points, term)
+            where = everything - everything.within(conjunction(self.inside(term)))
+            if not where.is_empty:
+                words = f"{told(term)} is zero outside, which counts"
+                return Difference(where.to(points.names), "outside", words, term)
+        return None
+
+    def range(self, points: Region, term: Term) -> Region:
+        """Return the points and the values of a term's variables, be it zero there or not."""
+        region = spread(points, tuple(b.name for b in term.over))
+        return region.within(conjunction(spans(term), term.guards))
 
     def domain(
         self, points: Region, term: Term, links: tuple[str, ...], more: Names = ()

@@ -14,7 +14,7 @@ from pycute_xe.converting import convert
 from pycute_xe.errors import UndecidableError
 from pycute_xe.kernel.spec.functions import FUNCTIONS
 from pycute_xe.numeric import as_numeric
-from pycute_xe.verifying.formula import Atom, Formula, Term
+from pycute_xe.verifying.formula import WHOLE, Atom, Formula, Term
 from pycute_xe.verifying.patience import in_time
 
 __all__ = ["differ", "value_of"]
@@ -114,6 +114,8 @@ def _meaning(name: str) -> Callable[..., float]:
         return partial(_rounded, numeric)
     if kind == "lowest bits of":
         return partial(_wrapped, numeric)
+    if name == WHOLE:
+        return float
     if name == "1/":
         return partial(np.divide, 1.0)
     if name in FUNCTIONS:

@@ -24,9 +24,11 @@ __all__ = [
     "add",
     "assuming",
     "atoms_within",
+    "WHOLE",
     "call",
     "choose",
     "conditions_of",
+    "extreme",
     "multiply",
     "number",
     "signature",
@@ -82,6 +84,9 @@ Formula: TypeAlias = "tuple[Term, ...]"
 """A sum of terms."""
 
 _fresh = count()
+
+WHOLE = "the whole of"
+"""The function that gives its argument back, and keeps it together."""
 
 
 def signature(formula: Formula) -> str:
@@ -158,6 +163,16 @@ def choose(condition: str, contrary: str, then: Formula, otherwise: Formula) -> 
 def summed(over: tuple[Bounds, ...], formula: Formula) -> Formula:
     """Return the sum of a formula over variables."""
     return add(tuple(replace(t, over=(*over, *t.over)) for t in formula))
+
+
+def extreme(how: str, over: tuple[Bounds, ...], formula: Formula) -> Formula:
+    """Return the maximum or the minimum of a formula over variables.
+
+    What is not one product of elements stays together, as one function of the variables: terms of
+    a sum, conditions, sums inside and zeros are values there, and must not be taken apart.
+    """
+    simple = len(formula) == 1 and not formula[0].over and not formula[0].guards
+    return call(f"{how} over", summed(over, formula if simple else call(WHOLE, formula)))
 
 
 def substituted(term: Term, names: dict[str, str]) -> Term:

@@ -19,7 +19,6 @@ __all__ = [
     "parted",
     "picked",
     "spans",
-    "sums_inside",
     "told",
     "witnesses",
 ]
@@ -111,11 +110,6 @@ def witnesses(
 
 def mentions(text: str, over: tuple[Bounds, ...]) -> bool:
     return bool(set(re.findall(r"[A-Za-z_]\w*", text)) & {b.name for b in over})
-
-
-def sums_inside(term: Term) -> bool:
-    """Whether a function of a sum is among a term's factors."""
-    return any(t.over or sums_inside(t) for a in term.atoms for f in a.arguments for t in f)
 
 
 def spans(term: Term) -> tuple[str, ...]:

@@ -43,6 +43,7 @@ from pycute_xe.verifying.formula import (
     add,
     call,
     choose,
+    extreme,
     multiply,
     number,
     signature,
@@ -119,7 +120,7 @@ class _Held:
         inner = self.formula(node.body, (*scope, *(b.name for b in bounds)))
         if node.how == "sum":
             return summed(tuple(bounds), inner)
-        return call(f"{node.how} over", summed(tuple(bounds), inner))
+        return extreme(node.how, tuple(bounds), inner)
 
     def place(self, leaf: Leaf) -> Place:
         texts = self.view.leaf(leaf, leaf.bound)
@@ -173,9 +174,10 @@ class _Claimed:
             self.count += 1
             inner[name] = f"{self.fresh}{self.count}_{name}"
             bounds.append(Bounds(inner[name], "0", self.text(extent, names)))
-        total = summed(tuple(bounds), self.formula(value.body, inner))
+        body = self.formula(value.body, inner)
         if value.how != "sum":
-            return call(f"{value.how} over", total)
+            return extreme(value.how, tuple(bounds), body)
+        total = summed(tuple(bounds), body)
         return total if value.accumulator is None else _typed(value.accumulator, total)
 
     def text(self, index: Index, names: Mapping[str, str]) -> str:

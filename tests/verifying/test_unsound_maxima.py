@@ -1,0 +1,111 @@
+"""Wrong maxima that once were proved: their terms, conditions and zeros are values too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from unsound_kernels import A, K, M, N, X, Y, differs, kernel, load, not_proved, store
+
+import pycute_xe as cx
+from pycute_xe.kernel import (
+    Element,
+    Expression,
+    Fill,
+    Index,
+    Kernel,
+    Loop,
+    Map,
+    Operand,
+    Statement,
+    apply,
+    total,
+)
+from pycute_xe.kernel.spec.expression import Const, Where
+
+LOW = -1e30
+BATCHES = tuple(Operand(name, "f32", ("K", "M", "N")) for name in "AB")
+
+
+def a(at: Any, name: str = "A") -> Element:
+    return Element(name, (at, M, N))
+
+
+def largest(extent: Any, body: Expression, start: float = LOW) -> Expression:
+    return apply("max", Const(start), total("k", extent, body, how="max"))
+
+
+def maxima(
+    claim: Expression, *body: Statement, value: Expression = X, loop: Any = None, start: float = LOW
+) -> Kernel:
+    """z takes the largest of what a loop computes; D is stored of it."""
+    var, first, stop = loop or ("k", Index(), Index("K"))
+    trip = (*body, Map("z", apply("max", Z, value)))
+    loops = Loop(var, first, stop, trip)
+    return kernel(claim, Fill("z", start), loops, store("D", "z"), more=BATCHES)
+
+
+def batch(at: Any, to: str = "x", name: str = "A") -> Statement:
+    return load(name, to, (at, M * 8, N * 16))
+
+
+Z = X.__class__("z")
+ONES = np.ones((9, 8, 16), np.float32)
+
+
+def test_the_terms_of_a_sum_belong_together() -> None:
+    two = (batch(K), batch(Index("K") - 1 - K, "y", "B"))
+    wrong = maxima(largest("K", a(K) + a(K, "B")), *two, value=X + Y)
+    x = np.zeros((2, 8, 16), np.float32)
+    x[1] = 5
+    differs(wrong, 10, x, x)
+    not_proved(wrong)
+    assert cx.verify(
+        maxima(largest("K", a(K) + a(K, "B")), batch(K), batch(K, "y", "B"), value=X + Y)
+    )
+
+
+def test_the_zeros_of_a_condition_count() -> None:
+    value = Where(K, Index(None, 6), X, Const(0.0))
+    ours = ("k", Index(None, 1), Index("K"))
+    wrong = maxima(largest(5, a(K + 1)), batch(K), value=value, loop=ours)
+    differs(wrong, -1, -ONES, -ONES)
+    assert cx.verify(wrong, {"K": 9}).answer != "proved"
+
+
+def test_zeros_of_no_trip_do_not_count() -> None:
+    ours = ("k", Index("M"), Index("K"))
+    wrong = maxima(largest("K", a(K) * 0, -3), value=Const(0.0), loop=ours, start=-3)
+    differs(wrong, 0, ONES[:3], ONES[:3])
+    not_proved(wrong)
+
+
+def test_padding_behind_a_condition_counts() -> None:
+    value = Where(K, Index(None, 4), X, X)
+    past = load("A", "x", (Index(), K + M * 8, N * 16))
+    claim = largest(Index("M") - M, Element("A", (Index(), K + M, N)))
+    wrong = maxima(claim, past, value=value, loop=("k", Index(), Index("M")))
+    differs(wrong, -1, -ONES, -ONES)
+    not_proved(wrong, M=8, K=1)
+
+
+def test_what_a_claim_takes_from_outside_is_zero() -> None:
+    wrong = maxima(largest("K", a(K + 1)), batch(K), loop=("k", Index(None, 1), Index("K")))
+    assert cx.verify(wrong, {"K": 9}).answer != "proved"
+
+
+def test_a_largest_of_sums_is_not_the_largest_of_their_terms() -> None:
+    sums = total("q", "K", a(Index("q") + K))
+    wrong = maxima(largest(1, sums), batch(K))
+    differs(wrong, 9, ONES, ONES)
+    not_proved(wrong)
+
+
+def test_functions_of_other_elements_under_a_condition() -> None:
+    body = (load("A", "x"), load("A", "y", (M * 8 + 1, N * 16)))
+    first, second = apply("tanh", X), apply("tanh", Y)
+    mixed = Map("x", Where(M, Index(None, 1), first, second))
+    wrong = kernel(apply("tanh", A), *body, mixed, store("D", "x"))
+    x = np.random.default_rng(0).standard_normal((20, 16)).astype(np.float32)
+    differs(wrong, np.tanh(x), x)
+    not_proved(wrong)
