@@ -10,6 +10,7 @@ from pycute_xe.arch import Block2D
 from pycute_xe.arch.rules import rules
 from pycute_xe.atom import TiledCopy
 from pycute_xe.checking.copies import judge_tiled_copy
+from pycute_xe.checking.fences import judge_fences
 from pycute_xe.checking.found import Found
 from pycute_xe.checking.mmas import judge_tiled_mma
 from pycute_xe.checking.resources import resources
@@ -129,6 +130,8 @@ def judge_kernel(
         if not isinstance(statement, Mma) or statement not in judged:
             JUDGED[statement](body, statement)
         judged.add(statement)
+    if kernel.shared:
+        judge_fences(kernel, found)
     taken, problems = resources(kernel, tuple(body.copies), found.target)
     found.resources += taken
     for problem in problems:

@@ -59,11 +59,11 @@ from pycute_xe.machine import (
     Memory,
     Progress,
     RegisterFile,
-    Slm,
     Trace,
     dpas,
     workgroup,
 )
+from pycute_xe.machine.fenced import FencedSlm
 from pycute_xe.machine.races import Span
 from pycute_xe.numeric import Numeric
 
@@ -126,7 +126,7 @@ def _run_group(machine: Machine, env: Env) -> None:
     kernel, count = machine.kernel, machine.kernel.subgroups
     offsets, nbytes = machine.registers()
     shared, room = shared_room(kernel)
-    slm = Slm(room)
+    slm = FencedSlm(room)
     watched = [Progress(i, count) for i in range(count)]
     threads = [
         Thread(
@@ -162,6 +162,7 @@ def _(thread: Thread, statement: If, env: Env) -> Iterator[Meeting]:
 def _(thread: Thread, _statement: BarrierArrive, _env: Env) -> Iterator[Meeting]:
     thread.progress.label = "barrier arrive"
     yield Arrive(label="barrier arrive")
+    thread.slm.arrived(thread.progress)
 
 
 @DOES.of(BarrierWait)
@@ -171,8 +172,8 @@ def _(thread: Thread, _statement: BarrierWait, _env: Env) -> Iterator[Meeting]:
 
 
 @DOES.of(Fence)
-def _(_thread: Thread, _statement: Fence, _env: Env) -> None:
-    """Nothing: on this machine every access is over when the next one starts."""
+def _(thread: Thread, _statement: Fence, _env: Env) -> None:
+    thread.slm.fence(thread.progress)
 
 
 @DOES.of(Fill)

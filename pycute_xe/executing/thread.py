@@ -14,8 +14,9 @@ from pycute_xe.converting import host_dtype
 from pycute_xe.executing.surfaces import Placed
 from pycute_xe.kernel import Fragment, Kernel, Load
 from pycute_xe.kernel.index import Index
-from pycute_xe.machine import Memory, Progress, RegisterFile, Slm, Trace
+from pycute_xe.machine import Memory, Progress, RegisterFile, Trace
 from pycute_xe.machine.elements import packed, unpacked
+from pycute_xe.machine.fenced import FencedSlm
 from pycute_xe.machine.races import Does, Span
 from pycute_xe.numeric import Numeric
 
@@ -94,7 +95,7 @@ class Thread:
     subgroup: int
     registers: RegisterFile
     offsets: Mapping[str, int]
-    slm: Slm
+    slm: FencedSlm
     shared: Mapping[str, int]
     progress: Progress
 

@@ -1,7 +1,8 @@
 """Floor 8: accesses to shared arrays that no barrier orders.
 
 All subgroups do the same statements. Two accesses of different subgroups are in order exactly where
-a barrier is arrived at after the one and waited for before the other. Statements are walked with
+a barrier is arrived at after the one and waited for before the other, and a fence lies between a
+store and the arrival: a barrier alone does not wait for stores. Statements are walked with
 the accesses that are still open; a loop is walked as often as its accesses take turns, and once
 more, so that those of later trips meet those of earlier ones.
 """
@@ -47,7 +48,7 @@ class Clash:
 
     The second is ``later[var]`` trips of a loop behind the first. ``turn`` is the variable by which
     they take turns, the first one's turn, and how many there are. ``sure`` tells that a run comes
-    that way.
+    that way, ``unfenced`` that a barrier lies between, but no fence before it.
     """
 
     first: Access
@@ -57,20 +58,32 @@ class Clash:
     subgroups: tuple[int, int]
     turn: tuple[str, int, int]
     sure: bool
+    unfenced: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class _Open:
-    """An access after which no barrier was done: at most an arrival at one."""
+    """An access after which no barrier was done: at most an arrival at one.
+
+    ``fenced`` is whether a fence came behind it, ``passed`` whether an arrival came without one.
+    """
 
     access: Access
     arrived: bool = False
+    fenced: bool = False
+    passed: bool = False
     sure: bool = True
     later: tuple[tuple[str, int], ...] = ()
 
     @property
     def key(self) -> tuple[object, ...]:
-        return id(self.access), self.arrived, self.later
+        return id(self.access), self.arrived, self.fenced, self.passed, self.later
+
+    def arrives(self) -> _Open:
+        """Return the access behind an arrival, which counts for loads and for fenced stores."""
+        if self.access.writes and not self.fenced:
+            return replace(self, passed=True)
+        return replace(self, arrived=True)
 
 
 def clashes(kernel: Kernel) -> list[Clash]:
@@ -98,7 +111,9 @@ class _Walker:
         for number, statement in enumerate(body):
             meets = statement.touched.meets
             if meets == "arrive":
-                opened = _kept(replace(one, arrived=True) for one in opened.values())
+                opened = _kept(one.arrives() for one in opened.values())
+            elif meets == "fence":
+                opened = _kept(replace(one, fenced=True) for one in opened.values())
             elif meets == "wait":
                 opened = _kept(one for one in opened.values() if not one.arrived)
             elif isinstance(statement, (SharedStore, SharedLoad)):
@@ -165,7 +180,8 @@ class _Walker:
                 if found is not None:
                     known = sure and len(_turns(one, var, turn, span)) == 1
                     where = (var, turn, span)
-                    self.found.append(Clash(first, second, one.later, *found, where, known))
+                    clash = Clash(first, second, one.later, *found, where, known, one.passed)
+                    self.found.append(clash)
 
 
 def _is_if(around: Around) -> TypeGuard[If]:

@@ -225,14 +225,19 @@ class Slm:
 
     def _race(self, does: Does, thread: Progress, clash: _Clash) -> MachineError:
         here, there = _by(thread.label), _by(clash.label)
+        missing, fix = self.missing(clash.thread, clash.where)
         return RaceFault(
             f"Slm.{does.split()[-1][:-1]}",
             {"thread": thread.index},
             f"race: thread {clash.thread} {clash.did} these bytes ({_named(clash.where)}){there}, "
-            f"thread {thread.index} {does} them{here}, and no barrier lies between",
-            "put a barrier between the two, which both threads reach",
+            f"thread {thread.index} {does} them{here}, and {missing}",
+            fix,
             overlap=clash.did == "wrote" and does == "writes" and clash.partial,
         )
+
+    def missing(self, _thread: int, _where: Index) -> tuple[str, str]:
+        """Return what would put a thread's access in order before another's, and the way out."""
+        return "no barrier lies between", "put a barrier between the two, which both threads reach"
 
     def _unwritten(
         self, part: Part, missing: NDArray[np.bool_], thread: Progress | None, does: Does

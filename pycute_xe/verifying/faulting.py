@@ -56,11 +56,14 @@ class Faults(Facts):
             return None
         names = [type(a.statement).__name__ for a in (clash.first, clash.second)]
         array, (one, other) = clash.first.statement.array, clash.subgroups
+        missing = "no barrier lies between"
+        if clash.unfenced:
+            missing = "no fence lies between the store and the barrier"
         return self.failure(
             point,
             "barriers",
             f"{names[0]} of subgroup {one} and {names[1]} of subgroup {other} use element "
-            f"{clash.element} of {array}, and no barrier lies between",
+            f"{clash.element} of {array}, and {missing}",
             region,
             subgroup=other,
             faults=True,

@@ -35,7 +35,10 @@ FINITE = (
 )
 RACES = "nothing else writes to the outputs meanwhile, and outputs do not overlap inputs"
 PAIRED = "the two halves of every barrier are done alternately, by all subgroups, on every path"
-SHARED = f"{PAIRED}, and one lies between uses of an element of a shared array by two subgroups"
+SHARED = (
+    f"{PAIRED}, and one, after a fence where the first is a store, lies between uses of an element "
+    "of a shared array by two subgroups"
+)
 INVARIANT = "what loops claim to hold is so at their starts and after every trip"
 
 BUDGET = 10.0

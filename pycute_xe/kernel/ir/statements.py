@@ -214,7 +214,12 @@ class BarrierWait(Statement):
 @held_fields
 @dataclass(frozen=True, slots=True)
 class Fence(Statement):
-    """Make earlier accesses to shared memory visible to those who are met at a later barrier."""
+    """Make earlier stores to shared memory visible to those who are met at a later barrier.
+
+    A barrier alone does not wait for stores: without a fence between the store and the arrival
+    `check` refuses the kernel, `verify` disproves it, and the `reference` executor stops. Source:
+    the row ``fence`` of ``atoms/arch.toml``.
+    """
 
     @property
     def touched(self) -> Touched:
