@@ -221,3 +221,11 @@ def test_a_gemm_that_adds_a_matrix_narrower_than_a_byte() -> None:
     asked = {"A": "bf16", "B": "bf16"}
     found = cx.run(kernel, A=a, B=b, C=narrow, dtype=asked, executor="reference")
     np.testing.assert_array_equal(found, a @ b + c)
+
+
+def test_a_tile_of_an_epilogue_smaller_than_a_block_is_refused_in_words_of_the_epilogue() -> None:
+    """8 rows of 2 bits are half a dword, the least that a message moves of a column."""
+    mma = tiled_mma((32, 64, 32), (2, 2))
+    more: dict[str, Any] = {"epilogue": "acc + C", "types": {"C": "s2"}, "orders": {"C": "col"}}
+    with pytest.raises(KernelError, match="no message of 2-bit values moves a part of 8 x 16"):
+        cx.kernel.gemm(mma, epilogue_tile=(8, 16), **more)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from math import gcd
 
 from pycute_xe.algebra import composition
+from pycute_xe.atom.block2d_op import Block2DOp
 from pycute_xe.atom.copy_atom import make_copy_atom
 from pycute_xe.atom.reordering import is_identity, layout_of, reorder
 from pycute_xe.atom.tiled_copy import TiledCopy
@@ -114,14 +115,10 @@ class TiledEpilogue(Epilogue):
             place = Layout((atom.width, atom.height), (steps[x], steps[y]))
             lanes, values = composition(place, atom.layout_ref_tv)
         except CuteError as error:
-            raise KernelError(
-                "epilogue",
-                {"epilogue_tile": cut, "op": op},
-                f"no message of {bits}-bit values moves a part of {cut[0]} x {cut[1]}: "
-                f"{error.condition}",
-                "use a larger tile",
-            ) from error
+            raise _unmoved(cut, op, bits, error.condition) from error
         block = (atom.width, atom.height) if x == 0 else (atom.height, atom.width)
+        if cut[0] % block[0] or cut[1] % block[1]:
+            raise _unmoved(cut, op, bits, f"the smallest block is {block[0]} x {block[1]}")
         counts = (cut[0] // block[0], cut[1] // block[1])
         messages = Layout(counts, (block[0] * steps[0], block[1] * steps[1]))
         subgroups = copy.layout_tv_tiled[0][1]
@@ -225,6 +222,15 @@ class TiledEpilogue(Epilogue):
         if all(fragment.name != name for fragment in self.fragments):
             self.fragment(name, numeric, self.cut[0] * self.cut[1] // 16)
         return name
+
+
+def _unmoved(cut: Cut, op: Block2DOp, bits: int, why: str) -> KernelError:
+    return KernelError(
+        "epilogue",
+        {"epilogue_tile": cut, "op": op},
+        f"no message of {bits}-bit values moves a part of {cut[0]} x {cut[1]}: {why}",
+        "use a larger tile",
+    )
 
 
 def _pairs(layout: Layout) -> list[tuple[int, int]]:
