@@ -22,6 +22,7 @@ from pycute_xe.verifying.failures import Failure, smallest
 from pycute_xe.verifying.faulting import Faults
 from pycute_xe.verifying.formula import Formula, Place, Term, add, summed
 from pycute_xe.verifying.patience import too_hard
+from pycute_xe.verifying.racing import check_races
 from pycute_xe.verifying.regions import Region
 from pycute_xe.verifying.translating import EXACT, claimed, held, is_number, rounded
 from pycute_xe.verifying.trying import quotients, tried
@@ -91,7 +92,10 @@ class Questions(Faults):
         changed = self._changed()
         if changed is not None:
             return changed
-        return least(self._wrong(i, w) for i, w in mine if not self._overwritten(i))
+        wrong = least(self._wrong(i, w) for i, w in mine if not self._overwritten(i))
+        if wrong is None:
+            check_races(self.space, output, [write for _, write in mine])
+        return wrong
 
     def _changed(self) -> Failure | None:
         """Return the smallest problem in which a load finds what another subgroup stores."""

@@ -172,3 +172,23 @@ def test_a_loop_under_a_condition_keeps_its_index_inside() -> None:
         made = kernel(0.0, Fill("x", 0.0), loop, Fill("x", 0.0), store("D", "x"), more=ops)
         answers = {p.property: p.answer for p in cx.verify(made).proofs}
         assert (answers["bounds"] == "proved") is answer
+
+
+# ---------------------------------------------------------------- two writers
+
+
+def test_two_work_groups_that_round_in_two_ways() -> None:
+    twice = (*GRID, ("r", Index(None, 2)))
+    other = If(Index("r"), Index(None, 1), (Map("z", (X + 1e4) + (Y - 1e4)),))
+    body = (load("A", "x"), load("B", "y"), Map("z", X + Y), other, store("D", "z"))
+    more = (Operand("B", "f32", ("M", "N")),)
+    wrong = kernel(A + Element("B", (M, N)), *body, more=more, grid=twice)
+    x = np.full((3, 5), 0.3, np.float32)
+    with pytest.raises(MachineError, match="race"):
+        cx.run(wrong, x, x, executor="reference")
+    assert "two subgroups" in str(not_proved(wrong))
+
+
+def test_two_work_groups_may_store_one_copy() -> None:
+    twice = (*GRID, ("r", Index(None, 2)))
+    assert cx.verify(kernel(A, load("A", "x"), store("D", "x"), grid=twice))

@@ -1,0 +1,79 @@
+"""Floor 9: elements of an output that two subgroups store, which nothing orders.
+
+Equal bytes are no matter of order. What is only copied is equal where it is what is claimed; what
+is computed is equal in real numbers, which says nothing of its last bit.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations_with_replacement
+
+import numpy as np
+
+from pycute_xe.errors import UndecidableError
+from pycute_xe.holding.follower import Write
+from pycute_xe.holding.following import FAR, placed
+from pycute_xe.holding.nodes import Choice, Converted, Leaf, Node, Number, Scalar, Undefined
+from pycute_xe.kernel import Index, Kernel
+from pycute_xe.verifying.changing import Touch, changed_beside, touches
+from pycute_xe.verifying.points import Space
+
+__all__ = ["check_races"]
+
+
+def check_races(space: Space, output: str, writes: list[Write]) -> None:
+    """Raise `UndecidableError` where two subgroups store results to one element of an output."""
+    stores = touches(space, output)[1]
+    if _is_apart(space.kernel, stores):
+        return
+    computed = {id(w.statement) for w in writes if not _is_copied(w.node)}
+    for one, other in combinations_with_replacement(stores, 2):
+        if computed.isdisjoint({id(one.statement), id(other.statement)}):
+            continue
+        if not changed_beside(space, one, other).is_empty:
+            raise UndecidableError(
+                "verify",
+                {"output": output},
+                f"an element of {output} is stored by two subgroups in no order, and whether both "
+                "round alike is not followed",
+                "give every element one writer",
+            )
+
+
+def _is_copied(node: Node) -> bool:
+    """Whether a node is a number that was stored before, or given: no operation rounds it."""
+    match node:
+        case Number() | Scalar() | Leaf() | Undefined():
+            return True
+        case Converted(_, body):
+            return _is_copied(body)
+        case Choice(_, _, then, otherwise):
+            return _is_copied(then) and _is_copied(otherwise)
+        case _:
+            return False
+
+
+def _is_apart(kernel: Kernel, stores: list[Touch]) -> bool:
+    """Whether it is plain that work-groups store to tiles, and subgroups to parts, of their own."""
+    owner: dict[tuple[int, ...], int] = {}
+    bases: set[tuple[Index, ...]] = set()
+    for store in stores:
+        base, table, moves = placed(kernel, store.statement)
+        offsets = np.array([index.offset for index in base], dtype=np.int64)
+        bases.add(tuple(index - index.offset for index in base))
+        for subgroup, rows in enumerate(table[:, moves]):
+            kept = rows[(rows != FAR).all(axis=-1)] + offsets
+            for place in np.unique(kept, axis=0).tolist():
+                if owner.setdefault(tuple(place), subgroup) != subgroup:
+                    return False
+    if len(bases) != 1 or not owner:
+        return False
+    places = np.array(list(owner))
+    spans = (places.max(axis=0) - places.min(axis=0) + 1).tolist()
+    separated = set[str]()
+    for index, span in zip(bases.pop(), spans, strict=True):
+        for name, scale in index.terms:
+            if len(index.terms) > 1 or not isinstance(name, str) or abs(scale) < span:
+                return False
+            separated.add(name)
+    return all(name in separated or n == Index(None, 1) for name, n in kernel.grid)
