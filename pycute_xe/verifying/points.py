@@ -125,6 +125,12 @@ class Space:
         names = (*self.names_around(around), *view.names)
         return Region.where(names, _all((*self.constraints(around), *view.box)))
 
+    def only_last_trips(self, write: Write) -> bool:
+        """Whether a store that loops repeat at one place is judged in its last trip alone."""
+        used = frozenset[str]().union(*(index.names for index in write.base))
+        repeated = (a for a in write.around if isinstance(a, Loop) and a.var not in used)
+        return sum(1 for _ in repeated) == len(self._last_trips(write))
+
     def _last_trips(self, write: Write) -> tuple[str, ...]:
         used = frozenset[str]().union(*(index.names for index in write.base))
         out: list[str] = []

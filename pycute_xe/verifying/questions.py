@@ -22,7 +22,7 @@ from pycute_xe.verifying.failures import Failure, smallest
 from pycute_xe.verifying.faulting import Faults
 from pycute_xe.verifying.formula import Formula, Place, Term, add, summed
 from pycute_xe.verifying.patience import too_hard
-from pycute_xe.verifying.racing import check_races
+from pycute_xe.verifying.racing import check_races, may_be_covered
 from pycute_xe.verifying.regions import Region
 from pycute_xe.verifying.translating import EXACT, claimed, held, is_number, rounded
 from pycute_xe.verifying.trying import quotients, tried
@@ -92,7 +92,15 @@ class Questions(Faults):
         changed = self._changed()
         if changed is not None:
             return changed
-        wrong = least(self._wrong(i, w) for i, w in mine if not self._overwritten(i))
+        found = [(w, self._wrong(i, w)) for i, w in mine if not self._overwritten(i)]
+        wrong = least(f for w, f in found if f and not may_be_covered(self.space, w, f))
+        if wrong is None and any(failure is not None for _, failure in found):
+            raise UndecidableError(
+                "verify",
+                {"output": output},
+                f"elements of {output} that hold something else may be stored to again",
+                "store once, behind the loop or the condition",
+            )
         if wrong is None:
             check_races(self.space, output, [write for _, write in mine])
         return wrong

@@ -1,6 +1,6 @@
 """Floor 9: elements of an output that two subgroups store, which nothing orders.
 
-Equal bytes are no matter of order. What is only copied is equal where it is what is claimed; what
+Of equal bytes either may stay. What is only copied is equal where it is what is claimed; what
 is computed is equal in real numbers, which says nothing of its last bit.
 """
 
@@ -15,10 +15,11 @@ from pycute_xe.holding.follower import Write
 from pycute_xe.holding.following import FAR, placed
 from pycute_xe.holding.nodes import Choice, Converted, Leaf, Node, Number, Scalar, Undefined
 from pycute_xe.kernel import Index, Kernel
-from pycute_xe.verifying.changing import Touch, changed_beside, touches
+from pycute_xe.verifying.changing import Touch, changed_before, changed_beside, touches
+from pycute_xe.verifying.failures import Failure
 from pycute_xe.verifying.points import Space
 
-__all__ = ["check_races"]
+__all__ = ["check_races", "may_be_covered"]
 
 
 def check_races(space: Space, output: str, writes: list[Write]) -> None:
@@ -38,6 +39,26 @@ def check_races(space: Space, output: str, writes: list[Write]) -> None:
                 "round alike is not followed",
                 "give every element one writer",
             )
+
+
+def may_be_covered(space: Space, write: Write, failure: Failure) -> bool:
+    """Whether the subgroup that stores a wrong element may store to it again, later on."""
+    stores = touches(space, failure.output)[1]
+    mine = next(store for store in stores if store.statement is write.statement)
+    known = {
+        **space.naming.size_of,
+        **{n: space.naming.variable_of[n] for n, _ in space.kernel.grid},
+    }
+    values = {**failure.variables, **failure.sizes}
+    here = [f"{text} = {values[name]}" for name, text in known.items() if name in values]
+    here += [f"u_{mode} = {index}" for mode, index in enumerate(failure.index)]
+    for later in stores:
+        if later is mine and space.only_last_trips(write):
+            continue
+        again = changed_before(space, later, mine)
+        if not again.within(" and ".join(here)).is_empty:
+            return True
+    return False
 
 
 def _is_copied(node: Node) -> bool:

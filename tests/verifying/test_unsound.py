@@ -192,3 +192,17 @@ def test_two_work_groups_that_round_in_two_ways() -> None:
 def test_two_work_groups_may_store_one_copy() -> None:
     twice = (*GRID, ("r", Index(None, 2)))
     assert cx.verify(kernel(A, load("A", "x"), store("D", "x"), grid=twice))
+
+
+# ---------------------------------------------------------------- right ones
+
+
+def test_a_store_that_a_later_one_covers_is_not_a_counterexample() -> None:
+    batches = (Operand("A", "f32", ("K", "M", "N")),)
+    again = If(K, Index("K") - 1, (store("D", "y"),))
+    trip = (load("A", "x", (K, M * 8, N * 16)), store("D", "x"), again)
+    claim = Element("A", (Index("K") - 1, M, N))
+    right = kernel(claim, Fill("y"), Loop("k", Index(), Index("K"), trip), more=batches)
+    a = np.random.default_rng(0).standard_normal((3, 8, 16)).astype(np.float32)
+    assert np.array_equal(cx.run(right, a, executor="reference"), a[-1])
+    assert "stored to again" in str(cx.verify(right))
