@@ -7,8 +7,10 @@ is computed is equal in real numbers, which says nothing of its last bit.
 from __future__ import annotations
 
 from itertools import combinations_with_replacement
+from math import prod
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.follower import Write
@@ -76,21 +78,26 @@ def _is_copied(node: Node) -> bool:
 
 def _is_apart(kernel: Kernel, stores: list[Touch]) -> bool:
     """Whether it is plain that work-groups store to tiles, and subgroups to parts, of their own."""
-    owner: dict[tuple[int, ...], int] = {}
     bases: set[tuple[Index, ...]] = set()
+    owned: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
     for store in stores:
         base, table, moves = placed(kernel, store.statement)
         offsets = np.array([index.offset for index in base], dtype=np.int64)
         bases.add(tuple(index - index.offset for index in base))
-        for subgroup, rows in enumerate(table[:, moves]):
-            kept = rows[(rows != FAR).all(axis=-1)] + offsets
-            for place in np.unique(kept, axis=0).tolist():
-                if owner.setdefault(tuple(place), subgroup) != subgroup:
-                    return False
-    if len(bases) != 1 or not owner:
+        rows = table[:, moves]
+        subgroup, element = np.nonzero((rows != FAR).all(axis=-1))
+        owned.append((rows[subgroup, element] + offsets, subgroup))
+    if len(bases) != 1 or not any(subgroup.size for _, subgroup in owned):
         return False
-    places = np.array(list(owner))
-    spans = (places.max(axis=0) - places.min(axis=0) + 1).tolist()
+    places = np.concatenate([place for place, _ in owned])
+    low = places.min(axis=0)
+    spans = (places.max(axis=0) - low + 1).tolist()
+    if prod(spans) * kernel.subgroups >= 1 << 62:
+        return False  # too far apart to number
+    keys = np.ravel_multi_index(tuple((places - low).T), spans)
+    owners = np.concatenate([subgroup for _, subgroup in owned])
+    if np.unique(keys).size != np.unique(keys * kernel.subgroups + owners).size:
+        return False  # two subgroups store to one place
     separated = set[str]()
     for index, span in zip(bases.pop(), spans, strict=True):
         for name, scale in index.terms:
