@@ -229,3 +229,8 @@ def test_a_tile_of_an_epilogue_smaller_than_a_block_is_refused_in_words_of_the_e
     more: dict[str, Any] = {"epilogue": "acc + C", "types": {"C": "s2"}, "orders": {"C": "col"}}
     with pytest.raises(KernelError, match="no message of 2-bit values moves a part of 8 x 16"):
         cx.kernel.gemm(mma, epilogue_tile=(8, 16), **more)
+
+
+def test_a_grid_that_is_not_pairs_is_named() -> None:
+    with pytest.raises(cx.errors.InputError, match="grid is a tuple"):
+        cx.Kernel("k", 1, (), (), ((1,),), ())  # type: ignore[arg-type]
