@@ -116,7 +116,7 @@ def _spread(found: list[Row], count: int, first: int) -> list[Case]:
 
 
 def _case(row: Row, number: int) -> Case | None:
-    """A case of a configuration; None where the device has no room for it."""
+    """A case of a configuration, or None if it does not fit the device."""
     m, n, k = row.tile
     m, n = (m + 1, n - 5) if number % 2 else (m - 3, n + 7)
     if m * n > 128 * 128:  # one work-group of the large tiles, for time

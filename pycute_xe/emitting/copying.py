@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from pycute_xe.algebra.simplify import flat_modes
 from pycute_xe.atom import TiledCopy
 from pycute_xe.atom.reordering import layout_of
-from pycute_xe.bulk import table
 from pycute_xe.emitting.indices import divided
 from pycute_xe.emitting.instructions import Message, Region2D
 from pycute_xe.emitting.registers import Registers
 from pycute_xe.errors import KernelError
+from pycute_xe.holding.tables import anchors
 from pycute_xe.kernel import Kernel, Load, Prefetch, Store
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index
 from pycute_xe.layout import size
@@ -54,7 +54,7 @@ def messages(kernel: Kernel, registers: Registers, statement: Copying) -> Iterat
 
 def _parts(copy: TiledCopy) -> tuple[list[Index], list[list[int]]]:
     """Return where a subgroup's messages start, for each axis, and what each message adds."""
-    found = _anchors(copy)
+    found = anchors(copy)
     base, own = found[:, 0], found[0] - found[0, 0]
     if not np.array_equal(found, base[:, None] + own[None]):
         raise KernelError(
@@ -64,20 +64,6 @@ def _parts(copy: TiledCopy) -> tuple[list[Index], list[list[int]]]:
             "use a copy whose subgroups take like blocks",
         )
     return [_digits(base[:, axis], copy) for axis in range(base.shape[1])], own.tolist()
-
-
-def _anchors(copy: TiledCopy) -> NDArray[np.int64]:
-    """(subgroup, message, axis) → coordinate in the tile of the message's first element."""
-    subgroups, of_messages = copy.anchors
-    rank, counts = len(copy.tiler_mn), (size(subgroups), size(of_messages))
-    out = np.zeros((*counts, rank), dtype=np.int64)
-    for axis, part in enumerate((subgroups, of_messages)):
-        found = table(part)
-        columns = found.reshape(counts[axis], -1)
-        wide = np.zeros((counts[axis], rank), dtype=np.int64)
-        wide[:, : columns.shape[1]] = columns
-        out += wide[:, None] if axis == 0 else wide[None]
-    return out
 
 
 def _digits(values: NDArray[np.int64], copy: TiledCopy) -> Index:

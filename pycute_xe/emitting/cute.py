@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from pycute_xe.atom import TiledCopy
 from pycute_xe.emitting.cute_claims import HELPERS, claims
 from pycute_xe.emitting.cute_parts import Parts, Role
 from pycute_xe.emitting.cute_prelude import KEYWORDS, RETYPED
 from pycute_xe.emitting.cute_values import converted, map_text
 from pycute_xe.emitting.indices import c_text
+from pycute_xe.emitting.writer import Says, Writer, demand_said
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel import (
     BarrierArrive,
@@ -31,43 +29,20 @@ from pycute_xe.kernel import (
     Store,
 )
 from pycute_xe.kernel.index import Index
-from pycute_xe.kernel.ir.listing import line
 
 __all__ = ["CUTE", "cute"]
 
-Says = Callable[["Writer", Any], None]
 CUTE: Meanings[Says] = Meanings("emit")
 """How each kind of statement is said in CuTe C++."""
 
 
-class Writer:
-    """The text of a kernel's body as it grows."""
+class CuteWriter(Writer):
+    """A body in CuTe C++, and the names of its types."""
 
     def __init__(self, kernel: Kernel) -> None:
         """Start with nothing written."""
-        self.kernel = kernel
+        super().__init__(kernel, CUTE, level=1)
         self.parts = Parts(kernel)
-        self.lines: list[str] = []
-        self.level = 1
-
-    def put(self, text: str) -> None:
-        """Append a line at the present depth."""
-        self.lines.append("  " * self.level + text)
-
-    def body(self, body: tuple[Statement, ...]) -> None:
-        """Write statements, each behind its line of the listing."""
-        for statement in body:
-            meaning = CUTE[statement]
-            self.put(f"// {line(statement)}")
-            meaning(self, statement)
-
-    def block(self, head: str, body: tuple[Statement, ...]) -> None:
-        """Write statements in braces."""
-        self.put(f"{head} {{")
-        self.level += 1
-        self.body(body)
-        self.level -= 1
-        self.put("}")
 
     def each(self, fragment: str, value: str) -> None:
         """Write a loop over the values that a work-item holds."""
@@ -89,14 +64,14 @@ class Writer:
 
 
 @CUTE.of(Fill)
-def _(writer: Writer, statement: Fill) -> None:
+def _(writer: CuteWriter, statement: Fill) -> None:
     held = writer.kernel.fragment(statement.fragment).value_type.to_cpp()
     value = f"{statement.value:g}" if statement.value else "0"
     writer.put(f"fill({statement.fragment}, {held}({value}));")
 
 
 @CUTE.of(Load)
-def _(writer: Writer, statement: Load) -> None:
+def _(writer: CuteWriter, statement: Load) -> None:
     name = writer.parts.copies[statement.copy, statement.operand]
     role = writer.parts.of_copy(statement.copy, statement.operand)
     into = writer.viewed(statement.fragment, role)
@@ -104,7 +79,7 @@ def _(writer: Writer, statement: Load) -> None:
 
 
 @CUTE.of(Store)
-def _(writer: Writer, statement: Store) -> None:
+def _(writer: CuteWriter, statement: Store) -> None:
     name = writer.parts.copies[statement.copy, statement.operand]
     role = writer.parts.of_copy(statement.copy, statement.operand)
     held = writer.viewed(statement.fragment, role)
@@ -112,18 +87,18 @@ def _(writer: Writer, statement: Store) -> None:
 
 
 @CUTE.of(Prefetch)
-def _(writer: Writer, statement: Prefetch) -> None:
+def _(writer: CuteWriter, statement: Prefetch) -> None:
     name = writer.parts.copies[statement.copy, statement.operand]
     writer.put(f"prefetch(use{name}, thr{name}.partition_S({writer.tile(statement)}));")
 
 
 @CUTE.of(Reorder)
-def _(writer: Writer, statement: Reorder) -> None:
+def _(writer: CuteWriter, statement: Reorder) -> None:
     writer.put(f"reorder({statement.source}, {statement.destination});")
 
 
 @CUTE.of(Convert)
-def _(writer: Writer, statement: Convert) -> None:
+def _(writer: CuteWriter, statement: Convert) -> None:
     source, destination = map(writer.kernel.fragment, (statement.source, statement.destination))
     types = source.value_type.name, destination.value_type.name
     value = converted(writer.kernel, *types, f"{statement.source}(i)")
@@ -131,12 +106,12 @@ def _(writer: Writer, statement: Convert) -> None:
 
 
 @CUTE.of(Map)
-def _(writer: Writer, statement: Map) -> None:
+def _(writer: CuteWriter, statement: Map) -> None:
     writer.each(statement.destination, map_text(writer.kernel, statement))
 
 
 @CUTE.of(Mma)
-def _(writer: Writer, statement: Mma) -> None:
+def _(writer: CuteWriter, statement: Mma) -> None:
     parts, mma = writer.parts, statement.mma
     a = writer.viewed(statement.a, parts.of_mma(mma, "A"))
     b = writer.viewed(statement.b, parts.of_mma(mma, "B"))
@@ -145,31 +120,30 @@ def _(writer: Writer, statement: Mma) -> None:
 
 
 @CUTE.of(BarrierArrive)
-def _(writer: Writer, _: Statement) -> None:
+def _(writer: CuteWriter, _: Statement) -> None:
     writer.put("barrier_arrive(ScopeWorkgroup);")
 
 
 @CUTE.of(BarrierWait)
-def _(writer: Writer, _: Statement) -> None:
+def _(writer: CuteWriter, _: Statement) -> None:
     writer.put("barrier_wait(ScopeWorkgroup);")
 
 
 @CUTE.of(Loop)
-def _(writer: Writer, statement: Loop) -> None:
+def _(writer: CuteWriter, statement: Loop) -> None:
     var, start, stop = statement.var, c_text(statement.start), c_text(statement.stop)
     writer.block(f"for (int {var} = {start}; {var} < {stop}; ++{var})", statement.body)
 
 
 @CUTE.of(If)
-def _(writer: Writer, statement: If) -> None:
+def _(writer: CuteWriter, statement: If) -> None:
     writer.block(f"if ({c_text(statement.index)} < {c_text(statement.below)})", statement.body)
 
 
 def cute(kernel: Kernel) -> str:
     """Return a kernel as CuTe C++: types, static assertions of the layouts, a device function."""
-    for statement in kernel.statements():
-        CUTE[statement]
-    writer = Writer(kernel)
+    demand_said(kernel, CUTE)
+    writer = CuteWriter(kernel)
     _check_names(kernel)
     writer.body(kernel.body)
     parts = writer.parts
@@ -288,11 +262,12 @@ def _tensor_stride(
 def _check_names(kernel: Kernel) -> None:
     names = [name.lstrip("*") for _, name in _parameters(kernel)]
     names += [fragment.name for fragment in kernel.fragments]
+    names += [s.var for s in kernel.statements() if isinstance(s, Loop)]
     bad = sorted({n for n in names if names.count(n) > 1 or KEYWORDS.fullmatch(n)} - {"thread"})
     if bad or names.count("thread") > 1:
         raise KernelError(
             "emit",
             {"kernel": kernel.name},
-            f"{(*bad, 'thread')[0]} would be the name of two things in C++",
-            "rename an operand, a fragment, a size or a variable of the grid",
+            f"{(*bad, 'thread')[0]} cannot be a name in C++, or would be the name of two things",
+            "rename an operand, a fragment, a size or a variable",
         )

@@ -9,6 +9,7 @@ import numpy as np
 from pycute_xe.algebra import composition, upcast
 from pycute_xe.atom.register_picture import SUBGROUP
 from pycute_xe.bulk import table
+from pycute_xe.emitting.numbers import as_f32
 from pycute_xe.errors import CuteError, KernelError
 from pycute_xe.kernel import Kernel, Map
 from pycute_xe.kernel.spec.expression import Apply, Const, Element, Expression, Rounded, Slot
@@ -46,7 +47,7 @@ _BOUNDS = {"s8": (-128, 127), "u8": (0, 255), "s16": (-32768, 32767), "u16": (0,
 def map_text(kernel: Kernel, statement: Map) -> str:
     """Return what element ``i`` of the destination becomes.
 
-    Raises `KernelError` for a function or a broadcast that C++ has no word for here.
+    Raises `KernelError` for a function or a broadcast that cannot be written in CuTe C++.
     """
     gathers = dict(statement.gathers)
     value = _text(kernel, statement.value, gathers)
@@ -69,7 +70,7 @@ def _text(kernel: Kernel, value: Expression, gathers: dict[str, Layout]) -> str:
         arguments = [_text(kernel, argument, gathers) for argument in value.arguments]
         formula = FORMULAS.get(value.function)
         if formula is None:
-            _refuse(kernel, f"CuTe C++ has no word for {value.function}")
+            _refuse(kernel, f"{value.function} cannot be written in CuTe C++")
         return formula.format(*arguments)
     return _refuse(kernel, f"{value} is not a function of registers and scalars")
 
@@ -78,7 +79,7 @@ def _number(value: float) -> str:
     if value != value or value in (float("inf"), float("-inf")):
         sign = "-" if value < 0 else ""
         return "NAN" if value != value else f"{sign}INFINITY"
-    text = repr(float(np.float32(value)))
+    text = repr(as_f32(value))
     return f"{text}f" if value >= 0 else f"({text}f)"
 
 
@@ -107,7 +108,7 @@ def _index(kernel: Kernel, fragment: str, gather: Layout | None) -> str:
 def converted(kernel: Kernel, source: str, destination: str, value: str) -> str:
     """Return a value converted as the kernel does: to nearest even, integers saturated.
 
-    Raises `KernelError` for conversions that C++ has no word for here.
+    Raises `KernelError` for conversions that cannot be written in CuTe C++.
     """
     held = as_numeric(destination).to_cpp()
     if source == destination or destination in _ROUNDED:
@@ -122,7 +123,9 @@ def converted(kernel: Kernel, source: str, destination: str, value: str) -> str:
     if source == "s32" and destination in _BOUNDS:
         low, high = _BOUNDS[destination]
         return f"{held}(cute::min(cute::max({value}, {low}), {high}))"
-    return _refuse(kernel, f"CuTe C++ has no word for {source} to {destination}, saturated")
+    return _refuse(
+        kernel, f"the conversion of {source} to {destination} cannot be written in CuTe C++"
+    )
 
 
 def _refuse(kernel: Kernel, condition: str) -> NoReturn:

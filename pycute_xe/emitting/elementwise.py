@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from pycute_xe.bulk import table
 from pycute_xe.emitting.functions import FORMULAS, Emit
 from pycute_xe.emitting.instructions import Alu
+from pycute_xe.emitting.numbers import f32_bits
 from pycute_xe.emitting.regions import Region, region
 from pycute_xe.emitting.registers import BYTES, Registers
 from pycute_xe.errors import KernelError
@@ -139,7 +139,7 @@ class _Write:
                 raise KernelError(
                     "emit",
                     {"value": value},
-                    f"{value.function} has no formula in instructions",
+                    f"{value.function} cannot be written as instructions on registers",
                     f"use {', '.join(FORMULAS)}",
                 )
             before = self.used
@@ -166,7 +166,7 @@ class _Write:
         raise KernelError(
             "emit",
             {"value": value},
-            f"{type(value).__name__} has no form in instructions on registers",
+            f"{type(value).__name__} cannot be written as instructions on registers",
             "use functions of fragments, scalars and numbers",
         )
 
@@ -236,4 +236,4 @@ def immediate(value: float) -> str:
     >>> immediate(1.0)
     '0x3f800000:f'
     """
-    return f"0x{struct.unpack('<I', struct.pack('<f', value))[0]:08x}:f"
+    return f"{f32_bits(value)}:f"

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from pycute_xe.emitting.indices import c_text
 from pycute_xe.emitting.instructions import Barrier, Instruction, Message, Multiply, Region2D
 from pycute_xe.emitting.lowering import LOWERED
 from pycute_xe.emitting.registers import Registers
+from pycute_xe.emitting.writer import Says, Writer, demand_said
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel import (
     BarrierArrive,
@@ -32,7 +31,6 @@ from pycute_xe.kernel import (
     Store,
 )
 from pycute_xe.kernel.index import SUBGROUP_INDEX
-from pycute_xe.kernel.ir.listing import line
 
 __all__ = ["OPENCL", "opencl", "parameters"]
 
@@ -42,39 +40,17 @@ _TAKEN = re.compile(
     "goto|half|if|int|kernel|local|constant|private|long|register|return|short|signed|sizeof|"
     "static|struct|switch|typedef|uchar|uint|ulong|union|unsigned|ushort|void|volatile|while"
 )
-Says = Callable[["Writer", Any], None]
 OPENCL: Meanings[Says] = Meanings("emit")
 """How each kind of statement is said in OpenCL C."""
 
 
-class Writer:
-    """The text of a kernel's body as it grows."""
+class OpenCLWriter(Writer):
+    """A body in OpenCL C, and the registers that it names."""
 
     def __init__(self, kernel: Kernel) -> None:
         """Start with nothing written."""
-        self.kernel = kernel
+        super().__init__(kernel, OPENCL, level=1)
         self.registers = Registers(kernel)
-        self.lines: list[str] = []
-        self.level = 1
-
-    def put(self, text: str) -> None:
-        """Append a line at the present depth."""
-        self.lines.append("  " * self.level + text)
-
-    def body(self, body: tuple[Statement, ...]) -> None:
-        """Write statements, each under its line of the listing."""
-        for statement in body:
-            meaning = OPENCL[statement]
-            self.put(f"// {line(statement)}")
-            meaning(self, statement)
-
-    def block(self, head: str, body: tuple[Statement, ...]) -> None:
-        """Write statements in braces."""
-        self.put(f"{head} {{")
-        self.level += 1
-        self.body(body)
-        self.level -= 1
-        self.put("}")
 
 
 @OPENCL.of(Loop)
@@ -91,7 +67,7 @@ def _(writer: Writer, statement: If) -> None:
 
 
 @OPENCL.of(Fill, Prefetch, Load, Store, Reorder, Convert, Map, Mma, BarrierArrive, BarrierWait)
-def _(writer: Writer, statement: Statement) -> None:
+def _(writer: OpenCLWriter, statement: Statement) -> None:
     for instruction in LOWERED[statement](writer.kernel, writer.registers, statement):
         writer.put(_call(writer.kernel, instruction))
 
@@ -175,10 +151,9 @@ def prelude() -> str:
 
 def opencl(kernel: Kernel) -> str:
     """Return a kernel as OpenCL C for Intel's graphics compiler."""
-    for statement in kernel.statements():
-        OPENCL[statement]
+    demand_said(kernel, OPENCL)
     _check_names(kernel)
-    writer = Writer(kernel)
+    writer = OpenCLWriter(kernel)
     writer.body(kernel.body)
     lanes = 16 * kernel.subgroups
     arguments = ", ".join(
@@ -224,13 +199,14 @@ def _check_names(kernel: Kernel) -> None:
     names = [n for _, n in parameters(kernel)]
     names += [f"s{o.name}" for o in kernel.operands if len(o.modes) == 2]
     names += [SUBGROUP_INDEX, kernel.name, *(variable for variable, _ in kernel.grid)]
+    names += [s.var for s in kernel.statements() if isinstance(s, Loop)]
     twice = sorted({n for n in names if names.count(n) > 1 or _TAKEN.fullmatch(n)})
     if twice:
         raise KernelError(
             "emit",
             {"kernel": kernel.name},
-            f"{twice[0]} would be the name of two things in C",
-            "rename an operand, a size or a variable of the grid",
+            f"{twice[0]} cannot be a name in C, or would be the name of two things",
+            "rename an operand, a size or a variable",
         )
     if len(kernel.grid) > 3:
         raise KernelError(

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from pycute_xe.arch.lsc import Block2DMessage
 from pycute_xe.emitting.instructions import Alu, Instruction, Message, Multiply
 from pycute_xe.emitting.lowering import LOWERED
 from pycute_xe.emitting.registers import Registers
+from pycute_xe.emitting.writer import Says, Writer, demand_said
 from pycute_xe.kernel import (
     BarrierArrive,
     BarrierWait,
@@ -26,46 +24,29 @@ from pycute_xe.kernel import (
     Statement,
     Store,
 )
-from pycute_xe.kernel.ir.listing import line
 
 __all__ = ["VISA", "visa"]
 
-Says = Callable[["Writer", Any], None]
 VISA: Meanings[Says] = Meanings("emit")
 """How each kind of statement is said in vISA."""
 
 
-class Writer:
-    """The text of a kernel's body as it grows."""
+class VisaWriter(Writer):
+    """A body in vISA, and the registers that it names."""
 
     def __init__(self, kernel: Kernel) -> None:
         """Start with nothing written."""
-        self.kernel = kernel
+        super().__init__(kernel, VISA, level=0)
         self.registers = Registers(kernel)
-        self.lines: list[str] = []
-        self.level = 0
-
-    def put(self, text: str) -> None:
-        """Append a line at the present depth."""
-        self.lines.append("  " * self.level + text)
-
-    def body(self, body: tuple[Statement, ...]) -> None:
-        """Write statements, each under its line of the listing."""
-        for statement in body:
-            meaning = VISA[statement]
-            self.put(f"// {line(statement)}")
-            meaning(self, statement)
 
 
 @VISA.of(Loop, If)
 def _(writer: Writer, statement: Loop | If) -> None:
-    writer.level += 1
-    writer.body(statement.body)
-    writer.level -= 1
+    writer.inside(statement.body)
 
 
 @VISA.of(Fill, Prefetch, Load, Store, Reorder, Convert, Map, Mma, BarrierArrive, BarrierWait)
-def _(writer: Writer, statement: Statement) -> None:
+def _(writer: VisaWriter, statement: Statement) -> None:
     for instruction in LOWERED[statement](writer.kernel, writer.registers, statement):
         writer.put(_text(instruction))
 
@@ -99,9 +80,8 @@ def _message(message: Message) -> str:
 
 def visa(kernel: Kernel) -> str:
     """Return a kernel as vISA text; loops, indices and surfaces are said in comments."""
-    for statement in kernel.statements():
-        VISA[statement]
-    writer = Writer(kernel)
+    demand_said(kernel, VISA)
+    writer = VisaWriter(kernel)
     writer.body(kernel.body)
     head = [f"// {text}" for text in str(kernel).splitlines()]
     declared = [

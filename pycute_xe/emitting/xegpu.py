@@ -13,8 +13,10 @@ from pycute_xe.emitting.xegpu_tiles import (
     Deal,
     Held,
     Ints,
+    agree,
     dealt,
     loaded,
+    multiplied_places,
     prefetched,
     swapped,
     tile_of,
@@ -59,7 +61,10 @@ class Module:
         self.held: dict[str, Held] = {}
         self.mmas = tuple(s for s in walk(kernel.body) if isinstance(s, Mma))
         if not self.mmas:
-            raise unsaid(kernel.name, "a kernel that multiplies nothing has no tile to deal")
+            raise unsaid(
+                kernel.name,
+                "the kernel multiplies nothing, so that no tiled MMA deals its tiles to subgroups",
+            )
         if len({s.mma for s in self.mmas}) > 1:
             raise unsaid(kernel.name, "two tiled MMAs of one kernel are not said", "emit each")
         self.mma = self.mmas[0].mma
@@ -85,7 +90,10 @@ class Module:
         block = self.instruction(role)
         if operand is not None and operand.contiguous == 0:
             return self.out.layout(f"{role.lower()}_in_memory", deal.turned.text(swapped(block)))
-        return self.out.layout(role.lower(), deal.text(block))
+        name = self.out.layout(role.lower(), deal.text(block))
+        if name != f"#{role.lower()}":
+            raise unsaid(self.kernel.name, f"{role} is dealt to the subgroups in two ways")
+        return name
 
     def instruction(self, role: str) -> tuple[int, int]:
         """Return the block of an operand that one DPAS takes."""
@@ -147,7 +155,7 @@ def _(module: Module, statement: Store) -> None:
     operand, held = module.kernel.operand(statement.operand), _read(module, statement.fragment)
     tile = tile_of(statement.copy.tiler_mn, statement.modes)
     places = loaded(statement.copy, statement.modes)
-    _agree(statement, held, places)
+    agree(statement, held, places)
     deal = module.deal(statement.copy, places, tile)
     layout = module.dealt_as("C", deal, operand)
     module.out.store(operand, tile, layout, statement.at, held.value, held.type)
@@ -182,11 +190,11 @@ def _(module: Module, statement: Map) -> None:
         raise unsaid(statement, "a fragment that is broadcast is not said", "use a whole matrix")
     sources = {name: _read(module, name) for name in statement.sources}
     if not sources:
-        raise unsaid(statement, "a map of no fragment has no tile")
+        raise unsaid(statement, "the map reads no fragment, so that its tile is not known")
     first, *others = sources.values()
     for held in others:
         if first.places is not None and held.places is not None:
-            _agree(statement, held, first.places)
+            agree(statement, held, first.places)
     kind = module.out.type_of(module.kernel.fragment(statement.destination).value_type)
     if any(held.kind != "f32" for held in sources.values()) or kind != "f32":
         raise unsaid(statement, "maps are said of f32", "convert first")
@@ -200,24 +208,8 @@ def _(module: Module, statement: Map) -> None:
 def _(module: Module, statement: Mma) -> None:
     tables = multiplied(statement.mma)
     a, b, c = (_read(module, n) for n in (statement.a, statement.b, statement.accumulator))
-    if a.places is None or b.places is None:
-        raise unsaid(statement, "a number in every element is multiplied", "load both factors")
-    left, right = a.places[:, tables.a], b.places[:, tables.b]
-    row, column = left[:, :, :1, 0], right[:, :, :1, 1]
-    depth, depth_b = left[:, :1, :, 1], right[:, :1, :, 0]
-    whole = np.array_equal(np.sort(depth[:, 0]), np.tile(np.arange(a.tile[1]), (len(depth), 1)))
-    agree = (left[..., 0] == row).all() and (left[..., 1] == depth).all()
-    agree = agree and (right[..., 1] == column).all() and (right[..., 0] == depth_b).all()
-    if not (agree and whole and np.array_equal(depth, depth_b) and a.tile[1] == b.tile[0]):
-        raise unsaid(
-            statement,
-            "the registers do not hold the rows, the columns and the depth that DPAS multiplies",
-            "verify(kernel) shows an element",
-        )
-    places = np.empty((len(left), tables.c.size, 2), dtype=np.int64)
-    places[:, tables.c, 0] = row[:, :, 0][:, :, None]
-    places[:, tables.c, 1] = column[:, :, 0][:, None, :]
-    _agree(statement, c, places)
+    places = multiplied_places(statement, a, b, tables)
+    agree(statement, c, places)
     deal = module.deal(statement.mma, places, (a.tile[0], b.tile[1]))
     module.dealt_as("C", deal)
     value = module.out.multiplied((a.value, a.type), (b.value, b.type), (c.value, c.type))
@@ -247,7 +239,7 @@ def _(module: Module, statement: Loop) -> None:
     touched = [s.touched for s in walk(statement.body)]
     written = dict.fromkeys(n for t in touched for n in (*t.writes, *t.updates))
     carried = [name for name in written if name in module.held]
-    entry = {name: module.held[name] for name in carried}
+    entry = _carried(module, statement, carried)
     pairs = [(entry[n].value, entry[n].type) for n in carried]
     with module.out.block_for(statement.var, statement.start, statement.stop, pairs) as trip:
         for name, value in zip(carried, trip.arguments, strict=True):
@@ -256,12 +248,26 @@ def _(module: Module, statement: Loop) -> None:
         trip.leave([module.held[name].value for name in carried])
     for name, value in zip(carried, trip.results, strict=True):
         after = module.held[name]
-        if entry[name].places is not None:
-            _agree(statement, after, entry[name].places)
+        agree(statement, after, entry[name].places)
         module.held[name] = replace(after, value=value)
     for name in written:
         if name not in carried:
             del module.held[name]
+
+
+def _carried(module: Module, statement: Loop, names: list[str]) -> dict[str, Held]:
+    """What fragments hold when a trip begins: one number in all elements may become a tile."""
+    entry = {name: module.held[name] for name in names}
+    if all(held.places is not None for held in entry.values()):
+        return entry
+    held, out = dict(module.held), module.out
+    module.out = Values(module.kernel)  # the text of this first trip is thrown away
+    module.body(statement.body)
+    after, module.held, module.out = module.held, held, out
+    return {
+        n: replace(h, places=h.places if h.places is not None else after[n].places)
+        for n, h in entry.items()
+    }
 
 
 def _read(module: Module, name: str) -> Held:
@@ -269,16 +275,6 @@ def _read(module: Module, name: str) -> Held:
     if held is None:
         raise unsaid(name, f"{name} is read behind the loop that fills it", "fill it before")
     return held
-
-
-def _agree(given: object, held: Held, places: Ints | None) -> None:
-    """Refuse registers that hold a tile in another order than they are read in."""
-    if held.places is not None and places is not None and not np.array_equal(held.places, places):
-        raise unsaid(
-            given,
-            "the registers hold the tile in another order than the statement reads it in",
-            "verify(kernel) shows an element",
-        )
 
 
 def xegpu(kernel: Kernel) -> str:

@@ -14,9 +14,21 @@ from numpy.typing import NDArray
 
 from pycute_xe.atom import TiledCopy
 from pycute_xe.errors import KernelError
-from pycute_xe.holding.tables import anchors, copied
+from pycute_xe.holding.tables import Multiplied, anchors, copied
 
-__all__ = ["Deal", "Held", "Ints", "dealt", "loaded", "prefetched", "swapped", "tile_of", "unsaid"]
+__all__ = [
+    "Deal",
+    "Held",
+    "Ints",
+    "agree",
+    "dealt",
+    "loaded",
+    "multiplied_places",
+    "prefetched",
+    "swapped",
+    "tile_of",
+    "unsaid",
+]
 
 Ints: TypeAlias = NDArray[np.int64]
 NOWHERE = -1
@@ -29,7 +41,7 @@ def swapped(pair: tuple[int, int]) -> tuple[int, int]:
 
 
 def unsaid(given: object, condition: str, fix: str = "") -> KernelError:
-    """Return the refusal of something that XeGPU has no words for."""
+    """Return the refusal of something that XeGPU cannot say."""
     return KernelError("emit", {"to": "xegpu", "given": given}, condition, fix)
 
 
@@ -134,3 +146,35 @@ def prefetched(copy: TiledCopy, modes: tuple[int | None, ...]) -> Ints:
     inside[:, copy.y_mode], inside[:, copy.x_mode] = y.ravel(), x.ravel()
     places = (starts[:, :, None, :] + inside).reshape(starts.shape[0], -1, starts.shape[2])
     return places[..., [modes.index(m) for m in sorted(m for m in modes if m is not None)]]
+
+
+def agree(given: object, held: Held, places: Ints | None) -> None:
+    """Refuse registers that hold a tile in another order than they are read in."""
+    if held.places is not None and places is not None and not np.array_equal(held.places, places):
+        raise unsaid(
+            given,
+            "the registers hold the tile in another order than the statement reads it in",
+            "verify(kernel) shows an element",
+        )
+
+
+def multiplied_places(given: object, a: Held, b: Held, tables: Multiplied) -> Ints:
+    """Return the places of a product's elements; refuse registers that DPAS reads otherwise."""
+    if a.places is None or b.places is None:
+        raise unsaid(given, "a number in every element is multiplied", "load both factors")
+    left, right = a.places[:, tables.a], b.places[:, tables.b]
+    row, column = left[:, :, :1, 0], right[:, :, :1, 1]
+    depth, depth_b = left[:, :1, :, 1], right[:, :1, :, 0]
+    whole = np.array_equal(np.sort(depth[:, 0]), np.tile(np.arange(a.tile[1]), (len(depth), 1)))
+    same = (left[..., 0] == row).all() and (left[..., 1] == depth).all()
+    same = same and (right[..., 1] == column).all() and (right[..., 0] == depth_b).all()
+    if not (same and whole and np.array_equal(depth, depth_b) and a.tile[1] == b.tile[0]):
+        raise unsaid(
+            given,
+            "the registers do not hold the rows, the columns and the depth that DPAS multiplies",
+            "verify(kernel) shows an element",
+        )
+    places = np.empty((len(left), tables.c.size, 2), dtype=np.int64)
+    places[:, tables.c, 0] = row[:, :, 0][:, :, None]
+    places[:, tables.c, 1] = column[:, :, 0][:, None, :]
+    return places

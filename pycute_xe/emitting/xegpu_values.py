@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import isfinite
 
+from pycute_xe.emitting.numbers import as_f32, f32_bits
 from pycute_xe.emitting.xegpu_tiles import swapped, unsaid
 from pycute_xe.kernel import Index, Kernel, Operand
 from pycute_xe.kernel.index import Looked, Quotient
@@ -50,7 +52,7 @@ class Values:
     def fresh(self, stem: str = "v") -> str:
         """Return a name that no value has yet."""
         self.count += 1
-        return f"%{stem}_{self.count}"
+        return f"%{stem}.{self.count}"  # a dot is in no name of the kernel
 
     def made(self, operation: str, stem: str = "v") -> str:
         """Write an operation and return the name of its result."""
@@ -85,7 +87,7 @@ class Values:
 
     def number(self, value: int) -> str:
         """Return an integer constant."""
-        return self.numbers.setdefault(value, f"%c{value}" if value >= 0 else f"%cm{-value}")
+        return self.numbers.setdefault(value, f"%c.{value}" if value >= 0 else f"%c.m{-value}")
 
     def index(self, index: Index) -> str:
         """Write an index and return its value; quotients round down."""
@@ -107,7 +109,7 @@ class Values:
         """Return the descriptor of an operand, made where the function begins."""
         key = operand.name, text
         if key not in self.descriptors:
-            name = f"%t{operand.name}_{len(self.descriptors)}"
+            name = f"%{operand.name}.{len(self.descriptors)}"
             self.descriptors[key] = name
             shape = [f"%{mode}" for mode in operand.modes]
             if any(not mode.is_simple for mode in operand.modes):
@@ -116,7 +118,7 @@ class Values:
             kind = f"memref<?x?x{self.type_of(operand.value_type)}>"
             self.first.append(
                 f"{name} = xegpu.create_nd_tdesc %{operand.name}, shape : [{', '.join(shape)}], "
-                f"strides : [%ld{operand.name}, {self.number(1)}] : {kind} -> {text}"
+                f"strides : [%{operand.name}.ld, {self.number(1)}] : {kind} -> {text}"
             )
         return self.descriptors[key]
 
@@ -178,7 +180,7 @@ class Values:
 
     def filled(self, value: float, vector: str, kind: str, layout: str) -> str:
         """Return a tile of one number."""
-        text = str(int(value)) if kind.startswith("i") else repr(float(value))
+        text = str(int(value)) if kind.startswith("i") else _number(value, kind)
         told = f"{{layout_result_0 = {layout}}}"
         return self.made(f"arith.constant {told} dense<{text}> : {vector}", "fill")
 
@@ -244,7 +246,7 @@ class Values:
         arguments = [f"%{o.name}: memref<?x?x{self.type_of(o.value_type)}>" for o in matrices]
         arguments += [f"%{o.name}: f32" for o in kernel.operands if not o.modes]
         arguments += [f"%{size}: index" for size in kernel.sizes]
-        arguments += [f"%ld{o.name}: index" for o in matrices]
+        arguments += [f"%{o.name}.ld: index" for o in matrices]
         axes = dict(zip("xyz", (name for name, _ in kernel.grid), strict=False))
         if len(kernel.grid) > 3:
             raise unsaid(kernel.name, "a grid has three axes at most", "join two of them")
@@ -268,3 +270,13 @@ class Values:
                 "",
             )
         )
+
+
+def _number(value: float, kind: str) -> str:
+    """A float as MLIR writes it; f32 alone has infinities here."""
+    found = as_f32(value)
+    if isfinite(found):
+        return repr(found)
+    if kind != "f32":
+        raise unsaid(value, f"{value} cannot be filled into {kind}", "use f32")
+    return f32_bits(value)

@@ -134,8 +134,8 @@ def looked_up() -> Kernel:
 
 PAGED = "a page table"
 REFUSED: dict[str, tuple[Any, str]] = {
-    "tanh": (lambda: gemm(epilogue="tanh(acc)"), "tanh has no formula"),
-    "gelu": (lambda: gemm(epilogue="gelu(acc)"), "gelu has no formula"),
+    "tanh": (lambda: gemm(epilogue="tanh(acc)"), "tanh cannot be written as instructions"),
+    "gelu": (lambda: gemm(epilogue="gelu(acc)"), "gelu cannot be written as instructions"),
     "s32 to f16": (lambda: gemm((8, "s32", "s8"), 64, d_type="f16"), "rounded twice"),
     "s4 packed in bytes": (lambda: gemm((8, "s32", "s4"), 64), "share a byte"),
     "a fence of shared memory": (fenced, "no meaning for Fence"),
