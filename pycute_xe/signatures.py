@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 import types
+from collections import ChainMap
 from collections.abc import Callable
 from dataclasses import fields
 from functools import cache, wraps
@@ -63,6 +65,9 @@ NESTED = {
     "Tiler": "a layout, an integer, None or a tuple of those",
     "Any": "an integer, a tuple of integers or a layout",
 }
+
+# Constructors of dataclasses: an inherited field is annotated where it is declared.
+_KINDS: dict[Callable[..., Any], type] = {}
 
 
 def typed(function: Callable[P, R]) -> Callable[P, R]:
@@ -126,6 +131,7 @@ def typed_fields(kind: type[C]) -> type[C]:
         ...
     pycute_xe.errors.InputError: Extent(name=3): name is an int. Way out: give name as str
     """
+    _KINDS[inspect.unwrap(kind.__init__)] = kind
     kind.__init__ = typed(kind.__init__)
     return kind
 
@@ -147,6 +153,7 @@ def held_fields(kind: type[C]) -> type[C]:
     pycute_xe.errors.InputError: Extent(name=3): name is an int. Way out: give name as str
     """
     plain = kind.__init__
+    _KINDS[inspect.unwrap(plain)] = kind
     made = typed(plain)
     annotated = [(f.name, f.type, set[object]()) for f in fields(kind) if f.type != "Any"]  # pyright: ignore[reportArgumentType]
 
@@ -233,8 +240,10 @@ def _said(value: Any, kind: str) -> str:
 def _resolved(annotation: Any, function: Callable[..., Any]) -> Any:
     """Return the type that an annotation means; ``Any`` for what only type checkers import."""
     holder = types.SimpleNamespace(__annotations__={"it": annotation})
+    kinds = _KINDS[function].__mro__ if function in _KINDS else ()
+    names = ChainMap(*(vars(sys.modules[kind.__module__]) for kind in kinds))
     try:
-        return get_type_hints(holder, function.__globals__)["it"]
+        return get_type_hints(holder, function.__globals__, names)["it"]
     except (NameError, TypeError, AttributeError):
         return Any
 

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from pycute_xe.cli.options import Extents
+from pycute_xe.cli.options import Order, tiling
 
 if TYPE_CHECKING:
     from pycute_xe.kernel import Kernel
 
-__all__ = ["emit_command"]
+__all__ = ["LANGUAGES", "emit_command"]
 
-Order = Literal["row", "col"]
+# Those of `emitting.Language`, which is not imported for the help.
+LANGUAGES = ("opencl", "visa", "cute", "host", "xegpu")
 
 
 @click.command("emit")
 @click.option(
     "--to",
-    type=click.Choice(["opencl", "visa", "cute", "host"]),
+    type=click.Choice(LANGUAGES),
     default="opencl",
     show_default=True,
     help="The language.",
@@ -28,31 +29,14 @@ Order = Literal["row", "col"]
 @click.option("--type", "kind", default="bf16", show_default=True, help="Of A and B.")
 @click.option("--acc", default=None, help="Of the accumulator: f32, or s32 for integers.")
 @click.option("--d-type", default=None, help="Of D: the accumulator's if left out.")
-@click.option("--a", type=click.Choice(["row", "col"]), default="row", help="Storage order of A.")
-@click.option("--b", type=click.Choice(["row", "col"]), default="row", help="Storage order of B.")
-@click.option(
-    "--tile",
-    type=Extents("M", "N", "K"),
-    metavar="MxNxK",
-    default="256x256x32",
-    show_default=True,
-    help="Elements that a work-group multiplies at a time.",
-)
-@click.option(
-    "--subgroups",
-    type=Extents("M", "N"),
-    metavar="MxN",
-    default="8x4",
-    show_default=True,
-    help="Subgroups of a work-group.",
-)
+@tiling
 @click.option("--stages", type=int, default=2, show_default=True, help="Tiles of K prefetched.")
 @click.option("--epilogue", default=None, help="Such as 'relu(acc + bias[n])'.")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="A file; standard output if left out."
 )
 def emit_command(to: Any, output: Path | None, **options: Any) -> None:
-    """Write a GEMM as a text in another language: OpenCL C, vISA, CuTe C++ or a host program.
+    """Write a GEMM in another language: OpenCL C, vISA, CuTe C++, XeGPU, or a host program.
 
     \b
       pycute-xe emit --epilogue 'relu(acc + bias[n])' -o gemm.cl

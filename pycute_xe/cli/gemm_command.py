@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 import click
 
 from pycute_xe.cli.files import demand_writable, is_same_file, read_matrix, write_array
-from pycute_xe.cli.options import Extents
+from pycute_xe.cli.options import Order, tiling
 from pycute_xe.cli.outcome import Outcome
 from pycute_xe.cli.progress import progress_bar
 from pycute_xe.errors import DTypeError, InputError, LegalityError
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["gemm_command"]
 
 OVERSIZED = "no target has so many registers; --oversized runs it all the same, and takes its time"
-Order = Literal["row", "col"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,24 +67,7 @@ class Request:
     required=True,
     help="Where to write C (.npy); - is standard output.",
 )
-@click.option("--a", type=click.Choice(["row", "col"]), default="row", help="Storage order of A.")
-@click.option("--b", type=click.Choice(["row", "col"]), default="row", help="Storage order of B.")
-@click.option(
-    "--tile",
-    type=Extents("M", "N", "K"),
-    metavar="MxNxK",
-    default="256x256x32",
-    show_default=True,
-    help="Elements that a work-group multiplies at a time.",
-)
-@click.option(
-    "--subgroups",
-    type=Extents("M", "N"),
-    metavar="MxN",
-    default="8x4",
-    show_default=True,
-    help="Subgroups of a work-group.",
-)
+@tiling
 @click.option(
     "--dtype", type=click.Choice(["bf16", "f16"]), help="Round both inputs to this type first."
 )

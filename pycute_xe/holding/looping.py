@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -159,7 +160,7 @@ def _unrolled(loop: Loop, name: str, before: Content, out: Content) -> Content:
     turns = Turns.every(loop, period_of(out, loop.var))
     for _ in range(turns.span + 1):
         known = {name: entry}
-        earlier = out.each(lambda n: _resolved(n, known))  # noqa: B023 - used at once
+        earlier = out.each(partial(_resolved, entries=known))
         entry = _renewed(loop, before, earlier).each(lambda n: pruned(n, turns))
         entry = entry.over(kept, before.at(kept))
         if name not in _carried_in(entry):

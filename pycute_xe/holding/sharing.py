@@ -6,7 +6,9 @@ behind a barrier after the store is another question (`pycute_xe.holding.orderin
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -14,7 +16,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.holding.contents import Content, Part, combined, undecided, whole
 from pycute_xe.holding.follower import Around, Follower, Read, situated
-from pycute_xe.holding.nodes import Choice, Undefined, relocated
+from pycute_xe.holding.nodes import Choice, Node, Undefined, relocated
 from pycute_xe.holding.tables import by_subgroup, moved
 from pycute_xe.holding.turns import Turns, period, pruned, turn
 from pycute_xe.kernel import Index, Kernel, Loop, SharedLoad, SharedStore
@@ -86,7 +88,7 @@ def load_shared(walker: Follower, statement: SharedLoad) -> None:
         mine = held
         if places.loop is not None:
             turns = replace(Turns.every(places.loop, len(places.at)), now=frozenset({t}))
-            mine = held.each(lambda n: pruned(n, turns))  # noqa: B023 - used at once
+            mine = held.each(partial(pruned, turns=turns))
         flat.append(mine.at(places.in_turn(t).reshape(-1)))
     read = _by_turns(flat, places)
     walker.found.reads.append(Read(statement, walker.around, statement.array, read))
@@ -135,13 +137,13 @@ def _by_turns(contents: list[Content], places: Places) -> Content:
     """Join what is held in each turn by conditions on the loop's variable."""
     out = contents[-1]
     for number in reversed(range(len(contents) - 1)):
-        index, below = turn(places.var, len(contents), number)
-        out = combined(
-            out.count,
-            (contents[number], out),
-            lambda nodes: Choice(index, below, *nodes),  # noqa: B023 - used at once
-        )
+        chosen = partial(_chosen, *turn(places.var, len(contents), number))
+        out = combined(out.count, (contents[number], out), chosen)
     return out
+
+
+def _chosen(index: Index, below: Index, nodes: Sequence[Node]) -> Node:
+    return Choice(index, below, *nodes)
 
 
 def _stored(old: Content, content: Content, table: Ints) -> Content:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from compiled_cases import needs_compiler
 
 import pycute_xe as cx
 from pycute_xe.cli import main
+from pycute_xe.cli.emit_command import LANGUAGES
+from pycute_xe.emitting import Language
 from pycute_xe.kernel import Kernel
 from pycute_xe.native import toolchain
 
@@ -65,6 +68,10 @@ def test_the_command_line_emits_what_the_library_does(tmp_path: Path) -> None:
     asked += ["--epilogue", "relu(acc + bias[n])", "--d-type", "s8", "--stages", "1"]
     done = CliRunner().invoke(main, asked)
     assert (done.exit_code, done.output) == (0, cx.emit(gemm))
+    missing = CliRunner().invoke(main, [*asked, "-o", str(tmp_path / "none" / "gemm.cl")])
+    assert (missing.exit_code, missing.output.count("\n")) == (2, 1)
+    assert "No such file" in missing.output
+    assert get_args(Language) == LANGUAGES
     file = tmp_path / "gemm.visaasm"
     done = CliRunner().invoke(main, [*asked, "--to", "visa", "-o", str(file)])
     assert (done.exit_code, file.read_text()) == (0, cx.emit(gemm, "visa"))

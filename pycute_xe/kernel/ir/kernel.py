@@ -6,20 +6,15 @@ from dataclasses import dataclass, replace
 
 from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.errors import KernelError
-from pycute_xe.kernel.index import Index, as_index
+from pycute_xe.kernel.index import as_index
 from pycute_xe.kernel.ir.checks import check_program
 from pycute_xe.kernel.ir.listing import listing
-from pycute_xe.kernel.ir.operands import Fragment, Operand, Shared
 from pycute_xe.kernel.ir.program import Program
 from pycute_xe.kernel.ir.statements import If, Loop, Mma, Statement
 from pycute_xe.kernel.ir.walking import walk
-from pycute_xe.kernel.spec.specification import Specification
 from pycute_xe.signatures import typed, typed_fields
 
 __all__ = ["Kernel"]
-
-# What the annotations of the inherited fields name, so that a call is held against them.
-FIELD_TYPES = (Fragment, Index, Operand, Shared, Specification)
 
 
 @typed_fields

@@ -75,23 +75,10 @@ def gemm(
     lead = ("L",) if batch else ()
     first = (Index("l"),) if batch else ()
     m, n = Index("m") * tile_m, Index("n") * tile_n
-    shift = len(lead)
-    side_a = Side(
-        "A",
-        copy_a or operand_copy(mma, "A", a),
-        mma,
-        (shift, shift + 1),
-        (*first, m, Index()),
-        reorder_a,
-    )
-    side_b = Side(
-        "B",
-        copy_b or operand_copy(mma, "B", b),
-        mma,
-        (shift + 1, shift),
-        (*first, Index(), n),
-        reorder_b,
-    )
+    row, column, k = len(lead), len(lead) + 1, Index()
+    copies = copy_a or operand_copy(mma, "A", a), copy_b or operand_copy(mma, "B", b)
+    side_a = Side("A", copies[0], mma, (row, column), (*first, m, k), reorder_a)
+    side_b = Side("B", copies[1], mma, (column, row), (*first, k, n), reorder_b)
     out_type = as_numeric(d_type) if d_type is not None else op.D
     frame = Frame(mma, lead, first, (m, n), orders or {}, types or {}, {"D": d})
     ending = (
