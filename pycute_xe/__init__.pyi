@@ -113,6 +113,7 @@ from pycute_xe.composed import (
 from pycute_xe.cutlass import (
     from_cute as from_cute,
     get_atom as get_atom,
+    template_of as template_of,
 )
 from pycute_xe.drawing import (
     draw as draw,

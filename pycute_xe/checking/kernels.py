@@ -107,7 +107,7 @@ def _steps(
 
 @JUDGED.of(Mma)
 def _(body: Body, statement: Mma) -> None:
-    judge_tiled_mma(statement.mma, body.found)
+    judge_tiled_mma(statement.mma, body.found, level="warning")
 
 
 @JUDGED.of(

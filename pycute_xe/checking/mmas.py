@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 from typing import Literal, cast
 
 from pycute_xe.arch import Broken, Dpas
 from pycute_xe.arch.dpas import DpasMessage
-from pycute_xe.arch.rules import rules
+from pycute_xe.arch.rules import Level, rules
 from pycute_xe.atom import MmaAtom, TiledMma
 from pycute_xe.atom.register_picture import SUBGROUP
 from pycute_xe.checking.found import Found
@@ -38,8 +39,12 @@ def judge_dpas_message(message: DpasMessage, subject: str, found: Found) -> None
     found.judge(subject, rules("dpas", "rule", found.target.name), message.quantities)
 
 
-def judge_mma_atom(atom: MmaAtom, found: Found) -> None:
-    """Judge an MMA atom: its instruction, and whether its layouts say where operands lie."""
+def judge_mma_atom(atom: MmaAtom, found: Found, level: Level = "error") -> None:
+    """Judge an MMA atom: its instruction, and whether its layouts say where operands lie.
+
+    A kernel has its values in the registers that the instruction reads, whatever the older layouts
+    say of them: it asks with level "warning".
+    """
     subject = str(atom)
     judge_dpas(atom.op, subject, found)
     source = "vISA manual, DPAS.md: A is row-major without gaps, B is packed in dwords"
@@ -48,7 +53,7 @@ def judge_mma_atom(atom: MmaAtom, found: Found) -> None:
         return
     broken = Broken(
         "faithful",
-        "error",
+        level if replace(atom, legacy=False).faithful else "error",
         " ".join(atom.notes),
         source,
         "use XE_DPAS_TT and an even M, or allow_unfaithful=True",
@@ -56,9 +61,9 @@ def judge_mma_atom(atom: MmaAtom, found: Found) -> None:
     found.refuse(subject, (broken,))
 
 
-def judge_tiled_mma(mma: TiledMma, found: Found) -> None:
+def judge_tiled_mma(mma: TiledMma, found: Found, level: Level = "error") -> None:
     """Judge the atom, and where in registers each of its repetitions finds the operands."""
-    judge_mma_atom(mma.atom, found)
+    judge_mma_atom(mma.atom, found, level)
     if mma.atom.op.broken_rules(found.target):
         return
     table = rules("dpas", "rule", found.target.name)

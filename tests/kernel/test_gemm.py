@@ -200,8 +200,8 @@ def test_slips_are_named_where_they_are_made(mma: cx.TiledMma) -> None:
     op = cx.XE_DPAS_TT(8, "f32", "bf16")
     with pytest.raises(KernelError, match=r"Dpas is not a tiled MMA.*workgroup_mma"):
         cx.kernel.gemm(op)  # pyright: ignore[reportArgumentType]
-    with pytest.raises(KernelError, match="a copy is not a tiled copy"):
-        cx.kernel.gemm(mma, copy_a=cx.XE_LOAD_2D(16, 8, 32))  # pyright: ignore[reportArgumentType]
+    with pytest.raises(KernelError, match="a copy is neither a tiled copy, an atom nor the name"):
+        cx.kernel.gemm(mma, copy_a=3)  # pyright: ignore[reportArgumentType]
     with pytest.raises(KernelError, match=r"stages is 1\.5"):
         cx.kernel.gemm(mma, stages=1.5)  # pyright: ignore[reportArgumentType]
     with pytest.raises(KernelError, match="nothing adds them up"):

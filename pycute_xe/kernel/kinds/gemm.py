@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from types import NoneType
+
+from pycute_xe.atom.block2d_op import Block2DOp
+from pycute_xe.atom.copy_atom import CopyAtom
 from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
+from pycute_xe.cutlass import LegacyCopyAtom
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
@@ -19,13 +24,16 @@ from pycute_xe.kernel.ir.statements import (
 )
 from pycute_xe.kernel.kinds.epilogue import Epilogue, Frame
 from pycute_xe.kernel.kinds.epilogue_tiles import TiledEpilogue
-from pycute_xe.kernel.kinds.parts import Side, operand_copy
+from pycute_xe.kernel.kinds.given_copies import GivenCopy, given_copy
+from pycute_xe.kernel.kinds.parts import Side, by_registers
 from pycute_xe.kernel.spec.expression import Element, Expression, total
 from pycute_xe.layout import size
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.signatures import typed
 
 __all__ = ["gemm"]
+
+_COPIES = (TiledCopy, Block2DOp, CopyAtom, LegacyCopyAtom)
 
 
 @typed
@@ -36,9 +44,9 @@ def gemm(
     d: Order = "row",
     stages: int = 2,
     *,
-    copy_a: TiledCopy | None = None,
-    copy_b: TiledCopy | None = None,
-    copy_d: TiledCopy | None = None,
+    copy_a: GivenCopy = None,
+    copy_b: GivenCopy = None,
+    copy_d: GivenCopy = None,
     reorder_a: bool = True,
     reorder_b: bool = True,
     epilogue: str | None = None,
@@ -53,12 +61,13 @@ def gemm(
 
     Each work-group computes one tile of D. ``a``, ``b`` and ``d`` declare the storage order of the
     (M,K), (K,N) and (M,N) matrices; ``stages`` is how many tiles of K the prefetch runs ahead.
-    Copies default to those CUTLASS chooses. ``reorder_a=False`` lets the MMA read the registers as
-    the copy left them. ``epilogue`` is an expression of ``acc``, of numbers, of scalars by name, of
-    matrices ``C`` or ``X[m,n]``, of ``bias[n]`` and ``bias[m]``, and of the functions of
-    `pycute_xe.kernel.spec.functions`; ``types`` and ``orders`` declare its operands (the
-    accumulator's type and rows by default). ``also`` names further outputs, their expressions, and
-    vectors of sums: ``{"rows[m]": "sum(n, D[m,n])"}`` adds to what the vector had.
+    Copies default to those CUTLASS chooses; an operation, an atom or a name given instead is tiled
+    over the subgroups, an older name for the messages it sends. ``reorder_a=False`` lets the MMA
+    read the registers as the copy left them. ``epilogue`` is an expression of ``acc``, of numbers,
+    of scalars by name, of matrices ``C`` or ``X[m,n]``, of ``bias[n]`` and ``bias[m]``, and of the
+    functions of `pycute_xe.kernel.spec.functions`; ``types`` and ``orders`` declare its operands
+    (the accumulator's type and rows by default). ``also`` names further outputs, their expressions,
+    and vectors of sums: ``{"rows[m]": "sum(n, D[m,n])"}`` adds to what the vector had.
     ``d_type`` converts last, to nearest even, integers saturated. ``batch`` adds a leading mode L
     to every matrix. ``epilogue_tile`` cuts each subgroup's share of D into tiles of so many rows
     and columns, loaded, computed and stored in turn; CUTLASS's is the shape of one DPAS. Raises
@@ -70,19 +79,21 @@ def gemm(
     >>> print(str(gemm(mma, epilogue="relu(acc + bias[n])", d_type="bf16")).splitlines()[1].strip())
     computes   D[m,n] = bf16(relu(sum(k, A[m,k]*B[k,n], f32) + bias[n]))
     """
-    _check_arguments(mma, stages, copy_a, copy_b, copy_d)
+    _check_arguments(mma, stages, epilogue_tile, copy_a, copy_b, copy_d)
     op, (tile_m, tile_n, _) = mma.atom.op, mma.tile_mnk
     lead = ("L",) if batch else ()
     first = (Index("l"),) if batch else ()
     m, n = Index("m") * tile_m, Index("n") * tile_n
     row, column, k = len(lead), len(lead) + 1, Index()
-    copies = copy_a or operand_copy(mma, "A", a), copy_b or operand_copy(mma, "B", b)
-    side_a = Side("A", copies[0], mma, (row, column), (*first, m, k), reorder_a)
-    side_b = Side("B", copies[1], mma, (column, row), (*first, k, n), reorder_b)
+    held = by_registers(mma)
+    copies = given_copy(held, "A", a, copy_a), given_copy(held, "B", b, copy_b)
+    side_a = Side("A", copies[0], held, (row, column), (*first, m, k), reorder_a)
+    side_b = Side("B", copies[1], held, (column, row), (*first, k, n), reorder_b)
     out_type = as_numeric(d_type) if d_type is not None else op.D
-    frame = Frame(mma, lead, first, (m, n), orders or {}, types or {}, {"D": d})
+    stored = None if copy_d is None else given_copy(held, "D", d, copy_d, out_type)
+    frame = Frame(held, lead, first, (m, n), orders or {}, types or {}, {"D": d})
     ending = (
-        Epilogue.read(frame, epilogue, also or {}, out_type, copy_d)
+        Epilogue.read(frame, epilogue, also or {}, out_type, stored)
         if epilogue_tile is None
         else TiledEpilogue.read_in_tiles(frame, epilogue, also or {}, out_type, epilogue_tile)
     )
@@ -123,7 +134,7 @@ def mainloop(mma: TiledMma, sides: tuple[Side, Side], stages: int) -> tuple[Stat
     return (*((warm_up,) if stages else ()), Loop("k", Index(), trips, body))
 
 
-def _check_arguments(mma: object, stages: object, *copies: object) -> None:
+def _check_arguments(mma: object, stages: object, cut: object, *copies: object) -> None:
     """Refuse slips that would otherwise surface far from here."""
     wrong, fix = "", ""
     if not isinstance(mma, TiledMma):
@@ -137,8 +148,11 @@ def _check_arguments(mma: object, stages: object, *copies: object) -> None:
         fix = "use an atom whose C and D have the same type"
     elif type(stages) is not int or stages < 0:
         wrong, fix = f"stages is {stages!r}, which is not a count of tiles", "use 0 or more"
-    elif any(copy is not None and not isinstance(copy, TiledCopy) for copy in copies):
-        wrong = "a copy is not a tiled copy"
+    elif any(not isinstance(copy, (*_COPIES, str, NoneType)) for copy in copies):
+        wrong = "a copy is neither a tiled copy, an atom nor the name of one"
         fix = "use make_block_2d_copy_A(mma, strides, op=…)"
+    elif cut is not None and copies[2] is not None:
+        wrong = "epilogue_tile cuts the store into messages of its own, copy_d names others"
+        fix = "give one of the two"
     if wrong:
         raise KernelError("gemm", {"mma": mma, "stages": stages}, wrong, fix)

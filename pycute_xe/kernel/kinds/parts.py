@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pycute_xe.atom.block2d_copy import (
     make_block_2d_copy_A,
@@ -11,6 +11,7 @@ from pycute_xe.atom.block2d_copy import (
     make_block_2d_copy_D,
     make_block_2d_prefetch,
 )
+from pycute_xe.atom.block2d_op import Block2DOp
 from pycute_xe.atom.reordering import in_register_order, is_identity, reorder
 from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
@@ -24,6 +25,7 @@ from pycute_xe.signatures import typed
 
 __all__ = [
     "Side",
+    "by_registers",
     "copy_slots",
     "gmem_stride",
     "mma_slots",
@@ -64,8 +66,9 @@ def operand_copy(
     order: Order,
     numeric: Numeric | None = None,
     name: str = "",
+    op: Block2DOp | None = None,
 ) -> TiledCopy:
-    """Return the copy that CUTLASS would choose for an operand of a GEMM.
+    """Return the copy that CUTLASS would choose for an operand of a GEMM, or one by ``op``.
 
     Raises `KernelError`, in the words of the GEMM, where no block-2D message moves a subgroup's
     share of it.
@@ -77,14 +80,29 @@ def operand_copy(
     """
     strides = gmem_stride(operand, order)
     try:
-        copy = _MAKERS[operand](mma, strides, numeric)
+        copy = _MAKERS[operand](mma, strides, numeric, op)
         slots = copy.messages * copy.atom.values
     except CuteError as error:
+        if op is not None:
+            raise _unfit(mma, operand, op, error.condition) from error
         raise _unmoved(mma, operand, order, numeric, name, error) from error
     part = "C" if operand == "D" else operand
+    if op is not None and slots != size(mma.fragment(part)[1]):
+        raise _unfit(mma, operand, op, f"a subgroup would move {slots} values a work-item")
     if slots != size(mma.fragment(part)[1]):
         raise _unmoved(mma, operand, order, numeric, name, None)
     return copy
+
+
+def _unfit(mma: TiledMma, operand: str, op: Block2DOp, why: str) -> KernelError:
+    """Say that blocks of a given operation do not make up what a subgroup needs."""
+    share = subgroup_share(mma, "C" if operand == "D" else operand)
+    return KernelError(
+        "gemm",
+        {f"copy_{operand.lower()}": op, "tile": mma.tile_mnk, "share": share},
+        f"blocks of {op} do not make up a subgroup's share of {operand}: {why}",
+        f"use a smaller block, or leave copy_{operand.lower()} out",
+    )
 
 
 def _unmoved(
@@ -115,6 +133,21 @@ def _unmoved(
         wrong,
         f'use a larger tile or fewer subgroups, or store {name or operand} as "{other}"',
     )
+
+
+def by_registers(mma: TiledMma) -> TiledMma:
+    """Return a tiled MMA whose layouts say where the instruction finds its operands.
+
+    Those of CUTLASS's older atoms hide the VNNI packing of B, since their copies hide it too; what
+    lies in the registers is the same.
+
+    >>> from pycute_xe.atom import workgroup_mma
+    >>> from pycute_xe.cutlass import get_atom
+    >>> mma = workgroup_mma(get_atom("XE_8x16x16_F32BF16BF16F32_TT"))
+    >>> mma.atom.faithful, by_registers(mma).atom.faithful
+    (False, True)
+    """
+    return replace(mma, atom=replace(mma.atom, legacy=False)) if mma.atom.legacy else mma
 
 
 def subgroup_share(mma: TiledMma, operand: str) -> tuple[int, ...]:
