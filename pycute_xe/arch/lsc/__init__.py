@@ -6,7 +6,17 @@ does is executed by `pycute_xe.machine`; here it is described, checked, read and
 
 from __future__ import annotations
 
+from pycute_xe.arch.lsc.binary import Encoding, Field, encode
 from pycute_xe.arch.lsc.block import Block2DMessage
+from pycute_xe.arch.lsc.codes import sub_operations
+from pycute_xe.arch.lsc.decoding import decode
+from pycute_xe.arch.lsc.descriptor import (
+    Descriptor,
+    Words,
+    decode_descriptor,
+    descriptor_of,
+    encode_descriptor,
+)
 from pycute_xe.arch.lsc.fields import Address, DataType
 from pycute_xe.arch.lsc.message import Message
 from pycute_xe.arch.lsc.operations import Operation, get_operation, operations
@@ -16,9 +26,19 @@ __all__ = [
     "Address",
     "Block2DMessage",
     "DataType",
+    "Descriptor",
+    "Encoding",
+    "Field",
     "Message",
     "Operation",
+    "Words",
+    "decode",
+    "decode_descriptor",
+    "descriptor_of",
+    "encode",
+    "encode_descriptor",
     "get_operation",
     "operations",
     "parse",
+    "sub_operations",
 ]
