@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pycute_xe.arch.block2d import Block2D
 from pycute_xe.arch.dpas import Dpas, dpas_types
+from pycute_xe.arch.occupancy import Occupancy, occupancy
 from pycute_xe.arch.registers import RegisterMap
 from pycute_xe.arch.rules import Broken
 from pycute_xe.arch.surface import Surface
@@ -17,6 +18,7 @@ __all__ = [
     "Block2D",
     "Broken",
     "Dpas",
+    "Occupancy",
     "RegisterMap",
     "SlmLimit",
     "Surface",
@@ -24,5 +26,6 @@ __all__ = [
     "dpas_types",
     "get_target",
     "grf_bytes",
+    "occupancy",
     "targets",
 ]

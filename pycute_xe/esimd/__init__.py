@@ -14,7 +14,9 @@ rules of the target and executed. The pitfalls of ESIMD are lints with stable co
 
 from __future__ import annotations
 
+from pycute_xe.arch.occupancy import occupancy
 from pycute_xe.esimd import lint, xmx
+from pycute_xe.esimd.atomics import fence, slm_atomic_update
 from pycute_xe.esimd.blocks import block_load, block_store
 from pycute_xe.esimd.blocks2d import (
     config_2d_mem_access,
@@ -23,19 +25,30 @@ from pycute_xe.esimd.blocks2d import (
     lsc_store_2d,
 )
 from pycute_xe.esimd.gathers import gather, lsc_gather, lsc_scatter, scatter
-from pycute_xe.esimd.launching import Item, Run, launch
+from pycute_xe.esimd.items import Item
+from pycute_xe.esimd.launching import Run, launch
 from pycute_xe.esimd.lint import LINTS, EsimdError, Finding, Lint
+from pycute_xe.esimd.math import exp, hmax, hmin, max, min, sum
 from pycute_xe.esimd.pointers import Pointer, reinterpret_cast
+from pycute_xe.esimd.props import (
+    alignment,
+    cache_hint_L1,
+    cache_hint_L2,
+    cache_hint_L3,
+    overaligned_tag,
+    properties,
+)
+from pycute_xe.esimd.reserving import slm_allocator, slm_init
 from pycute_xe.esimd.shared import (
     lsc_slm_gather,
     lsc_slm_scatter,
     slm_block_load,
     slm_block_store,
-    slm_init,
 )
 from pycute_xe.esimd.simd import simd, simd_mask, simd_view
 from pycute_xe.esimd.synchronisation import barrier, nbarrier
 from pycute_xe.esimd.types import (
+    atomic_op,
     bfloat16,
     cache_hint,
     double,
@@ -61,20 +74,29 @@ __all__ = [
     "Lint",
     "Pointer",
     "Run",
+    "alignment",
+    "atomic_op",
     "barrier",
     "bfloat16",
     "block_load",
     "block_store",
     "cache_hint",
+    "cache_hint_L1",
+    "cache_hint_L2",
+    "cache_hint_L3",
     "config_2d_mem_access",
     "double",
+    "exp",
+    "fence",
     "float_",
     "gather",
     "half",
-    "int8_t",
+    "hmax",
+    "hmin",
     "int16_t",
     "int32_t",
     "int64_t",
+    "int8_t",
     "launch",
     "lint",
     "lsc_data_size",
@@ -85,19 +107,27 @@ __all__ = [
     "lsc_slm_gather",
     "lsc_slm_scatter",
     "lsc_store_2d",
+    "max",
+    "min",
     "nbarrier",
     "nbarrier_role",
+    "occupancy",
+    "overaligned_tag",
+    "properties",
     "reinterpret_cast",
     "scatter",
     "simd",
     "simd_mask",
     "simd_view",
+    "slm_allocator",
+    "slm_atomic_update",
     "slm_block_load",
     "slm_block_store",
     "slm_init",
-    "uint8_t",
+    "sum",
     "uint16_t",
     "uint32_t",
     "uint64_t",
+    "uint8_t",
     "xmx",
 ]

@@ -1,15 +1,17 @@
-"""How vectors are told: sizes that differ, and the types of elements."""
+"""What vectors are made of: elements at an index, elements picked by a mask, names of types."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pycute_xe.errors import ShapeError
+from pycute_xe.esimd.checks import whole
 from pycute_xe.numeric import as_numeric
 
-__all__ = ["MOST_ELEMENTS", "sizes_differ", "type_name"]
+__all__ = ["MOST_ELEMENTS", "merged", "place_in", "sizes_differ", "type_name"]
 
 MOST_ELEMENTS = 1 << 20
 """Of a vector: far more than the registers of a thread hold."""
@@ -28,3 +30,43 @@ def sizes_differ(operation: str, wanted: int, found: int) -> ShapeError:
         f"{wanted} elements meet {found}",
         "select a part first",
     )
+
+
+def place_in(size: int, index: Any) -> Any:
+    """Return an index that is in range, or a slice as it is; else `ShapeError` or `InputError`.
+
+    >>> place_in(4, -1)
+    -1
+    """
+    if isinstance(index, slice):
+        part = cast("Any", index)
+        ends = {"start": part.start, "stop": part.stop, "step": part.step}
+        whole("simd", **{end: value for end, value in ends.items() if value is not None})
+        if part.step == 0:
+            raise ShapeError(
+                "simd", {"step": 0}, "the step of a slice must not be 0", "use 1 or more"
+            )
+        return part
+    (found,) = whole("simd", index=index)
+    if not -size <= found < size:
+        condition = f"the vector has {size} elements"
+        raise ShapeError("simd", {"index": found}, condition, f"use 0 to {size - 1}")
+    return found
+
+
+def merged(
+    size: int, kind: np.dtype[Any], mask: NDArray[Any], on: NDArray[Any], off: NDArray[Any]
+) -> NDArray[Any]:
+    """Return elements where a mask is on, and others where it is off, in a type.
+
+    Each has one element or ``size`` of them, else `ShapeError`.
+
+    >>> merged(2, np.dtype("u1"), np.array([True, False]), np.array(7), np.array([1, 2])).tolist()
+    [7, 2]
+    """
+    flat = [one.reshape(-1) for one in (mask, on, off)]
+    for found in flat:
+        if found.size not in (1, size):
+            raise sizes_differ("merge", size, found.size)
+    with np.errstate(all="ignore"):
+        return np.where(flat[0].astype(np.bool_), flat[1].astype(kind), flat[2].astype(kind))

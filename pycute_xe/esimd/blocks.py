@@ -8,25 +8,46 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.errors import ShapeError
-from pycute_xe.esimd.checks import tokens, whole
+from pycute_xe.esimd.checks import whole
 from pycute_xe.esimd.pointers import Pointer, pointer_of
-from pycute_xe.esimd.sending import block
+from pycute_xe.esimd.props import Asked, alignment, asked, properties
+from pycute_xe.esimd.sending import block, scattered
 from pycute_xe.esimd.simd import array_of, simd
 from pycute_xe.esimd.threads import Thread, current
 from pycute_xe.esimd.types import Type, cache_hint, dtype_of
+from pycute_xe.facts import rows
 
-__all__ = ["block_load", "block_store", "elements_of", "from_bytes", "whole_dwords"]
+__all__ = [
+    "block_load",
+    "block_store",
+    "elements_of",
+    "from_bytes",
+    "one_by_one",
+    "whole_dwords",
+]
 
 _NONE = cache_hint.none
+_MEASURED = {
+    (str(row["l1"]), str(row["l3"])): str(row["measured"])
+    for row in rows("esimd", "block_store_hints")
+}
 
 
 def block_load(
-    T: Type, N: int, ptr: Pointer, *, l1: cache_hint = _NONE, l3: cache_hint = _NONE
+    T: Type,
+    N: int,
+    ptr: Pointer,
+    *given: alignment | properties,
+    l1: cache_hint = _NONE,
+    l3: cache_hint = _NONE,
+    alignment: int | None = None,
 ) -> simd:
     """Return the N elements from a pointer on.
 
     They take a whole number of dwords, and the address is a multiple of 4 bytes (of 8 for 64-bit
-    elements). Lint PX113 for accesses outside the array or misaligned.
+    elements), or of the ``alignment`` that is given; below a dword the elements move one by one.
+    ``given`` are `properties` or an `overaligned_tag`, which keywords can say as well.
+    Lints PX113 for accesses outside the array, PX115 for addresses that are misaligned.
     C++: ``block_load<T, N>(ptr, properties{…})``. Document: Intel ESIMD LSC 2D guide.
 
     >>> from pycute_xe import esimd
@@ -38,9 +59,15 @@ def block_load(
     ([4.0, 6.0, 8.0, 10.0], 'lsc_load.ugm (M1,1) V2:d64x2t flat[V1]:a64')
     """
     thread, kind = current("block_load"), dtype_of(T)
+    how = asked("block_load", given, l1, l3, alignment)
     address = pointer_of("block_load", ptr, T).address
-    nbytes = _aligned(thread, "block_load", kind, N, address)
-    hints = tokens("block_load", l1, l3)
+    nbytes = whole_dwords("block_load", kind, N)
+    if _one_by_one(thread, "block_load", kind, address, how):
+        starts = address + np.arange(N) * kind.itemsize
+        size = (1, kind.itemsize)
+        moved = scattered(thread, "load", "ugm", starts, size, None, how.tokens("block_load"))
+        return from_bytes(kind, moved)
+    hints = how.tokens("block_load")
     return from_bytes(kind, block(thread, "load", "ugm", address, nbytes, hints))
 
 
@@ -49,14 +76,15 @@ def block_store(
     N: int,
     ptr: Pointer,
     data: Any,
-    *,
+    *given: alignment | properties,
     l1: cache_hint = _NONE,
     l3: cache_hint = _NONE,
+    alignment: int | None = None,
 ) -> None:
     """Store N elements from a pointer on.
 
     Conditions as for `block_load`. Lint PX112 is recorded where cache hints are given.
-    C++: ``block_store<T, N>(ptr, data)``. Document: Intel ESIMD LSC 2D guide.
+    C++: ``block_store<T, N>(ptr, data, properties{…})``. Document: Intel ESIMD LSC 2D guide.
 
     >>> from pycute_xe import esimd
     >>> def kernel(item, y):
@@ -66,23 +94,57 @@ def block_store(
     (4, [0, 0])
     """
     thread, kind = current("block_store"), dtype_of(T)
-    hints = tokens("block_store", l1, l3)
-    if (l1, l3) != (_NONE, _NONE):
-        thread.record("PX112", "block_store", f"it has the hints {l1.name}, {l3.name}")
+    how = asked("block_store", given, l1, l3, alignment)
+    hints = how.tokens("block_store")
+    if how.hinted:
+        pair = f"{how.l1.name}, {how.l3.name}"
+        known = _MEASURED.get(hints)
+        what = f"it has the hints {pair}" + (f", measured {known}" if known else "")
+        thread.record("PX112", "block_store", what)
     address = pointer_of("block_store", ptr, T).address
-    _aligned(thread, "block_store", kind, N, address)
+    whole_dwords("block_store", kind, N)
     bytes_ = elements_of("block_store", kind, N, data)
+    if _one_by_one(thread, "block_store", kind, address, how):
+        starts = address + np.arange(N) * kind.itemsize
+        split = bytes_.reshape(1, N, kind.itemsize)
+        scattered(thread, "store", "ugm", starts, split, None, hints)
+        return
     block(thread, "store", "ugm", address, bytes_, hints)
 
 
-def _aligned(thread: Thread, operation: str, kind: np.dtype[Any], N: int, address: int) -> int:
-    nbytes = whole_dwords(operation, kind, N)
+def _one_by_one(
+    thread: Thread, operation: str, kind: np.dtype[Any], address: int, how: Asked
+) -> bool:
+    """Whether elements move one by one: their alignment is below a dword. PX115 if it is wrong."""
+    return one_by_one(thread, operation, kind, address, how, "PX115", "address")
+
+
+def one_by_one(
+    thread: Thread,
+    operation: str,
+    kind: np.dtype[Any],
+    start: int,
+    how: Asked,
+    code: str,
+    name: str,
+) -> bool:
+    """Whether the elements of a block move one by one, as its alignment says; a lint if it lies.
+
+    Below the size of an element an alignment promises nothing that helps: the lint again.
+    """
     unit = max(4, kind.itemsize)
-    if address % unit:
-        operands = {"address": hex(address)}
-        condition = f"the address is not a multiple of {unit} bytes"
-        raise thread.error("PX113", operation, operands, condition)
-    return nbytes
+    promised = unit if how.nbytes is None else max(how.nbytes, kind.itemsize)
+    if start % promised:
+        said = "" if how.nbytes is None else ", which alignment promises"
+        operands = {name: hex(start) if name == "address" else start}
+        condition = f"the {name} is not a multiple of {promised} bytes{said}"
+        raise thread.error(code, operation, operands, condition)
+    if promised >= unit:
+        return False
+    if how.hinted:
+        condition = f"with cache hints the {name} must be a multiple of {unit} bytes"
+        raise thread.error(code, operation, {"alignment": promised}, condition)
+    return True
 
 
 def whole_dwords(operation: str, kind: np.dtype[Any], N: int) -> int:
@@ -100,9 +162,11 @@ def whole_dwords(operation: str, kind: np.dtype[Any], N: int) -> int:
 
 
 def from_bytes(kind: np.dtype[Any], data: NDArray[np.uint8] | None) -> simd:
-    """Return bytes as a vector."""
+    """Return bytes as a vector that was loaded."""
     found = np.zeros(0, dtype=np.uint8) if data is None else data
-    return simd.wrap(np.ascontiguousarray(found).reshape(-1).view(kind))
+    made = simd.wrap(np.ascontiguousarray(found).reshape(-1).view(kind))
+    made.record.origin = "load"
+    return made
 
 
 def elements_of(operation: str, kind: np.dtype[Any], N: int, data: Any) -> NDArray[np.uint8]:

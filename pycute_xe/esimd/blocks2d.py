@@ -14,6 +14,7 @@ from pycute_xe.bulk import table
 from pycute_xe.errors import InputError, MachineError
 from pycute_xe.esimd.blocks import elements_of
 from pycute_xe.esimd.checks import tokens, whole
+from pycute_xe.esimd.columns import advise_2d
 from pycute_xe.esimd.lint import lint_of
 from pycute_xe.esimd.pointers import Pointer, pointer_of
 from pycute_xe.esimd.sending import DATA, Hints, send
@@ -155,6 +156,7 @@ def lsc_load_2d(
     found = thread.registers.read(DATA, nbytes, "lsc_load_2d").view(tile.dtype)
     result = simd.wrap(found[_places(block)])
     result.record.plain_tile = tile.dtype.itemsize < 4 and not transformed
+    result.record.origin = "load"
     return result
 
 
@@ -245,7 +247,6 @@ def _send(
     hints: Hints,
 ) -> None:
     surface = tile.surface
-    _warn(thread, operation, tile, block)
     numbers = (surface.base, surface.width - 1, surface.height - 1, surface.pitch - 1)
     store, load = block.op == "store", block.op == "load"
     message = Block2DMessage(
@@ -261,15 +262,9 @@ def _send(
     broken = [found for found in message.check(thread.machine.target) if found.level == "error"]
     if not any(lint_of(found).code == "PX104" for found in broken):
         _inside(thread, operation, surface)
+    if not broken:
+        advise_2d(thread, operation, block, surface, tile.get_x(), tile.get_y())
     send(thread, message)
-
-
-def _warn(thread: Thread, operation: str, tile: config_2d_mem_access, block: Block2D) -> None:
-    """PX103 where the tile lies beyond the right edge, and x / sizeof(T) would not."""
-    size, x, width = tile.dtype.itemsize, tile.get_x(), tile.surface.width
-    if size > 1 and x * size >= width > x and x % size == 0:
-        condition = f"x is {x}, a row has {width // size} elements of {block.bits} bits"
-        thread.record("PX103", operation, condition)
 
 
 def _inside(thread: Thread, operation: str, surface: Surface) -> None:

@@ -178,6 +178,7 @@ def gather_at(
     count_banks(thread, operation, sfid, starts, flags, nelts * size)
     result = from_bytes(kind, found)
     result.record.plain_tile = kind.itemsize < 4
+    result.record.origin = "load"
     return result
 
 

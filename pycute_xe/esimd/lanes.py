@@ -30,6 +30,10 @@ Index = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 
+# intel/llvm, ESIMD, and the vISA manual, LSC_UNTYPED.md: elements of an address.
+_ELEMENTS = (1, 2, 3, 4, 8, 16, 32, 64)
+
+
 def offsets_of(operation: str, N: int | None, offsets: Any) -> Index:
     """Return byte offsets; `ShapeError` for another number, `DTypeError` unless integers."""
     if N is not None:
@@ -95,14 +99,11 @@ def _padding(thread: Thread, lanes: Index, nbytes: int) -> str:
 
 
 def check_elements(operation: str, kind: np.dtype[Any], nelts: int) -> int:
-    """Return the bytes of an element; `ShapeError` for another number of them than 1 to 64."""
-    if type(nelts) is not int or not 1 <= nelts <= 64:
-        raise ShapeError(
-            operation,
-            {"nelts": nelts},
-            "nelts must be 1 to 64 elements per address",
-            "split the access",
-        )
+    """Return the bytes of an element; `ShapeError` for a number of them that no message has."""
+    if type(nelts) is not int or nelts not in _ELEMENTS:
+        known = ", ".join(map(str, _ELEMENTS))
+        condition = f"nelts must be one of {known} elements per address"
+        raise ShapeError(operation, {"nelts": nelts}, condition, "split the access")
     return kind.itemsize
 
 

@@ -11,7 +11,8 @@ from typing import Any, cast
 from pycute_xe.arch import Target, get_target
 from pycute_xe.arch.banks import Banks, banks
 from pycute_xe.errors import InputError, quoted
-from pycute_xe.esimd.checks import whole
+from pycute_xe.esimd.columns import judge_columns
+from pycute_xe.esimd.items import MOST_THREADS, Extents, Item, grid_of, items
 from pycute_xe.esimd.lint import Finding, fail
 from pycute_xe.esimd.placing import fetch, place
 from pycute_xe.esimd.synchronisation import Meetings
@@ -21,54 +22,6 @@ from pycute_xe.machine.faults import DeadlockFault
 from pycute_xe.signatures import typed
 
 __all__ = ["MOST_THREADS", "Item", "Run", "launch"]
-
-MOST_THREADS = 1 << 15
-"""How many threads a launch may have: they run in Python, one after the other."""
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """Where a thread is: C++'s ``nd_item`` of one dimension."""
-
-    local: int
-    threads: int
-    group: int
-    groups: int
-
-    def get_local_id(self, dimension: int = 0) -> int:
-        """The number of the thread in its work-group.
-
-        >>> Item(3, 16, 1, 2).get_local_id(0), Item(3, 16, 1, 2).get_global_id(0)
-        (3, 19)
-        """
-        return self._only(dimension, self.local)
-
-    def get_local_linear_id(self) -> int:
-        """As `get_local_id`."""
-        return self.local
-
-    def get_local_range(self, dimension: int = 0) -> int:
-        """Threads of a work-group."""
-        return self._only(dimension, self.threads)
-
-    def get_group(self, dimension: int = 0) -> int:
-        """The number of the work-group."""
-        return self._only(dimension, self.group)
-
-    def get_group_range(self, dimension: int = 0) -> int:
-        """Work-groups of the launch."""
-        return self._only(dimension, self.groups)
-
-    def get_global_id(self, dimension: int = 0) -> int:
-        """The number of the thread in the launch."""
-        return self._only(dimension, self.group * self.threads + self.local)
-
-    def _only(self, dimension: int, value: int) -> int:
-        if dimension:
-            raise InputError(
-                "nd_item", {"dimension": dimension}, "the launch has one dimension", "use 0"
-            )
-        return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,67 +61,67 @@ class Run:
 def launch(
     kernel: Callable[..., Any],
     *arguments: Any,
-    threads: int = 1,
-    groups: int = 1,
+    threads: int | Extents = 1,
+    groups: int | Extents = 1,
     target: str | Target = "bmg",
     strict: bool = False,
     banks: Banks | None = None,
 ) -> Run:
     """Run ``kernel(item, *arguments)`` once for each thread, and return what happened.
 
+    ``threads`` of a work-group and ``groups`` are numbers, or tuples of two or three in the order
+    of SYCL: the last dimension is the fastest.
     NumPy arrays are placed in global memory, each at a multiple of 64 bytes; the kernel gets a
     `Pointer` for each, and what it stores is in the array afterwards. Others are passed on.
     A kernel that meets other threads is a generator: ``yield barrier()``. Threads run one after the
     other between barriers, work-groups one after the other, at most `MOST_THREADS` in all.
     ``strict`` makes warnings errors.
     Raises `EsimdError` for every pitfall of `pycute_xe.esimd.lint`, `MachineError` for other
-    undefined behaviour. C++: ``cgh.parallel_for(nd_range<1>{…}, kernel)``.
+    undefined behaviour. C++: ``cgh.parallel_for(nd_range<3>{…}, kernel)``.
 
     >>> import numpy as np
     >>> from pycute_xe import esimd
     >>> def kernel(item, out):
-    ...     esimd.block_store("u32", 1, out + item.get_local_id(0), esimd.simd("u32", 1, 7))
-    >>> out = np.zeros(4, dtype=np.uint32)
-    >>> launch(kernel, out, threads=3).trace.messages["store"], out.tolist()
-    (3, [7, 7, 7, 0])
+    ...     at = 4 * item.get_local_id(0) + item.get_local_id(1)
+    ...     esimd.block_store("u32", 1, out + at, esimd.simd("u32", 1, 7))
+    >>> out = np.zeros(8, dtype=np.uint32)
+    >>> launch(kernel, out, threads=(2, 3)).trace.messages["store"], out.tolist()
+    (6, [7, 7, 7, 0, 7, 7, 7, 0])
     """
-    threads, groups = whole("launch", threads=threads, groups=groups)
-    if min(threads, groups) < 1:
-        operands = {"threads": threads, "groups": groups}
-        raise InputError(
-            "launch", operands, "a launch needs at least one thread and one group", "use 1 or more"
-        )
-    if threads * groups > MOST_THREADS:
-        operands = {"threads": threads, "groups": groups}
-        condition = f"threads run one after the other, at most {MOST_THREADS} of them"
-        raise InputError("launch", operands, condition, "launch a part of the grid")
+    grid = grid_of(threads, groups)
     _callable(kernel, arguments)
     known = get_target(target)
-    if banks is not None and type(banks) is not Banks:
-        operands = {"banks": banks}
-        raise InputError(
-            "launch",
-            operands,
-            "banks must be a Banks",
-            "give Banks(count=32, width=4), or leave it out",
-        )
-    machine = Machine(known, banks or _banks(known), strict)
+    machine = Machine(known, _banks(known) if banks is None else _given(banks), strict)
     given, placed = place(machine, arguments)
-    for index in range(groups):
-        group = Group(machine, index, threads)
-        members = [Thread(group, i) for i in range(threads)]
-        runs = [
-            _thread(thread, kernel, Item(thread.index, threads, index, groups), given)
-            for thread in members
-        ]
-        try:
-            workgroup.run(runs, [thread.progress for thread in members], machine.trace)
-        except DeadlockFault as fault:
-            raise fail("PX203", "launch", fault.operands, fault.condition) from fault
-        _same_slm(members)
+    for index, members in items(grid):
+        _work_group(machine, index, members, kernel, given)
+    judge_columns(machine)
     fetch(machine, placed)
-    found = tuple(machine.findings.values())
-    return Run(tuple(machine.sent), found, tuple(machine.counts), machine.trace)
+    return Run(
+        tuple(machine.sent), tuple(machine.findings.values()), tuple(machine.counts), machine.trace
+    )
+
+
+def _work_group(
+    machine: Machine, index: int, members: list[Item], kernel: Callable[..., Any], given: list[Any]
+) -> None:
+    """Run the threads of a work-group to their ends."""
+    group = Group(machine, index, len(members))
+    threads = [Thread(group, i) for i in range(len(members))]
+    pairs = zip(threads, members, strict=True)
+    runs = [_thread(thread, kernel, item, given) for thread, item in pairs]
+    try:
+        workgroup.run(runs, [thread.progress for thread in threads], machine.trace)
+    except DeadlockFault as fault:
+        raise fail("PX203", "launch", fault.operands, fault.condition) from fault
+    _same_slm(threads)
+
+
+def _given(banks: object) -> Banks:
+    if type(banks) is not Banks:
+        condition, fix = "banks must be a Banks", "give Banks(count=32, width=4), or leave it out"
+        raise InputError("launch", {"banks": banks}, condition, fix)
+    return banks
 
 
 def _callable(kernel: object, arguments: tuple[Any, ...]) -> None:
@@ -218,7 +171,7 @@ def _thread(
             thread.pending = None
             yield from met.meetings
     if thread.pending is not None:
-        raise fail("PX211", "launch", {"thread": item.local}, f"{thread.pending} was not yielded")
+        raise fail("PX211", "launch", {"thread": thread.index}, f"{thread.pending} was not yielded")
 
 
 def _same_slm(members: list[Thread]) -> None:

@@ -21,7 +21,7 @@ from pycute_xe.esimd.threads import Sent, Thread
 from pycute_xe.machine import lsc
 from pycute_xe.machine.faults import BoundsFault, RaceFault, UnwrittenFault
 
-__all__ = ["DATA", "Hints", "block", "scattered", "send"]
+__all__ = ["DATA", "Hints", "block", "scattered", "send", "updated"]
 
 Bytes = NDArray[np.uint8]
 Index = NDArray[np.int64]
@@ -30,6 +30,8 @@ Hints = tuple[str, str]
 """What to do at L1 and L3, as tokens of the vISA text."""
 
 DATA: Final = 16 * 64
+_SRC1: Final = 64 * 64
+_SRC2: Final = 96 * 64
 _VECTORS: Final = (64, 32, 16, 8, 4, 3, 2, 1)
 _LANES: Final = (16, 8, 4, 2, 1)
 _POISON: Final = 0xFF
@@ -95,6 +97,37 @@ def scattered(
     return found if isinstance(data, tuple) else None
 
 
+def updated(
+    thread: Thread, op: str, starts: Index, size: int, sources: list[Bytes], mask: Flags | None
+) -> Bytes:
+    """Update elements of shared local memory atomically; what was there, lane by lane.
+
+    Lanes that are off come back as bytes of all ones.
+    """
+    found = np.full((starts.size, size), _POISON, dtype=np.uint8)
+    name = {2: "d16u32", 4: "d32", 8: "d64"}[size]
+    for first, some in _cut(starts.size, _LANES):
+        lanes = slice(first, first + some)
+        _address(thread, starts[lanes], "slm")
+        part = _Part(_atomic(op, some, DataType(name), len(sources), mask is not None), first, some)
+        _put(thread, part, found[None, lanes])
+        for source, at in zip(sources, (_SRC1, _SRC2), strict=False):
+            wide = np.zeros((some, max(4, size)), dtype=np.uint8)
+            wide[:, :size] = source[lanes]
+            thread.registers.write(at, wide.reshape(-1), "data")
+        send(thread, part.message, None if mask is None else mask[lanes])
+        found[lanes] = _get(thread, part, size)[0]
+    return found
+
+
+@lru_cache(maxsize=256)
+def _atomic(op: str, lanes: int, data: DataType, extra: int, masked: bool) -> Message:
+    address, name = Address("flat", 32, "V1"), f"atomic_{op}"
+    src1, src2 = "V3" if extra > 0 else None, "V4" if extra > 1 else None
+    predicate = "P1" if masked else None
+    return Message(name, "slm", lanes, data, address, "V2", src1, src2, predicate=predicate)
+
+
 def send(thread: Thread, message: Message | Block2DMessage, flags: Flags | None = None) -> int:
     """Check a message for the target and execute it; the lint of whatever goes wrong."""
     machine = thread.machine
@@ -106,7 +139,7 @@ def send(thread: Thread, message: Message | Block2DMessage, flags: Flags | None 
             {"thread": thread.index, "at": thread.progress.label, "message": text},
             f"{rule.rule}: {rule.condition}",
         )
-    operands: dict[str, Any] = {"V1": 0, "V2": DATA}
+    operands: dict[str, Any] = {"V1": 0, "V2": DATA, "V3": _SRC1, "V4": _SRC2}
     if flags is not None:
         operands["P1"] = flags
     try:

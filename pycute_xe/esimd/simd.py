@@ -14,7 +14,7 @@ from typing import Any, Self, cast
 import numpy as np
 
 from pycute_xe.errors import DTypeError, ShapeError
-from pycute_xe.esimd.arrays import MOST_ELEMENTS, sizes_differ, type_name
+from pycute_xe.esimd.arrays import MOST_ELEMENTS, merged, place_in, sizes_differ, type_name
 from pycute_xe.esimd.checks import whole
 from pycute_xe.esimd.conversions import (
     Array,
@@ -69,16 +69,18 @@ class Vector(Operators):
 
     def __getitem__(self, index: Any) -> Any:
         """An element, or elements of a slice as an array; C++ ``x[i]``."""
-        found = self.buffer[self._where(index)]
+        found = self.buffer[place_in(len(self), index)]
         return found.copy() if isinstance(index, slice) else found
 
     def __setitem__(self, index: Any, value: Any) -> None:
         """Write an element, or with ``[:]`` all of them; C++ ``x[i] = value``, ``view = value``."""
-        where = self._where(index)
+        where = place_in(len(self), index)
         carried = value.history().copy() if isinstance(value, Vector) else None
         self._put(where, value)
         lanes = None if self.lanes is None else self._lanes_at(self.lanes, where)
         self.record.wrote(lanes)
+        if carried is None and lanes is not None and len(lanes) == self.record.size:
+            self.record.origin = "constant" if np.ndim(value) == 0 else ""
         if carried is not None and lanes == range(carried.size) == range(self.record.size):
             # Only elements below a dword are packed, so only they can lack it.
             self.record.take(carried, plain_tile=self.dtype.itemsize < 4)
@@ -115,7 +117,7 @@ class Vector(Operators):
         if self.lanes == range(self.record.size):
             return self.record
         in_order = self.lanes is None or self.lanes.step == 1
-        return Record(len(self), plain_tile=in_order and self.record.plain_tile)
+        return Record(len(self), in_order and self.record.plain_tile, self.record.origin)
 
     def read(self) -> simd:
         """Return a vector of its own with these elements.
@@ -126,6 +128,21 @@ class Vector(Operators):
         made = simd.wrap(self.buffer.copy())
         made.record = self.history().copy()
         return made
+
+    def merge(self, value: Any, mask: Any, other: Any = None) -> None:
+        """Take the elements of ``value`` where a mask is on, and of ``other`` where it is off.
+
+        Without ``other`` the elements whose mask is off stay. Raises `ShapeError` for a mask or
+        values of another size. C++: ``x.merge(value, mask)``, ``x.merge(value, other, mask)``.
+
+        >>> x = simd("s32", 4, [1, 2, 3, 4])
+        >>> x.merge(0, x > 2)
+        >>> x
+        simd<s32, 4>(1, 2, 0, 0)
+        """
+        rest = self if other is None else other
+        given = (array_of(mask, "merge"), array_of(value, "merge"), array_of(rest, "merge"))
+        self[:] = merged(len(self), self.dtype, *given)
 
     def select(self, count: int, stride: int, offset: int = 0) -> simd_view:
         """Return a view of ``count`` elements, ``stride`` apart, from element ``offset`` on.
@@ -175,26 +192,9 @@ class Vector(Operators):
         lanes = self.lanes if kind.itemsize == self.dtype.itemsize else None
         return simd_view(self.buffer.view(kind), self.record, lanes)
 
-    def _where(self, index: Any) -> Any:
-        """An index in range, or a slice as it is."""
-        if isinstance(index, slice):
-            part = cast("Any", index)
-            ends = {"start": part.start, "stop": part.stop, "step": part.step}
-            whole("simd", **{end: value for end, value in ends.items() if value is not None})
-            if part.step == 0:
-                raise ShapeError(
-                    "simd", {"step": 0}, "the step of a slice must not be 0", "use 1 or more"
-                )
-            return part
-        (found,) = whole("simd", index=index)
-        if not -len(self) <= found < len(self):
-            raise ShapeError(
-                "simd",
-                {"index": found},
-                f"the vector has {len(self)} elements",
-                f"use 0 to {len(self) - 1}",
-            )
-        return found
+    def combined(self, other: Any, act: Callable[[Any, Any], Any]) -> simd:
+        """Return what a function makes of each two elements, in C++'s common type."""
+        return self._with(other, act)
 
     def _with(self, other: Any, act: Callable[[Any, Any], Any], swapped: bool = False) -> simd:
         left, right = _meet(self, other)

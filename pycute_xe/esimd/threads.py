@@ -49,6 +49,14 @@ def _counts() -> list[BankCount]:
     return []
 
 
+Columns = tuple[int, int, int, int]
+"""A surface and the bits of its elements: base, width, pitch, bits."""
+
+
+def _columns() -> dict[Columns, dict[int, tuple[int, int, str]]]:
+    return {}
+
+
 @dataclass(slots=True)
 class Machine:
     """What all work-groups of a launch share."""
@@ -61,6 +69,24 @@ class Machine:
     sent: list[Sent] = field(default_factory=_sent)
     findings: dict[tuple[str, str], Finding] = field(default_factory=_findings)
     counts: list[BankCount] = field(default_factory=_counts)
+    columns: dict[Columns, dict[int, tuple[int, int, str]]] = field(default_factory=_columns)
+
+    def record(
+        self, code: str, operation: str, thread: int, statement: str, condition: str
+    ) -> None:
+        """Record a warning, once for each statement; raise it where the launch is strict."""
+        if self.strict:
+            raise fail(code, operation, {"thread": thread}, condition)
+        finding = Finding(LINTS[code], thread, statement, condition)
+        self.findings.setdefault((code, statement), finding)
+
+
+Rows = dict[tuple[int, str], tuple[int, int, list[int]]]
+"""By thread and statement: interval, size and starts of the blocks stored and not yet loaded."""
+
+
+def _rows() -> Rows:
+    return {}
 
 
 @dataclass(slots=True)
@@ -72,6 +98,7 @@ class Group:
     threads: int
     slm: Slm | None = None
     slm_bytes: int = 0
+    rows: Rows = field(default_factory=_rows)
 
 
 class Thread:
@@ -88,6 +115,7 @@ class Thread:
         self.pending: object = None
         self.operations = 0
         self.slm_bytes: int | None = None
+        self.parts: list[int] = []
 
     def begins(self, operation: str) -> None:
         """Note that the thread is at an operation; PX211 where a barrier was called, not met."""
@@ -100,10 +128,7 @@ class Thread:
 
     def record(self, code: str, operation: str, condition: str) -> None:
         """Record a warning, once for each statement; raise it where the launch is strict."""
-        if self.machine.strict:
-            raise fail(code, operation, {"thread": self.index}, condition)
-        finding = Finding(LINTS[code], self.index, self.progress.label, condition)
-        self.machine.findings.setdefault((code, finding.statement), finding)
+        self.machine.record(code, operation, self.index, self.progress.label, condition)
 
     def error(
         self, code: str, operation: str, operands: Mapping[str, object], condition: str

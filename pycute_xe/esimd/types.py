@@ -14,6 +14,7 @@ from pycute_xe.signatures import shortly
 
 __all__ = [
     "Type",
+    "atomic_op",
     "bfloat16",
     "cache_hint",
     "double",
@@ -97,6 +98,34 @@ class lsc_data_size(_Named):
     u16 = 16
     u32 = 32
     u64 = 64
+
+
+class atomic_op(_Named):
+    """What an atomic update does; the value is the name of the vISA operation.
+
+    >>> atomic_op.add.value
+    'iadd'
+    """
+
+    inc = "iinc"
+    dec = "idec"
+    load = "load"
+    store = "store"
+    add = "iadd"
+    sub = "isub"
+    smin = "smin"
+    smax = "smax"
+    umin = "umin"
+    umax = "umax"
+    cmpxchg = "icas"
+    fadd = "fadd"
+    fsub = "fsub"
+    fmin = "fmin"
+    fmax = "fmax"
+    fcmpxchg = "fcas"
+    bit_and = "and"
+    bit_or = "or"
+    bit_xor = "xor"
 
 
 class nbarrier_role(_Named):

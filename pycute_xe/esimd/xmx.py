@@ -37,7 +37,8 @@ def dpas(
     holds consecutive k of column n (VNNI). K is 8 times the elements of a dword. ``t`` is the type
     of the result, that of ``acc`` if not given; ``bt`` and ``at`` those of the operands, where the
     vectors hold another (float holds tf32; uint8_t holds two of 4 bits). Without ``acc`` it is 0.
-    Lints PX301 for tiles in the wrong order, PX302 for a B that was loaded without transform.
+    Lints PX301 for tiles in the wrong order, PX302 for a B that was loaded without transform,
+    PX303 for an acc and an A of equal size that look exchanged.
     C++: ``xmx::dpas<8, M, T, CT, BT, AT>(acc, b_tile, a_tile)``. Document: Xe2 DPAS patterns.
 
     >>> import numpy as np
@@ -63,6 +64,7 @@ def dpas(
         )
     if b_tile.history().plain_tile:
         thread.record("PX302", "xmx.dpas", f"b_tile was loaded as it lies in memory, as {made.B}")
+    _swapped(thread, acc, a_tile)
     for offset, vector in ((_SRC2, a_tile), (_SRC1, b_tile), (_ACC, acc)):
         if vector is not None:
             data = elements_of("xmx.dpas", vector.dtype, len(vector), vector)
@@ -70,7 +72,20 @@ def dpas(
     at_acc = None if acc is None else _ACC
     machine_dpas.execute(thread.registers, made, _DST, at_acc, _SRC1, _SRC2, thread.machine.trace)
     found = thread.registers.read(_DST, made.bytes_D, "dpas").copy()
-    return from_bytes(dtype_of(made.D), found)
+    result = from_bytes(dtype_of(made.D), found)
+    result.record.origin = "product"
+    return result
+
+
+def _swapped(thread: Thread, acc: Vector | None, a_tile: Vector) -> None:
+    """PX303 where the accumulator and A could change places, and look as if they had."""
+    if acc is None or (acc.dtype, len(acc)) != (a_tile.dtype, len(a_tile)):
+        return
+    made, loaded = a_tile.history().origin, acc.history().origin == "load"
+    if loaded and made in ("product", "constant"):
+        what = "the result of a dpas" if made == "product" else "filled with one number"
+        condition = f"acc was loaded, and a_tile, of the same type and size, is {what}"
+        thread.record("PX303", "xmx.dpas", condition)
 
 
 def _is_vector(name: str, value: object) -> None:

@@ -37,6 +37,14 @@ class FencedSlm(Slm):
         self._unfenced: dict[int, NDArray[np.bool_]] = {}
         self._late: NDArray[np.bool_] = np.zeros(nbytes, dtype=np.bool_)
 
+    def grow(self, nbytes: int) -> None:
+        """Add unwritten bytes at the end, up to a size."""
+        before = self.nbytes
+        super().grow(nbytes)
+        more = (0, self.nbytes - before)
+        self._late = np.pad(self._late, more)
+        self._unfenced = {who: np.pad(mine, more) for who, mine in self._unfenced.items()}
+
     def _record(self, part: Any, thread: Progress, does: Any) -> None:
         super()._record(part, thread, does)
         if does == "writes":

@@ -17,11 +17,10 @@ from pycute_xe.errors import MachineError
 from pycute_xe.machine.faults import BoundsFault, RaceFault, UnwrittenFault
 from pycute_xe.machine.memory import Bytes
 from pycute_xe.machine.progress import Progress
+from pycute_xe.machine.slm_words import Index, Part, addresses, by, named
 
 __all__ = ["Progress", "Slm"]
 
-Index = NDArray[np.int64]
-Part = slice | Index
 Does = Literal["reads", "writes", "atomically reads", "atomically writes"]
 
 # What each access clashes with, beside the last plain write, if another thread did it unordered.
@@ -98,6 +97,21 @@ class Slm:
     def nbytes(self) -> int:
         """Size in bytes."""
         return self._data.size
+
+    def grow(self, nbytes: int) -> None:
+        """Add unwritten bytes at the end, up to a size.
+
+        >>> slm = Slm(4)
+        >>> slm.grow(8)
+        >>> slm.nbytes
+        8
+        """
+        more = max(nbytes - self.nbytes, 0)
+        self._data = np.pad(self._data, (0, more))
+        self._written = np.pad(self._written, (0, more))
+        self._writer = np.pad(self._writer, (0, more), constant_values=-1)
+        for touch in (self._writes, *(t for kind in self._last.values() for t in kind.values())):
+            touch.when, touch.label = (np.pad(x, (0, more)) for x in (touch.when, touch.label))
 
     def read(self, address: int, nbytes: int, thread: Progress | None = None) -> Bytes:
         """Return a copy of bytes; a fault for bounds, unwritten bytes and races.
@@ -221,15 +235,15 @@ class Slm:
         first = int(late.argmax())
         mine = late & (who == who[first])
         label = list(self._labels)[int(touch.label[part][first])]
-        return _Clash(int(who[first]), did, label, _addresses(part)[mine], not mine.all())
+        return _Clash(int(who[first]), did, label, addresses(part)[mine], not mine.all())
 
     def _race(self, does: Does, thread: Progress, clash: _Clash) -> MachineError:
-        here, there = _by(thread.label), _by(clash.label)
+        here, there = by(thread.label), by(clash.label)
         missing, fix = self.missing(clash.thread, clash.where)
         return RaceFault(
             f"Slm.{does.split()[-1][:-1]}",
             {"thread": thread.index},
-            f"race: thread {clash.thread} {clash.did} these bytes ({_named(clash.where)}){there}, "
+            f"race: thread {clash.thread} {clash.did} these bytes ({named(clash.where)}){there}, "
             f"thread {thread.index} {does} them{here}, and {missing}",
             fix,
             overlap=clash.did == "wrote" and does == "writes" and clash.partial,
@@ -243,7 +257,7 @@ class Slm:
         self, part: Part, missing: NDArray[np.bool_], thread: Progress | None, does: Does
     ) -> MachineError:
         """Say that bytes are unwritten, or who is about to write them with no barrier between."""
-        where = _addresses(part)[missing]
+        where = addresses(part)[missing]
         if thread is not None and thread.look_ahead is not None:
             # A thread that would write them later does it now, so that the report can name it.
             thread.look_ahead()
@@ -251,11 +265,11 @@ class Slm:
                 self._watch(where, thread, does)
             except RaceFault as race:
                 return race
-        by = "" if thread is None else f" by any thread; thread {thread.index} reads it"
+        who = "" if thread is None else f" by any thread; thread {thread.index} reads it"
         return UnwrittenFault(
             "Slm.read",
-            {"access": _named(_addresses(part))},
-            f"byte {int(where[0])} was never written{by}{_by(thread.label) if thread else ''}",
+            {"access": named(addresses(part))},
+            f"byte {int(where[0])} was never written{who}{by(thread.label) if thread else ''}",
             "write it first, and put a barrier between",
         )
 
@@ -275,23 +289,3 @@ class Slm:
             f"the access leaves the shared local memory of {self._data.size} bytes",
             "correct the offset, which counts bytes, or ask for more shared local memory",
         )
-
-
-def _addresses(part: Part) -> Index:
-    if not isinstance(part, slice):
-        return part
-    start: int = part.start
-    return np.arange(start, part.stop, dtype=np.int64)
-
-
-def _named(where: Index) -> str:
-    """A set of bytes in words, short."""
-    found = np.unique(where)
-    first, last = int(found[0]), int(found[-1])
-    if last - first + 1 == found.size:
-        return str(first) if first == last else f"{first} to {last}"
-    return f"{found.size} of {first} to {last}"
-
-
-def _by(label: str) -> str:
-    return f" by {label}" if label else ""
