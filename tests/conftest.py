@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Generator
 from types import ModuleType
 from typing import Any
 
@@ -37,6 +38,12 @@ def igc() -> dict[str, list[dict[str, Any]]]:
         ]
         for op in ("load", "store")
     }
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Look for tests in the files below, not for doctests: only the package has these."""
+    return [found for found in (yield) if type(found) is pytest.Module]
 
 
 def pytest_collection_finish() -> None:
