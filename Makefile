@@ -5,6 +5,8 @@
 VENV   := .venv
 # What the algebra is compared with, apart from everything else.
 PEERS  := .venv-peers
+# Intel's OpenCL device for CPUs, which is large.
+CPU    := .venv-cpu
 PY     := $(VENV)/bin/python
 PIP    := $(PY) -m pip --disable-pip-version-check --quiet
 # The first of these that is 3.11 or later, unless PYTHON=... says which.
@@ -22,10 +24,10 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test pytest docs pages lint format wheel bench compiled mutants fuzz clean
+.PHONY: help demo test pytest docs pages lint format wheel bench compiled emit-cpu mutants fuzz clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.run-stamp ## similarities of 1797 handwritten digits, end to end
 	@$(PY) examples/digits/demo.py --out out
@@ -77,6 +79,12 @@ bench: $(VENV)/.run-stamp ## time the algebra, atoms, a GEMM, the machine and th
 compiled: $(VENV)/.dev-stamp ## compile 120 kernels by ocloc, execute the binaries, compare them with run
 	@$(PY) benchmarks/compiled_kernels.py
 
+emit-cpu: ## run emitted OpenCL C on Intel's CPU device (277 MB to fetch, 900 MB on disk)
+	@test -x $(CPU)/bin/python || $(PYTHON) -m venv $(CPU)
+	@$(CPU)/bin/python -m pip --disable-pip-version-check --quiet install \
+		intel-opencl-rt intel-cmplr-lib-rt pyopencl --editable .
+	@$(CPU)/bin/python benchmarks/cpu_device.py
+
 mutants: $(VENV)/.dev-stamp ## break the library on purpose, one change at a time: do the tests notice?
 	@$(PY) benchmarks/mutants.py
 
@@ -90,7 +98,7 @@ fuzz: $(VENV)/.dev-stamp ## 200,000 calls with junk, 20,000 damaged files and ke
 		tests/explaining tests/family tests/layout tests/machine tests/symbolic tests/verifying
 
 clean: ## remove everything that was installed or built
-	rm -rf $(VENV) $(PEERS) site dist build out .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(PEERS) $(CPU) site dist build out .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:

@@ -26,6 +26,13 @@ LANGUAGES = ("opencl", "visa", "cute", "host", "xegpu")
     show_default=True,
     help="The language.",
 )
+@click.option(
+    "--device",
+    type=click.Choice(["gpu", "cpu"]),
+    default="gpu",
+    show_default=True,
+    help="What OpenCL C and the host program are for.",
+)
 @click.option("--type", "kind", default="bf16", show_default=True, help="Of A and B.")
 @click.option("--acc", default=None, help="Of the accumulator: f32, or s32 for integers.")
 @click.option("--d-type", default=None, help="Of D: the accumulator's if left out.")
@@ -35,16 +42,17 @@ LANGUAGES = ("opencl", "visa", "cute", "host", "xegpu")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="A file; standard output if left out."
 )
-def emit_command(to: Any, output: Path | None, **options: Any) -> None:
+def emit_command(to: Any, device: Any, output: Path | None, **options: Any) -> None:
     """Write a GEMM in another language: OpenCL C, vISA, CuTe C++, XeGPU, or a host program.
 
     \b
       pycute-xe emit --epilogue 'relu(acc + bias[n])' -o gemm.cl
+      pycute-xe emit --device cpu --type f16
       pycute-xe emit --to visa --type s8 --tile 128x128x64 --subgroups 4x4
     """  # noqa: D301 - the backspace keeps click from joining the lines
     from pycute_xe.emitting import emit
 
-    text = emit(_kernel(**options), to)
+    text = emit(_kernel(**options), to, device)
     if output is None:
         click.echo(text, nl=False)
     else:

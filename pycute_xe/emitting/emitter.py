@@ -8,15 +8,17 @@ from typing import Literal
 from pycute_xe.emitting.cute import cute
 from pycute_xe.emitting.host import host
 from pycute_xe.emitting.opencl import opencl
+from pycute_xe.emitting.portable import portable
 from pycute_xe.emitting.visa import visa
 from pycute_xe.emitting.xegpu import xegpu
 from pycute_xe.errors import InputError
 from pycute_xe.kernel import Kernel
 from pycute_xe.signatures import shortly, typed
 
-__all__ = ["Language", "emit"]
+__all__ = ["Device", "Language", "emit"]
 
 Language = Literal["opencl", "visa", "cute", "host", "xegpu"]
+Device = Literal["gpu", "cpu"]
 _LANGUAGES: dict[str, Callable[[Kernel], str]] = {
     "opencl": opencl,
     "visa": visa,
@@ -26,8 +28,15 @@ _LANGUAGES: dict[str, Callable[[Kernel], str]] = {
 }
 
 
+# What is not for Intel's GPUs alone.
+_PORTABLE: dict[str, Callable[[Kernel], str]] = {
+    "opencl": portable,
+    "host": lambda kernel: host(kernel, "cpu"),
+}
+
+
 @typed
-def emit(kernel: Kernel, to: Language = "opencl") -> str:
+def emit(kernel: Kernel, to: Language = "opencl", device: Device = "gpu") -> str:
     r"""Return a kernel as a text in another language, the listing at its head.
 
     ``"opencl"`` is OpenCL C for Intel's graphics compiler (``ocloc``): every fragment is a variable
@@ -39,9 +48,13 @@ def emit(kernel: Kernel, to: Language = "opencl") -> str:
     library claims of them, and the device function, with strides in elements. ``"host"`` is the
     Python that launches the OpenCL C through pyopencl. ``"xegpu"`` is a module of MLIR's XeGPU at
     the level of a work-group.
+
+    ``device="cpu"`` writes the OpenCL C, or the host program, for a CPU's OpenCL: the same
+    statements call a prelude of plain C, and each subgroup is one work-item, its registers arrays.
+
     Law: the text depends on the kernel alone.
     Raises `KernelError` naming a statement, a function or a type that the language cannot say, and
-    `InputError` for an unknown language.
+    `InputError` for an unknown language or device, and one that the language is not for.
     Document: vISA manual; intel-graphics-compiler, inline vISA.
 
     >>> import pycute_xe as cx
@@ -50,10 +63,21 @@ def emit(kernel: Kernel, to: Language = "opencl") -> str:
     >>> print(*[line for line in emit(gemm).splitlines() if "  XE_DPAS(" in line], sep="\n")
         XE_DPAS(bf.bf.8.8, tCrC_f.0, tCrC_f.0, tCrB.0, tCrA(0,0));
     """
+    if device not in ("gpu", "cpu"):
+        raise InputError(
+            "emit", {"device": shortly(device)}, "the device is unknown", 'use "gpu" or "cpu"'
+        )
     language = _LANGUAGES.get(to)
     if language is None:
         known = ", ".join(f'"{name}"' for name in _LANGUAGES)
         raise InputError(
             "emit", {"to": shortly(to)}, f"the language {shortly(to)} is unknown", f"use {known}"
         )
-    return language(kernel)
+    if device == "cpu" and to not in _PORTABLE:
+        raise InputError(
+            "emit",
+            {"to": to, "device": device},
+            f'"{to}" is for GPUs alone',
+            'use to="opencl" or to="host"',
+        )
+    return _PORTABLE[to](kernel) if device == "cpu" else language(kernel)

@@ -18,22 +18,23 @@ A width is a multiple of 4 whatever the sizes are; `check` says what a target de
 import numpy as np
 import pyopencl as cl
 
-OPTIONS = "-cl-std=CL2.0 -cl-intel-256-GRF-per-thread"
+OPTIONS = "{options}"
 '''
+_OPTIONS = {"gpu": "-cl-std=CL2.0 -cl-intel-256-GRF-per-thread", "cpu": "-cl-std=CL2.0"}
 
 
-def host(kernel: Kernel) -> str:
+def host(kernel: Kernel, device: str = "gpu") -> str:
     """Return a module of two functions: ``build`` the text of `emit`, ``launch`` what it builds."""
     for statement in kernel.statements():
         OPENCL[statement]
     known = parameters(kernel)
     names = ", ".join(name for _, name in known)
     given = ", ".join(_given(kind, name) for kind, name in known)
-    lanes = 16 * kernel.subgroups
+    lanes = (16 if device == "gpu" else 1) * kernel.subgroups
     counts = [c_text(count) for _, count in kernel.grid]
     shape = [f"{lanes} * ({counts[0]})", *counts[1:]]
     local = [str(lanes), *("1" for _ in counts[1:])]
-    lines = [_HEAD.format(name=kernel.name)]
+    lines = [_HEAD.format(name=kernel.name, options=_OPTIONS[device])]
     if any("xe_floor" in count for count in counts):
         lines.append("\ndef xe_floor(a, b):\n    return a // b\n")
     lines += [

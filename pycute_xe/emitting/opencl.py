@@ -32,7 +32,7 @@ from pycute_xe.kernel import (
 )
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 
-__all__ = ["OPENCL", "opencl", "parameters"]
+__all__ = ["OPENCL", "OpenCLWriter", "opencl", "parameters", "prelude", "surface_of"]
 
 # What the C compiler would read as something else than a name of the kernel's.
 _TAKEN = re.compile(
@@ -45,12 +45,21 @@ OPENCL: Meanings[Says] = Meanings("emit")
 
 
 class OpenCLWriter(Writer):
-    """A body in OpenCL C, and the registers that it names."""
+    """A body in OpenCL C, and the registers that it names; work-items of a subgroup, its number."""
+
+    prelude = "prelude.cl"
+    subgroup = "sub_group_broadcast((int)get_sub_group_id(), 0)"
+    attributes: tuple[str, ...] = ("__attribute__((intel_reqd_sub_group_size(16)))",)
+    lanes = 16
 
     def __init__(self, kernel: Kernel) -> None:
         """Start with nothing written."""
         super().__init__(kernel, OPENCL, level=1)
         self.registers = Registers(kernel)
+
+    def call(self, instruction: Instruction) -> str:
+        """Return an instruction as a call of the prelude."""
+        return _call(self.kernel, instruction)
 
 
 @OPENCL.of(Loop)
@@ -69,7 +78,7 @@ def _(writer: Writer, statement: If) -> None:
 @OPENCL.of(Fill, Prefetch, Load, Store, Reorder, Convert, Map, Mma, BarrierArrive, BarrierWait)
 def _(writer: OpenCLWriter, statement: Statement) -> None:
     for instruction in LOWERED[statement](writer.kernel, writer.registers, statement):
-        writer.put(_call(writer.kernel, instruction))
+        writer.put(writer.call(instruction))
 
 
 def _call(kernel: Kernel, instruction: Instruction) -> str:
@@ -91,7 +100,7 @@ def _call(kernel: Kernel, instruction: Instruction) -> str:
 def _message(kernel: Kernel, message: Message) -> str:
     block = str(message.block).rpartition(":")[2]
     place = f"{c_text(message.x)}, {c_text(message.y)}"
-    surface = _surface(kernel.operand(message.surface.operand), message.surface)
+    surface = surface_of(kernel.operand(message.surface.operand), message.surface)
     if message.block.op == "load":
         return f"XE_LOAD_2D({message.register}, {block}, {surface}, {place});"
     if message.block.op == "store":
@@ -99,7 +108,7 @@ def _message(kernel: Kernel, message: Message) -> str:
     return f"XE_PREFETCH_2D({block}, {surface}, {place});"
 
 
-def _surface(operand: Operand, seen: Region2D) -> str:
+def surface_of(operand: Operand, seen: Region2D) -> str:
     """Return the surface of an operand: a variable, or one made for other modes' indices."""
     name, rank = operand.name, len(operand.modes)
     rest = [m for m in range(rank) if m not in (operand.contiguous, seen.y_mode)]
@@ -144,32 +153,32 @@ def parameters(kernel: Kernel) -> tuple[tuple[str, str], ...]:
 
 
 @cache
-def prelude() -> str:
-    """Return the prelude."""
-    return Path(__file__).with_name("prelude.cl").read_text(encoding="utf-8")
+def prelude(name: str) -> str:
+    """Return a prelude."""
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")
 
 
-def opencl(kernel: Kernel) -> str:
-    """Return a kernel as OpenCL C for Intel's graphics compiler."""
+def opencl(kernel: Kernel, write: type[OpenCLWriter] = OpenCLWriter) -> str:
+    """Return a kernel as OpenCL C, for Intel's graphics compiler unless a writer says otherwise."""
     demand_said(kernel, OPENCL)
     _check_names(kernel)
-    writer = OpenCLWriter(kernel)
+    writer = write(kernel)
     writer.body(kernel.body)
-    lanes = 16 * kernel.subgroups
+    lanes = writer.lanes * kernel.subgroups
     arguments = ", ".join(
         f"{kind}{'' if kind[-1] == '*' else ' '}{n}" for kind, n in parameters(kernel)
     )
     head = [f"// {text}" for text in str(kernel).splitlines()]
     places = [
-        f"const int {SUBGROUP_INDEX} = sub_group_broadcast((int)get_sub_group_id(), 0);",
+        f"const int {SUBGROUP_INDEX} = {writer.subgroup};",
         *(f"const int {v} = get_group_id({axis});" for axis, (v, _) in enumerate(kernel.grid)),
     ]
     surfaces = [_declared_surface(o) for o in kernel.operands if len(o.modes) == 2]
     return "\n".join(
         [
             *head,
-            prelude().rstrip(),
-            "__attribute__((intel_reqd_sub_group_size(16)))",
+            prelude(writer.prelude).rstrip(),
+            *writer.attributes,
             f"__attribute__((reqd_work_group_size({lanes}, 1, 1)))",
             f"__kernel void {kernel.name}({arguments}) {{",
             *(f"  {text}" for text in (*places, *surfaces, *_declarations(writer.registers))),

@@ -57,6 +57,11 @@ class Registers:
         """Every variable asked for so far."""
         return tuple(self._declared)
 
+    @property
+    def kinds(self) -> dict[str, str]:
+        """The type of every variable asked for so far, by name."""
+        return {d.name: d.kind for d in self._declared}
+
     def fragment(self, name: str) -> Fragment:
         """Return a fragment of the kernel."""
         return self._fragments[name]

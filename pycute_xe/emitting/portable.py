@@ -1,0 +1,123 @@
+"""Floor 9: a kernel as plain OpenCL C, for devices without Intel's registers and messages.
+
+The statements, loops, indices and names are those of `opencl`, and so are the calls of the prelude;
+operands are written as C's arguments, where vISA has a notation of its own.
+"""
+
+from __future__ import annotations
+
+import re
+
+from pycute_xe.arch.dpas import Register
+from pycute_xe.emitting.indices import c_text
+from pycute_xe.emitting.instructions import Alu, Barrier, Instruction, Message, Multiply
+from pycute_xe.emitting.opencl import OpenCLWriter, opencl, prelude, surface_of
+from pycute_xe.emitting.registers import BYTES
+from pycute_xe.errors import KernelError
+from pycute_xe.kernel import Kernel
+
+__all__ = ["PortableWriter", "portable"]
+
+GRF = 64
+_ALU = re.compile(r"(?P<op>\w+)(?P<sat>\.sat)? \(M1_NM, (?P<count>\d+)\) (?P<operands>.*)")
+_REGION = re.compile(r"(\(abs\))?([%\w]+)\((\d+),(\d+)\)<([\d;,]+)>")
+_NUMBER = re.compile(r"(0x[0-9a-f]+):(f|ud|uw)")
+
+
+class PortableWriter(OpenCLWriter):
+    """A body in plain OpenCL C, and the arrays that it names."""
+
+    prelude = "portable.cl"
+    subgroup = "get_local_id(0)"
+    attributes = ()
+    lanes = 1
+
+    def call(self, instruction: Instruction) -> str:
+        """Return an instruction as a call of the prelude."""
+        if isinstance(instruction, Message):
+            return _message(self.kernel, instruction)
+        if isinstance(instruction, Multiply):
+            return _multiply(self, instruction)
+        if isinstance(instruction, Alu):
+            return _alu(self, instruction)
+        if isinstance(instruction, Barrier):
+            return f"XE_BARRIER({instruction.half});"
+        raise _unsaid(instruction, f"{type(instruction).__name__} has no call in plain C")
+
+
+def portable(kernel: Kernel) -> str:
+    """Return a kernel as plain OpenCL C, a work-item for each subgroup."""
+    return opencl(kernel, PortableWriter)
+
+
+def _message(kernel: Kernel, message: Message) -> str:
+    block = message.block
+    order = ("t" if block.transpose else "n") + ("t" if block.vnni else "n")
+    shape = f"{block.bits}, {block.count}, {block.width}, {block.height}, {order}"
+    place = f"{c_text(message.x)}, {c_text(message.y)}"
+    surface = surface_of(kernel.operand(message.surface.operand), message.surface)
+    if block.op == "load":
+        return f"XE_LOAD_2D({message.register}, {shape}, {surface}, {place});"
+    if block.op == "store":
+        return f"XE_STORE_2D({surface}, {place}, {message.register}, {shape});"
+    return f"XE_PREFETCH_2D({shape}, {surface}, {place});"
+
+
+def _multiply(writer: OpenCLWriter, instruction: Multiply) -> str:
+    dpas = instruction.message
+    types = dpas.src1_type, dpas.src2_type
+    kind = writer.registers.kinds[dpas.dst.name]
+    if f"\nXE_MULTIPLIES({', '.join((*types, kind))})" not in prelude(writer.prelude):
+        raise _unsaid(str(dpas), f"products of {' and '.join(types)} have no call in plain C")
+    operands = [_at(dpas.dst, kind), _at(dpas.src0 or dpas.dst, kind)]
+    operands += [_at(register, "ud") for register in (dpas.src1, dpas.src2)]
+    return f"XE_DPAS({types[0]}, {types[1]}, {dpas.repeat}, {kind}, {', '.join(operands)});"
+
+
+def _at(register: Register, kind: str) -> str:
+    return f"{register.name}, {register.offset // BYTES[kind]}"
+
+
+def _alu(writer: OpenCLWriter, instruction: Alu) -> str:
+    found = _ALU.fullmatch(instruction.text)
+    op = "" if found is None else found["op"] + ("_sat" if found["sat"] else "")
+    if found is None or f"#define XE_OP_{op}(" not in prelude(writer.prelude):
+        raise _unsaid(instruction.text, "the instruction has no call in plain C")
+    first, *others = found["operands"].split(" ")
+    operands = [_written(writer, first)]
+    operands += [_operand(writer, text, instruction.scalars) for text in others]
+    return f"XE_ALU({op}, {found['count']}, {', '.join(operands)});"
+
+
+def _written(writer: OpenCLWriter, text: str) -> str:
+    """Return a destination: ``tCrC_f(2,0)<1>`` is element 32 and on of ``tCrC_f``."""
+    _, name, at, walk = _region(writer, text)
+    return f"XE_TO({name}, {at}, {walk})"
+
+
+def _operand(writer: OpenCLWriter, text: str, scalars: tuple[str, ...]) -> str:
+    """Return a source: a region of a view, the bits of a number, or a scalar's name."""
+    number = _NUMBER.fullmatch(text)
+    if number is not None:
+        return f"XE_BITS_{number[2]}({number[1]})"
+    if text.startswith("%"):
+        return scalars[int(text[1 : text.index("(")])]
+    absolute, name, at, walk = _region(writer, text)
+    read = f"XE_FROM({name}, {at}, {walk})"
+    return f"XE_ABS({read})" if absolute else read
+
+
+def _region(writer: OpenCLWriter, text: str) -> tuple[bool, str, int, str]:
+    found = _REGION.fullmatch(text)
+    if found is None:
+        raise _unsaid(text, "the operand has no spelling in plain C")
+    absolute, name, row, column, walk = found.groups()
+    kind = writer.registers.kinds[name]
+    at = int(row) * GRF // BYTES[kind] + int(column)
+    return bool(absolute), f"{kind}, {name}", at, ", ".join(re.findall(r"\d+", walk))
+
+
+def _unsaid(given: object, condition: str) -> KernelError:
+    return KernelError(
+        "emit", {"given": given}, condition, 'emit it for the device, without device="cpu"'
+    )
