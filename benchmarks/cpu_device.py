@@ -11,6 +11,7 @@ import os
 import sys
 import tempfile
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,8 @@ def find_device() -> None:
         raise SystemExit("Intel's CPU device is not installed here: make emit-cpu installs it")
     vendors = Path(tempfile.mkdtemp())
     (vendors / "intel.icd").write_text(f"{driver}\n", encoding="utf-8")
-    os.environ["OCL_ICD_VENDORS"] = str(vendors)
+    os.environ |= {"OCL_ICD_VENDORS": str(vendors), "PYOPENCL_NO_CACHE": "1"}
+    warnings.filterwarnings("ignore", message="Non-empty compiler output")
 
 
 class Device:

@@ -7,6 +7,8 @@ operands are written as C's arguments, where vISA has a notation of its own.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import Any
 
 from pycute_xe.arch.dpas import Register
 from pycute_xe.emitting.indices import c_text
@@ -34,15 +36,10 @@ class PortableWriter(OpenCLWriter):
 
     def call(self, instruction: Instruction) -> str:
         """Return an instruction as a call of the prelude."""
-        if isinstance(instruction, Message):
-            return _message(self.kernel, instruction)
-        if isinstance(instruction, Multiply):
-            return _multiply(self, instruction)
-        if isinstance(instruction, Alu):
-            return _alu(self, instruction)
-        if isinstance(instruction, Barrier):
-            return f"XE_BARRIER({instruction.half});"
-        raise _unsaid(instruction, f"{type(instruction).__name__} has no call in plain C")
+        call = _CALLS.get(type(instruction))
+        if call is None:
+            raise _unsaid(instruction, f"{type(instruction).__name__} has no call in plain C")
+        return call(self, instruction)
 
 
 def portable(kernel: Kernel) -> str:
@@ -50,12 +47,12 @@ def portable(kernel: Kernel) -> str:
     return opencl(kernel, PortableWriter)
 
 
-def _message(kernel: Kernel, message: Message) -> str:
+def _message(writer: OpenCLWriter, message: Message) -> str:
     block = message.block
     order = ("t" if block.transpose else "n") + ("t" if block.vnni else "n")
     shape = f"{block.bits}, {block.count}, {block.width}, {block.height}, {order}"
     place = f"{c_text(message.x)}, {c_text(message.y)}"
-    surface = surface_of(kernel.operand(message.surface.operand), message.surface)
+    surface = surface_of(writer.kernel.operand(message.surface.operand), message.surface)
     if block.op == "load":
         return f"XE_LOAD_2D({message.register}, {shape}, {surface}, {place});"
     if block.op == "store":
@@ -87,6 +84,18 @@ def _alu(writer: OpenCLWriter, instruction: Alu) -> str:
     operands = [_written(writer, first)]
     operands += [_operand(writer, text, instruction.scalars) for text in others]
     return f"XE_ALU({op}, {found['count']}, {', '.join(operands)});"
+
+
+def _barrier(_writer: OpenCLWriter, instruction: Barrier) -> str:
+    return f"XE_BARRIER({instruction.half});"
+
+
+_CALLS: dict[type[Any], Callable[[Any, Any], str]] = {
+    Message: _message,
+    Multiply: _multiply,
+    Alu: _alu,
+    Barrier: _barrier,
+}
 
 
 def _written(writer: OpenCLWriter, text: str) -> str:
