@@ -131,7 +131,7 @@ def _demand_order(subject: object, target: object) -> None:
 def _named(name: str) -> Any:
     """What a text names: a message of vISA, an operation or an atom."""
     text = name.strip()
-    if text.startswith("lsc_"):
+    if text.startswith(("lsc_", "(")) and "lsc_" in text:  # a predicate stands in brackets
         return lsc.parse(text)
     if text.startswith("dpas"):
         return dpas.parse(text)

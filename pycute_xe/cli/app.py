@@ -21,6 +21,7 @@ from pycute_xe.cli.emit_command import emit_command
 from pycute_xe.cli.expression_error import ExpressionError
 from pycute_xe.cli.gemm_command import gemm_command
 from pycute_xe.cli.layout_command import layout_command
+from pycute_xe.cli.lsc_command import lsc_command
 from pycute_xe.errors import CuteError
 
 __all__ = ["Refusal", "main"]
@@ -90,3 +91,4 @@ main.add_command(diff_command)
 main.add_command(emit_command)
 main.add_command(gemm_command)
 main.add_command(layout_command)
+main.add_command(lsc_command)

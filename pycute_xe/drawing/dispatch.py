@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from pycute_xe.arch import Block2D
 from pycute_xe.arch.banks import BankUse
+from pycute_xe.arch.lsc import Block2DMessage, Message
 from pycute_xe.atom import MmaAtom, TiledCopy, TiledMma
 from pycute_xe.atom.copy_answers import CopyAnswers
 from pycute_xe.composed import ComposedLayout
@@ -14,6 +15,7 @@ from pycute_xe.drawing.drawing import Drawing
 from pycute_xe.drawing.of_banks import of_banks
 from pycute_xe.drawing.of_block2d import of_block2d
 from pycute_xe.drawing.of_copy import of_copy_atom, of_tiled_copy
+from pycute_xe.drawing.of_lsc import of_lsc
 from pycute_xe.drawing.of_mma import of_kernel, of_mma_atom, of_tiled_mma
 from pycute_xe.drawing.scene import Scene
 from pycute_xe.drawing.side_by_side import Colours, coloured, of_layouts
@@ -32,6 +34,8 @@ Drawable = (
     | TiledCopy
     | CopyAnswers
     | Block2D
+    | Message
+    | Block2DMessage
     | BankUse
     | AnyLayout
     | Mapping[str, AnyLayout]
@@ -50,7 +54,8 @@ def draw(
     every copy atom, ``what`` one of "memory", "registers" and "work-items", or all three: colours
     are those of the work-item that its layouts say, registers show what its messages do, and red
     corners mark where the two differ. A `TiledCopy` is drawn as it lies in memory, a `Block2D`
-    message also as it lies in registers, padding included, a `BankUse` bank by bank. A `Layout` or
+    message also as it lies in registers, padding included, an LSC `Message` at the addresses of its
+    channels and in registers, a `BankUse` bank by bank. A `Layout` or
     `ComposedLayout` of rank 1 or 2 is a grid of offsets; several, in a mapping by name, stand side
     by side. ``colour`` is a function of an offset: equal numbers modulo 16, equal colours; or
     such functions by name.
@@ -112,8 +117,8 @@ def _scene(x: object, what: str | None, subgroup: int) -> Scene:
             )
         case TiledCopy():
             return of_tiled_copy(x, subgroup)
-        case BankUse() | Block2D():
-            return of_banks(x) if isinstance(x, BankUse) else of_block2d(x)
+        case BankUse() | Block2D() | Message() | Block2DMessage():
+            return _instruction(x)
         case Layout() | ComposedLayout():
             return coloured(x)
         case Mapping():
@@ -122,7 +127,16 @@ def _scene(x: object, what: str | None, subgroup: int) -> Scene:
             raise _refusal(x)
 
 
+def _instruction(x: BankUse | Block2D | Message | Block2DMessage) -> Scene:
+    if isinstance(x, BankUse):
+        return of_banks(x)
+    return of_block2d(x) if isinstance(x, Block2D) else of_lsc(x)
+
+
 def _refusal(x: object) -> ShapeError:
+    if isinstance(x, str) and x.lstrip().startswith("lsc_"):
+        condition = "text cannot be drawn, the message that it says can"
+        return ShapeError("draw", {"x": x}, condition, "draw(pycute_xe.arch.lsc.parse(text))")
     if isinstance(x, str):
         return ShapeError(
             "draw",
@@ -134,6 +148,6 @@ def _refusal(x: object) -> ShapeError:
         "draw",
         {"x": type(x).__name__},
         f"a {type(x).__name__} cannot be drawn",
-        "give a Kernel, TiledMma, MmaAtom, TiledCopy, copy atom, Block2D, BankUse or layout, "
-        "or layouts by name",
+        "give a Kernel, TiledMma, MmaAtom, TiledCopy, copy atom, Block2D, LSC message, BankUse "
+        "or layout, or layouts by name",
     )

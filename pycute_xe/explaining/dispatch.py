@@ -40,6 +40,7 @@ from pycute_xe.swizzle import Swizzle
 from pycute_xe.typing import is_tuple
 
 if TYPE_CHECKING:
+    from pycute_xe.arch.lsc import Block2DMessage, Message
     from pycute_xe.explaining.atoms import Atom
 
 __all__ = ["EXPLAINED", "explain"]
@@ -88,11 +89,13 @@ _CALL = (tell_call, "The coordinate of each leaf times its stride, summed.")
 
 
 @typed
-def explain(operation: Callable[..., Any] | Atom, *operands: Any, **named: Any) -> Explanation:
+def explain(
+    operation: Callable[..., Any] | Atom | Message | Block2DMessage, *operands: Any, **named: Any
+) -> Explanation:
     """Return the steps by which an operation comes to its result on these operands.
 
     ``operation`` is one of the functions of the algebra in `EXPLAINED`, or a layout, whose call is
-    then explained, or an atom, see `explain_atom`.
+    then explained, or an atom, see `explain_atom`, or an LSC message with a target.
     Law: the explanation ends in what ``operation(*operands)`` returns, or in the error that it
     raises; where the steps reach their end, the last of them has the result as its value.
     Raises `InputError` for an operation without an explanation and for operands that are too few or
@@ -122,6 +125,8 @@ def explain(operation: Callable[..., Any] | Atom, *operands: Any, **named: Any) 
             given = {"operands": len(operands)}
             raise InputError("explain", given, "an atom takes a target and an operand", fix)
         return explain_atom(as_atom(operation), *operands, **named)
+    if type(operation).__module__.startswith("pycute_xe.arch.lsc."):
+        return _explained_message(operation, operands, named)
     name, (tell, rule) = _found(operation)
     values = _bound(name, operation, operands, named)
     _check(name, values)
@@ -149,6 +154,23 @@ def explain(operation: Callable[..., Any] | Atom, *operands: Any, **named: Any) 
     return Explanation(title, rule, tuple(script.steps), result, refusal=refusal)
 
 
+def _explained_message(
+    message: Any, operands: tuple[Any, ...], named: dict[str, Any]
+) -> Explanation:
+    """What an LSC message does; imported only for one."""
+    from pycute_xe.arch.lsc import Block2DMessage, Message
+    from pycute_xe.explaining.telling_lsc import explain_lsc
+
+    if not isinstance(message, (Message, Block2DMessage)):
+        condition = f"a {type(message).__name__} cannot be explained alone"
+        fix = "explain the message that it belongs to"
+        raise InputError("explain", {"value": message}, condition, fix)
+    if len(operands) + len(named) > 1 or named.keys() - {"target"}:
+        given = {"operands": len(operands) + len(named)}
+        raise InputError("explain", given, "a message takes a target", 'explain(message, "bmg")')
+    return explain_lsc(message, *operands, **named)
+
+
 def _found(operation: Any) -> tuple[str, tuple[Teller, str]]:
     """Return the name of an operation, who tells it, and its rule."""
     if isinstance(operation, (Layout, ComposedLayout)):
@@ -160,7 +182,9 @@ def _found(operation: Any) -> tuple[str, tuple[Teller, str]]:
     near = get_close_matches(name, EXPLAINED, n=1)
     fix = f"try {near[0]}" if near else f"explain a layout, or one of {', '.join(EXPLAINED)}"
     condition = f"{name} cannot be explained"
-    if isinstance(operation, str) and not near:
+    if name.startswith("lsc_"):
+        condition, fix = "text cannot be explained, the message can", "explain(lsc.parse(text))"
+    elif isinstance(operation, str) and not near:
         condition, fix = (
             "a name cannot be explained, the atom of that name can",
             f"give the atom: explain(get_atom({quoted(operation)}))",

@@ -1,0 +1,183 @@
+"""Floor 9: `explain` for LSC messages: what a line of vISA text moves, from where to where."""
+
+from __future__ import annotations
+
+from pycute_xe.arch.lsc import Block2DMessage, Message, encode, encode_descriptor
+from pycute_xe.arch.target import Target, get_target
+from pycute_xe.errors import CuteError
+from pycute_xe.explaining.atom_explanation import AtomExplanation, section
+from pycute_xe.explaining.atom_words import plural
+from pycute_xe.explaining.lsc_words import MEMORY, NEW_VALUES, caching_lines, verb
+from pycute_xe.explaining.script import Script
+
+__all__ = ["explain_lsc"]
+
+AnyMessage = Message | Block2DMessage
+
+
+def explain_lsc(message: AnyMessage, target: str | Target = "bmg") -> AtomExplanation:
+    """Return what a message does, section by section: channels, addresses, registers, numbers.
+
+    ``target``: whose rules and register counts are shown, and whose descriptor.
+    Raises `TargetError` for an unknown target.
+
+    >>> from pycute_xe.arch.lsc import parse
+    >>> print(explain_lsc(parse("lsc_load.slm (M1,16) V13:d32x2 flat[4*V12+8]:a32")).rule)
+    Each of 16 channels loads 2 elements of 32 bits from shared local memory.
+    """
+    machine, script = get_target(target), Script()
+    if isinstance(message, Block2DMessage):
+        rule = _block_sentence(message)
+        _tell_block(script, message)
+    else:
+        rule = _sentence(message)
+        _tell(script, message)
+    section(script, "caching", caching_lines(message.l1, message.l3, message.sfid))
+    section(script, "registers", _registers(message, machine))
+    section(script, "rules", _rules(message, machine))
+    section(script, "binary", _bytes(message))
+    section(script, "send", _send(message, machine))
+    return AtomExplanation(str(message), rule, tuple(script.steps), message)
+
+
+def _sentence(message: Message) -> str:
+    data, count = message.data, message.exec_size
+    subject = f"Each of {count} channels" if count > 1 else "One channel"
+    if message.operation.kind == "counter":
+        return f"{subject} adds to or takes from the counter of a surface, one after another."
+    if message.op == "load_status":
+        return f"{subject} {verb(message)} its address: one bit each."
+    what = plural(data.elements, "element")
+    way = {"store": "to", "atomic": "in"}.get(message.operation.kind, "from")
+    of_bits = f"{what} of {data.memory_bits} bits"
+    return f"{subject} {verb(message)} {of_bits} {way} {MEMORY[message.sfid]}."
+
+
+def _tell(script: Script, message: Message) -> None:
+    section(script, "channels", _channels(message))
+    section(script, "address", _address(message))
+    section(script, "data", _data(message))
+    if message.operation.kind == "atomic":
+        new = NEW_VALUES[message.op.removeprefix("atomic_")]
+        for name, operand in (("src1", message.src1), ("src2", message.src2)):
+            new = new.replace(name, operand or "%null")
+        old = f"; the old value goes to {message.dst}" if message.dst else ""
+        section(script, "new value", [f"{new}{old}"])
+
+
+def _channels(message: Message) -> list[str]:
+    first = 4 * (int(message.exec_mask[1]) - 1)
+    last = first + message.exec_size - 1
+    span = f"channels {first} to {last}" if last > first else f"channel {first}"
+    on = ", on or off (NM)" if message.exec_mask.endswith("_NM") else ", those that are on"
+    lines = [f"{span} of the thread ({message.exec_mask}){on}"]
+    if message.predicate is not None:
+        lines.append(f"and of these, where {_predicate(message.predicate)}")
+    return lines
+
+
+def _predicate(text: str) -> str:
+    name, _, combine = text.lstrip("!").partition(".")
+    inverted = text.startswith("!")
+    if combine:
+        word = {"any": "any bit", "all": "every bit"}[combine]
+        return f"it is {'not ' * inverted}so that {word} of {name} is set"
+    return f"the bit of {name} is {'clear' if inverted else 'set'}"
+
+
+def _address(message: Message) -> list[str]:
+    address = message.address
+    model = address.model if address.model == "flat" else f"{address.model}({address.surface})"
+    if address.register is None:
+        return [f"the counter that belongs to the surface {model}"]
+    single = message.operation.strided or message.data.transpose
+    terms = "" if address.model == "flat" else f"surface {model} + "
+    terms += f"{address.scale}·" * (address.scale != 1)
+    terms += address.register if single else f"{address.register}[n]"
+    if address.offset:
+        terms += f" {'+-'[address.offset < 0]} {abs(address.offset)}"
+    if message.operation.strided:
+        pitch = address.pitch
+        if pitch is None:
+            pitch = message.data.elements * message.data.memory_bits // 8
+        terms += f" + n·{pitch}"
+    return [f"channel n: {terms} bytes, in {address.bits} bits"]
+
+
+def _data(message: Message) -> list[str]:
+    data = message.data
+    if message.op == "load_status" or message.operation.kind == "counter":
+        return []
+    lines: list[str] = []
+    if data.mask is not None:
+        left = "".join(letter for letter in "xyzw" if letter not in data.mask)
+        out = f", {left} left out" if left else ""
+        lines.append(f"of four elements at the address, {data.mask}{out}")
+    elif data.vector > 1:
+        lines.append("elements of a channel lie next to each other in memory")
+    if data.memory_bits != data.register_bits:
+        half = "upper" if data.upper_half else "lower"
+        lines.append(f"{data.memory_bits} bits in memory, the {half} part of 32 in a register")
+    if data.transpose:
+        lines.append("in registers side by side too (transposed)")
+    elif data.elements > 1:
+        lines.append("in registers first the first element of all channels, then the second …")
+    return lines
+
+
+def _block_sentence(message: Block2DMessage) -> str:
+    block = message.block
+    does = {"load": "Loads", "store": "Stores", "prefetch": "Prefetches"}[block.op]
+    side = f"{block.count} blocks side by side, each " if block.count > 1 else ""
+    rows, row = plural(block.height, "row"), plural(block.width, "element")
+    return f"{does} {side}{rows} of {row} of {block.bits} bits."
+
+
+def _tell_block(script: Script, message: Block2DMessage) -> None:
+    block, (base, width, height, pitch) = message.block, message.surface
+    lines = [
+        f"begins at {base}; {_plus_one(width)} bytes wide, {_plus_one(height)} rows high,",
+        f"{_plus_one(pitch)} bytes from row to row (the message has these three minus 1)",
+    ]
+    section(script, "surface", lines)
+    section(script, "block", [f"from column {message.x}, in elements, and row {message.y} on"])
+    order = "column after column (transposed)" if block.transpose else "row after row"
+    if block.vnni:
+        order += f", {block.per_dword} rows packed into dwords (VNNI)"
+    if block.op != "prefetch":
+        section(script, "data", [f"in registers {order}"])
+
+
+def _plus_one(value: int | str) -> str:
+    return str(value + 1) if isinstance(value, int) else f"{value} + 1"
+
+
+def _registers(message: AnyMessage, machine: Target) -> list[str]:
+    written, read = message.registers(machine), message.source_registers(machine)
+    addresses = 1 if isinstance(message, Block2DMessage) else message.address_registers(machine)
+    found = [(written, "written"), (read, "of data read"), (addresses, "of addresses read")]
+    return [", ".join(f"{plural(n, 'register')} {what}" for n, what in found if n)]
+
+
+def _rules(message: AnyMessage, machine: Target) -> list[str]:
+    broken = message.check(machine)
+    if not broken:
+        return [f"legal on {machine.name}"]
+    return [f"{b.level} on {machine.name}: {b.condition} ({b.rule})" for b in broken]
+
+
+def _bytes(message: AnyMessage) -> list[str]:
+    try:
+        code = encode(message).code
+    except CuteError as refused:
+        return [f"none: {refused.condition}"]
+    text = code.hex(" ")
+    return [f"{len(code)} bytes:", *(text[i : i + 72].rstrip() for i in range(0, len(text), 72))]
+
+
+def _send(message: AnyMessage, machine: Target) -> list[str]:
+    try:
+        desc, ext = encode_descriptor(message, machine)
+    except CuteError as refused:
+        return [f"none: {refused.condition}"]
+    return [f"descriptor {desc:#010x}, extended {ext:#010x}"]
