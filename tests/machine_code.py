@@ -39,6 +39,18 @@ def grf(number: int, kind: str, walk: tuple[int, ...] | None = (1, 1, 0), **more
     return Reg("r", number, more.get("element", 0), region, kind, more.get("modifier", ""))
 
 
+NULL = Reg("null", 0, 0, None, "")
+
+
+def sent(
+    to: Reg, desc: int, data: Reg = NULL, at: int = 1, sub: str = "ugm", **more: object
+) -> Instruction:
+    """A send whose address or payload is in a register."""
+    surface = str(more.pop("surface", "flat[0]"))
+    numbers = (Immediate("0x0", ""), Immediate(hex(desc), ""))
+    return instruction("send", to, Reg("r", at, 0, None, surface), data, *numbers, sub=sub, **more)
+
+
 def ended() -> Instruction:
     end = (Reg("r", 0, 0, None, "flat[0]"), Reg("null", 0, 0, None, ""))
     numbers = (Immediate("0x0", ""), Immediate("0x02000010", ""))

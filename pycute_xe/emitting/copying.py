@@ -15,13 +15,13 @@ from pycute_xe.emitting.instructions import Message, Region2D
 from pycute_xe.emitting.registers import Registers
 from pycute_xe.errors import KernelError
 from pycute_xe.holding.tables import anchors
-from pycute_xe.kernel import Kernel, Load, Prefetch, Store
+from pycute_xe.kernel import AtomicStore, Kernel, Load, Prefetch, Store
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index
 from pycute_xe.layout import size
 
-__all__ = ["messages"]
+__all__ = ["digits", "messages"]
 
-Copying = Prefetch | Load | Store
+Copying = Prefetch | Load | Store | AtomicStore
 
 
 def messages(kernel: Kernel, registers: Registers, statement: Copying) -> Iterator[Message]:
@@ -63,23 +63,31 @@ def _parts(copy: TiledCopy) -> tuple[list[Index], list[list[int]]]:
             "the messages of its subgroups do not start at the same places of their tiles",
             "use a copy whose subgroups take like blocks",
         )
-    return [_digits(base[:, axis], copy) for axis in range(base.shape[1])], own.tolist()
+    return [
+        digits(base[:, axis], SUBGROUP_INDEX, copy) for axis in range(base.shape[1])
+    ], own.tolist()
 
 
-def _digits(values: NDArray[np.int64], copy: TiledCopy) -> Index:
-    """Return an index of the subgroup's number that has these values from 0 on."""
+def digits(values: NDArray[np.int64], name: str, what: object) -> Index:
+    """Return an index of a number's digits that has these values as the number goes from 0 on.
+
+    Raises `KernelError` naming ``what`` where no layout has these values.
+
+    >>> print(digits(np.array([0, 8, 1, 9]), "lane", "an example"))
+    8*(lane%2)+(lane//2)
+    """
     first = int(values[0])
     layout = layout_of(tuple(int(v) - first for v in values))
     if layout is None:
         raise KernelError(
             "emit",
-            {"copy": copy},
-            "no layout says where its subgroups start",
+            {"copy": what},
+            f"no layout says where it starts for each {name.removeprefix('xe_')}",
             "use a tiling that CuTe's layouts can say",
         )
     out, below, total = Index(None, first), 1, size(layout)
     for extent, step in flat_modes(layout):
-        digit = Index(SUBGROUP_INDEX) // below
+        digit = Index(name) // below
         if below * extent < total:
             digit = digit % extent
         out, below = out + digit * step, below * extent

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from pycute_xe.bulk import table
 from pycute_xe.emitting.functions import FORMULAS, Emit
-from pycute_xe.emitting.instructions import Alu
+from pycute_xe.emitting.instructions import Alu, Condition
 from pycute_xe.emitting.numbers import f32_bits
 from pycute_xe.emitting.regions import Region, region
 from pycute_xe.emitting.registers import BYTES, Registers
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel import Convert, Element, Expression, Fill, Kernel, Map, Slot
-from pycute_xe.kernel.spec.expression import Apply, Const
+from pycute_xe.kernel.spec.expression import Apply, Const, Rounded, Where
 from pycute_xe.numeric import Numeric
 
 __all__ = ["converted", "filled", "mapped", "operand_text"]
@@ -126,9 +126,13 @@ class _Write:
         return operand_text(name, kind, 0, None), operand_text(name, kind, 0, _WHOLE)
 
     def alu(self, op: str, to: str, *sources: str) -> None:
-        """Append an instruction; sources that begin with ``$`` are scalar operands."""
-        scalars = tuple(dict.fromkeys(s[1:] for s in sources if s.startswith("$")))
-        read = [f"%{scalars.index(s[1:])}(0,0)<0;1,0>" if s[0] == "$" else s for s in sources]
+        """Append an instruction; sources of which ``$`` follows a modifier are scalar operands."""
+        scalars = tuple(dict.fromkeys(s.partition("$")[2] for s in sources if "$" in s))
+        read: list[str] = []
+        for source in sources:
+            modifier, scalar, name = source.partition("$")
+            held = f"%{scalars.index(name)}(0,0)<0;1,0>" if scalar else ""
+            read.append(modifier + held)
         self.out.append(Alu(f"{op} (M1_NM, {LANES}) {to} {' '.join(read)}", scalars))
 
     def into(self, value: Expression, to: str) -> None:
@@ -144,10 +148,58 @@ class _Write:
                 )
             before = self.used
             arguments = [self.source(a) for a in value.arguments]
-            formula(Emit(self.alu, self.fresh), to, *arguments)
+            if len(arguments) == 1:
+                arguments = [self.held(arguments[0])]
+            formula(Emit(self.alu, self.fresh, self.registers.predicate), to, *arguments)
+            self.used = before
+        elif isinstance(value, Where):
+            before = self.used
+            self.chosen(value, to)
+            self.used = before
+        elif isinstance(value, Rounded):
+            before = self.used
+            self.rounded(value, to)
             self.used = before
         else:
             self.alu("mov", to, self.source(value))
+
+    def held(self, source: str) -> str:
+        """Return where a source can be read with a modifier: a number is moved to a register."""
+        if not source.startswith("0x"):
+            return source
+        to, read = self.fresh()
+        self.alu("mov", to, source)
+        return read
+
+    def chosen(self, value: Where, to: str) -> None:
+        """Write one of two values by a condition, the same for all work-items of a subgroup."""
+        then, otherwise = self.held(self.source(value.then)), self.source(value.otherwise)
+        flags = self.registers.predicate()
+        condition = Condition(value.index, value.below)
+        text = f"cmp.ne (M1_NM, {LANES}) {flags} %0(0,0)<0;1,0> 0x0:d"
+        self.out.append(Alu(text, (condition,)))
+        self.alu(f"({flags}) sel", to, then, otherwise)
+
+    def rounded(self, value: Rounded, to: str) -> None:
+        """Write a value rounded to a narrower float and widened again."""
+        kind = _kind(value.to, str(value))
+        source = self.source(value.body)
+        if value.to.kind != "float":
+            raise KernelError(
+                "emit",
+                {"value": value},
+                "elementwise statements are emitted in f32, an integer has another type",
+                "convert into a fragment of integers",
+            )
+        if kind == "f":
+            self.alu("mov", to, source)
+            return
+        name = self.registers.temporary(self.used, kind)
+        self.used += 1
+        self.alu("mov", operand_text(name, kind, 0, None), self.held(source))
+        view = "uw" if kind == "bf" else kind
+        name = self.registers.temporary(self.used - 1, view)
+        self.alu("mov", to, self.widened(operand_text(name, view, 0, _WHOLE), value.to))
 
     def source(self, value: Expression) -> str:
         """Return where an expression can be read, computing it where it has to be."""
@@ -159,7 +211,7 @@ class _Write:
             return self.widened(found, numeric)
         if isinstance(value, Element) and not value.at:
             return f"${value.operand}"
-        if isinstance(value, Apply):
+        if isinstance(value, (Apply, Where, Rounded)):
             to, read = self.fresh()
             self.into(value, to)
             return read

@@ -1,7 +1,8 @@
 """Floor 9: the scalar functions of epilogues as instructions of vISA on registers of f32.
 
 Sums, products, minimum and maximum are exact to the last bit. The functions that use a `math`
-instruction (`MATHEMATICAL`) are as exact as the hardware makes it.
+instruction (`MATHEMATICAL`) are as exact as the hardware makes it; `tanh` and `gelu`, for which
+there is none, add errors of their own, stated where they are written.
 """
 
 from __future__ import annotations
@@ -15,16 +16,17 @@ __all__ = ["FORMULAS", "MATHEMATICAL", "Emit"]
 ZERO, ONE = "0x00000000:f", "0x3f800000:f"
 LOG2_E, LN_2 = "0x3fb8aa3b:f", "0x3f317218:f"
 MATHEMATICAL = frozenset(
-    {"div", "exp", "exp2", "log", "sqrt", "rsqrt", "sigmoid", "silu"}
+    {"div", "exp", "exp2", "log", "sqrt", "rsqrt", "sigmoid", "silu", "tanh", "gelu"}
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Emit:
-    """How a formula writes: an instruction, and a temporary as destination and source."""
+    """How a formula writes: an instruction, a temporary as destination and source, a predicate."""
 
     alu: Callable[..., None]
     fresh: Callable[[], tuple[str, str]]
+    predicate: Callable[[], str]
 
     def binary(self, op: str, to: str, a: str, b: str) -> None:
         """Write an instruction of two sources, of which only the second may be a number."""
@@ -35,6 +37,22 @@ class Emit:
             self.alu("mov", held, a)
             a = a_read
         self.alu(op, to, a, b)
+
+    def polynomial(self, at: str, coefficients: tuple[str, ...]) -> str:
+        """Write a polynomial, the highest coefficient first; return where its value can be read."""
+        held, read = self.fresh()
+        self.alu("mov", held, coefficients[0])
+        for number in coefficients[1:]:
+            self.alu("mul", held, read, at)
+            self.alu("add", held, read, number)
+        return read
+
+    def choose(self, to: str, compare: str, then: str, otherwise: str) -> None:
+        """Write one of two sources, by a comparison ``lt a b`` of registers."""
+        condition, a, b = compare.split()
+        flags = self.predicate()
+        self.alu(f"cmp.{condition}", flags, a, b)
+        self.alu(f"({flags}) sel", to, then, otherwise)
 
 
 def _is_number(source: str) -> bool:
@@ -101,6 +119,66 @@ def _silu(emit: Emit, to: str, a: str) -> None:
     emit.binary("mul", to, a, read)
 
 
+# tanh(x) / x = 1 + z q(z), z = x²: the polynomial through the Chebyshev nodes of z below 0.625²,
+# fitted to NumPy's tanh in binary64; it is off by less than 2^-25 of the value.
+_NEAR_ZERO = "0x3f200000:f"
+_TANH = ("0xbbc80bff:f", "0x3cac0fd3:f", "0xbd5c9470:f", "0x3e088717:f", "0xbeaaaaa9:f")
+TWICE_LOG2_E, MINUS_TWO = "0x4038aa3b:f", "0xc0000000:f"
+
+
+def _tanh(emit: Emit, to: str, a: str) -> None:
+    """1 - 2 / (exp(2x) + 1), and a polynomial near zero, where few bits of that would be left.
+
+    Within 8 units in the last place, if `math` is rounded correctly.
+    """
+    square, z = emit.fresh()
+    emit.alu("mul", square, a, a)
+    q = emit.polynomial(z, _TANH)
+    emit.alu("mul", square, z, q)
+    emit.alu("add", square, z, ONE)
+    emit.alu("mul", square, z, a)
+    far, read = emit.fresh()
+    emit.alu("mul", far, a, TWICE_LOG2_E)
+    emit.alu("exp", far, read)
+    emit.alu("add", far, read, ONE)
+    emit.alu("inv", far, read)
+    emit.alu("mul", far, read, MINUS_TWO)
+    emit.alu("add", far, read, ONE)
+    emit.choose(to, f"lt (abs){a} {_NEAR_ZERO}", z, read)
+
+
+# erf(z) = 1 - t P(t) exp(-z²), t = 1 / (1 + p z), z ≥ 0, off by 1.5e-7 at most. Source:
+# Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.26. With z = |x| / √2 = √2 w,
+# w = |x| / 2: √2 p, and -2 log2(e) for the power of two.
+_ERF_SCALE, _ERF_POWER = "0x3eed3388:f", "0xc038aa3b:f"
+_ERF = ("0x3f87dc22:f", "0xbfba00e3:f", "0x3fb5f0e3:f", "0xbe91a98e:f", "0x3e827906:f")
+_EIGHT, HALF = "0x41000000:f", "0x3f000000:f"
+
+
+def _gelu(emit: Emit, to: str, a: str) -> None:
+    """x/2 + |x|/2 - w t P(t) exp(-x²/2), w = |x|/2 up to 8, beyond which the power is zero.
+
+    Off by 2^-21 |x| at most, if `math` is rounded correctly.
+    """
+    half, h = emit.fresh()
+    emit.alu("mul", half, a, HALF)
+    low, w = emit.fresh()
+    emit.alu("min", low, f"(abs){h}", _EIGHT)
+    emit.alu("add", half, h, f"(abs){h}")
+    held, t = emit.fresh()
+    emit.alu("mul", held, w, _ERF_SCALE)
+    emit.alu("add", held, t, ONE)
+    emit.alu("inv", held, t)
+    p = emit.polynomial(t, _ERF)
+    emit.alu("mul", held, t, p)
+    emit.alu("mul", held, t, w)
+    emit.alu("mul", low, w, w)
+    emit.alu("mul", low, w, _ERF_POWER)
+    emit.alu("exp", low, w)
+    emit.alu("mul", held, t, w)
+    emit.alu("add", to, h, f"(-){t}")
+
+
 FORMULAS: dict[str, Callable[..., Any]] = {
     "add": _plain("add"),
     "mul": _plain("mul"),
@@ -117,5 +195,7 @@ FORMULAS: dict[str, Callable[..., Any]] = {
     "rsqrt": _math("rsqrt"),
     "sigmoid": _sigmoid,
     "silu": _silu,
+    "tanh": _tanh,
+    "gelu": _gelu,
 }
 """By name: what writes a function of sources into a destination."""

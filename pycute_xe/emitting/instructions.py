@@ -8,7 +8,22 @@ from pycute_xe.arch import Block2D
 from pycute_xe.arch.dpas import DpasMessage
 from pycute_xe.kernel.index import Index
 
-__all__ = ["Alu", "Barrier", "Instruction", "Message", "Multiply", "Region2D"]
+__all__ = [
+    "LANE",
+    "Access",
+    "Addition",
+    "Alu",
+    "Barrier",
+    "Condition",
+    "Fencing",
+    "Instruction",
+    "Message",
+    "Multiply",
+    "Region2D",
+]
+
+LANE = "xe_lane"
+"""The number of a work-item in its subgroup, in indices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +60,57 @@ class Multiply:
 
 
 @dataclass(frozen=True, slots=True)
+class Condition:
+    """A number that is 1 where one index is below another, and 0 elsewhere."""
+
+    index: Index
+    below: Index
+
+
+@dataclass(frozen=True, slots=True)
 class Alu:
-    """An instruction on registers, as vISA text; ``%0``, ``%1`` … stand for scalar operands."""
+    """An instruction on registers, as vISA text.
+
+    ``%0``, ``%1`` … stand for scalars: names of operands, or a condition on indices.
+    """
 
     text: str
-    scalars: tuple[str, ...] = ()
+    scalars: tuple[str | Condition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A message of 16 work-items, or fewer, to shared memory: what it moves, and each one's byte.
+
+    ``stores`` tells its direction; ``at`` counts the work-items by `LANE`.
+    """
+
+    stores: bool
+    size: str
+    lanes: int
+    register: str
+    at: Index
+
+
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """An atomic addition of 16 work-items' elements, of those that lie inside the surface.
+
+    ``x`` counts bytes and ``y`` rows, both with `LANE`; work-items from ``lanes`` on are off.
+    """
+
+    operation: str
+    size: str
+    lanes: int
+    register: str
+    surface: Region2D
+    x: Index
+    y: Index
+
+
+@dataclass(frozen=True, slots=True)
+class Fencing:
+    """A fence of shared memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,4 +120,4 @@ class Barrier:
     half: str
 
 
-Instruction = Message | Multiply | Alu | Barrier
+Instruction = Message | Multiply | Alu | Access | Addition | Fencing | Barrier

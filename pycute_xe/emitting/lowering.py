@@ -14,21 +14,29 @@ from pycute_xe.bulk import table
 from pycute_xe.converting import convert
 from pycute_xe.emitting.copying import messages
 from pycute_xe.emitting.elementwise import converted, filled, mapped, operand_text
-from pycute_xe.emitting.instructions import Alu, Barrier, Instruction, Multiply
-from pycute_xe.emitting.regions import moves
+from pycute_xe.emitting.instructions import Alu, Barrier, Fencing, Instruction, Multiply
+from pycute_xe.emitting.reducing import reduced
+from pycute_xe.emitting.regions import Move, moves, moves_from
 from pycute_xe.emitting.registers import Registers
+from pycute_xe.emitting.sharing import additions, shared_accesses
 from pycute_xe.kernel import (
+    AtomicStore,
     BarrierArrive,
     BarrierWait,
     Convert,
+    Fence,
     Fill,
     Kernel,
     Load,
     Map,
     Meanings,
     Mma,
+    Part,
     Prefetch,
+    Reduce,
     Reorder,
+    SharedLoad,
+    SharedStore,
     Statement,
     Store,
 )
@@ -66,8 +74,22 @@ def _(_kernel: Kernel, registers: Registers, statement: Reorder) -> Iterator[Ins
     if statement.destination in registers.joined:
         return
     target = registers.fragment(statement.destination)
-    bits = target.value_type.bits
-    for move in moves(table(statement.slots).reshape(-1), bits, target.elements):
+    slots = table(statement.slots).reshape(-1)
+    found = moves(slots, target.value_type.bits, target.elements)
+    yield from _moved(registers, statement, found)
+
+
+@LOWERED.of(Part)
+def _(_kernel: Kernel, registers: Registers, statement: Part) -> Iterator[Instruction]:
+    places = statement.first + table(statement.slots).reshape(-1)
+    bits = registers.fragment(statement.source).value_type.bits
+    yield from _moved(registers, statement, moves_from(places, bits))
+
+
+def _moved(
+    registers: Registers, statement: Reorder | Part, found: list[Move]
+) -> Iterator[Instruction]:
+    for move in found:
         kind = _UNSIGNED[move.bytes]
         to = registers.view(statement.destination, kind)
         source = registers.view(statement.source, kind)
@@ -85,6 +107,28 @@ def _(_kernel: Kernel, registers: Registers, statement: Convert) -> Iterator[Ins
 @LOWERED.of(Map)
 def _(kernel: Kernel, registers: Registers, statement: Map) -> Iterator[Instruction]:
     return mapped(kernel, registers, statement)
+
+
+@LOWERED.of(Reduce)
+def _(_kernel: Kernel, registers: Registers, statement: Reduce) -> Iterator[Instruction]:
+    return reduced(registers, statement)
+
+
+@LOWERED.of(AtomicStore)
+def _(kernel: Kernel, registers: Registers, statement: AtomicStore) -> Iterator[Instruction]:
+    return additions(kernel, registers, statement)
+
+
+@LOWERED.of(SharedLoad, SharedStore)
+def _(
+    kernel: Kernel, registers: Registers, statement: SharedLoad | SharedStore
+) -> Iterator[Instruction]:
+    return shared_accesses(kernel, registers, statement)
+
+
+@LOWERED.of(Fence)
+def _(_kernel: Kernel, _registers: Registers, _statement: Statement) -> Iterator[Instruction]:
+    yield Fencing()
 
 
 @LOWERED.of(BarrierArrive)

@@ -7,15 +7,29 @@ from functools import cache
 from pathlib import Path
 
 from pycute_xe.emitting.indices import c_text
-from pycute_xe.emitting.instructions import Barrier, Instruction, Message, Multiply, Region2D
+from pycute_xe.emitting.instructions import (
+    LANE,
+    Access,
+    Addition,
+    Alu,
+    Barrier,
+    Condition,
+    Instruction,
+    Message,
+    Multiply,
+    Region2D,
+)
 from pycute_xe.emitting.lowering import LOWERED
-from pycute_xe.emitting.registers import Registers
+from pycute_xe.emitting.registers import PREDICATE, Declared, Registers
+from pycute_xe.emitting.sharing import shared_room
 from pycute_xe.emitting.writer import Says, Writer, demand_said
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel import (
+    AtomicStore,
     BarrierArrive,
     BarrierWait,
     Convert,
+    Fence,
     Fill,
     If,
     Kernel,
@@ -25,8 +39,12 @@ from pycute_xe.kernel import (
     Meanings,
     Mma,
     Operand,
+    Part,
     Prefetch,
+    Reduce,
     Reorder,
+    SharedLoad,
+    SharedStore,
     Statement,
     Store,
 )
@@ -75,7 +93,10 @@ def _(writer: Writer, statement: If) -> None:
     writer.block(f"if ({c_text(statement.index)} < {c_text(statement.below)})", statement.body)
 
 
-@OPENCL.of(Fill, Prefetch, Load, Store, Reorder, Convert, Map, Mma, BarrierArrive, BarrierWait)
+@OPENCL.of(
+    Fill, Prefetch, Load, Store, Reorder, Part, Convert, Map, Reduce, Mma, AtomicStore, SharedLoad,
+    SharedStore, Fence, BarrierArrive, BarrierWait,
+)  # fmt: skip
 def _(writer: OpenCLWriter, statement: Statement) -> None:
     for instruction in LOWERED[statement](writer.kernel, writer.registers, statement):
         writer.put(writer.call(instruction))
@@ -90,11 +111,33 @@ def _call(kernel: Kernel, instruction: Instruction) -> str:
         return f"XE_DPAS({types}, {', '.join(operands)});"
     if isinstance(instruction, Barrier):
         return f"XE_BARRIER({instruction.half});"
+    if isinstance(instruction, Alu):
+        return _alu(instruction)
+    if isinstance(instruction, Access):
+        name = "STORE" if instruction.stores else "LOAD"
+        # What the manual calls d8u32, this compiler reads as d8c32.
+        size = instruction.size.replace("u32", "c32")
+        moved = f"{instruction.register}, {size}, {instruction.lanes}"
+        return f"XE_SHARED_{name}({moved}, {c_text(instruction.at)});"
+    if isinstance(instruction, Addition):
+        return _addition(kernel, instruction)
+    return "XE_FENCE();"
+
+
+def _alu(instruction: Alu) -> str:
     if not instruction.scalars:
         return f"XE_ALU({instruction.text});"
-    return (
-        f"XE_ALU_{len(instruction.scalars)}({', '.join(instruction.scalars)}, {instruction.text});"
-    )
+    scalars = [
+        f"{c_text(s.index)} < {c_text(s.below)}" if isinstance(s, Condition) else s
+        for s in instruction.scalars
+    ]
+    return f"XE_ALU_{len(scalars)}({', '.join(scalars)}, {instruction.text});"
+
+
+def _addition(kernel: Kernel, addition: Addition) -> str:
+    surface = _surface(kernel.operand(addition.surface.operand), addition.surface)
+    what = f"{addition.operation}, {addition.register}, {addition.size}, {addition.lanes}"
+    return f"XE_ADD({what}, {surface}, {c_text(addition.x)}, {c_text(addition.y)});"
 
 
 def _message(kernel: Kernel, message: Message) -> str:
@@ -174,6 +217,10 @@ def opencl(kernel: Kernel, write: type[OpenCLWriter] = OpenCLWriter) -> str:
         *(f"const int {v} = get_group_id({axis});" for axis, (v, _) in enumerate(kernel.grid)),
     ]
     surfaces = [_declared_surface(o) for o in kernel.operands if len(o.modes) == 2]
+    if any(isinstance(s, (AtomicStore, SharedLoad, SharedStore)) for s in kernel.statements()):
+        places.append(f"const int {LANE} = get_sub_group_local_id();")
+    if kernel.shared:
+        places.append(f"XE_SHARED({shared_room(kernel)[1]});")
     return "\n".join(
         [
             *head,
@@ -196,12 +243,16 @@ def _declared_surface(operand: Operand) -> str:
 
 
 def _declarations(registers: Registers) -> list[str]:
-    return [
-        f"XE_VIEW({d.name}, {d.kind}, {d.count}, {d.of}, {d.at});"
-        if d.of
-        else f"XE_DECLARE({d.name}, {d.count});"
-        for d in registers.declared
-    ]
+    return [_declaration(variable) for variable in registers.declared]
+
+
+def _declaration(variable: Declared) -> str:
+    name, kind, count = variable.name, variable.kind, variable.count
+    if kind == PREDICATE:
+        return f"XE_PREDICATE({name}, {count});"
+    if variable.of:
+        return f"XE_VIEW({name}, {kind}, {count}, {variable.of}, {variable.at});"
+    return f"XE_DECLARE({name}, {count});"
 
 
 def _check_names(kernel: Kernel) -> None:

@@ -4,6 +4,7 @@
 #define XE_VIEW(NAME, TYPE, COUNT, OF, BYTE) \
   __asm__ volatile(".decl " #NAME " v_type=G type=" #TYPE " num_elts=" #COUNT \
                    " align=wordx32 alias=<" #OF ", " #BYTE ">")
+#define XE_PREDICATE(NAME, COUNT) __asm__ volatile(".decl " #NAME " v_type=P num_elts=" #COUNT)
 
 // What a block-2D message sees of an operand: sizes in bytes and rows, less one as it takes them.
 typedef struct { ulong base; int width, height, pitch; } xe_surface;
@@ -31,6 +32,33 @@ typedef struct { ulong base; int width, height, pitch; } xe_surface;
 #define XE_ALU(...) __asm__ volatile(#__VA_ARGS__)
 #define XE_ALU_1(P, ...) __asm__ volatile(#__VA_ARGS__ ::"rw.u"(P))
 #define XE_ALU_2(P, Q, ...) __asm__ volatile(#__VA_ARGS__ ::"rw.u"(P), "rw.u"(Q))
+
+// Shared memory of so many bytes from 0 on: loads and stores of LANES work-items, each at its byte.
+#define XE_SHARED(BYTES) \
+  __local uchar xe_shared[BYTES] __attribute__((aligned(64))); \
+  __asm__ volatile("" ::"rw.u"(xe_shared))
+#define XE_SHARED_LOAD(TO, SIZE, LANES, AT) \
+  __asm__ volatile("lsc_load.slm (M1_NM, " #LANES ") " #TO ":" #SIZE " flat[%0]:a32" ::"rw"( \
+      (uint)(AT)))
+#define XE_SHARED_STORE(FROM, SIZE, LANES, AT) \
+  __asm__ volatile("lsc_store.slm (M1_NM, " #LANES ") flat[%0]:a32 " #FROM ":" #SIZE ::"rw"( \
+      (uint)(AT)))
+#define XE_FENCE() __asm__ volatile("lsc_fence.slm.none.group")
+
+// Add LANES elements of 4 bytes to memory, one for each work-item at (X bytes, Y rows) of a surface;
+// those outside it are left out.
+#define XE_ADD(OP, FROM, SIZE, LANES, S, X, Y) \
+  { \
+    const xe_surface xe_s = (S); \
+    const int xe_x = (X), xe_y = (Y); \
+    const int xe_on = ((uint)xe_x <= (uint)xe_s.width) & ((uint)xe_y <= (uint)xe_s.height) & \
+                      (xe_lane < LANES); \
+    const ulong xe_place = xe_s.base + (long)xe_y * (xe_s.pitch + 1) + xe_x; \
+    __asm__ volatile("{\n.decl xe_inside v_type=P num_elts=16\n" \
+                     "cmp.ne (M1_NM, 16) xe_inside %1(0,0)<1;1,0> 0x0:d\n" \
+                     "(xe_inside) lsc_atomic_" #OP ".ugm (M1_NM, " #LANES ") %%null:" #SIZE \
+                     " flat[%0]:a64 " #FROM " %%null\n}" ::"rw"(xe_place), "rw"(xe_on)); \
+  }
 
 // The two halves of the work-group's barrier.
 #define XE_BARRIER(HALF) __asm__ volatile("sbarrier." #HALF)

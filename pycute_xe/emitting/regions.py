@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.errors import KernelError
 
-__all__ = ["Move", "Region", "moves", "region"]
+__all__ = ["SPAN", "Move", "Region", "moves", "moves_from", "region"]
 
 Ints = NDArray[np.int64]
 GRF = 64
@@ -82,6 +82,17 @@ def moves(slots: Ints, bits: int, elements: int) -> list[Move]:
     """
     source = np.full(elements, -1, dtype=np.int64)
     source[slots] = np.arange(slots.size)
+    return moves_from(source, bits)
+
+
+def moves_from(source: Ints, bits: int) -> list[Move]:
+    """Return moves that bring element ``source[i]`` to element ``i``; -1 leaves an element alone.
+
+    Raises `KernelError` as `moves` does.
+
+    >>> for move in moves_from(np.arange(16, 32), 32): print(move.count, move.source, move.region)
+    16 16 <1;1,0>
+    """
     source, width = _widened(source, bits)
     out: list[Move] = []
     left = source >= 0

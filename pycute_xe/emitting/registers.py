@@ -11,10 +11,13 @@ from pycute_xe.errors import KernelError
 from pycute_xe.kernel import Fragment, If, Kernel, Load, Loop, Reorder, Statement, walk
 from pycute_xe.numeric import as_numeric
 
-__all__ = ["BYTES", "Declared", "Registers"]
+__all__ = ["BYTES", "PREDICATE", "Declared", "Registers"]
 
 BYTES = {"ud": 4, "d": 4, "f": 4, "uw": 2, "w": 2, "hf": 2, "bf": 2, "ub": 1, "b": 1}
 """Bytes of an element of each type of vISA that fragments are seen in."""
+
+PREDICATE = "predicate"
+"""The type of a variable that holds a bit for each lane."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,7 @@ class Registers:
         self._taken = set(self._fragments)
         self._views: dict[tuple[str, str, int], str] = {}
         self._declared: list[Declared] = []
+        self._predicate = ""
         joined = _joined(kernel)
         for name, room in self._rooms.items():
             source = joined.get(name, "")
@@ -81,13 +85,26 @@ class Registers:
 
     def temporary(self, number: int, kind: str = "f") -> str:
         """Return a register of its own, as 16 dwords of a type."""
-        name = f"xe_t{number}"
+        return self._own(f"xe_t{number}", 1, kind)
+
+    def temporaries(self, count: int, kind: str) -> str:
+        """Return so many registers side by side, as dwords of a type."""
+        return self._own(f"xe_rows{count}", count, kind)
+
+    def _own(self, name: str, count: int, kind: str) -> str:
         if name not in self._fragments:
-            self._fragments[name] = Fragment(name, as_numeric("f32"), 1)
-            self._rooms[name] = grf_bytes()
-            self._declared.append(Declared(name, "ud", grf_bytes() // 4))
+            self._fragments[name] = Fragment(name, as_numeric("f32"), count)
+            self._rooms[name] = count * grf_bytes()
+            self._declared.append(Declared(name, "ud", count * grf_bytes() // 4))
             self._taken.add(name)
         return self.view(name, kind)
+
+    def predicate(self) -> str:
+        """Return the predicate of 16 lanes, declared when it is first asked for."""
+        if not self._predicate:
+            self._predicate = self._new("xe_where")
+            self._declared.append(Declared(self._predicate, PREDICATE, 16))
+        return self._predicate
 
     def _new(self, name: str) -> str:
         while name in self._taken:

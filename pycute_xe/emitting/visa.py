@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from pycute_xe.arch.lsc import Block2DMessage
-from pycute_xe.emitting.instructions import Alu, Instruction, Message, Multiply
+from pycute_xe.arch.lsc import Address, Block2DMessage, DataType, Message as Channels
+from pycute_xe.emitting.instructions import (
+    Access,
+    Addition,
+    Alu,
+    Condition,
+    Fencing,
+    Instruction,
+    Message,
+    Multiply,
+)
 from pycute_xe.emitting.lowering import LOWERED
-from pycute_xe.emitting.registers import Registers
+from pycute_xe.emitting.registers import PREDICATE, Declared, Registers
+from pycute_xe.emitting.sharing import shared_room
 from pycute_xe.emitting.writer import Says, Writer, demand_said
 from pycute_xe.kernel import (
+    AtomicStore,
     BarrierArrive,
     BarrierWait,
     Convert,
+    Fence,
     Fill,
     If,
     Kernel,
@@ -19,13 +31,20 @@ from pycute_xe.kernel import (
     Map,
     Meanings,
     Mma,
+    Part,
     Prefetch,
+    Reduce,
     Reorder,
+    SharedLoad,
+    SharedStore,
     Statement,
     Store,
 )
 
 __all__ = ["VISA", "visa"]
+
+PLACE, INSIDE, FLAG = "xe_place", "xe_inside", "xe_flag"
+"""What indices come to: an address of each work-item, which of them are inside, a condition."""
 
 VISA: Meanings[Says] = Meanings("emit")
 """How each kind of statement is said in vISA."""
@@ -45,7 +64,10 @@ def _(writer: Writer, statement: Loop | If) -> None:
     writer.inside(statement.body)
 
 
-@VISA.of(Fill, Prefetch, Load, Store, Reorder, Convert, Map, Mma, BarrierArrive, BarrierWait)
+@VISA.of(
+    Fill, Prefetch, Load, Store, Reorder, Part, Convert, Map, Reduce, Mma, AtomicStore, SharedLoad,
+    SharedStore, Fence, BarrierArrive, BarrierWait,
+)  # fmt: skip
 def _(writer: VisaWriter, statement: Statement) -> None:
     for instruction in LOWERED[statement](writer.kernel, writer.registers, statement):
         writer.put(_text(instruction))
@@ -57,11 +79,52 @@ def _text(instruction: Instruction) -> str:
     if isinstance(instruction, Multiply):
         return str(instruction.message)
     if isinstance(instruction, Alu):
-        text = instruction.text
-        for number, scalar in enumerate(instruction.scalars):
-            text = text.replace(f"%{number}(", f"{scalar}(")
-        return text
+        return _alu(instruction)
+    if isinstance(instruction, Access):
+        return _access(instruction)
+    if isinstance(instruction, Addition):
+        return _addition(instruction)
+    if isinstance(instruction, Fencing):
+        return "lsc_fence.slm.none.group"
     return f"sbarrier.{instruction.half}"
+
+
+def _alu(instruction: Alu) -> str:
+    text, notes = instruction.text, ""
+    for number, scalar in enumerate(instruction.scalars):
+        if isinstance(scalar, Condition):
+            notes += f"  // {FLAG} = {scalar.index} < {scalar.below}"
+            scalar = FLAG
+        text = text.replace(f"%{number}(", f"{scalar}(")
+    return text + notes
+
+
+def _access(access: Access) -> str:
+    message = Channels(
+        "store" if access.stores else "load",
+        "slm",
+        access.lanes,
+        DataType(access.size),
+        Address("flat", 32, PLACE),
+        exec_mask="M1_NM",
+        **{"src1" if access.stores else "dst": access.register},
+    )
+    return f"{message}  // {PLACE} = {access.at}"
+
+
+def _addition(addition: Addition) -> str:
+    message = Channels(
+        f"atomic_{addition.operation}",
+        "ugm",
+        addition.lanes,
+        DataType(addition.size),
+        Address("flat", 64, PLACE),
+        src1=addition.register,
+        predicate=INSIDE,
+        exec_mask="M1_NM",
+    )
+    name = addition.surface.operand
+    return f"{message}  // of {name}: byte {addition.x}, row {addition.y}"
 
 
 def _message(message: Message) -> str:
@@ -84,13 +147,19 @@ def visa(kernel: Kernel) -> str:
     writer = VisaWriter(kernel)
     writer.body(kernel.body)
     head = [f"// {text}" for text in str(kernel).splitlines()]
-    declared = [
-        f".decl {d.name} v_type=G type={d.kind} num_elts={d.count} align=wordx32"
-        + (f" alias=<{d.of}, {d.at}>" if d.of else "")
-        for d in writer.registers.declared
-    ]
+    declared = [_declared(d) for d in writer.registers.declared]
     notes = (
         "// Width, height and pitch are less one, as the message takes them; x counts elements of "
         "the block, y rows."
     )
-    return "\n".join([*head, notes, *declared, *writer.lines, ""])
+    offsets, room = shared_room(kernel)
+    shared = [f"// Shared memory of {room} bytes: {offsets}"] if room else []
+    return "\n".join([*head, notes, *shared, *declared, *writer.lines, ""])
+
+
+def _declared(variable: Declared) -> str:
+    name, kind, count = variable.name, variable.kind, variable.count
+    if kind == PREDICATE:
+        return f".decl {name} v_type=P num_elts={count}"
+    alias = f" alias=<{variable.of}, {variable.at}>" if variable.of else ""
+    return f".decl {name} v_type=G type={kind} num_elts={count} align=wordx32{alias}"

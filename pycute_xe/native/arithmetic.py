@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.native.assembly import Instruction, Reg
 from pycute_xe.native.long_products import long_multiplication
-from pycute_xe.native.operands import Read, State, reader, refuse, writer
+from pycute_xe.native.operands import Read, State, chosen, reader, refuse, writer
 
 __all__ = ["OPERATIONS", "arithmetic"]
 
@@ -72,6 +72,10 @@ def _shift_left(a: Values, b: Values) -> Values:
     return a << (b & 31)
 
 
+def _long_shift_left(a: Values, b: Values) -> Values:
+    return a << (b & 63)
+
+
 def _arithmetic_right(a: Values, b: Values) -> Values:
     return a >> (b & 31)
 
@@ -124,6 +128,7 @@ OPERATIONS: dict[str, Callable[..., Values]] = {
 
 _INTEGER = frozenset({"and", "or", "xor", "not", "shl", "asr", "shr", "bfn", "add3"})
 _WHOLE = ("d", "ud")
+_INTEGERS = ("b", "ub", "w", "uw", "d", "ud")
 _COMPARE: dict[str, Callable[[Values, Values], Any]] = {
     "lt": np.less,
     "le": np.less_equal,
@@ -174,6 +179,8 @@ def _meaning(instruction: Instruction) -> Callable[..., Values]:
         return _logical_right(instruction)
     if instruction.op == "mov":
         return _moved(instruction)
+    if instruction.op == "shl" and cast("Reg", instruction.to).kind in ("q", "uq"):
+        return _long_shift_left
     found = OPERATIONS.get(instruction.op)
     if found is None:
         raise refuse(instruction, f"{instruction.op} is not an instruction that is executed here")
@@ -193,7 +200,7 @@ def _check(instruction: Instruction) -> None:
     narrow = {"hf", "bf"} & {s.kind for s in instruction.sources}
     if narrow and instruction.op not in ("mov",):
         raise refuse(instruction, f"arithmetic in {narrow.pop()} is not modelled")
-    if kinds & {"q", "uq"} and instruction.op not in ("mov", "add", "and", "or", "xor"):
+    if kinds & {"q", "uq"} and instruction.op not in ("mov", "add", "and", "or", "xor", "shl"):
         raise refuse(instruction, f"{instruction.op} of 64-bit integers is not modelled")
     if instruction.saturate and instruction.op not in ("mov", "add", "mul", "mad"):
         raise refuse(instruction, f"saturation of {instruction.op} is not modelled")
@@ -216,16 +223,23 @@ def _compared(instruction: Instruction, reads: list[Read]) -> Step:
     compare = _COMPARE.get(instruction.condition)
     if compare is None:
         raise refuse(instruction, f"the condition {instruction.condition} is not modelled")
-    if instruction.to is not None and instruction.to.file != "null":
-        raise refuse(instruction, "cmp writes its flag only here")
+    to = cast("Reg", instruction.to)
+    if to.file != "null" and to.kind not in _INTEGERS:
+        raise refuse(instruction, f"cmp into {to.kind} is not modelled")
+    # A register gets all ones where the condition holds, and zeros elsewhere.
+    write = writer(instruction)
     start = 16 * instruction.flag + instruction.first
-    stop = start + instruction.size
+    stop, lanes = start + instruction.size, chosen(instruction)
 
     def step(state: State) -> None:
         a, b = (read(state) for read in reads)
         if _both_float(a, b):
             a, b = _wide(a, b)
-        state.flags[start:stop] = compare(a, b)
+        found = compare(a, b)
+        # Flags of lanes that a predicate leaves off stay.
+        old = state.flags[start:stop]
+        state.flags[start:stop] = found if lanes is None else np.where(lanes(state), found, old)
+        write(state, -np.asarray(found).astype(np.int64))
 
     return step
 

@@ -13,7 +13,7 @@ from pycute_xe.errors import MachineError, TargetError
 from pycute_xe.kernel import Kernel
 from pycute_xe.native.assembly import Assembly, Reg, read_json
 from pycute_xe.native.elf import sections
-from pycute_xe.native.sending import descriptor
+from pycute_xe.native.sending import OPERATIONS, descriptor
 from pycute_xe.native.toolchain import assembled, disassembled
 from pycute_xe.native.ze_info import KernelInfo, kernel_info
 from pycute_xe.signatures import typed
@@ -134,5 +134,7 @@ def _counts(assembly: Assembly) -> dict[str, Any]:
             elif kind == 3:
                 into = cast("Reg", instruction.to)
                 messages["prefetch" if into.file == "null" else "load"] += 1
+            elif OPERATIONS.get(kind, "").startswith("atomic"):
+                messages["atomic"] += 1
     dpas = sum(i.op == "dpas" for i in assembly.instructions)
     return {"messages": dict(messages), "dpas": dpas, "barriers": barriers}

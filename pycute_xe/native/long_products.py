@@ -39,12 +39,17 @@ def long_multiplication(instruction: Instruction) -> Callable[[State], None]:
 
 
 def _begun(instruction: Instruction, first: str, second: str) -> Callable[[State], None]:
+    """A product of which the accumulator keeps all bits, and shows the lowest 32."""
     to = cast("Reg", instruction.to)
-    if (to.number, to.element) != (0, 0) or first not in _WHOLE or second not in _NARROW:
+    if to.element or first not in _WHOLE or second not in _NARROW:
         raise refuse(instruction, f"a product of {first} and {second} in acc{to.number}")
     a, b = (reader(instruction, source) for source in instruction.sources)
+    write = writer(instruction)
 
     def begin(state: State) -> None:
-        state.products = a(state) * b(state)
+        found = a(state) * b(state)
+        write(state, found)
+        if to.number == 0:
+            state.products = found
 
     return begin

@@ -12,13 +12,25 @@ from numpy.typing import NDArray
 
 from pycute_xe.converting import convert
 from pycute_xe.errors import MachineError
-from pycute_xe.machine import RegisterFile
+from pycute_xe.machine import NamedBarrier, Progress, RegisterFile
 from pycute_xe.native.assembly import Immediate, Instruction, Reg
 
-__all__ = ["DTYPES", "REGISTERS", "Read", "State", "Write", "reader", "refuse", "writer"]
+__all__ = [
+    "ACCUMULATORS",
+    "DTYPES",
+    "GRF",
+    "REGISTERS",
+    "Read",
+    "State",
+    "Write",
+    "chosen",
+    "reader",
+    "refuse",
+    "writer",
+]
 
 GRF = 64
-# Accumulators hold floats as registers do, and lie behind the general ones here.
+# Accumulators hold 32 bits as registers do, and lie behind the general ones here.
 ACCUMULATORS = 256
 REGISTERS = ACCUMULATORS + 16
 """Registers of a thread's state: general ones, then accumulators."""
@@ -47,12 +59,15 @@ Values = NDArray[Any]
 class State:
     """What one hardware thread holds: registers, flags, and the products of 32 by 16 bits.
 
-    ``products`` are those that `mul` leaves in the accumulator for `mach` and `macl`.
+    ``products`` are those that `mul` leaves in the accumulator for `mach` and `macl`; ``progress``
+    is what it knows of the other threads, ``barriers`` the named ones it has arrived at.
     """
 
     registers: RegisterFile
     flags: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(FLAG_BITS, np.bool_))
     products: NDArray[np.int64] | None = None
+    progress: Progress = field(default_factory=lambda: Progress(0))
+    barriers: dict[int, NamedBarrier] = field(default_factory=dict[int, NamedBarrier])
 
 
 Read = Callable[[State], Values]
@@ -71,7 +86,7 @@ def refuse(instruction: Instruction, condition: str) -> MachineError:
 
 def _places(instruction: Instruction, operand: Reg, size: int) -> NDArray[np.int64]:
     """Return the byte of every byte of every lane, (lanes, bytes)."""
-    if operand.file == "acc" and operand.kind == "f":
+    if operand.file == "acc" and operand.kind in ("f", "d", "ud"):
         start = (ACCUMULATORS + operand.number) * GRF
     elif operand.file == "r":
         start = operand.number * GRF
@@ -93,8 +108,9 @@ def _places(instruction: Instruction, operand: Reg, size: int) -> NDArray[np.int
 def reader(instruction: Instruction, operand: Reg | Immediate) -> Read:
     """Return what reads a source: floats as float32 (float64), integers as int64, one per lane."""
     if isinstance(operand, Immediate):
-        value = _number(instruction, operand)
-        held = np.full(instruction.size, value)
+        packed = operand.kind in ("v", "uv")
+        value = _nibbles(operand) if packed else _number(instruction, operand)
+        held = np.resize(value, instruction.size)
         return lambda _state: held
     dtype = DTYPES.get(operand.kind)
     if dtype is None:
@@ -140,6 +156,12 @@ def _modifier(instruction: Instruction, operand: Reg) -> Callable[[Values], Valu
     return change
 
 
+def _nibbles(operand: Immediate) -> NDArray[np.int64]:
+    """Return the eight numbers of four bits, the lowest first, that lanes take in turn."""
+    found = int(operand.text, 0) >> 4 * np.arange(8) & 15
+    return found - 16 * (found >> 3) if operand.kind == "v" else found
+
+
 def _number(instruction: Instruction, operand: Immediate) -> Any:
     """Return the value of an immediate; floats are written as their bits."""
     kind, text = operand.kind, operand.text
@@ -162,11 +184,23 @@ def writer(instruction: Instruction) -> Write:
     dtype = DTYPES.get(to.kind)
     if dtype is None:
         raise refuse(instruction, f"the type {to.kind} is not modelled")
+    write = _written(instruction, to, dtype)
+    if (to.file, to.number) != ("acc", 0):
+        return write
+
+    def over_products(state: State, values: Values) -> None:
+        state.products = None
+        write(state, values)
+
+    return over_products
+
+
+def _written(instruction: Instruction, to: Reg, dtype: np.dtype[Any]) -> Write:
     places, named = _places(instruction, to, dtype.itemsize), str(instruction)
     shaped = _shaped(instruction, dtype)
     flat = places.reshape(-1)
     first, count = int(flat[0]), flat.size
-    lanes = _chosen(instruction)
+    lanes = chosen(instruction)
     if lanes is None and np.array_equal(flat, np.arange(first, first + count)):
 
         def write_side_by_side(state: State, values: Values) -> None:
@@ -182,7 +216,7 @@ def writer(instruction: Instruction) -> Write:
     return write
 
 
-def _chosen(instruction: Instruction) -> Callable[[State], NDArray[np.bool_]] | None:
+def chosen(instruction: Instruction) -> Callable[[State], NDArray[np.bool_]] | None:
     """Return which lanes a predicate leaves on; None without a predicate."""
     if not instruction.predicate or instruction.op == "sel":
         return None

@@ -19,12 +19,13 @@ from pycute_xe.executing.report import Report
 from pycute_xe.executing.runner import outputs_of
 from pycute_xe.executing.surfaces import Placed, fetch, place, place_poison
 from pycute_xe.kernel import Kernel
-from pycute_xe.machine import Memory, RegisterFile, Trace, workgroup
+from pycute_xe.machine import Memory, Progress, RegisterFile, Trace, workgroup
+from pycute_xe.machine.fenced import FencedSlm
 from pycute_xe.machine.workgroup import Meeting
 from pycute_xe.native.compiling import Binary, compile
 from pycute_xe.native.operands import REGISTERS, State
 from pycute_xe.native.sending import Around
-from pycute_xe.native.thread import Steps, program, thread
+from pycute_xe.native.thread import Steps, barrier_number, program, thread
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.signatures import typed
 
@@ -108,6 +109,16 @@ def execute(
             "only threads of 16 lanes without a payload of their own are modelled",
             "emit the kernel by emit()",
         )
+    if any(
+        i.op == "sync" and i.sub == "bar" and barrier_number(i)
+        for i in binary.assembly.instructions
+    ):
+        raise MachineError(
+            "native.run",
+            {"barriers": info.barriers},
+            "the binary waits at named barriers, of which the compiler reserves too few",
+            "use the barrier of the work-group",
+        )
     memory, target = Memory(), get_target(binary.target)
     placed = {
         o.name: place(memory, o, problem.inputs[o.name], target)
@@ -119,9 +130,11 @@ def execute(
     payload = memory.place(_payload(binary, problem, placed))
     steps = program(binary.assembly)
     counts = [count.at(problem.sizes) for _, count in kernel.grid]
-    around = Around(memory, None, trace, own if own is not None else Trace())
+    mine = own if own is not None else Trace()
     groups = list(product(*map(range, counts)))
     for done, group in enumerate(groups, 1):
+        shared = FencedSlm(info.slm) if info.slm else None
+        around = Around(memory, shared, trace, mine)
         _run_group(steps, kernel, payload, (*group, 0, 0, 0)[:3], around)
         if progress is not None:
             progress(done / len(groups))
@@ -136,11 +149,13 @@ def _run_group(
     around: Around,
 ) -> None:
     threads: list[Iterator[Meeting]] = []
-    for subgroup in range(kernel.subgroups):
-        state = State(RegisterFile(REGISTERS * GRF, GRF))
-        state.registers.write(0, _header(subgroup, kernel.subgroups, payload, group), "launch")
+    watched = [Progress(i, kernel.subgroups) for i in range(kernel.subgroups)]
+    for mine in watched:
+        state = State(RegisterFile(REGISTERS * GRF, GRF), progress=mine)
+        header = _header(mine.index, kernel.subgroups, payload, group)
+        state.registers.write(0, header, "launch")
         threads.append(thread(steps, state, around, MOST_STEPS))
-    workgroup.run(threads, trace=around.trace)
+    workgroup.run(threads, watched, trace=around.trace)
 
 
 def _header(subgroup: int, count: int, payload: int, group: tuple[int, ...]) -> NDArray[np.uint8]:

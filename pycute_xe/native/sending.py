@@ -9,20 +9,15 @@ from typing import cast
 import numpy as np
 
 from pycute_xe.arch import Block2D, Surface
-from pycute_xe.arch.lsc import Address, DataType, Message
-from pycute_xe.machine import (
-    BarrierArrive,
-    Memory,
-    Slm,
-    Trace,
-    block2d,
-    lsc,
-)
+from pycute_xe.arch.lsc import Address, DataType, Message, get_operation
+from pycute_xe.machine import BarrierArrive, Memory, NamedBarrier, Trace, block2d, lsc
+from pycute_xe.machine.barriers import Role
+from pycute_xe.machine.fenced import FencedSlm
 from pycute_xe.machine.workgroup import Meeting
 from pycute_xe.native.assembly import Immediate, Instruction, Reg
-from pycute_xe.native.operands import State, refuse
+from pycute_xe.native.operands import State, chosen, refuse
 
-__all__ = ["END", "Around", "descriptor", "send"]
+__all__ = ["END", "OPERATIONS", "Around", "descriptor", "send"]
 
 GRF = 64
 END = -1
@@ -33,7 +28,14 @@ _LOAD_BLOCK, _STORE_BLOCK = 3, 7
 _BITS = (8, 16, 32, 64)
 _SIZES = ("d8", "d16", "d32", "d64", "d8u32", "d16u32", "d16u32h")
 _VECTORS = (1, 2, 3, 4, 8, 16, 32, 64)
-_OPERATIONS = {0: "load", 4: "store", 31: "fence"}
+_FENCE = 31
+_ROLES: tuple[Role, ...] = ("producer_consumer", "producer", "consumer")
+_ATOMICS = (
+    "iinc", "idec", "load", "store", "iadd", "isub", "smin", "smax", "umin", "umax", "icas",
+    "fadd", "fsub", "fmin", "fmax", "fcas", "and", "or", "xor",
+)  # fmt: skip
+OPERATIONS = {0: "load", 4: "store", **{n: f"atomic_{op}" for n, op in enumerate(_ATOMICS, 8)}}
+"""What the lowest bits of a descriptor ask of channels."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Around:
     """What a thread meets outside its registers: memory, shared memory and the trace."""
 
     memory: Memory
-    slm: Slm | None
+    slm: FencedSlm | None
     trace: Trace
     own: Trace
 
@@ -67,33 +69,63 @@ def send(instruction: Instruction) -> Sent:
 
     Document: Bspec "LSC message descriptors"; vISA finalizer, ``LscDesc``.
     """
-    if instruction.predicate:
-        raise refuse(instruction, "a predicated send is not modelled")
     if instruction.sub == "gtwy":
         return _gateway(instruction)
     if instruction.sub not in ("ugm", "slm"):
         raise refuse(instruction, f"sends to {instruction.sub} are not modelled")
     desc = descriptor(instruction)[1]
+    if desc & 0x3F == _FENCE:
+        return _fence(instruction)
     if desc & 0x3F in (_LOAD_BLOCK, _STORE_BLOCK):
         return _block(instruction, desc)
     return _linear(instruction, desc)
 
 
 def _gateway(instruction: Instruction) -> Sent:
+    """The end of a thread, or an arrival at a barrier: the work-group's, or one of a number.
+
+    The third dword of the payload has the number, the role from its bit 14 on, and a byte each for
+    producers and consumers. Document: intel-graphics-compiler, named barrier signal.
+    """
     desc = descriptor(instruction)[1]
     payload = cast("Reg", instruction.sources[0])
+    if instruction.predicate:
+        raise refuse(instruction, "a predicated message to the gateway is not modelled")
     if desc == _GATEWAY_END and "EOT" in instruction.options:
         return lambda _state, _around: END
     if desc != _GATEWAY_BARRIER:
         raise refuse(instruction, f"the gateway's message {desc:#x} is unknown")
-    named = payload.number * GRF + 8
+    at, label = payload.number * GRF + 8, str(instruction)
 
     def arrive(state: State, _around: Around) -> Meeting:
-        if state.registers.read(named, 1, str(instruction))[0]:
-            raise refuse(instruction, "named barriers are not modelled")
-        return BarrierArrive(label=str(instruction))
+        found: list[int] = state.registers.read(at, 4, label).tolist()
+        number, role, producers, consumers = found
+        state.progress.label = label
+        if not number:
+            return BarrierArrive(label=label)
+        if role >> 6 >= len(_ROLES):
+            raise refuse(instruction, f"the role {role >> 6} at a named barrier is unknown")
+        named = NamedBarrier(number, producers, consumers)
+        state.barriers[number] = named
+        return BarrierArrive(named, _ROLES[role >> 6], label)
 
     return arrive
+
+
+def _fence(instruction: Instruction) -> Sent:
+    """A fence, which writes its register when it is over."""
+    to = cast("Reg", instruction.to)
+    if instruction.predicate:
+        raise refuse(instruction, "a predicated fence is not modelled")
+    done, shared = np.zeros(GRF, np.uint8), instruction.sub == "slm"
+
+    def fence(state: State, around: Around) -> None:
+        if shared and around.slm is not None:
+            around.slm.fence(state.progress)
+        if to.file != "null":
+            state.registers.write(to.number * GRF, done, str(instruction))
+
+    return fence
 
 
 def _block(instruction: Instruction, desc: int) -> Sent:
@@ -102,6 +134,8 @@ def _block(instruction: Instruction, desc: int) -> Sent:
         raise refuse(instruction, "block-2D messages go to global memory")
     stores = desc & 0x3F == _STORE_BLOCK
     bits, transpose, vnni = _BITS[desc >> 9 & 3], bool(desc >> 15 & 1), bool(desc >> 7 & 1)
+    if instruction.predicate:
+        raise refuse(instruction, "a predicated block message is not modelled")
     address, to = (cast("Reg", o) for o in (instruction.sources[0], instruction.to))
     data = cast("Reg", instruction.sources[1])
     if address.kind != "flat[0]" or desc >> 29 & 3:
@@ -131,12 +165,43 @@ def _block(instruction: Instruction, desc: int) -> Sent:
 
 
 def _linear(instruction: Instruction, desc: int) -> Sent:
-    """A load or store of channels, or of one vector where it is transposed."""
-    op = _OPERATIONS.get(desc & 0x3F)
+    """A load, store or atomic of channels, or of one vector where it is transposed."""
+    message = _message(instruction, desc)
+    atomic = message.operation.kind == "atomic"
+    address = cast("Reg", instruction.sources[0])
+    given, to = (cast("Reg", o) for o in (instruction.sources[1], instruction.to))
+    start = given.number * GRF
+    # The second operand of a compare and swap lies behind the first.
+    where = {"V1": address.number * GRF, "V2": start, "V3": start + given.length // 2 * GRF}
+    if message.dst is not None:
+        where["V4"] = to.number * GRF
+    kind, label = ("atomic" if atomic else message.operation.kind), str(instruction)
+    lanes = chosen(instruction)
+
+    def linear(state: State, around: Around) -> None:
+        state.progress.label = label
+        moved = lsc.execute(
+            message,
+            memory=around.memory,
+            registers=state.registers,
+            operands=where,
+            enabled=None if lanes is None else lanes(state),
+            slm=around.slm,
+            thread=state.progress,
+        )
+        if message.sfid == "slm" and not atomic:
+            around.trace.message(f"shared {kind}", label, moved)
+        else:
+            (around.trace if atomic else around.own).message(kind, label, moved)
+
+    return linear
+
+
+def _message(instruction: Instruction, desc: int) -> Message:
+    """Return the message that a descriptor says, its operands named V1, V2, V3 and V4."""
+    op = OPERATIONS.get(desc & 0x3F)
     if op is None:
         raise refuse(instruction, f"the LSC operation {desc & 0x3F} is not modelled")
-    if op == "fence":
-        return lambda _state, _around: None
     address = cast("Reg", instruction.sources[0])
     wide = {1: 16, 2: 32, 3: 64}.get(desc >> 7 & 3)
     # bti[255] is the whole of memory with addresses of 32 bits, where a kernel finds its arguments.
@@ -145,28 +210,15 @@ def _linear(instruction: Instruction, desc: int) -> Sent:
     size = desc >> 9 & 7
     if size >= len(_SIZES):
         raise refuse(instruction, f"data of kind {size} are not modelled")
-    kind = DataType(_SIZES[size], _VECTORS[desc >> 12 & 7], bool(desc >> 15 & 1))
-    loads = op == "load"
-    message = Message(
+    extra = get_operation(op).extra if op not in ("load", "store") else int(op == "store")
+    returns = op != "store" and cast("Reg", instruction.to).file != "null"
+    return Message(
         op,
         instruction.sub,
         instruction.size,
-        kind,
+        DataType(_SIZES[size], _VECTORS[desc >> 12 & 7], bool(desc >> 15 & 1)),
         Address("flat", wide, "V1"),
-        "V2" if loads else None,
-        **({} if loads else {"src1": "V2"}),
+        "V4" if returns else None,
+        "V2" if extra else None,
+        "V3" if extra > 1 else None,
     )
-    data = cast("Reg", instruction.to if loads else instruction.sources[1])
-    where = {"V1": address.number * GRF, "V2": data.number * GRF}
-
-    def linear(state: State, around: Around) -> None:
-        lsc.execute(
-            message,
-            memory=around.memory,
-            registers=state.registers,
-            operands=where,
-            slm=around.slm,
-            trace=around.own,
-        )
-
-    return linear

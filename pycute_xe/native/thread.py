@@ -10,14 +10,14 @@ from pycute_xe.arch.dpas import Dpas
 from pycute_xe.arch.dpas.printing import element_bytes
 from pycute_xe.arch.dpas.types import precisions, register_types
 from pycute_xe.errors import MachineError
-from pycute_xe.machine import BarrierWait, dpas
+from pycute_xe.machine import BarrierArrive, BarrierWait, dpas
 from pycute_xe.machine.workgroup import Meeting
 from pycute_xe.native.arithmetic import arithmetic
 from pycute_xe.native.assembly import Assembly, Immediate, Instruction, Reg
 from pycute_xe.native.operands import State, refuse
 from pycute_xe.native.sending import END, Around, send
 
-__all__ = ["Steps", "program", "thread"]
+__all__ = ["Steps", "barrier_number", "program", "thread"]
 
 GRF = 64
 Step = Callable[[State, Around], "Meeting | int | None"]
@@ -64,6 +64,8 @@ def thread(steps: Steps, state: State, around: Around, limit: int) -> Iterator[M
             at = found
         else:
             yield found
+            if around.slm is not None and isinstance(found, BarrierArrive):
+                around.slm.arrived(state.progress)
     raise MachineError("native.run", {"at": at}, "the thread runs past its last instruction", "")
 
 
@@ -107,12 +109,35 @@ def _jump(instruction: Instruction, assembly: Assembly) -> Step:
 
 def _sync(instruction: Instruction) -> Step:
     if instruction.sub == "bar":
-        wait = BarrierWait(label=str(instruction))
-        return lambda _state, _around: wait
+        return _wait(instruction)
     if instruction.sub not in ("nop", "allrd", "allwr"):
         raise refuse(instruction, f"sync.{instruction.sub} is not modelled")
     # Registers are written at once here, so that there is nothing to wait for.
     return lambda _state, _around: None
+
+
+def _wait(instruction: Instruction) -> Step:
+    """A wait at the barrier of the work-group, or at a named one that the thread arrived at."""
+    number, label = barrier_number(instruction), str(instruction)
+
+    def wait(state: State, _around: Around) -> Meeting:
+        state.progress.label = label
+        named = state.barriers.get(number)
+        if number and named is None:
+            raise refuse(instruction, f"the thread waits at barrier {number} without arriving")
+        return BarrierWait(named, label)
+
+    return wait
+
+
+def barrier_number(instruction: Instruction) -> int:
+    """Return the number of the barrier that an instruction waits at; `MachineError` if unknown."""
+    for source in instruction.sources:
+        if isinstance(source, Immediate):
+            return int(source.text, 0)
+        if source.file != "null":
+            raise refuse(instruction, "the number of a barrier in a register is not modelled")
+    return 0
 
 
 def _dpas(instruction: Instruction) -> Step:

@@ -18,7 +18,7 @@ from pycute_xe.bulk import table
 from pycute_xe.converting import convert
 from pycute_xe.emitting.regions import Move, moves
 from pycute_xe.errors import InputError, KernelError
-from pycute_xe.kernel import Fence, Fill, Index, Kernel, Load, Operand, Tiles
+from pycute_xe.kernel import Index, Kernel, Load, Operand, Tiles
 
 GRID = ((2, 2, 1), (2, 1, 0))
 ULPS = 256
@@ -117,12 +117,6 @@ def _apply(move: Move, source: np.ndarray, out: np.ndarray) -> None:
         at += region.width
 
 
-def fenced() -> Kernel:
-    kernel = gemm()
-    first = next(s for s in kernel.statements() if isinstance(s, Fill))
-    return kernel.replace(first, (first, Fence()))
-
-
 def looked_up() -> Kernel:
     kernel = gemm()
     load = next(s for s in kernel.statements() if isinstance(s, Load))
@@ -134,11 +128,8 @@ def looked_up() -> Kernel:
 
 PAGED = "a page table"
 REFUSED: dict[str, tuple[Any, str]] = {
-    "tanh": (lambda: gemm(epilogue="tanh(acc)"), "tanh cannot be written as instructions"),
-    "gelu": (lambda: gemm(epilogue="gelu(acc)"), "gelu cannot be written as instructions"),
     "s32 to f16": (lambda: gemm((8, "s32", "s8"), 64, d_type="f16"), "rounded twice"),
     "s4 packed in bytes": (lambda: gemm((8, "s32", "s4"), 64), "share a byte"),
-    "a fence of shared memory": (fenced, "no meaning for Fence"),
     PAGED: (looked_up, "known only in a run"),
 }
 

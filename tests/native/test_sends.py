@@ -7,26 +7,16 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from machine_code import GRF, after, ended, grf, held, instruction
+from machine_code import GRF, NULL, after, ended, grf, held, instruction, sent
 from sampling import EXAMPLES
 
 from pycute_xe.errors import MachineError
-from pycute_xe.machine import Memory, RegisterFile, Slm, Trace, workgroup
-from pycute_xe.native.assembly import Assembly, Immediate, Instruction, Reg
+from pycute_xe.machine import Memory, RegisterFile, Trace, workgroup
+from pycute_xe.machine.fenced import FencedSlm
+from pycute_xe.native.assembly import Assembly, Immediate, Reg
 from pycute_xe.native.operands import State
 from pycute_xe.native.sending import Around
 from pycute_xe.native.thread import program, thread
-
-NULL = Reg("null", 0, 0, None, "")
-
-
-def sent(
-    to: Reg, desc: int, data: Reg = NULL, at: int = 1, sub: str = "ugm", **more: object
-) -> Instruction:
-    """A send whose address or payload is in a register."""
-    surface = str(more.pop("surface", "flat[0]"))
-    numbers = (Immediate("0x0", ""), Immediate(hex(desc), ""))
-    return instruction("send", to, Reg("r", at, 0, None, surface), data, *numbers, sub=sub, **more)
 
 
 def block_descriptor(op: int, bits: int, transpose: bool = False, vnni: bool = False) -> int:
@@ -120,7 +110,7 @@ def test_vectors_and_channels_of_memory() -> None:
 
 
 def test_shared_memory_gives_back_what_was_put_there() -> None:
-    around = Around(Memory(), Slm(1024), Trace(), Trace())
+    around = Around(Memory(), FencedSlm(1024), Trace(), Trace())
     places = (4 * np.arange(16)[::-1]).astype(np.uint32)
     data = np.arange(16, dtype=np.uint32) + 7
     head = (
@@ -164,12 +154,12 @@ REFUSED = {
     "call": instruction("call", None, target="a"),
     "sends to dc1": sent(grf(4, "", None), 0x2100, sub="dc1"),
     "sends to render": sent(grf(4, "", None), 0x2100, sub="render"),
-    "LSC operation 12": sent(grf(4, "", None), 12 | 3 << 7 | 2 << 9),
+    "LSC operation 27": sent(grf(4, "", None), 27 | 3 << 7 | 2 << 9),
     "gateway's message": sent(NULL, 0x02000003, sub="gtwy"),
     "surfaces of kind bss": sent(grf(4, "", None), 2 << 9, surface="bss[0]"),
     "address of kind flat": sent(grf(4, "", None), 3, surface="flat[0] moved"),
     "register a0": instruction("mov", grf(4, "d", (1,)), Reg("a", 0, 0, None, "uw")),
-    "register acc0": instruction("mov", grf(4, "d", (1,)), Reg("acc", 0, 0, None, "d")),
+    "register acc0": instruction("mov", grf(4, "d", (1,)), Reg("acc", 0, 0, None, "q")),
     "subb": instruction("subb", grf(4, "d", (1,)), grf(2, "d"), grf(3, "d")),
     "math.sin": instruction("math", grf(4, "f", (1,)), grf(2, "f"), sub="sin"),
     "arithmetic in hf": instruction("add", grf(4, "hf", (1,)), grf(2, "hf"), grf(3, "hf")),

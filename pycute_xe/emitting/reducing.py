@@ -1,0 +1,149 @@
+"""Floor 9: sums and maxima of register elements, as instructions on registers of 16 elements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycute_xe.bulk import table
+from pycute_xe.emitting.elementwise import operand_text
+from pycute_xe.emitting.instructions import Alu
+from pycute_xe.emitting.regions import SPAN, Region, region
+from pycute_xe.emitting.registers import Registers
+from pycute_xe.errors import KernelError
+from pycute_xe.kernel import Reduce
+
+__all__ = ["reduced"]
+
+Ints = NDArray[np.int64]
+LANES = 16
+_KINDS = {"f32": "f", "s32": "d", "u32": "ud"}
+_ALONG = Region(1, 1, 0)
+
+
+def reduced(registers: Registers, statement: Reduce) -> Iterator[Alu]:
+    """Yield the instructions of a reduction, 16 elements of the destination at a time.
+
+    What lies in as many registers as elements are combined is taken register by register, in
+    ascending order. What lies side by side is halved: the order of a sum is that of a tree.
+    Raises `KernelError` for types other than 32 bits, and for places that neither way reaches.
+    """
+    kind = _kind(registers, statement)
+    places = _sources(table(statement.slots).reshape(-1))
+    reached = np.array(sorted(places))
+    for first in range(0, int(reached[-1]) + 1, LANES):
+        mine = reached[(reached >= first) & (reached < first + LANES)]
+        counts = {places[int(d)].size for d in mine}
+        if mine.size and (len(counts) > 1 or mine[-1] - mine[0] != mine.size - 1):
+            raise _unreached(statement)
+        if mine.size:
+            found = np.stack([places[int(d)] for d in mine])
+            yield from _Group(registers, statement, kind, int(mine[0]), found).instructions()
+
+
+def _kind(registers: Registers, statement: Reduce) -> str:
+    source, target = (registers.fragment(n) for n in (statement.source, statement.destination))
+    kind = _KINDS.get(source.value_type.name)
+    if kind is None or target.value_type != source.value_type:
+        raise KernelError(
+            "emit",
+            {"from": source, "to": target},
+            "reductions are emitted from a type of 32 bits into the same",
+            "convert before, or after",
+        )
+    return kind
+
+
+def _sources(slots: Ints) -> dict[int, Ints]:
+    """Return the elements that go to each element of the destination, ascending."""
+    order = np.argsort(slots, kind="stable")
+    found, starts = np.unique(slots[order], return_index=True)
+    return dict(zip(found.tolist(), np.split(order, starts[1:]), strict=True))
+
+
+def _unreached(statement: Reduce) -> KernelError:
+    return KernelError(
+        "emit",
+        {"reduce": statement.source, "to": statement.destination},
+        "the elements that are combined lie neither in rows of registers nor in whole registers",
+        "reduce along rows or columns of an accumulator",
+    )
+
+
+class _Group:
+    """The elements of the destination that are computed together: ``places`` is (element, term)."""
+
+    def __init__(
+        self, registers: Registers, statement: Reduce, kind: str, first: int, places: Ints
+    ) -> None:
+        self.registers, self.statement, self.kind = registers, statement, kind
+        self.first, self.places = first, places
+        self.source = registers.view(statement.source, kind)
+        self.to = registers.view(statement.destination, kind)
+
+    def instructions(self) -> Iterator[Alu]:
+        """Yield the instructions: by halves where terms are whole registers, else one by one."""
+        count, terms = self.places.shape
+        if count & (count - 1):
+            raise _unreached(self.statement)
+        if terms % LANES == 0 and _whole(self.places.reshape(count, -1, LANES)):
+            yield from self.halved(count)
+            return
+        reads = [self.read(self.places[:, j]) for j in range(terms)]
+        if not all(reads):
+            raise _unreached(self.statement)
+        yield from self.gathered(count, self.to, self.first, reads)
+
+    def gathered(self, count: int, name: str, first: int, reads: list[str]) -> Iterator[Alu]:
+        """Yield what combines operands, in their order."""
+        to = operand_text(name, self.kind, first, None)
+        back = operand_text(name, self.kind, first, _ALONG)
+        if self.statement.how == "sum":  # of zero and all terms: -0 becomes 0
+            yield Alu(f"add (M1_NM, {count}) {to} {reads[0]} 0x0:{self.kind}")
+        else:
+            yield Alu(f"mov (M1_NM, {count}) {to} {reads[0]}")
+        for read in reads[1:]:
+            yield self.combined(count, to, back, read)
+
+    def read(self, places: Ints) -> str:
+        """Return the operand that reads elements of the source, empty where no region does."""
+        found, first = region(places - places[0]), int(places[0])
+        reach = int(places.max() - first)
+        if found is None or places.min() < first or first % LANES + reach >= SPAN // 4:
+            return ""
+        return operand_text(self.source, self.kind, first, found)
+
+    def combined(self, count: int, to: str, a: str, b: str) -> Alu:
+        """Return the instruction that combines two operands."""
+        op = "add" if self.statement.how == "sum" else "max"
+        return Alu(f"{op} (M1_NM, {count}) {to} {a} {b}")
+
+    def halved(self, count: int) -> Iterator[Alu]:
+        """Yield a register of 16 partial results for each element, then halves of all of them."""
+        starts = self.places.reshape(count, -1, LANES)[:, :, 0]
+        name = self.registers.temporaries(count, self.kind)
+        for row, mine in enumerate(starts.tolist()):
+            reads = [operand_text(self.source, self.kind, s, _ALONG) for s in mine]
+            yield from self.gathered(LANES, name, LANES * row, reads)
+        width = LANES
+        while width > 1:
+            yield from self.half(name, count, width)
+            width //= 2
+
+    def half(self, name: str, count: int, width: int) -> Iterator[Alu]:
+        """Yield what brings rows of a width to half of it; the last time, to the destination."""
+        left = count * width // 2
+        into = (self.to, self.first) if width == 2 else (name, 0)
+        step = min(LANES, left)
+        read = Region(width, width // 2, 1) if width > 2 else Region(2, 1, 0)
+        for at in range(0, left, step):
+            a, b = (operand_text(name, self.kind, 2 * at + more, read) for more in (0, width // 2))
+            yield self.combined(step, operand_text(into[0], self.kind, into[1] + at, None), a, b)
+
+
+def _whole(blocks: Ints) -> bool:
+    """Whether each row of 16 elements is a register."""
+    starts = blocks[:, :, :1]
+    return bool((starts % LANES == 0).all() and (blocks == starts + np.arange(LANES)).all())

@@ -1,0 +1,167 @@
+"""Floor 9: shared memory and atomic additions: messages with an address for each work-item."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycute_xe.bulk import table
+from pycute_xe.emitting.copying import digits, messages
+from pycute_xe.emitting.elementwise import operand_text
+from pycute_xe.emitting.instructions import LANE, Access, Addition, Alu, Instruction
+from pycute_xe.emitting.regions import Region
+from pycute_xe.emitting.registers import Registers
+from pycute_xe.errors import KernelError
+from pycute_xe.kernel import AtomicStore, Kernel, SharedLoad, SharedStore
+from pycute_xe.kernel.index import SUBGROUP_INDEX, Index
+
+__all__ = ["additions", "shared_accesses", "shared_room"]
+
+Ints = NDArray[np.int64]
+LANES, GRF, LINE = 16, 64, 64
+_ADDS = {"f32": "fadd", "s32": "iadd", "u32": "iadd"}
+_NARROW = {8: ("d8u32", "ub"), 16: ("d16u32", "uw")}
+
+
+def shared_room(kernel: Kernel) -> tuple[dict[str, int], int]:
+    """Return the byte at which each shared array begins, at a cache line, and the bytes of all."""
+    offsets: dict[str, int] = {}
+    room = 0
+    for array in kernel.shared:
+        offsets[array.name] = room
+        room += -(-array.bytes // LINE) * LINE
+    return offsets, room
+
+
+def shared_accesses(
+    kernel: Kernel, registers: Registers, statement: SharedLoad | SharedStore
+) -> Iterator[Instruction]:
+    """Yield the messages of a load from or a store to a shared array, 16 dwords each.
+
+    Elements that lie side by side in the registers and in the array travel as dwords; narrower
+    ones alone, each widened in a register. Raises `KernelError` for elements below a byte, and
+    where no layout says where the elements of a subgroup or a register go.
+    """
+    array = kernel.shared_array(statement.array)
+    bits = array.value_type.bits
+    if bits not in (8, 16, 32):
+        raise KernelError(
+            "emit",
+            {"array": array},
+            "shared elements are emitted of 8, 16 or 32 bits",
+            "widen them",
+        )
+    subgroup, own = _places(kernel, statement)
+    joined = 32 // bits
+    if not _joins(own, subgroup + statement.at, joined):
+        joined = 1
+    own, unit = own[::joined], joined * bits // 8
+    start = (subgroup + statement.at) * (bits // 8) + shared_room(kernel)[0][array.name]
+    for first in range(0, own.size, LANES):
+        mine = own[first : first + LANES]
+        lanes = digits((mine - mine[0]) * (bits // 8), LANE, statement.array)
+        at = start + int(mine[0]) * (bits // 8) + lanes
+        yield from _moved(registers, statement, first * unit, unit, mine.size, at)
+
+
+def _places(kernel: Kernel, statement: SharedLoad | SharedStore) -> tuple[Index, Ints]:
+    """Return where a subgroup's elements begin, and what each adds."""
+    found = table(statement.places).reshape(-1, kernel.subgroups).T
+    base, own = found[:, 0], found[0] - found[0, 0]
+    if not np.array_equal(found, base[:, None] + own[None]):
+        raise KernelError(
+            "emit",
+            {"array": statement.array},
+            "the subgroups do not take like parts of it",
+            "use a layout of (subgroup, element)",
+        )
+    return digits(base, SUBGROUP_INDEX, statement.array), own
+
+
+def _joins(own: Ints, start: Index, count: int) -> bool:
+    """Whether so many elements always stay together and begin where a dword does."""
+    rest = own.size // count % LANES
+    if (
+        own.size % count
+        or rest & (rest - 1)
+        or start.offset % count
+        or any(c % count for _, c in start.terms)
+    ):
+        return False
+    groups = own.reshape(-1, count)
+    return bool((groups % count == np.arange(count)).all() and (np.diff(groups) == 1).all())
+
+
+def _moved(
+    registers: Registers,
+    statement: SharedLoad | SharedStore,
+    byte: int,
+    unit: int,
+    count: int,
+    at: Index,
+) -> Iterator[Instruction]:
+    """Yield one message, and the move beside it where elements are narrower than a dword."""
+    stores = isinstance(statement, SharedStore)
+    if unit == 4:
+        register = registers.view(statement.fragment, "ud", byte)
+        yield Access(stores, "d32", count, register, at)
+        return
+    size, kind = _NARROW[8 * unit]
+    wide = registers.temporary(0, "ud")
+    view = registers.view(statement.fragment, kind)
+    access = Access(stores, size, count, wide, at)
+    along = Region(1, 1, 0)
+    if stores:
+        source = operand_text(view, kind, byte // unit, along)
+        yield Alu(f"mov (M1_NM, {count}) {operand_text(wide, 'ud', 0, None)} {source}")
+        yield access
+    else:
+        yield access
+        narrow = registers.temporary(0, kind)
+        source = operand_text(narrow, kind, 0, Region(4 // unit, 1, 0))
+        yield Alu(f"mov (M1_NM, {count}) {operand_text(view, kind, byte // unit, None)} {source}")
+
+
+def additions(
+    kernel: Kernel, registers: Registers, statement: AtomicStore
+) -> Iterator[Instruction]:
+    """Yield the atomic messages of a tile, 16 elements each.
+
+    Raises `KernelError` for types that no message adds, and for blocks whose registers do not hold
+    their elements row by row.
+    """
+    numeric, atom = statement.copy.value_type, statement.copy.atom
+    operation = _ADDS.get(numeric.name)
+    if operation is None:
+        raise KernelError(
+            "emit",
+            {"operand": statement.operand, "type": numeric},
+            f"atomic additions are emitted of {', '.join(_ADDS)}",
+            "add in f32 or s32",
+        )
+    width, elements = atom.width, atom.width * atom.height
+    where = table(atom.register_tv.position).reshape(-1)
+    if (LANES % width and width % LANES) or not np.array_equal(where, np.arange(elements)):
+        raise KernelError(
+            "emit",
+            {"copy": statement.copy},
+            "the registers of a block do not hold its elements row by row",
+            "use blocks of 16 elements' width",
+        )
+    lane = Index(LANE)
+    across = lane if width >= LANES else lane % width
+    down = Index() if width >= LANES else lane // width
+    step = 16 * atom.values * numeric.bits // 8
+    for j, message in enumerate(messages(kernel, registers, statement)):
+        for first in range(0, elements, LANES):
+            yield Addition(
+                operation,
+                "d32",
+                min(LANES, elements - first),
+                registers.view(statement.fragment, "ud", j * step + 4 * first),
+                message.surface,
+                (message.x * (message.block.bits // 8)) + (across + first % width) * 4,
+                message.y + down + first // width,
+            )
