@@ -1,8 +1,8 @@
 """Floor 9: the scalar functions of epilogues as instructions of vISA on registers of f32.
 
 Sums, products, minimum and maximum are exact to the last bit. The functions that use a `math`
-instruction (`MATHEMATICAL`) are as exact as the hardware makes it; `tanh` and `gelu`, for which
-there is none, add errors of their own, stated where they are written.
+instruction (`MATHEMATICAL`) are as exact as the hardware makes it; `tanh` and `gelu`, which have
+no instruction, add errors of their own, stated where they are written.
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@ accumulator, `mach` and `macl` add that by the others, and give the upper or the
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.native.assembly import Instruction, Reg
+from pycute_xe.native.booleans import boolean
 from pycute_xe.native.long_products import long_multiplication
 from pycute_xe.native.operands import Read, State, chosen, reader, refuse, writer
 
@@ -174,7 +174,7 @@ def _meaning(instruction: Instruction) -> Callable[..., Values]:
             raise refuse(instruction, f"math.{instruction.sub} of {kinds} is not modelled")
         return found
     if instruction.op == "bfn":
-        return _boolean(instruction)
+        return boolean(instruction)
     if instruction.op == "shr":
         return _logical_right(instruction)
     if instruction.op == "mov":
@@ -258,56 +258,3 @@ def _selected(instruction: Instruction, reads: list[Read]) -> Step:
         write(state, np.where(state.flags[start : start + instruction.size] ^ inverted, a, b))
 
     return step
-
-
-def _boolean(instruction: Instruction) -> Callable[..., Values]:
-    """The function of three bits that the variant spells: s0, s1, s2 with ~, &, ^, | and ()."""
-    tokens = re.findall(r"s[012]|[~&^|()]", instruction.sub)
-    if "".join(tokens) != instruction.sub:
-        raise refuse(instruction, f"the function {instruction.sub} cannot be read")
-    tree = _Boolean(tokens)
-    found = tree.parsed(0)
-    if tree.tokens:
-        raise refuse(instruction, f"the function {instruction.sub} cannot be read")
-    return lambda *sources: found(sources)
-
-
-class _Boolean:
-    """Reads a function of bits; ``|`` binds least, then ``^``, ``&`` and ``~``."""
-
-    LEVELS = (("|", np.bitwise_or), ("^", np.bitwise_xor), ("&", np.bitwise_and))
-
-    def __init__(self, tokens: list[str]) -> None:
-        self.tokens = list(tokens)
-
-    def parsed(self, level: int) -> Callable[[Any], Any]:
-        """Read operands joined at a level of precedence."""
-        if level == len(self.LEVELS):
-            return self.operand()
-        sign, join = self.LEVELS[level]
-        found = self.parsed(level + 1)
-        while self.tokens and self.tokens[0] == sign:
-            self.tokens.pop(0)
-            found = self.joined(join, found, self.parsed(level + 1))
-        return found
-
-    @staticmethod
-    def joined(
-        join: Callable[[Any, Any], Any], a: Callable[[Any], Any], b: Callable[[Any], Any]
-    ) -> Callable[[Any], Any]:
-        """Return the function that joins two."""
-        return lambda sources: join(a(sources), b(sources))
-
-    def operand(self) -> Callable[[Any], Any]:
-        """Read a source, a negation or a part in parentheses."""
-        token = self.tokens.pop(0) if self.tokens else ""
-        if token == "~":
-            inner = self.operand()
-            return lambda sources: ~inner(sources)
-        if token == "(":
-            inner = self.parsed(0)
-            if self.tokens:
-                self.tokens.pop(0)
-            return inner
-        number = int(token[1]) if token[:1] == "s" else 0
-        return lambda sources: sources[number]

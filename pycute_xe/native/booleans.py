@@ -1,0 +1,70 @@
+"""Floor 10: functions of three bits, as `bfn` spells them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycute_xe.native.assembly import Instruction
+from pycute_xe.native.operands import refuse
+
+__all__ = ["boolean"]
+
+Values = NDArray[Any]
+
+
+def boolean(instruction: Instruction) -> Callable[..., Values]:
+    """The function of three bits that the variant spells: s0, s1, s2 with ~, &, ^, | and ()."""
+    tokens = re.findall(r"s[012]|[~&^|()]", instruction.sub)
+    if "".join(tokens) != instruction.sub:
+        raise refuse(instruction, f"the function {instruction.sub} cannot be read")
+    tree = _Boolean(tokens)
+    found = tree.parsed(0)
+    if tree.tokens:
+        raise refuse(instruction, f"the function {instruction.sub} cannot be read")
+    return lambda *sources: found(sources)
+
+
+class _Boolean:
+    """Reads a function of bits; ``|`` binds least, then ``^``, ``&`` and ``~``."""
+
+    LEVELS = (("|", np.bitwise_or), ("^", np.bitwise_xor), ("&", np.bitwise_and))
+
+    def __init__(self, tokens: list[str]) -> None:
+        self.tokens = list(tokens)
+
+    def parsed(self, level: int) -> Callable[[Any], Any]:
+        """Read operands joined at a level of precedence."""
+        if level == len(self.LEVELS):
+            return self.operand()
+        sign, join = self.LEVELS[level]
+        found = self.parsed(level + 1)
+        while self.tokens and self.tokens[0] == sign:
+            self.tokens.pop(0)
+            found = self.joined(join, found, self.parsed(level + 1))
+        return found
+
+    @staticmethod
+    def joined(
+        join: Callable[[Any, Any], Any], a: Callable[[Any], Any], b: Callable[[Any], Any]
+    ) -> Callable[[Any], Any]:
+        """Return the function that joins two."""
+        return lambda sources: join(a(sources), b(sources))
+
+    def operand(self) -> Callable[[Any], Any]:
+        """Read a source, a negation or a part in parentheses."""
+        token = self.tokens.pop(0) if self.tokens else ""
+        if token == "~":
+            inner = self.operand()
+            return lambda sources: ~inner(sources)
+        if token == "(":
+            inner = self.parsed(0)
+            if self.tokens:
+                self.tokens.pop(0)
+            return inner
+        number = int(token[1]) if token[:1] == "s" else 0
+        return lambda sources: sources[number]
