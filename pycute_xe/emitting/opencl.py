@@ -135,7 +135,7 @@ def _alu(instruction: Alu) -> str:
 
 
 def _addition(kernel: Kernel, addition: Addition) -> str:
-    surface = _surface(kernel.operand(addition.surface.operand), addition.surface)
+    surface = surface_of(kernel.operand(addition.surface.operand), addition.surface)
     what = f"{addition.operation}, {addition.register}, {addition.size}, {addition.lanes}"
     return f"XE_ADD({what}, {surface}, {c_text(addition.x)}, {c_text(addition.y)});"
 
