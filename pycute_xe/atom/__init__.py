@@ -19,6 +19,15 @@ from pycute_xe.atom.block2d_op import (
     Block2DOp,
 )
 from pycute_xe.atom.copy_atom import CopyAtom, make_copy_atom
+from pycute_xe.atom.copy_makers import (
+    make_tiled_copy,
+    make_tiled_copy_A,
+    make_tiled_copy_B,
+    make_tiled_copy_C,
+    make_tiled_copy_D,
+    make_tiled_copy_S,
+    make_tiled_copy_tv,
+)
 from pycute_xe.atom.linear_copy import LinearCopyAtom
 from pycute_xe.atom.linear_op import (
     XE_1D_LDSM,
@@ -40,8 +49,9 @@ from pycute_xe.atom.reordering import (
     reorder_from_copy,
     reorder_to_copy,
 )
-from pycute_xe.atom.tiled_copy import ThrCopy, TiledCopy, make_tiled_copy
-from pycute_xe.atom.tiled_mma import ThrMma, TiledMma
+from pycute_xe.atom.thr_mma import ThrMma
+from pycute_xe.atom.tiled_copy import ThrCopy, TiledCopy
+from pycute_xe.atom.tiled_mma import TiledMma
 
 __all__ = [
     "XE_1D_LDSM",
@@ -77,6 +87,12 @@ __all__ = [
     "make_copy_atom",
     "make_mma_atom",
     "make_tiled_copy",
+    "make_tiled_copy_A",
+    "make_tiled_copy_B",
+    "make_tiled_copy_C",
+    "make_tiled_copy_D",
+    "make_tiled_copy_S",
+    "make_tiled_copy_tv",
     "make_tiled_mma",
     "parse_linear_op",
     "reorder",

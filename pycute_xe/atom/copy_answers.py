@@ -32,6 +32,21 @@ class CopyAnswers(ABC):
     def shape(self) -> tuple[int, int]:
         """(rows, columns) of the block, in values."""
 
+    @property
+    @abstractmethod
+    def values(self) -> int:
+        """Values each work-item holds."""
+
+    @property
+    @abstractmethod
+    def layout_src_tv(self) -> Layout:
+        """(work-item, value) → offset in the source, in values."""
+
+    @property
+    @abstractmethod
+    def layout_dst_tv(self) -> Layout:
+        """(work-item, value) → offset in the destination, in values."""
+
     @cached_property
     @abstractmethod
     def layout_ref_tv(self) -> Layout:

@@ -128,12 +128,12 @@ class LinearCopyAtom(CopyAnswers):
     def _in_values(self, side: str) -> Layout:
         return coalesce(upcast(self._traits(side), self.value_type.bits), (1, 1))
 
-    @cached_property
+    @property
     def layout_src_tv(self) -> Layout:
         """(work-item, value) → offset in the source, in values; memory of a block has no owner."""
         return self._in_values("src")
 
-    @cached_property
+    @property
     def layout_dst_tv(self) -> Layout:
         """(work-item, value) → offset in the destination, in values."""
         return self._in_values("dst")

@@ -6,64 +6,68 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
 
-from pycute_xe.algebra import coalesce, composition, zipped_divide
-from pycute_xe.algebra.simplify import scaled
+from pycute_xe.algebra import coalesce, composition, right_inverse, zipped_divide
 from pycute_xe.atom.block2d_op import Block2DOp
+from pycute_xe.atom.copy_answers import CopyAnswers
 from pycute_xe.atom.copy_atom import SUBGROUP, CopyAtom
 from pycute_xe.atom.cpp_text import block2d_traits, tiler_cpp
+from pycute_xe.atom.retiling import retile_layout
 from pycute_xe.errors import CuteError, DivisibilityError, RankError, quoted
-from pycute_xe.int_tuple import product
 from pycute_xe.layout import Layout, make_identity_layout, make_layout, size
 from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import typed, typed_fields
 from pycute_xe.tensor import Tensor
 
-__all__ = ["ThrCopy", "TiledCopy", "make_tiled_copy"]
+__all__ = ["ThrCopy", "TiledCopy"]
 
 
 @typed_fields
 @dataclass(frozen=True)
 class TiledCopy:
-    """A copy atom repeated over subgroups and values so that it covers a tile.
+    """A copy atom repeated over work-items and values so that it covers a tile.
 
     ``layout_tv_tiled`` maps (work-item, value) to an offset in the tile ``tiler_mn``, first mode
-    fastest: what each work-item is meant to hold, values of one message first. ``x_mode`` and
-    ``y_mode`` name the tile's modes that run along rows of memory and across them; ``gmem_stride``
-    and ``gmem_shape`` are the tensor's, in values, as far as they were given.
-    Raises `DivisibilityError` when work-items or values do not make whole atoms, `CuteError` for an
-    atom of another kind than `CopyAtom`. C++: ``TiledCopy``.
+    fastest: what each work-item is meant to hold, values of one atom first. Of a block-2D template
+    ``x_mode`` and ``y_mode`` name the tile's modes that run along rows of memory and across them;
+    ``gmem_stride`` and ``gmem_shape`` are the tensor's, in values, as far as they were given.
+    Kernels take tilings of templates (`CopyAtom`); those of other atoms say who owns what.
+    Raises `DivisibilityError` when work-items or values do not make whole atoms, `CuteError` for
+    what is not a copy atom. C++: ``TiledCopy``.
 
     >>> from pycute_xe.atom import (XE_LOAD_2D, make_block_2d_copy)
     >>> print(make_block_2d_copy(XE_LOAD_2D(16, 32, 16), ("ld", 1), "bf16").layout_tv_tiled)
     (16,32):(32,1)
     """
 
-    atom: CopyAtom
+    atom: CopyAnswers
     layout_tv_tiled: Layout
     tiler_mn: tuple[int, ...]
-    x_mode: int
-    y_mode: int
+    x_mode: int = 1
+    y_mode: int = 0
     gmem_stride: tuple[Any, ...] | None = None
     gmem_shape: tuple[Any, ...] | None = None
 
     def __post_init__(self) -> None:
         """Check that whole atoms tile the layout, and that the modes exist."""
-        if not isinstance(cast("object", self.atom), CopyAtom):
+        if not isinstance(cast("object", self.atom), CopyAnswers):
             raise CuteError(
                 "make_tiled_copy",
                 {"atom": self.atom},
-                "only atoms of block-2D operations are tiled",
-                "use make_copy_atom(XE_LOAD_2D(16, 32, 16), type) or a relative",
+                f"{type(self.atom).__name__} is not a copy atom",
+                "use make_copy_atom(XE_LOAD_2D(16, 32, 16), type), get_atom(name) or a relative",
             )
         threads, values = (size(mode) for mode in self.layout_tv_tiled)
-        if threads % SUBGROUP or values % self.atom.values:
+        lanes = size(self.atom.thr_id)
+        if threads % lanes or values % self.atom.values:
             raise DivisibilityError(
                 "make_tiled_copy",
                 {"atom": self.atom, "layout_tv": self.layout_tv_tiled},
-                f"{threads} work-items with {values} values each are not whole atoms of {SUBGROUP} "
+                f"{threads} work-items with {values} values each are not whole atoms of {lanes} "
                 f"work-items with {self.atom.values} values each",
                 "use multiples of both",
             )
+        if not isinstance(self.atom, CopyAtom):
+            return
         modes = range(len(self.tiler_mn))
         if self.x_mode == self.y_mode or not {self.x_mode, self.y_mode} <= set(modes):
             raise RankError(
@@ -74,9 +78,24 @@ class TiledCopy:
             )
 
     @property
+    def block(self) -> CopyAtom:
+        """The atom of a block-2D template, which kernels ask for.
+
+        Raises `CuteError` for a tiling of another atom.
+        """
+        if isinstance(self.atom, CopyAtom):
+            return self.atom
+        raise CuteError(
+            "TiledCopy.block",
+            {"atom": self.atom},
+            f"{self.atom} is not a block-2D template",
+            "use make_block_2d_copy_A(mma, strides, op=template_of(name)) or a relative",
+        )
+
+    @property
     def op(self) -> Block2DOp:
-        """The operation of the atom."""
-        return self.atom.op
+        """The operation of the template: see `block`."""
+        return self.block.op
 
     @property
     def value_type(self) -> Numeric:
@@ -117,26 +136,38 @@ class TiledCopy:
             composition(place, values),
         )
 
-    def _tidfrg(self, layout: Layout, memory: bool) -> Layout:
-        """(work-item, (FrgV, FrgX), (rest…)) of a layout the tile divides."""
+    def _tidfrg(self, layout: Layout, side: Layout) -> Layout:
+        """(work-item, (FrgV, FrgX), rest) of a layout the tile divides, on a side of the atom."""
         tile, rest = zipped_divide(layout, self.tiler_mn)
-        threads, values = composition(tile, self.layout_tv_tiled)
-        if memory:
-            # No work-item owns memory: all lanes of a subgroup see the message's first column.
-            lane, subgroup = zipped_divide(threads, SUBGROUP)
-            threads = make_layout(scaled(lane, 0), subgroup)
-        atom, repeat = zipped_divide(coalesce(values), self.atom.values)
-        return make_layout(threads, make_layout(atom, repeat), rest)
+        reference, lanes = self.atom.layout_ref_tv, size(self.atom.thr_id)
+        one, many = zipped_divide(self.layout_tv_tiled, (lanes, self.atom.values))
+        if side != reference:
+            one = composition(one, composition(right_inverse(reference), side))
+        by_mode = make_layout(make_layout(one[0], many[0]), make_layout(one[1], many[1]))
+        threads, values = composition(tile, coalesce(by_mode, (1, (1, 1))))
+        return make_layout(threads, values, rest)
 
     @typed
     def tidfrg_S(self, layout: Layout) -> Layout:
         """Partition a source layout. C++: ``tidfrg_S``."""
-        return self._tidfrg(layout, memory=not self.op.is_store)
+        return self._tidfrg(layout, self.atom.layout_src_tv)
 
     @typed
     def tidfrg_D(self, layout: Layout) -> Layout:
         """Partition a destination layout. C++: ``tidfrg_D``."""
-        return self._tidfrg(layout, memory=self.op.is_store)
+        return self._tidfrg(layout, self.atom.layout_dst_tv)
+
+    @property
+    def layout_src_tv_tiled(self) -> Layout:
+        """(work-item, value) → offset in the tile, of the source. C++: ``get_layoutS_TV``."""
+        threads, values, _ = self.tidfrg_S(Layout(self.tiler_mn))
+        return make_layout(threads, values)
+
+    @property
+    def layout_dst_tv_tiled(self) -> Layout:
+        """(work-item, value) → offset in the tile, of the destination. C++: ``get_layoutD_TV``."""
+        threads, values, _ = self.tidfrg_D(Layout(self.tiler_mn))
+        return make_layout(threads, values)
 
     @typed
     def get_slice(self, thread: int) -> ThrCopy:
@@ -144,7 +175,7 @@ class TiledCopy:
 
         Raises `RankError` for anything but the number of a work-item.
         """
-        count = self.num_subgroups * SUBGROUP
+        count = size(self.layout_tv_tiled[0])
         if type(thread) is not int or not 0 <= thread < count:
             raise RankError(
                 "get_slice",
@@ -187,6 +218,23 @@ class ThrCopy:
         threads, values, rest = split
         return tensor.rearranged(make_layout(values, *rest), threads(self.thread))
 
+    def _retile(self, tensor: Tensor) -> Tensor:
+        copy = self.copy
+        layout = retile_layout(
+            tensor.beneath, copy.layout_tv_tiled, copy.tiler_mn, copy.atom.values
+        )
+        return tensor.rearranged(layout)
+
+    @typed
+    def retile_S(self, tensor: Tensor) -> Tensor:
+        """Return a fragment that an MMA partitioned, seen as this copy's source: (CpyV, rest…)."""
+        return self._retile(tensor)
+
+    @typed
+    def retile_D(self, tensor: Tensor) -> Tensor:
+        """Return a fragment that an MMA partitioned, seen as this copy's destination."""
+        return self._retile(tensor)
+
     @typed
     def partition_S(self, tensor: Tensor) -> Tensor:
         """Return the source elements of this work-item: ((FrgV, FrgX), RestM, RestN)."""
@@ -196,20 +244,3 @@ class ThrCopy:
     def partition_D(self, tensor: Tensor) -> Tensor:
         """Return the destination elements of this work-item: ((FrgV, FrgX), RestM, RestN)."""
         return self._partition(tensor, self.copy.tidfrg_D(tensor.beneath))
-
-
-@typed
-def make_tiled_copy(
-    atom: CopyAtom,
-    layout_tv: Layout,
-    tiler_mn: tuple[int, ...],
-    x_mode: int = 1,
-    y_mode: int = 0,
-) -> TiledCopy:
-    """Return a tiling of a copy atom from a (work-item, value) layout and the tile it covers.
-
-    ``layout_tv`` maps to offsets in ``tiler_mn``, first mode fastest. Raises as `TiledCopy` does.
-    DSL: ``make_tiled_copy``.
-    """
-    tile = tuple(product(extent) for extent in tiler_mn)
-    return TiledCopy(atom, layout_tv, tile, x_mode, y_mode)

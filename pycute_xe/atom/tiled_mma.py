@@ -16,6 +16,7 @@ from pycute_xe.algebra import (
 from pycute_xe.atom.cpp_text import tile_cpp
 from pycute_xe.atom.mma_atom import MmaAtom
 from pycute_xe.atom.permutations import demand_extents
+from pycute_xe.atom.thr_mma import OPERAND_MODES, ThrMma
 from pycute_xe.errors import RankError, ShapeError, quoted
 from pycute_xe.int_tuple import flatten_tuple, idx2crd, product_each
 from pycute_xe.layout import (
@@ -25,13 +26,9 @@ from pycute_xe.layout import (
     size,
 )
 from pycute_xe.signatures import typed
-from pycute_xe.tensor import Tensor
 from pycute_xe.typing import is_tuple
 
-__all__ = ["OPERAND_MODES", "ThrMma", "TiledMma"]
-
-# The modes of (M, N, K) that each operand has.
-OPERAND_MODES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}
+__all__ = ["TiledMma"]
 
 
 @dataclass(frozen=True)
@@ -258,34 +255,3 @@ class TiledMma:
         """The atom, its subgroups and its tile."""
         m, n, k = self.tile_mnk
         return f"{self.atom} over {self.atom_layout_mnk} subgroups, tile {m}x{n}x{k}"
-
-
-@dataclass(frozen=True)
-class ThrMma:
-    """The part of a tiled MMA that one work-item holds. C++: ``ThrMMA``."""
-
-    mma: TiledMma
-    thr_vmnk: tuple[int, ...]
-
-    def _partition(self, operand: str, tensor: Tensor) -> Tensor:
-        i, j = OPERAND_MODES[operand]
-        split = self.mma.thrfrg(operand, tensor.beneath)
-        v, thr = self.thr_vmnk[0], self.thr_vmnk[1:]
-        place = split[0](v, (thr[i], thr[j]))
-        frg, rest = split[1]
-        return tensor.rearranged(make_layout(frg, *rest), place)
-
-    @typed
-    def partition_A(self, tensor: Tensor) -> Tensor:
-        """Return this work-item's elements of an (M, K) tensor: (FrgV, RestM, RestK)."""
-        return self._partition("A", tensor)
-
-    @typed
-    def partition_B(self, tensor: Tensor) -> Tensor:
-        """Return this work-item's elements of an (N, K) tensor: (FrgV, RestN, RestK)."""
-        return self._partition("B", tensor)
-
-    @typed
-    def partition_C(self, tensor: Tensor) -> Tensor:
-        """Return this work-item's elements of an (M, N) tensor: (FrgV, RestM, RestN)."""
-        return self._partition("C", tensor)

@@ -131,7 +131,7 @@ def judge_tiled_copy(copy: TiledCopy, subject: str, found: Found, memory: str = 
 
     ``memory`` names the array, where several copies use it.
     """
-    judge_atom(copy.atom, subject, found)
+    judge_atom(copy.block, subject, found)
     found.use_taken = True
     message = copy.op.message
     array = memory or subject

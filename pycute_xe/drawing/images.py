@@ -89,7 +89,7 @@ def copied(copy: TiledCopy, subgroup: int) -> Iterator[Slot]:
 
     From the register image of the message, not from CuTe's layout, where the two differ.
     """
-    atom = copy.atom
+    atom = copy.block
     order = atom.register_tv.position
     for message in range(copy.messages):
         corner = _pair(copy.anchors(subgroup, message))

@@ -257,7 +257,7 @@ def of_tiled_copy(copy: TiledCopy, subgroup: int) -> Scene:
 
     Raises `CuteError` for a prefetch and `CoordError` for a subgroup that does not exist.
     """
-    _refuse_prefetch(copy.atom)
+    _refuse_prefetch(copy.block)
     if not 0 <= subgroup < copy.num_subgroups:
         raise CoordError(
             "draw", {"subgroup": subgroup}, f"there are {copy.num_subgroups} subgroups", "use 0"
@@ -276,7 +276,7 @@ def of_tiled_copy(copy: TiledCopy, subgroup: int) -> Scene:
     caption = [
         f"{share} of {copy.value_type}, rows as in memory.",
         f"It is {verb} by {copy.messages} × {copy.op}: {copy.op.message}.",
-        *_notes(copy.atom),
+        *_notes(copy.block),
         *(["Frames: messages."] if copy.messages > 1 else []),
     ]
     axes = f"y (mode {copy.y_mode})", f"x (mode {copy.x_mode}, contiguous)"

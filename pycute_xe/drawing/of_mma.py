@@ -10,7 +10,7 @@ from pycute_xe.arch.target import grf_bytes
 from pycute_xe.atom import MmaAtom, TiledMma, is_identity, make_tiled_mma
 from pycute_xe.atom.mma_atom import Operand
 from pycute_xe.atom.register_picture import RegisterPicture
-from pycute_xe.atom.tiled_mma import OPERAND_MODES
+from pycute_xe.atom.thr_mma import OPERAND_MODES
 from pycute_xe.drawing.account_words import agreement
 from pycute_xe.drawing.accounts import Accounts
 from pycute_xe.drawing.images import Image, Place, Registers, Slot, held, multiplied, registers_of

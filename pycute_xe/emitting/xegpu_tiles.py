@@ -140,7 +140,7 @@ def loaded(copy: TiledCopy, modes: tuple[int | None, ...]) -> Ints:
 
 def prefetched(copy: TiledCopy, modes: tuple[int | None, ...]) -> Ints:
     """Return (subgroup, element, mode of the operand) → place, of what messages bring to caches."""
-    starts, atom = anchors(copy), copy.atom
+    starts, atom = anchors(copy), copy.block
     inside = np.zeros((atom.height * atom.width, starts.shape[2]), dtype=np.int64)
     y, x = np.indices((atom.height, atom.width))
     inside[:, copy.y_mode], inside[:, copy.x_mode] = y.ravel(), x.ravel()

@@ -71,7 +71,7 @@ def add_tile(thread: Thread, statement: AtomicStore, env: Env) -> None:
     observer = thread.watched("adds", statement.operand)
     for surface, x, y, step in _messages(thread, statement, env):
         left = x * copy.op.message.element_bytes
-        window = _window(surface, left, y, copy.atom.width * numeric.bits // 8, copy.atom.height)
+        window = _window(surface, left, y, copy.block.width * numeric.bits // 8, copy.block.height)
         scratch, own = Memory(), window.count
         held = Surface(scratch.alloc(max(own, 64)), window.wide, window.high, window.wide)
         block2d.store(

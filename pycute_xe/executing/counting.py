@@ -181,7 +181,7 @@ def _inside(count: Count, statement: Copying, space: Space, starts: Ints) -> int
         x_index,
         together or x_names,
         starts[:, copy.x_mode],
-        copy.atom.width,
+        copy.block.width,
         surface.width,
         bits,
     )
@@ -190,7 +190,7 @@ def _inside(count: Count, statement: Copying, space: Space, starts: Ints) -> int
         y_index,
         together or y_names,
         starts[:, copy.y_mode],
-        copy.atom.height,
+        copy.block.height,
         surface.height,
         8,
     )

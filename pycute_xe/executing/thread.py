@@ -70,7 +70,7 @@ def _room(kernel: Kernel, fragment: Fragment) -> int:
     room = -(-fragment.elements * fragment.value_type.bits // 8)
     for statement in kernel.statements():
         if isinstance(statement, Load) and statement.fragment == fragment.name:
-            atom = statement.copy.atom
+            atom = statement.copy.block
             image = atom.register_tv.elements * atom.value_type.bits // 8
             step = atom.values * 16 * atom.value_type.bits // 8
             room = max(room, (statement.copy.messages - 1) * step + image)

@@ -75,7 +75,7 @@ def copied(copy: TiledCopy) -> Copied:
     >>> held.places.shape, held.places[4, 17].tolist()
     ((32, 1024, 2), [33, 1])
     """
-    starts, atom = anchors(copy), copy.atom
+    starts, atom = anchors(copy), copy.block
     along = starts[..., copy.x_mode]
     if (along * copy.value_type.bits % copy.op.bits).any():
         raise MachineError(

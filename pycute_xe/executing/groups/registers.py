@@ -36,7 +36,7 @@ def fragment_rooms(kernel: Kernel) -> dict[str, int]:
     for statement in kernel.statements():
         if isinstance(statement, (Load, Store, AtomicStore)):
             copy = statement.copy
-            step, image = copy.atom.values * 16, copy.atom.register_tv.elements
+            step, image = copy.atom.values * 16, copy.block.register_tv.elements
             room = (copy.messages - 1) * step + max(step, image)
             rooms[statement.fragment] = max(rooms[statement.fragment], room)
     return rooms

@@ -33,8 +33,11 @@ def given_copy(
     >>> given_copy(mma, "B", "row", "XE_2D_U16x32x16_LD_V").op
     XE_LOAD_2D_VNNI(16, 32, 16)
     """
-    if given is None or isinstance(given, TiledCopy):
-        return given or operand_copy(mma, operand, order, numeric)
+    if given is None:
+        return operand_copy(mma, operand, order, numeric)
+    if isinstance(given, TiledCopy):
+        _ = given.block  # other tilings say who owns what, not what messages do
+        return given
     op = _operation(operand, given)
     wanted = "store" if operand == "D" else "load"
     if op.message.op != wanted:
