@@ -35,6 +35,7 @@ def explain_lsc(message: AnyMessage, target: str | Target = "bmg") -> AtomExplan
     section(script, "caching", caching_lines(message.l1, message.l3, message.sfid))
     section(script, "registers", _registers(message, machine))
     section(script, "rules", _rules(message, machine))
+    section(script, "advice", _advice(message, machine))
     section(script, "binary", _bytes(message))
     section(script, "send", _send(message, machine))
     return AtomExplanation(str(message), rule, tuple(script.steps), message)
@@ -164,6 +165,13 @@ def _rules(message: AnyMessage, machine: Target) -> list[str]:
     if not broken:
         return [f"legal on {machine.name}"]
     return [f"{b.level} on {machine.name}: {b.condition} ({b.rule})" for b in broken]
+
+
+def _advice(message: AnyMessage, machine: Target) -> list[str]:
+    if isinstance(message, Block2DMessage):
+        return []
+    found = message.advice(machine)
+    return [f"{b.condition.replace('must', 'should')} ({b.source})" for b in found]
 
 
 def _bytes(message: AnyMessage) -> list[str]:

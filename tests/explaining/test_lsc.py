@@ -109,6 +109,30 @@ def test_the_bytes_are_those_of_encode() -> None:
     assert bytes.fromhex(shown) == encode(load).code
 
 
+@pytest.mark.parametrize(
+    ("text", "target", "said"),
+    [
+        ("lsc_load.ugm (M1,16) V1:d32 flat[V2]:a64", "pvc", "size is 16, should be 32"),
+        ("lsc_load.ugm (M1,32) V1:d32 flat[V2]:a64", "pvc", None),
+        ("lsc_load.ugm (M1,16) V1:d32 flat[V2]:a64", "bmg", None),
+        ("lsc_load.ugm (M1,1) V1:d32x8t flat[V2]:a64", "pvc", None),
+        ("lsc_load_quad.ugm (M1,16) V1:d32.xy flat[V2]:a64", "bmg", "mask is xy, should be"),
+        ("lsc_load_quad.ugm (M1,16) V1:d32.xw flat[V2]:a64", "bmg", None),
+    ],
+)
+def test_advice(text: str, target: str, said: str | None) -> None:
+    """Exec_size and the quads of the manual's description; no rule refuses any of these."""
+    found = parse(text)
+    assert isinstance(found, Message)
+    assert not found.check(target)
+    assert bool(found.advice(target)) == (said is not None)
+    if said is None:
+        assert "advice" not in told(text, target)
+    else:
+        assert said in told(text, target)["advice"]
+        assert "LSC_UNTYPED.md" in told(text, target)["advice"]
+
+
 def test_what_cannot_be_explained() -> None:
     load = Message("load", "ugm", 16, DataType("d32"), Address("flat", 64, "V1"), "V2")
     with pytest.raises(TargetError, match="dg2"):

@@ -10,6 +10,7 @@ from pycute_xe.arch.rules import Broken, Rule
 from pycute_xe.arch.target import Target
 
 __all__ = [
+    "advice_on",
     "block_facts",
     "broken_block_rules",
     "broken_rules",
@@ -25,6 +26,12 @@ def broken_rules(message: MessageParts, target: str | Target) -> tuple[Broken, .
     """Return the rules that a message breaks, errors first."""
     known = known_target(target)
     return judge_fields("message", known.name, message_facts(message, known))
+
+
+def advice_on(message: MessageParts, target: str | Target) -> tuple[Broken, ...]:
+    """Return what a document recommends otherwise, though no rule demands it."""
+    known = known_target(target)
+    return judge_fields("advice", known.name, message_facts(message, known))
 
 
 def message_facts(message: MessageParts, target: Target) -> dict[str, Fact]:

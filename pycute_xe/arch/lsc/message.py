@@ -17,7 +17,7 @@ from pycute_xe.arch.lsc.fields import (
     check_type,
     null_or_name,
 )
-from pycute_xe.arch.lsc.legality import broken_rules
+from pycute_xe.arch.lsc.legality import advice_on, broken_rules
 from pycute_xe.arch.lsc.nearest import nearest_message
 from pycute_xe.arch.lsc.operations import Operation, get_operation
 from pycute_xe.arch.lsc.parts import MessageParts
@@ -101,6 +101,17 @@ class Message(MessageParts):
         ['transpose-exec']
         """
         return broken_rules(self, target)
+
+    def advice(self, target: str | Target) -> tuple[Broken, ...]:
+        """Return what the document recommends otherwise, though no rule demands it.
+
+        Raises `TargetError` for an unknown target.
+
+        >>> m = Message("load", "ugm", 16, DataType("d32"), Address("flat", 64, "V1"), "V2")
+        >>> [found.condition for found in m.advice("pvc")]
+        ['exec size is 16, must be 32']
+        """
+        return advice_on(self, target)
 
     def nearest(self, target: str | Target) -> Message:
         """Return the legal message that differs least from this one; itself, if legal.
