@@ -123,5 +123,5 @@ def _bytes_of_group(kernel: Kernel) -> int:
     )
     # Indices of the largest fragment, a few for each mode.
     tables = 64 * max(rooms.values(), default=1)
-    shared = sum(9 * array.elements for array in kernel.shared)
+    shared = sum(10 * array.elements for array in kernel.shared)
     return kernel.subgroups * (held + tables + shared)

@@ -13,8 +13,8 @@ from pycute_xe.converting import convert
 from pycute_xe.errors import InputError, KernelError, MachineError
 from pycute_xe.executing.problem import prepare
 from pycute_xe.executing.runner import Executor, demand_executor, outputs_of
-from pycute_xe.executing.surfacing import amount, weight
 from pycute_xe.kernel import Counterexample, Kernel
+from pycute_xe.kernel.amounts import MOST_BYTES, amount, weight
 from pycute_xe.kernel.spec.computing import compute
 from pycute_xe.kernel.spec.expression import Apply, Expression
 from pycute_xe.kernel.spec.specification import Specification
@@ -23,11 +23,8 @@ from pycute_xe.signatures import shortly
 
 __all__ = ["Replay", "replay"]
 
-MOST_BYTES = 1 << 30
-"""Bytes of operands that a replay runs; larger counterexamples are refused."""
-
 # Other inputs that are tried where the first do not show the fault.
-_VARIANTS = range(1, 17)
+_VARIANTS = range(1, 33)
 _EXACT = frozenset({"add", "mul", "max", "min", "abs", "relu", "clamp"})
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.algebra import coalesce
+from pycute_xe.arch.target import grf_bytes
 from pycute_xe.atom import TiledCopy, TiledMma
 from pycute_xe.bulk import table
 from pycute_xe.errors import MachineError, UndecidableError
@@ -28,6 +29,7 @@ __all__ = [
     "beside",
     "by_subgroup",
     "copied",
+    "demand_whole_registers",
     "moved",
     "multiplied",
 ]
@@ -101,6 +103,18 @@ def copied(copy: TiledCopy) -> Copied:
         moves[where + j * step] = True
         places[:, where + j * step] = starts[:, j, None, :] + inside[None]
     return Copied(places, moves, padded)
+
+
+def demand_whole_registers(copy: TiledCopy) -> None:
+    """Refuse a copy of which a message would start inside a register."""
+    step = copy.atom.values * 16 * copy.value_type.bits // 8
+    if copy.messages > 1 and step % grf_bytes():
+        raise MachineError(
+            "copy",
+            {"copy": copy},
+            f"a message has {step} bytes, and the next starts inside a register",
+            f"use messages of a multiple of {grf_bytes()} bytes",
+        )
 
 
 @lru_cache(maxsize=256)

@@ -37,8 +37,12 @@ def telling_inputs(
     """
     from pycute_xe.converting import convert
 
-    found = {o.name: _mixed(o, shape_of(o, sizes), variant, i) for i, o in enumerate(kernel.inputs)}
     factors = _factors(kernel)
+    multiplied = {x.operand for x in (factors or ())[:2]}  # pyright: ignore[reportAttributeAccessIssue]
+    found = {
+        o.name: _mixed(o, shape_of(o, sizes), variant, i, o.name in multiplied)
+        for i, o in enumerate(kernel.inputs)
+    }
     if variant == 0 and factors is not None:
         found |= _product(kernel, factors, sizes, operand, element, output)
     return {o.name: convert(found[o.name], o.value_type) for o in kernel.inputs}
@@ -165,21 +169,44 @@ def _most(kind: Numeric) -> int:
     return {"f8e4m3": 16, "f8e5m2": 8}.get(kind.name, 127)
 
 
+_WIDE = 9
+"""The variant from which on operands have more bits than narrow types hold."""
+
+
 def _mixed(
-    operand: Operand, shape: tuple[int, ...], variant: int, number: int
+    operand: Operand, shape: tuple[int, ...], variant: int, number: int, factor: bool
 ) -> NDArray[np.float64]:
     """Return small integers in no order: different operands and neighbours differ.
 
-    From variant 3 on, floats have eight bits, which tell one rounding from another; products and
-    short sums of them are exact in f32.
+    From variant 3 on, floats have eight bits, which tell one rounding from another. From variant 9
+    on, the factors of a product and everything else have as many bits as they hold, up to 13, by
+    turns: products and short sums are exact in f32, and are not in a narrower type.
     """
     import numpy as np
 
     most = min(_most(operand.value_type), 7)
+    rng = np.random.default_rng((variant, number))
+    if variant >= _WIDE and factor == bool(variant % 2) and operand.value_type.bits >= 8:
+        return _wide(operand.value_type, shape, rng)
     if not shape:
         return np.asarray(float(min(2 + (number + variant) % 3, most)))
-    rng = np.random.default_rng((variant, number))
-    if variant >= 3 and operand.value_type.kind == "float":
+    if _WIDE > variant >= 3 and operand.value_type.kind == "float":
         return rng.integers(-127, 128, shape) / (1 + variant % 2 * 15)
     low = 1 if variant == 0 or operand.value_type.kind == "unsigned" else -min(most, 5)
     return rng.integers(low, most + 1, shape).astype(np.float64)
+
+
+def _wide(
+    numeric: Numeric, shape: tuple[int, ...], rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Return numbers of as many bits as a type holds, up to 13 and a sign."""
+    import numpy as np
+
+    from pycute_xe.converting import bounds
+
+    if numeric.kind != "float":
+        low, high = bounds(numeric)
+        return np.asarray(rng.integers(max(low, -4095), min(high, 4095) + 1, shape), np.float64)
+    bits = {"bf16": 8, "f16": 11, "tf32": 11, "f8e4m3": 4, "f8e5m2": 3}.get(numeric.name, 13)
+    most = (1 << bits) - 1
+    return np.asarray(rng.integers(-most, most + 1, shape) / 64)

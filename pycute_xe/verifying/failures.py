@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from pycute_xe.errors import UndecidableError
 from pycute_xe.verifying.naming import Naming
 from pycute_xe.verifying.regions import Region
 
@@ -58,8 +59,31 @@ class Failure:
         return unit % 16, unit // 16 * packed + inside
 
 
+LONGEST = 1 << 24
+"""An extent from which on no surface has it."""
+
+
 def smallest(region: Region, naming: Naming) -> dict[str, int] | None:
-    """Return the least point of a region: by the sum of the sizes, then in order of the names."""
+    """Return the least point of a region: by the sum of the sizes, then in order of the names.
+
+    Raises `UndecidableError` where every point has an extent that no surface has.
+    """
+    point = _least(region, naming)
+    if point is None or all(point[size] < LONGEST for size in naming.sizes):
+        return point
+    within = " and ".join(f"{size} < {LONGEST}" for size in naming.sizes)
+    point = _least(region.within(within), naming)
+    if point is None:
+        raise UndecidableError(
+            "verify",
+            {},
+            "it fails only where an extent is 2**24 or more, which surfaces do not have",
+            "leave out what is done at such sizes",
+        )
+    return point
+
+
+def _least(region: Region, naming: Naming) -> dict[str, int] | None:
     sizes = naming.sizes
     rest = tuple(n for n in region.names if n not in sizes)
     total = " + ".join(sizes) or "0"

@@ -9,6 +9,7 @@ from time import perf_counter
 
 from pycute_xe.errors import CuteError, InputError, KernelError, MachineError, UndecidableError
 from pycute_xe.kernel import Counterexample, Kernel, Loop
+from pycute_xe.kernel.amounts import MOST_BYTES, MOST_STEPS, amount, steps, weight
 from pycute_xe.signatures import typed
 from pycute_xe.verifying.apart import decided_apart
 from pycute_xe.verifying.conditions import condition_of
@@ -43,7 +44,7 @@ INVARIANT = "what loops claim to hold is so at their starts and after every trip
 
 BUDGET = 10.0
 STEPS = 1_000_000
-STEPS_A_SECOND = 300_000
+STEPS_A_SECOND = 1_000_000
 CONDITION_STEPS = 1_000_000
 HERE = 0.6
 """The part of a budget that is spent in this process; another one, which can be stopped, has the
@@ -203,6 +204,8 @@ def _answered(asked: _Asked, questions: Questions, steps: int) -> tuple[Proof, F
         )
     except CuteError as error:  # a copy without a layout: every reader stops there
         reason = str(error)
+    if failure is not None and (large := _too_large(questions.kernel, failure)):
+        reason, failure = large, None
     seconds = perf_counter() - start
     found = _counterexample(failure) if failure is not None else None
     answer = "undecided" if reason else "proved"
@@ -212,6 +215,17 @@ def _answered(asked: _Asked, questions: Questions, steps: int) -> tuple[Proof, F
         asked.name, answer, asked.statement, asked.assumptions, seconds, found, condition, reason
     )
     return proof, failure
+
+
+def _too_large(kernel: Kernel, failure: Failure) -> str:
+    """Say that a counterexample is more than a replay runs; empty where it is not."""
+    nbytes, done = weight(kernel, failure.sizes), steps(kernel, failure.sizes)
+    sizes = " ".join(f"{name}={size}" for name, size in failure.sizes.items())
+    if nbytes > MOST_BYTES:
+        return f"{failure.message} at {sizes}, whose operands take {amount(nbytes)}: not replayed"
+    if done > MOST_STEPS:
+        return f"{failure.message} at {sizes}, where {done} statements are done: not replayed"
+    return ""
 
 
 def _condition(failure: Failure, questions: Questions) -> str:

@@ -9,17 +9,16 @@ from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.follower import Write
 from pycute_xe.kernel import (
     AtomicStore,
-    Claim,
     Load,
     Store,
 )
 from pycute_xe.verifying.changing import Touch, changed_before, changed_beside, touches
 from pycute_xe.verifying.comparing import compare
+from pycute_xe.verifying.coverage import Coverage, agreeing
 from pycute_xe.verifying.differences import Difference
 from pycute_xe.verifying.evaluating import differ
 from pycute_xe.verifying.facts import least
 from pycute_xe.verifying.failures import Failure, smallest
-from pycute_xe.verifying.faulting import Faults
 from pycute_xe.verifying.formula import Formula, Place, Term, add, summed
 from pycute_xe.verifying.patience import too_hard
 from pycute_xe.verifying.racing import check_races, may_be_covered
@@ -35,54 +34,8 @@ WILD, WILDER = 6, 12
 can be stopped."""
 
 
-class Questions(Faults):
+class Questions(Coverage):
     """The questions about a kernel, each answered by a smallest failure or None."""
-
-    # ------------------------------------------------------------------ outputs
-
-    def coverage(self, output: str) -> Failure | None:
-        """Return the smallest problem in which an element of an output is never written."""
-        names = tuple(f"u_{i}" for i in range(len(self.extents[output])))
-        sizes = self.space.naming.sizes
-        limits = (f"0 <= {u} < {n}" for u, n in zip(names, self.extents[output], strict=True))
-        missing = Region.where((*sizes, *names), " and ".join([*self.space.sizes, *limits]))
-        for i, write in enumerate(self.followed.writes):
-            if write.statement.operand != output:
-                continue
-            targets = self.space.targets(write, self.views[i])
-            link = " and ".join(f"{u} = {t}" for u, t in zip(names, targets, strict=True))
-            missing = missing - self.points[i].to(missing.names, link)
-        if self.kernel.operand(output).role == "inout":
-            missing = self._not_kept(output, missing, names)
-        point = smallest(missing, self.space.naming)
-        if point is None:
-            return None
-        index = tuple(point[name] for name in names)
-        words = f"{output}{list(index)} is never written"
-        return self.failure(
-            point,
-            f"{output} coverage",
-            words,
-            missing,
-            operand=output,
-            element=index,
-            output=output,
-            index=index,
-        )
-
-    def _not_kept(self, output: str, missing: Region, names: tuple[str, ...]) -> Region:
-        """Return the elements that are never written though something else is claimed of them."""
-        before: Formula = (Term(1.0, (Place(output, names),)),)
-        claim = self._claim(output)
-        places = dict(zip(claim.indices, names, strict=True))
-        wanted = claimed(claim.value, self.space.naming, places)
-        difference = compare(missing, before, wanted, self.extents)
-        if difference is None:
-            return Region.nothing(missing.names)
-        point = smallest(difference.points, self.space.naming)
-        if point is not None and not differ(before, wanted, point, self.extents):
-            raise _agreeing(output, difference)
-        return difference.points
 
     def values(self, output: str) -> Failure | None:
         """Return the smallest problem in which an element of an output is given a wrong value."""
@@ -173,7 +126,7 @@ class Questions(Faults):
             terms = held(write.node, self.views[i], self.space.naming)
             guarded = tuple(replace(t, guards=(*t.guards, *guards)) for t in terms)
             actual = add(actual, summed(self.space.spans(write, self.views[i]), guarded))
-        claim = self._claim(output)
+        claim = self.claim_of(output)
         wanted = claimed(
             claim.value, self.space.naming, dict(zip(claim.indices, names, strict=True))
         )
@@ -182,7 +135,7 @@ class Questions(Faults):
             return None
         point = smallest(difference.points, self.space.naming)
         if point is None or not differ(actual, wanted, point, self.extents):
-            raise _agreeing(output, difference)
+            raise agreeing(output, difference)
         index = tuple(point[name] for name in names)
         return self.failure(
             point,
@@ -194,13 +147,6 @@ class Questions(Faults):
             output=output,
             index=index,
         )
-
-    def _claim(self, output: str) -> Claim:
-        if self.kernel.computes is None:
-            raise UndecidableError(
-                "verify", {}, "the kernel has no specification", "give it one: Kernel.computes"
-            )
-        return self.kernel.computes.of(output)
 
     def _overwritten(self, number: int) -> bool:
         """Whether a later store writes the same places of the same registers, if this is done."""
@@ -218,7 +164,7 @@ class Questions(Faults):
     def _wrong(self, number: int, write: Write) -> Failure | None:
         view, points = self.views[number], self.points[number]
         targets = self.space.targets(write, view)
-        claim = self._claim(write.statement.operand)
+        claim = self.claim_of(write.statement.operand)
         names = dict(zip(claim.indices, (f"({t})" for t in targets), strict=True))
         actual = held(write.node, view, self.space.naming)
         wanted = claimed(claim.value, self.space.naming, names)
@@ -239,7 +185,7 @@ class Questions(Faults):
             return None
         point = smallest(difference.points, self.space.naming)
         if point is not None and not differ(actual, wanted, point, self.extents):
-            raise _agreeing(write.statement.operand, difference)
+            raise agreeing(write.statement.operand, difference)
         return self._at(difference, write, view, targets)
 
     def _at(
@@ -278,13 +224,4 @@ def _overwrites(operand: str) -> UndecidableError:
         {"operand": operand},
         f"an element of {operand} is loaded after it was stored to, on some path",
         "load it before, or give the result an operand of its own",
-    )
-
-
-def _agreeing(output: str, difference: Difference) -> UndecidableError:
-    return UndecidableError(
-        "verify",
-        {"output": output},
-        f"{difference.words}, yet the values agree where that was tried",
-        "claim it as it is computed",
     )

@@ -1,8 +1,9 @@
 """Floor 9: the points at which a store is judged: coordinates of its tile, or its registers.
 
 Where the writes of a store fill a box of its tile, each place once, what they hold is told by the
-place: however registers are dealt out, a right kernel's maps are then short. Otherwise it is told
-by subgroup and position.
+place: however registers are dealt out, a right kernel's maps are then short. Where the writes of
+each subgroup fill a box it is told by the subgroup and a place in its box, and otherwise by
+subgroup and position.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ class _Finder:
 
     @cached_property
     def found(self) -> View:
-        return self.by_place() or self.by_register()
+        return self.by_place() or self.by_share() or self.by_register()
 
     def by_place(self) -> View | None:
         """The coordinates of the tile, where each occurs once and all together fill a box."""
@@ -132,6 +133,26 @@ class _Finder:
             table = flat[owner, axis].reshape(box)
             maps.append(_digits(table, "the output"))
         return View(names, box, subgroup, position, tuple(maps))
+
+    def by_share(self) -> View | None:
+        """Subgroups, and the coordinates of what each writes: boxes of one shape."""
+        low = self.places.min(axis=1, keepdims=True)
+        inner = self.places - low
+        shape = tuple(int(n) for n in inner.max(axis=(0, 1)) + 1)
+        if any(n > 1 << 20 for n in shape) or int(np.prod(shape)) != self.positions:
+            return None
+        axes = tuple(inner[..., axis] for axis in range(self.modes))
+        index: Ints = np.asarray(np.ravel_multi_index(axes, shape), np.int64)
+        each: Ints = np.arange(self.positions, dtype=np.int64)
+        if any(not np.array_equal(np.sort(row), each) for row in index):
+            return None
+        position = np.argsort(index, axis=1).reshape(-1)
+        subgroup = np.repeat(np.arange(self.subgroups, dtype=np.int64), self.positions)
+        kept = [axis for axis, extent in enumerate(shape) if extent > 1]
+        box = (self.subgroups, *(shape[axis] for axis in kept))
+        tables = (self.places[subgroup, position, axis].reshape(box) for axis in range(self.modes))
+        maps = tuple(_digits(table, "the output") for table in tables)
+        return View(("p_s", *(f"p_{axis}" for axis in kept)), box, subgroup, position, maps)
 
     def by_register(self) -> View:
         """Subgroups and positions."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pycute_xe.converting import host_dtype
 from pycute_xe.errors import MachineError
 from pycute_xe.executing.groups.shared import SharedArray
-from pycute_xe.holding.tables import copied
+from pycute_xe.holding.tables import copied, demand_whole_registers
 from pycute_xe.kernel import AtomicStore, Index, Kernel, Load, Prefetch, Store
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 
@@ -183,6 +183,8 @@ class Groups:
         tables, array = copied(statement.copy), self.memory[statement.operand]
         elements = np.flatnonzero(tables.moves)
         corners = [np.broadcast_to(self.number(index), self.shape) for index in statement.at]
+        if not isinstance(statement, Prefetch) and self.mask().any():
+            demand_whole_registers(statement.copy)
         self._aligned(statement, corners)
         inside = np.broadcast_to(~tables.padded[elements], (*self.shape, elements.size)).copy()
         at: list[Ints] = []

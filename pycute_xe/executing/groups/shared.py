@@ -25,7 +25,9 @@ class SharedArray:
     """An array in the shared memory of each work-group, unwritten at the start.
 
     ``wrote`` and ``read`` are (work-groups, subgroups, elements): one more than the number of
-    barriers that a subgroup had arrived at when it last touched an element, 0 before it has.
+    barriers that a subgroup had arrived at when it last touched an element, 0 before it has. A
+    store that no fence came behind before an arrival counts as made after it: ``unfenced`` is of
+    the same shape.
     ``arrived`` and ``passed`` count the barriers of each work-group.
     """
 
@@ -43,12 +45,20 @@ class SharedArray:
         self.values = np.zeros((shape[0], shared.elements), host_dtype(shared.value_type))
         self.wrote: NDArray[np.int32] = np.zeros(room, np.int32)
         self.read: NDArray[np.int32] = np.zeros(room, np.int32)
+        self.unfenced: Bools = np.zeros(room, np.bool_)
         self.arrived = np.zeros(shape[0], np.int32)
         self.passed = np.zeros(shape[0], np.int32)
 
     def arrive(self, active: Bools) -> None:
         """Count an arrival of the work-groups that do it."""
-        self.arrived += active.any(axis=1)
+        met: Bools = np.asarray(active.any(axis=1), np.bool_)
+        self.arrived += met
+        late = self.unfenced & met.reshape(-1, 1, 1)
+        np.copyto(self.wrote, self.arrived.reshape(-1, 1, 1) + 1, where=late)
+
+    def fence(self, active: Bools) -> None:
+        """Let the stores of the subgroups that do it be seen behind their next barrier."""
+        self.unfenced[active] = False
 
     def wait(self, active: Bools) -> None:
         """Count a wait of the work-groups that do it."""
@@ -71,6 +81,7 @@ class SharedArray:
         """Write elements; `MachineError` as `load`, and where others read unordered."""
         group, subgroup, place = self._chosen(places, active)
         self.wrote[group, subgroup, place] = self.arrived[group] + 1
+        self.unfenced[group, subgroup, place] = True
         for touched in (self.wrote, self.read):
             self._ordered("store", touched, group, subgroup, place)
         self.values[group, place] = values[active].reshape(-1)
@@ -92,11 +103,14 @@ class SharedArray:
         if late.any():
             first = np.argwhere(late)[0]
             other, mine = int(first[1]), int(subgroup[first[0]])
+            element = int(place[first[0]])
+            unfenced = self.unfenced[group[first[0]], other, element] and self.passed[0] > 0
+            missing = "no barrier with a fence before it" if unfenced else "no barrier"
             raise self._fault(
                 doing,
-                f"race: subgroups {mine} and {other} touch element {int(place[first[0]])}, "
-                "and no barrier lies between",
-                "let both arrive at a barrier and wait in between",
+                f"race: subgroups {mine} and {other} touch element {element}, and {missing} lies "
+                "between",
+                "let both arrive at a barrier and wait in between, behind a Fence after a store",
             )
 
     def _fault(self, doing: str, wrong: str, fix: str) -> MachineError:

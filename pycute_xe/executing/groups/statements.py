@@ -195,8 +195,9 @@ def _(groups: Groups, _statement: BarrierWait) -> None:
 
 
 @STATEMENTS.of(Fence)
-def _(_groups: Groups, _statement: Fence) -> None:
-    """Every access is done when the next statement begins."""
+def _(groups: Groups, _statement: Fence) -> None:
+    for array in groups.shared.values():
+        array.fence(groups.mask())
 
 
 def _shared_places(groups: Groups, statement: SharedLoad | SharedStore) -> np.ndarray:

@@ -20,7 +20,7 @@ from pycute_xe.executing.whole_matrices.bodies import asks_indices, written_in
 from pycute_xe.executing.whole_matrices.fields import Axis, Constant, Field, NotWhole, covers, over
 from pycute_xe.executing.whole_matrices.multiplying import product_of
 from pycute_xe.executing.whole_matrices.nodes import Elementwise, Plan, Source, Storing
-from pycute_xe.holding.tables import copied, moved
+from pycute_xe.holding.tables import copied, demand_whole_registers, moved
 from pycute_xe.kernel import (
     BarrierArrive,
     BarrierWait,
@@ -96,6 +96,7 @@ class _Planner:
     def axes(self, statement: Copying) -> tuple[Axis, ...]:
         """Return the axes of an operand as the elements that a copy moves lie along them."""
         tables = copied(statement.copy)
+        demand_whole_registers(statement.copy)
         out: list[Axis] = []
         for mode, (index, extent) in enumerate(
             zip(statement.at, self.extents(statement.operand), strict=True)

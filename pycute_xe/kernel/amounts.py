@@ -1,0 +1,78 @@
+"""Floor 7: how much a run takes: bytes of operands, statements that subgroups do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pycute_xe.errors import CuteError
+from pycute_xe.kernel.binding import shape_of
+from pycute_xe.kernel.ir.kernel import Kernel
+from pycute_xe.kernel.ir.statements import If, Loop, Statement
+
+__all__ = ["MOST_BYTES", "MOST_STEPS", "amount", "steps", "weight"]
+
+MOST_BYTES = 1 << 30
+"""Bytes of operands that a replay runs; larger counterexamples are refused."""
+MOST_STEPS = 1 << 20
+"""Statements that the subgroups of a counterexample do, at most."""
+
+
+def weight(kernel: Kernel, sizes: Mapping[str, int]) -> int:
+    """Return the bytes of all operands of a kernel, 1 at least for each element."""
+    total = 0
+    for operand in kernel.operands:
+        elements = 1
+        for extent in shape_of(operand, sizes):
+            elements *= extent
+        total += elements * max(1, operand.value_type.bits // 8)
+    return total
+
+
+def steps(kernel: Kernel, sizes: Mapping[str, int]) -> int:
+    """Return about how many statements all subgroups do together.
+
+    Bounds of loops that depend on variables are taken where those are 0.
+
+    >>> import pycute_xe as cx
+    >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (8, 16, 16),
+    ...     ((1, 1, 1), (1, 1, 0))), stages=0)
+    >>> steps(gemm, {"M": 9, "N": 1, "K": 17}) == 2 * (1 + 2 * 6 + 1)
+    True
+    """
+    names = dict(sizes)
+    groups = kernel.subgroups
+    for variable, count in kernel.grid:
+        try:
+            groups *= max(1, count.at(sizes))
+        except CuteError:  # a number that is an operand's element
+            groups *= 1
+        names[variable] = 0
+    return groups * _steps(kernel.body, names)
+
+
+def _steps(body: tuple[Statement, ...], names: Mapping[str, int]) -> int:
+    total = 0
+    for statement in body:
+        if isinstance(statement, Loop):
+            try:
+                trips = max(0, statement.stop.at(names) - statement.start.at(names))
+            except CuteError:
+                trips = 1
+            total += trips * _steps(statement.body, {**names, statement.var: 0})
+        elif isinstance(statement, If):
+            total += _steps(statement.body, names)
+        else:
+            total += 1
+    return total
+
+
+def amount(nbytes: int) -> str:
+    """Return a number of bytes as it is read.
+
+    >>> amount(512), amount(3 * 2**30)
+    ('512 bytes', '3 GiB')
+    """
+    for exponent, unit in ((40, "TiB"), (30, "GiB"), (20, "MiB")):
+        if nbytes >= 1 << exponent:
+            return f"{nbytes / (1 << exponent):.3g} {unit}"
+    return f"{nbytes} bytes"

@@ -1,0 +1,128 @@
+"""What is disproved is shown by a run: sizes that can be run, roundings, fences, pieces."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+from broken_kernels import find, tiled_mma
+from fuzz_kernels import not_replayed
+from shared_kernels import exchanging
+from unsound_kernels import A, M, N, X, kernel, load, store
+
+import pycute_xe as cx
+from pycute_xe.errors import MachineError
+from pycute_xe.kernel import (
+    Fence,
+    Fill,
+    If,
+    Index,
+    Kernel,
+    Map,
+    Store,
+    rounded_to,
+)
+
+
+def wrong_rows(first: int) -> Kernel:
+    """Tiles from some row on are not loaded but filled."""
+    fill = If(Index(None, first), M, (Fill("x", 5),))
+    return kernel(A, load("A", "x"), fill, store("D", "x"))
+
+
+@pytest.mark.parametrize("first", [0, 1, 40])
+def test_a_counterexample_is_run(first: int) -> None:
+    verdict = cx.verify(wrong_rows(first))
+    assert verdict.answer == "disproved"
+    assert verdict.counterexample is not None
+    assert verdict.counterexample.sizes["M"] == 8 * (first + 1) + 1
+    assert not_replayed(wrong_rows(first), verdict) == ""
+
+
+@pytest.mark.parametrize(
+    ("first", "why"),
+    [(2**21, "2**24 or more"), (2**20 + 5, "statements are done: not replayed")],
+)
+def test_what_fails_beyond_what_is_run_is_undecided(first: int, why: str) -> None:
+    verdict = cx.verify(wrong_rows(first))
+    assert verdict.answer == "undecided"
+    assert why in str(verdict)
+    assert verdict.counterexample is None
+
+
+def test_operands_too_large_for_a_replay_are_said() -> None:
+    both = If(Index(None, 2**12), M, (If(Index(None, 2**12), N, (Fill("x", 5),)),))
+    verdict = cx.verify(kernel(A, load("A", "x"), both, store("D", "x")))
+    assert verdict.answer == "undecided"
+    assert "whose operands take" in str(verdict)
+
+
+@pytest.mark.parametrize("kind", ["bf16", "f16"])
+@pytest.mark.parametrize("added", [0.0, 1.0])
+def test_a_rounding_that_is_not_claimed_is_shown(kind: str, added: float) -> None:
+    wrong = kernel(
+        A + added, load("A", "x"), Map("x", rounded_to(kind, X + added)), store("D", "x")
+    )
+    verdict = cx.verify(wrong)
+    assert verdict.answer == "disproved"
+    assert not_replayed(wrong, verdict) == ""
+
+
+def test_a_rounding_of_sums_of_integers_is_shown() -> None:
+    op = cx.XE_DPAS_TT(8, "s32", "s8")
+    mma = cx.workgroup_mma(op, (8, 16, 32), ((1, 1, 1), (1, 1, 0)))
+    done = cx.kernel.gemm(mma, epilogue="bf16(acc)", d_type="f32")
+    claimed = cx.kernel.gemm(mma, epilogue="1*acc", d_type="f32").computes
+    wrong = dataclasses.replace(done, computes=claimed)
+    verdict = cx.verify(wrong)
+    assert verdict.answer == "disproved"
+    assert not_replayed(wrong, verdict) == ""
+
+
+@pytest.mark.parametrize("executor", ["reference", "fast"])
+def test_a_missing_fence_stops_both_executors(executor: Any) -> None:
+    right = exchanging()
+    wrong = right.replace(Fence(), None)
+    found = cx.verify(wrong).counterexample
+    assert found is not None
+    assert found.faults
+    played = cx.replay(wrong, found, executor)
+    assert isinstance(played.fault, MachineError)
+    assert "fence" in str(played.fault)
+    assert not cx.replay(right, found, executor).shows
+
+
+def test_a_message_that_starts_inside_a_register_stops_both_executors() -> None:
+    op = cx.XE_DPAS_TT(4, "s32", "s8")
+    mma = cx.workgroup_mma(op, (4, 32, 32), ((1, 1, 1), (1, 1, 0)))
+    wrong = cx.kernel.gemm(mma, d="col", d_type="s8", epilogue_tile=(4, 16))
+    verdict = cx.verify(wrong)
+    assert "starts inside a register" in str(verdict.counterexample)
+    assert not_replayed(wrong, verdict) == ""
+
+
+@pytest.mark.parametrize("pieces", [(8, 16), (16, 16), (32, 32)])
+def test_many_pieces_of_a_tile_are_decided_at_once(pieces: tuple[int, int]) -> None:
+    made = cx.kernel.gemm(tiled_mma(), epilogue="alpha*acc + beta*C", epilogue_tile=pieces)
+    assert cx.verify(made)
+    stores = [s for s in made.body if isinstance(s, Store)]
+    wrong = made.replace(stores[-1], None)
+    verdict = cx.verify(wrong)
+    assert verdict.answer == "disproved", str(verdict)
+    # The last piece of the first subgroup, which has 32 rows and 64 columns, lacks its corner.
+    found = verdict.counterexample
+    assert found is not None
+    assert found.index == (32 - pieces[0], 64 - pieces[1])
+    assert not_replayed(wrong, verdict) == ""
+
+
+def test_a_piece_that_is_stored_twice_covers_once() -> None:
+    made = cx.kernel.gemm(tiled_mma((32, 64, 32), (2, 2)), epilogue_tile=(8, 16))
+    stores = [s for s in made.body if isinstance(s, Store)]
+    again = made.replace(stores[0], (stores[0], stores[0]))
+    assert cx.verify(again)
+    elsewhere = dataclasses.replace(find(made, Store), at=stores[1].at)
+    verdict = cx.verify(made.replace(stores[0], elsewhere))
+    assert verdict.answer == "disproved"
+    assert not_replayed(made.replace(stores[0], elsewhere), verdict) == ""
