@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from pycute_xe.arch.lsc import Block2DMessage, decode, encode, encode_descriptor, parse
+from pycute_xe.errors import LegalityError
 from pycute_xe.machine import Memory, RegisterFile, Slm
 from pycute_xe.machine.lsc import SurfaceState, execute
 
@@ -256,3 +257,33 @@ def test_the_comments_that_contradict_their_examples() -> None:
     assert isinstance(second, Block2DMessage)
     assert (first.block.width, first.block.height) == (16, 32)
     assert (second.block.width, second.block.height) == (32, 16)
+
+
+def test_a_caching_alone_is_not_a_pair() -> None:
+    """The syntax has .L3 in brackets; in the table of pairs none has one default alone."""
+    alone = parse("lsc_load.ugm.ca (M1,16) V13:d32 flat[V12]:a64")
+    assert alone == parse("lsc_load.ugm.ca.df (M1,16) V13:d32 flat[V12]:a64")
+    for target in ALL:
+        assert [b.rule for b in alone.check(target)] == ["caching-load"]
+        assert not parse("lsc_load.ugm.df (M1,16) V13:d32 flat[V12]:a64").check(target)
+    with pytest.raises(LegalityError, match=r"caching ca\.df"):
+        encode_descriptor(alone)
+
+
+@pytest.mark.parametrize("mask", ["x", "y", "xz", "xyz", "yw", "xyzw", "w"])
+def test_any_mask_is_executed_and_few_are_legal(mask: str) -> None:
+    """A quad store of the machine against NumPy; the verifier takes channels from the first on."""
+    text = f"lsc_store_quad.ugm (M1,16) flat[V12]:a64 V13:d32.{mask}"
+    place = Place(3)
+    picks = 4 * place.rng.permutation(1000)[:16]
+    place.addresses(place.base + 4 * picks, "u8")
+    place.run(text)
+    expected = place.data.copy()
+    for row, letter in enumerate(mask):
+        expected[picks + "xyzw".index(letter)] = place.held(V13 + 64 * row, 16)
+    assert place.stored().tolist() == expected.tolist()
+    legal = "xyzw".startswith(mask)
+    for target in ALL:
+        broken = [b.rule for b in parse(text).check(target)]
+        assert broken == ([] if legal else ["quad-store-mask"])
+        assert not parse(f"lsc_load_quad.ugm (M1,16) V13:d32.{mask} flat[V12]:a64").check(target)
