@@ -172,6 +172,7 @@ def _section(atom: LegacyCopyAtom) -> Iterable[str]:
 
 def _facts(atom: LegacyCopyAtom) -> Iterable[tuple[str, str]]:
     yield "work-item t owns", _owned(atom)
+    yield "layout (work-item, value)", f"`{atom.layout_ref_tv}` → x + {atom.shape[1]} y"
     yield "values of work-item 1", atom_words.listed(atom.ownership()[1], 6)
     yield from (("messages", text) for text in _messages(atom))
     yield "registers", _registers(atom)

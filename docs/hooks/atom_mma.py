@@ -141,7 +141,8 @@ def _section(atom: MmaAtom) -> Iterable[str]:
         size = f"{count} registers" if count > 1 else "1 register"
         yield (
             f"| {title} | {shape[0]} × {shape[1]} of {atom.operand_type(operand)} in {size}; "
-            f"work-item t owns {_owned(atom, operand)} |"
+            f"work-item t owns {_owned(atom, operand)}: "
+            f"`{getattr(atom, f'tv_layout_{operand}')}` |"
         )
     for note in atom.notes:
         yield f"| note | {note[0].upper()}{note[1:]}. |"
