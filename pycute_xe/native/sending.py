@@ -9,7 +9,16 @@ from typing import cast
 import numpy as np
 
 from pycute_xe.arch import Block2D, Surface
-from pycute_xe.arch.lsc import Address, DataType, Message, get_operation
+from pycute_xe.arch.lsc import (
+    Address,
+    Descriptor,
+    Message,
+    decode_descriptor,
+    get_operation,
+    operations,
+    sub_operations,
+)
+from pycute_xe.errors import InputError
 from pycute_xe.machine import BarrierArrive, Memory, NamedBarrier, Trace, block2d, lsc
 from pycute_xe.machine.barriers import Role
 from pycute_xe.machine.fenced import FencedSlm
@@ -24,17 +33,14 @@ END = -1
 """What a send returns where the thread ends."""
 
 _GATEWAY_BARRIER, _GATEWAY_END = 0x02000004, 0x02000010
-_LOAD_BLOCK, _STORE_BLOCK = 3, 7
-_BITS = (8, 16, 32, 64)
-_SIZES = ("d8", "d16", "d32", "d64", "d8u32", "d16u32", "d16u32h")
-_VECTORS = (1, 2, 3, 4, 8, 16, 32, 64)
+_BLOCKS = tuple(sub_operations()[name] for name in ("load_block2d", "store_block2d"))
 _FENCE = 31
 _ROLES: tuple[Role, ...] = ("producer_consumer", "producer", "consumer")
-_ATOMICS = (
-    "iinc", "idec", "load", "store", "iadd", "isub", "smin", "smax", "umin", "umax", "icas",
-    "fadd", "fsub", "fmin", "fmax", "fcas", "and", "or", "xor",
-)  # fmt: skip
-OPERATIONS = {0: "load", 4: "store", **{n: f"atomic_{op}" for n, op in enumerate(_ATOMICS, 8)}}
+OPERATIONS = {
+    op.code: op.name
+    for op in operations().values()
+    if op.kind == "atomic" or op.name in ("load", "store")
+}
 """What the lowest bits of a descriptor ask of channels."""
 
 
@@ -76,7 +82,7 @@ def send(instruction: Instruction) -> Sent:
     desc = descriptor(instruction)[1]
     if desc & 0x3F == _FENCE:
         return _fence(instruction)
-    if desc & 0x3F in (_LOAD_BLOCK, _STORE_BLOCK):
+    if desc & 0x3F in _BLOCKS:
         return _block(instruction, desc)
     return _linear(instruction, desc)
 
@@ -132,13 +138,14 @@ def _block(instruction: Instruction, desc: int) -> Sent:
     """A block-2D message: its sizes are in the payload, so each is judged when it is sent."""
     if instruction.sub != "ugm":
         raise refuse(instruction, "block-2D messages go to global memory")
-    stores = desc & 0x3F == _STORE_BLOCK
-    bits, transpose, vnni = _BITS[desc >> 9 & 3], bool(desc >> 15 & 1), bool(desc >> 7 & 1)
+    said = _said(instruction, desc)
+    stores = said.op == "store_block2d"
+    bits, transpose, vnni = said.data.memory_bits, said.data.transpose, said.vnni
     if instruction.predicate:
         raise refuse(instruction, "a predicated block message is not modelled")
     address, to = (cast("Reg", o) for o in (instruction.sources[0], instruction.to))
     data = cast("Reg", instruction.sources[1])
-    if address.kind != "flat[0]" or desc >> 29 & 3:
+    if address.kind != "flat[0]" or said.model != "flat":
         raise refuse(instruction, f"surfaces of kind {address.kind} are not modelled")
     op = "store" if stores else "prefetch" if to.file == "null" else "load"
     made: dict[int, Block2D] = {}
@@ -203,22 +210,27 @@ def _message(instruction: Instruction, desc: int) -> Message:
     if op is None:
         raise refuse(instruction, f"the LSC operation {desc & 0x3F} is not modelled")
     address = cast("Reg", instruction.sources[0])
-    wide = {1: 16, 2: 32, 3: 64}.get(desc >> 7 & 3)
     # bti[255] is the whole of memory with addresses of 32 bits, where a kernel finds its arguments.
-    if wide is None or address.kind not in ("flat[0]", "bti[255]"):
+    if address.kind not in ("flat[0]", "bti[255]"):
         raise refuse(instruction, f"surfaces of kind {address.kind} are not modelled")
-    size = desc >> 9 & 7
-    if size >= len(_SIZES):
-        raise refuse(instruction, f"data of kind {size} are not modelled")
+    said = _said(instruction, desc)
     extra = get_operation(op).extra if op not in ("load", "store") else int(op == "store")
     returns = op != "store" and cast("Reg", instruction.to).file != "null"
     return Message(
         op,
         instruction.sub,
         instruction.size,
-        DataType(_SIZES[size], _VECTORS[desc >> 12 & 7], bool(desc >> 15 & 1)),
-        Address("flat", wide, "V1"),
+        said.data,
+        Address("flat", said.address_bits, "V1"),
         "V4" if returns else None,
         "V2" if extra else None,
         "V3" if extra > 1 else None,
     )
+
+
+def _said(instruction: Instruction, desc: int) -> Descriptor:
+    """What the descriptor of a send says; that of the surface is in the instruction, too."""
+    try:
+        return decode_descriptor(desc, 0, "pvc", instruction.sub)
+    except InputError as error:
+        raise refuse(instruction, f"its descriptor is not understood: {error.condition}") from error
