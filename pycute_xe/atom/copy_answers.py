@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cached_property
+from itertools import chain
 
 from pycute_xe.arch.target import Target
 from pycute_xe.atom.placed_message import AnyPlaced
@@ -221,7 +222,7 @@ class CopyAnswers(ABC):
             return False
         for work_item, owned in enumerate(self._owned):
             firsts = range(work_item * whole, len(slots), SUBGROUP * whole)
-            held = tuple(place for i in firsts for place in slots[i : i + whole])
+            held = tuple(chain.from_iterable(slots[i : i + whole] for i in firsts))
             if held[: len(owned)] != owned:
                 return False
         return True

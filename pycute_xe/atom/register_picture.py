@@ -259,4 +259,8 @@ def places_in(held: RegisterMap, shape: Place, nbytes: int = 0) -> NDArray[np.in
 
 def slots_in(places: NDArray[np.int64]) -> tuple[Place | None, ...]:
     """Return the slots of a `RegisterPicture` from the table of their rows and columns."""
-    return tuple(None if row < 0 else (row, col) for row, col in places.tolist())
+    rows, cols = places.T.tolist()
+    pairs = zip(rows, cols, strict=True)
+    if all(row >= 0 for row in rows):
+        return tuple(pairs)
+    return tuple(pair if pair[0] >= 0 else None for pair in pairs)

@@ -183,7 +183,16 @@ class TiledMma:
     @typed
     def fragment(self, operand: str) -> Layout:
         """((ThrV, (ThrI, ThrJ)), (FrgV, (RestI, RestJ))) → coordinate in the operand's tile."""
-        return self.thrfrg(operand, make_identity_layout(self.operand_tile(operand)))
+        # A kernel asks this dozens of times of the same MMA.
+        if operand not in self._fragments:
+            tile = make_identity_layout(self.operand_tile(operand))
+            self._fragments[operand] = self.thrfrg(operand, tile)
+        return self._fragments[operand]
+
+    @cached_property
+    def _fragments(self) -> dict[str, Layout]:
+        """What `fragment` found, by operand."""
+        return {}
 
     @cached_property
     def subgroups(self) -> Layout:

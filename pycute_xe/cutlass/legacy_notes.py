@@ -109,12 +109,16 @@ def unit_of_own_elements(picture: RegisterPicture, owned: Sequence[Sequence[Plac
     >>> unit_of_own_elements(atom.registers(), atom.ownership())
     16
     """
-    whose = {place: (t,) for t, places in enumerate(owned) for place in places}
+    whose = {place: t for t, places in enumerate(owned) for place in places}
     if sum(map(len, owned)) != len(whose):
         return None
     units = (u for u in range(picture.unit_bits, 65, picture.unit_bits) if 64 % u == 0)
-    return next((unit for unit in units if _by_work_item(picture, unit) == whose), None)
+    return next((unit for unit in units if _held_by(picture, unit, whose)), None)
 
 
-def _by_work_item(picture: RegisterPicture, unit_bits: int) -> dict[Place, tuple[int, ...]]:
-    return {place: owner[:1] for place, owner in picture.owners(unit_bits).items()}
+def _held_by(picture: RegisterPicture, unit_bits: int, whose: dict[Place, int]) -> bool:
+    """Whether registers hold these elements and no others, each with its work-item."""
+    owners = picture.owners(unit_bits)
+    return len(owners) == len(whose) and all(
+        whose.get(place) == work_item for place, (work_item, _) in owners.items()
+    )
