@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pycute_xe import feeds
 from pycute_xe.cutlass import get_atom, parse_block2d_name
 
 
@@ -88,3 +89,27 @@ def test_the_owner_of_an_element() -> None:
         for work_item, places in enumerate(atom.ownership()):
             for value, (row, col) in list(enumerate(places))[:: len(places) // 3]:
                 assert atom.owner_of(row, col) == (work_item, value)
+
+
+def test_packed_names_beyond_u8_carry_a_note() -> None:
+    for name, noted in (
+        ("Packed_U16x32x32", True),
+        ("Packed_U8x8x32", False),
+        ("U16x32x32", False),
+    ):
+        notes = get_atom(f"XE_2D_{name}_LD_N").notes_by_subject
+        assert ("packed" in notes) == noted
+
+
+def test_a_of_u4_is_fed_by_the_plain_copy() -> None:
+    """The document advises the packed copy; DPAS reads rows of bytes without gaps."""
+    mma = "XE_DPAS_TT<8,s32,s4>"
+    found = {
+        name: feeds(f"XE_2D_{name}_LD_N", mma, "A").kind
+        for name in ("U4x32x64", "Packed_U4x8x64", "Packed_U4x1x128")
+    }
+    assert found == {
+        "U4x32x64": "free",
+        "Packed_U4x8x64": "reorder",
+        "Packed_U4x1x128": "impossible",
+    }
