@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pycute_xe.arch.lsc import get_operation
-from pycute_xe.errors import DTypeError, ShapeError
+from pycute_xe.errors import DTypeError, ShapeError, quoted
 from pycute_xe.esimd.blocks import from_bytes
 from pycute_xe.esimd.lanes import check_aligned, flags_of, offsets_of
 from pycute_xe.esimd.reserving import ready
@@ -32,8 +32,9 @@ def slm_atomic_update(
     """Update the element at each of N byte offsets as one step, and return what was there.
 
     Lanes that meet at an element are served one after the other. ``src0`` and ``src1`` are the
-    operands that the operation has. Elements have 16, 32 or 64 bits.
-    Raises `ShapeError` for another number of operands; lints as of `lsc_slm_gather`.
+    operands that the operation has.
+    Raises `ShapeError` for another number of operands; lints as of `lsc_slm_gather`, and PX100
+    for what no message of the target does: elements of 64 bits, and sums of floats.
     C++: ``slm_atomic_update<op, T, N>(offsets, src0, src1, mask)``. Source: intel/llvm, ESIMD
     functions manual. Meaning: vISA manual, LSC_UNTYPED.md and DWORD_ATOMIC.md.
 
@@ -54,7 +55,7 @@ def slm_atomic_update(
     if not isinstance(op, atomic_op):  # pyright: ignore[reportUnnecessaryIsInstance]
         known = ", ".join(f"atomic_op.{one.name}" for one in atomic_op)
         condition = "op must be an atomic_op"
-        raise DTypeError("slm_atomic_update", {"op": repr(op)}, condition, f"one of {known}")
+        raise DTypeError("slm_atomic_update", {"op": quoted(op)}, condition, f"one of {known}")
     if kind.itemsize < 2:
         condition = "atomics update elements of 16, 32 or 64 bits"
         raise DTypeError("slm_atomic_update", {"T": T}, condition, "use uint32_t")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pycute_xe.errors import DTypeError
+from pycute_xe.errors import DTypeError, quoted
 from pycute_xe.esimd.arrays import type_name
 from pycute_xe.esimd.simd import Vector, simd
 
@@ -95,5 +95,5 @@ def _two(operation: str, a: Any, b: Any, act: Callable[[Any, Any], Any]) -> simd
 
 def _vector(operation: str, x: object) -> Vector:
     if not isinstance(x, Vector):
-        raise DTypeError(operation, {"x": repr(x)}, "it must be a vector", "give a simd")
+        raise DTypeError(operation, {"x": quoted(x)}, "it must be a vector", "give a simd")
     return x

@@ -130,8 +130,10 @@ def lsc_slm_gather(
     """
     thread, kind = ready("lsc_slm_gather"), _typed("lsc_slm_gather", T, ds)
     starts = offsets_of("lsc_slm_gather", None, offsets)
-    forget(thread.group.rows, int(starts.min()), int(starts.max()) + nelts * kind.itemsize)
-    return gather_at(thread, "lsc_slm_gather", "slm", kind, starts, nelts, pred)
+    found = gather_at(thread, "lsc_slm_gather", "slm", kind, starts, nelts, pred)
+    if starts.size:
+        forget(thread.group.rows, int(starts.min()), int(starts.max()) + nelts * kind.itemsize)
+    return found
 
 
 def lsc_slm_scatter(
