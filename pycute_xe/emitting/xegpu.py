@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pycute_xe.emitting.xegpu_maps import computed
+from pycute_xe.emitting.xegpu_maps import computed, widened
 from pycute_xe.emitting.xegpu_tiles import (
     Deal,
     Held,
@@ -85,12 +85,16 @@ class Module:
             self.out.put(f"// {line(statement)}")
             XEGPU[statement](self, statement)
 
-    def dealt_as(self, role: str, deal: Deal, operand: Operand | None = None) -> str:
-        """Return the layout of an operand of DPAS, as it lies in memory where columns run on."""
-        block = self.instruction(role)
-        if operand is not None and operand.contiguous == 0:
-            return self.out.layout(f"{role.lower()}_in_memory", deal.turned.text(swapped(block)))
-        name = self.out.layout(role.lower(), deal.text(block))
+    def in_memory(self, role: str, deal: Deal, operand: Operand) -> str:
+        """Return the layout of a matrix that feeds an operand of DPAS, as it lies in memory."""
+        if operand.contiguous != 0:
+            return self.dealt_as(role, deal)
+        block = swapped(self.instruction(role))
+        return self.out.layout(f"{role.lower()}_in_memory", deal.turned.text(block))
+
+    def dealt_as(self, role: str, deal: Deal, turned: bool = False) -> str:
+        """Return the layout of an operand of DPAS; ``turned`` where it comes from its transpose."""
+        name = self.out.layout(role.lower(), deal.text(self.instruction(role), turned))
         if name != f"#{role.lower()}":
             raise unsaid(self.kernel.name, f"{role} is dealt to the subgroups in two ways")
         return name
@@ -131,7 +135,8 @@ def _(module: Module, statement: Load) -> None:
     tile = tile_of(statement.copy.tiler_mn, statement.modes)
     places, role = loaded(statement.copy, statement.modes), _role(module, operand)
     deal = module.deal(statement.copy, places, tile)
-    source, wanted = (module.dealt_as(role, deal, o) for o in (operand, None))
+    source = module.in_memory(role, deal, operand)
+    wanted = module.dealt_as(role, deal, role != "C" and operand.contiguous == 0)
     value = module.out.load(operand, tile, source, statement.at, wanted)
     kind = module.out.type_of(operand.value_type)
     module.held[statement.fragment] = Held(value, tile, kind, places)
@@ -157,7 +162,7 @@ def _(module: Module, statement: Store) -> None:
     places = loaded(statement.copy, statement.modes)
     agree(statement, held, places)
     deal = module.deal(statement.copy, places, tile)
-    layout = module.dealt_as("C", deal, operand)
+    layout = module.in_memory("C", deal, operand)
     module.out.store(operand, tile, layout, statement.at, held.value, held.type)
 
 
@@ -196,12 +201,16 @@ def _(module: Module, statement: Map) -> None:
         if first.places is not None and held.places is not None:
             agree(statement, held, first.places)
     kind = module.out.type_of(module.kernel.fragment(statement.destination).value_type)
-    if any(held.kind != "f32" for held in sources.values()) or kind != "f32":
-        raise unsaid(statement, "maps are said of f32", "convert first")
-    names = {name: held.value for name, held in sources.items()}
-    value = computed(module.out, statement.value, names, first.type)
+    if kind != "f32":
+        raise unsaid(statement, "maps are said with a result of f32", "compute in f32 and convert")
+    wide = replace(first, kind=kind)
+    names = {
+        name: widened(module.out, held.value, module.kernel.fragment(name).value_type, wide.type)
+        for name, held in sources.items()
+    }
+    value = computed(module.out, statement.value, names, wide.type)
     places = next((h.places for h in sources.values() if h.places is not None), None)
-    module.held[statement.destination] = replace(first, value=value, places=places)
+    module.held[statement.destination] = replace(wide, value=value, places=places)
 
 
 @XEGPU.of(Mma)

@@ -6,8 +6,9 @@ from pycute_xe.emitting.xegpu_tiles import unsaid
 from pycute_xe.emitting.xegpu_values import Values
 from pycute_xe.kernel import Element, Expression, Slot
 from pycute_xe.kernel.spec.expression import Apply, Const
+from pycute_xe.numeric import Numeric
 
-__all__ = ["computed"]
+__all__ = ["computed", "widened"]
 
 UNARY = {
     **{name: name for name in ("exp", "exp2", "log", "sqrt", "rsqrt", "tanh")},
@@ -25,9 +26,8 @@ def computed(out: Values, value: Expression, held: dict[str, str], vector: str) 
         case Const(number):
             return out.filled(number, vector, "f32", "#c")
         case Element(operand, ()):
-            if out.kernel.operand(operand).value_type.name != "f32":
-                raise unsaid(operand, "scalars are said as f32")
-            return out.made(f"vector.broadcast %{operand} {_DEALT} : f32 to {vector}", "all")
+            one = widened(out, f"%{operand}", out.kernel.operand(operand).value_type)
+            return out.made(f"vector.broadcast {one} {_DEALT} : f32 to {vector}", "all")
         case Apply("relu", (inner,)):
             return computed(out, Apply("max", (inner, Const(0.0))), held, vector)
         case Apply(name, (inner,)) if name in UNARY:
@@ -38,3 +38,14 @@ def computed(out: Values, value: Expression, held: dict[str, str], vector: str) 
             return out.made(f"arith.{BINARY[name]} {values} {_DEALT} : {vector}")
         case _:
             raise unsaid(value, f"{value} has no operation here", "compute it on the host")
+
+
+def widened(out: Values, value: str, numeric: Numeric, vector: str = "") -> str:
+    """Return a float as f32: one number, or a tile whose type in f32 is ``vector``."""
+    if numeric.name == "f32":
+        return value
+    if numeric.kind != "float":
+        raise unsaid(numeric, "maps are said of floats", "convert first")
+    kind, told = out.type_of(numeric), f" {_DEALT}" if vector else ""
+    before, after = (vector.replace("xf32>", f"x{kind}>"), vector) if vector else (kind, "f32")
+    return out.made(f"arith.extf {value}{told} : {before} to {after}", "wide")

@@ -56,9 +56,14 @@ class Deal:
     block: tuple[int, int]
     fastest: int
 
-    def text(self, instruction: tuple[int, int]) -> str:
-        """Return the attribute, with the block that one instruction takes."""
-        order = "" if self.fastest == 1 else ", order = [0, 1]"
+    def text(self, instruction: tuple[int, int], ordered: bool = False) -> str:
+        """Return the attribute, with the block that one instruction takes.
+
+        The order that is usual is said where it is asked for: MLIR compares the two layouts of a
+        transposition only if both say theirs, and elsewhere passes drop it.
+        """
+        usual = ", order = [1, 0]" if ordered else ""
+        order = usual if self.fastest == 1 else ", order = [0, 1]"
         return (
             f"#xegpu.layout<sg_layout = {list(self.grid)}, sg_data = {list(self.block)}, "
             f"inst_data = {list(instruction)}{order}>"

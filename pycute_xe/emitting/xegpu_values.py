@@ -77,6 +77,15 @@ class Values:
             raise unsaid(numeric, f"{numeric} has no type in this module", f"use one of {known}")
         return found
 
+    def source_type(self, operand: Operand) -> str:
+        """Return the type of an operand: a memref, or an address where it is read as dwords.
+
+        The pass that makes dwords of transposed elements takes a memref of them for granted.
+        """
+        kind = self.type_of(operand.value_type)
+        narrow = operand.contiguous == 0 and operand.value_type.bits < 32
+        return "i64" if narrow else f"memref<?x?x{kind}>"
+
     def layout(self, name: str, text: str) -> str:
         """Return the alias of a layout; two of one name and another text get two aliases."""
         alias, number = f"#{name}", 1
@@ -87,7 +96,7 @@ class Values:
 
     def number(self, value: int) -> str:
         """Return an integer constant."""
-        return self.numbers.setdefault(value, f"%c.{value}" if value >= 0 else f"%c.m{-value}")
+        return self.numbers.setdefault(value, f"%c.n{value}" if value >= 0 else f"%c.m{-value}")
 
     def index(self, index: Index) -> str:
         """Write an index and return its value; quotients round down."""
@@ -109,13 +118,13 @@ class Values:
         """Return the descriptor of an operand, made where the function begins."""
         key = operand.name, text
         if key not in self.descriptors:
-            name = f"%{operand.name}.{len(self.descriptors)}"
+            name = f"%{operand.name}.d{len(self.descriptors)}"
             self.descriptors[key] = name
             shape = [f"%{mode}" for mode in operand.modes]
             if any(not mode.is_simple for mode in operand.modes):
                 raise unsaid(operand, "an extent that is computed is not said", "name it")
             shape = shape[::-1] if operand.contiguous == 0 else shape
-            kind = f"memref<?x?x{self.type_of(operand.value_type)}>"
+            kind = self.source_type(operand)
             self.first.append(
                 f"{name} = xegpu.create_nd_tdesc %{operand.name}, shape : [{', '.join(shape)}], "
                 f"strides : [%{operand.name}.ld, {self.number(1)}] : {kind} -> {text}"
@@ -144,8 +153,11 @@ class Values:
         place, text, shape = self._placed(operand, tile, layout, at)
         kind = self.type_of(operand.value_type)
         vector = f"vector<{shape[0]}x{shape[1]}x{kind}>"
-        value = self.made(f"xegpu.load_nd {place} : {text} -> {vector}", operand.name.lower())
-        if shape == tile and operand.contiguous != 0:
+        stem, turned = operand.name.lower(), operand.contiguous == 0
+        # The pass that deals a transposition reads the layout of the load itself.
+        held = f" <{{layout = {layout}}}>" if turned else ""
+        value = self.made(f"xegpu.load_nd {place}{held} : {text} -> {vector}", stem)
+        if not turned:
             return value
         return self.transposed(value, vector, f"vector<{tile[0]}x{tile[1]}x{kind}>", wanted)
 
@@ -160,7 +172,8 @@ class Values:
         """Bring a tile, given as it lies in memory, to the caches."""
         own = swapped(tile) if operand.contiguous == 0 else tile
         place, text, _ = self._placed(operand, own, layout, at)
-        self.put(f"xegpu.prefetch_nd {place} : {text}")
+        # Without a layout of its own a pass gives it a load's block, and spoils that load.
+        self.put(f"xegpu.prefetch_nd {place} <{{layout = {layout}}}> : {text}")
 
     def store(
         self,
@@ -243,8 +256,9 @@ class Values:
         """Return the module."""
         kernel = self.kernel
         matrices = [o for o in kernel.operands if o.modes]
-        arguments = [f"%{o.name}: memref<?x?x{self.type_of(o.value_type)}>" for o in matrices]
-        arguments += [f"%{o.name}: f32" for o in kernel.operands if not o.modes]
+        arguments = [f"%{o.name}: {self.source_type(o)}" for o in matrices]
+        scalars = [o for o in kernel.operands if not o.modes]
+        arguments += [f"%{o.name}: {self.type_of(o.value_type)}" for o in scalars]
         arguments += [f"%{size}: index" for size in kernel.sizes]
         arguments += [f"%{o.name}.ld: index" for o in matrices]
         axes = dict(zip("xyz", (name for name, _ in kernel.grid), strict=False))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import made_page
+import pytest
 from compiled_cases import needs_compiler
 
 import pycute_xe as cx
@@ -22,3 +24,20 @@ def test_the_page_records_what_the_compiler_made() -> None:
     counted = str(cx.native.compile(gemm)).splitlines()[1]
     assert counted in page
     assert re.search(r"[0-9,]+ bytes for pvc, [0-9]+ instructions, 256 registers, 0 bytes", page)
+
+
+@needs_compiler
+@pytest.mark.parametrize("path", made_page.PAGES, ids=lambda path: path.name)
+def test_code_and_registers_on_the_pages_are_what_the_compiler_made(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert made_page.MADE.search(text)
+    assert made_page.page(text) == text
+
+
+@needs_compiler
+@pytest.mark.parametrize(("mode", "most"), [(128, 124), (256, 251)])
+def test_registers_fit_as_far_as_the_page_says(mode: int, most: int) -> None:
+    row = f"| {mode} registers | {most} | {most + 1} |"
+    assert row in (PAGE.parent / "made.md").read_text(encoding="utf-8")
+    assert made_page.fits(most - 80, mode)
+    assert not made_page.fits(most + 1 - 80, mode)
