@@ -12,7 +12,7 @@ from typing import Any
 
 from pycute_xe.arch.dpas import Register
 from pycute_xe.emitting.indices import c_text
-from pycute_xe.emitting.instructions import Alu, Barrier, Instruction, Message, Multiply
+from pycute_xe.emitting.instructions import Alu, Barrier, Condition, Instruction, Message, Multiply
 from pycute_xe.emitting.opencl import OpenCLWriter, opencl, prelude, surface_of
 from pycute_xe.emitting.registers import BYTES
 from pycute_xe.errors import KernelError
@@ -104,13 +104,16 @@ def _written(writer: OpenCLWriter, text: str) -> str:
     return f"XE_TO({name}, {at}, {walk})"
 
 
-def _operand(writer: OpenCLWriter, text: str, scalars: tuple[str, ...]) -> str:
+def _operand(writer: OpenCLWriter, text: str, scalars: tuple[str | Condition, ...]) -> str:
     """Return a source: a region of a view, the bits of a number, or a scalar's name."""
     number = _NUMBER.fullmatch(text)
     if number is not None:
         return f"XE_BITS_{number[2]}({number[1]})"
     if text.startswith("%"):
-        return scalars[int(text[1 : text.index("(")])]
+        scalar = scalars[int(text[1 : text.index("(")])]
+        if isinstance(scalar, Condition):
+            raise _unsaid(scalar, "a condition on indices has no call in plain C")
+        return scalar
     absolute, name, at, walk = _region(writer, text)
     read = f"XE_FROM({name}, {at}, {walk})"
     return f"XE_ABS({read})" if absolute else read
