@@ -64,8 +64,9 @@ def after(
     state = State(RegisterFile(272 * GRF, GRF))
     state.registers.write(0, np.frombuffer(data.ljust(ROOM * GRF, b"\0"), np.uint8), "test")
     around = around or Around(Memory(), None, Trace(), Trace())
-    for _ in thread(program(Assembly((*code, ended()), labels or {})), state, around, 1000):
-        pass
+    with np.errstate(all="ignore"):
+        for _ in thread(program(Assembly((*code, ended()), labels or {})), state, around, 1000):
+            pass
     return state
 
 

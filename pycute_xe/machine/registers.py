@@ -46,6 +46,15 @@ class RegisterFile:
         """Size in bytes."""
         return self._data.size
 
+    @property
+    def data(self) -> Bytes:
+        """All bytes as they are, for who knows which of them are initialised.
+
+        >>> RegisterFile(64).data.size
+        64
+        """
+        return self._data
+
     def read(self, offset: int, nbytes: int, reader: str) -> Bytes:
         """Return bytes, as a view that must not be written.
 

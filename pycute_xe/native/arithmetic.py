@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pycute_xe.native.assembly import Instruction, Reg
 from pycute_xe.native.booleans import boolean
 from pycute_xe.native.long_products import long_multiplication
-from pycute_xe.native.operands import Read, State, chosen, reader, refuse, writer
+from pycute_xe.native.operands import Read, State, Write, chosen, reader, refuse, writer
 
 __all__ = ["OPERATIONS", "arithmetic"]
 
@@ -153,11 +153,18 @@ def arithmetic(instruction: Instruction) -> Step:
         raise refuse(instruction, "only cmp and sel may have a condition here")
     compute, write = _meaning(instruction), writer(instruction)
 
-    def step(state: State) -> None:
-        with np.errstate(all="ignore"):
-            write(state, compute(*(read(state) for read in reads)))
+    return _stepped(reads, compute, write)
 
-    return step
+
+def _stepped(reads: list[Read], compute: Callable[..., Values], write: Write) -> Step:
+    """Return the step that reads one, two or three sources."""
+    if len(reads) == 1:
+        (a,) = reads
+        return lambda state: write(state, compute(a(state)))
+    if len(reads) == 2:
+        a, b = reads
+        return lambda state: write(state, compute(a(state), b(state)))
+    return lambda state: write(state, compute(*(read(state) for read in reads)))
 
 
 def _is_partial(instruction: Instruction) -> bool:

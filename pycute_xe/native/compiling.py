@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, cast
 
 from pycute_xe.arch import Target, get_target
@@ -42,8 +42,13 @@ class Binary:
     messages: dict[str, int]
     dpas: int
     barriers: int
-    disassembly: str = field(repr=False)
+    code: bytes = field(repr=False)
     assembly: Assembly = field(repr=False)
+
+    @cached_property
+    def disassembly(self) -> str:
+        """The code as text."""
+        return disassembled(self.code, _DEVICES[self.target][1])
 
     @property
     def registers(self) -> int:
@@ -104,15 +109,14 @@ def compile_text(
     device, platform = _DEVICES[target]
     found = sections(assembled(text, device, f"-cl-std=CL2.0{_MODES[registers]}"))
     code = found[f".text.{name}"]
-    data, disassembly = disassembled(code, platform)
-    assembly = read_json(data)
+    assembly = read_json(disassembled(code, platform, "-Xprint-json", "-Xprint-hex-floats"))
     return Binary(
         kernel=kernel,
         target=target,
         text=text,
         size=len(code),
         info=kernel_info(found[".ze_info"].decode()),
-        disassembly=disassembly,
+        code=code,
         assembly=assembly,
         **_counts(assembly),
     )

@@ -60,7 +60,8 @@ class State:
     """What one hardware thread holds: registers, flags, and the products of 32 by 16 bits.
 
     ``products`` are those that `mul` leaves in the accumulator for `mach` and `macl`; ``progress``
-    is what it knows of the other threads, ``barriers`` the named ones it has arrived at.
+    is what it knows of the other threads, ``barriers`` the named ones it has arrived at; ``known``
+    are operands that were initialised when touched, ``seen`` the registers in each type.
     """
 
     registers: RegisterFile
@@ -68,6 +69,13 @@ class State:
     products: NDArray[np.int64] | None = None
     progress: Progress = field(default_factory=lambda: Progress(0))
     barriers: dict[int, NamedBarrier] = field(default_factory=dict[int, NamedBarrier])
+    known: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
+    seen: dict[str, Values] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """See the registers in every type."""
+        data = self.registers.data
+        self.seen = {kind: data.view(dtype) for kind, dtype in DTYPES.items()}
 
 
 Read = Callable[[State], Values]
@@ -116,28 +124,37 @@ def reader(instruction: Instruction, operand: Reg | Immediate) -> Read:
     if dtype is None:
         raise refuse(instruction, f"the type {operand.kind} is not modelled")
     places = _places(instruction, operand, dtype.itemsize)
-    named, change = str(instruction), _modifier(instruction, operand)
-    flat = places.reshape(-1)
-    first, count = int(flat[0]), flat.size
-    wide = _widened(dtype)
-    if np.array_equal(flat, np.arange(first, first + count)):
-
-        def read_side_by_side(state: State) -> Values:
-            return change(wide(state.registers.read(first, count, named).view(dtype)))
-
-        return read_side_by_side
+    named, change, wide = str(instruction), _modifier(instruction, operand), _widened(dtype)
+    part, flat, kind = _part(places, dtype), places.reshape(-1), operand.kind
+    key = (int(flat[0]), flat.size) if isinstance(part, slice) else (id(part), 0)
 
     def read(state: State) -> Values:
-        return change(wide(state.registers.gather(0, flat, named).view(dtype)))
+        # What was initialised once stays so, and need not be asked again.
+        if key not in state.known:
+            if key[1]:
+                state.registers.read(*key, named)
+            else:
+                state.registers.gather(0, flat, named)
+            state.known.add(key)
+        return change(wide(state.seen[kind][part]))
 
     return read
+
+
+def _part(places: NDArray[np.int64], dtype: np.dtype[Any]) -> slice | NDArray[np.int64]:
+    """Return which elements of all registers, seen in a type, lanes touch."""
+    elements = places[:, 0] // dtype.itemsize
+    first, count = int(elements[0]), elements.size
+    if np.array_equal(elements, np.arange(first, first + count)):
+        return slice(first, first + count)
+    return elements
 
 
 def _widened(dtype: np.dtype[Any]) -> Callable[[Values], Values]:
     if dtype.kind in "iu":
         # Bits of a uq above 2^63 come out negative; what matters of them is their lowest 64 bits.
         return lambda found: found.astype(np.int64)
-    if dtype == np.float64:
+    if dtype in (np.float32, np.float64):
         return lambda found: found
     return lambda found: found.astype(np.float32)
 
@@ -197,23 +214,28 @@ def writer(instruction: Instruction) -> Write:
 
 def _written(instruction: Instruction, to: Reg, dtype: np.dtype[Any]) -> Write:
     places, named = _places(instruction, to, dtype.itemsize), str(instruction)
-    shaped = _shaped(instruction, dtype)
-    flat = places.reshape(-1)
-    first, count = int(flat[0]), flat.size
-    lanes = chosen(instruction)
-    if lanes is None and np.array_equal(flat, np.arange(first, first + count)):
-
-        def write_side_by_side(state: State, values: Values) -> None:
-            state.registers.write(first, shaped(values).view(np.uint8), named)
-
-        return write_side_by_side
+    shaped, lanes = _shaped(instruction, dtype), chosen(instruction)
+    part, flat, kind = _part(places, dtype), places.reshape(-1), to.kind
+    key = (int(flat[0]), flat.size) if isinstance(part, slice) else (id(part), 0)
 
     def write(state: State, values: Values) -> None:
-        data = shaped(values).view(np.uint8).reshape(places.shape)
-        where = slice(None) if lanes is None else lanes(state)
-        state.registers.scatter(0, places[where].reshape(-1), data[where].reshape(-1), named)
+        data = shaped(values)
+        if key in state.known:
+            state.seen[kind][part] = data
+            return
+        found = np.ascontiguousarray(data).view(np.uint8)
+        if key[1]:
+            state.registers.write(key[0], found, named)
+        else:
+            state.registers.scatter(0, flat, found, named)
+        state.known.add(key)
 
-    return write
+    def write_some(state: State, values: Values) -> None:
+        data = np.ascontiguousarray(shaped(values)).view(np.uint8).reshape(places.shape)
+        on = lanes(state) if lanes is not None else slice(None)
+        state.registers.scatter(0, places[on].reshape(-1), data[on].reshape(-1), named)
+
+    return write if lanes is None else write_some
 
 
 def chosen(instruction: Instruction) -> Callable[[State], NDArray[np.bool_]] | None:
@@ -237,7 +259,7 @@ def _shaped(instruction: Instruction, dtype: np.dtype[Any]) -> Callable[[Values]
                 values = _truncated(instruction, values, low, high)
             if instruction.saturate:
                 values = np.clip(values, low, high)
-            return np.ascontiguousarray(values.astype(dtype))
+            return values.astype(dtype)
 
         return integers
 
@@ -245,11 +267,9 @@ def _shaped(instruction: Instruction, dtype: np.dtype[Any]) -> Callable[[Values]
         if instruction.saturate:
             values = np.clip(values.astype(np.float32), np.float32(0), np.float32(1))
         if values.dtype == dtype:
-            return np.ascontiguousarray(values)
+            return values
         name = {"bf": "bf16", "hf": "f16"}.get(cast("Reg", instruction.to).kind)
-        with np.errstate(over="ignore", invalid="ignore"):
-            found = values.astype(dtype) if name is None else convert(values, name)
-        return np.ascontiguousarray(found)
+        return values.astype(dtype) if name is None else convert(values, name)
 
     return floats
 

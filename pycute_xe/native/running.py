@@ -155,7 +155,9 @@ def _run_group(
         header = _header(mine.index, kernel.subgroups, payload, group)
         state.registers.write(0, header, "launch")
         threads.append(thread(steps, state, around, MOST_STEPS))
-    workgroup.run(threads, watched, trace=around.trace)
+    # Infinities and NaNs are results like any other; hardware gives no warning.
+    with np.errstate(all="ignore"):
+        workgroup.run(threads, watched, trace=around.trace)
 
 
 def _header(subgroup: int, count: int, payload: int, group: tuple[int, ...]) -> NDArray[np.uint8]:

@@ -51,14 +51,12 @@ def assembled(text: str, device: str, options: str) -> bytes:
         return found[0].read_bytes()
 
 
-def disassembled(code: bytes, platform: str) -> tuple[str, str]:
-    """Return machine code as JSON and as text, by ``iga64``."""
+def disassembled(code: bytes, platform: str, *options: str) -> str:
+    """Return machine code as text, or as the options say, by ``iga64``."""
     with TemporaryDirectory() as folder:
         file = Path(folder, "kernel.isa")
         file.write_bytes(code)
-        command = ["iga64", "-p", platform, "-d", str(file)]
-        data = _run([*command, "-Xprint-json", "-Xprint-hex-floats"], folder)
-        return data, _run(command, folder)
+        return _run(["iga64", "-p", platform, "-d", str(file), *options], folder)
 
 
 def _run(command: list[str], folder: str) -> str:
