@@ -179,11 +179,9 @@ def _batches(copy: TiledCopy, stride: tuple[Any, ...], subject: str, found: Foun
 def _starts(copy: TiledCopy) -> set[int]:
     """The distinct x, in message elements, at which messages of the first two tiles start."""
     subgroups, messages = copy.anchors
-    values = {
-        (_along(copy, subgroups(s)) + _along(copy, messages(j)))
-        for s in range(copy.num_subgroups)
-        for j in range(copy.messages)
-    }
+    first = {_along(copy, subgroups(s)) for s in range(copy.num_subgroups)}
+    more = {_along(copy, messages(j)) for j in range(copy.messages)}
+    values = {a + b for a in first for b in more}
     step = copy.tiler_mn[copy.x_mode]
     scale = copy.value_type.bits
     return {(v + tile * step) * scale // copy.op.bits for v in values for tile in (0, 1)}
