@@ -11,7 +11,7 @@ from pycute_xe.emitting.opencl import opencl
 from pycute_xe.emitting.portable import portable
 from pycute_xe.emitting.visa import visa
 from pycute_xe.emitting.xegpu import xegpu
-from pycute_xe.errors import InputError
+from pycute_xe.errors import InputError, KernelError
 from pycute_xe.kernel import Kernel
 from pycute_xe.signatures import shortly, typed
 
@@ -79,5 +79,12 @@ def emit(kernel: Kernel, to: Language = "opencl", device: Device = "gpu") -> str
             {"to": to, "device": device},
             f'"{to}" is for GPUs alone',
             'use to="opencl" or to="host"',
+        )
+    if not kernel.name.isidentifier():
+        raise KernelError(
+            "emit",
+            {"kernel": kernel.name},
+            "the name is not an identifier, and a text calls the kernel by it",
+            "use letters, digits and _",
         )
     return _PORTABLE[to](kernel) if device == "cpu" else language(kernel)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from keyword import iskeyword
+
 from pycute_xe.emitting.indices import c_text
-from pycute_xe.emitting.opencl import OPENCL, parameters
+from pycute_xe.emitting.opencl import OPENCL, check_names, parameters
+from pycute_xe.errors import KernelError
 from pycute_xe.kernel import Kernel
 
 __all__ = ["host"]
@@ -27,7 +30,16 @@ def host(kernel: Kernel, device: str = "gpu") -> str:
     """Return a module of two functions: ``build`` the text of `emit`, ``launch`` what it builds."""
     for statement in kernel.statements():
         OPENCL[statement]
+    check_names(kernel)
     known = parameters(kernel)
+    taken = next((name for _, name in known if iskeyword(name)), None)
+    if taken is not None:
+        raise KernelError(
+            "emit",
+            {"kernel": kernel.name},
+            f"{taken} cannot be a name in Python",
+            "rename an operand or a size",
+        )
     names = ", ".join(name for _, name in known)
     given = ", ".join(_given(kind, name) for kind, name in known)
     lanes = (16 if device == "gpu" else 1) * kernel.subgroups

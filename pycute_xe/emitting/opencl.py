@@ -50,13 +50,14 @@ from pycute_xe.kernel import (
 )
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 
-__all__ = ["OPENCL", "OpenCLWriter", "opencl", "parameters", "prelude", "surface_of"]
+__all__ = ["OPENCL", "OpenCLWriter", "check_names", "opencl", "parameters", "prelude", "surface_of"]
 
 # What the C compiler would read as something else than a name of the kernel's.
 _TAKEN = re.compile(
     "auto|bool|break|case|char|const|continue|default|do|double|else|enum|extern|float|for|global|"
     "goto|half|if|int|kernel|local|constant|private|long|register|return|short|signed|sizeof|"
-    "static|struct|switch|typedef|uchar|uint|ulong|union|unsigned|ushort|void|volatile|while"
+    "static|struct|switch|typedef|uchar|uint|ulong|union|unsigned|ushort|void|volatile|while|max|"
+    "(xe|XE)_.*"  # names of the prelude
 )
 OPENCL: Meanings[Says] = Meanings("emit")
 """How each kind of statement is said in OpenCL C."""
@@ -204,7 +205,7 @@ def prelude(name: str) -> str:
 def opencl(kernel: Kernel, write: type[OpenCLWriter] = OpenCLWriter) -> str:
     """Return a kernel as OpenCL C, for Intel's graphics compiler unless a writer says otherwise."""
     demand_said(kernel, OPENCL)
-    _check_names(kernel)
+    check_names(kernel)
     writer = write(kernel)
     writer.body(kernel.body)
     lanes = writer.lanes * kernel.subgroups
@@ -255,7 +256,8 @@ def _declaration(variable: Declared) -> str:
     return f"XE_DECLARE({name}, {count});"
 
 
-def _check_names(kernel: Kernel) -> None:
+def check_names(kernel: Kernel) -> None:
+    """Refuse names that C has taken, or that would name two things, and grids of four axes."""
     names = [n for _, n in parameters(kernel)]
     names += [f"s{o.name}" for o in kernel.operands if len(o.modes) == 2]
     names += [SUBGROUP_INDEX, kernel.name, *(variable for variable, _ in kernel.grid)]

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from pycute_xe.arch import Target, get_target
 from pycute_xe.emitting import emit
-from pycute_xe.errors import MachineError, TargetError
+from pycute_xe.errors import MachineError, TargetError, ToolError
 from pycute_xe.kernel import Kernel
 from pycute_xe.native.assembly import Assembly, Reg, read_json
 from pycute_xe.native.elf import sections
@@ -91,6 +91,7 @@ def _compiled(kernel: Kernel, target: str, registers: int) -> Binary:
     return compile_text(emit(kernel, "opencl"), kernel.name, target, registers, kernel)
 
 
+@typed
 def compile_text(
     text: str, name: str, target: str = "pvc", registers: int = 256, kernel: Kernel | None = None
 ) -> Binary:
@@ -108,7 +109,12 @@ def compile_text(
         )
     device, platform = _DEVICES[target]
     found = sections(assembled(text, device, f"-cl-std=CL2.0{_MODES[registers]}"))
-    code = found[f".text.{name}"]
+    code = found.get(f".text.{name}")
+    if code is None:
+        known = ", ".join(n.removeprefix(".text.") for n in found if n.startswith(".text."))
+        raise ToolError(
+            "compile", {"name": name}, "the text has no kernel of this name", f"use {known}"
+        )
     assembly = read_json(disassembled(code, platform, "-Xprint-json", "-Xprint-hex-floats"))
     return Binary(
         kernel=kernel,

@@ -62,9 +62,17 @@ def disassembled(code: bytes, platform: str, *options: str) -> str:
 def _run(command: list[str], folder: str) -> str:
     if shutil.which(command[0]) is None:
         raise ToolError("compile", {"program": command[0]}, missing(), f"install {PACKAGES}")
-    done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, timeout=_SECONDS, check=False
-    )
+    try:
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, timeout=_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ToolError(
+            "compile",
+            {"program": command[0]},
+            f"{command[0]} does not end within {_SECONDS} seconds",
+            "use a smaller tile",
+        ) from error
     if command[0] == "iga64":
         if done.returncode:
             condition = f"iga64 cannot read the code: {_first(done.stderr)}"
