@@ -154,7 +154,7 @@ def _widened(dtype: np.dtype[Any]) -> Callable[[Values], Values]:
     if dtype.kind in "iu":
         # Bits of a uq above 2^63 come out negative; what matters of them is their lowest 64 bits.
         return lambda found: found.astype(np.int64)
-    if dtype in (np.float32, np.float64):
+    if dtype.kind == "f" and dtype.itemsize >= 4:
         return lambda found: found
     return lambda found: found.astype(np.float32)
 
