@@ -75,7 +75,9 @@ def gather(
     block = max(1, _ROOM // _bytes_of_group(kernel))
     for first in range(0, grid.shape[0], block):
         part = grid[first : first + block]
-        perform(Groups.of(kernel, problem.sizes, memory, part), kernel.body)
+        groups = Groups.of(kernel, problem.sizes, memory, part)
+        perform(groups, kernel.body)
+        groups.disputed.check()
         if progress is not None:
             progress((first + part.shape[0]) / grid.shape[0])
     return {o.name: _cut(memory[o.name], problem.shape(o.name)) for o in kernel.outputs}

@@ -156,7 +156,7 @@ def _told_apart(count: int, one: int, kind: Numeric, spread: int) -> NDArray[np.
         out = -(np.arange(count) % 2).astype(np.float64) * (kind.kind == "signed")
     else:
         out = (np.arange(count) % min(spread, most - 1) + 2).astype(np.float64)
-    out[one] = 1
+    out[one if one < count else 0] = 1  # the output may be a vector, of other modes
     return out
 
 

@@ -12,6 +12,7 @@ from broken_kernels import find, tiled_mma
 from small_kernels import fragment, load_of, store_of
 
 import pycute_xe as cx
+from pycute_xe.errors import MachineError
 from pycute_xe.kernel import (
     AtomicStore,
     BarrierArrive,
@@ -68,6 +69,20 @@ def test_two_subgroups_that_store_different_values_to_one_place() -> None:
     told = str(info.value)
     assert "Y[0, 0]" in told
     assert re.search(r"thread 0 of work-group g = 0 writes it.*thread 1 .*writes it", told)
+
+
+def test_the_fast_executor_stops_where_subgroups_disagree_in_one_store() -> None:
+    def fast(*body: Statement) -> Any:
+        return cx.run(together(Fill("x", 2.0), *body), executor="fast", M=8, N=16)
+
+    store = onto_one_tile()
+    with pytest.raises(MachineError, match=r"Y\[0, 0\]\): race: two subgroups store it"):
+        fast(SECOND, store)
+    assert (fast(store) == 2).all()
+    # The last store of each subgroup counts.
+    assert (fast(SECOND, store, Fill("x", 5.0), store) == 5).all()
+    with pytest.raises(MachineError, match="race: two subgroups"):
+        fast(store, SECOND, store)
 
 
 def test_equal_values_and_stores_in_order_are_let_pass() -> None:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.converting import host_dtype
 from pycute_xe.errors import MachineError
+from pycute_xe.executing.groups.racing import Disputed
 from pycute_xe.executing.groups.shared import SharedArray
 from pycute_xe.holding.tables import copied, demand_whole_registers
 from pycute_xe.kernel import AtomicStore, Index, Kernel, Load, Prefetch, Store
@@ -71,6 +72,7 @@ class Groups:
     values: dict[str, Array] = field(default_factory=dict[str, Array])
     ready: dict[str, Bools] = field(default_factory=dict[str, Bools])
     shared: dict[str, SharedArray] = field(default_factory=dict[str, SharedArray])
+    disputed: Disputed = field(default_factory=Disputed)
     active: Bools | None = None
     doing: str = ""
 

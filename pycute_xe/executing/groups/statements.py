@@ -80,7 +80,15 @@ def _(groups: Groups, statement: Store) -> None:
     places = groups.places(statement)
     values = groups.get(statement.fragment, places.elements)
     kept = places.inside & groups.mask()[:, :, None]
-    groups.memory[statement.operand][tuple(x[kept] for x in places.at)] = values[kept]
+    at, new, array = (
+        tuple(x[kept] for x in places.at),
+        values[kept],
+        groups.memory[statement.operand],
+    )
+    array[at] = new
+    threads = np.arange(kept.shape[0] * kept.shape[1]).reshape(*kept.shape[:2], 1)
+    owners = np.broadcast_to(threads, kept.shape)[kept]
+    groups.disputed.stored(statement.operand, array, at, new, owners)
 
 
 @STATEMENTS.of(AtomicStore)
