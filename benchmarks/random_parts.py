@@ -180,7 +180,9 @@ def conditional(r: random.Random) -> Made:
         made = kernel(claim, (load("A", "x"), other, store("D", "x")), operands)
         return Made(made, tiles, sizes("M", "N"))
     first = r.randint(1, 4)
-    step = Map("z", Z + Where(K, Index(None, first), X, as_expression(0.0)))
+    step: Statement = Map("z", Z + Where(K, Index(None, first), X, as_expression(0.0)))
+    if r.random() < 0.5:
+        step = If(K, Index(None, first), (Map("z", Z + X),))
     loop = Loop("k", Index(), Index("K"), (load("A", "x", (K, *PLACE)), step))
     a = Element("A", (K, M, N))
     claim = total("k", "K", Where(K, Index(None, first), a, as_expression(0.0)))

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from pycute_xe.holding.nodes import Accumulated, Call, Carried, Node, mapped
+import numpy as np
+
+from pycute_xe.holding.nodes import (
+    Accumulated,
+    Call,
+    Carried,
+    Choice,
+    Node,
+    Number,
+    Summed,
+    mapped,
+)
 from pycute_xe.numeric import Numeric
 
 __all__ = ["Apart", "carried_by", "taken_apart"]
@@ -60,5 +71,35 @@ def taken_apart(node: Node, name: str) -> Apart | None:
                 if inner is not None and name not in carried_by(second):
                     return inner.then(node.function, (second,), None)
             return None
+        case Choice(_, _, then, otherwise):
+            return _chosen(node, taken_apart(then, name), taken_apart(otherwise, name))
         case _:
             return None
+
+
+def _chosen(choice: Choice, then: Apart | None, otherwise: Apart | None) -> Apart | None:
+    """What is added where a condition holds, and what elsewhere; nothing is zero in a sum alone."""
+    if then is None or otherwise is None or not _is_same(then.start, otherwise.start):
+        return None
+    if not {then.function, otherwise.function} <= {"", "add"}:
+        return None
+    if then.terms and otherwise.terms and then.numeric != otherwise.numeric:
+        return None
+
+    def where(term: Node, holds: bool) -> Node:
+        if isinstance(term, Summed):
+            return replace(term, body=where(term.body, holds))
+        pair = (term, Number(0.0)) if holds else (Number(0.0), term)
+        return Choice(choice.index, choice.below, *pair)
+
+    terms = (*(where(t, True) for t in then.terms), *(where(t, False) for t in otherwise.terms))
+    numeric = then.numeric or otherwise.numeric
+    return Apart(then.start, terms, then.function or otherwise.function, numeric)
+
+
+def _is_same(one: Node, other: Node) -> bool:
+    """Whether two nodes are the same elements of what was carried."""
+    if not isinstance(one, Carried) or not isinstance(other, Carried):
+        return False
+    own = one.subgroup is None and other.subgroup is None and not one.bound and not other.bound
+    return own and np.array_equal(one.which, other.which)

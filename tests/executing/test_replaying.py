@@ -112,6 +112,21 @@ def test_a_run_that_stops_shows(executor: Any) -> None:
     assert "is uninitialised" in str(played)
 
 
+def test_an_element_of_a_vector_of_a_batch_has_inputs() -> None:
+    op = cx.XE_DPAS_TT(8, "f32", "bf16")
+    mma = cx.workgroup_mma(op, (16, 16, 16), ((1, 1, 1), (1, 1, 0)))
+    kernel = cx.kernel.gemm(mma, batch=True, also={"sums[l,n]": "sum(m, acc)"})
+    sizes = {"L": 3, "M": 1, "N": 1, "K": 1}
+    place = Counterexample("sums", "", sizes, "sums", element=(2, 0), output="sums", index=(2, 0))
+    for variant in range(12):
+        inputs = place.inputs(kernel, variant)
+        assert inputs["A"].shape == (3, 1, 1)
+    assert not cx.replay(kernel, place).shows
+    (batch, count), *rest = kernel.grid
+    wrong = dataclasses.replace(kernel, grid=((batch, count - 1), *rest))
+    assert cx.replay(wrong, place).shows
+
+
 def test_a_kernel_without_a_specification_cannot_be_replayed() -> None:
     kernel = small_kernel((Map("x", Slot("x") + 1),))
     with pytest.raises(KernelError, match="nothing is claimed"):

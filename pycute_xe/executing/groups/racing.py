@@ -37,11 +37,13 @@ class Disputed:
         if not lost.any() and known is None:
             return
         flat: Ints = np.ravel_multi_index(at, array.shape)
-        kept = set() if known is None else set(known.tolist()) - set(flat.tolist())
+        kept: set[int] = set()
+        if known is not None:
+            kept = {int(place) for place in np.setdiff1d(known, flat)}
         disputed = np.flatnonzero(np.isin(flat, flat[lost]))
-        last = dict(zip(flat[disputed].tolist(), thread[disputed].tolist(), strict=True))
-        mine = zip(flat[lost].tolist(), thread[lost].tolist(), strict=True)
-        kept |= {place for place, writer in mine if last[place] != writer}
+        last = {int(flat[i]): int(thread[i]) for i in disputed}
+        mine = [int(i) for i in np.flatnonzero(lost)]
+        kept |= {int(flat[i]) for i in mine if last[int(flat[i])] != int(thread[i])}
         self.shapes[name] = array.shape
         self.found[name] = np.array(sorted(kept), dtype=np.int64)
 
@@ -59,4 +61,4 @@ class Disputed:
 
 
 def _bytes(values: NDArray[Any]) -> NDArray[np.uint8]:
-    return values.reshape(-1).view(np.uint8).reshape(values.size, -1)
+    return values.reshape(-1).view(np.uint8).reshape(values.size, values.itemsize)

@@ -86,9 +86,8 @@ def _(groups: Groups, statement: Store) -> None:
         groups.memory[statement.operand],
     )
     array[at] = new
-    threads = np.arange(kept.shape[0] * kept.shape[1]).reshape(*kept.shape[:2], 1)
-    owners = np.broadcast_to(threads, kept.shape)[kept]
-    groups.disputed.stored(statement.operand, array, at, new, owners)
+    group, subgroup, _ = np.nonzero(kept)
+    groups.disputed.stored(statement.operand, array, at, new, group * kept.shape[1] + subgroup)
 
 
 @STATEMENTS.of(AtomicStore)
