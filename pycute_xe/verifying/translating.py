@@ -190,9 +190,10 @@ def is_number(formula: Formula) -> bool:
 
 
 def rounded(to: Numeric, formula: Formula) -> Formula:
-    """Return a conversion; that of a number is a number."""
+    """Return a conversion; that of a number is a number, and a second one changes nothing."""
     if not is_number(formula):
-        return call(f"to {to}", formula)
+        again = _arguments(formula, f"to {to}") is not None
+        return formula if again else call(f"to {to}", formula)
     return number(float(convert(np.array([formula[0].scale]), to)[0])) if formula else formula
 
 
@@ -215,8 +216,8 @@ def _applied(name: str, arguments: tuple[Formula, ...]) -> Formula:
         if divisor and is_number(divisor):  # with a condition it is zero elsewhere
             return multiply(arguments[0], number(1.0 / divisor[0].scale))
         return multiply(arguments[0], call("1/", divisor))
-    if name in ("max", "min"):  # in either order
-        return call(name, *sorted(arguments, key=signature))
+    if name in ("max", "min"):
+        return _larger_or_smaller(name, *arguments)
     if name == "relu":
         return _applied("max", (arguments[0], number(0.0)))
     if name == "clamp":
@@ -225,6 +226,23 @@ def _applied(name: str, arguments: tuple[Formula, ...]) -> Formula:
     if name == "silu":
         return multiply(arguments[0], call("sigmoid", arguments[0]))
     return call(name, *arguments)
+
+
+def _larger_or_smaller(name: str, left: Formula, right: Formula) -> Formula:
+    """Return the maximum or minimum of two, in either order; of one of them again it is that."""
+    if left == right or right in (_arguments(left, name) or ()):
+        return left
+    if left in (_arguments(right, name) or ()):
+        return right
+    return call(name, *sorted((left, right), key=signature))
+
+
+def _arguments(formula: Formula, name: str) -> tuple[Formula, ...] | None:
+    """Return the arguments of a function that a formula is; None where it is anything else."""
+    if len(formula) != 1 or len(formula[0].atoms) != 1:
+        return None
+    (atom,) = formula[0].atoms
+    return atom.arguments if formula == call(name, *atom.arguments) else None
 
 
 def _is_infinite(formula: Formula) -> bool:

@@ -14,6 +14,7 @@ from unsound_kernels import A, M, N, X, kernel, load, store
 import pycute_xe as cx
 from pycute_xe.errors import MachineError
 from pycute_xe.kernel import (
+    Expression,
     Fence,
     Fill,
     If,
@@ -21,8 +22,10 @@ from pycute_xe.kernel import (
     Kernel,
     Map,
     Store,
+    apply,
     rounded_to,
 )
+from pycute_xe.kernel.spec.expression import rebuilt
 
 
 def wrong_rows(first: int) -> Kernel:
@@ -126,3 +129,38 @@ def test_a_piece_that_is_stored_twice_covers_once() -> None:
     verdict = cx.verify(made.replace(stores[0], elsewhere))
     assert verdict.answer == "disproved"
     assert not_replayed(made.replace(stores[0], elsewhere), verdict) == ""
+
+
+@pytest.mark.parametrize(
+    ("once", "twice"),
+    [
+        (rounded_to("f16", X), rounded_to("f16", rounded_to("f16", X))),
+        (apply("max", X, 0), apply("max", apply("relu", X), 0)),
+        (apply("min", X, 3), apply("min", 3, apply("min", 3, X))),
+        (X, apply("max", X, X)),
+        (apply("clamp", X, 0, 6), apply("min", 6, apply("clamp", X, 0, 6))),
+    ],
+)
+def test_what_is_done_twice_and_changes_nothing_is_proved(
+    once: Expression, twice: Expression
+) -> None:
+    claim = rebuilt(once, lambda _: A)
+    assert cx.verify(kernel(claim, load("A", "x"), Map("x", twice), store("D", "x")))
+
+
+@pytest.mark.parametrize(
+    ("said", "done"),
+    [
+        (rounded_to("f16", X), rounded_to("f16", rounded_to("bf16", X))),
+        (rounded_to("bf16", X), rounded_to("bf16", rounded_to("bf16", X) + X)),
+        (apply("max", X, 0), apply("max", apply("min", X, 0), 0)),
+        (apply("max", X, 0), apply("max", 2 * apply("max", X, 0), 0)),
+        (apply("max", X, 0), apply("max", apply("max", X, 0), 1)),
+    ],
+)
+def test_what_only_looks_done_twice_is_disproved(said: Expression, done: Expression) -> None:
+    claim = rebuilt(said, lambda _: A)
+    wrong = kernel(claim, load("A", "x"), Map("x", done), store("D", "x"))
+    verdict = cx.verify(wrong)
+    assert verdict.answer == "disproved"
+    assert not_replayed(wrong, verdict) == ""
