@@ -82,7 +82,10 @@ def _alu(writer: OpenCLWriter, instruction: Alu) -> str:
         raise _unsaid(instruction.text, "the instruction has no call in plain C")
     first, *others = found["operands"].split(" ")
     operands = [_written(writer, first)]
-    operands += [_operand(writer, text, instruction.scalars) for text in others]
+    scalars = tuple(s for s in instruction.scalars if isinstance(s, str))
+    if scalars != instruction.scalars:
+        raise _unsaid(instruction.text, "a condition on indices has no spelling in plain C")
+    operands += [_operand(writer, text, scalars) for text in others]
     return f"XE_ALU({op}, {found['count']}, {', '.join(operands)});"
 
 
