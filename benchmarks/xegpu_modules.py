@@ -54,9 +54,9 @@ def tables(found: list[tuple[str, int, str]]) -> str:
         steps = [step for types, step, _ in found if name in ("", types)]
         counts = [len(steps), *(sum(s >= i + 1 for s in steps) for i in range(4))]
         lines.append(f"| {name or 'all'} | {' | '.join(f'{c:,}' for c in counts)} |")
-    lines += ["", "| refused at | message | configurations |", "| --- | --- | ---: |"]
+    lines += ["", "| message | not | configurations |", "| --- | --- | ---: |"]
     why = Counter((step, re.sub(r"<[^<>]*>", "<…>", text)) for _, step, text in found if text)
-    lines += [f"| {STEPS[s]} | {_code(text)} | {n} |" for (s, text), n in why.most_common()]
+    lines += [f"| {_code(text)} | {STEPS[s]} | {n} |" for (s, text), n in why.most_common()]
     return "\n".join(lines) + "\n"
 
 

@@ -218,27 +218,34 @@ def _text(one: Line) -> str:
     return f"{text}  {message}" if message else text
 
 
+USES = {
+    "copy tArA": "→ {tArA}",
+    "copy tBrB": "→ {tBrB}",
+    "reorder tArA": "{tArA} → {tCrA}",
+    "mma": "{tCrA} · {tBrB} → {tCrC}",
+}
+
+
 def beside() -> str:
     """A line for each statement of the main loop: listing, OpenCL C, machine code, registers."""
     found, texts, text = parts(), said(), cx.emit(kernel())
-    ranges = held()
-    uses = {
-        "copy tArA": ("tArA",),
-        "copy tBrB": ("tBrB",),
-        "reorder tArA": ("tArA", "tCrA"),
-        "mma": ("tCrA", "tBrB", "tCrC"),
-    }
+    spans = {name: f"r{first}–r{first + n - 1}" for name, (first, n) in held().items()}
     out = ["| listing | OpenCL C | machine code | registers |", "| --- | --- | --- | --- |"]
     for name in HEADS:
         after = text[text.index("for 0 <= k") :]
-        after = after[after.index(f"// {texts[name]}") :]
-        call = after.splitlines()[1].strip()
+        call = after[after.index(f"// {texts[name]}") :].splitlines()[1].strip(" ;")
+        listed = " ".join(re.sub(r"\[.*?\]| +by .*", "", texts[name]).split())
         acts = ("mov",) if name == "reorder tArA" else ("send", "dpas", "sync")
         code = next(one for one in found[name] if one.op in acts)
-        where = ", ".join(f"{n} r{ranges[n][0]}–r{sum(ranges[n]) - 1}" for n in uses.get(name, ()))
-        cells = [f"`{cell}`" for cell in (" ".join(texts[name].split()), call, _text(code))]
-        out.append(f"| {' | '.join(cells)} | {where or '–'} |")
+        cells = [f"`{cell}`" for cell in (listed, _short(call), _text(code))]
+        out.append(f"| {' | '.join(cells)} | {USES.get(name, '–').format(**spans)} |")
     return "\n".join(out) + "\n"
+
+
+def _short(call: str) -> str:
+    """A message's call without its surface and place; of other calls, what the macro is given."""
+    call = re.sub(r", s[A-Z], .*", ", …)", call)
+    return re.sub(r"XE_ALU\((.*)\)", r"\1", call).replace(" (M1_NM, 16)", "")
 
 
 def fits(extra: int, mode: int) -> bool:
