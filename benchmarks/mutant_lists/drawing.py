@@ -186,4 +186,11 @@ MUTANTS = [
         ),
         ("panel.col_name(i) == panel.col_name(i - 1)", "False", "a run of columns has one name"),
     ),
+    *mutants(
+        "drawing/of_lsc",
+        "tests/drawing/test_lsc.py",
+        ("(n * each + v * size) // size: (n, v)", "(n * each + v) // size: (n, v)", "side by side"),
+        ("columns = 4 if data.mask else", "columns = data.elements if data.mask else", "four"),
+        ("number = channel * message.data.elements + element", "number = element", "numbers"),
+    ),
 ]
