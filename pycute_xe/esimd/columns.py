@@ -65,15 +65,15 @@ def _adjacent(
 
 def judge_columns(machine: Machine) -> None:
     """PX103 where all loads of a surface take every second (fourth, eighth) tile only."""
-    for (_, width, _, bits), where in machine.columns.items():
+    for (_, _, _, bits), where in machine.columns.items():
         size = bits // 8
         wide = {count for count, _, _ in where.values()}
         if size == 1 or len(where) < 2 or len(wide) != 1:
             continue
         (tile,) = wide
         step = gcd(*where)
-        # x in bytes are the right ones times sizeof(T); the whole row is then too far for them.
-        if step == size * tile and max(where) * size < width:
+        # x in bytes are the right ones times sizeof(T).
+        if step == size * tile:
             _, thread, statement = where[max(where)]
             values = ", ".join(map(str, sorted(where)[:4])) + " …" * (len(where) > 4)
             condition = f"x is {values}: of tiles of {tile} elements one in {size} is loaded"
