@@ -235,3 +235,10 @@ def test_no_other_bytes_are_taken_for_the_same(message: AnyMessage, data: st.Dat
     except InputError:
         return
     assert decode(encode(found)) == found
+
+
+def test_a_form_without_a_field_says_which_it_has() -> None:
+    encoded = encode(parse(LOAD))
+    assert encoded["Src0Addrs"].meaning == "V12"
+    with pytest.raises(ShapeError, match=r"unknown field.*Src0Addrs, Src1Data, Src2Data"):
+        encoded["BlockWidth"]
