@@ -13,6 +13,7 @@ typedef short xe_w;
 typedef uchar xe_ub;
 typedef char xe_b;
 #define XE_DECLARE(NAME, COUNT) uint NAME[COUNT]
+#define XE_PREDICATE(NAME, COUNT) uchar NAME[COUNT]
 #define XE_VIEW(NAME, TYPE, COUNT, OF, BYTE) \
   __private xe_##TYPE *NAME = (__private xe_##TYPE *)((__private uchar *)OF + BYTE)
 
@@ -107,6 +108,7 @@ XE_CALLED ushort xe_to_bf(float x) {
 #define XE_FROM(TYPE, V, AT, DOWN, WIDTH, ACROSS) \
   XE_GET_##TYPE(V, (AT) + xe_i / (WIDTH) * (DOWN) + xe_i % (WIDTH) * (ACROSS))
 #define XE_ABS(A) fabs(A)
+#define XE_MINUS(A) (-(A))
 #define XE_BITS_f(BITS) as_float((uint)BITS)
 #define XE_BITS_ud(BITS) ((long)(uint)BITS)
 #define XE_BITS_uw(BITS) ((long)(ushort)BITS)
@@ -119,6 +121,11 @@ XE_CALLED ushort xe_to_bf(float x) {
 #define XE_OP_min(TYPE, A, B) XE_PUT_##TYPE(fmin(A, B))
 #define XE_OP_max(TYPE, A, B) XE_PUT_##TYPE(fmax(A, B))
 #define XE_OP_shl(TYPE, A, B) XE_PUT_##TYPE((A) << (B))
+#define XE_OP_cmp_lt(TYPE, A, B) ((A) < (B))
+#define XE_OP_cmp_le(TYPE, A, B) ((A) <= (B))
+#define XE_OP_cmp_gt(TYPE, A, B) ((A) > (B))
+#define XE_OP_cmp_ge(TYPE, A, B) ((A) >= (B))
+#define XE_OP_sel(TYPE, WHERE, A, B) ((WHERE)[xe_i] ? XE_PUT_##TYPE(A) : XE_PUT_##TYPE(B))
 #define XE_OP_rnde(TYPE, A) XE_PUT_##TYPE(rint(A))
 #define XE_OP_inv(TYPE, A) XE_PUT_##TYPE(1.0f / (A))
 #define XE_OP_exp(TYPE, A) XE_PUT_##TYPE(exp2(A))

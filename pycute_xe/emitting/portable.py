@@ -14,15 +14,17 @@ from pycute_xe.arch.dpas import Register
 from pycute_xe.emitting.indices import c_text
 from pycute_xe.emitting.instructions import Alu, Barrier, Condition, Instruction, Message, Multiply
 from pycute_xe.emitting.opencl import OpenCLWriter, opencl, prelude, surface_of
-from pycute_xe.emitting.registers import BYTES
+from pycute_xe.emitting.registers import BYTES, PREDICATE
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel import Kernel
 
 __all__ = ["PortableWriter", "portable"]
 
 GRF = 64
-_ALU = re.compile(r"(?P<op>\w+)(?P<sat>\.sat)? \(M1_NM, (?P<count>\d+)\) (?P<operands>.*)")
-_REGION = re.compile(r"(\(abs\))?([%\w]+)\((\d+),(\d+)\)<([\d;,]+)>")
+_ALU = re.compile(
+    r"(?:\((?P<where>\w+)\) )?(?P<op>[\w.]+) \(M1_NM, (?P<count>\d+)\) (?P<operands>.*)"
+)
+_REGION = re.compile(r"(\(abs\)|\(-\))?([%\w]+)\((\d+),(\d+)\)<([\d;,]+)>")
 _NUMBER = re.compile(r"(0x[0-9a-f]+):(f|ud|uw)")
 
 
@@ -77,11 +79,11 @@ def _at(register: Register, kind: str) -> str:
 
 def _alu(writer: OpenCLWriter, instruction: Alu) -> str:
     found = _ALU.fullmatch(instruction.text)
-    op = "" if found is None else found["op"] + ("_sat" if found["sat"] else "")
+    op = "" if found is None else found["op"].replace(".", "_")
     if found is None or f"#define XE_OP_{op}(" not in prelude(writer.prelude):
         raise _unsaid(instruction.text, "the instruction has no call in plain C")
     first, *others = found["operands"].split(" ")
-    operands = [_written(writer, first)]
+    operands = [_written(writer, first), *filter(None, (found["where"],))]
     scalars = tuple(s for s in instruction.scalars if isinstance(s, str))
     if scalars != instruction.scalars:
         raise _unsaid(instruction.text, "a condition on indices has no spelling in plain C")
@@ -103,6 +105,8 @@ _CALLS: dict[type[Any], Callable[[Any, Any], str]] = {
 
 def _written(writer: OpenCLWriter, text: str) -> str:
     """Return a destination: ``tCrC_f(2,0)<1>`` is element 32 and on of ``tCrC_f``."""
+    if writer.registers.kinds.get(text) == PREDICATE:
+        return f"XE_TO(ub, {text}, 0, 1)"
     _, name, at, walk = _region(writer, text)
     return f"XE_TO({name}, {at}, {walk})"
 
@@ -117,19 +121,19 @@ def _operand(writer: OpenCLWriter, text: str, scalars: tuple[str | Condition, ..
         if isinstance(scalar, Condition):
             raise _unsaid(scalar, "a condition on indices has no call in plain C")
         return scalar
-    absolute, name, at, walk = _region(writer, text)
+    changed, name, at, walk = _region(writer, text)
     read = f"XE_FROM({name}, {at}, {walk})"
-    return f"XE_ABS({read})" if absolute else read
+    return {"": read, "(abs)": f"XE_ABS({read})", "(-)": f"XE_MINUS({read})"}[changed]
 
 
-def _region(writer: OpenCLWriter, text: str) -> tuple[bool, str, int, str]:
+def _region(writer: OpenCLWriter, text: str) -> tuple[str, str, int, str]:
     found = _REGION.fullmatch(text)
     if found is None:
         raise _unsaid(text, "the operand has no spelling in plain C")
-    absolute, name, row, column, walk = found.groups()
+    changed, name, row, column, walk = found.groups("")
     kind = writer.registers.kinds[name]
     at = int(row) * GRF // BYTES[kind] + int(column)
-    return bool(absolute), f"{kind}, {name}", at, ", ".join(re.findall(r"\d+", walk))
+    return changed, f"{kind}, {name}", at, ", ".join(re.findall(r"\d+", walk))
 
 
 def _unsaid(given: object, condition: str) -> KernelError:
