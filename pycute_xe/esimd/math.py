@@ -55,8 +55,7 @@ def hmin(x: Vector) -> Any:
 def sum(x: Vector) -> Any:
     """Return the sum of the elements, halves of the vector added until one is left.
 
-    Of an odd number the last one is added to the first. C++: ``esimd::detail::sum<T>(x)``, or
-    ``reduce<T>(x, std::plus<>())``.
+    Of an odd number the last one is added to the first. C++: ``reduce<T>(x, std::plus<>())``.
 
     >>> float(sum(simd("f32", 4, [1, 2, 3, 4])))
     10.0
