@@ -132,7 +132,7 @@ def additions(
     Raises `KernelError` for types that no message adds, and for blocks whose registers do not hold
     their elements row by row.
     """
-    numeric, atom = statement.copy.value_type, statement.copy.atom
+    numeric, atom = statement.copy.value_type, statement.copy.block
     operation = _ADDS.get(numeric.name)
     if operation is None:
         raise KernelError(
