@@ -24,7 +24,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test pytest docs pages lint format wheel bench compiled emit-cpu mutants fuzz clean
+.PHONY: help demo test pytest checks docs pages lint format wheel bench compiled emit-cpu mutants fuzz clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,14 +32,16 @@ help: ## list the targets
 demo: $(VENV)/.run-stamp ## similarities of 1797 handwritten digits, end to end
 	@$(PY) examples/digits/demo.py --out out
 
-# Two at a time, since none of the three uses a second core; then pytest uses them all, and its
-# summary is the last thing on the screen.
+# The tests use all cores and take longest; beside them the other checks, one after the other, each
+# printed when it ends. So pytest's summary is the last thing on the screen.
 test: $(VENV)/.dev-stamp ## everything a change must pass
-	@$(MAKE) --no-print-directory --jobs 2 pages lint wheel
-	@$(MAKE) --no-print-directory pytest
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target pytest checks
+
+checks: $(VENV)/.dev-stamp
+	@$(MAKE) --no-print-directory wheel lint pages
 
 pytest: $(VENV)/.dev-stamp ## the tests, over all cores
-	@$(PY) -m pytest -n $(WORKERS) --dist worksteal -q
+	+@$(PY) -m pytest -n $(WORKERS) --dist worksteal -q
 
 # What is written beside the pages is left out (see mkdocs.yml), so the result is not the site.
 pages: $(VENV)/.dev-stamp ## build the pages of the site as a check; their code blocks run
