@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from mutant_lists import algebra, arch, atom, drawing, layouts, machine, selecting, surfaces
+from mutant_lists import (
+    algebra,
+    arch,
+    atom,
+    drawing,
+    esimd,
+    layouts,
+    machine,
+    selecting,
+    surfaces,
+)
 from mutant_lists.mutant import Mutant
 
 __all__ = ["FLOORS", "Mutant"]
@@ -12,6 +22,7 @@ FLOORS = {
     "machine": machine.MUTANTS,
     "atom": [*atom.MUTANTS, *selecting.MUTANTS],
     "drawing": drawing.MUTANTS,
+    "esimd": esimd.MUTANTS,
     "cli": surfaces.MUTANTS,
     "algebra": [*layouts.MUTANTS, *algebra.MUTANTS],
 }
