@@ -27,7 +27,7 @@ MUTANTS = [
         EDGES,
         ("at + nbytes <= start", "at + nbytes < start", "a load behind a block leaves it"),
         ("(interval, size) != (now, nbytes)", "size != nbytes", "barriers end what is compared"),
-        ("0 < abs(at - start)", "0 <= abs(at - start)", "the same block again is no overlap"),
+        ("0 < abs(at - start)", "0 <= abs(at - start)", "the same block again does not overlap"),
         ("abs(at - start) < nbytes", "abs(at - start) <= nbytes", "neighbours do not overlap"),
     ),
     *mutants(
