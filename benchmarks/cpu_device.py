@@ -63,13 +63,17 @@ class Device:
         self.cl: Any = cl
         self.context: Any = cl.Context([cl.get_platforms()[0].get_devices()[0]])
         self.queue: Any = cl.CommandQueue(self.context)
+        self.built: dict[str, Any] = {}
 
     def launched(self, kernel: Kernel, given: dict[str, Any]) -> tuple[np.ndarray, float, float]:
         """Build and launch a kernel; what it leaves in D, seconds to build, seconds to run."""
         launcher: dict[str, Any] = {}
         exec(compile(cx.emit(kernel, "host", device="cpu"), "launcher", "exec"), launcher)
         start = time.perf_counter()
-        built = launcher["build"](self.context, cx.emit(kernel, "opencl", device="cpu"))
+        text = cx.emit(kernel, "opencl", device="cpu")
+        if text not in self.built:
+            self.built[text] = launcher["build"](self.context, text)
+        built = self.built[text]
         after = time.perf_counter()
         named: dict[str, Any] = {}
         for operand in kernel.operands:
