@@ -7,9 +7,11 @@ from mutant_lists import (
     arch,
     atom,
     drawing,
+    emitting,
     esimd,
     layouts,
     machine,
+    native,
     selecting,
     surfaces,
 )
@@ -22,7 +24,9 @@ FLOORS = {
     "machine": machine.MUTANTS,
     "atom": [*atom.MUTANTS, *selecting.MUTANTS],
     "drawing": drawing.MUTANTS,
+    "emitting": emitting.MUTANTS,
     "esimd": esimd.MUTANTS,
+    "native": native.MUTANTS,
     "cli": surfaces.MUTANTS,
     "algebra": [*layouts.MUTANTS, *algebra.MUTANTS],
 }

@@ -257,6 +257,26 @@ def test_float_sums_products_and_fused_ones_are_rounded_once(
             assert Fraction(element(found, 12, "f", i)) == Fraction(single(value)), (op, i)
 
 
+@pytest.mark.parametrize(
+    ("c", "a", "b"),
+    [
+        # The product, or the sum, lies half way between two floats but for a bit beyond 53.
+        (2.0**-60, 1 + 2.0**-12, 1 + 2.0**-12),
+        (-(2.0**-60), 1 + 2.0**-12, 1 + 2.0**-12),
+        (1.0, 13325.0, 80581 * 2.0**-54),
+        (-1.0, 13325.0, -80581 * 2.0**-54),
+        (1 + 2.0**-23, 13325.0, -80581 * 2.0**-54),
+    ],
+)
+def test_a_fused_sum_half_way_between_two_floats_is_rounded_by_its_last_bit(
+    c: float, a: float, b: float
+) -> None:
+    data = packed([c] * 16, [a] * 16, [b] * 16)
+    code = instruction("mad", grf(12, "f", (1,)), grf(2, "f"), grf(3, "f"), grf(4, "f"))
+    exact = Fraction(c) + Fraction(a) * Fraction(b)
+    assert element(held(after(data, code), data), 12, "f", 0) == single(exact)
+
+
 @SMALL
 @given(floats, floats)
 def test_minimum_maximum_absolute_values_and_signs(a: list[float], b: list[float]) -> None:

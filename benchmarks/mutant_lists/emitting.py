@@ -1,0 +1,195 @@
+"""Small wrong changes to the languages that kernels are emitted in."""
+
+from __future__ import annotations
+
+from mutant_lists.mutant import mutants
+
+VISA = "tests/emitting/test_visa.py"
+STATEMENTS = "tests/emitting/test_statements.py"
+OPENCL = "tests/emitting/test_opencl.py"
+NAMES = "tests/emitting/test_names.py"
+
+MUTANTS = [
+    *mutants(
+        "emitting/copying",
+        VISA,
+        ("digit = digit % extent\n", "pass\n", "a digit of a number ends"),
+        ("out + digit * step, below * extent", "out + digit * step, below", "digits one by one"),
+        ("at[mode] += moved", "at[mode] = moved", "a tile begins where the statement says"),
+        (
+            "moved = shared[axis] + offsets[axis]",
+            "moved = shared[axis]",
+            "each message has its place",
+        ),
+        ('"ud", j * step)', '"ud", 0)', "each message has its registers"),
+        (
+            "message, register, surface, x, y if y_mode is None",
+            "message, register, surface, y, x if y_mode is None",
+            "x, then y",
+        ),
+    ),
+    *mutants(
+        "emitting/elementwise",
+        f"{VISA} {STATEMENTS}",
+        (
+            'to = operand_text(name, "ud", at, None)',
+            'to = operand_text(name, "ud", 0, None)',
+            "a fill goes on",
+        ),
+        (
+            "row, column = divmod(element * BYTES[kind], GRF)",
+            "row, column = divmod(element, GRF)",
+            "elements have bytes",
+        ),
+        ('"0x10:uw")', '"0x8:uw")', "bfloat16 is the upper half of f32"),
+        (
+            '                self.alu("mov.sat", to, read)\n',
+            '                self.alu("mov", to, read)\n',
+            "32-bit integers saturate",
+        ),
+        (
+            '        self.alu("mov.sat", to, source)\n',
+            '        self.alu("mov", to, source)\n',
+            "narrow integers saturate",
+        ),
+        (
+            'self.alu("rnde", wide, self.widened(source, given))',
+            'self.alu("mov", wide, self.widened(source, given))',
+            "to nearest even",
+        ),
+        (
+            '        self.alu(f"({flags}) sel", to, then, otherwise)\n',
+            '        self.alu("mov", to, then)\n',
+            "a condition chooses",
+        ),
+        (
+            "gathers[name][at : at + LANES] if name in gathers",
+            "np.arange(at, at + LANES) if name in gathers",
+            "a gather says what is read",
+        ),
+    ),
+    *mutants(
+        "emitting/functions",
+        f"{STATEMENTS} {VISA}",
+        ('_NEAR_ZERO = "0x3f200000:f"', '_NEAR_ZERO = "0x3a200000:f"', "tanh near zero"),
+        ('_NEAR_ZERO = "0x3f200000:f"', '_NEAR_ZERO = "0x3fa00000:f"', "tanh far from zero"),
+        (
+            'TWICE_LOG2_E, MINUS_TWO = "0x4038aa3b:f"',
+            'TWICE_LOG2_E, MINUS_TWO = "0x4038aa4b:f"',
+            "the exponent of tanh",
+        ),
+        (
+            '("0x3f87dc22:f", "0xbfba00e3:f"',
+            '("0x3f87dc22:f", "0xbfba10e3:f"',
+            "the coefficients of erf",
+        ),
+        (
+            '_ERF_SCALE, _ERF_POWER = "0x3eed3388:f"',
+            '_ERF_SCALE, _ERF_POWER = "0x3eed4388:f"',
+            "the argument of erf",
+        ),
+        ('_EIGHT, HALF = "0x41000000:f"', '_EIGHT, HALF = "0x40000000:f"', "gelu up to 8"),
+        (
+            'emit.alu("add", to, h, f"(-){t}")',
+            'emit.alu("add", to, h, t)',
+            "gelu of negative numbers",
+        ),
+        ('    emit.binary("max", to, a, ZERO)\n', '    emit.binary("min", to, a, ZERO)\n', "relu"),
+        ('    emit.alu("mov", to, f"(abs){a}")\n', '    emit.alu("mov", to, a)\n', "abs"),
+    ),
+    *mutants(
+        "emitting/indices",
+        f"{VISA} {OPENCL}",
+        ("return scaled // divisor", "return scaled", "x counts elements of the message"),
+    ),
+    *mutants(
+        "emitting/lowering",
+        VISA,
+        (
+            "at = Register(c, (m + reps_m * n) * op.bytes_D)",
+            "at = Register(c, m * op.bytes_D)",
+            "an accumulator for each column",
+        ),
+        ("Register(b, (n + reps_n * k) * op.bytes_B)", "Register(b, n * op.bytes_B)", "B along K"),
+        ("Register(a, (m + reps_m * k) * op.bytes_A)", "Register(a, m * op.bytes_A)", "A along K"),
+        (
+            "precisions()[op.B.name],\n                precisions()[op.A.name]",
+            "precisions()[op.A.name],\n                precisions()[op.B.name]",
+            "B's type comes first",
+        ),
+        ('yield Barrier("signal")', 'yield Barrier("wait")', "arrive, then wait"),
+    ),
+    *mutants(
+        "emitting/reducing",
+        STATEMENTS,
+        ('op = "add" if self.statement.how == "sum" else "max"', 'op = "add"', "a maximum"),
+        ("for read in reads[1:]:", "for read in reads[2:]:", "every term"),
+        ("Region(width, width // 2, 1)", "Region(width, width, 1)", "halves of rows"),
+        ("2 * at + more, read)", "at + more, read)", "rows are twice as long before"),
+        (
+            "into = (self.to, self.first) if width == 2",
+            "into = (self.to, 0) if width == 2",
+            "each group has its place",
+        ),
+    ),
+    *mutants(
+        "emitting/regions",
+        f"{VISA} {OPENCL}",
+        (
+            "found.width > 1:",
+            "found.width > 99:",
+            "moves in rows are of 16 elements",
+            "the result is the same: the compiler parts the move by way of other registers",
+        ),
+        (
+            "pairs[:, 1] == pairs[:, 0] + 1",
+            "pairs[:, 1] != pairs[:, 0]",
+            "only neighbours travel together",
+        ),
+        (
+            "return Region(down, width, across)",
+            "return Region(across, width, down)",
+            "down, then across",
+        ),
+    ),
+    *mutants(
+        "emitting/registers",
+        f"{VISA} {STATEMENTS} {OPENCL}",
+        ('            name += "_"\n', "            return name\n", "names are apart"),
+        (
+            "self._declared.append(Declared(name, kind, count, fragment, at))",
+            "self._declared.append(Declared(name, kind, count, fragment, 0))",
+            "a view begins at a byte",
+        ),
+    ),
+    *mutants(
+        "emitting/sharing",
+        STATEMENTS,
+        ("-(-array.bytes // LINE) * LINE", "0", "arrays lie one after the other"),
+        (
+            "start + int(mine[0]) * (bits // 8) + lanes",
+            "start + lanes",
+            "each message has its place",
+        ),
+        (
+            "    if not _joins(own, subgroup + statement.at, joined):\n        joined = 1\n",
+            "",
+            "what is apart does not travel as a dword",
+        ),
+        ("Region(4 // unit, 1, 0))", "Region(1, 1, 0))", "narrow elements lie in dwords"),
+        ("first % width) * 4,", "first % width) * 2,", "x counts bytes"),
+        ('"ud", j * step + 4 * first)', '"ud", j * step)', "each register of a block"),
+        ("message.y + down + first // width", "message.y + down", "each row of a block"),
+    ),
+    *mutants(
+        "emitting/emitter",
+        NAMES,
+        ("if not kernel.name.isidentifier():", "if not kernel.name:", "names are identifiers"),
+    ),
+    *mutants(
+        "emitting/opencl",
+        f"{NAMES} {STATEMENTS}",
+        ('instruction.size.replace("u32", "c32")', "instruction.size", "the compiler's spelling"),
+        ('"(xe|XE)_.*"', '"(xx|XX)_.*"', "names of the prelude"),
+    ),
+]
