@@ -78,7 +78,8 @@ bench: $(VENV)/.run-stamp ## time the algebra, atoms, a GEMM, the machine and th
 	@$(PY) benchmarks/atoms.py
 	@$(PY) benchmarks/enumeration.py --peers $(PEERS)
 
-compiled: $(VENV)/.dev-stamp ## compile 120 kernels by ocloc, execute the binaries, compare them with run
+compiled: $(VENV)/.dev-stamp ## read 120 kernels' vISA back; compile them by ocloc, execute the binaries, compare with run
+	@$(PY) benchmarks/visa_kernels.py
 	@$(PY) benchmarks/compiled_kernels.py
 
 emit-cpu: ## run emitted OpenCL C on Intel's CPU device (277 MB to fetch, 900 MB on disk)

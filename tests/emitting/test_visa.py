@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from compiled_cases import distance
 from sampling import sampled
@@ -13,7 +15,7 @@ from pycute_xe.kernel import Kernel
 GRID = ((2, 2, 1), (2, 1, 0))
 
 
-def gemm(d: str, a: str, b: str, orders: str, tile: tuple[int, int, int], **more: str) -> Kernel:
+def gemm(d: str, a: str, b: str, orders: str, tile: tuple[int, int, int], **more: Any) -> Kernel:
     mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, d, a, b), tile, GRID)
     order = {"r": "row", "c": "col"}
     return cx.kernel.gemm(mma, order[orders[0]], order[orders[1]], **more)
@@ -31,10 +33,26 @@ CASES = {
         "f32", "f16", "f16", "rr", (32, 64, 32), epilogue="alpha*acc*scale[m] + C"
     ),
     "s32 into s8": gemm("s32", "s8", "s8", "rc", (32, 64, 64), d_type="s8"),
+    "C of bf16, rounded to s8": gemm(
+        "f32",
+        "bf16",
+        "bf16",
+        "rr",
+        (32, 64, 32),
+        epilogue="acc + C",
+        types={"C": "bf16"},
+        d_type="s8",
+    ),
+    "saturated at 32 bits": gemm(
+        "f32", "bf16", "bf16", "rr", (32, 64, 32), epilogue="acc*1e9", d_type="s32"
+    ),
     "clamp and abs": gemm(
         "f32", "bf16", "bf16", "rr", (32, 64, 32), epilogue="clamp(acc, -1, 2) - abs(acc)"
     ),
 }
+
+
+ALWAYS = ["u8 by s8", "C of bf16, rounded to s8", "saturated at 32 bits"]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -42,7 +60,7 @@ def test_messages_and_dpas_parse_back_to_what_they_came_from(name: str) -> None:
     assert not_parsed_back(CASES[name]) == []
 
 
-@pytest.mark.parametrize("name", sampled(CASES, 4, ["u8 by s8"]))
+@pytest.mark.parametrize("name", sampled(CASES, 4, ALWAYS))
 def test_the_parsed_program_computes_what_the_kernel_does(name: str) -> None:
     kernel = CASES[name]
     found, expected = computed(kernel, (29, 61, 2 * kernel.mma.tile_mnk[2] + 5))
