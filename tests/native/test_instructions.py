@@ -217,6 +217,8 @@ COMPARISONS = {
 def test_comparisons_choose_and_leave_out_lanes(
     data: bytes, condition: str, kind: str, inverted: bool
 ) -> None:
+    # Half of the lanes compare what is equal.
+    data = data[: 3 * GRF] + data[2 * GRF : 2 * GRF + 16] + data[3 * GRF + 16 :]
     null, sign = Reg("null", 0, 0, Walk(-1, 1, 1), kind), "-" if inverted else "+"
     compare = instruction("cmp", null, grf(2, kind), grf(3, kind), condition=condition, flag=3)
     choose = instruction(
