@@ -52,7 +52,7 @@ CASES = {
 }
 
 
-ALWAYS = ["u8 by s8", "C of bf16, rounded to s8", "saturated at 32 bits"]
+ALWAYS = ["u8 by s8", "C of bf16, rounded to s8", "saturated at 32 bits", "bias and relu into bf16"]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -65,3 +65,9 @@ def test_the_parsed_program_computes_what_the_kernel_does(name: str) -> None:
     kernel = CASES[name]
     found, expected = computed(kernel, (29, 61, 2 * kernel.mma.tile_mnk[2] + 5))
     assert distance(found, expected) == 0
+
+
+def test_a_barrier_is_signalled_first_and_waited_for_then() -> None:
+    lines = cx.emit(CASES["bf16 by rows"], "visa").splitlines()
+    halves = [line.strip() for line in lines if line.strip().startswith("sbarrier.")]
+    assert halves == ["sbarrier.signal", "sbarrier.wait"]
