@@ -149,6 +149,13 @@ def test_codes_of_fields() -> None:
     assert codes_of("LscSFID", [LOAD.replace("ugm", unit) for unit in units]) == [0, 1, 3]
 
 
+def test_an_encoding_is_a_value() -> None:
+    first, second = (encode(parse(LOAD)) for _ in range(2))
+    assert first == second
+    assert hash(first) == hash(second)
+    assert first != encode(parse(BLOCK))
+
+
 def test_names_get_places_of_their_own() -> None:
     """Places of V<n> and P<n> are their numbers; other names take the next that are free."""
     text = "(P0) lsc_load.ugm (M1,16) VDATA:d32 ss(V32)[x.64]:a32"

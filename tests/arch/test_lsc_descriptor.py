@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from compiler_rows import Row, compared
 from golden import rows
@@ -184,3 +186,28 @@ def test_what_no_number_stands_for_is_refused() -> None:
         encode_descriptor(parse(LOAD.replace("ugm", "ugm.wb.wb")))
     with pytest.raises(ShapeError, match="surface is 256, and the descriptor has 8 bits"):
         encode_descriptor(parse(LOAD.replace("flat", "bti(256)").replace("a64", "a32")))
+
+
+@pytest.mark.parametrize(
+    ("changed", "error"),
+    [
+        ({"op": "fence"}, ShapeError),
+        ({"model": "arg"}, ShapeError),
+        ({"address_bits": 48}, ShapeError),
+        ({"data": "d32"}, InputError),
+        ({"dst_registers": "1"}, InputError),
+        ({"dst_registers": 32}, ShapeError),
+        ({"address_registers": -1}, ShapeError),
+    ],
+)
+def test_a_descriptor_that_no_send_has(changed: dict[str, object], error: type[Exception]) -> None:
+    said = descriptor_of(parse(LOAD), "pvc")
+    with pytest.raises(error):
+        encode_descriptor(replace(said, **changed), "pvc")  # pyright: ignore[reportArgumentType]
+
+
+def test_arguments_of_other_kinds() -> None:
+    with pytest.raises(InputError, match="desc"):
+        decode_descriptor("0x4100580")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(InputError, match="message"):
+        encode_descriptor(LOAD)  # pyright: ignore[reportArgumentType]

@@ -19,6 +19,7 @@ from pycute_xe.arch.lsc.descriptor import (
 )
 from pycute_xe.arch.lsc.fields import Address, DataType
 from pycute_xe.arch.lsc.message import Message
+from pycute_xe.arch.lsc.operand_codes import Tables
 from pycute_xe.arch.lsc.operations import Operation, get_operation, operations
 from pycute_xe.arch.lsc.parsing import parse
 
@@ -31,6 +32,7 @@ __all__ = [
     "Field",
     "Message",
     "Operation",
+    "Tables",
     "Words",
     "decode",
     "decode_descriptor",

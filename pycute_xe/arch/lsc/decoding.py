@@ -13,10 +13,12 @@ from pycute_xe.arch.lsc.message import Message
 from pycute_xe.arch.lsc.operand_codes import Cursor, Tables
 from pycute_xe.arch.lsc.operations import get_operation
 from pycute_xe.errors import CuteError, InputError, ShapeError
+from pycute_xe.signatures import typed
 
 __all__ = ["decode"]
 
 
+@typed
 def decode(code: Encoding | bytes, names: Tables | None = None) -> Message | Block2DMessage:
     """Return the message of bytes, or of what `encode` returned.
 
@@ -31,7 +33,7 @@ def decode(code: Encoding | bytes, names: Tables | None = None) -> Message | Blo
     if isinstance(code, Encoding):
         code, names = code.code, names or code.names
     check_type("decode", "code", code, bytes)
-    cursor = Cursor(code, names or Tables({}, {}))
+    cursor = Cursor(code, names or Tables())
     op = _operation(cursor)
     values: dict[str, object] = {"LscSubOp": op}
     for name, kind in form_of(op).fields[2:]:

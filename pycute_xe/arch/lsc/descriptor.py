@@ -15,6 +15,7 @@ from pycute_xe.arch.lsc.sizes import known_target
 from pycute_xe.arch.target import Target
 from pycute_xe.errors import CuteError, InputError, LegalityError, ShapeError
 from pycute_xe.facts import Row, rows_for
+from pycute_xe.signatures import held_fields, typed
 
 __all__ = ["Descriptor", "Words", "decode_descriptor", "descriptor_of", "encode_descriptor"]
 
@@ -29,6 +30,7 @@ class Words(NamedTuple):
     ext: int = 0
 
 
+@held_fields
 @dataclass(frozen=True, slots=True)
 class Descriptor:
     """What the descriptor of a send says about its message.
@@ -37,7 +39,8 @@ class Descriptor:
     theirs too. ``dst_registers`` ends at 31, which stands for 32 too. ``surface`` is the number
     of a binding table entry, ``None`` where a register holds it. ``offset`` is what fits beside
     the surface; scale, pitch, and other offsets are applied by instructions before. The unit
-    stands in the instruction.
+    stands in the instruction. Raises `ShapeError` for an operation, model or address size that is
+    unknown.
     """
 
     op: str
@@ -53,7 +56,21 @@ class Descriptor:
     surface: int | None = None
     offset: int = 0
 
+    def __post_init__(self) -> None:
+        """Refuse names that no descriptor holds."""
+        sizes = tuple(map(int, _codes("addr_size")))
+        for name, known in (
+            ("op", tuple(sub_operations())),
+            ("model", tuple(_codes("model"))),
+            ("address_bits", sizes),
+        ):
+            value = getattr(self, name)
+            if value not in known:
+                way_out = f"one of {', '.join(map(str, known))}"
+                raise ShapeError("Descriptor", {name: value}, f"unknown {name}", way_out)
 
+
+@typed
 def descriptor_of(message: Message | Block2DMessage, target: str | Target) -> Descriptor:
     """Return what the descriptor of a message says on a target.
 
@@ -102,6 +119,7 @@ def _fitting(op: str, address: Address, target: Target) -> int:
     return 0
 
 
+@typed
 def encode_descriptor(
     message: Message | Block2DMessage | Descriptor, target: str | Target = "pvc"
 ) -> Words:
@@ -144,6 +162,7 @@ def encode_descriptor(
     return Words(words["desc"], words["ext"])
 
 
+@typed
 def decode_descriptor(
     desc: int, ext: int = 0, target: str | Target = "pvc", sfid: str = "ugm"
 ) -> Descriptor:

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from types import MappingProxyType
 
 from pycute_xe.arch.lsc.codes import code, named, names_of, typed_names
 from pycute_xe.arch.lsc.fields import null_or_name
 from pycute_xe.errors import InputError, ShapeError
 from pycute_xe.facts import rows
+from pycute_xe.signatures import held_fields
 
 __all__ = ["SIZES", "Cursor", "Tables", "pack", "predicate_root", "root", "tables"]
 
@@ -30,12 +30,19 @@ _VARIABLE, _PREDICATE = re.compile(r"V(0|[1-9][0-9]{0,8})"), re.compile(r"P([1-9
 _FIRST_FREE, _PREDICATES = 32, 4096
 
 
+@held_fields
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """Which place each name has: those of variables, and those of predicates."""
+    """Which place each name has in a kernel's tables: pairs of variables, and of predicates.
 
-    variables: Mapping[str, int]
-    predicates: Mapping[str, int]
+    >>> from pycute_xe.arch.lsc import decode, encode, parse
+    >>> code = encode(parse("lsc_load.ugm (M1,16) V33:d32 flat[V32]:a64")).code
+    >>> print(decode(code, Tables((("where", 32), ("data", 33)))))
+    lsc_load.ugm (M1,16) data:d32 flat[where]:a64
+    """
+
+    variables: tuple[tuple[str, int], ...] = ()
+    predicates: tuple[tuple[str, int], ...] = ()
 
     def raw(self, name: str | None) -> bytes:
         """A raw operand: the variable and its offset in bytes; place 0 is the null register."""
@@ -45,7 +52,7 @@ class Tables:
         base, offset = (name, 0) if match is None else (match[1], int(match[2] or 0))
         if offset > 0xFFFF:
             raise _refused(name, f"the offset is {offset}, must be at most 65535", "use another")
-        return pack("raw", id=self.variables[base], offset=offset)
+        return pack("raw", id=dict(self.variables)[base], offset=offset)
 
     def scalar(self, value: int | str | None, kind: str = "ud") -> bytes:
         """A vector operand: an immediate, or an element of a variable; place 0 where left out."""
@@ -71,7 +78,7 @@ class Tables:
         return pack(
             "general",
             tag=code("operand_class", "general"),
-            id=self.variables[match[1]],
+            id=dict(self.variables)[match[1]],
             row=row,
             column=column,
             region=_region(value, match.groups()[3:]),
@@ -83,7 +90,7 @@ class Tables:
             return 0
         combine = code("combine", text.partition(".")[2] or "each")
         inverted = int(text.startswith("!"))
-        return self.predicates[predicate_root(text)] | combine << 13 | inverted << 15
+        return dict(self.predicates)[predicate_root(text)] | combine << 13 | inverted << 15
 
 
 def _region(value: str, parts: tuple[str | None, ...]) -> int:
@@ -128,7 +135,9 @@ def tables(variables: Iterable[str], predicates: Iterable[str]) -> Tables:
     )
 
 
-def _places(names: Iterable[str], plain: re.Pattern[str], first: int) -> Mapping[str, int]:
+def _places(
+    names: Iterable[str], plain: re.Pattern[str], first: int
+) -> tuple[tuple[str, int], ...]:
     listed = list(dict.fromkeys(names))
     found: dict[str, int] = {}
     for name in listed:
@@ -140,7 +149,7 @@ def _places(names: Iterable[str], plain: re.Pattern[str], first: int) -> Mapping
             while first in found.values():
                 first += 1
             found[name] = first
-    return MappingProxyType({name: found[name] for name in listed})
+    return tuple((name, found[name]) for name in listed)
 
 
 @cache
@@ -164,8 +173,8 @@ class Cursor:
     def __init__(self, data: bytes, known: Tables) -> None:
         """Start at the first byte."""
         self.data, self.place = data, 0
-        self._variables = {place: name for name, place in known.variables.items()}
-        self._predicates = {place: name for name, place in known.predicates.items()}
+        self._variables = {place: name for name, place in known.variables}
+        self._predicates = {place: name for name, place in known.predicates}
 
     def take(self, kind: str) -> int:
         """Read a number of a type; `InputError` where bytes are missing."""
