@@ -7,6 +7,8 @@ from mutant_lists.mutant import mutants
 CHOICE = "tests/atom/test_selecting.py tests/atom/test_cute_goldens.py"
 WIDTHS = "tests/atom/test_reorder_widths.py tests/atom/test_cute_goldens.py"
 SEARCH = "tests/atom/test_searching.py tests/atom/test_differing.py"
+ANY = "tests/atom/test_tiled_any.py"
+NAMED = "tests/kernel/test_named_copies.py"
 TILED = "tests/atom/test_tiled_partitions.py tests/atom/test_cute_goldens.py"
 
 MUTANTS = [
@@ -108,18 +110,18 @@ MUTANTS = [
         "atom/tiled_copy",
         TILED,
         (
-            "if threads % SUBGROUP or values % self.atom.values:",
-            "if threads % SUBGROUP:",
+            "if threads % lanes or values % self.atom.values:",
+            "if threads % lanes:",
             "values fill messages",
         ),
         (
-            "threads = make_layout(scaled(lane, 0), subgroup)",
+            "one = composition(one, composition(right_inverse(reference), side))",
             "pass",
             "lanes of a subgroup share an address",
         ),
         (
-            "return self._tidfrg(layout, memory=not self.op.is_store)",
-            "return self._tidfrg(layout, memory=True)",
+            "return self._tidfrg(layout, self.atom.layout_src_tv)",
+            "return self._tidfrg(layout, self.atom.layout_dst_tv)",
             "the source of a store is registers",
         ),
         ("or not 0 <= thread < count:", "or not 0 <= thread <= count:", "threads count from 0"),
@@ -128,6 +130,56 @@ MUTANTS = [
             "composition(threads, Layout(self.num_subgroups))\n        messages",
             "a subgroup starts every 16 threads",
         ),
+    ),
+    *mutants(
+        "atom/copy_makers",
+        ANY,
+        ("if not is_bijective(layout):", "if False:", "work-items are numbered once"),
+        (
+            "TiledCopy(atom, copy.layout_src_tv_tiled",
+            "TiledCopy(atom, copy.layout_dst_tv_tiled",
+            "a source is not a destination",
+        ),
+        (
+            'TiledCopy(atom, mma.tv_layout_B_tiled, mma.operand_tile("B"))',
+            'TiledCopy(atom, mma.tv_layout_A_tiled, mma.operand_tile("A"))',
+            "B is not A",
+        ),
+        (
+            "together = raked_product(thr_layout, val_layout)",
+            "together = raked_product(val_layout, thr_layout)",
+            "values lie inside work-items",
+        ),
+    ),
+    *mutants(
+        "atom/retiling",
+        ANY,
+        ("upcast(inverse, threads * count)", "upcast(inverse, count)", "groups of all threads"),
+        ("list(rest)[1:]", "list(rest)", "the values' rest is one"),
+        ("Layout(filter_zeros(first).shape)", "Layout(first.shape)", "what is shared is held once"),
+        ("zipped_divide(order, atom_values)", "zipped_divide(order, 1)", "atoms stay whole"),
+    ),
+    *mutants(
+        "cutlass/legacy_templates",
+        NAMED,
+        ("if len(sent) > 1:", "if len(sent) > 2:", "messages of two sizes are refused"),
+        (
+            "message.height, width, message.width)",
+            "message.height, width, width)",
+            "blocks lie side by side",
+        ),
+        (
+            'return "XE_LOAD_2D_VNNI" if message.vnni else "XE_LOAD_2D"',
+            'return "XE_LOAD_2D"',
+            "VNNI is kept",
+        ),
+    ),
+    *mutants(
+        "kernel/kinds/given_copies",
+        NAMED,
+        ("if down % rows or across % columns:", "if down % rows:", "whole blocks across"),
+        ("if op.message.op != wanted:", "if False:", "loads are not stores"),
+        ('"store" if operand == "D"', '"store" if operand == "B"', "D is stored"),
     ),
     *mutants(
         "comparing/search_filters",

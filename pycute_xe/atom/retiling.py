@@ -16,7 +16,7 @@ from pycute_xe.algebra import (
 )
 from pycute_xe.algebra.simplify import scaled
 from pycute_xe.errors import CuteError, DivisibilityError
-from pycute_xe.int_tuple import leaves, product_each, transform_leaf
+from pycute_xe.int_tuple import leaves, product_each
 from pycute_xe.layout import Layout, make_layout, size
 
 __all__ = ["fragment_layout", "retile_layout"]
@@ -66,11 +66,6 @@ def fragment_layout(held: Layout) -> Layout:
     if len(held) < 2 or any(type(d) is not int for d in leaves(held.stride)):
         return Layout(held.shape)
     first, others = held[0], make_layout_like(make_layout(*list(held)[1:]))
-    kept = Layout(filter_zeros(first).shape)
-    # An extent of 1 steps nowhere, so that a repeated value may keep its stride of 0.
-    stride = transform_leaf(first.stride, _kept, kept.stride)
-    return make_layout(Layout(first.shape, stride), *(scaled(m, size(kept)) for m in others))
-
-
-def _kept(stride: int, packed: int) -> int:
-    return packed if stride else 0
+    kept = Layout(filter_zeros(first).shape)  # whose extents of 1 have stride 0
+    once = Layout(first.shape, kept.stride)
+    return make_layout(once, *(scaled(m, size(kept)) for m in others))

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import pycute_xe as cx
+from pycute_xe.atom.retiling import fragment_layout
 from pycute_xe.errors import CuteError, DivisibilityError
 
 ROWS = Path(__file__).parents[1] / "data" / "cute_default_tiled_copies.tsv"
@@ -55,15 +56,18 @@ MMAS = [("bf16", 32), ("s8", 64), ("tf32", 16)]
     st.sampled_from("ABC"),
     st.tuples(st.integers(1, 2), st.integers(1, 3)),
     st.integers(0, 63),
+    st.sampled_from([1, 2]),
 )
 def test_retile_after_partition_is_the_copys_partition(
-    mma: tuple[str, int], tiled: bool, role: str, times: tuple[int, int], thread: int
+    mma: tuple[str, int], tiled: bool, role: str, times: tuple[int, int], thread: int, values: int
 ) -> None:
     """What an MMA partitioned and a copy retiles are the elements that the copy partitions."""
     kind, k = mma
     whole = mma_of(kind, k, tiled)
     bits = 32 if role == "C" else cx.as_numeric(kind).bits
-    copy = MAKERS[role](cx.get_atom(f"UniversalCopy<u{bits}>"), whole)  # type: ignore[arg-type]
+    atom = cx.get_atom(f"UniversalCopy<u{bits * values}>", f"u{bits}")
+    copy = MAKERS[role](atom, whole)  # type: ignore[arg-type]
+    assert copy.atom.values == values
     rows, columns = copy.tiler_mn
     places = cx.make_identity_tensor((rows * times[0], columns * times[1]))
     mine, thr = whole.get_slice(thread), copy.get_slice(thread)
@@ -77,6 +81,7 @@ def test_retile_after_partition_is_the_copys_partition(
     ):
         where = {number: i for i, number in enumerate(numbers)}
         assert cx.size(seen.layout) == cx.size(parted.layout)
+        assert (len(seen.layout), cx.size(seen.layout[0][0])) == (3, values)
         assert all(held(where[seen(i)]) == parted(i) for i in range(cx.size(seen.layout)))
 
 
@@ -132,3 +137,10 @@ def test_slips_are_named() -> None:
     copy = cx.make_tiled_copy_A(cx.get_atom("UniversalCopy<u16>"), mma)  # type: ignore[arg-type]
     with pytest.raises(DivisibilityError, match="whole repetitions"):
         copy.get_slice(0).retile_S(cx.make_tensor(None, cx.Layout((3, 5))))
+
+
+def test_registers_hold_a_repeated_value_once() -> None:
+    """A copy of what work-items share: strides of 0 in memory stay 0 in the fragment."""
+    held = cx.Layout(((4, 2), 3), ((0, 7), 100))
+    assert fragment_layout(held) == cx.Layout(((4, 2), 3), ((0, 1), 2))
+    assert fragment_layout(cx.Layout((2, 3, 4), (5, 100, 10))) == cx.Layout((2, 3, 4), (1, 8, 2))

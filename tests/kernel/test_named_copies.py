@@ -100,3 +100,5 @@ def test_what_does_not_fit_is_refused_by_name() -> None:
         cx.kernel.gemm(tiled, copy_a="XE_2D_U16x32x16_LD_X")
     with pytest.raises(CuteError, match="XE_2D_"):
         cx.template_of("XE_DPAS_TT<8,f32,bf16>")
+    with pytest.raises(CuteError, match="messages of several sizes"):
+        cx.template_of("XE_2D_U16x33x16_LD_N")
