@@ -74,7 +74,7 @@ def digits(values: NDArray[np.int64], name: str, what: object) -> Index:
     Raises `KernelError` naming ``what`` where no layout has these values.
 
     >>> print(digits(np.array([0, 8, 1, 9]), "lane", "an example"))
-    8*(lane%2)+(lane//2)
+    8*lane-15*(lane/2)
     """
     first = int(values[0])
     layout = layout_of(tuple(int(v) - first for v in values))

@@ -66,7 +66,7 @@ def listed(kernel: Kernel) -> dict[str, int]:
             out[kinds[type(statement)]] += statement.copy.messages
         elif isinstance(statement, AtomicStore):
             # A message adds one register of 16 elements at most.
-            atom = statement.copy.atom
+            atom = statement.copy.block
             rows = -(-atom.width * atom.height // 16)
             out["atomic"] = out.get("atomic", 0) + statement.copy.messages * rows
         elif isinstance(statement, Mma):
