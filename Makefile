@@ -97,8 +97,9 @@ fuzz: $(VENV)/.dev-stamp ## 200,000 calls with junk, 20,000 damaged files and ke
 	@$(PY) benchmarks/fuzz_kernels.py --count 20000
 	@echo "tests of samples, in full: SEED=$(SEED) repeats them"
 	@EXAMPLES=2000 $(PY) -m pytest -n $(WORKERS) --dist worksteal -q --hypothesis-seed=$(SEED) \
-		tests/algebra tests/arch tests/atom tests/cli tests/drawing tests/esimd tests/executing \
-		tests/explaining tests/family tests/layout tests/machine tests/symbolic tests/verifying
+		tests/algebra tests/arch tests/atom tests/cli tests/drawing tests/emitting tests/esimd \
+		tests/executing tests/explaining tests/family tests/kernel tests/layout tests/machine \
+		tests/native tests/symbolic tests/verifying
 
 clean: ## remove everything that was installed or built
 	rm -rf $(VENV) $(PEERS) $(CPU) site dist build out .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from broken_kernels import find
+from sampling import sampled
 
 import pycute_xe as cx
 from pycute_xe.bulk import numpy_dtype
@@ -43,7 +44,7 @@ CASES: list[tuple[tuple[int, int], dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("cut", "more"), CASES)
+@pytest.mark.parametrize(("cut", "more"), sampled(CASES, 2))
 def test_a_cut_epilogue_is_proved_and_gives_the_same(
     cut: tuple[int, int], more: dict[str, Any]
 ) -> None:
@@ -103,7 +104,7 @@ def wrong() -> dict[str, Kernel]:
     }
 
 
-@pytest.mark.parametrize("name", wrong())
+@pytest.mark.parametrize("name", sampled(wrong(), 2))
 def test_a_wrong_cut_is_disproved_and_shown(name: str) -> None:
     kernel = wrong()[name]
     verdict = cx.verify(kernel)

@@ -22,7 +22,7 @@ from pycute_xe.kernel.spec.expression import Rounded
 
 MMA = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (16, 32, 16), ((2, 1, 1), (1, 1, 1)))
 SIZES = {"M": 19, "N": 37, "K": 21}
-SOME = sampled(RIGHT, 24)
+SOME = sampled(RIGHT, 12)
 U = {"f32": 2.0**-22, "bf16": 2.0**-8, "f16": 2.0**-10}
 
 
@@ -73,7 +73,7 @@ def taken_otherwise(done: str, said: str) -> bool:
     return any(modes[1].get(name, mode) != mode for name, mode in modes[0].items())
 
 
-@pytest.mark.parametrize(("done", "said", "done_type", "said_type"), sampled(WRONG, 20))
+@pytest.mark.parametrize(("done", "said", "done_type", "said_type"), sampled(WRONG, 10))
 def test_what_is_wrong_is_disproved_and_shown(
     done: str, said: str, done_type: str, said_type: str
 ) -> None:

@@ -12,7 +12,7 @@ from kernel_changes import CHANGES, bent
 from made_kernels import Made
 from random_kernels import made as random_made, plain
 from random_parts import KINDS
-from sampling import sampled
+from sampling import WHOLE, sampled
 from shared_kernels import SIZES, exchanging, staged
 
 import pycute_xe as cx
@@ -33,13 +33,13 @@ def made(kernel: Kernel) -> Made:
     return Made(kernel, product, tuple(dict(zip("MNK", size, strict=True)) for size in SIZES))
 
 
-@pytest.mark.parametrize("seed", [*sampled(range(300), 20), *FOUND])
+@pytest.mark.parametrize("seed", [*sampled(range(300), 7), *sampled(FOUND, 3)])
 def test_no_verdict_is_contradicted_by_a_run(seed: int) -> None:
     outcome = judged(seed)
     assert not outcome.bad, outcome
 
 
-@pytest.mark.parametrize("seed", SLOW)
+@pytest.mark.parametrize("seed", sampled(SLOW, 1))
 def test_what_took_long_is_decided(seed: int) -> None:
     assert cx.verify(changed(seed)[0].kernel).answer in ("proved", "disproved")
 
@@ -48,7 +48,7 @@ def test_what_took_long_is_decided(seed: int) -> None:
 def test_each_kind_is_proved_and_gives_what_numpy_does(
     kind: Callable[[random.Random], Made],
 ) -> None:
-    for seed in range(3):
+    for seed in range(3 if WHOLE else 1):
         one = kind(random.Random(seed))
         assert cx.verify(one.kernel), str(cx.verify(one.kernel))
         assert not any(wrong(one, size, range(1)) for size in one.sizes)
@@ -58,6 +58,8 @@ def test_every_change_changes_some_kernel() -> None:
     """Each on kernels of the kinds that it is for, so that none does nothing for ever."""
     left = dict.fromkeys(CHANGES)
     for seed in range(60):
+        if not left:
+            break
         r = random.Random(seed)
         kernel = exchanging() if seed == 0 else random_kernel(r).kernel
         for change in tuple(left):
@@ -90,7 +92,7 @@ def test_a_kernel_that_was_proved_though_it_was_wrong() -> None:
     assert not word.startswith("BAD"), told
 
 
-@pytest.mark.parametrize("seed", sampled(range(400), 5))
+@pytest.mark.parametrize("seed", sampled(range(400), 3))
 def test_no_verdict_on_shared_memory_is_contradicted_by_a_run(seed: int) -> None:
     r = random.Random(seed)
     kernel = r.choice([exchanging, staged])()

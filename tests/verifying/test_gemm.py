@@ -18,11 +18,11 @@ REDUCED = ((32, 64, 32), (2, 2))
 ORDERS = tuple(product(("row", "col"), repeat=2))
 ids = [make.__name__ for make in BROKEN]
 # How many smaller problems are tried where there are many.
-SMALLER = 60 if WHOLE else 15
+SMALLER = 60 if WHOLE else 6
 
 
 @pytest.mark.parametrize(
-    ("order", "tile", "dtype"), sampled(product(ORDERS, BIG, ["bf16", "f16"]), 6), ids=str
+    ("order", "tile", "dtype"), sampled(product(ORDERS, BIG, ["bf16", "f16"]), 3), ids=str
 )
 def test_every_order_tile_and_type_is_proved(order, tile, dtype):
     a, b = order
@@ -37,13 +37,13 @@ def test_what_is_proved_comes_out_right_register_by_register(a, b):
     gemm = cx.kernel.gemm(tiled_mma(*REDUCED), a=a, b=b)
     assert cx.verify(gemm)
     every = ((1, 1, 1), (32, 64, 32), (33, 65, 33), (31, 63, 61), (17, 70, 2), (70, 16, 64))
-    for sizes in sampled(every, 3):
+    for sizes in sampled(every, 2):
         assert not wrong_elements(gemm, *sizes), sizes
 
 
 @pytest.mark.parametrize(
     ("tile", "make"),
-    [*product([BIG[0]], sampled(BROKEN, 4)), *product([REDUCED], BROKEN)],
+    [*product([BIG[0]], sampled(BROKEN, 2)), *product([REDUCED], BROKEN)],
     ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_a_broken_kernel_has_a_counterexample_that_says_where(make, tile):
@@ -88,7 +88,7 @@ def test_replaying_the_counterexample_shows_it(make, tmp_path):
 def test_the_smallest_counterexamples_are_as_expected():
     def sizes(name: str) -> tuple[int, int, int]:
         make = next(make for make in BROKEN if make.__name__ == name)
-        found = judged(make).counterexample
+        found = judged(make, *BIG[0]).counterexample
         assert found is not None
         return _mnk(found)
 

@@ -37,7 +37,7 @@ def built(mma: TiledMma, a: str, b: str) -> Kernel:
         raise
 
 
-@settings(max_examples=settings().max_examples // 2)
+@settings(max_examples=settings().max_examples // 4)
 @given(tilings(8), orders, orders)
 def test_random_tiles_and_grids_are_proved(mma, a, b):
     verdict = cx.verify(built(mma, a, b))
@@ -84,7 +84,7 @@ def bent_kernels(draw: st.DrawFn) -> Kernel:
         raise
 
 
-@settings(max_examples=settings().max_examples // 2)
+@settings(max_examples=settings().max_examples // 4)
 @given(bent_kernels(), st.tuples(*[st.integers(1, 70)] * 3))
 def test_a_bent_kernel_is_judged_as_it_runs(kernel, sizes):
     verdict = cx.verify(kernel)
