@@ -21,14 +21,13 @@ from pycute_xe.kernel import Counterexample
 
 FIVE = (block_width, subgroup_stride, short_loop, overlapping_stores, no_reorder)
 # The reference executor takes a second for one run of the large tile.
-TILES = {"fast": (), "reference": () if WHOLE else ((32, 64, 32), (2, 2))}
+TILE = () if WHOLE else ((32, 64, 32), (2, 2))
 
 
 @pytest.mark.parametrize("executor", ["reference", "fast"])
 @pytest.mark.parametrize("make", FIVE, ids=[make.__name__ for make in FIVE])
 def test_running_a_counterexample_shows_the_wrong_element(make, executor, tmp_path):
-    tile = TILES[executor]
-    kernel, verdict = broken(make, *tile), judged(make, *tile)
+    kernel, verdict = broken(make, *TILE), judged(make, *TILE)
     assert not verdict
     assert verdict.counterexample is not None
     path = tmp_path / "counterexample.json"
@@ -37,12 +36,12 @@ def test_running_a_counterexample_shows_the_wrong_element(make, executor, tmp_pa
     played = cx.replay(kernel, found, executor=executor)
     assert played.shows
     # The same problem comes out right where nothing is broken.
-    assert not cx.replay(cx.kernel.gemm(tiled_mma(*tile)), found, executor=executor).shows
+    assert not cx.replay(cx.kernel.gemm(tiled_mma(*TILE)), found, executor=executor).shows
 
 
 @pytest.mark.parametrize("make", FIVE, ids=[make.__name__ for make in FIVE])
 def test_its_inputs_are_exact(make):
-    found = judged(make).counterexample
+    found = judged(make, *TILE).counterexample
     assert found is not None
     a, b = found.inputs()
     assert a.shape == (found.sizes["M"], found.sizes["K"])
@@ -54,7 +53,7 @@ def test_its_inputs_are_exact(make):
 
 @pytest.mark.parametrize("make", FIVE, ids=[make.__name__ for make in FIVE])
 def test_the_verdict_reads_well(make):
-    verdict = judged(make)
+    verdict = judged(make, *TILE)
     text = str(verdict)
     assert "✗" in text
     assert "✓" in text

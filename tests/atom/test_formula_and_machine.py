@@ -13,7 +13,7 @@ from itertools import product
 import numpy as np
 import pytest
 from executed_images import as_held, executed_block
-from sampling import WHOLE
+from sampling import WHOLE, sampled
 
 import pycute_xe as cx
 from pycute_xe.arch.rules import errors
@@ -133,7 +133,7 @@ def test_every_shipped_name_with_every_width_of_values(name: str) -> None:
     assert get_atom(name).value_type.bits in verdicts(name)
 
 
-@pytest.mark.parametrize("name", shipped_names())
+@pytest.mark.parametrize("name", sampled(shipped_names(), 40))
 def test_and_with_columns_contiguous_in_the_tensor(name: str) -> None:
     for atom in carried(name, (1, "ld")):
         assert check_older(atom) == verdicts(name)[atom.value_type.bits]
@@ -152,14 +152,15 @@ def test_how_many_shipped_atoms_are_faithful() -> None:
     assert (len(found), sum(not ok for *_, ok in found)) == (368, 183)
 
 
-ROWS = (1, 2, 3, 8, 12, 32, 40) if WHOLE else (3, 40)
-COLS = (4, 8, 16, 24, 32, 64, 128) if WHOLE else (8, 64)
+BLOCKS = [(3, 8), (3, 64), (8, 64), (40, 8)]
+if WHOLE:
+    BLOCKS = list(product((1, 2, 3, 8, 12, 32, 40), (4, 8, 16, 24, 32, 64, 128)))
 TYPES = ("U4", "U8", "U16", "U32", "U64", "TF32")
 MODES = ("LD_N", "LD_T", "LD_V", "ST_N")
 
 
 def grid(data_type: str, mode: str) -> Iterator[str]:
-    for packed, rows, cols in product(("", "Packed_"), ROWS, COLS):
+    for packed, (rows, cols) in product(("", "Packed_"), BLOCKS):
         name = f"XE_2D_{packed}{data_type}x{rows}x{cols}_{mode}"
         if name not in shipped_names():
             yield name
@@ -191,8 +192,10 @@ def test_names_that_are_not_shipped(data_type: str, mode: str) -> None:
 
 # ------------------------------------------------------------------ templates
 
-HEIGHTS = (1, 2, 3, 4, 5, 6, 7, 8, 12, 15, 16, 20, 24, 31, 32) if WHOLE else (1, 3, 8, 12, 32)
-WIDTHS = range(1, 65) if WHOLE else (3, 4, 8, 16, 32, 64)
+SIZES = [*product((1, 3, 12), (3, 4, 8, 16, 32, 64)), (16, 8), (32, 8), (32, 16)]
+SIZES += product((8, 32), (3, 4))
+if WHOLE:
+    SIZES = list(product((1, 2, 3, 4, 5, 6, 7, 8, 12, 15, 16, 20, 24, 31, 32), range(1, 65)))
 BITS = (8, 16, 32, 64)
 
 
@@ -200,7 +203,7 @@ BITS = (8, 16, 32, 64)
 def operations(kind: str, bits: int) -> tuple[Block2DOp, ...]:
     """Operations of a kind that no target refuses."""
     found: list[Block2DOp] = []
-    for height, width in product(HEIGHTS, WIDTHS):
+    for height, width in SIZES:
         try:
             found += legal(kind, bits, height, width)
         except CuteError:  # VNNI of rows that fill no dword
@@ -246,21 +249,21 @@ def template_counts(kind: str, bits: int) -> tuple[int, int]:
 
 # Atoms that are not faithful, of so many: of every size, and of the chosen ones.
 TEMPLATES = {
-    ("XE_LOAD_2D", 8): ((783, 1074), (48, 156)),
-    ("XE_LOAD_2D", 16): ((722, 1098), (66, 196)),
-    ("XE_LOAD_2D", 32): ((462, 845), (35, 144)),
+    ("XE_LOAD_2D", 8): ((783, 1074), (42, 111)),
+    ("XE_LOAD_2D", 16): ((722, 1098), (62, 160)),
+    ("XE_LOAD_2D", 32): ((462, 845), (35, 134)),
     ("XE_LOAD_2D", 64): ((182, 450), (15, 69)),
-    ("XE_LOAD_2D_VNNI", 8): ((462, 699), (18, 108)),
-    ("XE_LOAD_2D_VNNI", 16): ((377, 697), (23, 131)),
+    ("XE_LOAD_2D_VNNI", 8): ((462, 699), (12, 63)),
+    ("XE_LOAD_2D_VNNI", 16): ((377, 697), (19, 95)),
     ("XE_LOAD_2D_TRANSPOSE", 32): ((88, 266), (11, 47)),
     ("XE_LOAD_2D_TRANSPOSE", 64): ((0, 22), (0, 11)),
-    ("XE_STORE_2D", 8): ((144, 237), (0, 33)),
-    ("XE_STORE_2D", 16): ((161, 277), (3, 41)),
-    ("XE_STORE_2D", 32): ((121, 252), (4, 43)),
-    ("XE_STORE_2D", 64): ((73, 204), (5, 35)),
-    ("XE_PREFETCH_2D", 8): ((0, 816), (0, 63)),
-    ("XE_PREFETCH_2D", 16): ((0, 774), (0, 77)),
-    ("XE_PREFETCH_2D", 32): ((0, 634), (0, 81)),
+    ("XE_STORE_2D", 8): ((144, 237), (0, 21)),
+    ("XE_STORE_2D", 16): ((161, 277), (3, 29)),
+    ("XE_STORE_2D", 32): ((121, 252), (4, 33)),
+    ("XE_STORE_2D", 64): ((73, 204), (5, 29)),
+    ("XE_PREFETCH_2D", 8): ((0, 816), (0, 48)),
+    ("XE_PREFETCH_2D", 16): ((0, 774), (0, 65)),
+    ("XE_PREFETCH_2D", 32): ((0, 634), (0, 76)),
     ("XE_PREFETCH_2D", 64): ((0, 450), (0, 69)),
 }
 
@@ -286,4 +289,4 @@ def test_powers_of_two_are_faithful_where_blocks_fill_registers() -> None:
                     continue
                 atoms += 1
                 assert atom.faithful, atom
-    assert atoms > (1200 if WHOLE else 600)
+    assert atoms > (1200 if WHOLE else 450)

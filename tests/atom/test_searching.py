@@ -365,7 +365,7 @@ def slow_verdict(name: str, mma: Any, operand: Any) -> str:
 def test_a_search_by_feeds_finds_what_asking_each_atom_finds() -> None:
     rng = random.Random(20)
     every = [*catalogue(), *grammar_names()]
-    likely_ones, others = (12, 40) if WHOLE else (4, 12)
+    likely_ones, others = (12, 40) if WHOLE else (2, 6)
     for mma_name in (DPAS, "XE_DPAS_TT<8,s32,s8>", "XE_DPAS_TT<4,f32,tf32>"):
         mma: Any = get_atom(mma_name)
         for operand in ("A", "B", "D"):

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
+from sampling import EXAMPLES
 
 import pycute_xe as cx
 from pycute_xe.atom.retiling import fragment_layout
@@ -85,6 +86,7 @@ def test_retile_after_partition_is_the_copys_partition(
         assert all(held(where[seen(i)]) == parted(i) for i in range(cx.size(seen.layout)))
 
 
+@settings(max_examples=max(4, EXAMPLES // 4))
 @given(st.integers(0, 31), st.sampled_from(["XE_2D_U16x8x16_LD_N", "XE_2D_U16x16x16_LD_N"]))
 def test_every_element_is_partitioned_to_one_work_item_once(thread: int, name: str) -> None:
     atom = cx.get_atom(name)

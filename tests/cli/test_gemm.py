@@ -420,19 +420,9 @@ def test_a_wrong_kernel_is_never_run(run: Run, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_as_a_process(folder: Path) -> None:
+    """A refusal; `test_an_input_may_be_a_pipe` has the process that succeeds."""
     command = [sys.executable, "-m", "pycute_xe.cli", "gemm", *SMALL, "Ab.npy"]
-    root = str(Path(cli.__file__).parents[2])
-    environment = {**os.environ, "PYTHONPATH": root}
-    done = subprocess.run(
-        [*command, "Bb.npy", "-o", "C.npy", "--json"],
-        capture_output=True,
-        text=True,
-        env=environment,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    assert json.loads(done.stdout)["N"] == 37
-    assert_product("C.npy", A_BF16, B_BF16)
+    environment = {**os.environ, "PYTHONPATH": str(Path(cli.__file__).parents[2])}
     wrong = subprocess.run(
         [*command, "Ab.npy", "-o", "D.npy"], capture_output=True, text=True, env=environment
     )
@@ -456,12 +446,15 @@ def test_an_input_may_be_a_pipe(folder: Path) -> None:
             "Bb.npy",
             "-o",
             "C.npy",
+            "--json",
         ],
         input=Path("Ab.npy").read_bytes(),
         capture_output=True,
         env={**os.environ, "PYTHONPATH": root},
     )
     assert done.returncode == 0, done.stderr
+    assert done.stderr == b""
+    assert json.loads(done.stdout)["N"] == 37
     assert_product("C.npy", A_BF16, B_BF16)
 
 
