@@ -21,7 +21,7 @@ from pycute_xe.kernel import Kernel, Operand
 CC = shutil.which("cc")
 needs_cc = pytest.mark.skipif(CC is None, reason="install a C compiler: Debian gcc")
 GRID = ((2, 2, 1), (2, 1, 0))
-SIZES = {"M": 35, "N": 71, "K": 69}
+SIZES = {"M": 19, "N": 71, "K": 69}
 
 # OpenCL C's names in C, one work-item at a time: these kernels share nothing that a barrier guards.
 SHIM = r"""

@@ -24,7 +24,7 @@ EXAMPLES["RUNS"].update({name: cache(run) for name, run in EXAMPLES["RUNS"].item
 
 
 @pytest.mark.parametrize(
-    ("name", "threads"), sampled(product(sorted(EXAMPLES["RUNS"]), [8, 16, 32]), 6)
+    ("name", "threads"), sampled(product(sorted(EXAMPLES["RUNS"]), [8, 16, 32]), 3)
 )
 def test_examples_are_numpy_bit_for_bit(name: str, threads: int) -> None:
     run, found, expected = EXAMPLES["RUNS"][name](threads)

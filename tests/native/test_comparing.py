@@ -55,7 +55,7 @@ def test_the_command_line_multiplies_by_the_binary(tmp_path: Path) -> None:
     np.save(tmp_path / "B.npy", b)
     names = [str(tmp_path / f"{name}.npy") for name in "ABC"]
     more = ["--dtype", "bf16", "--target", "pvc", "--executor", "compiled"]
-    size = ["--tile", "32x64x32", "--subgroups", "2x2"]
+    size = ["--tile", "16x32x32", "--subgroups", "1x1"]
     done = CliRunner().invoke(main, ["gemm", *names[:2], "-o", names[2], *more, *size])
     assert done.exit_code == 0, done.output
     assert np.array_equal(np.load(names[2]), (a @ b).astype(np.float32))
