@@ -55,9 +55,9 @@ def page() -> str:
 def _line(row: dict[str, str]) -> str:
     where, _, anchor = row["page"].partition("#")
     taught = f"[{(anchor or Path(where).stem).replace('-', ' ')}]({row['page']})"
-    test = row["test"].removeprefix("tests/")
+    test = row["test"].removeprefix("tests/").replace("_", "_<wbr>").replace("::", "<wbr>::")
     told = " | ".join(_plain(row[key]) for key in ("item", "expressed", "enforced"))
-    return f"| {row['number']} | {told} | {taught} | `{test}` |\n"
+    return f"| {row['number']} | {told} | {taught} | <code>{test}</code> |\n"
 
 
 def _plain(text: str) -> str:

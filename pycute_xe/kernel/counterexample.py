@@ -93,6 +93,7 @@ class Counterexample:
         its own k alone. B goes likewise. For an element of an output, all others differ. Small
         integers, exact in the operands' types. Other ``variant`` are pseudo-random small integers.
         Without a kernel: A (M, K) and B (K, N) of ``D[m,n] = sum(k, A[m,k] * B[k,n])``.
+        Raises `InputError` for a negative variant.
 
         >>> sizes = {"M": 1, "N": 1, "K": 3}
         >>> place = Counterexample("A", "", sizes, "A", element=(0, 1), output="D", index=(0, 0))
@@ -100,6 +101,9 @@ class Counterexample:
         >>> a.tolist(), b.T.tolist()
         ([[0.0, 1.0, 0.0]], [[2.0, 1.0, 4.0]])
         """
+        if variant < 0:
+            condition = f"{variant} is not the number of a variant"
+            raise InputError("inputs", {"variant": variant}, condition, "use 0 or more")
         if kernel is None:
             extents = (self.sizes["M"], self.sizes["N"], self.sizes["K"])
             return matrices(extents, self.operand, self.element, self.index)

@@ -121,6 +121,8 @@ def test_an_element_of_a_vector_of_a_batch_has_inputs() -> None:
     for variant in range(4):
         inputs = place.inputs(kernel, variant)
         assert inputs["A"].shape == (3, 1, 1)
+    with pytest.raises(cx.InputError, match="-1 is not the number of a variant"):
+        place.inputs(kernel, -1)
     assert not cx.replay(kernel, place).shows
     (batch, count), *rest = kernel.grid
     wrong = dataclasses.replace(kernel, grid=((batch, count - 1), *rest))
