@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import family_gemms
@@ -20,34 +22,35 @@ def small(acc: str = "f32", ab: str = "bf16", k: int = 32, **given: object) -> K
     return cx.kernel.gemm(mma, **given)  # type: ignore[arg-type]
 
 
-LOWERED = {
-    "bf16": small(),
-    "f16": small(ab="f16"),
-    "s8": small("s32", "s8", 64),
-    "no prefetch": small(stages=0),
-    "epilogue": small(epilogue="relu(2*acc + C)", d_type="f16"),
-    "scalar": small(epilogue="alpha*acc"),
-    "functions": small(epilogue="tanh(acc) + exp2(C)"),
-    "16-bit C": small(ab="f16", epilogue="acc + C", types={"C": "f16"}),
+Made = Callable[[], Kernel]
+LOWERED: dict[str, Made] = {
+    "bf16": partial(small),
+    "f16": partial(small, ab="f16"),
+    "s8": partial(small, "s32", "s8", 64),
+    "no prefetch": partial(small, stages=0),
+    "epilogue": partial(small, epilogue="relu(2*acc + C)", d_type="f16"),
+    "scalar": partial(small, epilogue="alpha*acc"),
+    "functions": partial(small, epilogue="tanh(acc) + exp2(C)"),
+    "16-bit C": partial(small, ab="f16", epilogue="acc + C", types={"C": "f16"}),
 }
-TRANSPOSED = {
-    "bf16": small(b="col"),
-    "f16, no prefetch": small(ab="f16", b="col", stages=0),
-    "s8": small("s32", "s8", 64, b="col"),
+TRANSPOSED: dict[str, Made] = {
+    "bf16": partial(small, b="col"),
+    "f16, no prefetch": partial(small, ab="f16", b="col", stages=0),
+    "s8": partial(small, "s32", "s8", 64, b="col"),
 }
 # What MLIR verifies and does not lower; where it says why, docs/xegpu.md repeats it.
-NOT_LOWERED = {
-    "transpose is only supported for 32": small(a="col"),
-    "'vector.transpose' that was explicitly marked illegal": small(d="col"),
-    "'xegpu.prefetch_nd' that was explicitly marked illegal": small(ab="tf32", k=16),
-    "Failed to update operation with the layout": small("f16", "f16"),
+NOT_LOWERED: dict[str, Made] = {
+    "transpose is only supported for 32": partial(small, a="col"),
+    "'vector.transpose' that was explicitly marked illegal": partial(small, d="col"),
+    "'xegpu.prefetch_nd' that was explicitly marked illegal": partial(small, ab="tf32", k=16),
+    "Failed to update operation with the layout": partial(small, "f16", "f16"),
 }
 SAID = [
     *((f"lowered: {name}", kernel) for name, kernel in LOWERED.items()),
     *((f"transposed: {name}", kernel) for name, kernel in TRANSPOSED.items()),
     *((f"not lowered: {name}", kernel) for name, kernel in NOT_LOWERED.items()),
-    ("bf16 output", small(d_type="bf16")),
-    ("C, of many tiles", small(k=64, epilogue="acc + C", b="col", a="col")),
+    ("bf16 output", partial(small, d_type="bf16")),
+    ("C, of many tiles", partial(small, k=64, epilogue="acc + C", b="col", a="col")),
 ]
 
 SOME = sampled(SAID, 8)
@@ -55,20 +58,20 @@ SOME = sampled(SAID, 8)
 
 @needs_mlir
 @pytest.mark.parametrize(("name", "kernel"), SOME, ids=[name for name, _ in SOME])
-def test_the_verifier_of_mlir_accepts_the_module(name: str, kernel: Kernel) -> None:
-    assert refusal(cx.emit(kernel, "xegpu")) == "", name
+def test_the_verifier_of_mlir_accepts_the_module(name: str, kernel: Made) -> None:
+    assert refusal(cx.emit(kernel(), "xegpu")) == "", name
 
 
 @needs_mlir
 @pytest.mark.parametrize("name", sampled(LOWERED, 4))
 def test_the_pipeline_of_mlir_lowers_the_module(name: str) -> None:
-    assert refusal(cx.emit(LOWERED[name], "xegpu"), DEFAULT) == ""
+    assert refusal(cx.emit(LOWERED[name](), "xegpu"), DEFAULT) == ""
 
 
 @needs_mlir
 @pytest.mark.parametrize("name", TRANSPOSED)
 def test_a_column_major_b_is_lowered_to_the_kernels_own_transposed_loads(name: str) -> None:
-    kernel = TRANSPOSED[name]
+    kernel = TRANSPOSED[name]()
     copy = next(s.copy for s in kernel.statements() if isinstance(s, Load) and s.operand == "B")
     found = [bits for bits, turned in loads(cx.emit(kernel, "xegpu")) if turned]
     assert found == [copy.op.bits] * copy.messages
@@ -77,7 +80,7 @@ def test_a_column_major_b_is_lowered_to_the_kernels_own_transposed_loads(name: s
 @needs_mlir
 @pytest.mark.parametrize("why", NOT_LOWERED)
 def test_what_mlir_does_not_lower_is_told_on_the_page(why: str) -> None:
-    said = refusal(cx.emit(NOT_LOWERED[why], "xegpu"), PIPELINE)
+    said = refusal(cx.emit(NOT_LOWERED[why](), "xegpu"), PIPELINE)
     assert why in said
     assert why in (Path(__file__).parents[2] / "docs" / "xegpu.md").read_text(encoding="utf-8")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -78,6 +79,7 @@ def test_every_table_knows_every_kind(name: str) -> None:
     assert set(TABLES[name][0]) == set(kinds())
 
 
+@cache
 def with_kind(kind: type[Statement]) -> Kernel:
     """A kernel with a statement of a kind; shared memory last, since no proof goes past it."""
     alone = everything(shared=kind.__name__.startswith("Shared"))

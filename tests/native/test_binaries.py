@@ -23,7 +23,7 @@ def test_the_binary_of_the_large_bf16_kernel_is_the_kernel() -> None:
     gemm = cx.kernel.gemm(mma)
     binary = cx.native.compile(gemm)
     assert (binary.registers, binary.scratch) == (256, 0)
-    size = (257, 255, 101) if WHOLE else (250, 255, 40)
+    size = (257, 255, 101) if WHOLE else (250, 255, 30)
     assert held_against_run(gemm, given(*size, "bf16")) == []
 
 
