@@ -35,11 +35,13 @@ Python's own limit is met."""
 
 def levels_of(value: Any) -> int:
     """How deep tuples nest, counted without recursion, to one more than is allowed."""
-    level, inner = 0, {id(value): value}  # what occurs twice is looked into once
-    while inner and level <= MOST_LEVELS + 1:
-        inner = {id(part): part for one in inner.values() if is_tuple(one) for part in one}
+    level, tuples = 0, {id(value): value} if is_tuple(value) else {}
+    while level <= MOST_LEVELS and any(map(len, tuples.values())):
+        parts = (part for one in tuples.values() for part in one)
+        # What occurs twice is looked into once; most parts are integers.
+        tuples = {id(part): part for part in parts if type(part) is not int and is_tuple(part)}
         level += 1
-    return level - 1
+    return level
 
 
 def leaves_of(value: Any) -> Iterator[Any]:

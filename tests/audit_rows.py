@@ -111,11 +111,12 @@ def picture(name: str, message: Block2D) -> RegisterPicture:
     bits = get_atom(name).value_type.bits
     per = max(1, message.bits // bits)
     slots: list[Place | None] = [None] * (message.register_bytes("pvc") * 8 // bits)
+    at = cx.table(message.position)
     for y, block, x in product(range(message.height), range(message.count), range(message.width)):
         for part in range(per):
             column = (block * message.width + x) * per + part
             place = (column, y) if message.transpose else (y, column)
-            slots[message.position((x, block), y) * per + part] = place
+            slots[int(at[x + message.width * (block + message.count * y)]) * per + part] = place
     return RegisterPicture(bits, tuple(slots))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from broken_kernels import (
@@ -21,7 +23,7 @@ from pycute_xe.kernel import Counterexample
 
 FIVE = (block_width, subgroup_stride, short_loop, overlapping_stores, no_reorder)
 # The reference executor takes a second for one run of the large tile.
-TILE = () if WHOLE else ((32, 64, 32), (2, 2))
+TILE: tuple[Any, ...] = () if WHOLE else ((32, 64, 32), (2, 2))
 
 
 @pytest.mark.parametrize("executor", ["reference", "fast"])

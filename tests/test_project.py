@@ -59,9 +59,10 @@ for module in pkgutil.walk_packages(pycute_xe.__path__, "pycute_xe."):
     if not module.name.endswith("__main__"):
         importlib.import_module(module.name)
 """
-REPORT_KINDS = """
+PRINT_KINDS = """
 import json, sys, pycute_xe
 kinds = {name: type(getattr(pycute_xe, name)).__name__ for name in pycute_xe.__all__}
+print(json.dumps(kinds))
 """
 
 
@@ -78,8 +79,8 @@ for code in json.loads(sys.argv[1]):
 
 
 def kinds(*ways: list[str]) -> list[dict[str, str]]:
-    """The type of every public name after the steps of each way, each in a process of its own."""
-    codes = ["\n".join([*steps, REPORT_KINDS, "print(json.dumps(kinds))"]) for steps in ways]
+    """The types of public names printed by the steps of all ways, each in a process of its own."""
+    codes = list(map("\n".join, ways))
     command = [sys.executable, "-c", IN_COPIES, json.dumps(codes)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -88,7 +89,9 @@ def kinds(*ways: list[str]) -> list[dict[str, str]]:
 
 def test_importing_a_module_never_replaces_a_public_name() -> None:
     # Importing a module binds it to an attribute of the package, over a function of that name.
-    expected, first, later = kinds([], [IMPORT_ALL], [REPORT_KINDS, IMPORT_ALL])
+    expected, later, first = kinds(
+        [PRINT_KINDS, IMPORT_ALL, PRINT_KINDS], [IMPORT_ALL, PRINT_KINDS]
+    )
     assert "function" in expected.values()
     assert first == expected
     assert later == expected

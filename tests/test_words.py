@@ -57,10 +57,10 @@ def found_in(text: str) -> list[str]:
 
 def python_texts(source: str) -> Iterator[str]:
     """String constants, f-strings with ``{}`` for their values, and runs of comments."""
-    tree = ast.parse(source)
-    parts = {id(p) for s in ast.walk(tree) if isinstance(s, ast.JoinedStr) for p in s.values}
-    for node in ast.walk(tree):
+    parts: set[int] = set()
+    for node in ast.walk(ast.parse(source)):  # a whole before its parts
         if isinstance(node, ast.JoinedStr):
+            parts |= set(map(id, node.values))
             pieces = (p.value if isinstance(p, ast.Constant) else "{}" for p in node.values)
             yield "".join(map(str, pieces))
         elif isinstance(node, ast.Constant) and type(node.value) is str and id(node) not in parts:

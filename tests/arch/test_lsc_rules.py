@@ -420,6 +420,7 @@ def test_the_cheapest_of_all_units(text: str, legal: str) -> None:
     assert str(parse(text).nearest("pvc")) == legal
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(messages(), st.sampled_from(TARGETS))
 def test_the_nearest_message_is_legal(message: Message, target: str) -> None:
     broken = message.check(target)
@@ -439,7 +440,7 @@ def test_the_nearest_message_is_legal(message: Message, target: str) -> None:
     assert found.nearest(target) == found
 
 
-@settings(max_examples=settings().max_examples // 2)
+@settings(max_examples=settings().max_examples // 3)
 @given(block_messages(), st.sampled_from(TARGETS))
 def test_the_nearest_block_message_is_legal(message: Block2DMessage, target: str) -> None:
     numbers = [value for value in message.surface[1:] if isinstance(value, int)]

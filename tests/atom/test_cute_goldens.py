@@ -134,7 +134,7 @@ def test_copy_atom(kind: str) -> None:
 @each_kind
 def test_faithful_is_what_executing_the_message_shows(kind: str, image: Any) -> None:
     """``image`` executes tagged bytes on the machine: value of each (work-item, value) slot."""
-    for row in sampled(of_kind(kind), 60):
+    for row in sampled(of_kind(kind), 25):
         with named(copy_id(row)):
             atom = copy_atom_of(row)
             if atom.op.kind == "XE_PREFETCH_2D":
@@ -256,7 +256,7 @@ def test_cute_layouts_of_c_that_go_past_the_tile_are_those_of_subgroups_along_k(
     assert all(row in along_k for row in PAST_C)
 
 
-@pytest.mark.parametrize("row", sampled(rows("cute_tiled_mma"), 18), ids=tiled_id)
+@pytest.mark.parametrize("row", sampled(rows("cute_tiled_mma"), 8), ids=tiled_id)
 def test_partitions_of_a_tiled_mma(row: dict[str, Any]) -> None:
     permutation = tuple(map(to_tiler, row["permutation"]))
     mma = cx.make_tiled_mma(mma_atom_of(row["atom"]), to_layout(row["atom_layout"]), permutation)

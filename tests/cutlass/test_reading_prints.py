@@ -42,7 +42,7 @@ def test_layouts_are_read_as_golden() -> None:
 
 
 def test_an_mma_atom_is_that_of_its_operation() -> None:
-    for name, row in sampled(MMAS.items(), 40):
+    for name, row in sampled(MMAS.items(), 20):
         atom = cx.from_cute(mma_text(row), op=name)
         assert [str(t) for t in (atom.op.D, atom.op.A, atom.op.B, atom.op.C)] == row["types"]
         assert atom.shape_mnk == tuple(row["shape_mnk"])
@@ -105,13 +105,13 @@ def test_a_copy_atom_is_found_by_its_layouts() -> None:
 
 
 def test_copy_atoms_of_a_named_operation() -> None:
-    for row in sampled(COPIES, 120):
+    for row in sampled(COPIES, 50):
         atom = cx.from_cute(copy_text(row, row["ValBits"]), op=_op(row), value_type=_type(row))
         assert atom.to_cpp().startswith(f"Copy_Atom<Copy_Traits<{_op(row)},")
 
 
 def test_older_copy_atoms_of_a_named_operation() -> None:
-    for row in sampled(OLDER, 60):
+    for row in sampled(OLDER, 16):
         text = copy_text(row, cx.as_numeric(row["ValType"]).bits)
         known: Any = cx.get_atom(row["name"], row["ValType"])
         if known.is_artefact:
@@ -137,7 +137,7 @@ def test_the_type_of_the_values_must_be_told() -> None:
 
 
 def test_tiled_copies_are_those_of_golden() -> None:
-    for row in sampled(COPIES, 60):
+    for row in sampled(COPIES, 25):
         for order, modes in (("row", (1, 0)), ("col", (0, 1))):
             tiled = row[f"tiled_{order}_major"]
             text = tiled_copy_text(tiled, row, row["ValBits"])

@@ -107,7 +107,7 @@ def arrived(atom: CopyAnswers) -> list[tuple[int, int] | None]:
     return slots
 
 
-@pytest.mark.parametrize("atom", [*map(get_atom, sampled(LOADS, 30)), *TEMPLATES], ids=str)
+@pytest.mark.parametrize("atom", [*map(get_atom, sampled(LOADS, 10)), *TEMPLATES], ids=str)
 def test_registers_are_drawn_as_the_machine_fills_them(atom: Any) -> None:
     cells = panels(draw(atom, "registers"))[REGISTERS].cells
     expected = arrived(atom)
@@ -120,7 +120,7 @@ def test_registers_are_drawn_as_the_machine_fills_them(atom: Any) -> None:
     assert all(cell.colour is None for cell in cells if place(cell) is None)
 
 
-@pytest.mark.parametrize("name", sampled([*LOADS, *STORES], 15))
+@pytest.mark.parametrize("name", sampled([*LOADS, *STORES], 6))
 def test_panels_of_every_shipped_name_say_what_its_atom_says(name: str) -> None:
     atom = get_atom(name)
     assert isinstance(atom, LegacyCopyAtom)

@@ -50,7 +50,7 @@ def _loads() -> list[str]:
     return [str(atom) for atom in copies if not atom.name.is_prefetch]
 
 
-@pytest.mark.parametrize("name", sampled(_loads(), 45))
+@pytest.mark.parametrize("name", sampled(_loads(), 15))
 def test_the_verdict_is_that_of_the_registers(name: str) -> None:
     """Which of the four words is said, against registers read here element by element."""
     atom: Any = cx.get_atom(name)

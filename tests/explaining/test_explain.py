@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 from strategies import (
     coordinate_layouts,
     injective_layouts,
@@ -28,6 +28,7 @@ SWIZZLED = cx.ComposedLayout(cx.Swizzle(1, 0, 3), 0, L((8, 8), (8, 1)))
 DIVIDES = (cx.logical_divide, cx.zipped_divide, cx.tiled_divide, cx.flat_divide)
 PRODUCTS = (cx.logical_product, cx.zipped_product, cx.tiled_product, cx.flat_product)
 ANY = layouts(negative=True)
+FEWER = settings(max_examples=max(5, settings().max_examples // 2))
 
 
 def ends_like(operation: Callable[..., Any], *operands: Any) -> Explanation:
@@ -102,6 +103,7 @@ def name_of(value: object) -> str:
 
 
 @pytest.mark.parametrize("divide", DIVIDES)
+@FEWER
 @given(data=st.data())
 def test_divides(divide: Any, data: st.DataObject) -> None:
     layout, tiler = data.draw(layout_and(tilers, injective_layouts()))
@@ -112,6 +114,7 @@ def test_divides(divide: Any, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("multiply", PRODUCTS)
+@FEWER
 @given(data=st.data())
 def test_products(multiply: Any, data: st.DataObject) -> None:
     ends_like(multiply, data.draw(injective_layouts()), data.draw(injective_layouts(24)))

@@ -25,7 +25,7 @@ def judged(case: Case, result: Any) -> str | None:
     return law(*case.operands, result)
 
 
-@pytest.mark.parametrize("name", sampled(JUDGED, 20))
+@pytest.mark.parametrize("name", sampled(JUDGED, 10))
 def test_proved(name: str) -> None:
     case = JUDGED[name]
     assert judged(case, case.result()) is None
@@ -46,7 +46,7 @@ def wrong(layout: Layout) -> Iterator[Layout]:
 
 @pytest.mark.parametrize("case", JUDGED.values(), ids=JUDGED.keys())
 def test_nothing_wrong_is_proved(case: Case) -> None:
-    for changed in sampled(wrong(case.result()), 3):
+    for changed in sampled(wrong(case.result()), 1):
         if case.operation is left_inverse and changed.stride == case.result().stride:
             continue  # a longer one undoes the layout as well
         try:
