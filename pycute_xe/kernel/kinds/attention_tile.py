@@ -106,6 +106,14 @@ def _check(qk: TiledMma, pv: TiledMma) -> None:
         raise KernelError(
             "attention_tile", {"qk": qk, "pv": pv}, wrong, "share queries alike, keys not at all"
         )
+    rows = qk.tile_mnk[0] // qk.num_subgroups
+    if rows % 16:  # the sums of rows fill registers of 16 lanes
+        raise KernelError(
+            "attention_tile",
+            {"qk": qk, "subgroups": qk.num_subgroups},
+            f"each subgroup has {rows} rows of scores, which is not a multiple of 16",
+            f"use a tile of {16 * qk.num_subgroups} queries",
+        )
 
 
 def _weights(qk: TiledMma, pv: TiledMma) -> Layout:
