@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.arch import Target
 from pycute_xe.converting import host_dtype
+from pycute_xe.executing.groups.racing import Races, Touches
 from pycute_xe.executing.groups.registers import Groups, fragment_rooms
 from pycute_xe.executing.groups.statements import STATEMENTS, perform
 from pycute_xe.executing.problem import Problem, poison
@@ -67,7 +68,26 @@ def execute(
 def gather(
     kernel: Kernel, problem: Problem, target: Target, progress: Progress | None = None
 ) -> Outputs:
-    """Run a kernel statement by statement on registers, as `execute` does without a plan."""
+    """Run a kernel statement by statement on registers, as `execute` does without a plan.
+
+    Where two subgroups touch an element, it is run again to see whether anything orders them.
+    """
+    touches = Touches(kernel)
+    found = _gathered(kernel, problem, target, touches, progress)
+    if touches.contested:
+        races = Races(touches.contested, kernel.subgroups)
+        _gathered(kernel, problem, target, races, None)
+        races.check()
+    return found
+
+
+def _gathered(
+    kernel: Kernel,
+    problem: Problem,
+    target: Target,
+    watched: Touches | Races,
+    progress: Progress | None,
+) -> Outputs:
     memory = dict(problem.inputs)
     for operand in kernel.outputs:
         memory[operand.name] = _padded(operand, problem, target)
@@ -76,8 +96,9 @@ def gather(
     for first in range(0, grid.shape[0], block):
         part = grid[first : first + block]
         groups = Groups.of(kernel, problem.sizes, memory, part)
+        groups.watched, groups.first = watched, first
+        watched.enter(part.shape[0])
         perform(groups, kernel.body)
-        groups.disputed.check()
         if progress is not None:
             progress((first + part.shape[0]) / grid.shape[0])
     return {o.name: _cut(memory[o.name], problem.shape(o.name)) for o in kernel.outputs}

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.converting import host_dtype
 from pycute_xe.errors import MachineError
-from pycute_xe.executing.groups.racing import Disputed
+from pycute_xe.executing.groups.racing import Races, Touched, Touches
 from pycute_xe.executing.groups.shared import SharedArray
 from pycute_xe.holding.tables import copied, demand_whole_registers
 from pycute_xe.kernel import AtomicStore, Index, Kernel, Load, Prefetch, Store
@@ -62,7 +62,8 @@ class Groups:
 
     ``names`` binds extents, the grid's and the loops' variables, ``subgroup``: numbers, or arrays
     that broadcast to (work-groups, subgroups). ``active`` are those that do the statement at hand,
-    None for all.
+    None for all. ``first`` is the number of the first work-group in the grid; ``watched`` is told
+    what is done to outputs.
     """
 
     kernel: Kernel
@@ -72,7 +73,8 @@ class Groups:
     values: dict[str, Array] = field(default_factory=dict[str, Array])
     ready: dict[str, Bools] = field(default_factory=dict[str, Bools])
     shared: dict[str, SharedArray] = field(default_factory=dict[str, SharedArray])
-    disputed: Disputed = field(default_factory=Disputed)
+    watched: Touches | Races | None = None
+    first: int = 0
     active: Bools | None = None
     doing: str = ""
 
@@ -93,6 +95,19 @@ class Groups:
         for array in kernel.shared:
             out.shared[array.name] = SharedArray(array, shape)
         return out
+
+    def touch(self, kind: int, name: str, kept: Bools, at: tuple[Ints, ...], values: Any) -> None:
+        """Tell of what is about to be done to elements of an operand; ``kept`` says by whom."""
+        if self.watched is not None:
+            group, subgroup, _ = np.nonzero(kept)
+            thread: Ints = (self.first + group) * self.shape[1] + subgroup
+            self.watched.touch(Touched(kind, name, at, thread, values), self.memory[name])
+
+    def meet(self, half: Literal["arrived", "passed"]) -> None:
+        """Count a half of a barrier of the work-groups that do it."""
+        if isinstance(self.watched, Races):
+            count: Ints = getattr(self.watched, half)
+            count[self.first : self.first + self.shape[0]] += self.mask().any(axis=1)
 
     def anyone(self) -> bool:
         """Whether some subgroup does the statement at hand."""

@@ -9,6 +9,7 @@ from pycute_xe.bulk import table
 from pycute_xe.converting import convert, wrap
 from pycute_xe.errors import KernelError
 from pycute_xe.executing.elementwise import Sources, mapped
+from pycute_xe.executing.groups.racing import ADD, READ, WRITE
 from pycute_xe.executing.groups.registers import Groups, Meaning
 from pycute_xe.executing.numbers import widened
 from pycute_xe.executing.products import multiplied_into
@@ -72,6 +73,10 @@ def _(groups: Groups, statement: Load) -> None:
     found = np.zeros(places.inside.shape, array.dtype)
     if array.size:
         found[places.inside] = array[tuple(x[places.inside] for x in places.at)]
+        if groups.watched is not None and groups.watched.watches(statement.operand):
+            kept = places.inside & groups.mask()[:, :, None]
+            at = tuple(x[kept] for x in places.at)
+            groups.touch(READ, statement.operand, kept, at, found[kept])
     groups.put(statement.fragment, places.elements, found)
 
 
@@ -85,9 +90,8 @@ def _(groups: Groups, statement: Store) -> None:
         values[kept],
         groups.memory[statement.operand],
     )
+    groups.touch(WRITE, statement.operand, kept, at, new)
     array[at] = new
-    group, subgroup, _ = np.nonzero(kept)
-    groups.disputed.stored(statement.operand, array, at, new, group * kept.shape[1] + subgroup)
 
 
 @STATEMENTS.of(AtomicStore)
@@ -102,8 +106,10 @@ def _(groups: Groups, statement: AtomicStore) -> None:
             "add in a wider type",
         )
     kept = places.inside & groups.mask()[:, :, None]
+    at, new = tuple(x[kept] for x in places.at), values[kept]
+    groups.touch(ADD, statement.operand, kept, at, new)
     with np.errstate(over="ignore", invalid="ignore"):
-        np.add.at(array, tuple(x[kept] for x in places.at), values[kept])
+        np.add.at(array, at, new)
 
 
 @STATEMENTS.of(Reorder)
@@ -191,12 +197,14 @@ def _(groups: Groups, statement: Mma) -> None:
 
 @STATEMENTS.of(BarrierArrive)
 def _(groups: Groups, _statement: BarrierArrive) -> None:
+    groups.meet("arrived")
     for array in groups.shared.values():
         array.arrive(groups.mask())
 
 
 @STATEMENTS.of(BarrierWait)
 def _(groups: Groups, _statement: BarrierWait) -> None:
+    groups.meet("passed")
     for array in groups.shared.values():
         array.wait(groups.mask())
 

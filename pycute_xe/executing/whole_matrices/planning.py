@@ -242,8 +242,9 @@ def _(planner: _Planner, statement: Mma) -> None:
 @PLANNED.of(Store)
 def _(planner: _Planner, statement: Store) -> None:
     found = planner.get(statement.fragment)
-    if isinstance(found, Constant) or planner.trips:
-        raise NotWhole
+    twice = any(statement.operand == earlier.operand for earlier in planner.stores)
+    if isinstance(found, Constant) or planner.trips or twice:
+        raise NotWhole  # of two stores to an element, nothing may say which is the last
     elements = np.flatnonzero(copied(statement.copy).moves)
     axes = tuple(axis.take(elements) for axis in planner.axes(statement))
     turned = over(found.take(elements), axes)

@@ -1,0 +1,152 @@
+"""The fast executor stops at races between statements, trips and work-groups, and at no others."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+from small_kernels import fragment, load_of, store_of
+
+import pycute_xe as cx
+from pycute_xe.errors import MachineError
+from pycute_xe.kernel import (
+    AtomicStore,
+    BarrierArrive,
+    BarrierWait,
+    Fill,
+    If,
+    Index,
+    Kernel,
+    Load,
+    Loop,
+    Operand,
+    Statement,
+    Store,
+)
+from pycute_xe.layout import Layout
+
+BARRIER = (BarrierArrive(), BarrierWait())
+X = Fill("x", 2.0)
+SUBGROUP = Index("subgroup")
+GROUP = Index("g")
+
+
+def first(who: Index, *body: Statement) -> If:
+    return If(who, Index(None, 1), body)
+
+
+def others(who: Index, *body: Statement) -> If:
+    return If(Index(), who, body)
+
+
+def kernel(*body: Statement, groups: int = 1, subgroups: int = 2) -> Kernel:
+    operands = (Operand("Y", "f32", ("M", "N"), role="inout"),)
+    fragments = (fragment("x", "f32", 8), fragment("y", "f32", 8))
+    grid = (("g", Index(None, groups)),)
+    return Kernel("races", subgroups, operands, fragments, grid, (X, *body))
+
+
+def for_both(one: Load | Store) -> Any:
+    both = Layout(((16, 2), 8), ((8, 0), 1))
+    copy = cx.make_tiled_copy(one.copy.atom, both, (8, 16))
+    return dataclasses.replace(one, copy=copy)
+
+
+STORE = for_both(store_of("Y", "x"))
+LOAD = for_both(load_of("Y", "y"))
+ADD = AtomicStore(STORE.copy, "Y", STORE.at, "x", STORE.modes)
+SEVEN = Fill("x", 7.0)
+
+RACES = {
+    "two stores": (first(SUBGROUP, STORE), SEVEN, others(SUBGROUP, STORE)),
+    "two trips": (
+        Loop("t", Index(), Index(None, 2), (If(SUBGROUP, Index("t") + 1, (STORE, SEVEN)),)),
+    ),
+    "a load behind": (first(SUBGROUP, STORE), others(SUBGROUP, LOAD)),
+    "a load before": (others(SUBGROUP, LOAD), first(SUBGROUP, STORE)),
+    "an addition": (first(SUBGROUP, STORE), others(SUBGROUP, ADD)),
+    "an addition before": (others(SUBGROUP, ADD), first(SUBGROUP, STORE)),
+    "equal, then another": (STORE, first(SUBGROUP, SEVEN, STORE)),
+    "equal in turn, then another": (
+        first(SUBGROUP, STORE), others(SUBGROUP, STORE), others(SUBGROUP, SEVEN, STORE),
+    ),
+    "half a barrier": (
+        BARRIER[0], first(SUBGROUP, STORE), BARRIER[1], SEVEN, others(SUBGROUP, STORE),
+    ),
+}  # fmt: skip
+
+PASSED = {
+    "equal stores": (first(SUBGROUP, STORE), others(SUBGROUP, STORE)),
+    "a barrier": (first(SUBGROUP, STORE), *BARRIER, SEVEN, others(SUBGROUP, STORE)),
+    "loads behind a barrier": (first(SUBGROUP, STORE), *BARRIER, LOAD),
+    "stores behind loads": (LOAD, *BARRIER, STORE),
+    "additions": (ADD, ADD),
+    "what lay there": (LOAD, Fill("x", 0.0), STORE),
+    "the last counts": (first(SUBGROUP, SEVEN), STORE, Fill("x", 3.0), STORE),
+    "the last counts beside loads": (
+        first(SUBGROUP, SEVEN), STORE, Fill("x", 3.0), STORE, *BARRIER, LOAD,
+    ),
+    "one subgroup twice": (first(SUBGROUP, STORE, LOAD, SEVEN, STORE),),
+}  # fmt: skip
+
+
+def run(one: Kernel, executor: Any) -> Any:
+    return cx.run(one, executor=executor, Y=np.zeros((8, 16), np.float32))
+
+
+@pytest.mark.parametrize("name", RACES)
+def test_what_nothing_orders_is_refused(name: str) -> None:
+    with pytest.raises(MachineError, match=r"Y\[0, 0\]\): race: "):
+        run(kernel(*RACES[name]), "fast")
+
+
+@pytest.mark.parametrize("name", PASSED)
+def test_what_is_in_order_or_equal_is_done(name: str) -> None:
+    one = kernel(*PASSED[name])
+    assert np.array_equal(run(one, "fast"), run(one, "reference"))
+
+
+def test_equal_stores_are_not_done_a_second_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pycute_xe.executing import fast
+
+    monkeypatch.setattr(fast, "Races", None)
+    assert (run(kernel(*PASSED["equal stores"]), "fast") == 2).all()
+
+
+def test_the_words_say_who_does_what() -> None:
+    for name, told in (("two stores", "two subgroups store it"), ("a load behind", "another load")):
+        with pytest.raises(MachineError, match=told):
+            run(kernel(*RACES[name]), "fast")
+
+
+def test_nothing_orders_work_groups_even_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One work-group at a time goes through the statements here."""
+    from pycute_xe.executing import fast
+
+    monkeypatch.setattr(fast, "_ROOM", 1)
+    one = (first(GROUP, STORE), *BARRIER, SEVEN, others(GROUP, STORE))
+    with pytest.raises(MachineError, match="race"):
+        run(kernel(*one, groups=2, subgroups=2), "fast")
+    assert (run(kernel(STORE, groups=2), "fast") == 2).all()
+
+
+def test_two_stores_of_whole_matrices_by_other_subgroups() -> None:
+    """Each alone is a copy of a matrix; the first is done by both subgroups for all rows."""
+    parts = Layout(((16, 2), (8, 2)), ((16, 0), (1, 8))), Layout(((16, 2), 8), ((16, 8), 1))
+    body: list[Statement] = []
+    for name, to, part in zip("XZ", "xy", parts, strict=True):
+        for one in (load_of(name, to), store_of("Y", to)):
+            copy = cx.make_tiled_copy(one.copy.atom, part, (16, 16))
+            body.append(dataclasses.replace(one, copy=copy))
+    operands = tuple(Operand(name, "f32", ("M", "N")) for name in "XZ")
+    out = Operand("Y", "f32", ("M", "N"), role="out")
+    fragments = (fragment("x", "f32", 16), fragment("y", "f32", 8))
+    grid = (("g", Index(None, 1)),)
+    one = Kernel("twice", 2, (*operands, out), fragments, grid, tuple(body))
+    x, z = np.zeros((16, 16), np.float32), np.ones((16, 16), np.float32)
+    for executor in ("fast", "reference"):
+        with pytest.raises(MachineError, match="race"):
+            cx.run(one, x, z, executor=executor)
+        assert (cx.run(one, x, x, executor=executor) == 0).all()
