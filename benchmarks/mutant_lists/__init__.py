@@ -12,6 +12,7 @@ from mutant_lists import (
     layouts,
     machine,
     native,
+    running,
     selecting,
     surfaces,
 )
@@ -27,6 +28,7 @@ FLOORS = {
     "emitting": emitting.MUTANTS,
     "esimd": esimd.MUTANTS,
     "native": native.MUTANTS,
+    "running": running.MUTANTS,
     "cli": surfaces.MUTANTS,
     "algebra": [*layouts.MUTANTS, *algebra.MUTANTS],
 }

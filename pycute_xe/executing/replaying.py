@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.arch import get_target
@@ -15,17 +14,14 @@ from pycute_xe.executing.problem import prepare
 from pycute_xe.executing.runner import Executor, demand_executor, outputs_of
 from pycute_xe.kernel import Counterexample, Kernel
 from pycute_xe.kernel.amounts import MOST_BYTES, amount, weight
+from pycute_xe.kernel.showing import differ_by, tolerance_of
 from pycute_xe.kernel.spec.computing import compute
-from pycute_xe.kernel.spec.expression import Apply, Expression
 from pycute_xe.kernel.spec.specification import Specification
+from pycute_xe.kernel.telling_inputs import VARIANTS
 from pycute_xe.machine import Trace
 from pycute_xe.signatures import shortly
 
 __all__ = ["Replay", "replay"]
-
-# Other inputs that are tried where the first do not show the fault.
-_VARIANTS = range(1, 33)
-_EXACT = frozenset({"add", "mul", "max", "min", "abs", "relu", "clamp"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,11 +50,8 @@ class Replay:
         if self.fault is not None:
             return True
         place = self.place
-        # Poison is never near what is expected, NaN is near NaN alone.
         actual, expected = (float(x[place]) for x in (self.actual, self.expected))
-        if np.isnan(expected) or np.isnan(actual) or np.isinf(expected):
-            return not (actual == expected or (np.isnan(expected) and np.isnan(actual)))
-        return abs(actual - expected) > self.tolerance * abs(expected)
+        return differ_by(actual, expected, self.tolerance)
 
     def __str__(self) -> str:
         """The element, as it is and as it should be."""
@@ -84,7 +77,7 @@ def replay(
     first = _played(kernel, counterexample, executor, 0)
     if first.shows:
         return first
-    others = (_played(kernel, counterexample, executor, variant) for variant in _VARIANTS)
+    others = (_played(kernel, counterexample, executor, variant) for variant in VARIANTS[1:])
     return next((other for other in others if other.shows), first)
 
 
@@ -146,19 +139,9 @@ def _played(
         )
         return Replay(counterexample, inputs, nothing, nothing, name, fault)
     expected = convert(wanted, numeric)
-    tolerance = 0.0
-    if numeric.kind == "float" and not _exact(claims.of(name).value):
-        tolerance = 2.0 ** -(18 if numeric.bits >= 32 else 6)
+    tolerance = tolerance_of(claims.of(name).value, numeric)
     try:
         outputs = outputs_of(problem, get_target("bmg"), Trace(), executor)
     except (MachineError, KernelError) as fault:
         return Replay(counterexample, inputs, expected, expected, name, fault, tolerance)
     return Replay(counterexample, inputs, outputs[name], expected, name, None, tolerance)
-
-
-def _exact(value: Expression) -> bool:
-    """Whether small integers make it exact: nothing but sums, products and comparisons."""
-    if isinstance(value, Apply):
-        return value.function in _EXACT and all(_exact(a) for a in value.arguments)
-    body = getattr(value, "body", None)
-    return body is None or _exact(body)

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from pycute_xe.kernel.ir.kernel import Kernel
     from pycute_xe.kernel.ir.operands import Operand
 
-__all__ = ["matrices", "telling_inputs"]
+__all__ = ["VARIANTS", "matrices", "telling_inputs"]
+
+VARIANTS = range(49)
+"""The inputs on which a wrong value is looked for: what none of them shows is not disproved."""
 
 BF16 = as_numeric("bf16")
 
@@ -169,8 +172,11 @@ def _most(kind: Numeric) -> int:
     return {"f8e4m3": 16, "f8e5m2": 8}.get(kind.name, 127)
 
 
+_BITS = {"bf16": 8, "f16": 11, "tf32": 11, "f8e4m3": 4, "f8e5m2": 3}
 _WIDE = 9
 """The variant from which on operands have more bits than narrow types hold."""
+_CLOSE = 33
+"""The variant from which on operands are next to small integers, so that sums nearly vanish."""
 
 
 def _mixed(
@@ -180,12 +186,16 @@ def _mixed(
 
     From variant 3 on, floats have eight bits, which tell one rounding from another. From variant 9
     on, the factors of a product and everything else have as many bits as they hold, up to 13, by
-    turns: products and short sums are exact in f32, and are not in a narrower type.
+    turns: products and short sums are exact in f32, and are not in a narrower type. From variant
+    33 on, what is not a factor is a little off an integer: where a sum nearly vanishes, a rounding
+    of one part is all that is left, whatever function is then taken.
     """
     import numpy as np
 
     most = min(_most(operand.value_type), 7)
     rng = np.random.default_rng((variant, number))
+    if variant >= _CLOSE:
+        return _close(operand.value_type, shape, rng, factor)
     if variant >= _WIDE and factor == bool(variant % 2) and operand.value_type.bits >= 8:
         return _wide(operand.value_type, shape, rng)
     if not shape:
@@ -194,6 +204,19 @@ def _mixed(
         return rng.integers(-127, 128, shape) / (1 + variant % 2 * 15)
     low = 1 if variant == 0 or operand.value_type.kind == "unsigned" else -min(most, 5)
     return rng.integers(low, most + 1, shape).astype(np.float64)
+
+
+def _close(
+    numeric: Numeric, shape: tuple[int, ...], rng: np.random.Generator, whole: bool
+) -> NDArray[np.float64]:
+    """Return integers from -2 to 2, and unless they are to be whole, a last bit more for floats."""
+    import numpy as np
+
+    low = 0 if numeric.kind == "unsigned" else -min(_most(numeric), 2)
+    out = np.asarray(rng.integers(low, min(_most(numeric), 2) + 1, shape), np.float64)
+    if numeric.kind != "float" or whole:
+        return out
+    return out + np.asarray(rng.integers(-1, 2, shape)) / (1 << _BITS.get(numeric.name, 15) - 2)
 
 
 def _wide(
@@ -207,6 +230,5 @@ def _wide(
     if numeric.kind != "float":
         low, high = bounds(numeric)
         return np.asarray(rng.integers(max(low, -4095), min(high, 4095) + 1, shape), np.float64)
-    bits = {"bf16": 8, "f16": 11, "tf32": 11, "f8e4m3": 4, "f8e5m2": 3}.get(numeric.name, 13)
-    most = (1 << bits) - 1
+    most = (1 << _BITS.get(numeric.name, 13)) - 1
     return np.asarray(rng.integers(-most, most + 1, shape) / 64)

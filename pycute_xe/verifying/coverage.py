@@ -14,6 +14,7 @@ from pycute_xe.verifying.failures import Failure, smallest
 from pycute_xe.verifying.faulting import Faults
 from pycute_xe.verifying.formula import Formula, Place, Term
 from pycute_xe.verifying.regions import Region
+from pycute_xe.verifying.showing import is_seen
 from pycute_xe.verifying.translating import claimed
 from pycute_xe.verifying.views import view_of
 
@@ -81,7 +82,23 @@ class Coverage(Faults):
         point = smallest(difference.points, self.space.naming)
         if point is not None and not differ(before, wanted, point, self.extents):
             raise agreeing(output, difference)
+        if point is not None:
+            index = tuple(point[name] for name in names)
+            failure = self._never(output, point, index, None)
+            self.demand_seen(failure, difference, (before, wanted), point)
         return difference.points
+
+    def demand_seen(
+        self,
+        failure: Failure,
+        difference: Difference,
+        formulas: tuple[Formula, Formula],
+        point: Mapping[str, int],
+    ) -> None:
+        """Demand that a replay shows a difference. Raises `UndecidableError`."""
+        claim = self.claim_of(failure.output)
+        if not is_seen(self.kernel, claim, failure, formulas, point, self.extents):
+            raise agreeing(failure.output, difference)
 
     def claim_of(self, output: str) -> Claim:
         """Return what is claimed of an output. Raises `UndecidableError` where nothing is."""

@@ -17,7 +17,7 @@ from pycute_xe.numeric import as_numeric
 from pycute_xe.verifying.formula import WHOLE, Atom, Formula, Term
 from pycute_xe.verifying.patience import in_time
 
-__all__ = ["differ", "value_of"]
+__all__ = ["Extents", "differ", "value_of", "value_with"]
 
 MOST = 200_000
 """Products that are summed before a question is given up."""
@@ -38,15 +38,15 @@ def differ(
     Raises `UndecidableError` where the sums are too long to try.
     """
     for seed in seeds:
-        left, right = (_Values(extents, seed).formula(f, point) for f in (actual, wanted))
+        left, right = (value_of(f, point, extents, seed) for f in (actual, wanted))
         if not math.isclose(left, right, rel_tol=1e-9, abs_tol=1e-12):
             return True
     return False
 
 
 class _Values:
-    def __init__(self, extents: Extents, seed: int) -> None:
-        self.extents, self.seed, self.left = extents, seed, MOST
+    def __init__(self, extents: Extents, inputs: Inputs) -> None:
+        self.extents, self.inputs, self.left = extents, inputs, MOST
 
     def formula(self, formula: Formula, names: Mapping[str, int]) -> float:
         return float(sum(self.term(term, names) for term in formula))
@@ -84,7 +84,7 @@ class _Values:
         limits = (_number(text, names) for text in self.extents[operand])
         if not all(0 <= i < n for i, n in zip(at, limits, strict=True)):
             return 0.0
-        return _input(operand, at, self.seed)
+        return self.inputs(operand, at)
 
     def atom(self, atom: Atom, names: Mapping[str, int]) -> float:
         if atom.name in ("max over", "min over"):
@@ -98,7 +98,17 @@ class _Values:
 
 def value_of(formula: Formula, point: Mapping[str, int], extents: Extents, seed: int = 0) -> float:
     """Return the value of a formula at a point, for one choice of inputs."""
-    return _Values(extents, seed).formula(formula, point)
+    return value_with(formula, point, extents, lambda name, at: _input(name, at, seed))
+
+
+def value_with(
+    formula: Formula, point: Mapping[str, int], extents: Extents, inputs: Inputs
+) -> float:
+    """Return the value of a formula at a point, for given elements of its operands.
+
+    Raises `UndecidableError` where a sum is too long to try.
+    """
+    return _Values(extents, inputs).formula(formula, point)
 
 
 @lru_cache(maxsize=65536)

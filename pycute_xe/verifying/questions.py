@@ -137,7 +137,7 @@ class Questions(Coverage):
         if point is None or not differ(actual, wanted, point, self.extents):
             raise agreeing(output, difference)
         index = tuple(point[name] for name in names)
-        return self.failure(
+        failure = self.failure(
             point,
             f"{output} values",
             f"{output}{list(index)}: {difference.words}",
@@ -147,6 +147,8 @@ class Questions(Coverage):
             output=output,
             index=index,
         )
+        self.demand_seen(failure, difference, (actual, wanted), point)
+        return failure
 
     def _overwritten(self, number: int) -> bool:
         """Whether a later store writes the same places of the same registers, if this is done."""
@@ -177,7 +179,10 @@ class Questions(Coverage):
             if point is not None:
                 at = " and ".join(f"{name} = {point[name]}" for name in points.names)
                 where = Difference(Region.where(points.names, at), "tried", "another value")
-                return self._at(where, write, view, targets)
+                failure = self._at(where, write, view, targets)
+                if failure is not None:
+                    self.demand_seen(failure, where, (actual, wanted), point)
+                return failure
             if wild > WILDER and not self.patient:
                 raise too_hard("the maps of its registers take many quotients")
         difference = compare(points, actual, wanted, self.extents)
@@ -186,7 +191,10 @@ class Questions(Coverage):
         point = smallest(difference.points, self.space.naming)
         if point is not None and not differ(actual, wanted, point, self.extents):
             raise agreeing(write.statement.operand, difference)
-        return self._at(difference, write, view, targets)
+        failure = self._at(difference, write, view, targets)
+        if failure is not None and point is not None:
+            self.demand_seen(failure, difference, (actual, wanted), point)
+        return failure
 
     def _at(
         self, difference: Difference, write: Write, view: View, targets: tuple[str, ...]

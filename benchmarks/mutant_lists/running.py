@@ -1,0 +1,39 @@
+"""Small wrong changes to races of the fast executor and to what a run must show of a verdict."""
+
+from __future__ import annotations
+
+from mutant_lists.mutant import mutants
+
+RACING = "tests/executing/test_racing_stores.py"
+SEEN = "tests/verifying/test_seen.py"
+
+MUTANTS = [
+    *mutants(
+        "executing/groups/racing",
+        RACING,
+        ("other &= _codes(array[one.at])", "other |= _codes(array[one.at])", "equal bytes pass"),
+        ("last[flat[several | beside]] = _MANY", "last[flat[beside]] = _MANY", "both are known"),
+        ("(other.passed > one.arrived)", "(other.passed >= one.arrived)", "a barrier lies between"),
+        ("ordered = met & (", "ordered = (", "barriers are of one work-group"),
+        ("| (adds == 1) | seen", "| (adds == 1)", "a load sees a store before it"),
+        ("| (adds == 1) | seen", "| seen", "additions clash with stores"),
+        ("(one.final & other.final)", "(one.final | other.final)", "the last stores count"),
+        ("if kind == one.kind != WRITE:", "if kind == one.kind:", "stores clash with stores"),
+    ),
+    *mutants(
+        "executing/whole_matrices/planning",
+        RACING,
+        ("planner.trips or twice", "planner.trips", "two stores are not one"),
+    ),
+    *mutants(
+        "verifying/showing",
+        SEEN,
+        ("float(wanted), tolerance)", "float(wanted), 0.0)", "the tolerance of a replay counts"),
+        ("for variant in VARIANTS:", "for variant in VARIANTS[:33]:", "sums that vanish are tried"),
+    ),
+    *mutants(
+        "kernel/kinds/attention_tile",
+        "tests/kernel/test_attention_tile.py",
+        ("if rows % 16:", "if rows % 8:", "a register has 16 lanes"),
+    ),
+]

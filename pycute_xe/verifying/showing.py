@@ -1,0 +1,59 @@
+"""Floor 9: is a wrong value seen in a run? On the inputs that a replay tries, one after the other.
+
+Two formulas may differ where no output tells: behind a saturating function, or by one rounding of
+many. Then nothing is disproved, as nobody could be shown it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from pycute_xe.converting import convert
+from pycute_xe.kernel import Claim, Kernel
+from pycute_xe.kernel.amounts import MOST_BYTES, weight
+from pycute_xe.kernel.showing import differ_by, tolerance_of
+from pycute_xe.kernel.telling_inputs import VARIANTS, telling_inputs
+from pycute_xe.verifying.evaluating import Extents, value_with
+from pycute_xe.verifying.failures import Failure
+from pycute_xe.verifying.formula import Formula
+from pycute_xe.verifying.patience import in_time
+
+__all__ = ["is_seen"]
+
+
+def is_seen(
+    kernel: Kernel,
+    claim: Claim,
+    failure: Failure,
+    formulas: tuple[Formula, Formula],
+    point: Mapping[str, int],
+    extents: Extents,
+) -> bool:
+    """Tell whether what is stored and what is claimed are told apart on inputs of a replay.
+
+    Problems that are too large for a replay are taken to be: it is said of them that none is done.
+    Raises `UndecidableError` where the sums are too long to try.
+    """
+    if weight(kernel, failure.sizes) > MOST_BYTES:
+        return True
+    numeric = kernel.operand(failure.output).value_type
+    tolerance = tolerance_of(claim.value, numeric)
+    for variant in VARIANTS:
+        in_time()
+        given = telling_inputs(
+            kernel, failure.sizes, failure.operand, failure.element, failure.index, variant
+        )
+
+        def element(
+            name: str, at: tuple[int, ...], given: Mapping[str, np.ndarray] = given
+        ) -> float:
+            return float(given[name][at]) if name in given else np.nan
+
+        actual, wanted = (value_with(f, point, extents, element) for f in formulas)
+        if not np.isnan(actual) and not np.isnan(wanted):
+            actual, wanted = convert(np.array([actual, wanted]), numeric).astype(np.float64)
+        if differ_by(float(actual), float(wanted), tolerance):
+            return True
+    return False

@@ -1,0 +1,46 @@
+"""What is disproved is seen in a run; where no run that is tried shows it, nothing is decided."""
+
+from __future__ import annotations
+
+import pytest
+from fuzz_kernels import judged, not_replayed
+from unsound_kernels import A, kernel, load, store
+
+import pycute_xe as cx
+from pycute_xe.kernel import Expression, Kernel, Map, Slot, apply
+
+
+def mapped(value: Expression, claim: Expression) -> Kernel:
+    return kernel(claim, load("A", "x"), Map("x", value), store("D", "x"))
+
+
+X = Slot("x")
+
+
+def test_a_rounding_behind_a_function_that_saturates_is_seen_where_sums_vanish() -> None:
+    """Seed 301668 of the fuzz: tanh(sum + f16(bias)) for tanh(sum + bias)."""
+    assert judged(301668).word == "disproved"
+
+
+def test_a_race_that_gives_the_right_number_by_luck_is_seen() -> None:
+    assert judged(301532).word == "disproved"
+
+
+@pytest.mark.parametrize(
+    ("value", "claim"),
+    [
+        (apply("exp", X) * (1 + 2.0**-20), apply("exp", A)),
+        (apply("tanh", X) * (1 - 2.0**-20), apply("tanh", A)),
+    ],
+)
+def test_what_no_tried_run_shows_is_undecided(value: Expression, claim: Expression) -> None:
+    verdict = cx.verify(mapped(value, claim))
+    assert verdict.answer == "undecided", str(verdict)
+    assert "yet the values agree where that was tried" in str(verdict)
+
+
+def test_what_a_run_shows_is_disproved() -> None:
+    one = mapped(apply("exp", X) * (1 + 2.0**-10), apply("exp", A))
+    verdict = cx.verify(one)
+    assert verdict.answer == "disproved"
+    assert not_replayed(one, verdict) == ""
