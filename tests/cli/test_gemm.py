@@ -515,7 +515,9 @@ def test_only_types_that_the_option_takes_are_offered(run: Run) -> None:
     assert "tf32" not in result.stderr
 
 
-@pytest.mark.parametrize("command", [("atoms", "--limit", "0"), ("layout", "(64,64):(64,1)")])
+@pytest.mark.parametrize(
+    "command", [("atoms", "XE_LOAD", "--limit", "0"), ("layout", "(64,64):(64,1)")]
+)
 def test_a_pipe_closed_early_is_no_failure(command: tuple[str, ...]) -> None:
     with subprocess.Popen(
         [sys.executable, "-m", "pycute_xe", *command],
