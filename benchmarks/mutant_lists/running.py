@@ -21,6 +21,13 @@ MUTANTS = [
         ("if kind == one.kind != WRITE:", "if kind == one.kind:", "stores clash with stores"),
     ),
     *mutants(
+        "machine/races",
+        RACING,
+        ("| (adds == 1) | seen", "| (adds == 1)", "a read sees a write before it"),
+        ("(write.old != write.value) & ~read.own", "(write.old != write.value)", "its own writes"),
+        ("self.now[places] = data", "pass", "a write that changes nothing is not seen"),
+    ),
+    *mutants(
         "executing/whole_matrices/planning",
         RACING,
         ("planner.trips or twice", "planner.trips", "two stores are not one"),

@@ -4,7 +4,8 @@ Work-groups are never in order, and threads of one only across a barrier (`Progr
 writes to a byte clash where neither is before the other and they leave different values: what stays
 depends on chance. Equal values are let pass, as hardware writes bytes whole and either may stay.
 Atomic additions never clash with one another, but with plain writes they do. Of a thread's writes
-to a byte the last one counts; a read clashes with every write that another value comes from.
+to a byte the last one counts; a read clashes with every write that another value comes from, and
+with an earlier one that changed the byte, unless its thread had written there itself.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pycute_xe.machine.faults import RaceFault
 from pycute_xe.machine.memory import Bytes, Memory
 from pycute_xe.machine.progress import Progress
 
-__all__ = ["Span"]
+__all__ = ["Span", "wrote_before"]
 
 Ints: TypeAlias = NDArray[np.int64]
 Does = Literal["reads", "writes", "adds"]
@@ -36,19 +37,25 @@ class _Log:
 
     places: list[Ints] = field(default_factory=list[Ints])
     data: list[Bytes] = field(default_factory=list[Bytes])
+    old: list[Bytes] = field(default_factory=list[Bytes])
     heads: list[tuple[int, int, int]] = field(default_factory=list[tuple[int, int, int]])
     clocks: list[Ints] = field(default_factory=list[Ints])
 
 
 @dataclass(frozen=True)
 class _Rows:
-    """Accesses byte by byte, sorted by place: kind, thread, value, and when it was."""
+    """Accesses byte by byte, sorted by place: kind, thread, value before and after, and when.
+
+    ``own`` is whether the thread wrote the byte before, ``final`` whether it does not again.
+    """
 
     place: Ints
     kind: Ints
     thread: Ints
     value: Bytes
+    old: Bytes
     epoch: Ints
+    own: NDArray[np.bool_]
     final: NDArray[np.bool_]
 
     def at(self, rows: Ints | NDArray[np.bool_]) -> _Rows:
@@ -76,6 +83,7 @@ class Span:
         """Start with what lies in memory, touched by no work-group."""
         self.base, self.name = base, name
         self.before = memory.read(base, nbytes)
+        self.now = self.before.copy()
         self.groups: list[str] = []
         # The last work-group that did each kind of thing to a byte, from 1, and what it left there.
         self.last = np.zeros((3, nbytes), dtype=np.int32)
@@ -86,8 +94,12 @@ class Span:
     def record(self, does: Does, thread: Progress, addresses: Ints, data: Bytes) -> None:
         """Remember an access: addresses, and the bytes read there or left there."""
         if addresses.size:
-            self.log.places.append(addresses - self.base)
+            places = addresses - self.base
+            self.log.places.append(places)
             self.log.data.append(data)
+            self.log.old.append(self.now[places])
+            if does != "reads":
+                self.now[places] = data
             self.log.heads.append((_KINDS[does], thread.index, len(self.log.clocks)))
             self.log.clocks.append(thread.clock.copy())
 
@@ -160,8 +172,32 @@ def _clash(a: _Rows, b: _Rows) -> NDArray[np.bool_]:
     reads = (a.kind == _READ).astype(int) + (b.kind == _READ)
     adds = (a.kind == _ADD).astype(int) + (b.kind == _ADD)
     both_final = (a.final & b.final) | (reads == 1)
-    differ = (a.value != b.value) | (adds == 1)
+    seen = _seen(a, b) | _seen(b, a)
+    differ = (a.value != b.value) | (adds == 1) | seen
     return (reads < 2) & (adds < 2) & both_final & differ
+
+
+def _seen(write: _Rows, read: _Rows) -> NDArray[np.bool_]:
+    """Whether a read finds what an earlier write changed, and not what its own thread wrote."""
+    both = (write.kind == _WRITE) & (read.kind == _READ)
+    return both & (write.epoch < read.epoch) & (write.old != write.value) & ~read.own
+
+
+def wrote_before(place: Ints, thread: Ints, writes: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return for each access, in order of time, whether its thread wrote its place before.
+
+    >>> place, thread = np.array([4, 4, 4, 5]), np.array([0, 0, 1, 0])
+    >>> wrote_before(place, thread, np.array([True, False, False, False])).tolist()
+    [False, True, False, False]
+    """
+    order = np.lexsort((np.arange(place.size), thread, place))
+    mine = writes[order].astype(np.int64)
+    earlier = np.cumsum(mine) - mine
+    first = np.ones(place.size, dtype=bool)
+    first[1:] = (place[order][1:] != place[order][:-1]) | (thread[order][1:] != thread[order][:-1])
+    out = np.empty(place.size, dtype=bool)
+    out[order] = earlier > np.maximum.accumulate(np.where(first, earlier, 0))
+    return out
 
 
 def _padded(clocks: list[Ints]) -> Ints:
@@ -179,12 +215,14 @@ def _sorted(log: _Log) -> _Rows:
     counts = [p.size for p in log.places]
     heads = np.repeat(np.array(log.heads, dtype=np.int64), counts, axis=0)
     place, value = np.concatenate(log.places), np.concatenate(log.data)
-    every = np.ones(place.size, dtype=bool)
-    rows = _Rows(place, heads[:, 0], heads[:, 1], value, heads[:, 2], every)
+    kinds, threads, every = heads[:, 0], heads[:, 1], np.ones(place.size, dtype=bool)
+    reads = (kinds == _READ).any()
+    own = wrote_before(place, threads, kinds == _WRITE) if reads else every
+    old = np.concatenate(log.old)
+    rows = _Rows(place, kinds, threads, value, old, heads[:, 2], own, every)
     rows = rows.at(np.lexsort((np.arange(place.size), rows.thread, rows.kind, rows.place)))
     same = np.ones(place.size - 1, dtype=bool)
     for part in (rows.place, rows.kind, rows.thread):
         same &= part[1:] == part[:-1]
     rows.final[:-1] = ~same
-    kind, final = rows.kind, rows.final
-    return rows if (kind == _READ).any() else rows.at(final)
+    return rows if reads else rows.at(rows.final)

@@ -81,6 +81,9 @@ PASSED = {
     "equal stores": (first(SUBGROUP, STORE), others(SUBGROUP, STORE)),
     "a barrier": (first(SUBGROUP, STORE), *BARRIER, SEVEN, others(SUBGROUP, STORE)),
     "loads behind a barrier": (first(SUBGROUP, STORE), *BARRIER, LOAD),
+    "a store that changes nothing": (
+        first(SUBGROUP, STORE), *BARRIER, first(SUBGROUP, STORE), others(SUBGROUP, LOAD),
+    ),
     "stores behind loads": (LOAD, *BARRIER, STORE),
     "additions": (ADD, ADD),
     "what lay there": (LOAD, Fill("x", 0.0), STORE),
@@ -88,6 +91,7 @@ PASSED = {
     "the last counts beside loads": (
         first(SUBGROUP, SEVEN), STORE, Fill("x", 3.0), STORE, *BARRIER, LOAD,
     ),
+    "each loads what it stored": (STORE, LOAD),
     "one subgroup twice": (first(SUBGROUP, STORE, LOAD, SEVEN, STORE),),
 }  # fmt: skip
 
@@ -96,10 +100,11 @@ def run(one: Kernel, executor: Any) -> Any:
     return cx.run(one, executor=executor, Y=np.zeros((8, 16), np.float32))
 
 
+@pytest.mark.parametrize("executor", ["fast", "reference"])
 @pytest.mark.parametrize("name", RACES)
-def test_what_nothing_orders_is_refused(name: str) -> None:
+def test_what_nothing_orders_is_refused(name: str, executor: str) -> None:
     with pytest.raises(MachineError, match=r"Y\[0, 0\]\): race: "):
-        run(kernel(*RACES[name]), "fast")
+        run(kernel(*RACES[name]), executor)
 
 
 @pytest.mark.parametrize("name", PASSED)

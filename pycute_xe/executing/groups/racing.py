@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.errors import MachineError
 from pycute_xe.kernel import AtomicStore, Kernel, Load, Store
+from pycute_xe.machine.races import wrote_before
 
 __all__ = ["ADD", "READ", "WRITE", "Races", "Touched", "Touches"]
 
@@ -165,7 +166,11 @@ class Races:
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """Accesses sorted by element and by when they were: all columns are as long."""
+    """Accesses sorted by element and by when they were: all columns are as long.
+
+    ``own`` is whether the subgroup stored to the element before, ``final`` whether it does not
+    again.
+    """
 
     flat: Ints
     thread: Ints
@@ -174,20 +179,24 @@ class _Rows:
     before: Ints
     arrived: Ints
     passed: Ints
+    own: Bools
     final: Bools
 
     @classmethod
     def of(cls, columns: Ints) -> _Rows:
         """Sort, and tell the last store of each subgroup; without loads only that is kept."""
         flat, thread, kind, *_, when = columns
+        own = wrote_before(flat, thread, kind == WRITE)
+        columns = np.vstack([columns, own.astype(np.int64)])
         columns = columns[:, np.lexsort((when, kind, thread, flat))]
         final = np.ones(columns.shape[1], bool)
         final[:-1] = (columns[:3, 1:] != columns[:3, :-1]).any(axis=0)
         if not (columns[2] == READ).any():
             columns, final = columns[:, final], final[final]
         order = np.lexsort((columns[7], columns[0]))
-        flat, thread, kind, value, before, arrived, passed, _ = columns[:, order]
-        return cls(flat, thread, kind, value, before, arrived, passed, final[order])
+        flat, thread, kind, value, before, arrived, passed, _, wrote = columns[:, order]
+        own = wrote.astype(bool)
+        return cls(flat, thread, kind, value, before, arrived, passed, own, final[order])
 
     def at(self, rows: Ints) -> _Rows:
         """Return some rows."""
@@ -201,7 +210,7 @@ def _clash(one: _Rows, other: _Rows, subgroups: int) -> Bools:
     ordered = met & (other.passed > one.arrived)
     reads = (one.kind == READ).astype(int) + (other.kind == READ)
     adds = (one.kind == ADD).astype(int) + (other.kind == ADD)
-    seen = (other.kind == READ) & (one.kind == WRITE) & (one.before != one.value)
+    seen = (other.kind == READ) & (one.kind == WRITE) & (one.before != one.value) & ~other.own
     differ = (one.value != other.value) | (adds == 1) | seen
     last = (one.final & other.final) | (reads == 1)
     return apart & ~ordered & (reads < 2) & (adds < 2) & last & differ
