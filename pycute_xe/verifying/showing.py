@@ -1,7 +1,7 @@
 """Floor 9: is a wrong value seen in a run? On the inputs that a replay tries, one after the other.
 
 Two formulas may differ where no output tells: behind a saturating function, or by one rounding of
-many. Then nothing is disproved, as nobody could be shown it.
+many. Then nothing is disproved: no run could show it.
 """
 
 from __future__ import annotations
