@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mutant_lists.mutant import mutants
 
+REGIONS = "tests/emitting/test_regions.py"
 VISA = "tests/emitting/test_visa.py"
 STATEMENTS = "tests/emitting/test_statements.py"
 OPENCL = "tests/emitting/test_opencl.py"
@@ -134,7 +135,7 @@ MUTANTS = [
     ),
     *mutants(
         "emitting/regions",
-        f"{VISA} {OPENCL}",
+        f"{REGIONS} {VISA} {OPENCL}",
         (
             "found.width > 1:",
             "found.width > 99:",
