@@ -96,7 +96,7 @@ class Tensor:
             return place
         try:
             return self.data[place]
-        except IndexError as error:
+        except (IndexError, OverflowError) as error:
             raise self._beyond(crd, place) from error
 
     def _beyond(self, coord: Coord, place: Any) -> CoordError:

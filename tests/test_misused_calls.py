@@ -217,3 +217,19 @@ def test_a_field_is_looked_at_again_where_its_type_does_not_decide() -> None:
     for wrong in ({"meets": "later"}, {"reads": ("a", 3)}, {"reads": (("a",),)}, {"reads": "a"}):
         with pytest.raises(InputError, match=r"Way out: give (meets|reads) as"):
             Touched(**wrong)  # type: ignore[arg-type]
+
+
+def test_descriptors_texts_and_coordinates_that_are_something_else() -> None:
+    junk: Any = cx.E(1)
+    with pytest.raises(cx.InputError, match="a descriptor is an integer"):
+        cx.arch.lsc.decode_descriptor(2, junk)
+    deep: Any = ()
+    for _ in range(5000):
+        deep = (deep,)
+    with pytest.raises(cx.InputError, match="text is of type tuple"):
+        cx.from_cute(deep)
+    tensor = cx.make_tensor(list(range(32)), cx.Layout((4, 8), (8, 1)))
+    with pytest.raises(cx.CoordError, match="past the end of the data"):
+        tensor(0, 1 << 63)
+    swizzled: Any = cx.ComposedLayout(cx.Swizzle(2, 0, 3), 0, cx.Layout((8, 8), (1, 8)))
+    assert pycute.cosize(swizzled) == 64

@@ -119,7 +119,10 @@ def cosize(layout: Any) -> Any:
     >>> cosize(Layout((4, 8), (1, 5)))
     39
     """
-    return core.cosize(layout) if isinstance(layout, core.Layout) else layout.cosize()
+    if isinstance(layout, core.Layout):
+        return core.cosize(layout)
+    found = layout.cosize
+    return found() if callable(found) else found  # a composed layout of the library's own has it
 
 
 def _by_mode(function: Callable[..., Layout], layout: Any, parts: tuple[Any, ...]) -> Layout:

@@ -9,6 +9,7 @@ from pycute_xe.cutlass.reading_text import Reader
 from pycute_xe.cutlass.reading_types import parse_types
 from pycute_xe.cutlass.reading_values import value_of
 from pycute_xe.errors import InputError
+from pycute_xe.signatures import shortly
 
 __all__ = ["from_cute"]
 
@@ -38,7 +39,7 @@ def from_cute(text: str, *, op: Any = None, value_type: Any = None) -> Any:
     if not isinstance(cast("object", text), str):
         raise InputError(
             "from_cute",
-            {"text": repr(text)},
+            {"text": shortly(text)},
             f"text is of type {type(text).__name__}",
             'give a str, as in from_cute("Layout<Shape<_8,_4>>")',
         )

@@ -15,7 +15,7 @@ from pycute_xe.arch.lsc.sizes import known_target
 from pycute_xe.arch.target import Target
 from pycute_xe.errors import CuteError, InputError, LegalityError, ShapeError
 from pycute_xe.facts import Row, rows_for
-from pycute_xe.signatures import held_fields, typed
+from pycute_xe.signatures import held_fields, shortly, typed
 
 __all__ = ["Descriptor", "Words", "decode_descriptor", "descriptor_of", "encode_descriptor"]
 
@@ -175,6 +175,9 @@ def decode_descriptor(
     >>> found.op, str(found.data), found.model, found.surface, found.dst_registers
     ('load', 'd32x16t', 'bti', 4, 1)
     """
+    if type(desc) is not int or type(ext) is not int:
+        given = {"desc": shortly(desc), "ext": shortly(ext)}
+        raise InputError("decode_descriptor", given, "a descriptor is an integer", "give integers")
     known, words = known_target(target), {"desc": desc, "ext": ext}
     by_number = {value: name for name, value in sub_operations().items()}
     op = by_number.get(desc & 0x3F)
