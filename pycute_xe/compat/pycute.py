@@ -119,10 +119,8 @@ def cosize(layout: Any) -> Any:
     >>> cosize(Layout((4, 8), (1, 5)))
     39
     """
-    if isinstance(layout, core.Layout):
-        return core.cosize(layout)
-    found = layout.cosize
-    return found() if callable(found) else found  # a composed layout of the library's own has it
+    found = core.cosize(layout) if isinstance(layout, core.Layout) else layout.cosize
+    return found() if callable(found) else found
 
 
 def _by_mode(function: Callable[..., Layout], layout: Any, parts: tuple[Any, ...]) -> Layout:
@@ -133,9 +131,8 @@ def _by_mode(function: Callable[..., Layout], layout: Any, parts: tuple[Any, ...
             f"{len(parts)} entries for {len(layout)} modes",
             "give at most one entry for each mode",
         )
-    named = len(parts)
-    changed: Iterable[Layout] = map(function, list(layout)[:named], parts)
-    return make_layout(*changed, *list(layout)[named:])
+    changed: Iterable[Layout] = map(function, layout, parts)
+    return make_layout(*changed, *list(layout)[len(parts) :])
 
 
 @typed
