@@ -9,6 +9,7 @@ from pycute_xe.atom import TiledCopy, is_identity
 from pycute_xe.checking.report import Finding, Resource
 from pycute_xe.errors import TargetError
 from pycute_xe.kernel import Fragment, Kernel, Loop, Reorder, Statement, walk
+from pycute_xe.kernel.ir.renaming import renamings
 from pycute_xe.kernel.ir.statements import If
 
 __all__ = ["resources"]
@@ -87,10 +88,13 @@ def _registers(group: list[Fragment], target: Target) -> int:
 
 
 def _sharing(kernel: Kernel) -> list[list[Fragment]]:
-    """Group fragments that may share registers: a reorder that moves nothing joins two."""
+    """Group fragments that may share registers: a reorder that needs no instruction joins two."""
+    renamed = renamings(kernel)
     groups = {f.name: [f] for f in kernel.fragments}
     for statement in walk(kernel.body):
-        if isinstance(statement, Reorder) and is_identity(statement.slots):
+        if isinstance(statement, Reorder) and (
+            statement.destination in renamed or is_identity(statement.slots)
+        ):
             first, second = groups[statement.source], groups[statement.destination]
             if first is not second:
                 first += second

@@ -147,7 +147,11 @@ def _(_kernel: Kernel, registers: Registers, statement: Mma) -> Iterator[Instruc
     op, (reps_m, reps_k) = mma.atom.op, mma.repetitions("A")
     reps_n = mma.repetitions("B")[0]
     c = registers.view(statement.accumulator, _ACCUMULATES[op.D.name])
-    a, b = (registers.view(name, "ud") for name in (statement.a, statement.b))
+
+    def operand(name: str, byte: int) -> Register:
+        held, at = registers.place(name, byte)
+        return Register(registers.view(held, "ud"), at)
+
     for k, n, m in product(range(reps_k), range(reps_n), range(reps_m)):
         at = Register(c, (m + reps_m * n) * op.bytes_D)
         yield Multiply(
@@ -156,8 +160,8 @@ def _(_kernel: Kernel, registers: Registers, statement: Mma) -> Iterator[Instruc
                 precisions()[op.A.name],
                 at,
                 at,
-                Register(b, (n + reps_n * k) * op.bytes_B),
-                Register(a, (m + reps_m * k) * op.bytes_A),
+                operand(statement.b, (n + reps_n * k) * op.bytes_B),
+                operand(statement.a, (m + reps_m * k) * op.bytes_A),
                 repeat=op.M,
                 depth=op.depth,
             )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from pycute_xe.arch.target import grf_bytes
-from pycute_xe.atom import is_identity
 from pycute_xe.errors import KernelError
-from pycute_xe.kernel import Fragment, If, Kernel, Load, Loop, Reorder, Statement, walk
+from pycute_xe.kernel import Fragment, Kernel, Load
+from pycute_xe.kernel.ir.renaming import renamings
 from pycute_xe.numeric import as_numeric
 
 __all__ = ["BYTES", "PREDICATE", "Declared", "Registers"]
@@ -35,7 +34,8 @@ class Registers:
     """The variables of a kernel, in the order in which they are needed.
 
     A fragment is a variable of dwords; a view shows it, or a part of it, in another type. Fragments
-    that a reorder joins without moving anything are one variable where nothing could tell.
+    that a reorder joins are one variable where nothing could tell: one that it only renames is read
+    at the registers of its source.
     """
 
     def __init__(self, kernel: Kernel) -> None:
@@ -47,14 +47,14 @@ class Registers:
         self._views: dict[tuple[str, str, int], str] = {}
         self._declared: list[Declared] = []
         self._predicate = ""
-        joined = _joined(kernel)
+        self._joined = renamings(kernel)
         for name, room in self._rooms.items():
-            source = joined.get(name, "")
-            if not source:
+            if name not in self._joined:
                 self._declared.append(Declared(name, "ud", room // 4))
-        for name, source in joined.items():
-            self._declared.append(Declared(name, "ud", self._rooms[name] // 4, source))
-        self.joined = frozenset(joined)
+        for name, joined in self._joined.items():
+            if joined.moves_nothing:
+                self._declared.append(Declared(name, "ud", self._rooms[name] // 4, joined.source))
+        self.joined = frozenset(self._joined)
 
     @property
     def declared(self) -> tuple[Declared, ...]:
@@ -70,8 +70,16 @@ class Registers:
         """Return a fragment of the kernel."""
         return self._fragments[name]
 
+    def place(self, fragment: str, byte: int) -> tuple[str, int]:
+        """Return the variable, and the byte of it, that hold a byte of a fragment."""
+        joined = self._joined.get(fragment)
+        if joined is None or joined.moves_nothing:
+            return fragment, byte
+        return joined.source, joined.place(byte)
+
     def view(self, fragment: str, kind: str, at: int = 0) -> str:
         """Return the name of a view of a fragment in a type, from a byte of it on."""
+        fragment, at = self.place(fragment, at)
         key = (fragment, kind, at)
         if key not in self._views:
             if not at and kind == "ud":
@@ -130,54 +138,3 @@ def _room(kernel: Kernel, fragment: Fragment) -> int:
                 )
             room = max(room, (statement.copy.messages - 1) * step + image)
     return -(-room // grf_bytes()) * grf_bytes()
-
-
-def _joined(kernel: Kernel) -> dict[str, str]:
-    """Return the fragments that may lie in another one, by name."""
-    out: dict[str, str] = {}
-    for statement in kernel.statements():
-        if isinstance(statement, Reorder) and is_identity(statement.slots):
-            source, destination = statement.source, statement.destination
-            sizes = [kernel.fragment(n).bytes for n in (source, destination)]
-            free = not {source, destination} & {*out, *out.values()}
-            if free and sizes[0] >= sizes[1] and _safe(kernel, statement):
-                out[destination] = source
-    return out
-
-
-def _safe(kernel: Kernel, reorder: Reorder) -> bool:
-    """Whether no statement could tell the two fragments of a reorder apart.
-
-    In the body that holds the reorder the source is written before it only, the destination read
-    after it only, and nothing else writes the destination.
-    """
-    body = _around(kernel.body, reorder)
-    if body is None or sum(s == reorder for s in kernel.statements()) != 1:
-        return False
-    at = body.index(reorder)
-    others = [s for s in kernel.statements() if s != reorder]
-
-    def all_in(part: tuple[Statement, ...], touching: Callable[[Statement], bool]) -> bool:
-        return sum(map(touching, others)) == sum(map(touching, walk(part)))
-
-    return (
-        all_in(body[:at], lambda s: reorder.source in _written(s))
-        and all_in(body[at + 1 :], lambda s: reorder.destination in _read(s))
-        and not any(reorder.destination in _written(s) for s in others)
-    )
-
-
-def _written(statement: Statement) -> tuple[str, ...]:
-    return statement.touched.writes + statement.touched.updates
-
-
-def _read(statement: Statement) -> tuple[str, ...]:
-    return statement.touched.reads + statement.touched.updates
-
-
-def _around(body: tuple[Statement, ...], held: Reorder) -> tuple[Statement, ...] | None:
-    """Return the innermost body that a statement stands in."""
-    if held in body:
-        return body
-    inner = (_around(s.body, held) for s in body if isinstance(s, (Loop, If)))
-    return next((found for found in inner if found is not None), None)

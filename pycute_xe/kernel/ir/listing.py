@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pycute_xe.atom.reordering import is_identity
 from pycute_xe.kernel.ir.meanings import Meanings
 from pycute_xe.kernel.ir.program import Program
+from pycute_xe.kernel.ir.renaming import renamings
 from pycute_xe.kernel.ir.statements import (
     AtomicStore,
     BarrierArrive,
@@ -47,14 +48,17 @@ def listing(kernel: Program) -> str:
     if kernel.shared:
         head.append(f"  shared     {', '.join(map(str, kernel.shared))}")
     head.append(f"  for each work-group {over}; for each of {kernel.subgroups} subgroups")
-    return "\n".join([*head, *_lines(kernel.body, 2)])
+    return "\n".join([*head, *_lines(kernel.body, 2, frozenset(renamings(kernel)))])
 
 
-def _lines(body: tuple[Statement, ...], level: int) -> Iterator[str]:
+def _lines(body: tuple[Statement, ...], level: int, renamed: frozenset[str]) -> Iterator[str]:
     for statement in body:
-        yield "  " * level + line(statement)
+        text = line(statement)
+        if isinstance(statement, Reorder) and statement.destination in renamed:
+            text = text.replace("  by ", "  renames registers by ")
+        yield "  " * level + text
         if isinstance(statement, (Loop, If)):
-            yield from _lines(statement.body, level + 1)
+            yield from _lines(statement.body, level + 1, renamed)
 
 
 def line(statement: Statement) -> str:
