@@ -76,6 +76,7 @@ from pycute_xe.atom import (
     XE_STORE_2D as XE_STORE_2D,
     CopyAtom as CopyAtom,
     MmaAtom as MmaAtom,
+    SubgroupTensor as SubgroupTensor,
     TiledCopy as TiledCopy,
     TiledMma as TiledMma,
     UniversalCopy as UniversalCopy,
@@ -87,6 +88,7 @@ from pycute_xe.atom import (
     make_block_2d_prefetch as make_block_2d_prefetch,
     make_copy_atom as make_copy_atom,
     make_mma_atom as make_mma_atom,
+    make_subgroup_tensor as make_subgroup_tensor,
     make_tiled_copy as make_tiled_copy,
     make_tiled_copy_A as make_tiled_copy_A,
     make_tiled_copy_B as make_tiled_copy_B,
@@ -222,6 +224,7 @@ from pycute_xe.tensor import (
     local_tile as local_tile,
     make_identity_tensor as make_identity_tensor,
     make_tensor as make_tensor,
+    recast as recast,
 )
 from pycute_xe.verifying import (
     verify as verify,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, Concatenate, NoReturn, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, NoReturn, ParamSpec, Protocol, Self, TypeVar
 
 from pycute_xe.basis import Basis
 from pycute_xe.errors import ShapeError
@@ -20,7 +20,7 @@ from pycute_xe.signatures import typed
 from pycute_xe.swizzle import Swizzle
 from pycute_xe.typing import Coord, Shape, is_tuple
 
-__all__ = ["AnyLayout", "ComposedLayout", "on_domain"]
+__all__ = ["AnyLayout", "ComposedLayout", "Placed", "on_domain", "on_tensors"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,3 +185,49 @@ def on_domain(function: Callable[Concatenate[Layout, Rest], Layout]) -> OnDomain
         return function(*args, **kwargs)
 
     return lifted
+
+
+class Placed(Protocol):
+    """What is seen through a layout, as a tensor is: its domain may be rearranged."""
+
+    @property
+    def beneath(self) -> Layout:
+        """The layout that is rearranged, beneath a swizzle if there is one."""
+        ...
+
+    def rearranged(self, layout: Layout, offset: Any = 0) -> Self:
+        """Return the same seen through another layout."""
+        ...
+
+
+AnyPlaced = TypeVar("AnyPlaced", bound="Layout | ComposedLayout | Placed")
+
+
+class OnTensors(Protocol[Rest]):
+    """A function of layouts that also takes composed layouts and tensors, and then returns one."""
+
+    def __call__(self, layout: AnyPlaced, /, *args: Rest.args, **kwargs: Rest.kwargs) -> AnyPlaced:
+        """Apply the function to the layout, or to the layout beneath the tensor."""
+        ...
+
+
+def on_tensors(function: Callable[Concatenate[Layout, Rest], Layout]) -> OnTensors[Rest]:
+    """Let a function that only rearranges the domain of a layout take tensors too.
+
+    Law: ``on_tensors(f)(t) == t.rearranged(f(t.beneath))``; the data stay where they are. C++
+    overloads the same functions for ``Tensor``.
+
+    >>> from pycute_xe.layout import flatten
+    >>> from pycute_xe.tensor import make_tensor
+    >>> print(on_tensors(flatten)(make_tensor("abcd", Layout((2, (1, 2)), (2, (1, 1))))))
+    0 o (2,1,2):(2,1,1)
+    """
+    lifted = on_domain(function)
+
+    @wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        if args and hasattr(args[0], "rearranged"):
+            return args[0].rearranged(function(args[0].beneath, *args[1:], **kwargs))
+        return lifted(*args, **kwargs)
+
+    return called  # pyright: ignore[reportReturnType]

@@ -49,8 +49,10 @@ from pycute_xe.atom.reordering import (
     reorder_from_copy,
     reorder_to_copy,
 )
+from pycute_xe.atom.subgroup_tensor import SubgroupTensor, make_subgroup_tensor
+from pycute_xe.atom.thr_copy import ThrCopy
 from pycute_xe.atom.thr_mma import ThrMma
-from pycute_xe.atom.tiled_copy import ThrCopy, TiledCopy
+from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
 
 __all__ = [
@@ -72,6 +74,7 @@ __all__ = [
     "MmaAtom",
     "ThrCopy",
     "ThrMma",
+    "SubgroupTensor",
     "TiledCopy",
     "TiledMma",
     "UniversalCopy",
@@ -86,6 +89,7 @@ __all__ = [
     "make_block_2d_prefetch",
     "make_copy_atom",
     "make_mma_atom",
+    "make_subgroup_tensor",
     "make_tiled_copy",
     "make_tiled_copy_A",
     "make_tiled_copy_B",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pycute_xe.algebra import coalesce, composition, left_inverse
 from pycute_xe.algebra.simplify import flat_modes, from_modes
 from pycute_xe.atom.register_picture import SUBGROUP
+from pycute_xe.atom.subgroup_tensor import SubgroupTensor
 from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.bulk import table
@@ -29,10 +30,11 @@ _CHANNEL = 32
 
 
 @typed
-def reorder(src_tv: Layout, dst_tv: Layout) -> Layout:
+def reorder(src_tv: Layout | SubgroupTensor, dst_tv: Layout | SubgroupTensor) -> Layout:
     """Return source register element → destination register element of the same tile element.
 
-    ``src_tv`` and ``dst_tv`` map (work-item, value) to offsets (or coordinates) of one tile;
+    ``src_tv`` and ``dst_tv`` map (work-item, value) to offsets (or coordinates) of one tile, or are
+    fragments of a subgroup, which have such maps;
     register element ``t + 16 * v`` is value ``v`` of work-item ``t``. Law: ``dst_tv(R(i)) ==
     src_tv(i)``. Raises `KernelError` when the two do not hold the same elements.
     C++: ``reorder`` of subgroup tensors.
@@ -41,6 +43,7 @@ def reorder(src_tv: Layout, dst_tv: Layout) -> Layout:
     >>> print(reorder(Layout((16, (2, 2)), (1, (32, 16))), rows))
     (16,2,2):(1,32,16)
     """
+    src_tv, dst_tv = _tv(src_tv), _tv(dst_tv)
     src, dst = _as_offsets(src_tv, dst_tv)
     try:
         found = coalesce(composition(left_inverse(dst), src))
@@ -49,6 +52,10 @@ def reorder(src_tv: Layout, dst_tv: Layout) -> Layout:
     if size(src) != size(dst) or not (table(composition(dst, found)) == table(src)).all():
         raise _unlike(src_tv, dst_tv)
     return found
+
+
+def _tv(held: Layout | SubgroupTensor) -> Layout:
+    return held.tv_layout if isinstance(held, SubgroupTensor) else held
 
 
 @typed

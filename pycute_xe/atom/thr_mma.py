@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pycute_xe.atom.retiling import fragment_layout
-from pycute_xe.layout import Layout, make_layout
+from pycute_xe.atom.subgroup_tensor import SubgroupTensor, in_order
+from pycute_xe.errors import ShapeError
+from pycute_xe.int_tuple import product_each
+from pycute_xe.layout import Layout, make_identity_layout, make_layout, size
 from pycute_xe.signatures import typed
 from pycute_xe.tensor import Tensor, make_tensor
 
@@ -62,14 +65,75 @@ class ThrMma:
         >>> print(mine.partition_fragment_A(make_identity_tensor((256, 32))))
         0 o (8,4,2):(1,8,32)
         """
-        return make_tensor(None, fragment_layout(self.partition_A(tensor).beneath))
+        return self.make_fragment_A(self.partition_A(tensor))
 
     @typed
     def partition_fragment_B(self, tensor: Tensor) -> Tensor:
         """Return registers for this work-item's part of B: see `partition_fragment_A`."""
-        return make_tensor(None, fragment_layout(self.partition_B(tensor).beneath))
+        return self.make_fragment_B(self.partition_B(tensor))
 
     @typed
     def partition_fragment_C(self, tensor: Tensor) -> Tensor:
         """Return registers for this work-item's part of C, colexicographic."""
-        return make_tensor(None, Layout(self.partition_C(tensor).beneath.shape))
+        return self.make_fragment_C(self.partition_C(tensor))
+
+    @typed
+    def make_fragment_A(self, part: Tensor) -> Tensor:
+        """Return registers for a part that `partition_A` gave: see `partition_fragment_A`."""
+        return self._made("A", part)
+
+    @typed
+    def make_fragment_B(self, part: Tensor) -> Tensor:
+        """Return registers for a part that `partition_B` gave: see `partition_fragment_A`."""
+        return self._made("B", part)
+
+    @typed
+    def make_fragment_C(self, part: Tensor) -> Tensor:
+        """Return registers for a part that `partition_C` gave, colexicographic."""
+        return self._made("C", part)
+
+    def _made(self, operand: str, part: Tensor) -> Tensor:
+        """Return registers of a part's shape, refused where the part is not of one instruction."""
+        values = size(getattr(self.mma.atom, f"tv_layout_{operand}")[1])
+        if len(part) < 3 or size(part.beneath[0]) != values:
+            raise ShapeError(
+                f"make_fragment_{operand}",
+                {"part": part, "mma": self.mma.atom},
+                f"{part.shape} is not (values, repetitions, repetitions) with {values} values",
+                f"give partition_{operand}(tensor)",
+            )
+        layout = Layout(part.shape) if operand == "C" else fragment_layout(part.beneath)
+        return make_tensor(None, layout)
+
+    @typed
+    def partition_sg_fragment_A(self, tensor: Tensor) -> SubgroupTensor:
+        """Return the registers that this work-item's subgroup holds of a tile of A.
+
+        Law: `SubgroupTensor.tv_layout` says where in the subgroup's part of the tile the values of
+        each of its work-items lie, in the order of the registers; `reorder` compares two of them.
+        C++: ``partition_sg_fragment_A``.
+
+        >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
+        >>> from pycute_xe.tensor import make_identity_tensor
+        >>> mine = workgroup_mma(XE_DPAS_TT(8, "f32", "bf16")).get_slice(0)
+        >>> print(mine.partition_sg_fragment_A(make_identity_tensor((256, 32))).tv_layout)
+        (16,(8,4,2)):(1@1,(1@0,8@0,16@1))
+        """
+        return self._of_subgroup("A", tensor)
+
+    @typed
+    def partition_sg_fragment_B(self, tensor: Tensor) -> SubgroupTensor:
+        """Return what the subgroup holds of a tile of B: see `partition_sg_fragment_A`."""
+        return self._of_subgroup("B", tensor)
+
+    @typed
+    def partition_sg_fragment_C(self, tensor: Tensor) -> SubgroupTensor:
+        """Return what the subgroup holds of a tile of C: see `partition_sg_fragment_A`."""
+        return self._of_subgroup("C", tensor)
+
+    def _of_subgroup(self, operand: str, tensor: Tensor) -> SubgroupTensor:
+        registers = getattr(self, f"partition_fragment_{operand}")(tensor)
+        places = make_identity_layout(product_each(tensor.shape))
+        (lanes, _), (values, rest) = self.mma.thrfrg(operand, places)
+        held = make_layout(values, *rest)
+        return SubgroupTensor(registers, make_layout(lanes, in_order(registers, held)))

@@ -11,14 +11,13 @@ from pycute_xe.atom.block2d_op import Block2DOp
 from pycute_xe.atom.copy_answers import CopyAnswers
 from pycute_xe.atom.copy_atom import SUBGROUP, CopyAtom
 from pycute_xe.atom.cpp_text import block2d_traits, tiler_cpp
-from pycute_xe.atom.retiling import retile_layout
+from pycute_xe.atom.thr_copy import ThrCopy
 from pycute_xe.errors import CuteError, DivisibilityError, RankError, quoted
 from pycute_xe.layout import Layout, make_identity_layout, make_layout, size
 from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import typed, typed_fields
-from pycute_xe.tensor import Tensor
 
-__all__ = ["ThrCopy", "TiledCopy"]
+__all__ = ["TiledCopy"]
 
 
 @typed_fields
@@ -205,42 +204,3 @@ Layout<Shape<_16,_8>,Stride<_8,_1>>,Shape<_8,_16>>'
             f"{self.op} of {self.value_type}, {self.messages} per subgroup × "
             f"{self.num_subgroups} subgroups, tile {tile}"
         )
-
-
-@dataclass(frozen=True)
-class ThrCopy:
-    """The part of a tiled copy that one work-item takes. C++: ``ThrCopy``."""
-
-    copy: TiledCopy
-    thread: int
-
-    def _partition(self, tensor: Tensor, split: Layout) -> Tensor:
-        threads, values, rest = split
-        return tensor.rearranged(make_layout(values, *rest), threads(self.thread))
-
-    def _retile(self, tensor: Tensor) -> Tensor:
-        copy = self.copy
-        layout = retile_layout(
-            tensor.beneath, copy.layout_tv_tiled, copy.tiler_mn, copy.atom.values
-        )
-        return tensor.rearranged(layout)
-
-    @typed
-    def retile_S(self, tensor: Tensor) -> Tensor:
-        """Return a fragment that an MMA partitioned, seen as this copy's source: (CpyV, rest…)."""
-        return self._retile(tensor)
-
-    @typed
-    def retile_D(self, tensor: Tensor) -> Tensor:
-        """Return a fragment that an MMA partitioned, seen as this copy's destination."""
-        return self._retile(tensor)
-
-    @typed
-    def partition_S(self, tensor: Tensor) -> Tensor:
-        """Return the source elements of this work-item: ((FrgV, FrgX), RestM, RestN)."""
-        return self._partition(tensor, self.copy.tidfrg_S(tensor.beneath))
-
-    @typed
-    def partition_D(self, tensor: Tensor) -> Tensor:
-        """Return the destination elements of this work-item: ((FrgV, FrgX), RestM, RestN)."""
-        return self._partition(tensor, self.copy.tidfrg_D(tensor.beneath))

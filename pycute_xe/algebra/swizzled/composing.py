@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 from pycute_xe import layout as plain
 from pycute_xe.algebra import compose, inverse, simplify
-from pycute_xe.composed import AnyLayout, ComposedLayout
+from pycute_xe.composed import AnyLayout, ComposedLayout, Placed
 from pycute_xe.errors import DivisibilityError, ShapeError
 from pycute_xe.f2 import as_f2
 from pycute_xe.layout import Layout
@@ -20,6 +20,8 @@ __all__ = [
     "right_inverse",
 ]
 
+Seen = TypeVar("Seen", bound=Placed)
+
 
 @overload
 def composition(a: Swizzle, b: Swizzle) -> Swizzle: ...
@@ -31,6 +33,8 @@ def composition(a: Swizzle, b: int, c: Layout) -> Layout | ComposedLayout: ...
 def composition(a: ComposedLayout, b: Tiler) -> ComposedLayout: ...
 @overload
 def composition(a: Layout, b: Tiler) -> Layout: ...
+@overload
+def composition(a: Seen, b: Tiler) -> Seen: ...
 def composition(a: Any, b: Any, c: Layout | None = None) -> Any:
     """Return ``a ∘ b`` for layouts, tilers and swizzles; ``composition(swizzle, offset, layout)``.
 
@@ -39,7 +43,8 @@ def composition(a: Any, b: Any, c: Layout | None = None) -> Any:
     where the swizzle has no bits); reading a composed layout through ``b`` rearranges the layout
     within; a layout of a swizzle is a swizzle of the layout where its strides move whole bits.
     Raises `DivisibilityError` where they do not, or where ``a`` has another size than whole blocks
-    of the swizzle; `ShapeError` where the bits that meet are not two runs. C++: ``composition``.
+    of the swizzle; `ShapeError` where the bits that meet are not two runs. A tensor is read through
+    ``b``, its data stay. C++: ``composition``, ``Tensor::compose``.
 
     >>> print(composition(Swizzle(2, 4, 3), Layout((8, 64), (64, 1))))
     Sw<2,4,3> o 0 o (8,64):(64,1)
@@ -59,6 +64,8 @@ def composition(a: Any, b: Any, c: Layout | None = None) -> Any:
             "an offset and a layout follow a swizzle only",
             "composition(swizzle, offset, layout), or compose two at a time",
         )
+    if hasattr(a, "rearranged"):
+        return a.rearranged(compose.composition(a.beneath, b))
     if isinstance(a, ComposedLayout):
         return a.with_layout(compose.composition(a.layout, b))
     if isinstance(b, Swizzle):

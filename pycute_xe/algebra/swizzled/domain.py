@@ -1,4 +1,7 @@
-"""Floor 3: what rearranges the domain of a layout, beneath a swizzle if there is one."""
+"""Floor 3: what rearranges the domain of a layout, beneath a swizzle if there is one.
+
+What C++ overloads for tensors takes them here too: what is cut is the layout of the tensor.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from typing import Any, overload
 
 from pycute_xe import layout as plain
 from pycute_xe.algebra import divide, product, rearrange, simplify
-from pycute_xe.composed import ComposedLayout, on_domain
+from pycute_xe.composed import ComposedLayout, on_domain, on_tensors
 from pycute_xe.layout import Layout
 from pycute_xe.typing import Coord
 
@@ -37,18 +40,18 @@ __all__ = [
 ]
 
 append = on_domain(plain.append)
-flatten = on_domain(plain.flatten)
+flatten = on_tensors(plain.flatten)
 get = on_domain(plain.get)
-group = on_domain(plain.group)
+group = on_tensors(plain.group)
 prepend = on_domain(plain.prepend)
 select = on_domain(plain.select)
-take = on_domain(plain.take)
+take = on_tensors(plain.take)
 
-coalesce = on_domain(simplify.coalesce)
-flat_divide = on_domain(divide.flat_divide)
-logical_divide = on_domain(divide.logical_divide)
-tiled_divide = on_domain(divide.tiled_divide)
-zipped_divide = on_domain(divide.zipped_divide)
+coalesce = on_tensors(simplify.coalesce)
+flat_divide = on_tensors(divide.flat_divide)
+logical_divide = on_tensors(divide.logical_divide)
+tiled_divide = on_tensors(divide.tiled_divide)
+zipped_divide = on_tensors(divide.zipped_divide)
 blocked_product = on_domain(product.blocked_product)
 flat_product = on_domain(product.flat_product)
 logical_product = on_domain(product.logical_product)
