@@ -14,6 +14,7 @@ from pycute_xe.checking.fences import judge_fences
 from pycute_xe.checking.found import Found
 from pycute_xe.checking.mmas import judge_tiled_mma
 from pycute_xe.checking.resources import resources
+from pycute_xe.checking.shared_memory import judge_shared_memory
 from pycute_xe.errors import InputError, quoted
 from pycute_xe.kernel import (
     AtomicStore,
@@ -132,6 +133,7 @@ def judge_kernel(
         judged.add(statement)
     if kernel.shared:
         judge_fences(kernel, found)
+        judge_shared_memory(kernel, found)
     taken, problems = resources(kernel, tuple(body.copies), found.target)
     found.resources += taken
     for problem in problems:

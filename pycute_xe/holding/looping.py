@@ -57,7 +57,11 @@ def follow_loop(
     others = tuple(name for name in written if name not in claims)
     entry = before | {name: _carried_over(kernel, loop, name, before[name]) for name in others}
     out = trial(entry | claims, False)
-    at_trip = _entries(loop, others, before, out, fresh) | claims
+    early = _arrays(kernel, loop, others, before, out)
+    if early:  # with what arrays hold, what is read of them at this trip is told apart
+        out = trial(entry | early | claims, False) | {name: out[name] for name in early}
+    rest = tuple(name for name in others if name not in early)
+    at_trip = early | _entries(loop, rest, before, out, fresh) | claims
     after = trial(before | at_trip, True)
     for name, claim in claims.items():
         promised(name, "start", before[name], _at(claim, loop, loop.start))
@@ -120,6 +124,21 @@ def _carried_over(kernel: Kernel, loop: Loop, name: str, before: Content) -> Con
         if isinstance(part.node, Undefined):
             out = out.over(part.elements, whole(len(part.elements), Undefined()))
     return out
+
+
+def _arrays(
+    kernel: Kernel, loop: Loop, others: tuple[str, ...], before: State, out: State
+) -> State:
+    """Return what shared arrays hold when trip ``var`` starts, of those that only loads fill."""
+    shared = {array.name for array in kernel.shared}
+    found: State = {}
+    for name in others:
+        carried_in = _carried_in(out[name]) if name in shared else {""}
+        if name in carried_in and carried_in == {name}:
+            found[name] = _unrolled(loop, name, before[name], out[name])
+        elif not carried_in:
+            found[name] = _renewed(loop, before[name], out[name])
+    return found
 
 
 def _entries(

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.holding.contents import Content, Part, combined, undecided, whole
 from pycute_xe.holding.follower import Around, Follower, Read, situated
+from pycute_xe.holding.likeness import alike
 from pycute_xe.holding.nodes import Choice, Node, Undefined, relocated
 from pycute_xe.holding.tables import by_subgroup, moved
 from pycute_xe.holding.turns import Turns, period, pruned, turn
@@ -143,6 +144,8 @@ def _by_turns(contents: list[Content], places: Places) -> Content:
 
 
 def _chosen(index: Index, below: Index, nodes: Sequence[Node]) -> Node:
+    if alike(nodes[0], nodes[1]):
+        return nodes[1]
     return Choice(index, below, *nodes)
 
 

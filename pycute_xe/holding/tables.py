@@ -13,10 +13,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pycute_xe.algebra import coalesce
 from pycute_xe.arch.target import grf_bytes
 from pycute_xe.atom import TiledCopy, TiledMma
 from pycute_xe.bulk import table
+from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import MachineError, UndecidableError
 from pycute_xe.kernel import AtomicStore, Index, Load, Prefetch, Store
 from pycute_xe.kernel.index import SUBGROUP_INDEX
@@ -118,13 +118,13 @@ def demand_whole_registers(copy: TiledCopy) -> None:
 
 
 @lru_cache(maxsize=256)
-def moved(slots: Layout) -> Ints:
+def moved(slots: Layout | ComposedLayout) -> Ints:
     """Return the destination element of each source element of a reorder.
 
     >>> moved(Layout((2, 2), (2, 1))).tolist()
     [0, 2, 1, 3]
     """
-    return table(coalesce(slots))
+    return table(slots)
 
 
 def beside(statement: Prefetch | Load | Store | AtomicStore) -> list[tuple[int, list[int]]]:

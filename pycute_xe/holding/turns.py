@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from math import inf, lcm
 
 from pycute_xe.holding.contents import Content
-from pycute_xe.holding.nodes import Choice, Node
+from pycute_xe.holding.likeness import alike
+from pycute_xe.holding.nodes import Choice, Node, substituted
 from pycute_xe.kernel import Index, Loop
 from pycute_xe.kernel.index import Quotient
 
@@ -71,6 +72,15 @@ class Turns:
         least = float(loop.start.offset) if loop.start.is_constant else -inf
         return cls(loop.var, span, frozenset(range(span)), least)
 
+    def first(self, difference: Index) -> tuple[int, ...] | None:
+        """Return the values of the variable for which it is below a bound; None if not so few."""
+        if self.least == -inf or difference != Index(self.var) + difference.offset:
+            return None
+        values = range(int(self.least), -difference.offset)
+        if len(values) > MOST * self.span:
+            return None
+        return tuple(x for x in values if x % self.span in self.now)
+
     def split(self, difference: Index) -> tuple[Turns, Turns] | None:
         """Return the turns in which an index is below zero, and the others; None if unknown."""
         if difference == Index(self.var) + difference.offset and self.least > -inf:
@@ -85,17 +95,34 @@ class Turns:
 
 
 def pruned(node: Node, turns: Turns) -> Node:
-    """Leave out of the outermost choices what no turn comes to."""
+    """Leave out of the outermost choices what no turn comes to, and choices between the same.
+
+    What is held only in the first few turns may be what the formula for the later ones says, as
+    tiles that are stored before a loop are.
+    """
     if not isinstance(node, Choice):
         return node
-    parts = turns.split(node.index - node.below)
+    difference = node.index - node.below
+    parts = turns.split(difference)
     below, above = parts if parts is not None else (turns, turns)
     if not below.now:
         return pruned(node.otherwise, turns)
     if not above.now:
         return pruned(node.then, turns)
+    few = turns.first(difference)
+    if few is not None:
+        above = replace(above, least=max(above.least, -difference.offset))
     then, otherwise = pruned(node.then, below), pruned(node.otherwise, above)
+    if few is not None and all(_alike_at(turns.var, x, then, otherwise) for x in few):
+        return otherwise
+    if alike(then, otherwise):
+        return otherwise
     return Choice(node.index, node.below, then, otherwise)
+
+
+def _alike_at(var: str, value: int, one: Node, other: Node) -> bool:
+    here = {var: Index(None, value)}
+    return alike(substituted(one, here), substituted(other, here))
 
 
 def turn(var: str, span: int, number: int) -> tuple[Index, Index]:

@@ -32,6 +32,7 @@ from pycute_xe.kernel.ir.statements import (
 from pycute_xe.kernel.ir.walking import walk
 from pycute_xe.kernel.kinds.gemm import gemm
 from pycute_xe.kernel.kinds.parts import gmem_stride
+from pycute_xe.kernel.kinds.slm_gemm import slm_gemm
 from pycute_xe.kernel.spec.expression import (
     Element,
     Expression,
@@ -82,6 +83,7 @@ __all__ = [
     "gmem_stride",
     "matrix",
     "rounded_to",
+    "slm_gemm",
     "total",
     "walk",
 ]

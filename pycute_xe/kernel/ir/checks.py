@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from pycute_xe.atom.tiled_copy import TiledCopy
+from pycute_xe.bulk import table
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.ir.fitting import check_named, check_part, check_slots, check_type, unfit
 from pycute_xe.kernel.ir.meanings import Meanings
@@ -247,12 +248,13 @@ def _(kernel: Program, statement: Mma) -> None:
 def _(kernel: Program, statement: SharedStore | SharedLoad) -> None:
     fragment, array = kernel.fragment(statement.fragment), kernel.shared_array(statement.array)
     count = kernel.subgroups * fragment.elements
-    if size(statement.places) != count or cosize(statement.places) > array.elements:
+    most = int(table(statement.places).max())
+    if size(statement.places) != count or most >= array.elements:
         raise unfit(
             kernel,
             {"array": array, "fragment": fragment, "places": statement.places},
             f"{count} elements of all subgroups go to {size(statement.places)} places that reach "
-            f"element {cosize(statement.places) - 1} of {array.elements}",
+            f"element {most} of {array.elements}",
             "map (subgroup, element) into the array",
         )
     check_type(kernel, statement, fragment, array.value_type)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from pycute_xe.atom.tiled_copy import TiledCopy
+from pycute_xe.composed import ComposedLayout
 from pycute_xe.kernel.index import Index, as_index
 from pycute_xe.kernel.ir.statement import Statement, Touched
 from pycute_xe.layout import Layout
@@ -97,12 +98,13 @@ class AtomicStore(_Moving):
 class SharedStore(Statement):
     """Write a fragment to a shared array: element ``e`` of subgroup ``s`` goes to ``places(s, e)``.
 
-    ``places`` is a layout of (subgroup, element) → element of the array; ``at`` is added to it.
+    ``places`` is a layout of (subgroup, element) → element of the array, plain or swizzled; ``at``
+    is added to it.
     """
 
     fragment: str
     array: str
-    places: Layout
+    places: Layout | ComposedLayout
     at: Index = field(default_factory=Index)
 
     @property
@@ -118,7 +120,7 @@ class SharedLoad(Statement):
 
     array: str
     fragment: str
-    places: Layout
+    places: Layout | ComposedLayout
     at: Index = field(default_factory=Index)
 
     @property

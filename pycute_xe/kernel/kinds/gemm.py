@@ -22,13 +22,11 @@ from pycute_xe.kernel.ir.statements import (
     Mma,
     Statement,
 )
-from pycute_xe.kernel.kinds.epilogue import Epilogue, Frame
-from pycute_xe.kernel.kinds.epilogue_tiles import TiledEpilogue
+from pycute_xe.kernel.kinds.endings import Ending, product_of
 from pycute_xe.kernel.kinds.given_copies import GivenCopy, given_copy
 from pycute_xe.kernel.kinds.parts import Side, by_registers
-from pycute_xe.kernel.spec.expression import Element, Expression, total
 from pycute_xe.layout import size
-from pycute_xe.numeric import Numeric, as_numeric
+from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import typed
 
 __all__ = ["gemm"]
@@ -79,43 +77,32 @@ def gemm(
     >>> print(str(gemm(mma, epilogue="relu(acc + bias[n])", d_type="bf16")).splitlines()[1].strip())
     computes   D[m,n] = bf16(relu(sum(k, A[m,k]*B[k,n], f32) + bias[n]))
     """
-    _check_arguments(mma, stages, epilogue_tile, copy_a, copy_b, copy_d)
+    _check_arguments(mma, stages, copy_a, copy_b, copy_d)
     op, (tile_m, tile_n, _) = mma.atom.op, mma.tile_mnk
     lead = ("L",) if batch else ()
     first = (Index("l"),) if batch else ()
     m, n = Index("m") * tile_m, Index("n") * tile_n
+    ending = Ending(d, epilogue, d_type, types or {}, orders or {}, also or {}, epilogue_tile)
     row, column, k = len(lead), len(lead) + 1, Index()
     held = by_registers(mma)
     copies = given_copy(held, "A", a, copy_a), given_copy(held, "B", b, copy_b)
     side_a = Side("A", copies[0], held, (row, column), (*first, m, k), reorder_a)
     side_b = Side("B", copies[1], held, (column, row), (*first, k, n), reorder_b)
-    out_type = as_numeric(d_type) if d_type is not None else op.D
-    stored = None if copy_d is None else given_copy(held, "D", d, copy_d, out_type)
-    frame = Frame(held, lead, first, (m, n), orders or {}, types or {}, {"D": d})
-    ending = (
-        Epilogue.read(frame, epilogue, also or {}, out_type, stored)
-        if epilogue_tile is None
-        else TiledEpilogue.read_in_tiles(frame, epilogue, also or {}, out_type, epilogue_tile)
-    )
+    stored = None if copy_d is None else given_copy(held, "D", d, copy_d, ending.numeric(held))
+    behind = ending.read(held, lead, stored)
     operands = (
         matrix("A", op.A, (*lead, "M", "K"), a),
         matrix("B", op.B, (*lead, "K", "N"), b),
-        *ending.operands,
+        *behind.operands,
     )
     accumulator = Fragment("tCrC", op.D, size(mma.fragment("C")[1]))
-    fragments = (accumulator, *side_a.fragments(), *side_b.fragments(), *ending.fragments)
-    body = (Fill("tCrC"), *mainloop(mma, (side_a, side_b), stages), *ending.statements)
+    fragments = (accumulator, *side_a.fragments(), *side_b.fragments(), *behind.fragments)
+    body = (Fill("tCrC"), *mainloop(mma, (side_a, side_b), stages), *behind.statements)
     grid = (("m", Tiles("M", tile_m)), ("n", Tiles("N", tile_n)))
     if batch:
         grid = (("l", Index("L")), *grid)
-    claim = ending.specification(_product(op.D, tuple(Index(x.lower()) for x in lead)))
+    claim = behind.specification(product_of(op.D, lead))
     return Kernel("gemm", mma.num_subgroups, operands, fragments, grid, body, claim)
-
-
-def _product(accumulator: Numeric, lead: tuple[Index, ...]) -> Expression:
-    m, n, k = map(Index, "mnk")
-    product = Element("A", (*lead, m, k)) * Element("B", (*lead, k, n))
-    return total("k", "K", product, accumulator=accumulator)
 
 
 def mainloop(mma: TiledMma, sides: tuple[Side, Side], stages: int) -> tuple[Statement, ...]:
@@ -134,7 +121,7 @@ def mainloop(mma: TiledMma, sides: tuple[Side, Side], stages: int) -> tuple[Stat
     return (*((warm_up,) if stages else ()), Loop("k", Index(), trips, body))
 
 
-def _check_arguments(mma: object, stages: object, cut: object, *copies: object) -> None:
+def _check_arguments(mma: object, stages: object, *copies: object) -> None:
     """Refuse slips that would otherwise surface far from here."""
     wrong, fix = "", ""
     if not isinstance(mma, TiledMma):
@@ -151,8 +138,5 @@ def _check_arguments(mma: object, stages: object, cut: object, *copies: object) 
     elif any(not isinstance(copy, (*_COPIES, str, NoneType)) for copy in copies):
         wrong = "a copy is neither a tiled copy, an atom nor the name of one"
         fix = "use make_block_2d_copy_A(mma, strides, op=…)"
-    elif cut is not None and copies[2] is not None:
-        wrong = "epilogue_tile cuts the store into messages of its own, copy_d names others"
-        fix = "give one of the two"
     if wrong:
         raise KernelError("gemm", {"mma": mma, "stages": stages}, wrong, fix)
