@@ -85,13 +85,10 @@ def _(groups: Groups, statement: Store) -> None:
     places = groups.places(statement)
     values = groups.get(statement.fragment, places.elements)
     kept = places.inside & groups.mask()[:, :, None]
-    at, new, array = (
-        tuple(x[kept] for x in places.at),
-        values[kept],
-        groups.memory[statement.operand],
-    )
+    at = tuple(x[kept] for x in places.at)
+    new = values[kept]
     groups.touch(WRITE, statement.operand, kept, at, new)
-    array[at] = new
+    groups.memory[statement.operand][at] = new
 
 
 @STATEMENTS.of(AtomicStore)
