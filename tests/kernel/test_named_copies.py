@@ -12,6 +12,7 @@ from sampling import sampled
 import pycute_xe as cx
 from pycute_xe.errors import CuteError, KernelError
 from pycute_xe.kernel import Kernel, Load, Store
+from pycute_xe.kernel.kinds import given_copies
 
 GRID = ((2, 2, 1), (2, 1, 0))
 BF16, F16, S8, F32 = ml_dtypes.bfloat16, np.float16, np.int8, np.float32
@@ -103,3 +104,15 @@ def test_what_does_not_fit_is_refused_by_name() -> None:
         cx.template_of("XE_DPAS_TT<8,f32,bf16>")
     with pytest.raises(CuteError, match="messages of several sizes"):
         cx.template_of("XE_2D_U16x33x16_LD_N")
+
+
+def test_a_name_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def get_atom(name: str) -> Any:
+        asked.append(name)
+        return cx.get_atom(name)
+
+    monkeypatch.setattr(given_copies, "get_atom", get_atom)
+    made("XE_8x16x16_F32BF16BF16F32_TT", 32, "XE_2D_U16x32x16_LD_N", None, "row")
+    assert asked == ["XE_2D_U16x32x16_LD_N", ST]

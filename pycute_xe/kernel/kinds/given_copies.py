@@ -38,7 +38,8 @@ def given_copy(
     if isinstance(given, TiledCopy):
         _ = given.block  # other tilings say who owns what, not what messages do
         return given
-    op = _operation(operand, given)
+    atom = get_atom(given) if isinstance(given, str) else given
+    op = _operation(operand, atom)
     wanted = "store" if operand == "D" else "load"
     if op.message.op != wanted:
         raise KernelError(
@@ -48,17 +49,15 @@ def given_copy(
             f"name a {wanted}",
         )
     copy = operand_copy(mma, operand, order, numeric, op=op)
-    _demand_whole_blocks(mma, operand, copy, given)
+    if isinstance(atom, LegacyCopyAtom):
+        _demand_whole_blocks(mma, operand, copy, atom)
     return copy
 
 
 def _demand_whole_blocks(
-    mma: TiledMma, operand: str, copy: TiledCopy, given: Block2DOp | CopyAtom | LegacyCopyAtom | str
+    mma: TiledMma, operand: str, copy: TiledCopy, atom: LegacyCopyAtom
 ) -> None:
     """Refuse a name whose block is larger than a subgroup's share, though its messages fit."""
-    atom = get_atom(given) if isinstance(given, str) else given
-    if not isinstance(atom, LegacyCopyAtom):
-        return
     rows, row = atom.memory_shape
     columns = row * atom.name.bits // copy.value_type.bits
     share = subgroup_share(mma, "C" if operand == "D" else operand)
@@ -66,15 +65,14 @@ def _demand_whole_blocks(
     if down % rows or across % columns:
         raise KernelError(
             "gemm",
-            {f"copy_{operand.lower()}": str(given), "tile": mma.tile_mnk, "share": share},
+            {f"copy_{operand.lower()}": str(atom), "tile": mma.tile_mnk, "share": share},
             f"a block of {rows} x {columns} values of {copy.value_type} in memory does not divide "
             f"a subgroup's {down} x {across} of {operand}",
             "name a smaller block, or use a larger tile or fewer subgroups",
         )
 
 
-def _operation(operand: str, given: Block2DOp | CopyAtom | LegacyCopyAtom | str) -> Block2DOp:
-    atom = get_atom(given) if isinstance(given, str) else given
+def _operation(operand: str, atom: object) -> Block2DOp:
     if isinstance(atom, LegacyCopyAtom):
         return template_of(atom.name)
     if isinstance(atom, CopyAtom):
@@ -83,7 +81,7 @@ def _operation(operand: str, given: Block2DOp | CopyAtom | LegacyCopyAtom | str)
         return atom
     raise KernelError(
         "gemm",
-        {f"copy_{operand.lower()}": str(given)},
-        f"{given} is not a block-2D copy",
+        {f"copy_{operand.lower()}": str(atom)},
+        f"{atom} is not a block-2D copy",
         'name one, such as "XE_2D_U16x32x16_LD_N", or give make_block_2d_copy_A(mma, strides)',
     )
