@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, cast
 
@@ -94,8 +94,7 @@ class MmaAtom:
         count = size(self.op.position_A)
         if count < SUBGROUP:  # the older atoms repeat elements in the other work-items
             return Layout(((count, SUBGROUP // count), 1), ((1, 0), 0))
-        fact = self.fact
-        unit = cast("int", fact["unit_bits"]) if fact else bits
+        unit = cast("int", self.fact["unit_bits"]) if self.fact else bits
         return _dealt(self.op.position_A, bits, unit)
 
     @cached_property
@@ -121,8 +120,7 @@ class MmaAtom:
     def tv_layout_B(self) -> Layout:
         """(work-item, value) → ``n + N * k``."""
         if self.legacy:
-            _, n, k = self.shape_mnk
-            return Layout((n, k))
+            return Layout(self.shape_mnk[1:])
         return _dealt(self.op.position_B, self.op.B.bits)
 
     @cached_property
@@ -138,6 +136,11 @@ class MmaAtom:
         False
         """
         return not self._differences
+
+    @property
+    def by_registers(self) -> MmaAtom:
+        """The same instruction, its layouts those of its registers: older ones hide B's packing."""
+        return replace(self, legacy=False) if self.legacy else self
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -234,9 +237,8 @@ class MmaAtom:
         (((0, 0), (1, 0), (0, 1), (1, 1)), 8)
         """
         rows_, cols = self.operand_shape(operand)
-        position = {"A": self.op.position_A, "B": self.op.position_B}.get(
-            operand, self.op.position_C
-        )
+        positions = {"A": self.op.position_A, "B": self.op.position_B}
+        position = positions.get(operand, self.op.position_C)
         slots: list[Place | None] = [None] * size(position)
         for offset in range(size(position)):
             col, row = divmod(offset, rows_)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import prod
 from typing import Literal, cast
 
@@ -53,7 +52,7 @@ def judge_mma_atom(atom: MmaAtom, found: Found, level: Level = "error") -> None:
         return
     broken = Broken(
         "faithful",
-        level if replace(atom, legacy=False).faithful else "error",
+        level if atom.by_registers.faithful else "error",
         " ".join(atom.notes),
         source,
         "use XE_DPAS_TT and an even M, or allow_unfaithful=True",

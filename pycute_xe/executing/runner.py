@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections import namedtuple
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from time import perf_counter
 from typing import Any, Literal, TypeAlias
 
@@ -102,7 +101,7 @@ def doubts(kernel: Kernel) -> tuple[str, ...]:
     """Return what is wrong with atoms of a kernel that do not do what their layouts say."""
     said: dict[str, None] = {}
     for statement in kernel.statements():
-        if isinstance(statement, Mma) and not replace(statement.mma.atom, legacy=False).faithful:
+        if isinstance(statement, Mma) and not statement.mma.atom.by_registers.faithful:
             # The older layouts hide what the registers hold, which the kernel does not look at.
             said[f"{statement.mma.atom}: {'; '.join(statement.mma.atom.notes)}"] = None
         elif isinstance(statement, (Load, Store, AtomicStore)) and not _faithful(statement):

@@ -6,6 +6,7 @@ pseudo-code of the manual and the machine must then both leave ``A B + C`` where
 
 from __future__ import annotations
 
+import dataclasses
 import struct
 from itertools import product
 
@@ -15,7 +16,7 @@ import pytest
 from golden import rows
 from sampling import sampled
 
-from pycute_xe.atom import MmaAtom
+from pycute_xe.atom import XE_DPAS_TT, MmaAtom, make_mma_atom
 from pycute_xe.atom.mma_atom import Operand
 from pycute_xe.cutlass import get_atom
 from pycute_xe.facts import rows as facts
@@ -147,3 +148,18 @@ def test_older_names_that_are_not_shipped(kind: str, m: int) -> None:
     assert multiplies(atom)
     assert atom.faithful == all(ownership_is_registers(atom, operand) for operand in OPERANDS)
     assert ("ships no operation" in " ".join(atom.notes)) == (not atom.shipped)
+
+
+@pytest.mark.parametrize("kind", ["bf16", "f16", "tf32"])
+def test_the_older_atoms_have_the_registers_of_the_new_ones(kind: str) -> None:
+    new = make_mma_atom(XE_DPAS_TT(8, "f32", kind))
+    old = dataclasses.replace(new, legacy=True)
+    assert old.by_registers == new != old
+    assert old.by_registers.tv_layout_B == new.tv_layout_B
+    assert new.by_registers is new
+
+
+def test_odd_rows_lie_elsewhere_by_either_name() -> None:
+    odd = make_mma_atom(XE_DPAS_TT(3, "f32", "tf32"))
+    assert not odd.by_registers.faithful
+    assert not dataclasses.replace(odd, legacy=True).by_registers.faithful

@@ -138,16 +138,13 @@ def _unmoved(
 def by_registers(mma: TiledMma) -> TiledMma:
     """Return a tiled MMA whose layouts say where the instruction finds its operands.
 
-    Those of CUTLASS's older atoms hide the VNNI packing of B, since their copies hide it too; what
-    lies in the registers is the same.
-
     >>> from pycute_xe.atom import workgroup_mma
     >>> from pycute_xe.cutlass import get_atom
     >>> mma = workgroup_mma(get_atom("XE_8x16x16_F32BF16BF16F32_TT"))
     >>> mma.atom.faithful, by_registers(mma).atom.faithful
     (False, True)
     """
-    return replace(mma, atom=replace(mma.atom, legacy=False)) if mma.atom.legacy else mma
+    return replace(mma, atom=mma.atom.by_registers) if mma.atom.legacy else mma
 
 
 def subgroup_share(mma: TiledMma, operand: str) -> tuple[int, ...]:
