@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import inf
 
 import numpy as np
 
@@ -18,7 +19,10 @@ from pycute_xe.holding.nodes import (
 )
 from pycute_xe.numeric import Numeric
 
-__all__ = ["Apart", "carried_by", "taken_apart"]
+__all__ = ["NOTHING", "Apart", "carried_by", "taken_apart"]
+
+NOTHING = {"add": 0.0, "max": -inf, "min": inf}
+"""The number that a function of two leaves the other one by."""
 
 
 def carried_by(node: Node) -> set[str]:
@@ -65,6 +69,8 @@ def taken_apart(node: Node, name: str) -> Apart | None:
         case Accumulated(numeric, start, terms):
             inner = taken_apart(start, name)
             return inner and inner.then("add", terms, numeric)
+        case Call("max" | "min", (left, right)) if _is_same(left, right):
+            return taken_apart(left, name)
         case Call("add" | "max" | "min", (left, right)):
             for first, second in ((left, right), (right, left)):
                 inner = taken_apart(first, name)
@@ -78,23 +84,26 @@ def taken_apart(node: Node, name: str) -> Apart | None:
 
 
 def _chosen(choice: Choice, then: Apart | None, otherwise: Apart | None) -> Apart | None:
-    """What is added where a condition holds, and what elsewhere; nothing is zero in a sum alone."""
+    """What is added where a condition holds, and what elsewhere: there it is what adds nothing."""
     if then is None or otherwise is None or not _is_same(then.start, otherwise.start):
         return None
-    if not {then.function, otherwise.function} <= {"", "add"}:
+    functions = {then.function, otherwise.function} - {""}
+    if len(functions) > 1:
         return None
+    function = "".join(functions)
+    nothing = Number(NOTHING.get(function, 0.0))
     if then.terms and otherwise.terms and then.numeric != otherwise.numeric:
         return None
 
     def where(term: Node, holds: bool) -> Node:
-        if isinstance(term, Summed):
+        if isinstance(term, Summed) and function == "add":
             return replace(term, body=where(term.body, holds))
-        pair = (term, Number(0.0)) if holds else (Number(0.0), term)
+        pair = (term, nothing) if holds else (nothing, term)
         return Choice(choice.index, choice.below, *pair)
 
     terms = (*(where(t, True) for t in then.terms), *(where(t, False) for t in otherwise.terms))
     numeric = then.numeric or otherwise.numeric
-    return Apart(then.start, terms, then.function or otherwise.function, numeric)
+    return Apart(then.start, terms, function, numeric)
 
 
 def _is_same(one: Node, other: Node) -> bool:
@@ -102,4 +111,4 @@ def _is_same(one: Node, other: Node) -> bool:
     if not isinstance(one, Carried) or not isinstance(other, Carried):
         return False
     own = one.subgroup is None and other.subgroup is None and not one.bound and not other.bound
-    return own and np.array_equal(one.which, other.which)
+    return own and one.fragment == other.fragment and np.array_equal(one.which, other.which)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.errors import UndecidableError
-from pycute_xe.holding.adding import carried_by, taken_apart
+from pycute_xe.holding.adding import NOTHING, carried_by, taken_apart
 from pycute_xe.holding.claiming import claims_of
 from pycute_xe.holding.contents import Content, carried, combined, undecided, whole
 from pycute_xe.holding.nodes import (
@@ -20,6 +20,7 @@ from pycute_xe.holding.nodes import (
     Carried,
     Choice,
     Node,
+    Number,
     Summed,
     Undefined,
     mapped,
@@ -263,9 +264,30 @@ def _summed(
         if apart.numeric is not None:
             added = tuple(over_trips(t, "sum") for t in apart.terms)
             return Accumulated(apart.numeric, start, added)
-        how = {"add": "sum", "max": "max", "min": "min"}[apart.function]
         for term in apart.terms:
-            start = Call(apart.function, (start, over_trips(term, how)))
+            start = _with_all(loop, apart.function, start, term, over_trips)
         return start
 
     return combined(out.count, (before, out), make)
+
+
+def _with_all(
+    loop: Loop,
+    function: str,
+    start: Node,
+    term: Node,
+    over_trips: Callable[[Node, str], Summed],
+) -> Node:
+    """Take in the terms of all trips, under a condition that all share where there is one."""
+    how = {"add": "sum", "max": "max", "min": "min"}[function]
+    if how != "sum" and isinstance(term, Choice):
+        shared = loop.var not in term.index.names | term.below.names
+        sides = (term.then, term.otherwise)
+        none = [isinstance(side, Number) and side.value == NOTHING[function] for side in sides]
+        if shared and any(none):
+            then, otherwise = (
+                start if nothing else _with_all(loop, function, start, side, over_trips)
+                for nothing, side in zip(none, sides, strict=True)
+            )
+            return Choice(term.index, term.below, then, otherwise)
+    return Call(function, (start, over_trips(term, how)))

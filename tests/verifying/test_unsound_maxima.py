@@ -12,6 +12,7 @@ from pycute_xe.kernel import (
     Element,
     Expression,
     Fill,
+    If,
     Index,
     Kernel,
     Loop,
@@ -108,4 +109,44 @@ def test_functions_of_other_elements_under_a_condition() -> None:
     wrong = kernel(apply("tanh", A), *body, mixed, store("D", "x"))
     x = np.random.default_rng(0).standard_normal((20, 16)).astype(np.float32)
     differs(wrong, np.tanh(x), x)
+    not_proved(wrong)
+
+
+def under(index: Any, below: Any, claim: Expression) -> Kernel:
+    """The largest of a column's batches, taken in where a condition holds."""
+    some = If(index, below, (Map("z", apply("max", Z, X)),))
+    loop = Loop("k", Index(), Index("K"), (batch(K), some))
+    return kernel(claim, Fill("z", LOW), loop, store("D", "z"), more=BATCHES)
+
+
+def test_a_maximum_under_a_condition_that_all_trips_share() -> None:
+    everywhere = largest("K", a(K))
+    some = Where(Index("m") - Index("m") % 8, Index(None, 16), everywhere, Const(LOW))
+    right = cx.verify(under(Index("m"), Index(None, 2), some))
+    assert right, str(right)
+    wrong = under(Index("m"), Index(None, 2), everywhere)
+    assert cx.verify(wrong).answer == "disproved"
+    not_proved(wrong)
+
+
+def test_a_maximum_of_some_trips_is_not_that_of_all() -> None:
+    wrong = under(K, Index(None, 2), largest("K", a(K)))
+    x = np.zeros((3, 8, 16), np.float32)
+    x[2] = 5
+    differs(wrong, 5, x, x)
+    not_proved(wrong)
+
+
+def test_a_maximum_of_itself_takes_nothing_in() -> None:
+    twice = Map("z", apply("max", apply("max", Z, Z), X))
+    loop = Loop("k", Index(), Index("K"), (batch(K), twice))
+    right = kernel(largest("K", a(K)), Fill("z", LOW), loop, store("D", "z"), more=BATCHES)
+    assert cx.verify(right)
+
+
+def test_a_maximum_with_another_fragment_that_is_carried_is_not_nothing() -> None:
+    other = (Map("y", apply("max", Z, Y)), Map("z", apply("max", Z, Y)))
+    loop = Loop("k", Index(), Index("K"), (batch(K, "y"), *other))
+    start = (Fill("y", 3), Fill("z", LOW))
+    wrong = kernel(Const(LOW), *start, loop, store("D", "z"), more=BATCHES)
     not_proved(wrong)
