@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TypeAlias
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.kernel import Claim
@@ -14,11 +16,14 @@ from pycute_xe.verifying.failures import Failure, smallest
 from pycute_xe.verifying.faulting import Faults
 from pycute_xe.verifying.formula import Formula, Place, Term
 from pycute_xe.verifying.regions import Region
+from pycute_xe.verifying.seeking import narrowed
 from pycute_xe.verifying.showing import is_seen
 from pycute_xe.verifying.translating import claimed
 from pycute_xe.verifying.views import view_of
 
-__all__ = ["Coverage", "agreeing"]
+__all__ = ["Coverage", "Point"]
+
+Point: TypeAlias = Mapping[str, int]
 
 FEW = 2
 """Stores of one output beyond which the first tile is looked at for elements they leave out."""
@@ -45,7 +50,7 @@ class Coverage(Faults):
             link = " and ".join(f"{u} = {t}" for u, t in zip(names, targets, strict=True))
             missing = missing - self.space.points(write, view).to(missing.names, link)
         if self.kernel.operand(output).role == "inout":
-            missing = self._not_kept(output, missing, names)
+            return self._not_kept(output, missing, names)
         point = smallest(missing, self.space.naming)
         if point is None:
             return None
@@ -57,48 +62,79 @@ class Coverage(Faults):
         return self._never(output, point, index, None)
 
     def _never(
-        self, output: str, point: Mapping[str, int], index: tuple[int, ...], missing: Region | None
+        self, output: str, point: Point, index: tuple[int, ...], missing: Region | None
     ) -> Failure:
+        words = f"{output}{list(index)} is never written"
+        return self.of_element(output, "coverage", words, point, index, missing)
+
+    def of_element(
+        self,
+        output: str,
+        question: str,
+        words: str,
+        point: Point,
+        index: tuple[int, ...],
+        points: Region | None,
+    ) -> Failure:
+        """Return a failure that an element of an output shows."""
         return self.failure(
             point,
-            f"{output} coverage",
-            f"{output}{list(index)} is never written",
-            missing,
+            f"{output} {question}",
+            words,
+            points,
             operand=output,
             element=index,
             output=output,
             index=index,
         )
 
-    def _not_kept(self, output: str, missing: Region, names: tuple[str, ...]) -> Region:
-        """Return the elements that are never written though something else is claimed of them."""
+    def _not_kept(self, output: str, missing: Region, names: tuple[str, ...]) -> Failure | None:
+        """Return where an element is never written though something else is claimed of it."""
         before: Formula = (Term(1.0, (Place(output, names),)),)
         claim = self.claim_of(output)
         places = dict(zip(claim.indices, names, strict=True))
         wanted = claimed(claim.value, self.space.naming, places)
         difference = compare(missing, before, wanted, self.extents)
         if difference is None:
-            return Region.nothing(missing.names)
-        point = smallest(difference.points, self.space.naming)
-        if point is not None and not differ(before, wanted, point, self.extents):
-            raise agreeing(output, difference)
-        if point is not None:
-            index = tuple(point[name] for name in names)
-            failure = self._never(output, point, index, None)
-            self.demand_seen(failure, difference, (before, wanted), point)
-        return difference.points
+            return None
+
+        def failed(found: Difference, point: Point) -> Failure:
+            return self._never(output, point, tuple(point[n] for n in names), found.points)
+
+        return self.shown(output, difference, (before, wanted), failed)
+
+    def shown(
+        self,
+        output: str,
+        difference: Difference,
+        formulas: tuple[Formula, Formula],
+        failed: Callable[[Difference, Point], Failure | None],
+    ) -> Failure | None:
+        """Return the failure at the first point that is tried at which a replay shows it.
+
+        Raises `UndecidableError` where none does.
+        """
+        for where, point in narrowed(difference.points, self.space.naming):
+            if differ(*formulas, point, self.extents):
+                failure = failed(replace(difference, points=where), point)
+                if failure is None or self._is_seen(failure, formulas, point):
+                    return failure and replace(failure, points=difference.points)
+        raise _agreeing(output, difference)
 
     def demand_seen(
         self,
         failure: Failure,
         difference: Difference,
         formulas: tuple[Formula, Formula],
-        point: Mapping[str, int],
+        point: Point,
     ) -> None:
         """Demand that a replay shows a difference. Raises `UndecidableError`."""
+        if not self._is_seen(failure, formulas, point):
+            raise _agreeing(failure.output, difference)
+
+    def _is_seen(self, failure: Failure, formulas: tuple[Formula, Formula], point: Point) -> bool:
         claim = self.claim_of(failure.output)
-        if not is_seen(self.kernel, claim, failure, formulas, point, self.extents):
-            raise agreeing(failure.output, difference)
+        return is_seen(self.kernel, claim, failure, formulas, point, self.extents)
 
     def claim_of(self, output: str) -> Claim:
         """Return what is claimed of an output. Raises `UndecidableError` where nothing is."""
@@ -109,7 +145,7 @@ class Coverage(Faults):
         return self.kernel.computes.of(output)
 
 
-def agreeing(output: str, difference: Difference) -> UndecidableError:
+def _agreeing(output: str, difference: Difference) -> UndecidableError:
     """Return the refusal of a difference that no value shows."""
     return UndecidableError(
         "verify",

@@ -9,7 +9,7 @@ from time import perf_counter
 
 from pycute_xe.errors import KernelError
 
-__all__ = ["TooHardError", "in_time", "steps_left", "too_hard", "until"]
+__all__ = ["TooHardError", "in_time", "steps_left", "time_left", "too_hard", "until"]
 
 _end: ContextVar[float | None] = ContextVar("_end", default=None)
 
@@ -39,16 +39,22 @@ def until(end: float | None) -> Generator[None]:
         _end.reset(token)
 
 
+def time_left() -> float | None:
+    """Return the seconds that are left, which may be negative; None where there is no end."""
+    end = _end.get()
+    return None if end is None else end - perf_counter()
+
+
 def steps_left(steps: int, a_second: int) -> int:
     """Return how many steps fit into the time that is left, 1 at least; 0 lifts the limit."""
-    end = _end.get()
-    if end is None or not steps:
+    left = time_left()
+    if left is None or not steps:
         return steps
-    return max(1, int(min(steps, (end - perf_counter()) * a_second)))
+    return max(1, int(min(steps, left * a_second)))
 
 
 def in_time() -> None:
     """Raise `TooHardError` where the time is used up: every step that may be one of many asks."""
-    end = _end.get()
-    if end is not None and perf_counter() > end:
+    left = time_left()
+    if left is not None and left < 0:
         raise too_hard("the time is used up")

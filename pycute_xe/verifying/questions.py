@@ -14,9 +14,8 @@ from pycute_xe.kernel import (
 )
 from pycute_xe.verifying.changing import Touch, changed_before, changed_beside, touches
 from pycute_xe.verifying.comparing import compare
-from pycute_xe.verifying.coverage import Coverage, agreeing
+from pycute_xe.verifying.coverage import Coverage, Point
 from pycute_xe.verifying.differences import Difference
-from pycute_xe.verifying.evaluating import differ
 from pycute_xe.verifying.facts import least
 from pycute_xe.verifying.failures import Failure, smallest
 from pycute_xe.verifying.formula import Formula, Place, Term, add, summed
@@ -133,22 +132,13 @@ class Questions(Coverage):
         difference = compare(points, actual, wanted, self.extents)
         if difference is None:
             return None
-        point = smallest(difference.points, self.space.naming)
-        if point is None or not differ(actual, wanted, point, self.extents):
-            raise agreeing(output, difference)
-        index = tuple(point[name] for name in names)
-        failure = self.failure(
-            point,
-            f"{output} values",
-            f"{output}{list(index)}: {difference.words}",
-            difference.points,
-            operand=output,
-            element=index,
-            output=output,
-            index=index,
-        )
-        self.demand_seen(failure, difference, (actual, wanted), point)
-        return failure
+
+        def failed(found: Difference, point: Point) -> Failure:
+            index = tuple(point[name] for name in names)
+            words = f"{output}{list(index)}: {found.words}"
+            return self.of_element(output, "values", words, point, index, found.points)
+
+        return self.shown(output, difference, (actual, wanted), failed)
 
     def _overwritten(self, number: int) -> bool:
         """Whether a later store writes the same places of the same registers, if this is done."""
@@ -188,13 +178,11 @@ class Questions(Coverage):
         difference = compare(points, actual, wanted, self.extents)
         if difference is None:
             return None
-        point = smallest(difference.points, self.space.naming)
-        if point is not None and not differ(actual, wanted, point, self.extents):
-            raise agreeing(write.statement.operand, difference)
-        failure = self._at(difference, write, view, targets)
-        if failure is not None and point is not None:
-            self.demand_seen(failure, difference, (actual, wanted), point)
-        return failure
+
+        def failed(found: Difference, _: Point) -> Failure | None:
+            return self._at(found, write, view, targets)
+
+        return self.shown(write.statement.operand, difference, (actual, wanted), failed)
 
     def _at(
         self, difference: Difference, write: Write, view: View, targets: tuple[str, ...]

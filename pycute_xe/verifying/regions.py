@@ -6,16 +6,23 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Literal
 
 import islpy as isl
 
-from pycute_xe.verifying.patience import TooHardError, in_time
+from pycute_xe.verifying.patience import TooHardError, in_time, time_left
 
 __all__ = ["Names", "Region", "effort", "further", "session"]
 
 Names = tuple[str, ...]
 
 _context: ContextVar[isl.Context | None] = ContextVar("_context", default=None)
+_most: ContextVar[int] = ContextVar("_most", default=0)
+
+SLOWEST = 10_000
+"""The steps that a search for a least point takes in a second, where it is slowest."""
+FEWEST = 5_000
+"""Steps that such a search may take in any case."""
 
 
 @contextmanager
@@ -46,7 +53,7 @@ def effort(operations: int) -> Generator[None]:
     context = _context.get() or isl.Context()
     context.reset_operations()
     context.set_max_operations(operations)
-    token = _context.set(context)
+    token, most = _context.set(context), _most.set(operations)
     try:
         yield
     except isl.Error as error:
@@ -59,6 +66,7 @@ def effort(operations: int) -> Generator[None]:
     finally:
         context.set_max_operations(0)
         _context.reset(token)
+        _most.reset(most)
 
 
 @contextmanager
@@ -72,12 +80,44 @@ def further(operations: int) -> Generator[None]:
         raise TooHardError("verify", {}, "no effort was allowed", "")
     context.reset_operations()
     context.set_max_operations(operations)
+    most = _most.set(operations)
     try:
         yield
     except isl.Error as error:
         raise TooHardError(
             "verify", {"steps": operations}, "the question is too hard to decide", ""
         ) from error
+    finally:
+        _most.reset(most)
+
+
+@contextmanager
+def _soon() -> Generator[None]:
+    """Let isl take no more steps than fit into the time that is left, however slow they are.
+
+    A search for a least point takes up to a hundred times as long a step as other questions do.
+    """
+    context, most = _context.get(), _most.get()
+    left = time_left()
+    if context is None or left is None or not most:
+        yield
+        return
+    context.reset_operations()
+    context.set_max_operations(min(most, max(FEWEST, int(left * SLOWEST))))
+    try:
+        yield
+    finally:
+        context.reset_operations()
+        context.set_max_operations(most)
+
+
+def _is_before(one: dict[str, int], other: dict[str, int], end: str) -> bool:
+    ours, theirs = (*one.values(),), (*other.values(),)
+    return ours < theirs if end == "lexmin" else ours > theirs
+
+
+def _quotients(piece: isl.BasicSet) -> int:
+    return piece.dim(isl.dim_type.div)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +186,7 @@ class Region:
     def divisions(self) -> int:
         """How many quotients its description needs, over all its convex pieces."""
         pieces = self.points.coalesce().get_basic_sets()
-        return sum(piece.dim(isl.dim_type.div) for piece in pieces)
+        return sum(map(_quotients, pieces))
 
     @property
     def is_empty(self) -> bool:
@@ -178,13 +218,27 @@ class Region:
 
         ``order`` names the coordinates that count, first things first; the others follow.
         """
-        region = self._ordered(order)
-        return None if region.is_empty else region._point(region.points.lexmin())
+        return self._ordered(order)._end("lexmin", ">=")
 
     def greatest(self, order: Names = ()) -> dict[str, int] | None:
         """Return the lexicographically greatest point, as `least`."""
-        region = self._ordered(order)
-        return None if region.is_empty else region._point(region.points.lexmax())
+        return self._ordered(order)._end("lexmax", "<=")
+
+    def _end(self, end: Literal["lexmin", "lexmax"], sign: str) -> dict[str, int] | None:
+        """Return the first or the last point; what is behind the best of a piece is left out.
+
+        Piece by piece: isl compares the pieces' first points for minutes where there are many.
+        """
+        best: dict[str, int] | None = None
+        for piece in sorted(self.points.get_basic_sets(), key=_quotients):
+            rest = Region(self.names, isl.Set(piece))
+            if best is not None:
+                rest = rest.within(f"{best[self.names[0]]} {sign} {self.names[0]}")
+            with _soon():
+                point = None if rest.is_empty else rest._point(getattr(rest.points, end)())
+            if point is not None and (best is None or _is_before(point, best, end)):
+                best = point
+        return best
 
     def _ordered(self, order: Names) -> Region:
         return self.to((*order, *(n for n in self.names if n not in order))) if order else self
@@ -231,13 +285,3 @@ class Region:
             for i, name in enumerate(others)
         )
         return (points.to(names) & earlier.to(names)).within(before)
-
-    def last(self, domain: Names) -> Region:
-        """Keep the lexicographically last of the other coordinates for each ``domain``.
-
-        >>> pairs = Region.where(("x", "y"), "0 <= x < 4 and x <= y <= 7")
-        >>> pairs.last(("x",)).least()
-        {'x': 0, 'y': 7}
-        """
-        codomain, graph = self._split(domain)
-        return Region((*domain, *codomain), graph.lexmax().wrap().flatten()).to(self.names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from time import perf_counter
 
 import numpy as np
 import pytest
@@ -170,3 +171,44 @@ def test_a_copy_whose_blocks_have_no_layout_is_left_undecided():
     verdict = cx.verify(kernel.replace(load, dataclasses.replace(load, copy=copy)))
     assert verdict.answer == "undecided"
     assert "do not step evenly" in str(verdict)
+
+
+@given(st.lists(st.tuples(*[st.integers(-9, 9)] * 2, st.integers(1, 4)), min_size=1, max_size=5))
+def test_the_least_of_many_pieces_is_that_of_all(corners):
+    """Pieces of squares: every ``step``-th point of a square of 9 from a corner on."""
+    region = Region.nothing(XY)
+    wanted: set[tuple[int, int]] = set()
+    for x, y, step in corners:
+        here = f"{x} <= x < {x + 9} and {y} <= y < {y + 9} and (x + y) mod {step} = {step - 1}"
+        region = region | Region.where(XY, here)
+        box = ((i, j) for i in range(x, x + 9) for j in range(y, y + 9))
+        wanted |= {(i, j) for i, j in box if (i + j) % step == step - 1}
+    first, other = min(wanted), min(wanted, key=lambda point: point[::-1])
+    assert region.least() == {"x": first[0], "y": first[1]}
+    assert region.least(("y",)) == {"y": other[1], "x": other[0]}
+
+
+# One of the pieces that seed 401449 of the fuzz asks for: a search of some ten seconds.
+SLOW = (
+    "exists (a, b, c, d, f, g, h: s = t - p - q and u < q and u < p and a < t - p - q and "
+    "0 <= b < a and 32c <= b and -7 + 8u + b <= 16d <= 8u + b and "
+    "-15 + 256u - 16a + 33b + 480c <= 512d <= 256 + 256u - 16a + 33b + 480c and "
+    "-7 - 8u - 16a + 33b - 32c <= 128f <= 16 - 8u - 16a + 33b - 32c and "
+    "-64 - u + 64c + 128f <= 64g <= -34 - u + 64c + 128f and "
+    "-256 + 16a - 33b + 32c <= 256h <= -241 + 16a - 33b + 32c and "
+    "256h <= -401 + 8u + 16a - 33b + 32c)"
+)
+
+
+def test_a_slow_search_is_given_up_where_little_time_is_left():
+    late = until(perf_counter() + 0.2)
+    with late, pytest.raises(KernelError, match="too hard"), effort(1_000_000):
+        Region.where(("t", "p", "q", "s", "u"), SLOW).least()
+
+
+def test_a_slow_search_is_left_out_where_another_piece_has_less():
+    names = ("t", "p", "q", "s", "u")
+    small = {"t": 4, "p": 1, "q": 1, "s": 2, "u": 0}
+    here = " and ".join(f"{name} = {value}" for name, value in small.items())
+    with effort(40_000):
+        assert (Region.where(names, SLOW) | Region.where(names, here)).least() == small

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from fuzz_kernels import judged, not_replayed
-from unsound_kernels import A, kernel, load, store
+from unsound_kernels import A, N, kernel, load, store
 
 import pycute_xe as cx
-from pycute_xe.kernel import Expression, Kernel, Map, Slot, apply
+from pycute_xe.kernel import Element, Expression, Index, Kernel, Map, Slot, apply
 
 
 def mapped(value: Expression, claim: Expression) -> Kernel:
@@ -44,3 +44,20 @@ def test_what_a_run_shows_is_disproved() -> None:
     verdict = cx.verify(one)
     assert verdict.answer == "disproved"
     assert not_replayed(one, verdict) == ""
+
+
+@pytest.mark.parametrize("seed", [400088, 400140, 400813])
+def test_what_is_right_at_the_smallest_sizes_by_chance_is_seen_at_larger_ones(seed: int) -> None:
+    """Rows less their sum, of other elements: with one row both are zero."""
+    assert judged(seed).word == "disproved"
+
+
+def test_the_smallest_sizes_that_show_it_are_told() -> None:
+    """The sum of a column's first rows, which is that of the first alone where there is one."""
+    column = apply("add", X, -1 * X)
+    wrong = mapped(column, A - Element("A", (Index(), N)))
+    verdict = cx.verify(wrong)
+    found = verdict.counterexample
+    assert found is not None
+    assert (found.sizes["M"], found.sizes["N"]) == (2, 1)
+    assert not_replayed(wrong, verdict) == ""
