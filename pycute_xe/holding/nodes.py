@@ -13,6 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from pycute_xe.errors import UndecidableError
 from pycute_xe.kernel.index import Index
 from pycute_xe.numeric import Numeric
 
@@ -237,9 +238,39 @@ def substituted(node: Node, values: dict[str, Index]) -> Node:
         return x.substitute(values)
 
     def leaf(x: Node) -> Node:
+        if not isinstance(x, (Leaf, Carried)):
+            return x
+        for name in x.bound:
+            if name in values:
+                x = _bound_to(x, name, values[name])
         return replace(x, base=tuple(map(index, x.base))) if isinstance(x, Leaf) else x
 
     return mapped(node, leaf, index)
+
+
+def _bound_to(x: Leaf | Carried, name: str, value: Index) -> Leaf | Carried:
+    """Return a leaf with a loop's variable, which is an axis of it, replaced by an index."""
+    number = x.bound.index(name)
+    table = x.table if isinstance(x, Leaf) else x.which
+    axis = number + (1 if isinstance(x, Carried) and x.subgroup is None else 2)
+    trips = table.shape[axis]
+    bound = list(x.bound)
+    picked: Ints = np.arange(trips, dtype=np.int64)
+    if value.is_constant and 0 <= value.offset < trips:
+        picked = np.array(value.offset)
+        del bound[number]
+    elif value - value.offset == Index(name) and value.offset <= 0:
+        # Before the first trip nothing is asked: conditions around it tell.
+        picked = np.maximum(picked + value.offset, 0)
+    elif len(value.terms) == 1 and value == Index(str(value.terms[0][0])):
+        bound[number] = str(value.terms[0][0])
+    else:
+        raise UndecidableError("holding", {}, f"what is held at trip {value} is not followed", "")
+    if isinstance(x, Leaf):
+        return replace(x, table=np.take(x.table, picked, axis=axis), bound=tuple(bound))
+    whose = None if x.subgroup is None else np.take(x.subgroup, picked, axis=axis)
+    which = np.take(x.which, picked, axis=axis)
+    return replace(x, which=which, subgroup=whose, bound=tuple(bound))
 
 
 def contains(node: Node, *kinds: type) -> bool:

@@ -26,17 +26,22 @@ __all__ = ["Places", "ever_stored", "load_shared", "outside", "places_of", "stor
 
 Ints: TypeAlias = NDArray[np.int64]
 
+MOST_TRIPS = 64
+"""Trips of a loop whose places in an array are told one by one."""
+
 
 @dataclass(frozen=True, eq=False)
 class Places:
     """Where in an array the elements of subgroups lie: ``table + at[t]`` in turn ``t`` of a loop.
 
-    ``table`` is (subgroup, element). There are as many turns as ``at`` has entries.
+    ``table`` is (subgroup, element). There are as many turns as ``at`` has entries; where
+    ``walked``, as many as the loop has trips.
     """
 
     table: Ints
     at: tuple[int, ...]
     loop: Loop | None = None
+    walked: bool = False
 
     @property
     def var(self) -> str:
@@ -64,13 +69,24 @@ def places_of(
         return Places(table, (rest.offset,))
     loops = {one.var: one for one in around if isinstance(one, Loop)}
     names = sorted(rest.names)
-    span = period(rest, names[0]) if len(names) == 1 and names[0] in loops else 0
+    loop = loops.get(names[0]) if len(names) == 1 else None
+    span = period(rest, names[0]) if loop is not None else 0
+    walked = not span and loop is not None
+    if walked and loop is not None and not rest.looked_up:
+        span = _trips(loop)
     if not span:
         raise undecided(
             f"where {type(statement).__name__} finds {statement.array} depends on {rest}",
             "use a constant, or a loop's variable modulo the number of stages",
         )
-    return Places(table, tuple(rest.at({names[0]: r}) for r in range(span)), loops[names[0]])
+    return Places(table, tuple(rest.at({names[0]: r}) for r in range(span)), loop, walked)
+
+
+def _trips(loop: Loop) -> int:
+    """Return the trips of a loop from 0 up to a constant; 0 where they are many or not known."""
+    if not (loop.start == Index() and loop.stop.is_constant):
+        return 0
+    return loop.stop.offset if 0 < loop.stop.offset <= MOST_TRIPS else 0
 
 
 def store_shared(walker: Follower, statement: SharedStore) -> None:
@@ -84,6 +100,9 @@ def store_shared(walker: Follower, statement: SharedStore) -> None:
 def load_shared(walker: Follower, statement: SharedLoad) -> None:
     """Follow what a load takes from an array."""
     held, places = walker.state[statement.array], _inside(walker, statement)
+    if places.walked and held.single is not None:
+        _load_by_trips(walker, statement, held.single, places)
+        return
     flat: list[Content] = []
     for t in places.turns:
         mine = held
@@ -95,6 +114,15 @@ def load_shared(walker: Follower, statement: SharedLoad) -> None:
     walker.found.reads.append(Read(statement, walker.around, statement.array, read))
     found = [_loaded(content, places.table.shape) for content in flat]
     walker.state[statement.fragment] = _by_turns(found, places)
+
+
+def _load_by_trips(walker: Follower, statement: SharedLoad, held: Node, places: Places) -> None:
+    """Follow a load whose places go on with every trip: the loop's variable is one of its own."""
+    which = np.stack([places.in_turn(t) for t in places.turns], axis=-1)
+    node = relocated(held, which, np.zeros_like(which), (places.var,))
+    content = whole(which.shape[1], node)
+    walker.found.reads.append(Read(statement, walker.around, statement.array, content))
+    walker.state[statement.fragment] = content
 
 
 def outside(

@@ -30,6 +30,8 @@ from pycute_xe.kernel.ir.statements import (
     Touched,
 )
 from pycute_xe.kernel.ir.walking import walk
+from pycute_xe.kernel.kinds.chained_gemm import chained_gemm
+from pycute_xe.kernel.kinds.dual_gemm import dual_gemm
 from pycute_xe.kernel.kinds.gemm import gemm
 from pycute_xe.kernel.kinds.parts import gmem_stride
 from pycute_xe.kernel.kinds.slm_gemm import slm_gemm
@@ -79,6 +81,8 @@ __all__ = [
     "Tiles",
     "Touched",
     "apply",
+    "chained_gemm",
+    "dual_gemm",
     "gemm",
     "gmem_stride",
     "matrix",

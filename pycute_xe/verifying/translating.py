@@ -123,7 +123,8 @@ class _Held:
         return extreme(node.how, tuple(bounds), inner)
 
     def place(self, leaf: Leaf) -> Place:
-        texts = self.view.leaf(leaf, leaf.bound)
+        bound = tuple(self.naming.variable_of.get(name, name) for name in leaf.bound)
+        texts = self.view.leaf(leaf, bound)
         base = (self.naming.text(index) for index in leaf.base)
         return Place(leaf.operand, tuple(_plus(b, t) for b, t in zip(base, texts, strict=True)))
 

@@ -108,7 +108,11 @@ class Operand:
 
 @typed
 def matrix(
-    name: str, value_type: Numeric | str, modes: tuple[str, ...], order: Order, role: Role = "in"
+    name: str,
+    value_type: Numeric | str,
+    modes: tuple[str | int, ...],
+    order: Order,
+    role: Role = "in",
 ) -> Operand:
     """Return an operand whose last two modes are a matrix stored by rows or by columns.
 

@@ -29,7 +29,7 @@ from pycute_xe.layout import size
 from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import typed
 
-__all__ = ["gemm"]
+__all__ = ["gemm", "mainloop"]
 
 _COPIES = (TiledCopy, Block2DOp, CopyAtom, LegacyCopyAtom)
 
@@ -105,8 +105,16 @@ def gemm(
     return Kernel("gemm", mma.num_subgroups, operands, fragments, grid, body, claim)
 
 
-def mainloop(mma: TiledMma, sides: tuple[Side, Side], stages: int) -> tuple[Statement, ...]:
-    """Return the loop over K that multiplies into ``tCrC``, with its prefetches ahead."""
+def mainloop(
+    mma: TiledMma,
+    sides: tuple[Side, ...],
+    stages: int,
+    accumulators: tuple[str, ...] = ("tCrC",),
+) -> tuple[Statement, ...]:
+    """Return the loop over K with its prefetches ahead.
+
+    The first side is multiplied by each of the others, into an accumulator for each.
+    """
     trips, k = Tiles("K", mma.tile_mnk[2]), Index("k")
     warm_up = Loop("p", Index(), Index(None, stages), tuple(s.prefetch(Index("p")) for s in sides))
     ahead = k + stages
@@ -115,7 +123,10 @@ def mainloop(mma: TiledMma, sides: tuple[Side, Side], stages: int) -> tuple[Stat
         *(side.load(k) for side in sides),
         *((If(ahead, trips, tuple(s.prefetch(ahead) for s in sides)),) if stages else ()),
         *(statement for side in sides for statement in side.reorder()),
-        Mma(mma, "tCrC", sides[0].read, sides[1].read),
+        *(
+            Mma(mma, accumulator, sides[0].read, side.read)
+            for accumulator, side in zip(accumulators, sides[1:], strict=True)
+        ),
         BarrierWait(),
     )
     return (*((warm_up,) if stages else ()), Loop("k", Index(), trips, body))

@@ -181,8 +181,8 @@ def mma_slots(mma: TiledMma, role: str) -> Layout:
 class Side:
     """One of the two operands that are loaded: its copy and its registers before and after.
 
-    ``modes`` are the operand's modes that the copy's tile runs along; ``at`` maps the number of a
-    tile along K to where the tile begins.
+    ``name`` begins with the operand of the MMA, A or B. ``modes`` are the operand's modes that the
+    copy's tile runs along; ``at`` maps the number of a tile along K to where the tile begins.
     """
 
     name: str
@@ -191,6 +191,11 @@ class Side:
     modes: tuple[int, int]
     before: tuple[Index, ...]
     reordered: bool
+
+    @property
+    def role(self) -> str:
+        """The operand of the MMA that it is: A or B."""
+        return self.name[0]
 
     @property
     def loaded(self) -> str:
@@ -213,8 +218,8 @@ class Side:
         slots = self.copy.messages * self.copy.atom.values
         out = [Fragment(self.loaded, self.copy.value_type, slots)]
         if self.reordered:
-            numeric = getattr(self.mma.atom.op, self.name)
-            out.append(Fragment(self.read, numeric, size(self.mma.fragment(self.name)[1])))
+            numeric = getattr(self.mma.atom.op, self.role)
+            out.append(Fragment(self.read, numeric, size(self.mma.fragment(self.role)[1])))
         return tuple(out)
 
     def load(self, k: Index) -> Load:
@@ -229,7 +234,7 @@ class Side:
         """Return the reorder into the registers that the MMA reads, where there is one."""
         if not self.reordered:
             return ()
-        held, wanted = copy_slots(self.copy), mma_slots(self.mma, self.name)
+        held, wanted = copy_slots(self.copy), mma_slots(self.mma, self.role)
         slots = _reordered(self.name, self.copy, self.mma, held, wanted)
         return (Reorder(self.loaded, self.read, slots),)
 

@@ -1,0 +1,163 @@
+"""Floor 7: two GEMMs one behind the other, what lies between in shared memory."""
+
+from __future__ import annotations
+
+from pycute_xe.atom.tiled_mma import TiledMma
+from pycute_xe.errors import KernelError
+from pycute_xe.kernel.index import Index, Tiles
+from pycute_xe.kernel.ir.kernel import Kernel
+from pycute_xe.kernel.ir.operands import Fragment, Order, Shared, matrix
+from pycute_xe.kernel.ir.statements import (
+    Convert,
+    Fill,
+    Loop,
+    Mma,
+    SharedLoad,
+    SharedStore,
+    Statement,
+)
+from pycute_xe.kernel.kinds.endings import Ending, product_of
+from pycute_xe.kernel.kinds.gemm import mainloop
+from pycute_xe.kernel.kinds.parts import Side, by_registers, operand_copy
+from pycute_xe.kernel.kinds.shared_tiles import fragment_places
+from pycute_xe.kernel.kinds.slm_gemm import MEET
+from pycute_xe.kernel.spec.expression import Element, Expression, Slot, rebuilt, rounded_to, total
+from pycute_xe.layout import Layout, size
+from pycute_xe.numeric import Numeric
+from pycute_xe.signatures import typed
+
+__all__ = ["chained_gemm"]
+
+
+@typed
+def chained_gemm(
+    first: TiledMma,
+    second: TiledMma,
+    a: Order = "row",
+    b0: Order = "row",
+    b1: Order = "row",
+    d: Order = "row",
+    stages: int = 2,
+    *,
+    epilogue: str | None = None,
+    d_type: Numeric | str | None = None,
+    types: dict[str, Numeric | str] | None = None,
+    orders: dict[str, Order] | None = None,
+    also: dict[str, str] | None = None,
+    epilogue_tile: tuple[int, int] | None = None,
+) -> Kernel:
+    """Return the kernel ``D = (A B0) B1``, with A B0 rounded to the type that ``second`` reads.
+
+    B0 has as many columns as a tile of ``first``: a work-group then has whole rows of A B0, which
+    its subgroups store to shared memory and take from there, ``second``'s depth at a time. Every
+    work-group along N computes A B0 of its rows anew. All else is as in `gemm`. Raises
+    `KernelError` for tilings that do not follow one another. C++:
+    ``examples/cute/tutorial/xe_two_gemm_fusion``.
+
+    >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
+    >>> mma = workgroup_mma(XE_DPAS_TT(8, "f32", "f16"), (128, 128, 16), ((4, 4, 1), (4, 1, 0)))
+    >>> print(chained_gemm(mma, mma).computes)
+    D[m,n] = sum(j, f16(sum(k, A[m,k]*B0[k,j], f32))*B1[j,n], f32)
+    """
+    _check(first, second)
+    left, right = by_registers(first), by_registers(second)
+    ending = Ending(d, epilogue, d_type, types or {}, orders or {}, also or {}, epilogue_tile)
+    behind = ending.read(right)
+    tile_m, middle, _ = first.tile_mnk
+    m, n, k = Index("m") * tile_m, Index("n") * second.tile_mnk[1], Index()
+    sides = (
+        Side("A", operand_copy(left, "A", a), left, (0, 1), (m, k), reordered=True),
+        Side("B0", operand_copy(left, "B", b0), left, (1, 0), (k, Index()), reordered=True),
+    )
+    other = Side("B1", operand_copy(right, "B", b1), right, (1, 0), (k, n), reordered=True)
+    op, then = first.atom.op, second.atom.op
+    return Kernel(
+        "chained_gemm",
+        first.num_subgroups,
+        (
+            matrix("A", op.A, ("M", "K"), a),
+            matrix("B0", op.B, ("K", middle), b0),
+            matrix("B1", then.B, (middle, "N"), b1),
+            *behind.operands,
+        ),
+        (
+            *_fragments(first, second),
+            *(fragment for side in (*sides, other) for fragment in side.fragments()),
+            *behind.fragments,
+        ),
+        (("m", Tiles("M", tile_m)), ("n", Tiles("N", second.tile_mnk[1]))),
+        (
+            Fill("tPrC"),
+            *mainloop(first, sides, stages, ("tPrC",)),
+            *_between(first, second, other),
+            *behind.statements,
+        ),
+        behind.specification(_claim(first, second)),
+        (Shared("sP", then.A, tile_m * middle),),
+    )
+
+
+def _between(first: TiledMma, second: TiledMma, side: Side) -> tuple[Statement, ...]:
+    """Return what passes the first product on, and the loop over its columns."""
+    rows, middle, _ = first.tile_mnk
+    depth, j = second.tile_mnk[2], Index("j")
+    put = fragment_places(first, "C", Layout((rows, middle), (middle, 1)))
+    take = fragment_places(second, "A", Layout((rows, depth), (middle, 1)))
+    body = (
+        SharedLoad("sP", "tCrP", take, j * depth),
+        side.load(j),
+        *side.reorder(),
+        Mma(second, "tCrC", "tCrP", side.read),
+    )
+    return (
+        Convert("tPrC", "tPrP"),
+        SharedStore("tPrP", "sP", put),
+        *MEET,
+        Fill("tCrC"),
+        Loop("j", Index(), Index(None, middle // depth), body),
+    )
+
+
+def _fragments(first: TiledMma, second: TiledMma) -> tuple[Fragment, ...]:
+    between, slots = second.atom.op.A, size(first.fragment("C")[1])
+    return (
+        Fragment("tPrC", first.atom.op.D, slots),
+        Fragment("tPrP", between, slots),
+        Fragment("tCrP", between, size(second.fragment("A")[1])),
+        Fragment("tCrC", second.atom.op.D, size(second.fragment("C")[1])),
+    )
+
+
+def _claim(first: TiledMma, second: TiledMma) -> Expression:
+    j, n = Index("j"), Index("n")
+    columns = {"n": j}
+
+    def leaf(x: Element | Slot) -> Expression:
+        if isinstance(x, Slot):
+            return x
+        return Element(x.operand, tuple(index.substitute(columns) for index in x.at))
+
+    product = rebuilt(product_of(first.atom.op.D, b="B0"), leaf)
+    weight = rounded_to(second.atom.op.A, product) * Element("B1", (j, n))
+    return total("j", first.tile_mnk[1], weight, accumulator=second.atom.op.D)
+
+
+def _check(first: TiledMma, second: TiledMma) -> None:
+    (rows, middle, _), (more, _, depth) = first.tile_mnk, second.tile_mnk
+    wrong, fix = "", ""
+    if rows != more:
+        wrong, fix = f"tiles of {rows} rows are followed by tiles of {more}", "use equal rows"
+    elif middle % depth:
+        wrong = f"{middle} columns between the products are not a multiple of {depth}"
+        fix = "choose the second depth so that it divides the first tile's columns"
+    elif first.num_subgroups != second.num_subgroups:
+        wrong = f"{first.num_subgroups} subgroups are followed by {second.num_subgroups}"
+        fix = "use as many subgroups in both"
+    elif second.atom.op.A.bits < 8:
+        wrong = f"elements of {second.atom.op.A} have no address of their own in shared memory"
+        fix = "multiply a wider type"
+    elif max(size(mma.atom_layout_mnk[2]) for mma in (first, second)) > 1:
+        wrong = "subgroups along K would each write the whole of D; nothing adds them up"
+        fix = "use subgroups along M and N only"
+    if wrong:
+        raise KernelError("chained_gemm", {"first": first, "second": second}, wrong, fix)
