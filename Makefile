@@ -44,8 +44,9 @@ pytest: $(VENV)/.dev-stamp ## the tests, over all cores
 	+@$(PY) -m pytest -n $(WORKERS) --dist worksteal -q
 
 # What is written beside the pages is left out (see mkdocs.yml), so the result is not the site.
-pages: $(VENV)/.dev-stamp ## build the pages of the site as a check; their code blocks run
-	@echo "pages: building them; their code blocks run"
+# Their code blocks run in tests/test_pages.py, which compares what they print.
+pages: $(VENV)/.dev-stamp ## build the pages of the site as a check
+	@echo "pages: building them as a check"
 	@NO_MKDOCS_2_WARNING=1 WHOLE_SITE=false $(VENV)/bin/mkdocs build --strict --site-dir build/pages
 
 lint: $(VENV)/.dev-stamp ## style, types and the floors
