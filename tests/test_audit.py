@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 import audit_page
-import pytest
 from audit_rows import found, picture, sent, verdicts
+from every import every
 from golden import rows
 
 import pycute_xe as cx
@@ -59,7 +59,7 @@ def test_how_many_names_have_the_message_of_cutlass() -> None:
     assert (sum(map(same_message, sent())), len(sent())) == (87, 90)
 
 
-@pytest.mark.parametrize("name", list(filter(same_message, sent())))
+@every("name", list(filter(same_message, sent())))
 def test_equal_messages_fill_registers_as_the_atom_says(name: str) -> None:
     atom = get_atom(name)
     after = picture(name, sent()[name].message)

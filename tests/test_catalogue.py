@@ -12,6 +12,7 @@ import atom_mma
 import atom_templates
 import atom_words
 import pytest
+from every import every
 
 import pycute_xe as cx
 from pycute_xe.arch.target import targets
@@ -76,7 +77,7 @@ def test_all_notes_of_an_atom_stand_in_its_section(name: str) -> None:
         assert f'id="{copy}-PREFETCH"' in text
 
 
-@pytest.mark.parametrize("name", COPIES)
+@every("name", COPIES)
 def test_a_section_says_what_the_atom_answers(name: str) -> None:
     atom = get_atom(name)
     assert isinstance(atom, LegacyCopyAtom)
@@ -140,7 +141,7 @@ def holds(words: str, owned: Sequence[Sequence[Place]], shape: Place) -> None:
             assert "…" in words or down == got_rows
 
 
-@pytest.mark.parametrize("name", COPIES)
+@every("name", COPIES)
 def test_the_words_on_ownership_are_true(name: str) -> None:
     atom = get_atom(name)
     assert isinstance(atom, LegacyCopyAtom)
@@ -150,8 +151,8 @@ def test_the_words_on_ownership_are_true(name: str) -> None:
     holds(words, atom.ownership(), atom.shape)
 
 
-@pytest.mark.parametrize("name", [*OLDER, "XE_DPAS_TT<8,f32,bf16>", "XE_DPAS_TT<8,s32,s8,u4>"])
-@pytest.mark.parametrize("operand", ["A", "B", "C"])
+@every("name", [*OLDER, "XE_DPAS_TT<8,f32,bf16>", "XE_DPAS_TT<8,s32,s8,u4>"])
+@every("operand", ["A", "B", "C"])
 def test_the_words_on_operands_are_true(name: str, operand: str) -> None:
     atom = get_atom(name)
     assert isinstance(atom, MmaAtom)

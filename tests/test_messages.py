@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from every import every
 
 import pycute_xe as cx
 from pycute_xe import Layout
@@ -43,7 +44,7 @@ ECHOING: list[Callable[[], Any]] = [
 ]
 
 
-@pytest.mark.parametrize("call", ECHOING)
+@every("call", ECHOING)
 def test_long_values_are_cut_short(call: Callable[[], Any]) -> None:
     with pytest.raises(CuteError) as caught:
         call()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from every import every
 
 import pycute_xe as cx
 from pycute_xe import esimd
@@ -84,7 +85,7 @@ def nested(levels: int) -> Any:
     return value
 
 
-@pytest.mark.parametrize(
+@every(
     "call",
     [
         lambda x: cx.make_tensor(None, cx.Layout((4, 8)))(x),

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from every import every
 from golden import rows, to_coord, to_layout, to_tiler, to_tuple
 
 from pycute_xe import algebra
@@ -157,7 +158,7 @@ def test_all_operations_are_covered() -> None:
     assert len(EXCEPTIONS) == 1
 
 
-@pytest.mark.parametrize("row", CASES, ids=name)
+@every("row", CASES, ids=name)
 def test_same_as_cute(row: Row) -> None:
     got = CALLS[row["op"]](*row["args"])
     if "value" in row:

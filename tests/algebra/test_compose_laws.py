@@ -6,6 +6,7 @@ from itertools import product
 from typing import Any
 
 import pytest
+from every import every
 from hypothesis import given
 from strategies import layouts
 
@@ -71,7 +72,7 @@ def is_layout(values: list[int]) -> bool:
     )
 
 
-@pytest.mark.parametrize("step", range(1, 26))
+@every("step", range(1, 26))
 def test_a_mode_is_refused_exactly_when_no_layout_walks_it(step: int) -> None:
     whole, accepted = Layout((4, 6, 5), (1, 100, 10000)), 0
     for extent in range(2, 40):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from every import every
 
 import pycute_xe as cx
 from pycute_xe.atom.mma_atom import MmaAtom
@@ -102,7 +103,7 @@ def without_ones(value: str) -> Any:
     return [extent for extent in re.findall(r"\d+", value) if extent != "1"]
 
 
-@pytest.mark.parametrize("section", sections())
+@every("section", sections())
 def test_the_library_gives_what_the_document_prints(section: str) -> None:
     names = dict(NAMES)
     different: list[str] = []

@@ -6,6 +6,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from every import every
 from refusals import Refusal, never_raised
 
 from pycute_xe import algebra, composed, f2, swizzle
@@ -268,7 +269,7 @@ REFUSALS = {
 }
 
 
-@pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS.keys())
+@every("refusal", REFUSALS.values(), ids=REFUSALS.keys())
 def test_refused(refusal: Refusal) -> None:
     refusal.caught()
 

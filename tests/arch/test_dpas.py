@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from dpas_pseudo_code import BITS, products
+from every import every
 from sampling import WHOLE
 
 from pycute_xe.arch import Dpas, dpas_types
@@ -38,7 +39,7 @@ def test_the_rows_are_those_of_the_table_of_legal_combinations() -> None:
     }
 
 
-@pytest.mark.parametrize("types", dpas_types(), ids="-".join)
+@every("types", dpas_types(), ids="-".join)
 def test_every_row_builds_with_every_repeat_count(types: tuple[str, str, str, str]) -> None:
     for m in range(1, 9):
         dpas = Dpas(m, *types)

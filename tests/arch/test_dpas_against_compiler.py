@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import pytest
+from every import every
 from golden import rows
 
 from pycute_xe.arch.dpas import DpasMessage, Register, parse
@@ -75,9 +75,7 @@ def test_what_the_verifier_rejects_is_refused() -> None:
     assert all(broken(row) for row in rejected)
 
 
-@pytest.mark.parametrize(
-    "row", [r for r in table() if r["verdict"] == "kept"], ids=lambda r: r["asm"]
-)
+@every("row", [r for r in table() if r["verdict"] == "kept"], ids=lambda r: r["asm"])
 def test_assembly_is_read_and_written_as_the_compiler_prints_it(row: dict[str, Any]) -> None:
     message = parse(row["asm"])
     assert str(message) == row["asm"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from every import every
 from hypothesis import given, strategies as st
 
 from pycute_xe.arch.dpas import Dpas, DpasMessage, Register, dpas_types, parse
@@ -60,7 +61,7 @@ def test_the_nearest_message_is_legal(message: DpasMessage, target: str) -> None
 RULES_OF_TYPES = {"pair", "bit", "fp8", "fp4", "dst", "src0"}
 
 
-@pytest.mark.parametrize("types", dpas_types(), ids="-".join)
+@every("types", dpas_types(), ids="-".join)
 def test_every_instruction_is_a_legal_message(types: tuple[str, str, str, str]) -> None:
     spelled = {"f32": "f", "bf16": "bf", "f16": "hf", "s32": "d", "u32": "ud"}
     d, a, b, c = (spelled.get(t, t) for t in types)

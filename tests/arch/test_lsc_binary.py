@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from every import every
 from hypothesis import assume, given, strategies as st
 from lsc_strategies import block_messages, messages
 
@@ -185,7 +186,7 @@ def test_what_no_field_holds_is_refused(text: str, condition: str) -> None:
         encode(text)  # pyright: ignore[reportArgumentType]
 
 
-@pytest.mark.parametrize(
+@every(
     ("place", "value", "condition"),
     [
         (0, 0x8B, "the opcode is 0x8b"),

@@ -7,6 +7,7 @@ from itertools import product
 from typing import Any, cast
 
 import pytest
+from every import every
 from hypothesis import assume, given, settings, strategies as st
 from lsc_strategies import block_messages, messages
 
@@ -262,8 +263,8 @@ BROKEN: list[tuple[str, str, tuple[str, ...], str | None]] = [
 ALSO = {"vector-ugm-slm": {"data-registers"}}
 
 
-@pytest.mark.parametrize(("rule", "text", "targets", "legal"), BROKEN)
-@pytest.mark.parametrize("target", TARGETS)
+@every(("rule", "text", "targets", "legal"), BROKEN)
+@every("target", TARGETS)
 def test_each_rule(
     rule: str, text: str, targets: tuple[str, ...], legal: str | None, target: str
 ) -> None:

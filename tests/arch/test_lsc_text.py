@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from every import every
 from hypothesis import given, strategies as st
 from lsc_strategies import block_messages, messages
 
@@ -200,7 +201,7 @@ def test_a_predicate() -> None:
         assert message.predicate == spelling.replace(" ", "")
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "column", "condition"),
     [
         ("lsc_load.ugm (M1,16) V13:d33 flat[V12]:a64", 26, "expected a data size"),

@@ -7,6 +7,7 @@ from dataclasses import FrozenInstanceError, replace
 from typing import Any
 
 import pytest
+from every import every
 from hypothesis import given
 from lsc_strategies import block_messages, messages
 
@@ -149,7 +150,7 @@ REFUSED: list[tuple[Any, type[CuteError], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("make", "error", "condition"), REFUSED)
+@every(("make", "error", "condition"), REFUSED)
 def test_what_no_encoding_holds(make: Any, error: type[CuteError], condition: str) -> None:
     with pytest.raises(error, match=condition) as refused:
         make()

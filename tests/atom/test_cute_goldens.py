@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from every import every
 from golden import named, rows, to_layout, to_tiler
 from sampling import sampled
 
@@ -48,7 +49,7 @@ def alike(got: Layout, want: dict[str, Any]) -> bool:
 # ------------------------------------------------------------------ MMA atoms
 
 
-@pytest.mark.parametrize("row", rows("cute_mma_atoms"), ids=lambda r: r["name"])
+@every("row", rows("cute_mma_atoms"), ids=lambda r: r["name"])
 def test_mma_atom(row: dict[str, Any]) -> None:
     atom = get_atom(row["name"])
     assert atom.legacy == (row["kind"] == "legacy")
@@ -220,7 +221,7 @@ def tiled_id(row: dict[str, Any]) -> str:
     return f"{row['atom']}-{row['built']}-{row['wg_tile']}-{row['atom_layout']['shape']}"
 
 
-@pytest.mark.parametrize("row", rows("cute_tiled_mma"), ids=tiled_id)
+@every("row", rows("cute_tiled_mma"), ids=tiled_id)
 def test_tiled_mma(row: dict[str, Any]) -> None:
     permutation = tuple(map(to_tiler, row["permutation"]))
     mma = cx.make_tiled_mma(mma_atom_of(row["atom"]), to_layout(row["atom_layout"]), permutation)
@@ -316,7 +317,7 @@ def assert_copy(copy: cx.TiledCopy, want: dict[str, Any]) -> None:
                     assert_partition(got(cx.make_identity_tensor(copy.tiler_mn)), thread[side])
 
 
-@pytest.mark.parametrize("row", sampled(rows("cute_block_2d_copy"), 40), ids=block_id)
+@every("row", sampled(rows("cute_block_2d_copy"), 40), ids=block_id)
 def test_block_2d_copy(row: dict[str, Any]) -> None:
     copy = block_copy_of(row)
     assert_copy(copy, row["copy"])
@@ -380,7 +381,7 @@ def reorder_id(row: dict[str, Any]) -> str:
     return f"{row['class']}-{row['src_type']}-{row['dst_type']}"
 
 
-@pytest.mark.parametrize("row", rows("cute_reorder"), ids=reorder_id)
+@every("row", rows("cute_reorder"), ids=reorder_id)
 def test_reorder(row: dict[str, Any]) -> None:
     source, destination = width_of(row["src_type"]), width_of(row["dst_type"])
     slots = cx.reorder(

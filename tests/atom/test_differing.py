@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from every import every
 from fed_products import values_in_registers
 from golden import rows, to_layout
 from sampling import WHOLE, sampled
@@ -107,7 +108,7 @@ def test_one_copy_says_and_does() -> None:
         assert figures_of(change.held) == figures(SAID[name], held(name)), name
 
 
-@pytest.mark.parametrize("name", LOADS)
+@every("name", LOADS)
 def test_examples_are_true(name: str) -> None:
     other = held("XE_2D_U16x16x16_LD_N")
     change = cx.diff("XE_2D_U16x16x16_LD_N", name) if "U16" in name else cx.diff(name)

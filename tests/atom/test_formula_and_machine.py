@@ -12,6 +12,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from every import every
 from executed_images import as_held, executed_block
 from sampling import WHOLE, sampled
 
@@ -128,7 +129,7 @@ def verdicts(name: str) -> dict[int, bool]:
     return {atom.value_type.bits: check_older(atom) for atom in carried(name)}
 
 
-@pytest.mark.parametrize("name", shipped_names())
+@every("name", shipped_names())
 def test_every_shipped_name_with_every_width_of_values(name: str) -> None:
     assert get_atom(name).value_type.bits in verdicts(name)
 

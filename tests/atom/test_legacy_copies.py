@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from every import every
 from golden import rows, to_layout
 
 import pycute_xe as cx
@@ -61,7 +62,7 @@ def test_how_many_rows_of_cute_are_maps_onto_their_block() -> None:
     assert len({row["name"] for row in ARTEFACTS}) == 18
 
 
-@pytest.mark.parametrize("row", BIJECTIONS, ids=row_id)
+@every("row", BIJECTIONS, ids=row_id)
 def test_equal_to_cute_where_its_map_is_onto_the_block(row: dict[str, Any]) -> None:
     atom = atom_of(row)
     assert not atom.is_artefact
@@ -86,7 +87,7 @@ def test_memory_sides_that_cute_splits_are_told() -> None:
             assert any("memory side" in note for note in atom_of(row).notes)
 
 
-@pytest.mark.parametrize("row", ARTEFACTS, ids=row_id)
+@every("row", ARTEFACTS, ids=row_id)
 def test_where_cute_breaks_its_rule_the_document_holds(row: dict[str, Any]) -> None:
     atom = atom_of(row)
     assert atom.is_artefact
@@ -117,7 +118,7 @@ def test_what_the_notes_say_of_repeated_columns_is_what_cute_does() -> None:
             assert (first, second) == (2 * t * by, (2 * t + 16) * by)
 
 
-@pytest.mark.parametrize("row", CASES, ids=row_id)
+@every("row", CASES, ids=row_id)
 def test_sizes_of_a_name_are_those_of_cute(row: dict[str, Any]) -> None:
     if row["name"] == "XE_2D_TF32x1x8_LD_N":  # there C++ declares 32 by 16
         assert row["OpBlockShape"] == [32, 16]
@@ -198,7 +199,7 @@ def test_types_of_the_same_width_share_the_map(value_type: str) -> None:
     assert other.value_type.name == value_type
 
 
-@pytest.mark.parametrize("row", BIJECTIONS[::7], ids=row_id)
+@every("row", BIJECTIONS[::7], ids=row_id)
 def test_narrower_values_lie_inside_the_elements(row: dict[str, Any]) -> None:
     whole = atom_of(row)
     parts = whole.name.bits // 4

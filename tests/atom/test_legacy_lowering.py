@@ -8,6 +8,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from every import every
 from golden import rows as golden
 from sampling import WHOLE
 
@@ -70,7 +71,7 @@ def run(name: str, target: str) -> None:
         assert np.array_equal(memory.array(base, content.shape, np.dtype("u1")), content)
 
 
-@pytest.mark.parametrize("name", shipped_names())
+@every("name", shipped_names())
 def test_every_shipped_name_lowers_to_messages_that_move_its_block(name: str) -> None:
     for target in TARGETS:
         run(name, target)

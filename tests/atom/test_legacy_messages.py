@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from every import every
 from golden import rows
 
 from pycute_xe.arch import Block2D
@@ -43,7 +43,7 @@ def test_there_is_a_message_for_every_shipped_name() -> None:
     assert sorted(SENT) == sorted(shipped_names())
 
 
-@pytest.mark.parametrize("name", shipped_names())
+@every("name", shipped_names())
 def test_names_send_what_cutlass_sends(name: str) -> None:
     atom, notes = atom_of(name), " ".join(atom_of(name).notes)
     for target in targets():

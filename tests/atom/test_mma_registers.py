@@ -13,6 +13,7 @@ from itertools import product
 import dpas_pseudo_code
 import numpy as np
 import pytest
+from every import every
 from golden import rows
 from sampling import sampled
 
@@ -139,8 +140,8 @@ def test_how_many_are_faithful() -> None:
     assert (len(newer), len(NEWER)) == (228, 232)
 
 
-@pytest.mark.parametrize("m", range(1, 9))
-@pytest.mark.parametrize("kind", ["TF32", "BF16", "F16", "S8", "U8"])
+@every("m", range(1, 9))
+@every("kind", ["TF32", "BF16", "F16", "S8", "U8"])
 def test_older_names_that_are_not_shipped(kind: str, m: int) -> None:
     """Being shipped changes no register."""
     k, acc = {"TF32": 8, "S8": 32, "U8": 32}.get(kind, 16), "S32" if kind[-1] == "8" else "F32"

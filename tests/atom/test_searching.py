@@ -9,6 +9,7 @@ from itertools import product
 from typing import Any
 
 import pytest
+from every import every
 from golden import rows as golden
 from sampling import WHOLE, sampled
 
@@ -268,7 +269,7 @@ def test_copies_as_wide_as_the_operand_come_first() -> None:
 # ------------------------------------------------------------------ what is refused
 
 
-@pytest.mark.parametrize(
+@every(
     ("filters", "said"),
     [
         ({"kind": "lode"}, "use load, or one of load, store"),

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from every import every
 
 import pycute_xe as cx
 from pycute_xe.arch.target import get_target
@@ -240,8 +241,8 @@ OPERATIONS = (
 )
 
 
-@pytest.mark.parametrize("op", OPERATIONS)
-@pytest.mark.parametrize("sizes", [(16, 8.0, 16), (16, True, 16), (16, None, 16), ("16", 8, 16)])
+@every("op", OPERATIONS)
+@every("sizes", [(16, 8.0, 16), (16, True, 16), (16, None, 16), ("16", 8, 16)])
 def test_sizes_of_operations_are_integers(op: Callable[..., Any], sizes: tuple[Any, ...]) -> None:
     for order in (sizes, (sizes[0], 16, sizes[1])):
         with pytest.raises(ShapeError, match="sizes are integers"):

@@ -7,6 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from every import every
 
 import pycute_xe as cx
 from pycute_xe.arch import Block2D, Surface
@@ -235,7 +236,7 @@ def test_a_refused_name_is_told_the_names_that_work() -> None:
     assert refusing(cx.check("XE_2D_U4x8x1_LD_N", "bmg")) == {"whole-bytes"}
 
 
-@pytest.mark.parametrize(
+@every(
     ("use", "rules"),
     [
         ({}, set()),
@@ -249,7 +250,7 @@ def test_a_refused_name_is_told_the_names_that_work() -> None:
         ({"base": 64, "width": 128, "height": 9, "pitch": 128, "x": 8, "y": 3}, set()),
     ],
 )
-@pytest.mark.parametrize(
+@every(
     "asked",
     [
         "XE_LOAD_2D<16,32,32,16>",

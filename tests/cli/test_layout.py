@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner, Result
+from every import every
 from hypothesis import given, strategies as st
 from strategies import coordinate_layouts, layouts
 
@@ -41,7 +42,7 @@ def refused(result: Result, *said: str) -> None:
 # ------------------------------------------------------------------ values
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "value"),
     [
         ("4:2", L(4, 2)),
@@ -134,7 +135,7 @@ def test_every_operation_on_layouts_can_be_called() -> None:
 # ------------------------------------------------------------------ refusals of text
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "column", "said"),
     [
         ("", 1, "not the end"),

@@ -7,7 +7,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import pytest
+from every import every
 
 import pycute_xe as cx
 from pycute_xe import algebra
@@ -67,13 +67,13 @@ def test_every_row_and_paragraph_has_an_example() -> None:
     assert sorted(set(EXAMPLES) - set(keys)) == sorted(paragraphs())
 
 
-@pytest.mark.parametrize("key", EXAMPLES)
+@every("key", EXAMPLES)
 def test_the_library_answers_as_the_page_says(key: str) -> None:
     for call, printed, *_ in EXAMPLES[key]:
         assert shown(call) == printed, call
 
 
-@pytest.mark.parametrize("key", ROWS)
+@every("key", ROWS)
 def test_the_call_of_the_last_column_is_the_one_that_was_run(key: str) -> None:
     row = ROWS[key]
     cell = row[0] if row[4] in ("same", "as C++") else row[3] if "PyCuTe" in row[4] else row[4]
@@ -82,8 +82,8 @@ def test_the_call_of_the_last_column_is_the_one_that_was_run(key: str) -> None:
     assert all(f"{name}(" in run for name in names - {"print_layout", "to_latex"}), names
 
 
-@pytest.mark.parametrize("library", OTHERS)
-@pytest.mark.parametrize("key", ROWS)
+@every("library", OTHERS)
+@every("key", ROWS)
 def test_a_cell_says_same_where_it_is(key: str, library: str) -> None:
     cell = ROWS[key][OTHERS[library]]
     recorded = [(row[1 + OTHERS[library]], row[1]) for row in EXAMPLES[key]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 import pytest
+from every import every
 from hypothesis import given, strategies as st
 
 import pycute_xe as cx
@@ -80,7 +81,7 @@ SLIPS = {
 }
 
 
-@pytest.mark.parametrize("text", SLIPS)
+@every("text", SLIPS)
 def test_a_slip_is_refused_where_it_is(text: str) -> None:
     with pytest.raises(cx.CuteError, match=SLIPS[text]) as refusal:
         cx.from_cute(text)

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-import pytest
+from every import every
 from hypothesis import given, strategies as st
 from strategies import coordinate_layouts, layouts
 
@@ -69,7 +69,7 @@ WRITTEN: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("text", WRITTEN)
+@every("text", WRITTEN)
 def test_types_as_programmers_and_compilers_write_them(text: str) -> None:
     assert cx.from_cute(text) == WRITTEN[text]
 

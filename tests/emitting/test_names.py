@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from compiled_cases import needs_compiler
+from every import every
 from small_kernels import small_kernel
 
 import pycute_xe as cx
@@ -53,8 +54,8 @@ def test_a_loop_over_a_name_of_the_text_is_refused(name: str) -> None:
         cx.emit(looped(name))
 
 
-@pytest.mark.parametrize("name", ["a b", "1x", "", "a-b", "k();//"])
-@pytest.mark.parametrize("to", LANGUAGES)
+@every("name", ["a b", "1x", "", "a-b", "k();//"])
+@every("to", LANGUAGES)
 def test_a_kernel_whose_name_is_not_an_identifier_is_refused(name: str, to: Any) -> None:
     with pytest.raises(CuteError, match="identifier"):
         cx.emit(dataclasses.replace(gemm(), name=name), to)

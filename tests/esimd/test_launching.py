@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from every import every
 
 from pycute_xe import esimd
 from pycute_xe.errors import CuteError, InputError
@@ -136,7 +137,7 @@ def payload(p: Pointer, width: Any) -> esimd.config_2d_mem_access:
     return esimd.config_2d_mem_access("u32", 4, 2, p, width, 1, 63)
 
 
-@pytest.mark.parametrize(("act", "text"), SLIPS, ids=range(len(SLIPS)))
+@every(("act", "text"), SLIPS, ids=range(len(SLIPS)))
 def test_slips_in_kernels(act: Callable[[Any], Any], text: str) -> None:
     def kernel(item: Item, p: Pointer) -> None:
         esimd.slm_init(1024)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from every import every
 from hypothesis import given, strategies as st
 
 from pycute_xe import esimd
@@ -97,9 +98,9 @@ def test_of_equal_addresses_the_last_lane_stays() -> None:
 SHAPES = [(8, 8, 1), (16, 32, 2), (4, 5, 2), (12, 7, 1), (6, 3, 4)]
 
 
-@pytest.mark.parametrize(("wide", "high", "count"), SHAPES)
-@pytest.mark.parametrize("kind", ["u8", "u16", "u32"])
-@pytest.mark.parametrize(("x", "y"), [(0, 0), (8, 5), (60, 38), (-4, -2), (200, 0)])
+@every(("wide", "high", "count"), SHAPES)
+@every("kind", ["u8", "u16", "u32"])
+@every(("x", "y"), [(0, 0), (8, 5), (60, 38), (-4, -2), (200, 0)])
 def test_tiles_are_slices_with_zeros_around(
     wide: int, high: int, count: int, kind: str, x: int, y: int
 ) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from every import every
 from hypothesis import given, settings, strategies as st
 from strategies import (
     coordinate_layouts,
@@ -138,7 +139,7 @@ def test_calls(pair: tuple[cx.Layout, int]) -> None:
     ends_like(cx.crd2idx, index, layout.shape)
 
 
-@pytest.mark.parametrize(
+@every(
     ("operation", "operands"),
     [
         (cx.composition, (cx.Swizzle(2, 4, 3), L((8, 64), (64, 1)))),
@@ -171,7 +172,7 @@ def test_swizzles(operation: Any, operands: Any) -> None:
     ends_like(operation, *operands)
 
 
-@pytest.mark.parametrize(
+@every(
     ("operation", "operands"),
     [
         (L((4, 8)), ((1, 2, 3),)),

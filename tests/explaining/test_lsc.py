@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from every import every
 from hypothesis import given, strategies as st
 from lsc_strategies import block_messages, messages
 
@@ -35,7 +36,7 @@ def test_every_message_is_explained(message: Message | Block2DMessage, target: s
     assert (f"legal on {target}" in text) == (not broken)
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "heading", "said"),
     [
         ("lsc_load.ugm (M2,16) V1:d32 flat[V2]:a64", "channels", "channels 4 to 19"),

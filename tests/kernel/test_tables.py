@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from broken_kernels import tiled_mma
+from every import every
 from small_kernels import everything
 
 import pycute_xe as cx
@@ -86,8 +87,8 @@ def with_kind(kind: type[Statement]) -> Kernel:
     return alone if any(type(s) is kind for s in alone.statements()) else gemm()
 
 
-@pytest.mark.parametrize("kind", kinds())
-@pytest.mark.parametrize("name", TABLES)
+@every("kind", kinds())
+@every("name", TABLES)
 def test_a_deleted_entry_is_missed_by_name(name: str, kind: type[Statement]) -> None:
     table, reader = TABLES[name]
     kernel = with_kind(kind)

@@ -8,6 +8,7 @@ import pickle
 from types import ModuleType
 
 import pytest
+from every import every
 from refusals import Refusal, never_raised
 
 from pycute_xe import basis, int_tuple, layout, numeric
@@ -492,7 +493,7 @@ REFUSALS = {
 }
 
 
-@pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS.keys())
+@every("refusal", REFUSALS.values(), ids=REFUSALS.keys())
 def test_refused(refusal: Refusal) -> None:
     refusal.caught()
 

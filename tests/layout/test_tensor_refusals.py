@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from every import every
 from refusals import Refusal, never_raised
 
 from pycute_xe import bulk, layout, points, tensor
@@ -224,7 +225,7 @@ REFUSALS = {
 }
 
 
-@pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS.keys())
+@every("refusal", REFUSALS.values(), ids=REFUSALS.keys())
 def test_refused(refusal: Refusal) -> None:
     refusal.caught()
 

@@ -7,6 +7,7 @@ import pickle
 from typing import Any
 
 import pytest
+from every import every
 from hypothesis import given, strategies as st
 from strategies import identities, layouts, shapes
 
@@ -38,7 +39,7 @@ VALUES = [
 ]
 
 
-@pytest.mark.parametrize("value", VALUES, ids=repr)
+@every("value", VALUES, ids=repr)
 def test_copies_are_equal(value: Any) -> None:
     copies = [copy.copy(value), copy.deepcopy(value)]
     copies += [pickle.loads(pickle.dumps(value, p)) for p in range(2, pickle.HIGHEST_PROTOCOL + 1)]
@@ -49,7 +50,7 @@ def test_copies_are_equal(value: Any) -> None:
         assert (repr(again), str(again)) == (repr(value), str(value))
 
 
-@pytest.mark.parametrize("value", [v for v in VALUES if not isinstance(v, Tensor)], ids=repr)
+@every("value", [v for v in VALUES if not isinstance(v, Tensor)], ids=repr)
 def test_repr_evaluates_back(value: Any) -> None:
     again = eval(repr(value), dict(NAMES))
     assert again == value
@@ -64,7 +65,7 @@ def test_any_layout_goes_there_and_back(layout: Layout) -> None:
     assert hash(Layout(layout.shape, layout.stride)) == hash(layout)
 
 
-@pytest.mark.parametrize("value", [v for v in VALUES if not isinstance(v, ArithTuple)], ids=repr)
+@every("value", [v for v in VALUES if not isinstance(v, ArithTuple)], ids=repr)
 def test_values_cannot_change(value: Any) -> None:
     before = repr(value)
     for name in ("shape", "stride", "value", "modes", "name", "bits", "base", "layout", "new"):

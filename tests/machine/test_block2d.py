@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from every import every
 from sampling import sampled
 
 from pycute_xe.arch import Block2D, Surface
@@ -96,7 +97,7 @@ KEPT = [
 ]
 
 
-@pytest.mark.parametrize(("width", "height", "x", "y", "m"), sampled(EDGES, 70, KEPT), ids=str)
+@every(("width", "height", "x", "y", "m"), sampled(EDGES, 70, KEPT), ids=str)
 def test_loads_across_the_edges(
     m: Block2D, x: int, y: int, width: int, height: int, visa: ModuleType
 ) -> None:
@@ -147,7 +148,7 @@ STORED = [
 ALONE = [(300, 40, -3, 0, STORES[4])]
 
 
-@pytest.mark.parametrize(("width", "height", "y", "x", "m"), sampled(STORED, 70, ALONE), ids=str)
+@every(("width", "height", "y", "x", "m"), sampled(STORED, 70, ALONE), ids=str)
 def test_stores(m: Block2D, x: int, y: int, width: int, height: int) -> None:
     memory, _, base, data = machine()
     registers = RegisterFile(64 * 64)

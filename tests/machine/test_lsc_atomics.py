@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import visa_lsc_pseudo_code as visa_lsc
+from every import every
 from hypothesis import given, settings, strategies as st
 from lsc_cases import Bench, Case, Setting, cases, draw_setting, enabled_channels
 
@@ -262,8 +263,8 @@ def fresh() -> Slm:
     return slm
 
 
-@pytest.mark.parametrize("first", ACCESSES)
-@pytest.mark.parametrize("second", ACCESSES)
+@every("first", ACCESSES)
+@every("second", ACCESSES)
 def test_two_accesses_race_unless_both_are_atomic_or_both_read(first: str, second: str) -> None:
     slm, a, b = fresh(), Progress(0, 2), Progress(1, 2)
     access(slm, a, first)
@@ -275,8 +276,8 @@ def test_two_accesses_race_unless_both_are_atomic_or_both_read(first: str, secon
             access(slm, b, second)
 
 
-@pytest.mark.parametrize("first", ACCESSES)
-@pytest.mark.parametrize("second", ACCESSES)
+@every("first", ACCESSES)
+@every("second", ACCESSES)
 def test_ordered_accesses_never_race(first: str, second: str) -> None:
     slm, a, b = fresh(), Progress(0, 2), Progress(1, 2)
     access(slm, a, first)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 import visa_lsc_pseudo_code as visa_lsc
+from every import every
 from hypothesis import given, settings
 from lsc_cases import SIZES, Bench, Case, Setting, cases
 
@@ -79,8 +79,8 @@ def test_strided_and_quad_stores(drawn: tuple[Case, Setting]) -> None:
     compare(*drawn)
 
 
-@pytest.mark.parametrize("exec_size", [1, 8, 16, 32])
-@pytest.mark.parametrize("size", SIZES)
+@every("exec_size", [1, 8, 16, 32])
+@every("size", SIZES)
 def test_as_many_registers_as_the_message_says(size: str, exec_size: int) -> None:
     for vector in (1, 2, 3, 4, 8, 16, 32, 64):
         for transpose in (False, True):

@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 import numpy as np
-import pytest
+from every import every
 from numpy.typing import NDArray
 from sampling import WHOLE
 from symbolic_cases import CASES, Case, chosen
@@ -20,7 +20,7 @@ from pycute_xe.symbolic import SymbolicInt, substitute
 CHOICES = 200 if WHOLE else 20
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+@every("case", CASES.values(), ids=CASES.keys())
 def test_printed(case: Case) -> None:
     assert str(case.result()) == case.printed
 
@@ -33,7 +33,7 @@ def leaves(value: Any) -> list[Any]:
     return [getattr(value, "value", value)]
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+@every("case", CASES.values(), ids=CASES.keys())
 def test_numbers_can_wait(case: Case) -> None:
     result = case.result()
     assert any(isinstance(leaf, SymbolicInt) for leaf in leaves(case.operands))
