@@ -16,6 +16,7 @@ from broken_kernels import (
     subgroup_stride,
     tiled_mma,
 )
+from every import every
 from sampling import WHOLE
 
 import pycute_xe as cx
@@ -41,7 +42,7 @@ def test_running_a_counterexample_shows_the_wrong_element(make, executor, tmp_pa
     assert not cx.replay(cx.kernel.gemm(tiled_mma(*TILE)), found, executor=executor).shows
 
 
-@pytest.mark.parametrize("make", FIVE, ids=[make.__name__ for make in FIVE])
+@every("make", FIVE, ids=[make.__name__ for make in FIVE])
 def test_its_inputs_are_exact(make):
     found = judged(make, *TILE).counterexample
     assert found is not None
@@ -53,7 +54,7 @@ def test_its_inputs_are_exact(make):
         assert np.abs(matrix).max() <= 256
 
 
-@pytest.mark.parametrize("make", FIVE, ids=[make.__name__ for make in FIVE])
+@every("make", FIVE, ids=[make.__name__ for make in FIVE])
 def test_the_verdict_reads_well(make):
     verdict = judged(make, *TILE)
     text = str(verdict)

@@ -7,7 +7,7 @@ import sys
 from functools import cache
 from pathlib import Path
 
-import pytest
+from every import every
 from markdown.extensions.toc import slugify
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -28,7 +28,7 @@ def source(name: str) -> str:
     return (ROOT / name).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", DOCUMENTS)
+@every("name", DOCUMENTS)
 def test_every_item_has_its_verdict_its_section_and_its_test(name: str) -> None:
     found = rows(name)
     assert [row["number"] for row in found] == [str(i + 1) for i in range(DOCUMENTS[name][1])]

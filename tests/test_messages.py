@@ -78,7 +78,7 @@ SLIPS: list[tuple[Callable[[], Any], type[CuteError], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("call", "kind", "said"), SLIPS)
+@every(("call", "kind", "said"), SLIPS)
 def test_a_slip_is_named_with_its_way_out(
     call: Callable[[], Any], kind: type[CuteError], said: str
 ) -> None:

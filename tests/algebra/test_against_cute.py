@@ -198,9 +198,7 @@ def test_right_where_cute_refuses(row: Row) -> None:
     assert [found(i) for i in range(size(b))] == [a(b(i)) for i in range(size(b))]
 
 
-@pytest.mark.parametrize(
-    "row", [row for row in DATA["invalid"] if not steps_in_two_modes(row)], ids=name
-)
+@every("row", [row for row in DATA["invalid"] if not steps_in_two_modes(row)], ids=name)
 def test_refused_by_cute_too(row: Row) -> None:
     with pytest.raises(DivisibilityError, match="Way out: "):
         CALLS[row["op"]](*row["args"])

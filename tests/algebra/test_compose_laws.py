@@ -97,7 +97,7 @@ STRAIGHT = [
 ]
 
 
-@pytest.mark.parametrize(("shape", "stride", "extent", "step", "expected"), STRAIGHT)
+@every(("shape", "stride", "extent", "step", "expected"), STRAIGHT)
 def test_a_walk_may_step_in_several_modes(
     shape: Any, stride: Any, extent: int, step: int, expected: str
 ) -> None:

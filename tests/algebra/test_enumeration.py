@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, TypeAlias
 
-import pytest
 from enumeration import count, indivisible, judge, sampled_pairs, small_layouts, unordered
+from every import every
 from libraries import Library, ours
 from postconditions import POSTCONDITIONS, Flat
 from sampling import WHOLE
@@ -37,7 +37,7 @@ def test_the_sample_is_even() -> None:
     assert len({b for _, b in pairs}) > 0.9 * len(layouts)
 
 
-@pytest.mark.parametrize("operation", POSTCONDITIONS)
+@every("operation", POSTCONDITIONS)
 def test_wrong_answers_are_seen(operation: str) -> None:
     wrong = Library("wrong", cx.Layout, {operation: lambda *_: cx.Layout((2, 2), (5, 5))}, cx.table)
     a, b = ((4, 6), (1, 4)), ((2, 3), (1, 4))

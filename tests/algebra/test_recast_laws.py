@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from every import every
 from hypothesis import given, strategies as st
 from strategies import contiguous_layouts, packed_layouts
 
@@ -49,7 +50,7 @@ PARTS = [
 ]
 
 
-@pytest.mark.parametrize(("shape", "stride", "n", "expected"), PARTS)
+@every(("shape", "stride", "n", "expected"), PARTS)
 def test_each_part_of_an_element_once(shape: Any, stride: Any, n: int, expected: str) -> None:
     layout = Layout(shape, stride)
     narrow = downcast(layout, n)

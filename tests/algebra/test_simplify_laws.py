@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-import pytest
+from every import every
 from hypothesis import given, strategies as st
 from strategies import identities, layouts, ranked
 
@@ -45,7 +45,7 @@ def test_a_profile_may_nest() -> None:
 
 
 # C++ prints the same for Underscore in a Step, the CuTe DSL and pycute for None.
-@pytest.mark.parametrize(
+@every(
     ("profile", "printed"),
     [
         (None, "120:1"),

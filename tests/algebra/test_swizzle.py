@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from every import every
 from hypothesis import assume, given, strategies as st
 from strategies import contiguous_layouts, layouts, nest
 
@@ -204,7 +205,7 @@ def test_operations_act_beneath_the_swizzle() -> None:
 VALUES = [Swizzle(2, 4, -3), X, F2(5), as_f2(X), F2Layout((2, (2, 2)), (F2(1), (F2(6), F2(0))), 8)]
 
 
-@pytest.mark.parametrize("value", VALUES, ids=str)
+@every("value", VALUES, ids=str)
 def test_values(value: Any) -> None:
     assert eval(repr(value)) == value
     again = pickle.loads(pickle.dumps(value))

@@ -294,7 +294,7 @@ def test_every_raise_of_a_module_is_tested(module: ModuleType) -> None:
 XOR = as_f2(ComposedLayout(Swizzle(2, 0, 2), 0, Layout((4, 4))))
 
 
-@pytest.mark.parametrize(
+@every(
     "operation",
     [
         simplify.coalesce,

@@ -21,6 +21,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from every import every
 from sampling import sampled
 
 from pycute_xe.arch import Block2D, RegisterMap, Surface
@@ -118,7 +119,7 @@ def test_what_is_legal_compiles(igc: Rows) -> None:
     assert legal > 300
 
 
-@pytest.mark.parametrize(
+@every(
     ("m", "text"),
     [
         (Block2D("load", 16, 32, 16, 2), "((16,2),32):((1,512),16)"),
@@ -148,7 +149,7 @@ def test_sizes_in_registers() -> None:
     assert Block2D("prefetch", 16, 32, 32).registers("bmg") == 0
 
 
-@pytest.mark.parametrize(
+@every(
     ("m", "text"),
     [
         (Block2D("load", 16, 32, 16, 2), "lsc_load_block2d.ugm (M1,1) V:d16.2x16x32nn"),
@@ -173,7 +174,7 @@ def test_check_raises_with_every_source_and_returns_warnings() -> None:
     assert Block2D("load", 16, 16, 32, vnni=True).check("pvc")[0].rule == "vnni-width-pvc"
 
 
-@pytest.mark.parametrize(
+@every(
     ("m", "rule"),
     [
         (Block2D("load", 16, 16, 16, transpose=True), "transpose-bits"),
@@ -223,7 +224,7 @@ def test_messages_are_values() -> None:
     assert len({Block2D("load", 16, 8, 16), Block2D("load", 16, 8, 16)}) == 1
 
 
-@pytest.mark.parametrize(
+@every(
     "m",
     [
         Block2D("load", 16, 8, 16),

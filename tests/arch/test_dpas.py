@@ -62,7 +62,7 @@ def test_positions_follow_the_pseudo_code(a: str, b: str, m: int) -> None:
     assert [dpas.position_C(r, n) for r, n in used] == list(range(m * 16))
 
 
-@pytest.mark.parametrize(
+@every(
     ("a", "b", "k"),
     [
         ("tf32", "tf32", 8),
@@ -87,7 +87,7 @@ def test_b_is_packed_as_the_patterns_guide_says() -> None:
             assert position(n, k) == 2 * (k // 2 * 16 + n) + k % 2
 
 
-@pytest.mark.parametrize(
+@every(
     ("types", "nbytes"),
     [
         (("f32", "bf16", "bf16", "f32"), (256, 512, 512, 512)),
@@ -118,7 +118,7 @@ def test_types_without_a_row_name_the_reason_its_source_and_the_nearest() -> Non
         Dpas(8, "f32", "f64", "f64", "f32")
 
 
-@pytest.mark.parametrize("m", [0, 9, -1, "8", 8.0, True])
+@every("m", [0, 9, -1, "8", 8.0, True])
 def test_m_is_1_to_8(m: object) -> None:
     with pytest.raises(ShapeError, match="1 to 8"):
         Dpas(m, "f32", "bf16", "bf16", "f32")  # type: ignore[arg-type]

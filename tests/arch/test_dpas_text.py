@@ -98,14 +98,14 @@ def test_operands_and_their_offsets() -> None:
     assert message.src2 == Register("V33", 4 * 64 + 8 * 4)
 
 
-@pytest.mark.parametrize("null", ["null", "%null", "V0", "null.0", "%null.0", "V0.0"])
+@every("null", ["null", "%null", "V0", "null.0", "%null.0", "V0.0"])
 def test_spellings_of_the_null_operand(null: str) -> None:
     message = parse(f"dpas.hf.hf.8.8 (M1,16) V1.0 {null} V3.0 V4(0,0)")
     assert message.src0 is None
     assert str(message) == "dpas.hf.hf.8.8 (M1, 16) V1.0 %null.0 V3.0 V4(0,0)"
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "column", "says"),
     [
         ("dpass.bf.bf.8.8", 1, "expected dpas"),
@@ -148,11 +148,11 @@ def test_a_of_8x8_starts_at_a_register_from_xe2_on() -> None:
 
 
 # A row has 16 elements of 4 bytes (f, d) or of 2 (bf, hf).
-@pytest.mark.parametrize(
+@every(
     ("of_a", "kind", "row"),
     [("bf", "f", 64), ("bf", "bf", 32), ("hf", "f", 64), ("hf", "hf", 32), ("s8", "d", 64)],
 )
-@pytest.mark.parametrize(("operand", "name"), [(0, "dst"), (1, "src0")])
+@every(("operand", "name"), [(0, "dst"), (1, "src0")])
 def test_dst_and_src0_start_at_rows(
     of_a: str, kind: str, row: int, operand: int, name: str
 ) -> None:
@@ -181,7 +181,7 @@ def test_registers_of_the_destination() -> None:
     assert parse("dpas.8x3 (16|M0) r3:bf r11:f r19:bf r27.0:bf").registers("bmg") == 2
 
 
-@pytest.mark.parametrize(
+@every(
     ("build", "error"),
     [
         (lambda: Register("1V"), CoordError),

@@ -11,6 +11,7 @@ from collections import Counter
 import pytest
 from compiler_page import PAGE, page
 from compiler_rows import RULES_OF_A_REASON, compared, table
+from every import every
 from sampling import sampled
 
 from pycute_xe.arch.lsc import Block2DMessage, Message, parse
@@ -39,7 +40,7 @@ def test_what_is_legal_here_is_not_rejected_there(name: str) -> None:
     assert [row for row in legal if row.verdict == "r"] == []
 
 
-@pytest.mark.parametrize("name", TABLES)
+@every("name", TABLES)
 def test_what_is_rejected_there_is_an_error_here(name: str) -> None:
     """But the compiler exchanges rows and columns of transposed blocks; the rules only warn."""
     for row in compared(name):

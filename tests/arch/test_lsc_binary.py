@@ -99,7 +99,7 @@ def test_what_is_encoded_is_decoded(message: AnyMessage) -> None:
     assert encode(found).code == encoded.code
 
 
-@pytest.mark.parametrize("text", BYTES)
+@every("text", BYTES)
 def test_the_bytes(text: str) -> None:
     message = parse(text)
     assert encode(message).code == bytes.fromhex(BYTES[text])
@@ -169,7 +169,7 @@ def test_names_get_places_of_their_own() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "condition"),
     [
         ("lsc_load.ugm (M1,16) V13.70000:d32 flat[V12]:a64", "at most 65535"),

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from compiler_rows import Row, compared
+from every import every
 from golden import rows
 from hypothesis import assume, given, strategies as st
 from lsc_strategies import block_messages, messages
@@ -88,7 +89,7 @@ def test_what_is_encoded_is_decoded(message: Message | Block2DMessage, target: s
     assert encode_descriptor(said, target) == words
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "target", "desc", "ext"),
     [
         # 16 addresses of 64 bits in two registers, one register back, d32, a64
@@ -162,7 +163,7 @@ def test_read_invalidate_has_one_number_from_xe2_on() -> None:
     assert (found.l1, found.l3) == ("ri", "ri")
 
 
-@pytest.mark.parametrize(
+@every(
     ("desc", "ext", "condition"),
     [
         (0x1F, 0, "the operation 0x1f"),
@@ -188,7 +189,7 @@ def test_what_no_number_stands_for_is_refused() -> None:
         encode_descriptor(parse(LOAD.replace("flat", "bti(256)").replace("a64", "a32")))
 
 
-@pytest.mark.parametrize(
+@every(
     ("changed", "error"),
     [
         ({"op": "fence"}, ShapeError),

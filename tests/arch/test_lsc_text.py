@@ -108,7 +108,7 @@ EXAMPLES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "message"), EXAMPLES)
+@every(("text", "message"), EXAMPLES)
 def test_the_examples_of_the_manual(text: str, message: Message) -> None:
     assert parse(text) == message
     assert parse(str(message)) == message
@@ -128,7 +128,7 @@ def test_blanks_and_comments_do_not_matter(
     assert parse(blank + text + blank) == message
 
 
-@pytest.mark.parametrize(
+@every(
     ("spelling", "text"),
     [
         ("V13:d8c32 flat[V12]:a64", "V13:d8u32 flat[V12]:a64"),
@@ -155,7 +155,7 @@ def test_other_spellings(spelling: str, text: str) -> None:
     assert str(parse(head + spelling)) == head + text
 
 
-@pytest.mark.parametrize(
+@every(
     ("spelling", "text"),
     [
         ("lsc_load_quad.slm (M1,16) V1:d32 . xzw flat[V2]:a32", "V1:d32.xzw flat[V2]:a32"),
@@ -256,7 +256,7 @@ def test_an_error_points_at_the_column(text: str, column: int, condition: str) -
     assert caret.index("^") - 4 == column - 1
 
 
-@pytest.mark.parametrize(
+@every(
     "text",
     [
         None,

@@ -64,7 +64,7 @@ def test_the_operations_of_the_manual() -> None:
     assert get_operation("apndctr_atomic_sub").kind == "counter"
 
 
-@pytest.mark.parametrize(
+@every(
     ("size", "memory", "register", "upper"),
     [
         ("d8", 8, 8, False),
@@ -169,7 +169,7 @@ def text_registers(text: str) -> tuple[int, int, int]:
     )
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "registers"),
     [
         # 64 bytes a register: 16 elements of d32, 8 of d64, 32 of d16 (Semantics, grf_data_sized)
@@ -205,8 +205,8 @@ def test_block_register_counts() -> None:
     assert found == [(4, 0), (0, 4), (0, 0)]
 
 
-@pytest.mark.parametrize("target", ["dg2", "mtl", "arl"])
-@pytest.mark.parametrize("message", [LOAD, BLOCK])
+@every("target", ["dg2", "mtl", "arl"])
+@every("message", [LOAD, BLOCK])
 def test_machines_of_8_lanes_are_refused_by_name(target: str, message: Message) -> None:
     for ask in (message.check, message.nearest, message.registers, message.source_registers):
         with pytest.raises(TargetError, match=f"target={target}.*8 lanes.*vISA manual"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from every import every
 
 from pycute_xe.arch import occupancy
 from pycute_xe.errors import TargetError
@@ -10,7 +11,7 @@ from pycute_xe.errors import TargetError
 KB = 1024
 
 
-@pytest.mark.parametrize(
+@every(
     ("kilobytes", "target", "reserved", "tight", "most"),
     [
         # Guide: 64 KB of an Xe2 or Xe3 core, 128 KB of PVC; runtime: 128 KB everywhere.

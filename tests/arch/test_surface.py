@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from every import every
 from hypothesis import given, strategies as st
 
 from pycute_xe.arch import Surface
@@ -14,7 +15,7 @@ def test_a_legal_surface_breaks_nothing(target: str) -> None:
     assert Surface(base=64, width=100, height=7, pitch=112).broken_rules(target) == ()
 
 
-@pytest.mark.parametrize(
+@every(
     ("surface", "broken"),
     [
         (Surface(32, 64, 1, 64), ["base-64"]),

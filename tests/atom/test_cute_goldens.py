@@ -177,7 +177,7 @@ def test_how_many_rows_of_cute_are_faithful() -> None:
     assert (unfaithful.total(), len(COPIES)) == (77, 527)
 
 
-@pytest.mark.parametrize(
+@every(
     "row",
     rows("cute_copy_atoms_2d")["not_instantiable"],
     ids=lambda r: f"{r['op']}-v{r['ValBits']}",

@@ -142,7 +142,7 @@ def words(change: AtomDiff) -> str:
     return "\n".join(change.meaning)
 
 
-@pytest.mark.parametrize(
+@every(
     ("a", "b", "says"),
     [
         ("U16x32x16_LD_N", "U16x32x16_LD_V", "2 rows share each dword of XE_2D_U16x32x16_LD_V"),
@@ -191,7 +191,7 @@ def test_the_first_work_item_counts_where_several_repeat_an_element() -> None:
     assert "all 8 elements alike" not in str(change)
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "values"),
     [
         ("XE_2D_U16x1x4_LD_N", "s8"),
@@ -288,7 +288,7 @@ def test_it_fits_one_screen() -> None:
         assert not any("…" in line or "more lines" in line for line in lines), lines
 
 
-@pytest.mark.parametrize(
+@every(
     ("arguments", "says"),
     [
         ((BF16, "XE_2D_U16x8x16_LD_N"), "a copy and an MMA cannot be compared"),

@@ -7,6 +7,7 @@ from itertools import product
 from typing import Any
 
 import pytest
+from every import every
 from fed_products import (
     is_free_on_the_machine,
     messages,
@@ -160,7 +161,7 @@ def test_either_order_in_memory(mma: str, operand: Any, order: Any) -> None:
     assert len(kinds) > 1
 
 
-@pytest.mark.parametrize(
+@every(
     ("copy", "mma", "operand", "kind", "tiles"),
     [
         (cx.XE_LOAD_2D(16, 32, 32, 16), BF16, "A", "free", 8),
@@ -200,7 +201,7 @@ def test_shipped_copies_that_feed_bf16() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@every(
     ("copy", "mma", "operand", "pattern", "movement"),
     [
         ("XE_2D_U16x16x16_LD_N", BF16, "B", "UV", "within work-items"),
@@ -276,7 +277,7 @@ def test_it_prints_in_100_columns() -> None:
     assert any(text.count("\n") > 1 for text in texts)
 
 
-@pytest.mark.parametrize(
+@every(
     ("arguments", "error", "says"),
     [
         ((BF16, BF16, "A"), CuteError, "MmaAtom is not a block-2D copy atom"),

@@ -153,7 +153,7 @@ def test_names_that_are_not_shipped_have_an_answer(text: str) -> None:
     assert sorted(offsets(atom.layout_ref_tv)) == list(range(rows_ * cols))
 
 
-@pytest.mark.parametrize(
+@every(
     ("wrong", "near"),
     [
         ("XE_2D_U16x32x16_LDN", "XE_2D_U16x32x16_LD_N"),

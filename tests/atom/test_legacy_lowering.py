@@ -111,7 +111,7 @@ def test_other_names_move_their_block_or_break_a_rule_that_has_a_source() -> Non
     assert refused > (30 if WHOLE else 8)
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "rule"),
     [
         ("XE_2D_U32x16x16_LD_V", "vnni-bits"),

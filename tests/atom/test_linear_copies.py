@@ -7,6 +7,7 @@ from itertools import product
 from typing import Any
 
 import pytest
+from every import every
 from linear_cases import (
     ASSERTED,
     LEGAL,
@@ -29,7 +30,7 @@ from pycute_xe.layout import Layout
 # ---------------------------------------------------------------- what the traits say
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "held"),
     [
         ("XE_1D_LOAD_GLOBAL<u32>", {0: (0,), 1: (1,), 7: (7,), 15: (15,)}),
@@ -67,7 +68,7 @@ BITS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "bits"), BITS)
+@every(("name", "bits"), BITS)
 def test_bits_of_the_traits(name: str, bits: dict[tuple[int, int], int]) -> None:
     atom = cx.get_atom(name)
     tv = atom.layout_ref_tv_bits
@@ -77,7 +78,7 @@ def test_bits_of_the_traits(name: str, bits: dict[tuple[int, int], int]) -> None
 MEMORY = Layout((16, 16), (0, 1))
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "src", "dst", "ref"),
     [
         ("XE_1D_LOAD_GLOBAL<u16,u64>", MEMORY, "own", "own"),
@@ -117,7 +118,7 @@ def test_values_are_bits_counted_in_values() -> None:
 # ---------------------------------------------------------------- messages and rules
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "texts"),
     [
         ("XE_1D_LDSM<u32,u128>", ["lsc_load.slm (M1,16) V:d32x4 flat[V1]:a32"]),
@@ -204,7 +205,7 @@ def test_what_atomics_add() -> None:
         cx.XE_ATOMIC("f32", "f16")
 
 
-@pytest.mark.parametrize("kind", [name for name in linear_names() if name != "XE_ATOMIC"])
+@every("kind", [name for name in linear_names() if name != "XE_ATOMIC"])
 def test_types_below_a_byte(kind: str) -> None:
     for types in (("u4", "u4"), ("u4", "u8"), ("u8", "u4"), ("s2", "s2")):
         with pytest.raises(DTypeError, match="must be at least 8"):

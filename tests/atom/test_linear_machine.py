@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import pytest
+from every import every
 from linear_cases import (
     ATOMIC,
     WORDS,
@@ -220,7 +220,7 @@ def test_a_copy_through_registers_is_a_copy() -> None:
 NUMPY = {"f32": "f4", "f64": "f8", "s32": "i4", "u32": "u4", "s64": "i8", "u64": "u8"}
 
 
-@pytest.mark.parametrize(("source", "kind"), ATOMIC)
+@every(("source", "kind"), ATOMIC)
 def test_atomics_add_what_each_work_item_holds(source: str, kind: str) -> None:
     atom = cx.make_copy_atom(cx.XE_ATOMIC(source, kind))
     dtype = np.dtype(NUMPY[kind])

@@ -6,6 +6,7 @@ import copy
 import pickle
 
 import pytest
+from every import every
 from linear_cases import (
     atoms,
     operations,
@@ -32,7 +33,7 @@ def test_names_read_back() -> None:
         assert pickle.loads(pickle.dumps(atom)) == copy.copy(atom) == atom
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "op"),
     [
         ("XE_1D_LOAD_GLOBAL<uint16_t, uint64_t>", cx.XE_1D_LOAD_GLOBAL("u16", "u64")),
@@ -52,7 +53,7 @@ def test_names_in_the_words_of_cpp(name: str, op: LinearOp | None) -> None:
         assert parse_linear_op(name) == op
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "near"),
     [
         ("XE_1D_LDMS<u32>", "XE_1D_LDSM<u32>"),
@@ -100,7 +101,7 @@ def test_slips_are_refused_by_name() -> None:
     assert LinearOp("XE_1D_LDSM", "u32", "uint32") == cx.XE_1D_LDSM("u32")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "value_type", "words"),
     [
         ("XE_1D_LOAD_GLOBAL<u16,u64>", None, "element N * t + v"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from every import every
 
 from pycute_xe.arch.block2d import Op
 from pycute_xe.cutlass.message_limits import can_repeat, largest
@@ -65,7 +66,7 @@ def test_as_many_blocks_lie_side_by_side_as_the_compiler_takes(
     assert {count for count in range(1, 9) if can_repeat(bits, 4, count)} == taken
 
 
-@pytest.mark.parametrize(
+@every(
     ("bits", "block", "fits"),
     [(8, 2, False), (8, 4, True), (16, 1, False), (16, 2, True), (32, 1, True)],
 )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from every import every
 
 from pycute_xe.atom.register_picture import RegisterPicture
 from pycute_xe.cutlass import get_atom
 from pycute_xe.errors import ShapeError
 
 
-@pytest.mark.parametrize(("bits", "unit_bits"), [(4, 12), (4, 20), (2, 6), (1, 7), (4, 4)])
+@every(("bits", "unit_bits"), [(4, 12), (4, 20), (2, 6), (1, 7), (4, 4)])
 def test_units_are_whole_bytes(bits: int, unit_bits: int) -> None:
     slots = tuple((0, col) for col in range(64))
     with pytest.raises(ShapeError, match="whole bytes"):
@@ -19,7 +20,7 @@ def test_units_are_whole_bytes(bits: int, unit_bits: int) -> None:
         RegisterPicture(bits, slots).owner_of(0, 0, unit_bits=unit_bits)
 
 
-@pytest.mark.parametrize(
+@every(
     ("bits", "count", "registers"),
     [(4, 128, 1), (4, 129, 2), (4, 1, 1), (16, 32, 1), (16, 33, 2), (64, 9, 2), (32, 48, 3)],
 )
@@ -29,7 +30,7 @@ def test_a_register_that_is_filled_in_part_counts(bits: int, count: int, registe
     assert sum(len(picture.register(i)) for i in range(registers)) == count
 
 
-@pytest.mark.parametrize("bits", [2, 4, 8, 16, 32])
+@every("bits", [2, 4, 8, 16, 32])
 def test_every_bit_of_a_slot_is_in_a_byte_that_names_it(bits: int) -> None:
     """Register by register, as 512 bits that are dealt to slots one after the other."""
     count = 2 * 512 // bits
@@ -42,7 +43,7 @@ def test_every_bit_of_a_slot_is_in_a_byte_that_names_it(bits: int) -> None:
             assert picture.byte(register, byte) == tuple(named)
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "values", "units"),
     [
         ("XE_2D_U16x16x16_LD_N", "u16", {16}),

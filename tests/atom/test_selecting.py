@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from every import every
 
 from pycute_xe.arch.rules import errors
 from pycute_xe.atom.block2d_op import XE_LOAD_2D, XE_LOAD_2D_TRANSPOSE
@@ -28,7 +29,7 @@ def test_one_mode_of_each_kind_is_needed(stride: Any) -> None:
         memory_modes(stride)
 
 
-@pytest.mark.parametrize(("rows", "height"), [(16, 16), (32, 32), (48, 16), (64, 32), (96, 32)])
+@every(("rows", "height"), [(16, 16), (32, 32), (48, 16), (64, 32), (96, 32)])
 def test_a_transposing_load_takes_equal_parts_of_up_to_32_rows(rows: int, height: int) -> None:
     """The tallest message of the hardware has 32 rows; parts are powers of two, as in CUTLASS."""
     bf16 = as_numeric("bf16")

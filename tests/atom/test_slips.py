@@ -31,8 +31,8 @@ from pycute_xe.errors import (
 TOO_HIGH = ("XE_LOAD_2D<16,33,16>", "XE_STORE_2D<32,9,16>", "XE_LOAD_2D_VNNI<16,64,16>")
 
 
-@pytest.mark.parametrize("name", TOO_HIGH)
-@pytest.mark.parametrize(
+@every("name", TOO_HIGH)
+@every(
     "question",
     [CopyAtom.registers, lambda atom: atom.faithful, lambda atom: atom.faithful_units],
     ids=["registers", "faithful", "faithful_units"],
@@ -69,7 +69,7 @@ def picture(name: str, value_type: str | None = None) -> RegisterPicture:
     return atom.registers()
 
 
-@pytest.mark.parametrize("slot", [-1, 128, 10**6, 1.0, None, [], True])
+@every("slot", [-1, 128, 10**6, 1.0, None, [], True])
 def test_a_picture_has_the_slots_it_has(slot: Any) -> None:
     held = picture("XE_LOAD_2D<16,8,16>")
     assert [held.owner(i) for i in (0, 17, 127)] == [(0, 0), (1, 1), (15, 7)]
@@ -77,7 +77,7 @@ def test_a_picture_has_the_slots_it_has(slot: Any) -> None:
         held.owner(slot)
 
 
-@pytest.mark.parametrize("unit", [24, 8, -32, 0, 1, 33, 32.0, True, "32"])
+@every("unit", [24, 8, -32, 0, 1, 33, 32.0, True, "32"])
 def test_whole_slots_fill_a_unit(unit: Any) -> None:
     held = picture("XE_LOAD_2D<16,8,16>")
     for question in (
@@ -95,13 +95,13 @@ def test_units_need_not_be_powers_of_two() -> None:
     assert picture("XE_LOAD_2D<8,8,16>", "u4").owner(5, 24) == (0, 5)
 
 
-@pytest.mark.parametrize(("bits", "unit"), [(16, -32), (0, 0), (16, 24), (True, 8), (1.0, 8)])
+@every(("bits", "unit"), [(16, -32), (0, 0), (16, 24), (True, 8), (1.0, 8)])
 def test_pictures_of_no_bits(bits: Any, unit: int) -> None:
     with pytest.raises(ShapeError):
         RegisterPicture(bits, (), unit)
 
 
-@pytest.mark.parametrize("bad", [[], None, 1.5, "0", -1, 10**30, True])
+@every("bad", [[], None, 1.5, "0", -1, 10**30, True])
 def test_coordinates_are_integers(bad: Any) -> None:
     held = picture("XE_2D_U16x8x16_LD_N")
     atom = get_atom("XE_2D_U16x8x16_LD_N")
@@ -130,7 +130,7 @@ def test_coordinates_may_be_numpys() -> None:
     assert held.held_by(one)[1] == (1, 1)
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "value_type"),
     [
         ("XE_LOAD_2D<16,8,16>", "bf16"),
@@ -160,7 +160,7 @@ def test_an_element_of_the_block_that_the_layout_skips() -> None:
         atom.owner_of(12, 12)
 
 
-@pytest.mark.parametrize(
+@every(
     "stride",
     [
         ("ld",),
@@ -202,7 +202,7 @@ def test_stores_tell_that_they_know_rows_only() -> None:
     assert "stride" not in loaded.notes_by_subject
 
 
-@pytest.mark.parametrize(
+@every(
     "name",
     [
         "XE_2D_U8x999999999x64_LD_N",
@@ -226,7 +226,7 @@ def test_the_largest_blocks_have_names() -> None:
         get_atom("XE_2D_U64x8192x1_LD_V").messages("bmg")  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("rows", [pytest.param(10**5000, id="huge"), "8", 8.0, True, None, 0, -8])
+@every("rows", [pytest.param(10**5000, id="huge"), "8", 8.0, True, None, 0, -8])
 def test_sizes_of_names_are_integers(rows: Any) -> None:
     with pytest.raises(ShapeError):
         LegacyCopyName("U8", rows, 16)
@@ -249,8 +249,8 @@ def test_sizes_of_operations_are_integers(op: Callable[..., Any], sizes: tuple[A
             op(*order)
 
 
-@pytest.mark.parametrize("name", [None, 3, b"x", [], ("XE_ATOMIC<f32>",)])
-@pytest.mark.parametrize("read", [get_atom, parse_block2d_name, parse_linear_op])
+@every("name", [None, 3, b"x", [], ("XE_ATOMIC<f32>",)])
+@every("read", [get_atom, parse_block2d_name, parse_linear_op])
 def test_names_are_text(read: Callable[[Any], Any], name: Any) -> None:
     with pytest.raises(CuteError, match="a name is text"):
         read(name)
@@ -269,7 +269,7 @@ def test_atoms_take_types_by_name() -> None:
         LegacyCopyAtom(op, bf16)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("target", [["bmg"], [], None, 3, {}])
+@every("target", [["bmg"], [], None, 3, {}])
 def test_targets_are_names(target: Any) -> None:
     for name in ("XE_LOAD_2D<16,8,16>", "XE_2D_U16x8x16_LD_N", "XE_1D_LDSM<u32>"):
         atom = get_atom(name)
@@ -280,7 +280,7 @@ def test_targets_are_names(target: Any) -> None:
         get_target(target)
 
 
-@pytest.mark.parametrize("operand", [[], ["A"], None, 1, "a", "E"])
+@every("operand", [[], ["A"], None, 1, "a", "E"])
 def test_operands_have_letters(operand: Any) -> None:
     atom = get_atom("XE_DPAS_TT<8,f32,bf16>")
     assert isinstance(atom, MmaAtom)
@@ -329,7 +329,7 @@ def test_what_a_name_holds(name: str, given: dict[str, Any], said: str) -> None:
     assert said in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@every(
     "name",
     [
         "XE_DPAS",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from every import every
 
 import pycute_xe as cx
 from pycute_xe.atom import (
@@ -28,7 +29,7 @@ def coordinates(tensor: Any) -> list[tuple[int, ...]]:
     return [tuple(tensor(i)) for i in range(cx.size(tensor.layout))]
 
 
-@pytest.mark.parametrize("thread", [0, 3, 15, 16, 17, 31])
+@every("thread", [0, 3, 15, 16, 17, 31])
 def test_registers_hold_a_column_and_memory_is_seen_from_the_first(thread: int) -> None:
     """A row of 32-bit values of a message is a register: lane t has column t, as DPAS has C."""
     subgroup, lane = divmod(thread, 16)
@@ -45,7 +46,7 @@ def test_messages_start_where_their_subgroup_does() -> None:
         assert found == [(0, 0), (0, 16), (8, 0), (8, 16)]
 
 
-@pytest.mark.parametrize("thread", [-1, 32, 100, True, 1.0])
+@every("thread", [-1, 32, 100, True, 1.0])
 def test_there_are_as_many_slices_as_work_items(thread: Any) -> None:
     with pytest.raises(RankError, match="one of the 32 work-items"):
         STORE.get_slice(thread)

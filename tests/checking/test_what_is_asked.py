@@ -138,7 +138,7 @@ def test_numbers_of_other_libraries_count_as_strides(mma: cx.TiledMma) -> None:
     assert refusing(cx.check(copy, "bmg")) == {"pitch-4"}
 
 
-@pytest.mark.parametrize(
+@every(
     ("blocks", "numbers", "said"),
     [
         (3, None, "not a tuple of positive integers"),

@@ -18,6 +18,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from every import every
 
 from pycute_xe import cli
 from pycute_xe.cli.gemm_command import gemm_command
@@ -311,7 +312,7 @@ BAD_FILES: dict[str, tuple[Callable[[str], object], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", BAD_FILES)
+@every("name", BAD_FILES)
 def test_files_that_hold_no_matrix(run: Run, folder: Path, name: str) -> None:
     make, said = BAD_FILES[name]
     make("bad.npy")

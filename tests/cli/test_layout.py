@@ -314,7 +314,7 @@ def test_the_value_comes_first_then_the_table() -> None:
     assert "\x1b" not in result.stdout
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "out"),
     [
         ("((4,8):(8,1))(2,3)", "19\n"),
@@ -438,7 +438,7 @@ def test_json_of_a_layout(tmp_path: Path) -> None:
     assert told["files"] == [str(path)]
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "kind", "value"),
     [
         ("3", "integer", 3),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
 from click.testing import CliRunner, Result
+from every import every
 
 from pycute_xe import cli
 from pycute_xe.arch.lsc import encode, encode_descriptor, parse
@@ -53,7 +53,7 @@ def test_marks_stand_below_the_fields_that_break_rules() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "target", "field"),
     [
         ("(P1) lsc_load.ugml (M1,16) V1:d32 flat[V2]:a64", "bmg", "ugml"),
@@ -103,7 +103,7 @@ def test_every_field_in_words() -> None:
     assert any(line.split() == ["DataElemsPerAddr", "02", "2"] for line in lines)
 
 
-@pytest.mark.parametrize(
+@every(
     ("arguments", "said"),
     [
         (("lsc_load.zgm (M1,16) V1:d32 flat[V2]:a64",), "column 10"),

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from every import every
 from sampling import sampled
 from svg_cells import SVG, cells_of
 
@@ -198,7 +199,7 @@ def test_panels_of_operands_say_what_their_atom_says(name: str, operand: Any) ->
         )
 
 
-@pytest.mark.parametrize(
+@every(
     "name",
     [
         "XE_1D_LOAD_GLOBAL<u32>",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from every import every
 
 import pycute_xe as cx
 from pycute_xe.arch import Block2D, Surface
@@ -26,8 +27,8 @@ def labels(cells: tuple[cx.drawing.scene.Cell, ...], wide: int) -> dict[int, str
     return {cell.row * wide + cell.col: cell.label for cell in cells}
 
 
-@pytest.mark.parametrize("message", MESSAGES, ids=str)
-@pytest.mark.parametrize(("x", "y"), [(0, 0), (-4, -1), (8, 2)])
+@every("message", MESSAGES, ids=str)
+@every(("x", "y"), [(0, 0), (-4, -1), (8, 2)])
 def test_what_is_drawn_is_what_is_loaded(message: Block2D, x: int, y: int) -> None:
     wide, high = message.width * message.count, message.height
     # A surface as large as the block, whose elements are their numbers in it, from 1 on.

@@ -12,6 +12,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from every import every
 from svg_cells import SVG, cells_of, root_of
 
 import pycute_xe as cx
@@ -290,7 +291,7 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
 # ------------------------------------------------------------------ refusals
 
 
-@pytest.mark.parametrize(
+@every(
     ("error", "arguments"),
     [
         (ShapeError, (ATOM, "D")),

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from every import every
 from hypothesis import given
 from strategies import layouts
 from svg_cells import cells_of
@@ -72,7 +73,7 @@ def test_a_piece_of_a_wide_panel_is_labelled_as_if_it_stood_alone() -> None:
     assert alone.splitlines()[-1] == "1 " + " ".join("1" * 32)
 
 
-@pytest.mark.parametrize(
+@every(
     ("error", "layout"),
     [
         (RankError, L((2, 2, 2))),

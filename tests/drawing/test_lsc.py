@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from every import every
 
 import pycute_xe as cx
 from pycute_xe.arch.lsc import Block2DMessage, Message, parse
@@ -31,7 +32,7 @@ def panels(message: Message | Block2DMessage) -> dict[str, Panel]:
     return {panel.name: panel for panel in of_lsc(message).panels}
 
 
-@pytest.mark.parametrize("text", LOADS)
+@every("text", LOADS)
 def test_what_is_drawn_is_what_is_loaded(text: str) -> None:
     """Each element in memory is its number in the drawing, from 1 on; nothing else is written."""
     message = parse(text)

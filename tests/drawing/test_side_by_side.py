@@ -6,6 +6,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from every import every
 from svg_cells import SVG, cells_of
 
 import pycute_xe as cx
@@ -89,7 +90,7 @@ def test_coordinates_and_swizzled_layouts_are_coloured_by_their_values() -> None
     assert rows[0] == rows[1][::-1]
 
 
-@pytest.mark.parametrize(
+@every(
     ("x", "options"),
     [
         ({}, {}),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from broken_kernels import tiled_mma
+from every import every
 from shared_kernels import exchanging
 from small_kernels import everything
 
@@ -86,7 +87,7 @@ def test_a_deleted_entry_is_missed_by_name(
     assert kind in set(table)
 
 
-@pytest.mark.parametrize("name", TABLES)
+@every("name", TABLES)
 def test_what_a_table_does_not_know_is_refused_by_name(name: str) -> None:
     table, (language, *_) = TABLES[name]
     for kernel in kernels():

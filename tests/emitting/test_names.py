@@ -41,8 +41,8 @@ def test_a_number_beyond_f32_is_refused(to: Any) -> None:
         cx.emit(gemm(epilogue="acc*1e300"), to)
 
 
-@pytest.mark.parametrize("name", ["int", "while"])
-@pytest.mark.parametrize("to", ["opencl", "cute", "host"])
+@every("name", ["int", "while"])
+@every("to", ["opencl", "cute", "host"])
 def test_a_loop_over_a_word_of_c_is_refused(name: str, to: Any) -> None:
     with pytest.raises(KernelError, match=f"{name} cannot be a name"):
         cx.emit(looped(name), to)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from compiled_cases import distance, filled, held_against_run, needs_compiler
+from every import every
 from sampling import WHOLE, sampled
 from shared_kernels import exchanging, staged
 from small_kernels import everything, fragment, small_kernel
@@ -199,8 +200,8 @@ def reduced(slots: Layout) -> Kernel:
     return small_kernel(body, (fragment("r", "f32", 2),))
 
 
-@pytest.mark.parametrize("name", REFUSED)
-@pytest.mark.parametrize("to", ["opencl", "visa"])
+@every("name", REFUSED)
+@every("to", ["opencl", "visa"])
 def test_statements_that_cannot_be_said_are_refused_by_name(name: str, to: Any) -> None:
     make, words = REFUSED[name]
     with pytest.raises(KernelError, match=words):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from esimd_twins import clean, found, matrix
+from every import every
 
 from pycute_xe import esimd
 from pycute_xe.esimd import (
@@ -44,7 +45,7 @@ def loads(where: list[tuple[int, int]], kind: Any = half, **shape: Any) -> Calla
     return kernel
 
 
-@pytest.mark.parametrize(
+@every(
     "kernel",
     [
         loads([(0, 0), (64, 0), (128, 0)]),  # a factor of 4, of halves
@@ -79,7 +80,7 @@ def test_px116_is_silent_where_the_array_ends() -> None:
     assert "PX116" in esimd.launch(kernel, np.zeros((66, 256), dtype=np.float16)).codes
 
 
-@pytest.mark.parametrize(
+@every(
     "kernel",
     [
         loads([(0, 0)], wide=16, high=4, nblk=2, pitch=63),  # block after block, not row after row
@@ -125,9 +126,7 @@ def stores(*steps: int | str) -> Callable[..., Iterator[Any]]:
     return kernel
 
 
-@pytest.mark.parametrize(
-    "steps", [(0, 0), (0, 256), (256, 0), (0, "load", 128), (0, "barrier", 128)], ids=str
-)
+@every("steps", [(0, 0), (0, 256), (256, 0), (0, "load", 128), (0, "barrier", 128)], ids=str)
 def test_px215_is_silent(steps: tuple[Any, ...]) -> None:
     clean(stores(*steps))
 
@@ -245,15 +244,13 @@ def product(tile: simd) -> simd:
     return esimd.xmx.dpas(8, 8, None, simd(half, 256, range(256)), tile, t=half)
 
 
-@pytest.mark.parametrize("acc", [same, copied, simd.read])
-@pytest.mark.parametrize("a", [zeros, product, lambda tile: copied(product(tile))])
+@every("acc", [same, copied, simd.read])
+@every("a", [zeros, product, lambda tile: copied(product(tile))])
 def test_px303_goes_along_with_copies(acc: Any, a: Any) -> None:
     assert multiplied(acc, a) == ("PX303",)
 
 
-@pytest.mark.parametrize(
-    ("acc", "a"), [(zeros, zeros), (zeros, same), (same, listed), (same, same), (listed, zeros)]
-)
+@every(("acc", "a"), [(zeros, zeros), (zeros, same), (same, listed), (same, same), (listed, zeros)])
 def test_px303_is_silent(acc: Any, a: Any) -> None:
     assert multiplied(acc, a) == ()
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from every import every
 from hypothesis import given, strategies as st
 
 from pycute_xe.errors import CuteError, DTypeError
@@ -82,7 +83,7 @@ def test_every_in_place_operator() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@every(
     ("scalar", "kind"),
     [
         (np.float32(1.5), "float32"),
@@ -174,7 +175,7 @@ def test_base_and_step() -> None:
 X, F = simd("u32", 4), simd("f32", 4)
 
 
-@pytest.mark.parametrize(
+@every(
     ("act", "text"),
     [
         (lambda: F << 1, "does not define this operator"),

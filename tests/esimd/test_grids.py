@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from every import every
 from hypothesis import given, strategies as st
 
 from pycute_xe import esimd
@@ -66,7 +67,7 @@ def test_one_group_stands_for_any_number_of_dimensions() -> None:
     assert seen == [0, 0]
 
 
-@pytest.mark.parametrize(
+@every(
     ("threads", "groups", "text"),
     [
         ((2, 2), (1, 1, 1), "same number of dimensions"),

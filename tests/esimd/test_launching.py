@@ -21,7 +21,7 @@ def doubled(item: Item, x: Pointer, y: Pointer) -> None:
         esimd.block_store("u32", 4, here, esimd.block_load("u32", 4, here) * 2)
 
 
-@pytest.mark.parametrize("other", ["same", "slice", "shape", "type", "read-only"])
+@every("other", ["same", "slice", "shape", "type", "read-only"])
 def test_one_buffer_twice_is_one_allocation(other: str) -> None:
     x = np.arange(8, dtype=np.uint32)
     again = {"same": x, "slice": x[:], "shape": x.reshape(2, 4), "type": x.view(np.float16)}.get(
@@ -61,7 +61,7 @@ def test_arrays_that_overlap_are_refused() -> None:
     esimd.launch(doubled, x[:, :4], x[:, 4:])
 
 
-@pytest.mark.parametrize(
+@every(
     "array",
     [
         np.zeros(4, dtype=">f4"),
@@ -81,7 +81,7 @@ def nothing(item: Item) -> None:
     """A kernel that does nothing."""
 
 
-@pytest.mark.parametrize(
+@every(
     ("act", "text"),
     [
         (lambda: esimd.launch(nothing, threads="4"), "threads must be an integer"),  # type: ignore[arg-type]

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from esimd_twins import COLS, HEIGHT, ROWS, WIDTH, Array, clean, found, matrix
+from every import every
 
 from pycute_xe import esimd
 from pycute_xe.arch.rules import rules
@@ -117,7 +118,7 @@ def test_px103_says_where_it_sees_nothing() -> None:
     assert "cannot be told" in LINTS["PX103"].seen
 
 
-@pytest.mark.parametrize("more", [(1, 0, 1), (0, 1, 0), (1, 0, 0), (0, 0, 1), (1, 1, 1)])
+@every("more", [(1, 0, 1), (0, 1, 0), (1, 0, 0), (0, 0, 1), (1, 1, 1)])
 def test_px104_missing_minus_1(more: tuple[int, int, int]) -> None:
     def kernel(item: Item, x: Pointer, y: Pointer, more: tuple[int, int, int]) -> None:
         width, height, pitch = WIDTH + more[0], HEIGHT + more[1], WIDTH + more[2]
@@ -316,7 +317,7 @@ def test_px201_forgetting_slm_init() -> None:
     assert np.array_equal(y, np.roll(x, -1, axis=0))
 
 
-@pytest.mark.parametrize("mistake", ["branch", "late", "twice", "sizes", "idle", "size"])
+@every("mistake", ["branch", "late", "twice", "sizes", "idle", "size"])
 def test_px202_slm_init_somewhere_else(mistake: str) -> None:
     def bad(item: Item, y: Pointer) -> None:
         lid = item.get_local_id(0)

@@ -168,8 +168,8 @@ def test_transformed_tiles_pack_rows_into_dwords(kind: str, pack: int) -> None:
     assert np.array_equal(out, block.transpose(0, 2, 1))
 
 
-@pytest.mark.parametrize(("wide", "high"), [(16, 8), (12, 3), (32, 1), (6, 5)])
-@pytest.mark.parametrize(("x", "y"), [(0, 0), (56, 30), (-2, -1)])
+@every(("wide", "high"), [(16, 8), (12, 3), (32, 1), (6, 5)])
+@every(("x", "y"), [(0, 0), (56, 30), (-2, -1)])
 def test_stores_of_tiles_drop_what_is_outside(wide: int, high: int, x: int, y: int) -> None:
     def kernel(item: Item, source: Pointer, out: Pointer) -> None:
         tile = simd("u16", wide * high, data)

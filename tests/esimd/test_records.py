@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from every import every
 from hypothesis import given, strategies as st
 
 from pycute_xe import esimd
@@ -81,14 +82,12 @@ COPIES: list[Fill] = [
 ]
 
 
-@pytest.mark.parametrize(
-    "fill", [lane_by_lane, by_slices, in_place, through_a_view, under_another_type]
-)
+@every("fill", [lane_by_lane, by_slices, in_place, through_a_view, under_another_type])
 def test_px207_sees_writes_lane_by_lane(fill: Fill) -> None:
     assert scattered(fill) == "PX207"
 
 
-@pytest.mark.parametrize("copy", COPIES, ids=range(len(COPIES)))
+@every("copy", COPIES, ids=range(len(COPIES)))
 def test_px207_goes_along_with_copies(copy: Fill) -> None:
     assert scattered(then(lane_by_lane, copy)) == "PX207"
     assert scattered(copy) == ""
@@ -165,7 +164,7 @@ def test_px302_ends_with_a_write(change: Callable[[simd], Any]) -> None:
     assert multiplied(change) == ()
 
 
-@pytest.mark.parametrize(
+@every(
     "change",
     [
         lambda tile: None,

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from every import every
 from hypothesis import given, strategies as st
 
 from pycute_xe.errors import DTypeError, ShapeError
@@ -52,7 +53,7 @@ def test_integers_are_promoted_as_in_c(values: list[int], other: int) -> None:
         assert [int(v) for v in x / other] == [int(v / other) for v in values]
 
 
-@pytest.mark.parametrize(
+@every(
     ("left", "right", "common"),
     [
         ("u32", "s32", "uint32"),

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from every import every
 from hypothesis import given, strategies as st
 
 from pycute_xe import esimd
@@ -138,7 +139,7 @@ def test_compare_and_swap_takes_two_operands() -> None:
     assert out.tolist() == [0, 1, 2, 99, 4, 5, 6, 7]
 
 
-@pytest.mark.parametrize(
+@every(
     ("act", "error", "text"),
     [
         (lambda: slm_atomic_update("add", uint32_t, 2, [0, 4], 1), DTypeError, "op must be"),  # type: ignore[arg-type]

@@ -9,6 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from every import every
 from small_kernels import (
     COLUMNS,
     ROWS,
@@ -145,8 +146,8 @@ MAPS = {
 }
 
 
-@pytest.mark.parametrize("executor", EXECUTORS)
-@pytest.mark.parametrize("name", MAPS)
+@every("executor", EXECUTORS)
+@every("name", MAPS)
 def test_maps_compute_their_expression(name: str, executor: Any) -> None:
     value, wanted = MAPS[name]
     x = (X / 7).astype(np.float32)

@@ -282,7 +282,7 @@ def test_every_explained_operation_is_public() -> None:
     assert all(hasattr(cx, name) for name in EXPLAINED)
 
 
-@pytest.mark.parametrize(
+@every(
     ("error", "said", "operation", "operands"),
     [
         (InputError, "composition", "compositon", (L(4), L(2))),

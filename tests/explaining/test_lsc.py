@@ -110,7 +110,7 @@ def test_the_bytes_are_those_of_encode() -> None:
     assert bytes.fromhex(shown) == encode(load).code
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "target", "said"),
     [
         ("lsc_load.ugm (M1,16) V1:d32 flat[V2]:a64", "pvc", "size is 16, should be 32"),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 from broken_kernels import find, tiled_mma
+from every import every
 
 import pycute_xe as cx
 from pycute_xe.errors import KernelError
@@ -55,7 +56,7 @@ def test_options_of_run_name_no_operand(name: str) -> None:
         Operand(name, "f32", ("M",))
 
 
-@pytest.mark.parametrize(
+@every(
     ("old", "new", "words"),
     [
         (ARRIVE, None, "waits at a barrier it has not arrived at"),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from every import every
 
 import pycute_xe as cx
 from pycute_xe.errors import (
@@ -248,7 +249,7 @@ def test_files_of_earlier_versions_load() -> None:
     assert Counterexample.from_json(found.to_json()) == found
 
 
-@pytest.mark.parametrize(
+@every(
     "change",
     [
         {"sizes": {"M": "3", "N": 3, "K": 4}},

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from broken_kernels import tiled_mma
+from every import every
 from small_kernels import small_kernel
 
 import pycute_xe as cx
@@ -45,7 +46,7 @@ def where(index: Index, below: Index | None = None) -> Expression:
     return Where(index, below or Index(None, 1), X, Const(0.0))
 
 
-@pytest.mark.parametrize(
+@every(
     ("value", "word"),
     [
         (where(Index("zzz")), "zzz is not bound"),
@@ -110,8 +111,8 @@ def test_expressions_nest_100_levels(build: Callable[[int], Kernel]) -> None:
             build(levels)
 
 
-@pytest.mark.parametrize("levels", [150, 190, 400, 3000])
-@pytest.mark.parametrize("text", ["relu", "sum"])
+@every("levels", [150, 190, 400, 3000])
+@every("text", ["relu", "sum"])
 def test_an_epilogue_that_nests_too_deep_is_refused(levels: int, text: str) -> None:
     sums = "+".join(["acc"] * levels)
     deep = sums if text == "sum" else "relu(" * levels + "acc" + ")" * levels
@@ -141,8 +142,8 @@ def test_a_budget_may_have_no_end() -> None:
         cx.verify(claimed(X), budget=math.nan)
 
 
-@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
-@pytest.mark.parametrize("executor", ["fast", "reference"])
+@every("number", [math.nan, math.inf, -math.inf])
+@every("executor", ["fast", "reference"])
 def test_integers_are_not_computed_from_what_is_none(number: float, executor: Any) -> None:
     kernel = small_kernel((Map("x", Const(number)),), kinds=("s32", "s32"))
     with pytest.raises(KernelError, match=f"{number:g} is not an integer"):

@@ -75,7 +75,7 @@ def kinds() -> list[type[Statement]]:
     return sorted(found - {Statement}, key=lambda kind: kind.__name__)
 
 
-@pytest.mark.parametrize("name", TABLES)
+@every("name", TABLES)
 def test_every_table_knows_every_kind(name: str) -> None:
     assert set(TABLES[name][0]) == set(kinds())
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from every import every
 from hypothesis import given, strategies as st
 from strategies import coordinate_layouts, profiles, shapes
 
@@ -68,7 +69,7 @@ def test_what_does_not_add() -> None:
 MIXED = Layout((4, 4), (E(0), 4))
 
 
-@pytest.mark.parametrize(
+@every(
     "call",
     [
         lambda: MIXED(1, 1),

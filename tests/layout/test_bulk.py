@@ -6,7 +6,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-import pytest
+from every import every
 from hypothesis import given, strategies as st
 from strategies import coordinate_layouts, layouts
 
@@ -49,7 +49,7 @@ def test_small_tables() -> None:
     assert table(Layout((1 << 12, 1 << 8), (1 << 8, 1))).sum() == ((1 << 20) - 1) << 19
 
 
-@pytest.mark.parametrize("name", numerics())
+@every("name", numerics())
 def test_types_by_name(name: str) -> None:
     numeric = as_numeric(name)
     assert (numeric.name, str(numeric)) == (name, name)
@@ -63,7 +63,7 @@ def test_types_by_name(name: str) -> None:
         assert numeric.bytes * 8 == numeric.bits
 
 
-@pytest.mark.parametrize("name", [name for name in numerics() if name != "tf32"])
+@every("name", [name for name in numerics() if name != "tf32"])
 def test_types_as_arrays(name: str) -> None:
     dtype = numpy_dtype(name)
     numeric = as_numeric(name)
@@ -79,7 +79,7 @@ def test_types_as_arrays(name: str) -> None:
         assert (info.min < 0) == (numeric.kind == "signed")
 
 
-@pytest.mark.parametrize(
+@every(
     ("alias", "name"),
     [
         ("float32", "f32"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product as pairs
 from typing import Any
 
-import pytest
+from every import every
 from hypothesis import given, strategies as st
 from strategies import bijections, extents, layouts, nested, profiles, shapes
 
@@ -195,7 +195,7 @@ def test_inner_product(profile: Any) -> None:
     assert inner_product(left, right) == 70
 
 
-@pytest.mark.parametrize(
+@every(
     ("value", "expected"),
     [(0, 0), (4, 0), ((4,), 1), ((), 1), (((4,), 2), 2), ((1, (2, (3,))), 3)],
 )
@@ -231,7 +231,7 @@ INDICES = [
 ]
 
 
-@pytest.mark.parametrize(("index", "of", "expected"), INDICES)
+@every(("index", "of", "expected"), INDICES)
 def test_indices_of_modes_and_past_the_end(index: Any, of: Any, expected: Any) -> None:
     assert idx2crd(index, of) == expected
 

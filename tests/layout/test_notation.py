@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from every import every
 from hypothesis import given
 from strategies import coordinate_layouts, layouts
 
@@ -17,7 +18,7 @@ def test_what_is_printed_is_read_back(layout: Layout) -> None:
     assert Layout.from_str(str(layout)) == layout
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "layout"),
     [
         ("4:1", Layout(4, 1)),
@@ -33,7 +34,7 @@ def test_forms(text: str, layout: Layout) -> None:
     assert Layout.from_str(text) == layout
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "column", "wanted"),
     [
         ("", 1, "an integer or '(' expected, not the end"),

@@ -520,7 +520,7 @@ def test_every_raise_of_a_module_is_tested(module: ModuleType) -> None:
     assert never_raised(module, errors + immutable()) == []
 
 
-@pytest.mark.parametrize("refusal", list(REFUSALS.values())[::5], ids=list(REFUSALS)[::5])
+@every("refusal", list(REFUSALS.values())[::5], ids=list(REFUSALS)[::5])
 def test_errors_travel_between_processes(refusal: Refusal) -> None:
     error = refusal.caught()
     for again in (pickle.loads(pickle.dumps(error)), copy.copy(error)):

@@ -114,7 +114,7 @@ def test_types_are_equal_by_name_width_and_kind() -> None:
     assert len({as_numeric(name) for name in numerics()}) == len(numerics())
 
 
-@pytest.mark.parametrize(
+@every(
     ("layout", "text"),
     [
         (Layout(4), "4:1"),

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import ml_dtypes
 import numpy as np
-import pytest
+from every import every
 from hypothesis import given, strategies as st
 
 from pycute_xe import facts
@@ -74,7 +74,7 @@ def test_what_is_beyond_floats_and_what_is_no_number() -> None:
     assert convert(odd[:1], "u8").tolist() == [0]
 
 
-@pytest.mark.parametrize("name", numerics())
+@every("name", numerics())
 def test_every_type_has_a_rule_with_a_source_that_holds(name: str) -> None:
     numeric = as_numeric(name)
     for kind in ("float", "signed", "unsigned"):

@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from dpas_pseudo_code import dpas as pseudo_code
+from every import every
 from hypothesis import given, strategies as st
 
 from pycute_xe.arch import Block2D, Dpas, Surface, dpas_types
@@ -187,7 +188,7 @@ def test_operands_start_at_registers(operands: tuple[int, int, int, int], name: 
         dpas.execute(registers, instruction, *operands)
 
 
-@pytest.mark.parametrize(
+@every(
     ("types", "row"),
     [
         (("f32", "bf16", "bf16", "f32"), 32),

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from every import every
 
 from pycute_xe.arch.lsc import Address, DataType, Message
 from pycute_xe.errors import MachineError
@@ -106,8 +107,8 @@ def test_channels_in_several_allocations() -> None:
         execute(load(), memory=memory, registers=registers, operands=OPERANDS)
 
 
-@pytest.mark.parametrize("surface", [3, "V9", "T1"])
-@pytest.mark.parametrize("model", ["bss", "ss", "bti"])
+@every("surface", [3, "V9", "T1"])
+@every("model", ["bss", "ss", "bti"])
 def test_a_surface_ends_at_the_element(surface: int | str, model: str) -> None:
     memory, registers, base = machine()
     states = {3: SurfaceState(base + 16, 30), "T1": SurfaceState(base + 16, 30)}
@@ -228,7 +229,7 @@ def test_a_surface_state_counts() -> None:
         SurfaceState(0, -1)
 
 
-@pytest.mark.parametrize(
+@every(
     ("predicate", "flags", "loaded"),
     [
         ("P1.any", [False, True, False, False], 4),
@@ -251,9 +252,7 @@ def test_a_predicate_for_all_channels_at_once(
     assert kept == (12 if loaded else 0)
 
 
-@pytest.mark.parametrize(
-    "flags", ["x", "1111", b"1111", [[True] * 4], 1.5, [0.5] * 4, [[1], [1, 2]]]
-)
+@every("flags", ["x", "1111", b"1111", [[True] * 4], 1.5, [0.5] * 4, [[1], [1, 2]]])
 def test_what_is_no_list_of_flags(flags: Any) -> None:
     memory, registers, base = machine()
     addresses(registers, *range(base, base + 16, 4))
