@@ -20,26 +20,26 @@ MMA = cx.workgroup_mma(
 )
 
 ECHOING: list[Callable[[], Any]] = [
-    lambda: Layout(LONG),  # type: ignore[arg-type]
+    lambda: Layout(LONG),
     lambda: Layout((4, LONG)),
     lambda: Layout(4, LONG),
     lambda: Layout(-(10**4_000)),
     lambda: Layout(tuple(range(1, 3_000)), tuple(range(5))),
     lambda: Layout.from_str(LONG),
     lambda: L(LONG),
-    lambda: L[LONG],  # type: ignore[index]
+    lambda: L[LONG],
     lambda: L(tuple(range(5_000))),
     lambda: cx.size(L, 10**5_000),
     lambda: cx.composition(L, LONG),
-    lambda: cx.upcast(L, LONG),  # type: ignore[arg-type]
-    lambda: cx.Swizzle(LONG, 1, 1),  # type: ignore[arg-type]
+    lambda: cx.upcast(L, LONG),
+    lambda: cx.Swizzle(LONG, 1, 1),
     lambda: cx.get_atom(LONG),
-    lambda: cx.XE_DPAS_TT(LONG, "f32", "bf16"),  # type: ignore[arg-type]
+    lambda: cx.XE_DPAS_TT(LONG, "f32", "bf16"),
     lambda: cx.check(MMA, LONG),
-    lambda: cx.search_atoms(kind=LONG),  # type: ignore[arg-type]
-    lambda: cx.explain(LONG),  # type: ignore[arg-type]
-    lambda: MMA.get_slice(LONG),  # type: ignore[arg-type]
-    lambda: MMA.fragment(LONG),  # type: ignore[arg-type]
+    lambda: cx.search_atoms(kind=LONG),
+    lambda: cx.explain(LONG),
+    lambda: MMA.get_slice(LONG),
+    lambda: MMA.fragment(LONG),
     lambda: COUNTING[LONG],
 ]
 
@@ -58,22 +58,22 @@ SLIPS: list[tuple[Callable[[], Any], type[CuteError], str]] = [
     (lambda: COUNTING[3], CoordError, r"is called with a coordinate.*write tensor\(3\)"),
     (lambda: COUNTING[1, 2], CoordError, r"Way out: write tensor\(1, 2\); None keeps a mode"),
     (lambda: COUNTING[:, 2], CoordError, "not indexed with brackets"),
-    (lambda: list(COUNTING), CoordError, "not indexed with brackets"),  # type: ignore[arg-type]
+    (lambda: list(COUNTING), CoordError, "not indexed with brackets"),
     (
-        lambda: cx.local_tile(L, (2, 2), (0, 0)),  # type: ignore[arg-type]
+        lambda: cx.local_tile(L, (2, 2), (0, 0)),
         InputError,
         r"tensor is a Layout. Way out: make_tensor\(None, layout\) makes a tensor",
     ),
     (
-        lambda: MMA.get_slice(0).partition_A(L),  # type: ignore[arg-type]
+        lambda: MMA.get_slice(0).partition_A(L),
         InputError,
         r"tensor is a Layout. Way out: make_tensor\(None, layout\) makes a tensor",
     ),
     (lambda: cx.tile_to_shape(L, "8"), ShapeError, r"target='8'\): the target must be a shape"),
     (lambda: cx.tile_to_shape(L, ("8", 8)), ShapeError, "the target must be a shape"),
-    (lambda: cx.dice(L, (4, 8)), ShapeError, "a tuple is not a plain layout"),  # type: ignore[arg-type]
-    (lambda: MMA.get_slice((1, 1)), RankError, "is not one of the 64 work-items. Way out: use"),  # type: ignore[arg-type]
-    (lambda: Layout.from_str(3), InputError, "text is of type int. Way out: give a str"),  # type: ignore[arg-type]
+    (lambda: cx.dice(L, (4, 8)), ShapeError, "a tuple is not a plain layout"),
+    (lambda: MMA.get_slice((1, 1)), RankError, "is not one of the 64 work-items. Way out: use"),
+    (lambda: Layout.from_str(3), InputError, "text is of type int. Way out: give a str"),
     (lambda: cx.crd2idx(L, (4, 8)), InputError, "Way out: give coord as an integer, None or a tup"),
 ]
 

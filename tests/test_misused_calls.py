@@ -108,6 +108,8 @@ def nested(levels: int) -> Any:
         lambda x: offsets(cx.Layout((4, 8)), x),
         lambda x: cx.substitute(x, x),
         lambda x: from_sympy(x),
+        lambda x: cx.make_ordered_layout((4, 8), x),
+        lambda x: cx.make_ordered_layout(x, (4, 8)),
     ],
 )
 def test_tuples_too_deep_for_python_are_refused_with_the_limit(call: Any) -> None:
@@ -217,7 +219,7 @@ def test_a_field_is_looked_at_again_where_its_type_does_not_decide() -> None:
     Touched(reads=("a",), meets="wait")
     for wrong in ({"meets": "later"}, {"reads": ("a", 3)}, {"reads": (("a",),)}, {"reads": "a"}):
         with pytest.raises(InputError, match=r"Way out: give (meets|reads) as"):
-            Touched(**wrong)  # type: ignore[arg-type]
+            Touched(**wrong)
 
 
 def test_descriptors_texts_and_coordinates_that_are_something_else() -> None:

@@ -8,6 +8,7 @@ from pycute_xe.basis import E
 from pycute_xe.errors import CongruenceError, ShapeError
 from pycute_xe.int_tuple import congruent, flatten_tuple, leaves, unflatten_tuple
 from pycute_xe.layout.core import Layout, unchecked
+from pycute_xe.signatures import typed
 from pycute_xe.typing import IntTuple, Shape, Stride, is_tuple
 from pycute_xe.unknown import Symbolic, naming
 
@@ -62,6 +63,7 @@ def make_identity_layout(shape: Shape) -> Layout:
 
 
 @naming
+@typed
 def make_ordered_layout(shape: Shape, order: IntTuple) -> Layout:
     """Return a compact layout whose leaves run in the given order: the least order is fastest.
 

@@ -24,18 +24,28 @@ def boolean(instruction: Instruction) -> Callable[..., Values]:
         raise refuse(instruction, f"the function {instruction.sub} cannot be read")
     tree = _Boolean(tokens)
     found = tree.parsed(0)
-    if tree.tokens:
+    if tree.tokens or not tree.complete:
         raise refuse(instruction, f"the function {instruction.sub} cannot be read")
     return lambda *sources: found(sources)
 
 
 class _Boolean:
-    """Reads a function of bits; ``|`` binds least, then ``^``, ``&`` and ``~``."""
+    """Reads a function of bits; ``|`` binds least, then ``^``, ``&`` and ``~``.
+
+    What is read is ``complete`` unless an operand or a closing parenthesis was missing.
+    """
 
     LEVELS = (("|", np.bitwise_or), ("^", np.bitwise_xor), ("&", np.bitwise_and))
 
     def __init__(self, tokens: list[str]) -> None:
         self.tokens = list(tokens)
+        self.complete = True
+
+    def taken(self, *expected: str) -> str:
+        """Take the next token, which must be one of those expected."""
+        token = self.tokens.pop(0) if self.tokens else ""
+        self.complete &= token in expected
+        return token
 
     def parsed(self, level: int) -> Callable[[Any], Any]:
         """Read operands joined at a level of precedence."""
@@ -57,14 +67,13 @@ class _Boolean:
 
     def operand(self) -> Callable[[Any], Any]:
         """Read a source, a negation or a part in parentheses."""
-        token = self.tokens.pop(0) if self.tokens else ""
+        token = self.taken("~", "(", "s0", "s1", "s2")
         if token == "~":
             inner = self.operand()
             return lambda sources: ~inner(sources)
         if token == "(":
             inner = self.parsed(0)
-            if self.tokens:
-                self.tokens.pop(0)
+            self.taken(")")
             return inner
-        number = int(token[1]) if token[:1] == "s" else 0
+        number = int(token[1:] or 0) if self.complete else 0
         return lambda sources: sources[number]

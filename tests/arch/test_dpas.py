@@ -121,7 +121,7 @@ def test_types_without_a_row_name_the_reason_its_source_and_the_nearest() -> Non
 @every("m", [0, 9, -1, "8", 8.0, True])
 def test_m_is_1_to_8(m: object) -> None:
     with pytest.raises(ShapeError, match="1 to 8"):
-        Dpas(m, "f32", "bf16", "bf16", "f32")  # type: ignore[arg-type]
+        Dpas(m, "f32", "bf16", "bf16", "f32")
 
 
 def test_the_execution_size_is_16() -> None:

@@ -206,7 +206,7 @@ def test_registers_of_the_destination() -> None:
 )
 def test_what_no_text_says_is_refused(build: object, error: type[CuteError]) -> None:
     with pytest.raises(error):
-        build()  # type: ignore[operator]
+        build()
 
 
 def test_a_machine_known_in_part_is_refused_with_the_reason() -> None:

@@ -176,7 +176,7 @@ def sweep(data_type: str, form: str) -> Counter[str]:
             data_type.removeprefix("Packed_"),
             rows_,
             cols,
-            mode,  # type: ignore[arg-type]
+            mode,
             way == "ST",
             data_type.startswith("Packed_"),
             form.endswith("PREFETCH"),

@@ -180,7 +180,7 @@ def test_slips_are_refused_by_name() -> None:
     with pytest.raises(CoordError, match="16 work-items"):
         get_atom("XE_2D_U16x32x16_LD_N").columns(16)
     with pytest.raises(ShapeError, match="not a tuple of strides"):
-        get_atom("XE_2D_U16x32x16_LD_N", gmem_stride=7)  # type: ignore[arg-type]
+        get_atom("XE_2D_U16x32x16_LD_N", gmem_stride=7)
     with pytest.raises(CuteError, match="LegacyCopyAtom is not an MMA operation"):
         cx.make_mma_atom(get_atom("XE_2D_U16x32x16_LD_N"))
     with pytest.raises(CuteError, match="is an atom already"):

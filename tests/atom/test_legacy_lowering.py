@@ -227,7 +227,7 @@ def test_intels_compiler_takes_every_message_of_a_shipped_name() -> None:
 )
 def test_packed_rows_are_cut_at_16_elements(name: str, parts: list[int]) -> None:
     """A channel of a subgroup holds one column: PVC packs 16 columns, not 24."""
-    assert [sent.message.width for sent in get_atom(name).messages("bmg")] == parts  # type: ignore[union-attr]
+    assert [sent.message.width for sent in get_atom(name).messages("bmg")] == parts
 
 
 @pytest.mark.parametrize(

@@ -89,16 +89,16 @@ def test_slips_are_refused_by_name() -> None:
     with pytest.raises(DTypeError, match="32-bit values do not tile 16 bits"):
         cx.get_atom("XE_1D_LOAD_GLOBAL<u16,u64>", "f32")
     with pytest.raises(CuteError, match="CopyAtom is not a linear operation"):
-        LinearCopyAtom(CopyAtom(cx.XE_LOAD_2D(16, 8, 16), cx.as_numeric("u16")), "u16")  # type: ignore[arg-type]
+        LinearCopyAtom(CopyAtom(cx.XE_LOAD_2D(16, 8, 16), cx.as_numeric("u16")), "u16")
     with pytest.raises(CuteError, match="elements of many types"):
-        cx.make_copy_atom(cx.XE_LOAD_2D(16, 8, 16))  # type: ignore[call-overload]
+        cx.make_copy_atom(cx.XE_LOAD_2D(16, 8, 16))
     with pytest.raises(CuteError, match="no linear copy"):
         LinearOp("XE_LOAD_2D", cx.as_numeric("u8"), cx.as_numeric("u8"))
     with pytest.raises(CuteError, match="only block-2D copies take strides"):
         cx.get_atom("XE_1D_LDSM<u32>", gmem_stride=("ld", 1))
     with pytest.raises(CuteError, match="is not a block-2D template"):
         _ = TiledCopy(atom, Layout((16, 1), (1, 0)), (1, 16), 1, 0).op
-    assert LinearOp("XE_1D_LDSM", "u32", "uint32") == cx.XE_1D_LDSM("u32")  # type: ignore[arg-type]
+    assert LinearOp("XE_1D_LDSM", "u32", "uint32") == cx.XE_1D_LDSM("u32")
 
 
 @every(

@@ -27,7 +27,7 @@ DPAS = "XE_DPAS_TT<8,f32,bf16>"
 
 
 def names(**filters: object) -> list[str]:
-    return [record.name for record in search_atoms(**filters)]  # type: ignore[arg-type]
+    return [record.name for record in search_atoms(**filters)]
 
 
 # ------------------------------------------------------------------ the catalogue
@@ -80,7 +80,7 @@ def test_names_of_the_grammar_are_those_cutlass_does_not_ship() -> None:
 
 def _moved(name: str) -> object:
     atom = get_atom(name)
-    return atom.messages("bmg"), atom.layout_ref_tv  # type: ignore[union-attr]
+    return atom.messages("bmg"), atom.layout_ref_tv
 
 
 def test_templates_of_all_powers_of_two_are_there_or_refused() -> None:
@@ -89,10 +89,10 @@ def test_templates_of_all_powers_of_two_are_there_or_refused() -> None:
     for kind, bits, row, col in product(("LOAD", "STORE"), (8, 16, 32, 64), sizes, sizes):
         name = f"XE_{kind}_2D<{bits},{row},{col}>"
         if name in known:
-            assert get_atom(name).messages("bmg")  # type: ignore[union-attr]
+            assert get_atom(name).messages("bmg")
         else:
             with pytest.raises(CuteError):
-                get_atom(name).messages("bmg")  # type: ignore[union-attr]
+                get_atom(name).messages("bmg")
 
 
 # ------------------------------------------------------------------ filters
@@ -175,7 +175,7 @@ def test_what_the_compiler_rejects_is_not_listed_as_legal(
     listed = {
         (part.message.op, str(part.message).partition(":")[2])
         for record in search_atoms(kind="block2d", target="pvc")
-        for part in get_atom(record.name).messages("pvc")  # type: ignore[union-attr]
+        for part in get_atom(record.name).messages("pvc")
     }
     assert ("load", "d16.2x16x32nn") in listed
     assert not listed & rejected
@@ -187,7 +187,7 @@ def test_targets_and_messages_are_those_of_the_atoms() -> None:
         counts: dict[str, int] = {}
         for target in ("pvc", "bmg", "lnl", "ptl"):
             with suppress(LegalityError):
-                counts[target] = len(atom.messages(target))  # type: ignore[union-attr]
+                counts[target] = len(atom.messages(target))
         assert record.targets == tuple(counts)
         assert record.messages == next(iter(counts.values()))
     refused = describe_atom("XE_2D_U32x16x16_LD_V")
@@ -218,7 +218,7 @@ def test_a_line_is_about_the_atom_as_it_is() -> None:
     assert describe_atom(get_atom(name, "u32")).faithful
     for wrong in ([], None, 5):
         with pytest.raises(InputError, match="must be an atom or the name of one"):
-            describe_atom(wrong)  # type: ignore[arg-type]
+            describe_atom(wrong)
 
 
 def test_names_whose_traits_are_no_map_are_marked() -> None:
@@ -253,14 +253,14 @@ def test_verdicts_are_those_of_feeds() -> None:
     for record in found:
         assert [operand for operand, _ in record.feeds] == ["A", "B"]
         for operand, verdict in record.feeds:
-            assert feeds(record.name, DPAS, operand).kind == verdict  # type: ignore[arg-type]
+            assert feeds(record.name, DPAS, operand).kind == verdict
     mma = get_atom(DPAS)
-    assert search_atoms(feeds=mma, operand="B") == search_atoms(feeds=mma.op, operand="B")  # type: ignore[union-attr,arg-type]
+    assert search_atoms(feeds=mma, operand="B") == search_atoms(feeds=mma.op, operand="B")
 
 
 def test_copies_as_wide_as_the_operand_come_first() -> None:
     for operand, width in (("A", 16), ("D", 32)):
-        bits = [record.bits for record in search_atoms(feeds=DPAS, operand=operand)]  # type: ignore[arg-type]
+        bits = [record.bits for record in search_atoms(feeds=DPAS, operand=operand)]
         wide = bits.count(width)
         assert wide > 0
         assert set(bits[:wide]) == {width}
@@ -325,7 +325,7 @@ def test_templates_take_their_numbers_and_a_type() -> None:
     assert get_atom("XE_LOAD_2D< 16, 32, 32, 16 >", "bf16") == cx.make_copy_atom(
         cx.XE_LOAD_2D(16, 32, 32, 16), "bf16"
     )
-    assert get_atom("XE_STORE_2D<32,8,16>").value_type.name == "u32"  # type: ignore[union-attr]
+    assert get_atom("XE_STORE_2D<32,8,16>").value_type.name == "u32"
     with pytest.raises(CuteError, match="does not take 4 numbers"):
         get_atom("XE_STORE_2D<32,8,16,16>")
     with pytest.raises(CuteError, match="only block-2D copies take strides"):
@@ -339,7 +339,7 @@ def slow_verdict(name: str, mma: Any, operand: Any) -> str:
     """From the pictures alone, element by element; the limits of DPAS are asked of `feeds`."""
     try:
         # A template carries the operand's type here, as an older name does.
-        given: Any = name if name.startswith("XE_2D") else get_atom(name).op  # type: ignore[union-attr]
+        given: Any = name if name.startswith("XE_2D") else get_atom(name).op
         atom: Any = as_copy_atom(given, "test", mma.operand_type(operand))
         slots = atom.registers().slots
     except (LegalityError, DivisibilityError):

@@ -223,7 +223,7 @@ def test_the_largest_blocks_have_names() -> None:
         assert LegacyCopyName(data_type, rows, cols).logical_shape == (rows, cols)
     # Nearby names are not looked for beyond the bound.
     with pytest.raises(LegalityError, match="vnni-bits"):
-        get_atom("XE_2D_U64x8192x1_LD_V").messages("bmg")  # type: ignore[union-attr]
+        get_atom("XE_2D_U64x8192x1_LD_V").messages("bmg")
 
 
 @every("rows", [pytest.param(10**5000, id="huge"), "8", 8.0, True, None, 0, -8])
@@ -259,14 +259,14 @@ def test_names_are_text(read: Callable[[Any], Any], name: Any) -> None:
 def test_atoms_take_types_by_name() -> None:
     op, name = cx.XE_LOAD_2D(16, 8, 16), parse_block2d_name("XE_2D_U16x8x16_LD_N")
     bf16 = cx.as_numeric("bf16")
-    assert CopyAtom(op, "bf16") == CopyAtom(op, bf16)  # type: ignore[arg-type]
-    assert LegacyCopyAtom(name, "bf16") == LegacyCopyAtom(name, bf16)  # type: ignore[arg-type]
-    assert LegacyCopyAtom(str(name), bf16) == LegacyCopyAtom(name, bf16)  # type: ignore[arg-type]
-    for build in (lambda: CopyAtom(op, "bf61"), lambda: LegacyCopyAtom(name, None)):  # type: ignore[arg-type]
+    assert CopyAtom(op, "bf16") == CopyAtom(op, bf16)
+    assert LegacyCopyAtom(name, "bf16") == LegacyCopyAtom(name, bf16)
+    assert LegacyCopyAtom(str(name), bf16) == LegacyCopyAtom(name, bf16)
+    for build in (lambda: CopyAtom(op, "bf61"), lambda: LegacyCopyAtom(name, None)):
         with pytest.raises(DTypeError):
             build()
     with pytest.raises(CuteError, match="a name is text"):
-        LegacyCopyAtom(op, bf16)  # type: ignore[arg-type]
+        LegacyCopyAtom(op, bf16)
 
 
 @every("target", [["bmg"], [], None, 3, {}])

@@ -31,7 +31,7 @@ def test_fragments_of_a_subgroup_reorder_as_their_tilings_do(
     mma = MMAS[name]
     if operand == "C" and strides[0] == 1:
         strides = STRIDES[0]
-    copy = MAKERS[operand](mma, strides)  # type: ignore[arg-type]
+    copy = MAKERS[operand](mma, strides)
     places = cx.make_identity_tensor(mma.operand_tile(operand))
     for thread in (0, 33):
         held = getattr(mma.get_slice(thread), f"partition_sg_fragment_{operand}")(places)

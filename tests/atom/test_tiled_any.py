@@ -32,7 +32,7 @@ def test_the_tilings_that_cutlass_makes_of_its_older_copies() -> None:
         strides = (1, "ld") if case.startswith("col") else ("ld", 1)
         atom = cx.get_atom(name, kind, strides)
         values = cx.Layout((rows, -(-columns // 16)))
-        copy = cx.make_tiled_copy(atom, cx.Layout((1, 16)), values)  # type: ignore[arg-type]
+        copy = cx.make_tiled_copy(atom, cx.Layout((1, 16)), values)
         wanted = cx.Layout(nested(json.loads(shape)), nested(json.loads(stride)))
         assert copy.layout_tv_tiled == wanted, line
         assert copy.tiler_mn == tuple(map(int, tile.split("x"))), line
@@ -67,7 +67,7 @@ def test_retile_after_partition_is_the_copys_partition(
     whole = mma_of(kind, k, tiled)
     bits = 32 if role == "C" else cx.as_numeric(kind).bits
     atom = cx.get_atom(f"UniversalCopy<u{bits * values}>", f"u{bits}")
-    copy = MAKERS[role](atom, whole)  # type: ignore[arg-type]
+    copy = MAKERS[role](atom, whole)
     assert copy.atom.values == values
     rows, columns = copy.tiler_mn
     places = cx.make_identity_tensor((rows * times[0], columns * times[1]))
@@ -91,7 +91,7 @@ def test_retile_after_partition_is_the_copys_partition(
 def test_every_element_is_partitioned_to_one_work_item_once(thread: int, name: str) -> None:
     atom = cx.get_atom(name)
     rows = int(name.split("x")[1])
-    copy = cx.make_tiled_copy_tv(atom, cx.Layout((2, 16), (16, 1)), cx.Layout((rows, 1)))  # type: ignore[arg-type]
+    copy = cx.make_tiled_copy_tv(atom, cx.Layout((2, 16), (16, 1)), cx.Layout((rows, 1)))
     places = cx.make_identity_tensor((4 * rows, 32))
     everybody = [copy.get_slice(t).partition_D(places) for t in range(32)]
     held = [p(i) for p in everybody for i in range(cx.size(p.layout))]
@@ -102,9 +102,9 @@ def test_every_element_is_partitioned_to_one_work_item_once(thread: int, name: s
 
 def test_source_and_destination_of_another_copy() -> None:
     atom = cx.get_atom("XE_2D_U16x8x16_LD_N")
-    copy = cx.make_tiled_copy(atom, cx.Layout((1, 16)), cx.Layout((8, 1)))  # type: ignore[arg-type]
+    copy = cx.make_tiled_copy(atom, cx.Layout((1, 16)), cx.Layout((8, 1)))
     plain = cx.get_atom("UniversalCopy<u16>")
-    kept = cx.make_tiled_copy_D(plain, copy)  # type: ignore[arg-type]
+    kept = cx.make_tiled_copy_D(plain, copy)
     for thread in (0, 7):
         places = cx.make_identity_tensor((8, 16))
         one, other = (c.get_slice(thread).partition_D(places) for c in (copy, kept))
@@ -112,19 +112,19 @@ def test_source_and_destination_of_another_copy() -> None:
     # No work-item owns memory: all see the first column.
     seen = (
         cx.make_tiled_copy_S(plain, copy).get_slice(9).partition_S(cx.make_identity_tensor((8, 16)))
-    )  # type: ignore[arg-type]
+    )
     assert [seen(i) for i in range(8)] == [(i, 0) for i in range(8)]
 
 
 def test_a_tiling_of_another_atom_is_not_a_copy_of_a_kernel() -> None:
     atom = cx.get_atom("XE_2D_U16x8x16_LD_N")
-    copy = cx.make_tiled_copy(atom, cx.Layout((1, 16)), cx.Layout((8, 1)))  # type: ignore[arg-type]
+    copy = cx.make_tiled_copy(atom, cx.Layout((1, 16)), cx.Layout((8, 1)))
     mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (8, 16, 16), ((1, 1, 1), (1, 1, 0)))
     with pytest.raises(CuteError, match="is not a block-2D template"):
         cx.kernel.gemm(mma, copy_a=copy)
     for reader in (cx.draw, cx.check):
         with pytest.raises(CuteError):
-            reader(copy, *(("bmg",) if reader is cx.check else ()))  # type: ignore[operator]
+            reader(copy, *(("bmg",) if reader is cx.check else ()))
 
 
 def test_slips_are_named() -> None:
@@ -136,7 +136,7 @@ def test_slips_are_named() -> None:
     with pytest.raises(CuteError, match="TiledMma"):
         cx.make_tiled_copy_A(atom, atom)
     mma = mma_of("bf16", 32, True)
-    copy = cx.make_tiled_copy_A(cx.get_atom("UniversalCopy<u16>"), mma)  # type: ignore[arg-type]
+    copy = cx.make_tiled_copy_A(cx.get_atom("UniversalCopy<u16>"), mma)
     with pytest.raises(DivisibilityError, match="whole repetitions"):
         copy.get_slice(0).retile_S(cx.make_tensor(None, cx.Layout((3, 5))))
 

@@ -117,20 +117,20 @@ def test_a_tensor_of_another_type_is_not_taken_for_the_operand(mma: cx.TiledMma)
 
 def test_slips_of_a_block_2d_copy_are_named(mma: cx.TiledMma) -> None:
     with pytest.raises(KernelError, match="Dpas is not a tiled MMA"):
-        cx.make_block_2d_copy_A(mma.atom.op, ("ld", 1))  # type: ignore[arg-type]
+        cx.make_block_2d_copy_A(mma.atom.op, ("ld", 1))
     for gmem in (1, (1,), cx.make_tensor(None, cx.Layout(8))):
         with pytest.raises(KernelError, match="tensor of two modes or more"):
-            cx.make_block_2d_copy_A(mma, gmem)  # type: ignore[arg-type]
+            cx.make_block_2d_copy_A(mma, gmem)
     for stride in ((True, 1), (None, 1), (2.5, 1), (np.zeros(2), 1)):
         with pytest.raises(KernelError, match="neither an integer nor a name"):
             cx.make_block_2d_copy_A(mma, stride)
     with pytest.raises(KernelError, match="int is not a tiled copy"):
-        make_block_2d_prefetch(3)  # type: ignore[arg-type]
+        make_block_2d_prefetch(3)
     with pytest.raises(cx.CuteError, match="'D' is not an operand of a tiled MMA"):
         mma.fragment("D")
     for part in (mma, cx.make_block_2d_copy_A(mma, ("ld", 1))):
         with pytest.raises(cx.CuteError, match="is not one of the 512 work-items"):
-            part.get_slice((1, 1))  # type: ignore[arg-type]
+            part.get_slice((1, 1))
 
 
 def test_numbers_of_other_libraries_count_as_strides(mma: cx.TiledMma) -> None:
@@ -388,7 +388,7 @@ def test_sizes_of_a_kernel_are_checked(mma: cx.TiledMma, given: Any, said: str) 
 
 def test_swapped_arguments_and_unknown_names_are_named(mma: cx.TiledMma) -> None:
     with pytest.raises(CuteError, match="bmg is a target, and the target comes second") as error:
-        cx.check("bmg", cx.kernel.gemm(mma))  # type: ignore[arg-type]
+        cx.check("bmg", cx.kernel.gemm(mma))
     assert len(str(error.value)) < 200
     with pytest.raises(CuteError, match="no atom has this name"):
         cx.check("XE_LOAD_3D", "bmg")

@@ -351,9 +351,9 @@ def test_without_layouts_the_hardware_is_drawn() -> None:
     drawing = draw(atom)
     assert list(panels(drawing)) == [MEMORY, REGISTERS, ITEMS]
     assert any("no layout says who owns what: 16 work-items" in c for c in drawing.scene.caption)
-    holders = atom.registers().owners()  # type: ignore[union-attr]
+    holders = atom.registers().owners()
     cells = [c for panel in drawing.scene.panels for c in panel.cells if place(c)]
-    assert all((data(c)["lane"], data(c)["value"]) == holders[place(c)] for c in cells)  # type: ignore[index]
+    assert all((data(c)["lane"], data(c)["value"]) == holders[place(c)] for c in cells)
     assert all(c.col == c.colour for c in panels(drawing)[ITEMS].cells)
     assert not any(c.wrong for c in cells)
 

@@ -109,7 +109,7 @@ def test_panels_do_not_meet(drawing: Drawing) -> None:
 def test_no_text_leaves_its_box(drawing: Drawing) -> None:
     root = root_of(drawing.svg)
     width, height = (float(v) for v in root.get("viewBox", "").split()[2:])
-    font = float(re.search(r"\.c text\{font-size:([\d.]+)px", drawing.svg).group(1))  # type: ignore[union-attr]
+    font = float(re.search(r"\.c text\{font-size:([\d.]+)px", drawing.svg).group(1))
     for g in root.iter(f"{SVG}g"):
         text, box = g.find(f"{SVG}text"), g.find(f"{SVG}rect")
         if "c" not in g.get("class", "").split() or text is None or box is None:
@@ -249,7 +249,7 @@ def test_a_drawing_is_a_value() -> None:
     assert hash(first) == hash(second)
     assert first.svg == second.svg == first._repr_svg_()
     with pytest.raises(AttributeError):
-        first.scene = second.scene  # type: ignore[misc]
+        first.scene = second.scene
 
 
 def test_saving_is_whole_or_not_at_all(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from pycute_xe.kernel import Kernel, Load, Map
 
 def small(acc: str = "f32", ab: str = "bf16", k: int = 32, **given: object) -> Kernel:
     mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, acc, ab), (64, 64, k), ((2, 2, 1), (2, 1, 0)))
-    return cx.kernel.gemm(mma, **given)  # type: ignore[arg-type]
+    return cx.kernel.gemm(mma, **given)
 
 
 Made = Callable[[], Kernel]

@@ -130,9 +130,9 @@ def test_property_values_that_are_refused() -> None:
         with pytest.raises(InputError, match="power of two"):
             bad()
     with pytest.raises(InputError, match="must be a cache hint"):
-        cache_hint_L1("cached")  # type: ignore[arg-type]
+        cache_hint_L1("cached")
     with pytest.raises(InputError, match="a property is"):
-        properties("cached")  # type: ignore[arg-type]
+        properties("cached")
 
 
 @pytest.mark.parametrize(

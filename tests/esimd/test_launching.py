@@ -84,11 +84,11 @@ def nothing(item: Item) -> None:
 @every(
     ("act", "text"),
     [
-        (lambda: esimd.launch(nothing, threads="4"), "threads must be an integer"),  # type: ignore[arg-type]
-        (lambda: esimd.launch(nothing, groups=None), "groups must be an integer"),  # type: ignore[arg-type]
-        (lambda: esimd.launch("k"), "the kernel is not a function"),  # type: ignore[arg-type]
+        (lambda: esimd.launch(nothing, threads="4"), "threads must be an integer"),
+        (lambda: esimd.launch(nothing, groups=None), "groups must be an integer"),
+        (lambda: esimd.launch("k"), "the kernel is not a function"),
         (lambda: esimd.launch(doubled, np.zeros(4)), "missing a required argument: 'y'"),
-        (lambda: esimd.launch(nothing, banks=3), "banks must be a Banks"),  # type: ignore[arg-type]
+        (lambda: esimd.launch(nothing, banks=3), "banks must be a Banks"),
         (lambda: esimd.launch(nothing, 1), "too many positional arguments"),
     ],
 )
@@ -99,36 +99,36 @@ def test_slips_of_launch(act: Callable[[], Any], text: str) -> None:
 
 B, A = simd("f16", 256), simd("f16", 128)
 SLIPS: list[tuple[Callable[[Any], Any], str]] = [
-    (lambda p: esimd.block_load("u32", 4, p, l1="cached"), "l1 must be a cache hint"),  # type: ignore[arg-type]
-    (lambda p: esimd.block_store("u32", 4, p, X, l3=0), "l3 must be a cache hint"),  # type: ignore[arg-type]
-    (lambda p: esimd.block_load("u32", "4", p), "N must be an integer"),  # type: ignore[arg-type]
+    (lambda p: esimd.block_load("u32", 4, p, l1="cached"), "l1 must be a cache hint"),
+    (lambda p: esimd.block_store("u32", 4, p, X, l3=0), "l3 must be a cache hint"),
+    (lambda p: esimd.block_load("u32", "4", p), "N must be an integer"),
     (lambda p: esimd.block_store("u32", 4, p, None), "must be numbers"),
-    (lambda p: esimd.lsc_gather("u32", p, [0, 4], ds="u32"), "ds must be a data size"),  # type: ignore[arg-type]
+    (lambda p: esimd.lsc_gather("u32", p, [0, 4], ds="u32"), "ds must be a data size"),
     (lambda p: esimd.gather("u32", 2, p, "ab"), "must be numbers"),
     (lambda p: esimd.gather("u32", 2, p, [0, 8], "ab"), "must be numbers"),
     (lambda p: nbarrier().init_nbarrier(1, 0, 2), "role must be an nbarrier_role"),
     (lambda p: nbarrier().init_nbarrier(1, "producer", 2), "nbarrier_role.producer"),
     (
-        lambda p: nbarrier().init_nbarrier("1", nbarrier_role.producer, 2),  # type: ignore[arg-type]
+        lambda p: nbarrier().init_nbarrier("1", nbarrier_role.producer, 2),
         "barrier_id must be an integer",
     ),
     (lambda p: payload(p, 63.0), "width must be an integer"),
     (lambda p: payload(p, None), "width must be an integer"),
-    (lambda p: payload(p, 63).set_x(1.0), "x must be an integer"),  # type: ignore[arg-type]
-    (lambda p: payload(p, 63).set_surface_pitch("63"), "pitch must be an integer"),  # type: ignore[arg-type]
+    (lambda p: payload(p, 63).set_x(1.0), "x must be an integer"),
+    (lambda p: payload(p, 63).set_surface_pitch("63"), "pitch must be an integer"),
     (lambda p: p + 1.5, "elements must be an integer"),
     (lambda p: p - "a", "elements must be an integer"),
-    (lambda p: esimd.lsc_load_2d("u32", "8", 2, payload(p, 63)), "W must be an integer"),  # type: ignore[arg-type]
+    (lambda p: esimd.lsc_load_2d("u32", "8", 2, payload(p, 63)), "W must be an integer"),
     (lambda p: esimd.lsc_store_2d("u32", 4, 2), "the call needs a payload"),
-    (lambda p: esimd.slm_block_store("u32", 8.0, 0, 0), "N must be an integer"),  # type: ignore[arg-type]
-    (lambda p: esimd.slm_block_load("u32", 8, None), "byte_offset must be an integer"),  # type: ignore[arg-type]
-    (lambda p: esimd.slm_block_load("u32", 8, "a"), "byte_offset must be an integer"),  # type: ignore[arg-type]
-    (lambda p: esimd.slm_block_load("u32", 8, 4.5), "byte_offset must be an integer"),  # type: ignore[arg-type]
+    (lambda p: esimd.slm_block_store("u32", 8.0, 0, 0), "N must be an integer"),
+    (lambda p: esimd.slm_block_load("u32", 8, None), "byte_offset must be an integer"),
+    (lambda p: esimd.slm_block_load("u32", 8, "a"), "byte_offset must be an integer"),
+    (lambda p: esimd.slm_block_load("u32", 8, 4.5), "byte_offset must be an integer"),
     (lambda p: esimd.slm_block_store("u32", 8, 0, None), "must be numbers"),
     (lambda p: esimd.slm_block_store("u32", 8, 0, "abc"), "must be numbers"),
-    (lambda p: esimd.xmx.dpas(8, 8, None, [2], [3]), "b_tile must be a vector"),  # type: ignore[arg-type]
-    (lambda p: esimd.xmx.dpas(8, 8, 0, B, A), "acc must be a vector"),  # type: ignore[arg-type]
-    (lambda p: esimd.xmx.dpas(8, None, None, B, A), "M must be an integer"),  # type: ignore[arg-type]
+    (lambda p: esimd.xmx.dpas(8, 8, None, [2], [3]), "b_tile must be a vector"),
+    (lambda p: esimd.xmx.dpas(8, 8, 0, B, A), "acc must be a vector"),
+    (lambda p: esimd.xmx.dpas(8, None, None, B, A), "M must be an integer"),
 ]
 X = simd("u32", 4)
 

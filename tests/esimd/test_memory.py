@@ -263,7 +263,7 @@ def test_work_groups_share_nothing_but_memory() -> None:
     with pytest.raises(InputError, match="one dimension"):
         item.get_local_id(1)
     with pytest.raises(InputError, match="four tuples"):
-        Item(1, 4, 2, 3)  # type: ignore[arg-type]
+        Item(1, 4, 2, 3)
 
 
 def test_refusals() -> None:

@@ -142,7 +142,7 @@ def test_compare_and_swap_takes_two_operands() -> None:
 @every(
     ("act", "error", "text"),
     [
-        (lambda: slm_atomic_update("add", uint32_t, 2, [0, 4], 1), DTypeError, "op must be"),  # type: ignore[arg-type]
+        (lambda: slm_atomic_update("add", uint32_t, 2, [0, 4], 1), DTypeError, "op must be"),
         (lambda: slm_atomic_update(atomic_op.add, "u8", 2, [0, 4], 1), DTypeError, "16, 32 or 64"),
         (lambda: slm_atomic_update(atomic_op.add, "u32", 2, [0, 4]), ShapeError, "1 operands"),
         (lambda: slm_atomic_update(atomic_op.inc, "u32", 2, [0, 4], 1), ShapeError, "0 operands"),
@@ -194,7 +194,7 @@ def test_functions_of_vectors_refuse_other_things() -> None:
     x: Any = simd("s32", 4)
     bad: list[Callable[[], Any]] = [
         lambda: esimd.exp(x),
-        lambda: esimd.hmax([1, 2]),  # type: ignore[arg-type]
+        lambda: esimd.hmax([1, 2]),
         lambda: esimd.max(1, 2),
         lambda: esimd.max(x, simd("s32", 3)),
         lambda: x.merge([1, 2], x > 0),

@@ -269,7 +269,7 @@ def test_it_is_a_value() -> None:
     refused = [explain(cx.composition, L((4, 6), (1, 9)), L(3, 3)) for _ in range(2)]
     assert refused[0] == refused[1] != explain(cx.composition, L((4, 6), (1, 8)), L(3, 3))
     with pytest.raises(AttributeError):
-        first.title = ""  # type: ignore[misc]
+        first.title = ""
 
 
 def test_named_operands() -> None:

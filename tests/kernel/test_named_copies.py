@@ -35,7 +35,7 @@ PAIRS: tuple[tuple[str, int, Any, str | None, str | None, Any], ...] = (
 
 
 def made(mma: str, k: int, a: str | None, b: str | None, order: Any) -> Kernel:
-    tiled = cx.workgroup_mma(cx.get_atom(mma), (64, 64, k), GRID)  # type: ignore[arg-type]
+    tiled = cx.workgroup_mma(cx.get_atom(mma), (64, 64, k), GRID)
     return cx.kernel.gemm(tiled, b=order, copy_a=a, copy_b=b, copy_d=ST)
 
 
@@ -50,7 +50,7 @@ def test_named_atoms_alone_make_a_gemm(
     rng = np.random.default_rng(5)
     left, right = rng.integers(-3, 4, (67, 2 * k + 3)), rng.integers(-3, 4, (2 * k + 3, 61))
     for executor in ("fast", "reference"):
-        found = cx.run(kernel, left.astype(dtype), right.astype(dtype), executor=executor)  # type: ignore[call-overload]
+        found = cx.run(kernel, left.astype(dtype), right.astype(dtype), executor=executor)
         assert np.array_equal(found, left @ right)
 
 
@@ -63,7 +63,7 @@ def test_a_kernel_sends_the_messages_of_the_names(
     for statement in kernel.statements():
         if isinstance(statement, (Load, Store)) and (name := names[statement.operand]):
             atom = cx.get_atom(name)
-            assert {p.message for p in atom.messages("pvc")} == {statement.copy.op.message}  # type: ignore[union-attr]
+            assert {p.message for p in atom.messages("pvc")} == {statement.copy.op.message}
 
 
 def test_templates_and_atoms_may_be_given_too() -> None:
@@ -77,7 +77,7 @@ def test_templates_and_atoms_may_be_given_too() -> None:
 def test_a_template_sends_what_the_name_sends() -> None:
     found = 0
     for name in cx.cutlass.shipped_names():
-        op, sent = cx.template_of(name), cx.get_atom(str(name)).messages("pvc")  # type: ignore[union-attr]
+        op, sent = cx.template_of(name), cx.get_atom(str(name)).messages("pvc")
         assert {placed.message for placed in sent} == {op.message}
         found += 1
     assert found > 100

@@ -22,7 +22,7 @@ TALL = "XE_2D_U16x32x32_LD_V"
 
 
 def field(order: str, copies: tuple[str, str]) -> Kernel:
-    return cx.kernel.gemm(LARGE, order, copy_a=copies[0], copy_b=copies[1])  # type: ignore[arg-type]
+    return cx.kernel.gemm(LARGE, order, copy_a=copies[0], copy_b=copies[1])
 
 
 @pytest.mark.parametrize("target", ["pvc", "bmg"])

@@ -234,4 +234,4 @@ def test_a_tile_of_an_epilogue_smaller_than_a_block_is_refused_in_words_of_the_e
 
 def test_a_grid_that_is_not_pairs_is_named() -> None:
     with pytest.raises(cx.errors.InputError, match="grid is a tuple"):
-        cx.Kernel("k", 1, (), (), ((1,),), ())  # type: ignore[arg-type]
+        cx.Kernel("k", 1, (), (), ((1,),), ())

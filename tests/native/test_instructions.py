@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from dpas_pseudo_code import dpas as document_dpas
+from every import every
 from hypothesis import example, given, settings, strategies as st
 from machine_code import (
     GRF,
@@ -200,6 +201,13 @@ def test_a_function_of_three_bits_is_the_one_that_is_spelled(data: bytes, text: 
         names = {f"s{n}": element(data, 2 + n, "ud", i) for n in range(3)}
         wanted[i] = eval(text, {}, names)
     assert held(after(data, code), data) == stored(data, 12, "ud", wanted)
+
+
+@every("text", ["(s0", "s0&", "~", "()", "s0&)", "(s0|s1))", "s0 s1", "s3", ""])
+def test_a_function_of_three_bits_that_cannot_be_read_is_refused(text: str) -> None:
+    code = instruction("bfn", grf(12, "ud", (1,)), *(grf(n, "ud") for n in (2, 3, 4)), sub=text)
+    with pytest.raises(MachineError, match="cannot be read"):
+        after(bytes(1024), code)
 
 
 COMPARISONS = {

@@ -208,7 +208,7 @@ def test_symbols_makes_several() -> None:
 
 def test_values_cannot_change() -> None:
     with pytest.raises(AttributeError):
-        N.expr = 5  # type: ignore[misc]
+        N.expr = 5
 
 
 def test_sign() -> None:
