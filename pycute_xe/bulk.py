@@ -116,6 +116,8 @@ def numpy_dtype(value: Numeric | str) -> np.dtype[Any]:
         "bf16": ml_dtypes.bfloat16,
         "f8e4m3": ml_dtypes.float8_e4m3fn,
         "f8e5m2": ml_dtypes.float8_e5m2,
+        "ue8m0": ml_dtypes.float8_e8m0fnu,
+        "f4e2m1": ml_dtypes.float4_e2m1fn,
         "s4": ml_dtypes.int4,
         "u4": ml_dtypes.uint4,
         "s2": ml_dtypes.int2,

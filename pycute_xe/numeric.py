@@ -64,6 +64,8 @@ _TYPES = {
         Numeric("bf16", 16, "float"),
         Numeric("f8e4m3", 8, "float"),
         Numeric("f8e5m2", 8, "float"),
+        Numeric("ue8m0", 8, "float"),
+        Numeric("f4e2m1", 4, "float"),
         *(Numeric(f"s{bits}", bits, "signed") for bits in (64, 32, 16, 8, 4, 2)),
         *(Numeric(f"u{bits}", bits, "unsigned") for bits in (64, 32, 16, 8, 4, 2)),
     )
@@ -80,6 +82,8 @@ _CPP_FLOATS = {
     "bf16": "bfloat16_t",
     "f8e4m3": "float_e4m3_t",
     "f8e5m2": "float_e5m2_t",
+    "ue8m0": "float_ue8m0_t",
+    "f4e2m1": "float_e2m1_t",
 }
 
 # The names other libraries use for the same types (NumPy, ml_dtypes, CuTe DSL).
@@ -92,6 +96,8 @@ _ALIASES = {
     "bfloat16": "bf16",
     "float8_e4m3fn": "f8e4m3",
     "float8_e5m2": "f8e5m2",
+    "float8_e8m0fnu": "ue8m0",
+    "float4_e2m1fn": "f4e2m1",
     **{f"int{bits}": f"s{bits}" for bits in (64, 32, 16, 8, 4, 2)},
     **{f"uint{bits}": f"u{bits}" for bits in (512, 256, 128, 64, 32, 16, 8, 4, 2)},
 }

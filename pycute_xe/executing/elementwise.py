@@ -62,7 +62,9 @@ def mapped(value: Expression, to: Numeric, sources: Sources) -> NDArray[Any]:
         return wrap(_Evaluation(np.dtype(np.int64), sources).of(value), to)
     dtype = np.dtype(np.float64 if to.bits == 64 else np.float32)
     with np.errstate(all="ignore"):
-        return convert(_Evaluation(dtype, sources).of(value), to)
+        found = _Evaluation(dtype, sources).of(value)
+        # A leaf may be the very array that it was read from.
+        return convert(found.copy() if isinstance(value, (Slot, Element)) else found, to)
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,7 @@ class _Evaluation:
                 )
             if not (isinstance(value, Const) and value.value.is_integer()):
                 raise self.fraction(value)
-        return array.astype(self.dtype)
+        return array.astype(self.dtype, copy=False)
 
     @staticmethod
     def fraction(value: Expression) -> KernelError:

@@ -54,6 +54,8 @@ def poison(operand: Operand, shape: tuple[int, ...]) -> NDArray[Any]:
     (array([nan], dtype=float32), array([255], dtype=uint8))
     """
     dtype = host_dtype(operand.value_type)
+    if operand.value_type.bits < 8 and operand.value_type.kind == "float":
+        return np.full(shape, (1 << operand.value_type.bits) - 1, np.uint8).view(dtype)
     if operand.value_type.bits < 8:
         ones = -1 if operand.value_type.kind == "signed" else (1 << operand.value_type.bits) - 1
         return np.full(shape, ones, dtype)

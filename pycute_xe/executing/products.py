@@ -41,7 +41,7 @@ def multiplied_into(
     [[3, 3], [3, 3]]
     """
     if types[2].kind == "float" and types[2].bits >= 32:
-        left, right = (widened(x, t) for x, t in zip((a, b), types[:2], strict=True))
+        left, right = (widened(x, t, single=True) for x, t in zip((a, b), types[:2], strict=True))
         out = np.matmul(left, right.swapaxes(-1, -2), out=into)
         return out if total is None else np.add(out, total, out=out)
     sums = _integers if types[2].kind != "float" else _narrow
@@ -55,7 +55,7 @@ def multiplied_into(
 def _narrow(
     total: Array | None, a: Array, b: Array, types: tuple[Numeric, Numeric, Numeric], step: int
 ) -> Array:
-    left, right = (widened(x, t) for x, t in zip((a, b), types[:2], strict=True))
+    left, right = (widened(x, t, single=True) for x, t in zip((a, b), types[:2], strict=True))
     right, dtype = right.swapaxes(-1, -2), host_dtype(types[2])
     shape = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-2])
     rounded = np.zeros(shape, dtype) if total is None else total

@@ -146,7 +146,7 @@ def numbers(data: NDArray[np.uint8], numeric: Numeric) -> NDArray[Any]:
 def to_bytes(values: NDArray[Any], numeric: Numeric) -> NDArray[np.uint8]:
     """Return numbers that a type holds as register bytes."""
     if numeric.bits < 8:
-        return packed(values.astype(np.int64), numeric)
+        return packed(values if numeric.kind == "float" else values.astype(np.int64), numeric)
     flat = np.ascontiguousarray(values.astype(host_dtype(numeric), copy=False)).reshape(-1)
     return flat.view(np.uint8)
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from pycute_xe.errors import KernelError
+from pycute_xe.exactness import is_exact
 from pycute_xe.holding.contents import Content, combined, nothing, undecided, whole
-from pycute_xe.holding.exactness import is_exact
 from pycute_xe.holding.fitting import check_map
 from pycute_xe.holding.follower import Follower
 from pycute_xe.holding.nodes import (

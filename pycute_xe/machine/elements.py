@@ -51,9 +51,11 @@ def _dtype(kind: Numeric) -> np.dtype[Any]:
     return numpy_dtype(kind)
 
 
-def _split(data: Bytes, kind: Numeric) -> NDArray[np.int64]:
+def _split(data: Bytes, kind: Numeric) -> NDArray[Any]:
     shifts = np.arange(0, 8, kind.bits, dtype=np.uint8)
     codes = ((data[:, None] >> shifts) & ((1 << kind.bits) - 1)).reshape(-1).astype(np.int64)
+    if kind.kind == "float":
+        return codes.astype(np.uint8).view(_dtype(kind)).astype(np.float32)
     if kind.kind == "signed":
         return codes - ((codes >> (kind.bits - 1)) << kind.bits)
     return codes
@@ -73,7 +75,8 @@ def packed(values: NDArray[Any], numeric: Numeric | str) -> Bytes:
     if kind.name == "tf32":
         return round_tf32(flat).view(np.uint8)
     if kind.kind == "float":
-        return flat.astype(numpy_dtype(kind)).view(np.uint8)
+        codes = flat.astype(numpy_dtype(kind)).view(np.uint8)
+        return codes if kind.bits >= 8 else _join(codes, kind)
     if flat.dtype.kind not in "iub":
         raise DTypeError(
             "packed", {"type": kind, "values": flat.dtype}, f"{kind} holds integers", "round them"

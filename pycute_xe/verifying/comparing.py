@@ -25,6 +25,7 @@ from pycute_xe.verifying.matching import (
     coordinate_names,
     coordinates,
     grouped,
+    inside,
     links,
     orders,
     parted,
@@ -271,7 +272,7 @@ class _Comparison:
         """A maximum takes zeros from outside an operand for elements."""
         for term in terms:
             everything = self.range(points, term)
-            where = everything - everything.within(conjunction(self.inside(term)))
+            where = everything - everything.within(conjunction(inside(term, self.extents)))
             if not where.is_empty:
                 words = f"{told(term)} is zero outside, which counts"
                 return Difference(where.to(points.names), "outside", words, term)
@@ -287,14 +288,6 @@ class _Comparison:
     ) -> Region:
         """Return the points and the values of a term's variables at which it is not zero."""
         names = (*(b.name for b in term.over), *more)
-        texts = (*spans(term), *term.guards, *self.inside(term), *links)
+        texts = (*spans(term), *term.guards, *inside(term, self.extents), *links)
         region = spread(points, names) if names else points
         return region.within(conjunction(texts)) if texts else region
-
-    def inside(self, term: Term) -> tuple[str, ...]:
-        """Return the constraints that a term's elements lie inside their operands."""
-        out: list[str] = []
-        for place in term.places:
-            limits = self.extents[place.operand]
-            out += [f"0 <= {t} < {n}" for t, n in zip(place.at, limits, strict=True)]
-        return tuple(out)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import permutations, product
 
+from pycute_xe.numeric import numerics
 from pycute_xe.verifying.formula import Atom, Bounds, Formula, Term, signature
 from pycute_xe.verifying.regions import Names
 
@@ -14,6 +15,7 @@ __all__ = [
     "coordinate_names",
     "coordinates",
     "grouped",
+    "inside",
     "links",
     "orders",
     "parted",
@@ -25,6 +27,26 @@ __all__ = [
 
 MOST_ORDERS = 24
 """Orders of like factors that are tried."""
+
+
+KEEP_ZERO = frozenset(f"to {name}" for name in numerics() if name != "ue8m0")
+"""Functions of which zero is zero: conversions to every type that has one."""
+
+
+def inside(term: Term, extents: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the constraints outside which a term is zero: its elements lie inside their operands.
+
+    A conversion of a product is zero where the product is.
+    """
+    out: list[str] = []
+    for place in term.places:
+        limits = extents[place.operand]
+        out += [f"0 <= {t} < {n}" for t, n in zip(place.at, limits, strict=True)]
+    for atom in term.atoms:
+        if atom.name in KEEP_ZERO and len(atom.arguments[0]) == 1:
+            (body,) = atom.arguments[0]
+            out += [] if body.over else [*body.guards, *inside(body, extents)]
+    return tuple(out)
 
 
 def grouped(formula: Formula) -> dict[str, list[Term]]:

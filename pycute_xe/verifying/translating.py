@@ -35,6 +35,7 @@ from pycute_xe.kernel.spec.expression import (
 )
 from pycute_xe.numeric import Numeric
 from pycute_xe.verifying.formula import (
+    WHOLE,
     Bounds,
     Formula,
     Limits,
@@ -96,7 +97,7 @@ class _Held:
             case Scalar(operand):
                 return (Term(1.0, (Place(operand, ()),)),)
             case Leaf():
-                return (Term(1.0, (self.place(node),)),)
+                return _element(self.place(node), self.naming)
             case Undefined():
                 return call(UNDEFINED)
             case Carried(fragment):
@@ -148,7 +149,8 @@ class _Claimed:
             case Const(constant):
                 return number(constant)
             case Element(operand, at):
-                return (Term(1.0, (Place(operand, tuple(self.text(i, names) for i in at)),)),)
+                place = Place(operand, tuple(self.text(i, names) for i in at))
+                return _element(place, self.naming)
             case Apply(name, arguments):
                 return _applied(name, tuple(self.formula(a, names) for a in arguments))
             case Rounded(to, body):
@@ -183,6 +185,12 @@ class _Claimed:
 
     def text(self, index: Index, names: Mapping[str, str]) -> str:
         return self.naming.text(index, names)
+
+
+def _element(place: Place, naming: Naming) -> Formula:
+    """Return an element; of a type without a zero, what lies outside must not be taken for zero."""
+    found: Formula = (Term(1.0, (place,)),)
+    return call(WHOLE, found) if place.operand in naming.zeroless and place.at else found
 
 
 def is_number(formula: Formula) -> bool:

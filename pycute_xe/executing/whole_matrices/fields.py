@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pycute_xe.executing.whole_matrices.nodes import Node, Turned
+from pycute_xe.executing.whole_matrices.nodes import Node, Spread, Turned
 from pycute_xe.numeric import Numeric
 
 __all__ = ["Axis", "Constant", "Field", "NotWhole", "covers", "over"]
@@ -41,15 +41,55 @@ class Axis:
         """Whether every element has the same index along both."""
         return (
             self.extent == other.extent
-            and self.trips is None
-            and other.trips is None
+            and _alike(self.trips, other.trips)
             and np.array_equal(self.corner, other.corner)
             and np.array_equal(self.places, other.places)
         )
 
+    def group_in(self, other: Axis) -> int | None:
+        """Return how many indices of another axis share one of this, None where none do."""
+        if not (_is_alike_everywhere(self) and _is_alike_everywhere(other)):
+            return None
+        along, beside = np.unique(np.stack([self.places[0], other.places[0]]), axis=1)
+        own, others = self.indices(along, _trips(other)), other.indices(beside, _trips(self))
+        if own.shape != others.shape:
+            return None
+        inside = (others >= 0) & (others < other.extent)
+        later = others[inside & (own == 1)]
+        group = int(later.min()) if later.size else max(1, other.extent)
+        if group < 1:
+            return None
+        fits = np.array_equal(others[inside] // group, own[inside])
+        return group if fits and self.extent * group >= other.extent else None
+
+    def indices(self, places: Ints, trips: int) -> Ints:
+        """Return the index at places of the first work-group: (trips, places).
+
+        Loops inside the one that moved a tile repeat it.
+        """
+        steps = np.zeros(1, np.int64) if self.trips is None else self.trips
+        steps = np.repeat(steps, max(1, trips // steps.size))
+        return self.corner[0] + steps[:, None] + places
+
     def take(self, elements: Ints | slice) -> Axis:
         """Return the axis with other register elements."""
         return replace(self, places=self.places[:, elements])
+
+
+def _alike(one: Ints | None, other: Ints | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return np.array_equal(one, other)
+
+
+def _trips(axis: Axis) -> int:
+    return 1 if axis.trips is None else axis.trips.size
+
+
+def _is_alike_everywhere(axis: Axis) -> bool:
+    """Whether an axis is the same for all work-groups and subgroups."""
+    corners = (axis.corner == axis.corner[:1]).all()
+    return bool(corners and (axis.places == axis.places[:1]).all())
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,16 +121,21 @@ def over(field: Field, axes: tuple[Axis, ...]) -> Turned:
     """Return the node of a field broadcast along axes; `NotWhole` where it does not lie so."""
     if not field.known.all():
         raise NotWhole
-    left = list(range(len(field.axes)))
+    node, left = field.node, list(range(len(field.axes)))
     found: list[int | None] = []
     for axis in axes:
         match = next((i for i in left if field.axes[i].same(axis)), None)
+        for i in left if match is None else ():
+            group = field.axes[i].group_in(axis)
+            if group is not None:
+                match, node = i, Spread(node, i, group, axis.extent)
+                break
         found.append(match)
         if match is not None:
             left.remove(match)
     if left:
         raise NotWhole
-    return Turned(field.node, tuple(found))
+    return Turned(node, tuple(found))
 
 
 def covers(axes: tuple[Axis, ...]) -> bool:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.atom import TiledMma
 from pycute_xe.executing.whole_matrices.fields import Axis, Constant, Field, NotWhole, over
-from pycute_xe.executing.whole_matrices.nodes import Node, Product, Source
+from pycute_xe.executing.whole_matrices.nodes import Elementwise, Node, Product, Source
 from pycute_xe.holding.tables import Multiplied, multiplied
 
 __all__ = ["product_of"]
@@ -37,16 +37,34 @@ def product_of(mma: TiledMma, before: Field | Constant, a: Field, b: Field, trip
     axes += [right.spread(j, tables, "column") for j in columns]
     order_a = (*(i for i, _ in pairs), *rows, left.along)
     order_b = (*(j for _, j in pairs), *columns, right.along)
+    steps = depth.reshape(-1)
+    if (
+        not (_keeps_zero(a.node) or _keeps_zero(b.node))
+        and not (steps >= 0).all() & (steps < extent).all()
+    ):
+        raise NotWhole  # what is computed of zeros beyond the last k need not be zero
     node = Product(
-        (left.operand, right.operand),
+        (a.node, b.node),
+        (_shape(a), _shape(b)),
         (order_a, order_b),
         len(pairs),
-        _order(depth.reshape(-1), extent, narrow=op.D.bits < 32),
-        (op.A, op.B, op.D),
+        _order(steps, extent, narrow=op.D.bits < 32),
+        (a.numeric, b.numeric, op.D),
         tables.step,
         _plus(before, tuple(axes)),
     )
     return Field(node, op.D, tuple(axes), np.ones(tables.c.size, np.bool_))
+
+
+def _shape(field: Field) -> tuple[int, ...]:
+    return tuple(axis.extent for axis in field.axes)
+
+
+def _keeps_zero(node: Node) -> bool:
+    """Whether what is computed of the zeros outside operands is zero: conversions alone."""
+    while isinstance(node, Elementwise) and node.value is None:
+        ((_, node, _),) = node.inputs
+    return isinstance(node, Source)
 
 
 def _plus(before: Field | Constant, axes: tuple[Axis, ...]) -> Node | float:
@@ -72,9 +90,8 @@ class _Side:
 
     def __init__(self, field: Field, table: Ints) -> None:
         """Sort the axes; ``table`` is (row, k) → register element."""
-        if not isinstance(field.node, Source) or not field.known[table].all():
+        if not field.known[table].all():
             raise NotWhole
-        self.operand = field.node.operand
         self.axes = field.axes
         self.places = [axis.places[:, table] for axis in field.axes]
         self.own: list[int] = []

@@ -19,9 +19,9 @@ from pycute_xe.executing.elementwise import Sources, mapped
 from pycute_xe.executing.numbers import widened
 from pycute_xe.executing.products import multiplied_into
 from pycute_xe.kernel import Expression, Index
-from pycute_xe.numeric import Numeric
+from pycute_xe.numeric import Numeric, as_numeric
 
-__all__ = ["Elementwise", "Node", "Plan", "Product", "Source", "Storing", "Turned"]
+__all__ = ["Elementwise", "Node", "Plan", "Product", "Source", "Spread", "Storing", "Turned"]
 
 Array: TypeAlias = NDArray[Any]
 Memory: TypeAlias = Mapping[str, Array]
@@ -52,6 +52,20 @@ class Turned:
 
 
 @dataclass(frozen=True, eq=False)
+class Spread:
+    """A node of which each index along an axis stands for ``group`` of them, cut at ``extent``."""
+
+    node: Node
+    axis: int
+    group: int
+    extent: int
+
+    def places(self, rows: slice) -> Array:
+        """Return the index in the node of some of the indices along the axis."""
+        return np.arange(self.extent)[rows] // self.group
+
+
+@dataclass(frozen=True, eq=False)
 class Product:
     """``plus + sum(k, A[batch, rows, k] * B[batch, columns, k])`` in the accumulator's type.
 
@@ -60,7 +74,8 @@ class Product:
     axes or a number.
     """
 
-    operands: tuple[str, str]
+    sides: tuple[Node, Node]
+    shapes: tuple[tuple[int, ...], tuple[int, ...]]
     axes: tuple[tuple[int, ...], tuple[int, ...]]
     batch: int
     depth: NDArray[np.int64] | None
@@ -82,7 +97,7 @@ class Elementwise:
     to: Numeric
 
 
-Node: TypeAlias = "Source | Turned | Product | Elementwise"
+Node: TypeAlias = "Source | Turned | Spread | Product | Elementwise"
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +144,7 @@ def _prepare(node: Node, memory: Memory, done: dict[int, Array]) -> None:
     """Compute what is not elementwise, once."""
     if id(node) in done:
         return
-    if isinstance(node, Turned):
+    if isinstance(node, (Turned, Spread)):
         _prepare(node.node, memory, done)
     elif isinstance(node, Product):
         done[id(node)] = _product(node, memory, done, None)
@@ -148,13 +163,23 @@ def _part(node: Node, memory: Memory, done: dict[int, Array], rows: slice) -> Ar
         if node.axes[0] == 0:
             return node.view(_part(node.node, memory, done, rows))
         return node.view(_whole(node.node, memory, done))[rows]
+    if isinstance(node, Spread):
+        if node.axis == 0:
+            return _whole(node.node, memory, done)[node.places(rows)]
+        part = _part(node.node, memory, done, rows)
+        return part.take(node.places(slice(None)), axis=node.axis)
     if isinstance(node, Elementwise):
         held = {name: (_part(x, memory, done, rows), kind) for name, x, kind in node.inputs}
         if node.value is None:
             ((values, numeric),) = held.values()
             return convert(widened(values, numeric), node.to)
-        sources = Sources(lambda name: widened(*held[name]), memory.__getitem__, _no_index)
-        return mapped(node.value, node.to, sources)
+
+        def slot(name: str) -> Array:
+            # float32 holds what integers of 16 bits do.
+            single = node.to.kind == "float" and held[name][1].bits <= 16
+            return widened(*held[name], single=single)
+
+        return mapped(node.value, node.to, Sources(slot, memory.__getitem__, _no_index))
     return done[id(node)][rows]
 
 
@@ -168,10 +193,15 @@ def _whole(node: Node, memory: Memory, done: dict[int, Array]) -> Array:
 
 def _product(node: Product, memory: Memory, done: dict[int, Array], out: Array | None) -> Array:
     """Multiply, into ``out`` where that can be done."""
+    factors = [
+        _factor(side, shape, kind, memory, done)
+        for side, shape, kind in zip(node.sides, node.shapes, node.types[:2], strict=True)
+    ]
     left, right = (
-        _summed(memory[name].transpose(axes), node)
-        for name, axes in zip(node.operands, node.axes, strict=True)
+        _summed(array.transpose(axes), node)
+        for (array, _), axes in zip(factors, node.axes, strict=True)
     )
+    types = (factors[0][1], factors[1][1], node.types[2])
     batch = left.shape[: node.batch]
     rows, columns = left.shape[node.batch : -1], right.shape[node.batch : -1]
     a, b = (_matrices(x, node.batch) for x in (left, right))
@@ -188,10 +218,25 @@ def _product(node: Product, memory: Memory, done: dict[int, Array], out: Array |
     if out is not None and out.flags.c_contiguous and out.dtype == host_dtype(node.types[2]):
         into = out.reshape(*a.shape[:-1], b.shape[-2])
     with np.errstate(over="ignore", invalid="ignore"):
-        result = multiplied_into(total, a, b, node.types, node.step, into)
+        result = multiplied_into(total, a, b, types, node.step, into)
     if into is not None and out is not None:
         return out
     return result.reshape(shape)
+
+
+def _factor(
+    node: Node, shape: tuple[int, ...], numeric: Numeric, memory: Memory, done: dict[int, Array]
+) -> tuple[Array, Numeric]:
+    """Return one side of a product and its type; floats that are computed stay float32."""
+    _prepare(node, memory, done)
+    if not isinstance(node, Elementwise) or node.to.kind != "float" or node.to.bits > 32:
+        return _whole(node, memory, done), numeric
+    out = np.empty(shape, np.float32)
+    rows = max(1, _AT_A_TIME * shape[0] // max(1, out.size))
+    for first in range(0, shape[0], rows):
+        part = slice(first, first + rows)
+        out[part] = widened(_part(node, memory, done, part), node.to)
+    return out, as_numeric("f32")
 
 
 def _matrices(array: Array, batch: int) -> Array:

@@ -8,7 +8,7 @@ no plan; nothing is assumed of a kernel's form.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.errors import KernelError, MachineError
+from pycute_xe.exactness import is_exact
 from pycute_xe.executing.whole_matrices.bodies import asks_indices, written_in
 from pycute_xe.executing.whole_matrices.fields import Axis, Constant, Field, NotWhole, covers, over
 from pycute_xe.executing.whole_matrices.multiplying import product_of
@@ -201,6 +202,9 @@ def _(planner: _Planner, statement: Convert) -> None:
     if isinstance(source, Constant):
         raise NotWhole
     to = planner.kernel.fragment(statement.destination).value_type
+    if to.kind == "float" and to.bits <= 32 and is_exact(source.numeric, to):
+        planner.held[statement.destination] = source  # the same numbers
+        return
     inputs = (("source", source.node, source.numeric),)
     node = Elementwise(None, inputs, to)
     planner.held[statement.destination] = Field(node, to, source.axes, source.known)
@@ -218,7 +222,7 @@ def _(planner: _Planner, statement: Map) -> None:
         fields[name] = found.take(slice(0, destination.elements) if by is None else moved(by))
     if not fields or asks_indices(statement.value):
         raise NotWhole
-    widest = max(fields.values(), key=lambda x: len(x.axes))
+    widest = max(fields.values(), key=lambda x: [len(x.axes), *(a.extent for a in x.axes)])
     inputs = tuple((n, over(x, widest.axes), x.numeric) for n, x in fields.items())
     node = Elementwise(statement.value, inputs, destination.value_type)
     planner.held[statement.destination] = Field(
@@ -247,6 +251,10 @@ def _(planner: _Planner, statement: Store) -> None:
         raise NotWhole  # of two stores to an element, nothing may say which is the last
     elements = np.flatnonzero(copied(statement.copy).moves)
     axes = tuple(axis.take(elements) for axis in planner.axes(statement))
+    numeric = statement.copy.value_type
+    if found.numeric != numeric:
+        inputs = (("source", found.node, found.numeric),)
+        found = replace(found, node=Elementwise(None, inputs, numeric), numeric=numeric)
     turned = over(found.take(elements), axes)
     if None in turned.axes or not covers(axes):
         raise NotWhole

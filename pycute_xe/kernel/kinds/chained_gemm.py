@@ -17,7 +17,7 @@ from pycute_xe.kernel.ir.statements import (
     Statement,
 )
 from pycute_xe.kernel.kinds.endings import Ending, product_of
-from pycute_xe.kernel.kinds.gemm import mainloop
+from pycute_xe.kernel.kinds.mainloop import mainloop
 from pycute_xe.kernel.kinds.parts import Side, by_registers, operand_copy
 from pycute_xe.kernel.kinds.shared_tiles import fragment_places
 from pycute_xe.kernel.kinds.slm_gemm import MEET

@@ -9,7 +9,7 @@ from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.operands import Fragment, Operand, Order, matrix
 from pycute_xe.kernel.ir.statements import Fill, Map
 from pycute_xe.kernel.kinds.endings import Ending, product_of
-from pycute_xe.kernel.kinds.gemm import mainloop
+from pycute_xe.kernel.kinds.mainloop import mainloop
 from pycute_xe.kernel.kinds.parts import Side, by_registers, operand_copy
 from pycute_xe.kernel.spec.expression import Element, Expression, Slot, leaves, rebuilt
 from pycute_xe.kernel.spec.parsing import parse

@@ -33,15 +33,18 @@ class Ending:
         """Return the type of D: the accumulator's where none is declared."""
         return mma.atom.op.D if self.out_type is None else as_numeric(self.out_type)
 
+    def frame(self, mma: TiledMma, lead: tuple[str, ...] = ()) -> Frame:
+        """Return where a work-group's tile stands: it begins at (m, n) tiles."""
+        tile_m, tile_n, _ = mma.tile_mnk
+        corner = Index("m") * tile_m, Index("n") * tile_n
+        first = tuple(Index(name.lower()) for name in lead)
+        return Frame(mma, lead, first, corner, self.orders, self.types, {"D": self.order})
+
     def read(
         self, mma: TiledMma, lead: tuple[str, ...] = (), stored: TiledCopy | None = None
     ) -> Epilogue:
         """Return the epilogue of a work-group's tile, which begins at (m, n) tiles."""
-        tile_m, tile_n, _ = mma.tile_mnk
-        corner = Index("m") * tile_m, Index("n") * tile_n
-        first = tuple(Index(name.lower()) for name in lead)
-        frame = Frame(mma, lead, first, corner, self.orders, self.types, {"D": self.order})
-        out = self.numeric(mma)
+        frame, out = self.frame(mma, lead), self.numeric(mma)
         if self.cut is None:
             return Epilogue.read(frame, self.text, self.also, out, stored)
         if stored is not None:

@@ -13,23 +13,18 @@ from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.operands import Fragment, Order, matrix
-from pycute_xe.kernel.ir.statements import (
-    BarrierArrive,
-    BarrierWait,
-    Fill,
-    If,
-    Loop,
-    Mma,
-    Statement,
-)
-from pycute_xe.kernel.kinds.endings import Ending, product_of
+from pycute_xe.kernel.ir.statements import Fill
+from pycute_xe.kernel.kinds.endings import Ending
 from pycute_xe.kernel.kinds.given_copies import GivenCopy, given_copy
+from pycute_xe.kernel.kinds.mainloop import mainloop
 from pycute_xe.kernel.kinds.parts import Side, by_registers
+from pycute_xe.kernel.kinds.transforming import operand_side, transformed_operands
+from pycute_xe.kernel.spec.expression import Expression, total
 from pycute_xe.layout import size
-from pycute_xe.numeric import Numeric
+from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.signatures import typed
 
-__all__ = ["gemm", "mainloop"]
+__all__ = ["gemm"]
 
 _COPIES = (TiledCopy, Block2DOp, CopyAtom, LegacyCopyAtom)
 
@@ -47,6 +42,8 @@ def gemm(
     copy_d: GivenCopy = None,
     reorder_a: bool = True,
     reorder_b: bool = True,
+    transform_a: str | None = None,
+    transform_b: str | None = None,
     epilogue: str | None = None,
     d_type: Numeric | str | None = None,
     types: dict[str, Numeric | str] | None = None,
@@ -66,6 +63,11 @@ def gemm(
     functions of `pycute_xe.kernel.spec.functions`; ``types`` and ``orders`` declare its operands
     (the accumulator's type and rows by default). ``also`` names further outputs, their expressions,
     and vectors of sums: ``{"rows[m]": "sum(n, D[m,n])"}`` adds to what the vector had.
+    ``types={"B": "s4"}`` says what memory holds of A or B: it is converted to the MMA's type behind
+    its load. ``transform_a`` and ``transform_b`` are expressions of ``A`` or ``B`` that are
+    multiplied in its place: ``(B - zero[k/128,n]) * scale[k/128,n]``, with scalars, a value for
+    each ``m`` or ``n``, and one for each group along k, which is loaded once for the group and must
+    be a multiple of the tile's K; ``types`` and ``orders`` declare what they read.
     ``d_type`` converts last, to nearest even, integers saturated. ``batch`` adds a leading mode L
     to every matrix. ``epilogue_tile`` cuts each subgroup's share of D into tiles of so many rows
     and columns, loaded, computed and stored in turn; CUTLASS's is the shape of one DPAS. Raises
@@ -82,54 +84,43 @@ def gemm(
     lead = ("L",) if batch else ()
     first = (Index("l"),) if batch else ()
     m, n = Index("m") * tile_m, Index("n") * tile_n
-    ending = Ending(d, epilogue, d_type, types or {}, orders or {}, also or {}, epilogue_tile)
+    declared = types or {}
+    ending = Ending(d, epilogue, d_type, declared, orders or {}, also or {}, epilogue_tile)
     row, column, k = len(lead), len(lead) + 1, Index()
     held = by_registers(mma)
-    copies = given_copy(held, "A", a, copy_a), given_copy(held, "B", b, copy_b)
-    side_a = Side("A", copies[0], held, (row, column), (*first, m, k), reorder_a)
-    side_b = Side("B", copies[1], held, (column, row), (*first, k, n), reorder_b)
+    frame = ending.frame(held, lead)
+    kinds = {name: as_numeric(declared.get(name, getattr(op, name))) for name in ("A", "B")}
+    copies = (
+        given_copy(held, "A", a, copy_a, kinds["A"]),
+        given_copy(held, "B", b, copy_b, kinds["B"]),
+    )
+    sides = (
+        operand_side(frame, "A", copies[0], (row, column), (*first, m, k), reorder_a, transform_a),
+        operand_side(frame, "B", copies[1], (column, row), (*first, k, n), reorder_b, transform_b),
+    )
     stored = None if copy_d is None else given_copy(held, "D", d, copy_d, ending.numeric(held))
     behind = ending.read(held, lead, stored)
     operands = (
-        matrix("A", op.A, (*lead, "M", "K"), a),
-        matrix("B", op.B, (*lead, "K", "N"), b),
+        matrix("A", kinds["A"], (*lead, "M", "K"), a),
+        matrix("B", kinds["B"], (*lead, "K", "N"), b),
+        *transformed_operands(sides),
         *behind.operands,
     )
     accumulator = Fragment("tCrC", op.D, size(mma.fragment("C")[1]))
-    fragments = (accumulator, *side_a.fragments(), *side_b.fragments(), *behind.fragments)
-    body = (Fill("tCrC"), *mainloop(mma, (side_a, side_b), stages), *behind.statements)
+    loaded = (fragment for side in sides for fragment in side.fragments())
+    fragments = (accumulator, *loaded, *behind.fragments)
+    body = (Fill("tCrC"), *mainloop(mma, sides, stages), *behind.statements)
     grid = (("m", Tiles("M", tile_m)), ("n", Tiles("N", tile_n)))
     if batch:
         grid = (("l", Index("L")), *grid)
-    claim = behind.specification(product_of(op.D, lead))
+    claim = behind.specification(_product(op.D, tuple(Index(x.lower()) for x in lead), sides))
     return Kernel("gemm", mma.num_subgroups, operands, fragments, grid, body, claim)
 
 
-def mainloop(
-    mma: TiledMma,
-    sides: tuple[Side, ...],
-    stages: int,
-    accumulators: tuple[str, ...] = ("tCrC",),
-) -> tuple[Statement, ...]:
-    """Return the loop over K with its prefetches ahead.
-
-    The first side is multiplied by each of the others, into an accumulator for each.
-    """
-    trips, k = Tiles("K", mma.tile_mnk[2]), Index("k")
-    warm_up = Loop("p", Index(), Index(None, stages), tuple(s.prefetch(Index("p")) for s in sides))
-    ahead = k + stages
-    body: tuple[Statement, ...] = (
-        BarrierArrive(),
-        *(side.load(k) for side in sides),
-        *((If(ahead, trips, tuple(s.prefetch(ahead) for s in sides)),) if stages else ()),
-        *(statement for side in sides for statement in side.reorder()),
-        *(
-            Mma(mma, accumulator, sides[0].read, side.read)
-            for accumulator, side in zip(accumulators, sides[1:], strict=True)
-        ),
-        BarrierWait(),
-    )
-    return (*((warm_up,) if stages else ()), Loop("k", Index(), trips, body))
+def _product(accumulator: Numeric, lead: tuple[Index, ...], sides: tuple[Side, Side]) -> Expression:
+    m, n, k = map(Index, "mnk")
+    product = sides[0].factor((*lead, m, k)) * sides[1].factor((*lead, k, n))
+    return total("k", "K", product, accumulator=accumulator)
 
 
 def _check_arguments(mma: object, stages: object, *copies: object) -> None:

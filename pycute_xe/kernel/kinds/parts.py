@@ -19,6 +19,7 @@ from pycute_xe.errors import CuteError, KernelError
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.operands import Fragment, Order
 from pycute_xe.kernel.ir.statements import Load, Prefetch, Reorder, Statement
+from pycute_xe.kernel.spec.expression import Element, Expression
 from pycute_xe.layout import Layout, make_layout, size
 from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import typed
@@ -225,6 +226,20 @@ class Side:
     def load(self, k: Index) -> Load:
         """Return the load of a tile."""
         return Load(self.copy, self.name, self.at(k), self.loaded, self.modes)
+
+    @property
+    def groups(self) -> frozenset[int]:
+        """The sizes of the groups along K that share a scale: none, where nothing is scaled."""
+        return frozenset()
+
+    def before_loop(self, group: int | None, k: Index) -> tuple[Statement, ...]:
+        """Return the loads of what all k share, or those of a group that begins at ``k``."""
+        del group, k
+        return ()
+
+    def factor(self, at: tuple[Index, ...]) -> Expression:
+        """Return what the MMA multiplies, as a specification says it."""
+        return Element(self.name, at)
 
     def prefetch(self, k: Index) -> Prefetch:
         """Return the prefetch of a tile."""

@@ -15,7 +15,7 @@ from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.bulk import table
 from pycute_xe.errors import KernelError
-from pycute_xe.kernel.kinds.parts import subgroup_tv
+from pycute_xe.kernel.kinds.parts import mma_slots
 from pycute_xe.layout import Layout, make_layout, size
 from pycute_xe.numeric import Numeric
 
@@ -24,13 +24,13 @@ __all__ = ["vector_copy", "vector_gather"]
 Ints: TypeAlias = NDArray[np.int64]
 
 
-def _part(mma: TiledMma, letter: str) -> Ints:
-    """Return (subgroup, register element of C) → row or column in the tile."""
-    axis = "mn".index(letter)
-    (_, threads), _ = mma.fragment("C")
-    lanes = _along(subgroup_tv(mma.fragment("C"), mma.atom.op.D.bits), axis)
+def _part(mma: TiledMma, letter: str, role: str = "C") -> Ints:
+    """Return (subgroup, register element of an operand) → row or column in the tile."""
+    axis = "mn".index(letter) if role == "C" else 0
+    (_, threads), _ = mma.fragment(role)
+    lanes = _along(mma_slots(mma, role), axis)
     starts = _along(threads, axis)
-    order = table(mma.operand_subgroups("C"))
+    order = table(mma.operand_subgroups(role))
     return starts[order][:, None] + lanes[None, :]
 
 
@@ -76,7 +76,8 @@ def vector_copy(mma: TiledMma, letter: str, numeric: Numeric, part: int | None =
     starts, count = _share(mma, letter)
     count = part or count
     width = grf_bytes() * 8 // numeric.bits
-    atom = make_copy_atom(XE_LOAD_2D(numeric.bits, 1, width), numeric)
+    moved = max(8, numeric.bits)
+    atom = make_copy_atom(XE_LOAD_2D(moved, 1, grf_bytes() * 8 // moved), numeric)
     subgroups = layout_of(starts)
     if subgroups is None:
         raise KernelError(
@@ -89,15 +90,15 @@ def vector_copy(mma: TiledMma, letter: str, numeric: Numeric, part: int | None =
     return TiledCopy(atom, make_layout(threads, values), (1, extent), 1, 0)
 
 
-def vector_gather(mma: TiledMma, letter: str) -> Layout:
-    """Return register element of C → element of the loaded part that belongs to it.
+def vector_gather(mma: TiledMma, letter: str, role: str = "C") -> Layout:
+    """Return register element of C, A or B → element of the loaded part that belongs to it.
 
     >>> from pycute_xe.atom import (XE_DPAS_TT, workgroup_mma)
     >>> mma = workgroup_mma(XE_DPAS_TT(8, "f32", "bf16"))
     >>> print(vector_gather(mma, "n"), vector_gather(mma, "m"))
     (16,32,4):(1,0,16) (16,32,4):(0,1,0)
     """
-    part = _part(mma, letter)[0]
+    part = _part(mma, letter, role)[0]
     found = layout_of(tuple(int(x) for x in part - part.min()))
     if found is None or size(found) != part.size:
         raise KernelError(

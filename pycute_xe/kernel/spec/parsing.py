@@ -15,10 +15,17 @@ __all__ = ["parse"]
 _SIGNS: dict[type[ast.operator], str] = {ast.Add: "add", ast.Mult: "mul", ast.Div: "div"}
 
 
-def parse(text: str, fragments: frozenset[str], indices: tuple[str, ...]) -> Expression:
+def parse(
+    text: str,
+    fragments: frozenset[str],
+    indices: tuple[str, ...],
+    divided: tuple[str, ...] = (),
+    operation: str = "epilogue",
+) -> Expression:
     """Return the expression that a text says; it is read, never executed.
 
     Names in ``fragments`` stand for registers, others for operands; ``X[m,n]`` is an element.
+    An index in ``divided`` may be divided by an integer: ``scale[k/128,n]``, rounded down.
     A type's name called like a function rounds to it. Raises `KernelError` at what has no meaning.
 
     >>> print(parse("relu(2*acc + bias[n])", frozenset({"acc"}), ("m", "n")))
@@ -26,12 +33,12 @@ def parse(text: str, fragments: frozenset[str], indices: tuple[str, ...]) -> Exp
     """
     if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise KernelError(
-            "epilogue", {"text": text}, f"{type(text).__name__} is not text", 'write "relu(acc)"'
+            operation, {"text": text}, f"{type(text).__name__} is not text", 'write "relu(acc)"'
         )
     try:
         tree = ast.parse(text.strip(), mode="eval")
-        found = _Reader(text, fragments, indices).read(tree.body)
-        check_depth("epilogue", {"text": text[:80]}, found)
+        found = _Reader(text, fragments, indices, divided, operation).read(tree.body)
+        check_depth(operation, {"text": text[:80]}, found)
         return found
     except (SyntaxError, RecursionError, ValueError, MemoryError) as error:
         if isinstance(error, KernelError):
@@ -39,12 +46,20 @@ def parse(text: str, fragments: frozenset[str], indices: tuple[str, ...]) -> Exp
         # Python's own parser has limits too, and says "too many nested parentheses".
         deep = isinstance(error, (RecursionError, MemoryError)) or "too many nested" in str(error)
         said = TOO_DEEP if deep else ("it is not an expression", 'write "relu(acc + bias[n])"')
-        raise KernelError("epilogue", {"text": text[:80]}, *said) from error
+        raise KernelError(operation, {"text": text[:80]}, *said) from error
 
 
 class _Reader:
-    def __init__(self, text: str, fragments: frozenset[str], indices: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        text: str,
+        fragments: frozenset[str],
+        indices: tuple[str, ...],
+        divided: tuple[str, ...],
+        operation: str,
+    ) -> None:
         self.text, self.fragments, self.indices = text, fragments, indices
+        self.divided, self.operation = divided, operation
 
     def read(self, node: ast.expr) -> Expression:
         match node:
@@ -71,7 +86,10 @@ class _Reader:
         name = _SIGNS.get(type(sign))
         if name is None:
             raise KernelError(
-                "epilogue", {"text": self.text}, f"{type(sign).__name__} has no meaning", "+ - * /"
+                self.operation,
+                {"text": self.text},
+                f"{type(sign).__name__} has no meaning",
+                "+ - * /",
             )
         return apply(name, left, right)
 
@@ -91,16 +109,26 @@ class _Reader:
         parts = node.elts if isinstance(node, ast.Tuple) else [node]
         out: list[Index] = []
         for part in parts:
-            if not isinstance(part, ast.Name) or part.id not in self.indices:
-                known = ", ".join(self.indices)
-                raise self.refused(part, f"an index is one of {known}")
-            out.append(Index(part.id))
+            out.append(self.place(part))
         return tuple(out)
 
+    def place(self, part: ast.expr) -> Index:
+        match part:
+            case ast.Name(name) if name in self.indices:
+                return Index(name)
+            case ast.BinOp(ast.Name(name), ast.Div() | ast.FloorDiv(), ast.Constant(size)) if (
+                name in self.divided and type(size) is int and size > 0
+            ):
+                return Index(name) // size
+            case _:
+                known = [*self.indices, *(f"{name}/128" for name in self.divided)]
+                raise self.refused(part, f"an index is one of {', '.join(known)}")
+
     def refused(self, node: ast.AST, wrong: str) -> KernelError:
+        example = "(B - zero[n]) * scale[k/128,n]" if self.divided else "relu(alpha*acc + bias[n])"
         return KernelError(
-            "epilogue",
+            self.operation,
             {"text": self.text, "at": ast.unparse(node)},
             wrong,
-            'write, for example, "relu(alpha*acc + bias[n])"',
+            f'write, for example, "{example}"',
         )

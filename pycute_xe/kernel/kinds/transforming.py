@@ -1,0 +1,290 @@
+"""Floor 7: operands that memory holds in another type than the MMA multiplies, scaled on the way.
+
+A transform is an expression of what is loaded, of scalars, of a value for each row or column, and
+of a value for each group along K: ``(B - zero[k/128,n]) * scale[k/128,n]``. It is computed in the
+registers' order of the MMA, behind the reorder.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from pycute_xe.atom.tiled_copy import TiledCopy
+from pycute_xe.atom.tiled_mma import TiledMma
+from pycute_xe.errors import KernelError
+from pycute_xe.exactness import is_exact
+from pycute_xe.kernel.index import Index, Quotient, Tiles
+from pycute_xe.kernel.ir.operands import Fragment, Operand
+from pycute_xe.kernel.ir.statements import Convert, Load, Map, Reorder, Statement
+from pycute_xe.kernel.kinds.epilogue import Frame
+from pycute_xe.kernel.kinds.parts import Side
+from pycute_xe.kernel.kinds.vectors import vector_copy, vector_gather
+from pycute_xe.kernel.spec.expression import (
+    Element,
+    Expression,
+    Slot,
+    leaves,
+    rebuilt,
+    rounded_to,
+)
+from pycute_xe.kernel.spec.parsing import parse
+from pycute_xe.layout import Layout, size
+from pycute_xe.numeric import Numeric, as_numeric
+
+__all__ = ["ConvertedSide", "Transform", "Vector", "operand_side", "transformed_operands"]
+
+F32 = as_numeric("f32")
+LETTERS = {"A": "m", "B": "n"}
+
+
+@dataclass(frozen=True)
+class Vector:
+    """Values for rows or columns: one vector, or one for each group of so many k."""
+
+    operand: Operand
+    copy: TiledCopy
+    corner: tuple[Index, ...]
+    group: int | None
+    gather: Layout
+
+    @property
+    def held(self) -> str:
+        """The fragment that it is loaded into."""
+        return f"tSr{self.operand.name}"
+
+    @property
+    def fragment(self) -> Fragment:
+        """The registers of a subgroup's part."""
+        slots = self.copy.messages * self.copy.atom.values
+        return Fragment(self.held, self.operand.value_type, slots)
+
+    def load(self, first: Index) -> Load:
+        """Return the load of what the tile of K that begins at ``first`` needs."""
+        rank = len(self.operand.modes)
+        if self.group is None:
+            return Load(self.copy, self.operand.name, self.corner, self.held, (None, rank - 1))
+        # The vector of a group is a row, whichever mode comes first.
+        *lead, place = self.corner
+        row, axis = first // self.group, self.operand.contiguous
+        pair = (row, place) if axis == rank - 1 else (place, row)
+        modes = (2 * rank - 3 - axis, axis)
+        return Load(self.copy, self.operand.name, (*lead, *pair), self.held, modes)
+
+
+@dataclass(frozen=True)
+class Transform:
+    """What becomes of an operand before it is multiplied: an expression, and what it reads."""
+
+    name: str
+    value: Expression
+    vectors: tuple[Vector, ...]
+    scalars: tuple[Operand, ...]
+
+    @classmethod
+    def read(cls, frame: Frame, name: str, text: str) -> Transform:
+        """Return the transform that a text says, of A or B. Raises `KernelError` for what it can't.
+
+        Indices are those of the operand: ``m`` or ``n``, and ``k`` divided by the size of a group.
+        """
+        letter, lead = LETTERS[name], frame.indices[:-2]
+        operation = f"transform_{name.lower()}"
+        value = parse(text, frozenset({name}), (*lead, letter), ("k",), operation)
+        vectors: dict[str, Vector] = {}
+        scalars: dict[str, Operand] = {}
+        seen: dict[str, tuple[Index, ...]] = {}
+        for leaf in leaves(value):
+            if isinstance(leaf, Slot):
+                continue
+            if seen.setdefault(leaf.operand, leaf.at) != leaf.at:
+                raise _refused(
+                    operation, text, f"{leaf.operand} is indexed in two ways", "index it alike"
+                )
+            if not leaf.at:
+                scalars[leaf.operand] = Operand(leaf.operand, frame.type_of(leaf.operand), ())
+            elif leaf.operand not in vectors:
+                vectors[leaf.operand] = _vector(frame, name, leaf, operation, text)
+        return cls(name, value, tuple(vectors.values()), tuple(scalars.values()))
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        """The operands that it reads, vectors first."""
+        return (*(vector.operand for vector in self.vectors), *self.scalars)
+
+    @property
+    def groups(self) -> frozenset[int]:
+        """The sizes of its groups along K."""
+        return frozenset(v.group for v in self.vectors if v.group is not None)
+
+    def into(self, source: str, destination: str) -> Map:
+        """Return the statement that computes it from a fragment."""
+        held = {vector.operand.name: vector.held for vector in self.vectors}
+
+        def leaf(x: Element | Slot) -> Expression:
+            if isinstance(x, Slot):
+                return Slot(source)
+            return Slot(held[x.operand]) if x.at else x
+
+        mapped = rebuilt(self.value, leaf)
+        return Map(destination, mapped, tuple((v.held, v.gather) for v in self.vectors))
+
+
+def _vector(frame: Frame, name: str, leaf: Element, operation: str, text: str) -> Vector:
+    """Return how a subgroup gets the part of a vector, or of a group's vector, that it needs."""
+    letter, lead = LETTERS[name], frame.indices[:-2]
+    divisors = {index: _divisor(index) for index in leaf.at}
+    groups = [size for size in divisors.values() if size is not None]
+    batch = tuple(index for index in leaf.at if str(index) in lead)
+    rest = leaf.at[len(batch) :]
+    if Index(letter) not in rest:
+        wrong = f"{leaf} has no index {letter}, which tells the {name} that it belongs to"
+        raise _refused(operation, text, wrong, f"write {leaf.operand}[{letter}]")
+    if leaf.at[: len(batch)] != batch or len(rest) != 1 + len(groups) or len(groups) > 1:
+        wrong = f"{leaf} has indices that it cannot be loaded by"
+        raise _refused(operation, text, wrong, f"write {leaf.operand}[k/128,{letter}]")
+    for group in groups:
+        _demand_whole_groups(frame.mma, operation, text, leaf, group)
+    modes = tuple(_extent(index, divisors[index]) for index in leaf.at)
+    axis = leaf.at.index(Index(letter))
+    operand = Operand(leaf.operand, frame.type_of(leaf.operand), modes, axis)
+    first = (i for i, at in zip(frame.first, lead, strict=True) if Index(at) in batch)
+    corner = (*first, frame.corner["mn".index(letter)])
+    copy = vector_copy(frame.mma, letter, operand.value_type)
+    gather = vector_gather(frame.mma, letter, name)
+    return Vector(operand, copy, corner, groups[0] if groups else None, gather)
+
+
+def _demand_whole_groups(
+    mma: TiledMma, operation: str, text: str, leaf: Element, group: int
+) -> None:
+    depth = mma.tile_mnk[2]
+    if group % depth:
+        raise _refused(
+            operation,
+            text,
+            f"a group of {group} along k is not a multiple of the {depth} k of a tile: a tile "
+            f"would need parts of several rows of {leaf.operand}",
+            f"use groups of {depth * -(-group // depth)}, or a tile of which K divides {group}",
+        )
+
+
+def _extent(index: Index, group: int | None) -> Index:
+    return Index(str(index).upper()) if group is None else Tiles("K", group)
+
+
+def _divisor(index: Index) -> int | None:
+    """The size of the groups that an index counts; None for an index that is a name."""
+    if index == Index("k"):
+        return 1
+    atom = index.terms[0][0]
+    return atom.divisor if isinstance(atom, Quotient) else None
+
+
+def _refused(operation: str, text: str, wrong: str, fix: str) -> KernelError:
+    return KernelError(operation, {"text": text}, wrong, fix)
+
+
+@dataclass(frozen=True)
+class ConvertedSide(Side):
+    """An operand that is converted between its load and the MMA, and transformed."""
+
+    transform: Transform | None = None
+
+    @property
+    def compute(self) -> Numeric:
+        """The type that the MMA multiplies."""
+        return as_numeric(getattr(self.mma.atom.op, self.name))
+
+    @property
+    def carrier(self) -> Numeric:
+        """The type that is reordered: the MMA's, but f32 where a transform would round twice."""
+        if self.transform is None:
+            return self.compute
+        whole = self.compute.kind == "float" and is_exact(self.copy.value_type, self.compute)
+        return self.compute if whole else F32
+
+    @property
+    def read(self) -> str:
+        """The fragment that the MMA reads."""
+        return f"tCr{self.name}"
+
+    def fragments(self) -> tuple[Fragment, ...]:
+        """Return the fragments of the operand and of what its transform reads."""
+        slots = self.copy.messages * self.copy.atom.values
+        names = {self.loaded: (self.copy.value_type, slots)}
+        for statement in self.reorder():
+            name = statement.touched.writes[0]
+            names[name] = (self._types[name], size(self.mma.fragment(self.name)[1]))
+        vectors = self.transform.vectors if self.transform else ()
+        made = (Fragment(name, *rest) for name, rest in names.items())
+        return (*made, *(vector.fragment for vector in vectors))
+
+    @property
+    def _types(self) -> dict[str, Numeric]:
+        x = self.name
+        return {f"t{x}v{x}": self.carrier, f"tCv{x}": self.carrier, f"tCf{x}": F32} | {
+            self.read: self.compute
+        }
+
+    @property
+    def groups(self) -> frozenset[int]:
+        """The sizes of the groups along K that share a scale."""
+        return self.transform.groups if self.transform else frozenset()
+
+    def before_loop(self, group: int | None, k: Index) -> tuple[Statement, ...]:
+        """Return the loads of what all k share, or those of a group that begins at ``k``."""
+        vectors = self.transform.vectors if self.transform else ()
+        return tuple(vector.load(k) for vector in vectors if vector.group == group)
+
+    def factor(self, at: tuple[Index, ...]) -> Expression:
+        """Return what the MMA multiplies: converted, or transformed and rounded once."""
+        element = Element(self.name, at)
+        if self.transform is None:
+            exact = is_exact(self.copy.value_type, self.compute)
+            return element if exact else rounded_to(self.compute, element)
+        value = rebuilt(self.transform.value, lambda x: element if isinstance(x, Slot) else x)
+        return rounded_to(self.compute, value)
+
+    def reorder(self) -> tuple[Statement, ...]:
+        """Return the conversion, the reorder, and the transform in the order of the MMA."""
+        x, out, held = self.name, list[Statement](), self.loaded
+        moves = super().reorder() if self.reordered else ()
+        first = moves[0] if moves else None
+        moved = isinstance(first, Reorder) and first.slots != Layout(size(first.slots))
+        if self.carrier != self.copy.value_type:
+            name = f"t{x}v{x}" if moved or self.transform else self.read
+            out.append(Convert(held, name))
+            held = name
+        if moved and isinstance(first, Reorder):
+            name = f"tCv{x}" if self.transform else self.read
+            out.append(replace(first, source=held, destination=name))
+            held = name
+        if self.transform is not None:
+            integers = self.compute.kind != "float"
+            name = f"tCf{x}" if integers else self.read
+            out.append(self.transform.into(held, name))
+            if integers:
+                out.append(Convert(name, self.read))
+        return tuple(out)
+
+
+def operand_side(
+    frame: Frame,
+    name: str,
+    copy: TiledCopy,
+    modes: tuple[int, int],
+    before: tuple[Index, ...],
+    reordered: bool,
+    text: str | None,
+) -> Side:
+    """Return how A or B comes to the MMA: as it is, or converted and transformed."""
+    mma = frame.mma
+    if text is None and copy.value_type == getattr(mma.atom.op, name):
+        return Side(name, copy, mma, modes, before, reordered)
+    transform = None if text is None else Transform.read(frame, name, text)
+    return ConvertedSide(name, copy, mma, modes, before, reordered, transform)
+
+
+def transformed_operands(sides: tuple[Side, Side]) -> tuple[Operand, ...]:
+    """Return the operands that transforms read, a scalar of both once."""
+    found = (s.transform for s in sides if isinstance(s, ConvertedSide) and s.transform)
+    return tuple(dict.fromkeys(o for transform in found for o in transform.operands))
