@@ -15,6 +15,7 @@ from pycute_xe.verifying.evaluating import differ
 from pycute_xe.verifying.failures import Failure, smallest
 from pycute_xe.verifying.faulting import Faults
 from pycute_xe.verifying.formula import Formula, Place, Term
+from pycute_xe.verifying.patience import a_while
 from pycute_xe.verifying.regions import Region
 from pycute_xe.verifying.seeking import narrowed
 from pycute_xe.verifying.showing import is_seen
@@ -114,11 +115,14 @@ class Coverage(Faults):
 
         Raises `UndecidableError` where none does.
         """
+        goes_on = a_while()
         for where, point in narrowed(difference.points, self.space.naming):
             if differ(*formulas, point, self.extents):
                 failure = failed(replace(difference, points=where), point)
                 if failure is None or self._is_seen(failure, formulas, point):
                     return failure and replace(failure, points=difference.points)
+            if not goes_on():
+                break
         raise _agreeing(output, difference)
 
     def demand_seen(

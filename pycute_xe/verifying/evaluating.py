@@ -14,7 +14,7 @@ from pycute_xe.converting import convert
 from pycute_xe.errors import UndecidableError
 from pycute_xe.kernel.spec.functions import FUNCTIONS
 from pycute_xe.numeric import as_numeric
-from pycute_xe.verifying.formula import WHOLE, Atom, Formula, Term
+from pycute_xe.verifying.formula import WHOLE, Atom, Formula, Term, mentioned
 from pycute_xe.verifying.patience import in_time
 
 __all__ = ["Extents", "differ", "value_of", "value_with"]
@@ -24,6 +24,7 @@ MOST = 200_000
 
 Extents = Mapping[str, tuple[str, ...]]
 Inputs = Callable[[str, tuple[int, ...]], float]
+Number = Callable[[Mapping[str, int]], float]
 
 
 def differ(
@@ -47,6 +48,8 @@ def differ(
 class _Values:
     def __init__(self, extents: Extents, inputs: Inputs) -> None:
         self.extents, self.inputs, self.left = extents, inputs, MOST
+        self.mentioned: dict[int, tuple[str, ...]] = {}
+        self.known: dict[tuple[int | None, ...], float] = {}
 
     def formula(self, formula: Formula, names: Mapping[str, int]) -> float:
         return float(sum(self.term(term, names) for term in formula))
@@ -87,6 +90,15 @@ class _Values:
         return self.inputs(operand, at)
 
     def atom(self, atom: Atom, names: Mapping[str, int]) -> float:
+        """Evaluate a function once for all trips of a sum on which it does not depend."""
+        if id(atom) not in self.mentioned:
+            self.mentioned[id(atom)] = tuple(sorted(mentioned(atom)))
+        key = (id(atom), *map(names.get, self.mentioned[id(atom)]))
+        if key not in self.known:
+            self.known[key] = self.called(atom, names)
+        return self.known[key]
+
+    def called(self, atom: Atom, names: Mapping[str, int]) -> float:
         if atom.name in ("max over", "min over"):
             values = [v for term in atom.arguments[0] for v in self.products(term, names)]
             most = max if atom.name == "max over" else min
@@ -163,29 +175,37 @@ _COMPARED: dict[type[ast.cmpop], Callable[[float, float], bool]] = {
 }
 
 
-@lru_cache(maxsize=65536)
-def _parsed(text: str) -> ast.expr:
-    return ast.parse(text.replace(" mod ", " % ").replace(" = ", " == "), mode="eval").body
-
-
 def _number(text: str, names: Mapping[str, int]) -> int:
-    return int(_evaluated(_parsed(text), names))
+    return int(_compiled(text)(names))
 
 
-def _evaluated(node: ast.expr, names: Mapping[str, int]) -> float:
+@lru_cache(maxsize=65536)
+def _compiled(text: str) -> Number:
+    form = text.replace(" mod ", " % ").replace(" = ", " == ")
+    return _evaluator(ast.parse(form, mode="eval").body)
+
+
+def _evaluator(node: ast.expr) -> Number:
+    """Return what an index comes to, as a function of its names."""
     match node:
         case ast.Constant(value) if isinstance(value, int):
-            return value
+            return lambda _: value
         case ast.Name(name):
-            return names[name]
+            return operator.itemgetter(name)
         case ast.BinOp(left, sign, right) if type(sign) in _SIGNS:
-            return _SIGNS[type(sign)](_evaluated(left, names), _evaluated(right, names))
+            return _both(_SIGNS[type(sign)], left, right)
         case ast.UnaryOp(ast.USub(), inner):
-            return -_evaluated(inner, names)
+            return _both(operator.sub, ast.Constant(0), inner)
         case ast.Call(ast.Name("floor"), [inner], []):
-            return math.floor(_evaluated(inner, names))
+            below = _evaluator(inner)
+            return lambda names: math.floor(below(names))
         case ast.Compare(left, [sign], [right]) if type(sign) in _COMPARED:
-            return _COMPARED[type(sign)](_evaluated(left, names), _evaluated(right, names))
+            return _both(_COMPARED[type(sign)], left, right)
         case _:
             form = type(node).__name__
             raise UndecidableError("verify", {"form": form}, "an index has an unknown form", "")
+
+
+def _both(sign: Callable[[float, float], float], left: ast.expr, right: ast.expr) -> Number:
+    one, other = _evaluator(left), _evaluator(right)
+    return lambda names: sign(one(names), other(names))

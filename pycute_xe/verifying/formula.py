@@ -29,6 +29,7 @@ __all__ = [
     "choose",
     "conditions_of",
     "extreme",
+    "mentioned",
     "multiply",
     "number",
     "signature",
@@ -233,6 +234,16 @@ def assuming(formula: Formula, condition: str, holds: bool) -> Formula:
 
 def _words(text: str) -> list[str]:
     return re.findall(r"[A-Za-z_]\w*", text)
+
+
+def mentioned(atom: Atom) -> set[str]:
+    """Return every name that an atom's indices, guards and bounds mention."""
+    terms = [t for f in atom.arguments for t in f]
+    texts = [text for t in terms for place in t.places for text in place.at]
+    texts += [text for t in terms for b in t.over for text in (b.low, b.high)]
+    texts += [guard for t in terms for guard in t.guards]
+    inner = (mentioned(a) for t in terms for a in t.atoms)
+    return set[str]().union(*map(_words, texts), *inner)
 
 
 def atoms_within(formula: Formula) -> Iterator[Atom]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from time import perf_counter
 
 from pycute_xe.errors import KernelError
 
-__all__ = ["TooHardError", "in_time", "steps_left", "time_left", "too_hard", "until"]
+__all__ = ["TooHardError", "a_while", "in_time", "steps_left", "time_left", "too_hard", "until"]
+
+WHILE = 2.0
+"""Seconds for which numbers are tried."""
 
 _end: ContextVar[float | None] = ContextVar("_end", default=None)
 
@@ -43,6 +46,18 @@ def time_left() -> float | None:
     """Return the seconds that are left, which may be negative; None where there is no end."""
     end = _end.get()
     return None if end is None else end - perf_counter()
+
+
+def a_while() -> Callable[[], bool]:
+    """Return what tells whether a trial goes on that may stay open: at most half the time left.
+
+    >>> with until(0.0):
+    ...     a_while()()
+    False
+    """
+    left = time_left()
+    end = perf_counter() + (WHILE if left is None else min(WHILE, left / 2))
+    return lambda: perf_counter() < end
 
 
 def steps_left(steps: int, a_second: int) -> int:

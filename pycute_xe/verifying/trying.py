@@ -11,7 +11,7 @@ from pycute_xe.holding.follower import Write
 from pycute_xe.kernel import Loop
 from pycute_xe.verifying.evaluating import differ
 from pycute_xe.verifying.formula import Formula, atoms_within
-from pycute_xe.verifying.patience import in_time
+from pycute_xe.verifying.patience import a_while
 from pycute_xe.verifying.points import Space
 from pycute_xe.verifying.views import View
 
@@ -44,6 +44,7 @@ def tried(
         return None
     places = [digits.table(view.shape) for digits in view.places]
     zeros = dict.fromkeys((*space.naming.grid,), 0)
+    goes_on = a_while()
     for sizes in _problems(space):
         limits = space.shape(write.statement.operand, sizes)
         inside = np.ones(view.shape, dtype=bool)
@@ -51,7 +52,8 @@ def tried(
             start = index.at(sizes | dict.fromkeys(space.naming.variable_of, 0))
             inside &= (start + place >= 0) & (start + place < limit)
         for place in np.argwhere(inside)[:64]:
-            in_time()
+            if not goes_on():
+                return None
             named = dict(zip(view.names, map(int, place), strict=True))
             point = {space.naming.size_of[n]: v for n, v in sizes.items()} | zeros | named
             if differ(actual, wanted, point, extents, range(2)):

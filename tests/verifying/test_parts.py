@@ -15,9 +15,28 @@ from pycute_xe.bulk import table
 from pycute_xe.errors import KernelError
 from pycute_xe.holding.digits import as_digits
 from pycute_xe.kernel import Fill, Index, Kernel, Load, Mma, Store
+from pycute_xe.verifying.evaluating import value_with
+from pycute_xe.verifying.formula import Bounds, Formula, Place, Term, call, multiply, summed
 from pycute_xe.verifying.patience import until
 from pycute_xe.verifying.prover import verify_here
 from pycute_xe.verifying.regions import Names, Region, effort
+
+
+def test_functions_are_evaluated_for_every_trip_on_which_they_depend():
+    """sum(t < 3, |A[t, m]| * |B[m]|) for two rows m, each with numbers of its own."""
+    numbers = {"A": [[-1, 2], [3, -4], [5, 6]], "B": [7, -8]}
+
+    def element(operand: str, at: tuple[int, ...]) -> float:
+        return float(np.array(numbers[operand])[at])
+
+    def absolute(operand: str, *at: str) -> Formula:
+        return call("abs", (Term(1.0, (Place(operand, at),)),))
+
+    product = multiply(absolute("A", "t", "m"), absolute("B", "m"))
+    total = summed((Bounds("t", "0", "floor(7/2)"),), product)
+    extents = {"A": ("3", "2"), "B": ("2",)}
+    for m, wanted in enumerate([(1 + 3 + 5) * 7, (2 + 4 + 6) * 8]):
+        assert value_with(total, {"m": m}, extents, element) == wanted
 
 
 def points(region: Region) -> set[tuple[int, ...]]:

@@ -61,3 +61,8 @@ def test_the_smallest_sizes_that_show_it_are_told() -> None:
     assert found is not None
     assert (found.sizes["M"], found.sizes["N"]) == (2, 1)
     assert not_replayed(wrong, verdict) == ""
+
+
+def test_functions_inside_sums_are_tried_in_time() -> None:
+    """Seed 401808 of the fuzz: attention whose keys' columns are read at every other tile."""
+    assert judged(401808).word == "disproved"
