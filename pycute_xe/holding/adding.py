@@ -69,6 +69,8 @@ def taken_apart(node: Node, name: str) -> Apart | None:
         case Accumulated(numeric, start, terms):
             inner = taken_apart(start, name)
             return inner and inner.then("add", terms, numeric)
+        case Call("mul", (inner, Number(1.0)) | (Number(1.0), inner)):
+            return taken_apart(inner, name)
         case Call("max" | "min", (left, right)) if _is_same(left, right):
             return taken_apart(left, name)
         case Call("add" | "max" | "min", (left, right)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from unsound_kernels import A, K, M, N, X, Y, differs, kernel, load, not_proved, store
 
 import pycute_xe as cx
@@ -137,11 +138,18 @@ def test_a_maximum_of_some_trips_is_not_that_of_all() -> None:
     not_proved(wrong)
 
 
-def test_a_maximum_of_itself_takes_nothing_in() -> None:
-    twice = Map("z", apply("max", apply("max", Z, Z), X))
+@pytest.mark.parametrize("same", [apply("max", Z, Z), Z * 1, 1 * Z])
+def test_what_leaves_an_accumulator_as_it_was_is_seen_through(same: Expression) -> None:
+    twice = Map("z", apply("max", same, X))
     loop = Loop("k", Index(), Index("K"), (batch(K), twice))
     right = kernel(largest("K", a(K)), Fill("z", LOW), loop, store("D", "z"), more=BATCHES)
     assert cx.verify(right)
+
+
+def test_a_multiple_of_an_accumulator_is_not_what_it_was() -> None:
+    twice = Map("z", apply("max", Z * 2, X))
+    loop = Loop("k", Index(), Index("K"), (batch(K), twice))
+    not_proved(kernel(largest("K", a(K)), Fill("z", LOW), loop, store("D", "z"), more=BATCHES))
 
 
 def test_a_maximum_with_another_fragment_that_is_carried_is_not_nothing() -> None:
