@@ -92,11 +92,13 @@ def _is_apart(kernel: Kernel, stores: list[Touch]) -> bool:
     places = np.concatenate([place for place, _ in owned])
     low = places.min(axis=0)
     spans = (places.max(axis=0) - low + 1).tolist()
-    if prod(spans) * kernel.subgroups >= 1 << 62:
+    if prod(spans) >= 1 << 62:
         return False  # too far apart to number
     keys = np.ravel_multi_index(tuple((places - low).T), spans)
     owners = np.concatenate([subgroup for _, subgroup in owned])
-    if np.unique(keys).size != np.unique(keys * kernel.subgroups + owners).size:
+    order = np.argsort(keys)
+    keys, owners = keys[order], owners[order]
+    if ((keys[1:] == keys[:-1]) & (owners[1:] != owners[:-1])).any():
         return False  # two subgroups store to one place
     separated = set[str]()
     for index, span in zip(bases.pop(), spans, strict=True):
