@@ -94,7 +94,7 @@ def _is_apart(kernel: Kernel, stores: list[Touch]) -> bool:
     spans = (places.max(axis=0) - low + 1).tolist()
     if prod(spans) >= 1 << 62:
         return False  # too far apart to number
-    keys = np.ravel_multi_index(tuple((places - low).T), spans)
+    keys = np.asarray(np.ravel_multi_index(tuple((places - low).T), spans))
     owners = np.concatenate([subgroup for _, subgroup in owned])
     order = np.argsort(keys)
     keys, owners = keys[order], owners[order]
