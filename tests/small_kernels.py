@@ -24,6 +24,9 @@ from pycute_xe.kernel import (
     Load,
     Loop,
     Map,
+    NamedArrive,
+    NamedBarrier,
+    NamedWait,
     Operand,
     Part,
     Reduce,
@@ -83,10 +86,10 @@ def small_kernel(
     return Kernel("small", 1, operands, fragments, (("g", Index(None, 1)),), body, None, shared)
 
 
-def everything(shared: bool = True) -> Kernel:
-    """One kernel with every kind of statement but Mma, shared memory where it is asked for."""
+def everything(shared: bool = True, named: bool = False) -> Kernel:
+    """One kernel with every kind of statement but Mma; shared memory, named barriers as asked."""
     places, turned = Layout((1, 128), (0, 1)), Layout((16, 8), (8, 1))
-    store = store_of("Y", "x")
+    store, alone = store_of("Y", "x"), NamedBarrier(Index(None, 1), 1, 1)
     body = (
         Loop("i", Index(), Index(None, 1), (Fill("y", 1),)),
         If(Index(None, 0), Index(None, 1), (Map("x", Slot("x") + 0),)),
@@ -95,6 +98,7 @@ def everything(shared: bool = True) -> Kernel:
         Fence(),
         BarrierArrive(),
         BarrierWait(),
+        *((NamedArrive(alone), NamedWait(alone)) if named else ()),
         SharedLoad("s", "x", places) if shared else Convert("y", "x"),
         Reduce("max", "x", "r", Layout((16, 8), (1, 0))),
         Map("y", Slot("x") + Slot("r"), (("r", Layout((16, 8), (1, 0))),)),

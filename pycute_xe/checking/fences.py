@@ -20,16 +20,13 @@ def judge_fences(kernel: Kernel, found: Found) -> None:
     That a barrier lies between at all is what `verify` proves. Places known only in a run are not
     judged.
     """
-    from pycute_xe.holding.ordering import clashes
-
     try:
-        unfenced = [clash for clash in clashes(kernel) if clash.unfenced]
+        unfenced = _unfenced(kernel)
     except UndecidableError:
         return
     for row in rows_for("arch", "fence", found.target.name):
         rule, source = cast("str", row["id"]), cast("str", row["source"])
-        for clash in unfenced:
-            array = clash.first.statement.array
+        for array in unfenced:
             broken = Broken(
                 rule,
                 cast("Level", row["level"]),
@@ -41,3 +38,14 @@ def judge_fences(kernel: Kernel, found: Found) -> None:
         if not unfenced:
             condition = "a fence lies between a store and the barrier behind it"
             found.hold("shared memory", rule, condition, source)
+
+
+def _unfenced(kernel: Kernel) -> list[str]:
+    """Return the arrays that are stored to without a fence before the barrier."""
+    from pycute_xe.holding.meeting import disorder, has_roles
+    from pycute_xe.holding.ordering import clashes
+
+    if has_roles(kernel):
+        found = disorder(kernel, {})
+        return [found.array] if found is not None and found.unfenced else []
+    return [clash.first.statement.array for clash in clashes(kernel) if clash.unfenced]

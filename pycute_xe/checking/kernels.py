@@ -30,6 +30,8 @@ from pycute_xe.kernel import (
     Map,
     Meanings,
     Mma,
+    NamedArrive,
+    NamedWait,
     Operand,
     Part,
     Prefetch,
@@ -113,7 +115,7 @@ def _(body: Body, statement: Mma) -> None:
 
 @JUDGED.of(
     *(Fill, Reorder, Part, Convert, Map, Reduce, Loop, If),
-    *(BarrierArrive, BarrierWait, Fence, SharedLoad, SharedStore),
+    *(BarrierArrive, BarrierWait, Fence, SharedLoad, SharedStore, NamedArrive, NamedWait),
 )
 def _(body: Body, statement: Statement) -> None:
     """Nothing but registers and shared memory, which are counted, and barriers, which pair up."""

@@ -11,7 +11,9 @@ from pycute_xe.arch.banks import banks
 from pycute_xe.bulk import table
 from pycute_xe.checking.found import Found
 from pycute_xe.checking.report import Resource
+from pycute_xe.holding.follower import situated
 from pycute_xe.kernel import Kernel, SharedLoad, SharedStore
+from pycute_xe.kernel.ir.roles import doing
 
 __all__ = ["BankTurns", "bank_turns", "judge_shared_memory"]
 
@@ -48,6 +50,7 @@ def bank_turns(kernel: Kernel, statement: SharedLoad | SharedStore, target: Targ
     """
     unit = kernel.shared_array(statement.array).value_type.bits // 8
     places = table(statement.places).reshape(-1, kernel.subgroups).T * unit
+    places = places[_who(kernel, statement)]
     each = max(1, min(REGISTER // max(unit, 1), places.shape[1]))
     rows = places.reshape(-1, each)
     rows = rows - rows.min(axis=1, keepdims=True) // REGISTER * REGISTER  # as far from bank 0
@@ -58,6 +61,14 @@ def bank_turns(kernel: Kernel, statement: SharedLoad | SharedStore, target: Targ
     return BankTurns(
         len(rows), sum(u.turns * n for u, n in pairs), sum(u.least * n for u, n in pairs)
     )
+
+
+def _who(kernel: Kernel, statement: SharedLoad | SharedStore) -> list[bool]:
+    """Return which subgroups do a statement."""
+    for one, around in situated(kernel.body):
+        if one is statement:
+            return list(doing(around, kernel.subgroups))
+    return [True] * kernel.subgroups
 
 
 def judge_shared_memory(kernel: Kernel, found: Found) -> None:

@@ -24,6 +24,8 @@ from pycute_xe.kernel import (
     Map,
     Meanings,
     Mma,
+    NamedArrive,
+    NamedWait,
     Part,
     Prefetch,
     Reduce,
@@ -166,7 +168,8 @@ def _(registers: Registers, statement: Statement) -> None:
     registers.forget(statement)
 
 
-@SHOWN.of(Loop, If, Prefetch, Store, AtomicStore, SharedStore, BarrierArrive, BarrierWait, Fence)
+@SHOWN.of(Loop, If, Prefetch, Store, AtomicStore, SharedStore)
+@SHOWN.of(BarrierArrive, BarrierWait, Fence, NamedArrive, NamedWait)
 def _(_registers: Registers, _statement: Statement) -> None:
     """Registers stay as they are; bodies are walked."""
 

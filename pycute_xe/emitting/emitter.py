@@ -12,7 +12,7 @@ from pycute_xe.emitting.portable import portable
 from pycute_xe.emitting.visa import visa
 from pycute_xe.emitting.xegpu import xegpu
 from pycute_xe.errors import InputError, KernelError
-from pycute_xe.kernel import Kernel
+from pycute_xe.kernel import Kernel, NamedArrive, NamedWait
 from pycute_xe.signatures import shortly, typed
 
 __all__ = ["Device", "Language", "emit"]
@@ -87,4 +87,17 @@ def emit(kernel: Kernel, to: Language = "opencl", device: Device = "gpu") -> str
             "the name is not an identifier, and a text calls the kernel by it",
             "use letters, digits and _",
         )
+    _demand_compiled(kernel)
     return _PORTABLE[to](kernel) if device == "cpu" else language(kernel)
+
+
+def _demand_compiled(kernel: Kernel) -> None:
+    """Refuse what the compiler behind every language here gets wrong."""
+    for statement in kernel.statements():
+        if isinstance(statement, (NamedArrive, NamedWait)):
+            raise KernelError(
+                "emit",
+                {"kernel": kernel.name, "barrier": statement.barrier},
+                "the graphics compiler gives a kernel with named barriers a wrong number of them",
+                "use BarrierArrive and BarrierWait, as slm_gemm does",
+            )

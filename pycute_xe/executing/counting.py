@@ -30,6 +30,8 @@ from pycute_xe.kernel import (
     Map,
     Meanings,
     Mma,
+    NamedArrive,
+    NamedWait,
     Part,
     Prefetch,
     Reduce,
@@ -116,7 +118,7 @@ def _(count: Count, statement: If, space: Space) -> None:
     count.body(statement.body, space.where(statement.index, statement.below))
 
 
-@COUNTS.of(Fill, Reorder, Part, Convert, Map, Reduce, BarrierArrive, Fence)
+@COUNTS.of(Fill, Reorder, Part, Convert, Map, Reduce, BarrierArrive, NamedArrive, Fence)
 def _(_count: Count, _statement: Statement, _space: Space) -> None:
     """Registers and arrivals are not counted."""
 
@@ -124,6 +126,11 @@ def _(_count: Count, _statement: Statement, _space: Space) -> None:
 @COUNTS.of(BarrierWait)
 def _(count: Count, _statement: BarrierWait, space: Space) -> None:
     count.trace.barriers += space.size // count.kernel.subgroups
+
+
+@COUNTS.of(NamedWait)
+def _(count: Count, statement: NamedWait, space: Space) -> None:
+    count.trace.barriers += space.size // statement.barrier.consumers
 
 
 @COUNTS.of(Mma)

@@ -99,6 +99,7 @@ def _gathered(
         groups.watched, groups.first = watched, first
         watched.enter(part.shape[0])
         perform(groups, kernel.body)
+        groups.meetings.close()
         if progress is not None:
             progress((first + part.shape[0]) / grid.shape[0])
     return {o.name: _cut(memory[o.name], problem.shape(o.name)) for o in kernel.outputs}

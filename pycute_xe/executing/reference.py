@@ -14,10 +14,11 @@ from pycute_xe.algebra import coalesce
 from pycute_xe.arch import Target
 from pycute_xe.atom import TiledMma
 from pycute_xe.bulk import table
-from pycute_xe.converting import convert, wrap
+from pycute_xe.converting import convert
 from pycute_xe.executing.copying import add_tile, copy_tile
 from pycute_xe.executing.elementwise import Sources, mapped
 from pycute_xe.executing.problem import Problem
+from pycute_xe.executing.reducing import reduced
 from pycute_xe.executing.sharing import load_shared, store_shared
 from pycute_xe.executing.surfaces import fetch, place, place_poison
 from pycute_xe.executing.thread import (
@@ -43,6 +44,8 @@ from pycute_xe.kernel import (
     Map,
     Meanings,
     Mma,
+    NamedArrive,
+    NamedWait,
     Part,
     Prefetch,
     Reduce,
@@ -57,6 +60,7 @@ from pycute_xe.machine import (
     BarrierArrive as Arrive,
     BarrierWait as Wait,
     Memory,
+    NamedBarrier,
     Progress,
     RegisterFile,
     Trace,
@@ -65,7 +69,6 @@ from pycute_xe.machine import (
 )
 from pycute_xe.machine.fenced import FencedSlm
 from pycute_xe.machine.races import Span
-from pycute_xe.numeric import Numeric
 
 __all__ = ["DOES", "execute"]
 
@@ -171,6 +174,23 @@ def _(thread: Thread, _statement: BarrierWait, _env: Env) -> Iterator[Meeting]:
     yield Wait(label="barrier wait")
 
 
+@DOES.of(NamedArrive)
+def _(thread: Thread, statement: NamedArrive, env: Env) -> Iterator[Meeting]:
+    role = "producer_consumer" if statement.role == "both" else statement.role
+    yield Arrive(_named(thread, statement, env), role, "named barrier arrive")
+    thread.slm.arrived(thread.progress)
+
+
+@DOES.of(NamedWait)
+def _(thread: Thread, statement: NamedWait, env: Env) -> Iterator[Meeting]:
+    yield Wait(_named(thread, statement, env), "named barrier wait")
+
+
+def _named(thread: Thread, statement: NamedArrive | NamedWait, env: Env) -> NamedBarrier:
+    barrier = statement.barrier
+    return NamedBarrier(thread.index(barrier.number, env), barrier.producers, barrier.consumers)
+
+
 @DOES.of(Fence)
 def _(thread: Thread, _statement: Fence, _env: Env) -> None:
     thread.slm.fence(thread.progress)
@@ -254,24 +274,6 @@ def _(thread: Thread, statement: Reduce, _env: Env) -> None:
     totals, reached = reduced(values, slots, target.elements, statement.how, target.value_type)
     data = to_bytes(totals, target.value_type)
     thread.write_some(target.name, data, reached, "reduce")
-
-
-def reduced(
-    values: NDArray[Any], slots: NDArray[np.int64], count: int, how: str, numeric: Numeric
-) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Return what each element gathers, in ascending order, and which elements any reaches.
-
-    Narrow floats are summed in float32 and rounded once; integers keep their lowest bits.
-    """
-    reached = np.zeros(count, dtype=bool)
-    reached[slots] = True
-    kind = values.dtype.kind
-    start = 0 if how == "sum" else -np.inf if kind == "f" else np.iinfo(np.int64).min
-    totals = np.full(count, start, dtype=values.dtype)
-    with np.errstate(over="ignore", invalid="ignore"):
-        (np.add if how == "sum" else np.maximum).at(totals, slots, values)
-    totals[~reached] = 0
-    return (convert if kind == "f" else wrap)(totals, numeric), reached
 
 
 @lru_cache(maxsize=64)

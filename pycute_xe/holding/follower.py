@@ -77,6 +77,13 @@ class Follower:
     found: Followed
     names: Iterator[int]
     around: tuple[Around, ...] = ()
+    active: tuple[bool, ...] = ()
+
+    @property
+    def doing(self) -> Ints:
+        """The subgroups that do the statement at hand."""
+        every: Ints = np.arange(self.kernel.subgroups, dtype=np.int64)
+        return every[np.array(self.active)] if self.active else every
 
     def read(self, statement: Statement, name: str) -> Content:
         """Return what a fragment holds, and remember that it was read."""

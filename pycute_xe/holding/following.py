@@ -11,15 +11,31 @@ from numpy.typing import NDArray
 from pycute_xe.converting import convert
 from pycute_xe.exactness import is_exact
 from pycute_xe.holding.computing import converted, follow_map, follow_mma, follow_reduce
+<<<<<<< HEAD
 from pycute_xe.holding.contents import Content, combined, nothing, number, whole
 from pycute_xe.holding.follower import HOLDS, Around, Followed, Follower, Promise, Read, Write
+=======
+from pycute_xe.holding.contents import Content, combined, nothing, number, undecided, whole
+from pycute_xe.holding.exactness import is_exact
+from pycute_xe.holding.follower import (
+    HOLDS,
+    Around,
+    Followed,
+    Follower,
+    Promise,
+    Read,
+    Write,
+)
+>>>>>>> 05ea5e1 (specialised_gemm: producers and consumers at named barriers, proved, run and drawn)
 from pycute_xe.holding.looping import follow_loop
 from pycute_xe.holding.nodes import (
     Choice,
     Leaf,
     Node,
+    of_first,
     taken,
 )
+from pycute_xe.holding.roles import check_roles
 from pycute_xe.holding.sharing import load_shared, store_shared
 from pycute_xe.holding.tables import by_subgroup, copied, moved
 from pycute_xe.kernel import (
@@ -36,6 +52,8 @@ from pycute_xe.kernel import (
     Loop,
     Map,
     Mma,
+    NamedArrive,
+    NamedWait,
     Part,
     Prefetch,
     Reduce,
@@ -46,6 +64,7 @@ from pycute_xe.kernel import (
     Store,
     walk,
 )
+from pycute_xe.kernel.ir.roles import chooses, doing
 from pycute_xe.numeric import Numeric
 
 __all__ = ["HOLDS", "Around", "Followed", "Read", "Write", "follow", "placed"]
@@ -69,6 +88,7 @@ def follow(kernel: Kernel) -> Followed:
     """
     for statement in kernel.statements():  # refused by name, whatever else stays undecided
         HOLDS[statement]
+    check_roles(kernel)
     state = {x.name: nothing(x.elements) for x in (*kernel.fragments, *kernel.shared)}
     walker = Follower(kernel, state, Followed(), count())
     walker.run(kernel.body)
@@ -76,11 +96,14 @@ def follow(kernel: Kernel) -> Followed:
 
 
 def placed(
-    kernel: Kernel, statement: Prefetch | Load | Store | AtomicStore
+    kernel: Kernel,
+    statement: Prefetch | Load | Store | AtomicStore,
+    around: tuple[Around, ...] = (),
 ) -> tuple[tuple[Index, ...], Ints, NDArray[np.bool_]]:
     """Return where a copy's register elements belong: index, table, and which of them move.
 
-    The table is (subgroup, element, mode of the operand).
+    The table is (subgroup, element, mode of the operand). Subgroups that conditions around the
+    statement leave out touch nothing.
     """
     operand = kernel.operand(statement.operand)
     tables = copied(statement.copy)
@@ -97,6 +120,7 @@ def placed(
         rest, own = by_subgroup(index, subgroups)
         out[..., mode] += own[:, None]
         base.append(rest)
+    outside[~np.array(doing(around, subgroups))] = True
     out[outside] = FAR
     return tuple(base), out, tables.moves
 
@@ -134,14 +158,17 @@ def _(walker: Follower, statement: Prefetch) -> None:
 @HOLDS.of(Store, AtomicStore)
 def _(walker: Follower, statement: Store | AtomicStore) -> None:
     base, table, moves = placed(walker.kernel, statement)
-    content = walker.read(statement, statement.fragment)
+    content, who = walker.read(statement, statement.fragment), walker.doing
+    if not np.array_equal(who, np.arange(who.size)):
+        raise undecided("what only some subgroups store is followed where they are the first ones")
     for part in content.parts:
         kept = np.flatnonzero(moves[part.elements])
         if not kept.size:
             continue
         elements = part.elements[kept]
-        node = taken(part.node, kept)
-        found = Write(statement, walker.around, base, table[:, elements], elements, node)
+        node = of_first(taken(part.node, kept), who.size)
+        places = table[: who.size, elements]
+        found = Write(statement, walker.around, base, places, elements, node)
         walker.found.writes.append(found)
 
 
@@ -186,7 +213,7 @@ def _(walker: Follower, statement: Mma) -> None:
     follow_mma(walker, statement)
 
 
-@HOLDS.of(BarrierArrive, BarrierWait, Fence)
+@HOLDS.of(BarrierArrive, BarrierWait, Fence, NamedArrive, NamedWait)
 def _(walker: Follower, statement: Statement) -> None:
     """Construction has paired the halves; registers hold what they held."""
     del walker, statement
@@ -204,6 +231,9 @@ def _(walker: Follower, statement: SharedLoad) -> None:
 
 @HOLDS.of(If)
 def _(walker: Follower, statement: If) -> None:
+    if chooses(statement):
+        _follow_some(walker, statement)
+        return
     before, outer = dict(walker.state), walker.around
     walker.around = (*outer, statement)
     walker.run(statement.body)
@@ -217,12 +247,27 @@ def _(walker: Follower, statement: If) -> None:
         walker.state[name] = combined(new.count, (new, old), make)
 
 
+def _follow_some(walker: Follower, statement: If) -> None:
+    """Follow what some subgroups do: registers of the others are never looked at."""
+    before = walker.active
+    mine = doing((statement,), walker.kernel.subgroups)
+    walker.active = tuple(x and y for x, y in zip(before, mine, strict=True)) if before else mine
+    if any(walker.active):
+        walker.run(statement.body)
+    walker.active = before
+
+
 @HOLDS.of(Loop)
 def _(walker: Follower, statement: Loop) -> None:
     def trial(entry: dict[str, Content], keep: bool) -> dict[str, Content]:
         found = walker.found if keep else Followed()
         inner = Follower(
-            walker.kernel, dict(entry), found, walker.names, (*walker.around, statement)
+            walker.kernel,
+            dict(entry),
+            found,
+            walker.names,
+            (*walker.around, statement),
+            walker.active,
         )
         inner.run(statement.body)
         return inner.state

@@ -33,6 +33,7 @@ __all__ = [
     "contains",
     "expanded",
     "mapped",
+    "of_first",
     "relocated",
     "substituted",
     "taken",
@@ -188,6 +189,17 @@ def taken(node: Node, positions: Ints) -> Node:
             return replace(x, which=x.which[positions])
         if isinstance(x, Carried) and x.subgroup is not None:
             return replace(x, which=x.which[:, positions], subgroup=x.subgroup[:, positions])
+        return x
+
+    return mapped(node, leaf)
+
+
+def of_first(node: Node, subgroups: int) -> Node:
+    """Return what the first so many subgroups hold."""
+
+    def leaf(x: Node) -> Node:
+        if isinstance(x, Leaf) and x.table.shape[0] > subgroups:
+            return replace(x, table=x.table[:subgroups])
         return x
 
     return mapped(node, leaf)

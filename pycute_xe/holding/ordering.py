@@ -23,7 +23,7 @@ from pycute_xe.kernel import If, Kernel, Loop, SharedLoad, SharedStore, Statemen
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.kernel.ir.paths import at_least
 
-__all__ = ["Access", "Clash", "clashes"]
+__all__ = ["Access", "Clash", "clashes", "shared_element"]
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -176,7 +176,7 @@ class _Walker:
             left = first.places.in_turn(turn % len(first.places.at))
             for other in _turns(one, var, turn, span):
                 right = second.places.in_turn(other % len(second.places.at))
-                found = _shared_element(left, right)
+                found = shared_element(left, right)
                 if found is not None:
                     known = sure and len(_turns(one, var, turn, span)) == 1
                     where = (var, turn, span)
@@ -198,7 +198,7 @@ def _turns(one: _Open, var: str, turn: int, span: int) -> tuple[int, ...]:
     return (turn,)
 
 
-def _shared_element(left: Ints, right: Ints) -> tuple[int, tuple[int, int]] | None:
+def shared_element(left: Ints, right: Ints) -> tuple[int, tuple[int, int]] | None:
     """Return the least element that two different subgroups use, and who."""
     room = int(max(left.max(), right.max(), 0)) + 1
     low, high = np.full(room, 1 << 30), np.full(room, -1)

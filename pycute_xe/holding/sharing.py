@@ -21,6 +21,7 @@ from pycute_xe.holding.nodes import Choice, Node, Undefined, relocated
 from pycute_xe.holding.tables import by_subgroup, moved
 from pycute_xe.holding.turns import Turns, period, pruned, turn
 from pycute_xe.kernel import Index, Kernel, Loop, SharedLoad, SharedStore
+from pycute_xe.kernel.ir.roles import doing
 
 __all__ = ["Places", "ever_stored", "load_shared", "outside", "places_of", "store_shared"]
 
@@ -65,6 +66,7 @@ def places_of(
     table = moved(statement.places).reshape(-1, kernel.subgroups).T
     rest, own = by_subgroup(statement.at, kernel.subgroups)
     table = table + own[:, None]
+    table = _of_those(table, np.flatnonzero(doing(around, kernel.subgroups)))
     if rest.is_constant:
         return Places(table, (rest.offset,))
     loops = {one.var: one for one in around if isinstance(one, Loop)}
@@ -93,7 +95,7 @@ def store_shared(walker: Follower, statement: SharedStore) -> None:
     """Follow what a store puts into an array."""
     content, old = walker.read(statement, statement.fragment), walker.state[statement.array]
     places = _inside(walker, statement)
-    written = [_stored(old, content, places.in_turn(t)) for t in places.turns]
+    written = [_stored(old, content, places.in_turn(t), walker.doing) for t in places.turns]
     walker.state[statement.array] = _by_turns(written, places)
 
 
@@ -149,7 +151,17 @@ def _inside(walker: Follower, statement: SharedStore | SharedLoad) -> Places:
     """Return the places of an access. Raises `UndecidableError` where some lie outside."""
     if outside(walker.kernel, statement, walker.around):
         raise undecided(f"{type(statement).__name__} uses places outside {statement.array}")
-    return places_of(walker.kernel, statement, walker.around)
+    found = places_of(walker.kernel, statement, walker.around)
+    return replace(found, table=_of_those(found.table, walker.doing))
+
+
+def _of_those(table: Ints, who: Ints) -> Ints:
+    """Return a table in which subgroups that touch nothing stand for one that does."""
+    if not 0 < who.size < table.shape[0]:
+        return table
+    out = np.broadcast_to(table[who[0]], table.shape).copy()
+    out[who] = table[who]
+    return out
 
 
 def ever_stored(kernel: Kernel, loop: Loop, array: str) -> Ints:
@@ -177,11 +189,10 @@ def _chosen(index: Index, below: Index, nodes: Sequence[Node]) -> Node:
     return Choice(index, below, *nodes)
 
 
-def _stored(old: Content, content: Content, table: Ints) -> Content:
-    """Return an array's content after each subgroup's elements went to their places."""
-    subgroups = np.arange(int(table.shape[0]), dtype=np.int64)
+def _stored(old: Content, content: Content, table: Ints, subgroups: Ints) -> Content:
+    """Return an array's content after some subgroups' elements went to their places."""
     for part in content.parts:
-        to = table[:, part.elements]
+        to = table[subgroups[:, None], part.elements]
         whose = np.broadcast_to(subgroups[:, None], to.shape).reshape(1, -1)
         numbers: Ints = np.arange(part.elements.size)
         which = np.broadcast_to(numbers, to.shape).reshape(1, -1)

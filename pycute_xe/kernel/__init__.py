@@ -19,6 +19,9 @@ from pycute_xe.kernel.ir.statements import (
     Loop,
     Map,
     Mma,
+    NamedArrive,
+    NamedBarrier,
+    NamedWait,
     Part,
     Prefetch,
     Reduce,
@@ -35,6 +38,7 @@ from pycute_xe.kernel.kinds.dual_gemm import dual_gemm
 from pycute_xe.kernel.kinds.gemm import gemm
 from pycute_xe.kernel.kinds.parts import gmem_stride
 from pycute_xe.kernel.kinds.slm_gemm import slm_gemm
+from pycute_xe.kernel.kinds.specialised_gemm import specialised_gemm
 from pycute_xe.kernel.spec.expression import (
     Element,
     Expression,
@@ -65,6 +69,9 @@ __all__ = [
     "Map",
     "Meanings",
     "Mma",
+    "NamedArrive",
+    "NamedBarrier",
+    "NamedWait",
     "Operand",
     "Order",
     "Part",
@@ -88,6 +95,7 @@ __all__ = [
     "matrix",
     "rounded_to",
     "slm_gemm",
+    "specialised_gemm",
     "total",
     "walk",
 ]

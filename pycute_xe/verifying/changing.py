@@ -76,7 +76,7 @@ def _both(space: Space, load: Touch, store: Touch) -> tuple[Region, Names]:
 def _elements(space: Space, touch: Touch, suffix: str) -> tuple[Region, Names]:
     """Return who touches which element: sizes, work-group, loops, subgroup, and its index."""
     naming, operand = space.naming, touch.statement.operand
-    base, table, moves = placed(space.kernel, touch.statement)
+    base, table, moves = placed(space.kernel, touch.statement, touch.around)
     used = np.flatnonzero(moves)
     used = used[(table[:, used] != FAR).all(axis=(0, 2))]
     if (table[:, np.setdiff1d(np.flatnonzero(moves), used)] != FAR).any():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pycute_xe.arch.target import grf_bytes
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.follower import Around, Read, situated
+from pycute_xe.holding.meeting import disorder, has_roles
 from pycute_xe.holding.nodes import Choice, Node, Undefined
 from pycute_xe.holding.ordering import Clash, clashes
 from pycute_xe.holding.sharing import outside
@@ -36,6 +37,8 @@ class Faults(Facts):
         """Return the smallest problem in which subgroups use shared memory in no order."""
         if not self.kernel.shared:
             return None  # construction refuses halves of barriers without the other
+        if has_roles(self.kernel):
+            return self._unmet()
         found = [(c, self._disordered(c)) for c in clashes(self.kernel)]
         sure = least(failure for clash, failure in found if clash.sure)
         if sure is None and any(failure is not None for _, failure in found):
@@ -48,6 +51,16 @@ class Faults(Facts):
                 "put barriers outside conditions",
             )
         return sure
+
+    def _unmet(self) -> Failure | None:
+        """Return the smallest problem in which subgroups with parts of their own do not meet."""
+        found = disorder(self.kernel, self.space.fixed)
+        if found is None:
+            return None
+        point = {self.space.naming.size_of[name]: size for name, size in found.sizes.items()}
+        return self.failure(
+            point, "barriers", found.words, None, subgroup=found.subgroup, faults=True
+        )
 
     def _disordered(self, clash: Clash) -> Failure | None:
         region = self.space.both(clash)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pycute_xe.holding.follower import Around, Write
 from pycute_xe.holding.ordering import Clash
 from pycute_xe.kernel import If, Index, Kernel, Loop
+from pycute_xe.kernel.ir.roles import chooses
 from pycute_xe.verifying.formula import Bounds
 from pycute_xe.verifying.naming import Naming, index_text
 from pycute_xe.verifying.regions import Names, Region
@@ -47,7 +48,7 @@ class Space:
             if isinstance(one, Loop):
                 low, high = self.naming.text(one.start), self.naming.text(one.stop)
                 out.append(f"{low} <= {self.naming.variable_of[one.var]} < {high}")
-            else:
+            elif not chooses(one):
                 out.append(f"{self.naming.text(one.index)} < {self.naming.text(one.below)}")
         return tuple(out)
 

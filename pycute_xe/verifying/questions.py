@@ -7,6 +7,7 @@ from itertools import product
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.follower import Write
+from pycute_xe.holding.meeting import has_roles
 from pycute_xe.kernel import (
     AtomicStore,
     Load,
@@ -89,7 +90,7 @@ class Questions(Coverage):
         if point is None:
             return None
         name = load.statement.operand
-        if any(s.touched.meets for s in self.kernel.statements()):
+        if any(s.touched.meets for s in self.kernel.statements()) or has_roles(self.kernel):
             raise _overwrites(name)  # a barrier may lie between
         index = [point[f"u_{i}"] for i in range(len(self.extents[name]))]
         words = f"{name}{index} is loaded by one subgroup and stored to by another in no order"

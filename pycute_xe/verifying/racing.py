@@ -81,7 +81,7 @@ def _is_apart(kernel: Kernel, stores: list[Touch]) -> bool:
     bases: set[tuple[Index, ...]] = set()
     owned: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
     for store in stores:
-        base, table, moves = placed(kernel, store.statement)
+        base, table, moves = placed(kernel, store.statement, store.around)
         offsets = np.array([index.offset for index in base], dtype=np.int64)
         bases.add(tuple(index - index.offset for index in base))
         rows = table[:, moves]

@@ -89,10 +89,10 @@ def wanted(x: np.ndarray) -> np.ndarray:
 
 def test_every_kind_in_one_kernel() -> None:
     x = np.random.default_rng(3).integers(-50, 50, (8, 16)).astype(np.float32)
-    out, report = cx.run(everything(), x, x, executor="reference", report=True)
+    out, report = cx.run(everything(named=True), x, x, executor="reference", report=True)
     assert np.array_equal(out.Y, wanted(x))
     assert np.array_equal(out.Z, x + wanted(x))
-    again, fast = cx.run(everything(), x, x, report=True)
+    again, fast = cx.run(everything(named=True), x, x, report=True)
     assert np.array_equal(again.Y, out.Y)
     assert np.array_equal(again.Z, out.Z)
     assert (fast.messages, fast.bytes, fast.barriers) == (
@@ -107,7 +107,7 @@ KINDS: list[type[Statement]] = sorted(DOES, key=lambda kind: kind.__name__)
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_entry_of_the_tables_is_idle(kind: type[Statement]) -> None:
-    kernel, given = everything(), (np.ones((8, 16), np.float32),) * 2
+    kernel, given = everything(named=True), (np.ones((8, 16), np.float32),) * 2
     if not any(type(s) is kind for s in kernel.statements()):
         kernel, given = gemm(), (np.ones((8, 16), BF16), np.ones((16, 8), BF16))
     tables: list[tuple[Any, Any]] = [(DOES, "reference"), (COUNTS, "fast")]

@@ -83,7 +83,8 @@ def test_every_table_knows_every_kind(name: str) -> None:
 @cache
 def with_kind(kind: type[Statement]) -> Kernel:
     """A kernel with a statement of a kind; shared memory last, since no proof goes past it."""
-    alone = everything(shared=kind.__name__.startswith("Shared"))
+    name = kind.__name__
+    alone = everything(shared=name.startswith("Shared"), named=name.startswith("Named"))
     return alone if any(type(s) is kind for s in alone.statements()) else gemm()
 
 

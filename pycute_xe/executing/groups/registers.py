@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.converting import host_dtype
 from pycute_xe.errors import MachineError
+from pycute_xe.executing.groups.meeting import Meetings
 from pycute_xe.executing.groups.racing import Races, Touched, Touches
 from pycute_xe.executing.groups.shared import SharedArray
 from pycute_xe.holding.tables import copied, demand_whole_registers
@@ -72,11 +73,16 @@ class Groups:
     shape: tuple[int, int]
     values: dict[str, Array] = field(default_factory=dict[str, Array])
     ready: dict[str, Bools] = field(default_factory=dict[str, Bools])
+    meetings: Meetings = field(init=False)
     shared: dict[str, SharedArray] = field(default_factory=dict[str, SharedArray])
     watched: Touches | Races | None = None
     first: int = 0
     active: Bools | None = None
     doing: str = ""
+
+    def __post_init__(self) -> None:
+        """Let nobody have met yet."""
+        self.meetings = Meetings(self.shape)
 
     @classmethod
     def of(
@@ -93,7 +99,7 @@ class Groups:
             out.values[name] = np.zeros((*shape, room), dtype)
             out.ready[name] = np.zeros((*shape, room), np.bool_)
         for array in kernel.shared:
-            out.shared[array.name] = SharedArray(array, shape)
+            out.shared[array.name] = SharedArray(array, shape, out.meetings)
         return out
 
     def touch(self, kind: int, name: str, kept: Bools, at: tuple[Ints, ...], values: Any) -> None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.converting import host_dtype
 from pycute_xe.errors import MachineError
+from pycute_xe.executing.groups.meeting import Meetings
 from pycute_xe.kernel import Shared
 
 __all__ = ["SharedArray"]
@@ -28,10 +29,10 @@ class SharedArray:
     barriers that a subgroup had arrived at when it last touched an element, 0 before it has. A
     store that no fence came behind before an arrival counts as made after it: ``unfenced`` is of
     the same shape.
-    ``arrived`` and ``passed`` count the barriers of each work-group.
+    ``meetings`` says what each subgroup knows of the others' arrivals.
     """
 
-    def __init__(self, shared: Shared, shape: tuple[int, int]) -> None:
+    def __init__(self, shared: Shared, shape: tuple[int, int], meetings: Meetings) -> None:
         """Reserve the elements for (work-groups, subgroups)."""
         if shared.value_type.bits < 8:
             raise MachineError(
@@ -46,23 +47,16 @@ class SharedArray:
         self.wrote: NDArray[np.int32] = np.zeros(room, np.int32)
         self.read: NDArray[np.int32] = np.zeros(room, np.int32)
         self.unfenced: Bools = np.zeros(room, np.bool_)
-        self.arrived = np.zeros(shape[0], np.int32)
-        self.passed = np.zeros(shape[0], np.int32)
+        self.meetings = meetings
 
-    def arrive(self, active: Bools) -> None:
-        """Count an arrival of the work-groups that do it."""
-        met: Bools = np.asarray(active.any(axis=1), np.bool_)
-        self.arrived += met
-        late = self.unfenced & met.reshape(-1, 1, 1)
-        np.copyto(self.wrote, self.arrived.reshape(-1, 1, 1) + 1, where=late)
+    def arrived(self, active: Bools) -> None:
+        """Count stores of those who have arrived, and did no fence before, as made afterwards."""
+        late = self.unfenced & active[:, :, None]
+        np.copyto(self.wrote, self.meetings.epoch[:, :, None] + 1, where=late)
 
     def fence(self, active: Bools) -> None:
         """Let the stores of the subgroups that do it be seen behind their next barrier."""
         self.unfenced[active] = False
-
-    def wait(self, active: Bools) -> None:
-        """Count a wait of the work-groups that do it."""
-        self.passed += active.any(axis=1)
 
     def load(self, places: Ints, active: Bools) -> NDArray[Any]:
         """Return the elements at places (work-groups, subgroups, elements).
@@ -73,14 +67,14 @@ class SharedArray:
         if not self.wrote[group, :, place].any(axis=1).all():
             raise self._fault("load", "an element was never written", "write it first")
         self._ordered("load", self.wrote, group, subgroup, place)
-        self.read[group, subgroup, place] = self.arrived[group] + 1
+        self.read[group, subgroup, place] = self.meetings.epoch[group, subgroup] + 1
         kept = np.clip(places, 0, self.shared.elements - 1)
         return self.values[np.arange(self.shape[0])[:, None, None], kept]
 
     def store(self, places: Ints, values: NDArray[Any], active: Bools) -> None:
         """Write elements; `MachineError` as `load`, and where others read unordered."""
         group, subgroup, place = self._chosen(places, active)
-        self.wrote[group, subgroup, place] = self.arrived[group] + 1
+        self.wrote[group, subgroup, place] = self.meetings.epoch[group, subgroup] + 1
         self.unfenced[group, subgroup, place] = True
         for touched in (self.wrote, self.read):
             self._ordered("store", touched, group, subgroup, place)
@@ -98,13 +92,14 @@ class SharedArray:
         self, doing: str, touched: NDArray[np.int32], group: Ints, subgroup: Ints, place: Ints
     ) -> None:
         """Refuse accesses to what another subgroup touched, unless it was met since."""
-        late = touched[group, :, place] > self.passed[group, None]
+        late = touched[group, :, place] > self.meetings.known[group, subgroup]
         late[np.arange(group.size), subgroup] = False
         if late.any():
             first = np.argwhere(late)[0]
             other, mine = int(first[1]), int(subgroup[first[0]])
             element = int(place[first[0]])
-            unfenced = self.unfenced[group[first[0]], other, element] and self.passed[0] > 0
+            unfenced = self.unfenced[group[first[0]], other, element]
+            unfenced = unfenced and self.meetings.known[0].any()
             missing = "no barrier with a fence before it" if unfenced else "no barrier"
             raise self._fault(
                 doing,

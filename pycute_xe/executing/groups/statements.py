@@ -28,6 +28,8 @@ from pycute_xe.kernel import (
     Map,
     Meanings,
     Mma,
+    NamedArrive,
+    NamedWait,
     Part,
     Prefetch,
     Reduce,
@@ -195,15 +197,35 @@ def _(groups: Groups, statement: Mma) -> None:
 @STATEMENTS.of(BarrierArrive)
 def _(groups: Groups, _statement: BarrierArrive) -> None:
     groups.meet("arrived")
-    for array in groups.shared.values():
-        array.arrive(groups.mask())
+    groups.meetings.arrive(groups.mask())
+    met = np.asarray(groups.mask().any(axis=1), np.bool_).reshape(-1, 1)
+    _count_late(groups, np.broadcast_to(met, groups.shape))
 
 
 @STATEMENTS.of(BarrierWait)
 def _(groups: Groups, _statement: BarrierWait) -> None:
     groups.meet("passed")
+    groups.meetings.wait(groups.mask())
+
+
+def _count_late(groups: Groups, who: np.ndarray) -> None:
     for array in groups.shared.values():
-        array.wait(groups.mask())
+        array.arrived(who)
+
+
+@STATEMENTS.of(NamedArrive)
+def _(groups: Groups, statement: NamedArrive) -> None:
+    barrier = statement.barrier
+    numbers = np.broadcast_to(groups.number(barrier.number), groups.shape)
+    counts = (barrier.producers, barrier.consumers)
+    groups.meetings.signal(numbers, groups.mask(), statement.role, counts)
+    _count_late(groups, groups.mask())
+
+
+@STATEMENTS.of(NamedWait)
+def _(groups: Groups, statement: NamedWait) -> None:
+    numbers = np.broadcast_to(groups.number(statement.barrier.number), groups.shape)
+    groups.meetings.wait_for(numbers, groups.mask())
 
 
 @STATEMENTS.of(Fence)

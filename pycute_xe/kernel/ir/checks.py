@@ -9,13 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from pycute_xe.atom.tiled_copy import TiledCopy
-from pycute_xe.bulk import table
 from pycute_xe.errors import KernelError
-from pycute_xe.kernel.ir.fitting import check_named, check_part, check_slots, check_type, unfit
+from pycute_xe.kernel.ir.fitting import (
+    check_barrier,
+    check_named,
+    check_part,
+    check_shared,
+    check_slots,
+    check_type,
+    unfit,
+)
 from pycute_xe.kernel.ir.meanings import Meanings
 from pycute_xe.kernel.ir.operands import Operand
 from pycute_xe.kernel.ir.paths import check_paths
 from pycute_xe.kernel.ir.program import Program
+from pycute_xe.kernel.ir.roles import of_some
 from pycute_xe.kernel.ir.statements import (
     AtomicStore,
     BarrierArrive,
@@ -28,6 +36,8 @@ from pycute_xe.kernel.ir.statements import (
     Loop,
     Map,
     Mma,
+    NamedArrive,
+    NamedWait,
     Part,
     Prefetch,
     Reduce,
@@ -224,7 +234,7 @@ def _(kernel: Program, statement: Map) -> None:
 @FITS.of(Mma)
 def _(kernel: Program, statement: Mma) -> None:
     mma, op = statement.mma, statement.mma.atom.op
-    if mma.num_subgroups != kernel.subgroups:
+    if mma.num_subgroups != kernel.subgroups and statement not in of_some(kernel.body):
         raise unfit(
             kernel,
             {"mma": mma},
@@ -246,18 +256,7 @@ def _(kernel: Program, statement: Mma) -> None:
 
 @FITS.of(SharedStore, SharedLoad)
 def _(kernel: Program, statement: SharedStore | SharedLoad) -> None:
-    fragment, array = kernel.fragment(statement.fragment), kernel.shared_array(statement.array)
-    count = kernel.subgroups * fragment.elements
-    most = int(table(statement.places).max())
-    if size(statement.places) != count or most >= array.elements:
-        raise unfit(
-            kernel,
-            {"array": array, "fragment": fragment, "places": statement.places},
-            f"{count} elements of all subgroups go to {size(statement.places)} places that reach "
-            f"element {most} of {array.elements}",
-            "map (subgroup, element) into the array",
-        )
-    check_type(kernel, statement, fragment, array.value_type)
+    check_shared(kernel, statement)
 
 
 @FITS.of(Loop)
@@ -279,6 +278,11 @@ def _(kernel: Program, statement: Loop) -> None:
                     f"{leaf.operand} has {modes} modes, the claim gives {len(leaf.at)} indices",
                     "give an index for each mode",
                 )
+
+
+@FITS.of(NamedArrive, NamedWait)
+def _(kernel: Program, statement: NamedArrive | NamedWait) -> None:
+    check_barrier(kernel, statement.barrier)
 
 
 @FITS.of(If, BarrierArrive, BarrierWait, Fence)

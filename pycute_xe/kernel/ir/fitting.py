@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pycute_xe.bulk import table
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.ir.operands import Fragment
 from pycute_xe.kernel.ir.program import Program
 from pycute_xe.kernel.ir.statement import Statement
-from pycute_xe.kernel.ir.statements import Part
+from pycute_xe.kernel.ir.statements import NamedBarrier, Part, SharedLoad, SharedStore
 from pycute_xe.layout import cosize, size
 from pycute_xe.numeric import Numeric
 
-__all__ = ["check_named", "check_part", "check_slots", "check_type", "unfit"]
+__all__ = [
+    "check_barrier",
+    "check_named",
+    "check_part",
+    "check_shared",
+    "check_slots",
+    "check_type",
+    "unfit",
+]
 
 
 def unfit(kernel: Program, given: dict[str, object], wrong: str, fix: str) -> KernelError:
@@ -61,3 +70,31 @@ def check_part(kernel: Program, part: Part) -> None:
         given: dict[str, object] = {"source": source, "destination": destination}
         raise unfit(kernel, given | {"slots": part.slots}, wrong, "take what the source has")
     check_type(kernel, part, destination, source.value_type)
+
+
+def check_shared(kernel: Program, statement: SharedStore | SharedLoad) -> None:
+    """Refuse places that are too few, or outside the array."""
+    fragment, array = kernel.fragment(statement.fragment), kernel.shared_array(statement.array)
+    count = kernel.subgroups * fragment.elements
+    most = int(table(statement.places).max())
+    if size(statement.places) != count or most >= array.elements:
+        raise unfit(
+            kernel,
+            {"array": array, "fragment": fragment, "places": statement.places},
+            f"{count} elements of all subgroups go to {size(statement.places)} places that reach "
+            f"element {most} of {array.elements}",
+            "map (subgroup, element) into the array",
+        )
+    check_type(kernel, statement, fragment, array.value_type)
+
+
+def check_barrier(kernel: Program, barrier: NamedBarrier) -> None:
+    """Refuse a barrier that counts more subgroups than there are."""
+    most = max(barrier.producers, barrier.consumers)
+    if most > kernel.subgroups:
+        raise unfit(
+            kernel,
+            {"barrier": barrier},
+            f"it counts {most} subgroups, the kernel has {kernel.subgroups}",
+            "count those that arrive",
+        )

@@ -20,6 +20,8 @@ from pycute_xe.kernel.ir.statements import (
     Loop,
     Map,
     Mma,
+    NamedArrive,
+    NamedWait,
     Part,
     Prefetch,
     Reduce,
@@ -150,6 +152,17 @@ def _(_: Statement) -> str:
 @LINES.of(BarrierWait)
 def _(_: Statement) -> str:
     return "barrier   wait"
+
+
+@LINES.of(NamedArrive)
+def _(statement: NamedArrive) -> str:
+    as_what = "producer and consumer" if statement.role == "both" else statement.role
+    return f"barrier   arrive at {statement.barrier} as {as_what}"
+
+
+@LINES.of(NamedWait)
+def _(statement: NamedWait) -> str:
+    return f"barrier   wait for {statement.barrier}"
 
 
 @LINES.of(Fence)

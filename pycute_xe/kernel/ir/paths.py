@@ -11,7 +11,15 @@ from math import inf
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index, Quotient
 from pycute_xe.kernel.ir.program import Program
-from pycute_xe.kernel.ir.statements import If, Loop, Statement
+from pycute_xe.kernel.ir.roles import classes, without_roles
+from pycute_xe.kernel.ir.statements import (
+    If,
+    Loop,
+    NamedArrive,
+    NamedBarrier,
+    NamedWait,
+    Statement,
+)
 from pycute_xe.kernel.spec.looking import indices_of
 
 __all__ = ["at_least", "check_paths"]
@@ -23,9 +31,11 @@ def check_paths(kernel: Program) -> None:
     for name, count in kernel.grid:
         _check_bound(kernel, (count,), frozenset(), f"the grid of {name}")
     _check_indices(kernel, kernel.body, bound)
-    _written(kernel, kernel.body, frozenset())
+    for some in classes(kernel.body, kernel.subgroups):
+        _written(kernel, without_roles(kernel.body, some[0]), frozenset())
     if _arrived(kernel, kernel.body, arrived=False):
         raise _barrier(kernel, "a subgroup arrives at a barrier and never waits")
+    _paired(kernel, kernel.body)
 
 
 def _check_indices(kernel: Program, body: tuple[Statement, ...], bound: frozenset[str]) -> None:
@@ -138,6 +148,33 @@ def _meets(body: tuple[Statement, ...]) -> bool:
     return any(
         s.touched.meets in ("arrive", "wait") or (isinstance(s, (Loop, If)) and _meets(s.body))
         for s in body
+    )
+
+
+def _paired(kernel: Program, body: tuple[Statement, ...]) -> None:
+    """A consumer waits behind its arrival at a named barrier, in the same body."""
+    owed: list[NamedBarrier] = []
+    for statement in body:
+        if isinstance(statement, NamedArrive) and statement.role != "producer":
+            if statement.barrier in owed:
+                raise _unpaired(kernel, statement.barrier, "arrives twice without waiting")
+            owed.append(statement.barrier)
+        elif isinstance(statement, NamedWait):
+            if statement.barrier not in owed:
+                raise _unpaired(kernel, statement.barrier, "waits without arriving as a consumer")
+            owed.remove(statement.barrier)
+        elif isinstance(statement, (Loop, If)):
+            _paired(kernel, statement.body)
+    if owed:
+        raise _unpaired(kernel, owed[0], "arrives as a consumer and never waits")
+
+
+def _unpaired(kernel: Program, barrier: NamedBarrier, wrong: str) -> KernelError:
+    return KernelError(
+        kernel.name,
+        {"barrier": barrier},
+        f"a subgroup {wrong}",
+        "let consumers arrive and then wait, in the same loop and under the same condition",
     )
 
 

@@ -15,6 +15,7 @@ from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index, as_index
 from pycute_xe.kernel.ir.copies import AtomicStore, Load, Prefetch, SharedLoad, SharedStore, Store
+from pycute_xe.kernel.ir.named import NamedArrive, NamedBarrier, NamedWait
 from pycute_xe.kernel.ir.statement import Statement, Touched
 from pycute_xe.kernel.spec.expression import Expression, Slot, as_expression, leaves
 from pycute_xe.kernel.spec.looking import check_depth, indices_of
@@ -34,6 +35,9 @@ __all__ = [
     "Loop",
     "Map",
     "Mma",
+    "NamedArrive",
+    "NamedBarrier",
+    "NamedWait",
     "Part",
     "Prefetch",
     "Reduce",

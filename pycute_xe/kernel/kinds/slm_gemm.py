@@ -24,7 +24,7 @@ from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import typed
 from pycute_xe.swizzle import Swizzle
 
-__all__ = ["slm_gemm"]
+__all__ = ["check_shared", "shared_mainloop", "shared_tile", "slm_gemm"]
 
 MEET: tuple[Statement, ...] = (Fence(), BarrierArrive(), BarrierWait())
 
@@ -61,7 +61,7 @@ def slm_gemm(
     >>> print(*slm_gemm(mma).shared, sep=", ")
     sA bf16[16384] shared, sB bf16[16384] shared
     """
-    _check(mma, stages)
+    check_shared("slm_gemm", mma, stages)
     held = by_registers(mma)
     ending = Ending(d, epilogue, d_type, types or {}, orders or {}, also or {}, epilogue_tile)
     behind = ending.read(held)
@@ -69,8 +69,8 @@ def slm_gemm(
     m, n, k = Index("m") * tile_m, Index("n") * tile_n, Index()
     op = mma.atom.op
     sides = (
-        _tile(held, "A", a, (0, 1), (m, k), stages, swizzle_a),
-        _tile(held, "B", b, (1, 0), (k, n), stages, swizzle_b),
+        shared_tile(held, "A", a, (0, 1), (m, k), stages, swizzle_a),
+        shared_tile(held, "B", b, (1, 0), (k, n), stages, swizzle_b),
     )
     return Kernel(
         "slm_gemm",
@@ -88,7 +88,7 @@ def slm_gemm(
     )
 
 
-def _tile(
+def shared_tile(
     mma: TiledMma,
     name: str,
     order: Order,
@@ -97,6 +97,7 @@ def _tile(
     stages: int,
     swizzle: Swizzle | None,
 ) -> SharedTile:
+    """Return an operand's tile on its way through shared memory, loaded by all subgroups."""
     numeric = {"A": mma.atom.op.A, "B": mma.atom.op.B}[name]
     copy = cooperative_copy(mma.operand_tile(name), mma.num_subgroups, name, order, numeric)
     return SharedTile(name, copy, mma, modes, before, stages, swizzle)
@@ -126,7 +127,8 @@ def shared_mainloop(
     return (*first, Loop("k", Index(), Tiles("K", mma.tile_mnk[2]), body))
 
 
-def _check(mma: TiledMma, stages: int) -> None:
+def check_shared(kind: str, mma: TiledMma, stages: int) -> None:
+    """Refuse what no GEMM through shared memory is made of."""
     wrong, fix = "", ""
     if size(mma.atom_layout_mnk[2]) != 1:
         wrong = "subgroups along K would each write the whole of D; nothing adds them up"
@@ -143,4 +145,4 @@ def _check(mma: TiledMma, stages: int) -> None:
     elif not 1 <= stages <= 3:
         wrong, fix = f"stages is {stages}, which must be 1 to 3", "use 2"
     if wrong:
-        raise KernelError("slm_gemm", {"mma": mma, "stages": stages}, wrong, fix)
+        raise KernelError(kind, {"mma": mma, "stages": stages}, wrong, fix)
