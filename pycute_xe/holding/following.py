@@ -11,22 +11,8 @@ from numpy.typing import NDArray
 from pycute_xe.converting import convert
 from pycute_xe.exactness import is_exact
 from pycute_xe.holding.computing import converted, follow_map, follow_mma, follow_reduce
-<<<<<<< HEAD
-from pycute_xe.holding.contents import Content, combined, nothing, number, whole
-from pycute_xe.holding.follower import HOLDS, Around, Followed, Follower, Promise, Read, Write
-=======
 from pycute_xe.holding.contents import Content, combined, nothing, number, undecided, whole
-from pycute_xe.holding.exactness import is_exact
-from pycute_xe.holding.follower import (
-    HOLDS,
-    Around,
-    Followed,
-    Follower,
-    Promise,
-    Read,
-    Write,
-)
->>>>>>> 05ea5e1 (specialised_gemm: producers and consumers at named barriers, proved, run and drawn)
+from pycute_xe.holding.follower import HOLDS, Around, Followed, Follower, Promise, Read, Write
 from pycute_xe.holding.looping import follow_loop
 from pycute_xe.holding.nodes import (
     Choice,

@@ -262,7 +262,7 @@ class Seen:
     def both(
         self, first: Access, second: Access, movers: list[Mover]
     ) -> tuple[int, tuple[int, int]] | None:
-        """Return the least element that both use, and which subgroups; None if there is none."""
+        """Return the least element that both use, and which subgroups do; or None."""
         if first.statement.array != second.statement.array:
             return None
         key = (_key(first), _key(second))

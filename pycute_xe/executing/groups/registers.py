@@ -81,7 +81,7 @@ class Groups:
     doing: str = ""
 
     def __post_init__(self) -> None:
-        """Let nobody have met yet."""
+        """Start with no arrivals."""
         self.meetings = Meetings(self.shape)
 
     @classmethod
