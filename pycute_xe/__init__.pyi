@@ -76,6 +76,7 @@ from pycute_xe.atom import (
     XE_STORE_2D as XE_STORE_2D,
     CopyAtom as CopyAtom,
     MmaAtom as MmaAtom,
+    Owner as Owner,
     SubgroupTensor as SubgroupTensor,
     TiledCopy as TiledCopy,
     TiledMma as TiledMma,
@@ -228,6 +229,7 @@ from pycute_xe.tensor import (
 )
 from pycute_xe.verifying import (
     verify as verify,
+    verify_prefetches as verify_prefetches,
 )
 
 __version__: str

@@ -41,6 +41,7 @@ from pycute_xe.atom.linear_op import (
 )
 from pycute_xe.atom.mma_atom import XE_DPAS_TT, MmaAtom, make_mma_atom
 from pycute_xe.atom.mma_makers import make_tiled_mma, workgroup_mma
+from pycute_xe.atom.owning import Owner
 from pycute_xe.atom.reordering import (
     classify_reorder,
     in_register_order,
@@ -74,6 +75,7 @@ __all__ = [
     "MmaAtom",
     "ThrCopy",
     "ThrMma",
+    "Owner",
     "SubgroupTensor",
     "TiledCopy",
     "TiledMma",

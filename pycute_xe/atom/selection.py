@@ -6,6 +6,7 @@ the coalesced fragment, each an extent and a step along one dimension.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import gcd
 from typing import Any, Literal
 
@@ -26,7 +27,9 @@ from pycute_xe.layout import Layout, coshape, make_layout, size
 from pycute_xe.numeric import Numeric
 from pycute_xe.typing import Mode
 
-__all__ = ["memory_modes", "select_block_2d", "subgroup_fragment"]
+__all__ = ["Choice", "choose_block_2d", "memory_modes", "select_block_2d", "subgroup_fragment"]
+
+Kind = Literal["plain", "vnni", "transpose"]
 
 GRF_BYTES = 64
 
@@ -78,6 +81,48 @@ def select_block_2d(
     >>> select_block_2d(rows, bf16, bf16, x=1, y=0)
     XE_LOAD_2D(16, 32, 32, 16)
     """
+    return choose_block_2d(fragment, memory_type, register_type, x, y, store).op
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A choice and what it rests on: extents are in values of the memory's type.
+
+    ``along_x`` tells whether neighbours in registers are neighbours in memory, ``packed`` whether
+    registers want several values of a column in a dword; ``run_x`` and ``run_y`` are how far a
+    subgroup's registers walk along x and y before a larger step takes over, ``tile_x`` and
+    ``tile_y`` how far its share reaches; ``row`` is how many values of a row a message moves.
+    """
+
+    op: Block2DOp
+    kind: Kind
+    along_x: bool
+    packed: bool
+    run_x: int
+    run_y: int
+    tile_x: int
+    tile_y: int
+    row: int
+
+
+def choose_block_2d(
+    fragment: Layout,
+    memory_type: Numeric,
+    register_type: Numeric,
+    x: int,
+    y: int,
+    store: bool = False,
+) -> Choice:
+    """Return `select_block_2d`'s choice with the extents that it rests on.
+
+    >>> from pycute_xe.basis import E
+    >>> from pycute_xe.numeric import as_numeric
+    >>> bf16 = as_numeric("bf16")
+    >>> rows = Layout((16, 32, 2), (E(1), E(0), 16 * E(1)))
+    >>> found = choose_block_2d(rows, bf16, bf16, x=1, y=0)
+    >>> found.kind, found.run_x, found.run_y, found.row
+    ('plain', 16, 32, 32)
+    """
     whole_bytes = _bytes_first(fragment, register_type.bits)
     modes, packed = _unpacked(flat_modes(whole_bytes), register_type.bits)
     extents = coshape(fragment)
@@ -92,22 +137,27 @@ def select_block_2d(
     kind = _kind(modes, packed, x, memory_type.bits, store)
     resize = memory_type.bits != register_type.bits
     half_register = min(GRF_BYTES * 8 // 2 // register_type.bits, 16)
+    along_x = isinstance(modes[0][1], Basis) and modes[0][1].modes == (x,)
+    row = (32 if kind == "transpose" else GRF_BYTES) * 8 // memory_type.bits
     if kind == "transpose":
-        height = gcd(32, walk.run(y, half_register))
-        reach = extents[x] if resize else walk.run(x)
+        run_x = extents[x] if resize else walk.run(x)
+        run_y = walk.run(y, half_register)
         bits = max(32, min(64, memory_type.bits))
-        width = gcd(reach, 32 * 8 // memory_type.bits)
-        return XE_LOAD_2D_TRANSPOSE(bits, height, width * memory_type.bits // bits)
+        width = gcd(run_x, row)
+        op = XE_LOAD_2D_TRANSPOSE(bits, gcd(32, run_y), width * memory_type.bits // bits)
+        return Choice(op, kind, along_x, packed, run_x, run_y, extents[x], extents[y], row)
+    run_x = walk.run(x, half_register)
+    run_y = extents[y] if resize else walk.run(y)
     bits = max(8, min(64, memory_type.bits))
-    row = GRF_BYTES * 8 // memory_type.bits
-    block = gcd(row, walk.run(x, half_register))
-    rows = extents[y] if resize else walk.run(y)
+    block = gcd(row, run_x)
     block_width = block * memory_type.bits // bits
-    if store:
-        return XE_STORE_2D(bits, gcd(rows, 8), block_width)
     width = gcd(min(row, 4 * block), extents[x]) * memory_type.bits // bits
-    load = XE_LOAD_2D_VNNI if kind == "vnni" else XE_LOAD_2D
-    return load(bits, gcd(rows, 32), width, block_width)
+    if store:
+        op = XE_STORE_2D(bits, gcd(run_y, 8), block_width)
+    else:
+        load = XE_LOAD_2D_VNNI if kind == "vnni" else XE_LOAD_2D
+        op = load(bits, gcd(run_y, 32), width, block_width)
+    return Choice(op, kind, along_x, packed, run_x, run_y, extents[x], extents[y], row)
 
 
 class _Walk:
@@ -153,9 +203,7 @@ def _unpacked(modes: list[Mode], bits: int) -> tuple[list[Mode], bool]:
     return [*modes, modes[0]], True
 
 
-def _kind(
-    modes: list[Mode], packed: bool, x: int, bits: int, store: bool
-) -> Literal["plain", "vnni", "transpose"]:
+def _kind(modes: list[Mode], packed: bool, x: int, bits: int, store: bool) -> Kind:
     if store:
         return "plain"
     extent, step = modes[0]

@@ -11,6 +11,7 @@ from pycute_xe.atom.block2d_op import Block2DOp
 from pycute_xe.atom.copy_answers import CopyAnswers
 from pycute_xe.atom.copy_atom import SUBGROUP, CopyAtom
 from pycute_xe.atom.cpp_text import block2d_traits, tiler_cpp
+from pycute_xe.atom.owning import Owner, owners_in
 from pycute_xe.atom.thr_copy import ThrCopy
 from pycute_xe.errors import CuteError, DivisibilityError, RankError, quoted
 from pycute_xe.layout import Layout, make_identity_layout, make_layout, size
@@ -167,6 +168,18 @@ class TiledCopy:
         """(work-item, value) → offset in the tile, of the destination. C++: ``get_layoutD_TV``."""
         threads, values, _ = self.tidfrg_D(Layout(self.tiler_mn))
         return make_layout(threads, values)
+
+    @typed
+    def owner_of(self, *place: int) -> tuple[Owner, ...]:
+        """Return who is meant to hold an element of the tile, by its coordinate in the tile.
+
+        Law: ``layout_tv_tiled`` maps them to it. Raises `CoordError` outside the tile.
+
+        >>> from pycute_xe.atom import (XE_LOAD_2D, make_block_2d_copy)
+        >>> make_block_2d_copy(XE_LOAD_2D(16, 32, 16), ("ld", 1), "bf16").owner_of(3, 5)
+        (Owner(subgroup=0, work_item=5, value=3),)
+        """
+        return owners_in(self.layout_tv_tiled, self.tiler_mn, place, self)
 
     @typed
     def get_slice(self, thread: int) -> ThrCopy:

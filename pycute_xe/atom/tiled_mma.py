@@ -15,6 +15,7 @@ from pycute_xe.algebra import (
 )
 from pycute_xe.atom.cpp_text import tile_cpp
 from pycute_xe.atom.mma_atom import MmaAtom
+from pycute_xe.atom.owning import Owner, owners_in
 from pycute_xe.atom.permutations import demand_extents
 from pycute_xe.atom.thr_mma import OPERAND_MODES, ThrMma
 from pycute_xe.errors import RankError, ShapeError, quoted
@@ -236,6 +237,21 @@ class TiledMma:
     def tv_layout_C_tiled(self) -> Layout:
         """(work-item, value) → ``m + tile_M * n``. C++: ``get_layoutC_TV``."""
         return self._tv_tiled("C")
+
+    @typed
+    def owner_of(self, operand: str, row: int, col: int) -> tuple[Owner, ...]:
+        """Return who holds an element of the tile: A (m, k), B (k, n), C and D (m, n).
+
+        Several subgroups hold an element of A or B. Raises `CoordError` outside the tile.
+
+        >>> from pycute_xe.atom import (XE_DPAS_TT, workgroup_mma)
+        >>> mma = workgroup_mma(XE_DPAS_TT(8, "f32", "bf16"))
+        >>> mma.owner_of("C", 33, 70), len(mma.owner_of("B", 0, 70))
+        ((Owner(subgroup=5, work_item=6, value=1),), 8)
+        """
+        part = "C" if operand == "D" else operand
+        place = (col, row) if part == "B" else (row, col)
+        return owners_in(self._tv_tiled(part), self.operand_tile(part), place, self)
 
     @typed
     def get_slice(self, thread: int) -> ThrMma:

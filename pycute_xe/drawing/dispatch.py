@@ -17,9 +17,11 @@ from pycute_xe.drawing.of_block2d import of_block2d
 from pycute_xe.drawing.of_copy import of_copy_atom, of_tiled_copy
 from pycute_xe.drawing.of_lsc import of_lsc
 from pycute_xe.drawing.of_mma import of_kernel, of_mma_atom, of_tiled_mma
+from pycute_xe.drawing.of_reorder import of_reorder
+from pycute_xe.drawing.of_zooms import of_permutation, of_zooms
 from pycute_xe.drawing.scene import Scene
 from pycute_xe.drawing.side_by_side import Colours, coloured, of_layouts
-from pycute_xe.errors import ShapeError
+from pycute_xe.errors import ShapeError, quoted
 from pycute_xe.kernel import Kernel
 from pycute_xe.layout import Layout
 from pycute_xe.signatures import typed
@@ -44,7 +46,12 @@ Drawable = (
 
 @typed
 def draw(
-    x: Drawable, what: str | None = None, *, subgroup: int = 0, colour: Colours | None = None
+    x: Drawable,
+    what: str | None = None,
+    *,
+    subgroup: int = 0,
+    colour: Colours | None = None,
+    view: str | None = None,
 ) -> Drawing:
     """Return a drawing of who owns what: work-item T, value V, and the register byte.
 
@@ -59,7 +66,10 @@ def draw(
     `ComposedLayout` of rank 1 or 2 is a grid of offsets; several, in a mapping by name, stand side
     by side. ``colour`` is a function of an offset: equal numbers modulo 16, equal colours; or
     such functions by name.
-    ``subgroup`` selects one of a work-group's subgroups.
+    ``subgroup`` selects one of a work-group's subgroups. ``view`` shows something else of it:
+    "zooms" of a tiled MMA or copy the tile by subgroups, a subgroup's share by instructions, one
+    of them by work-items; "permutation" of a tiled MMA its parts without and with it; "reorder" of
+    a kernel's A or B the registers before and after it, with arrows.
     Law: of an MMA or a faithful copy, cell (row, col) carries the lane and value whose register
     byte holds that element. Rows and columns are coordinates in the tile: A (m, k), B (k, n), D
     (m, n).
@@ -80,7 +90,27 @@ def draw(
     0 0 1 2 3
     1 4 5 6 7
     """
+    if view is not None:
+        return Drawing(_viewed(x, what, subgroup, view))
     return Drawing(_scene(x, what, subgroup) if colour is None else _coloured(x, what, colour))
+
+
+def _viewed(x: object, what: str | None, subgroup: int, view: str) -> Scene:
+    match view, x:
+        case "zooms", TiledMma() | TiledCopy():
+            return of_zooms(x, what, subgroup)
+        case "permutation", TiledMma():
+            return of_permutation(x, what)
+        case "reorder", Kernel():
+            return of_reorder(x, what, subgroup)
+        case _:
+            raise ShapeError(
+                "draw",
+                {"x": type(x).__name__, "view": view},
+                f"a {type(x).__name__} has no view {quoted(view)}",
+                'use "zooms" of a TiledMma or TiledCopy, "permutation" of a TiledMma, '
+                '"reorder" of a Kernel',
+            )
 
 
 def _coloured(x: object, what: str | None, colour: Colours) -> Scene:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from pycute_xe.arch.target import grf_bytes
 from pycute_xe.errors import ShapeError
@@ -12,6 +13,7 @@ __all__ = [
     "CELL_LIMIT",
     "LABELS",
     "MARKS",
+    "Arrow",
     "Cell",
     "Panel",
     "Scene",
@@ -117,9 +119,15 @@ class Panel:
         return self.col_names[index] if self.col_names else str(self.cols[index])
 
 
+Cellular: TypeAlias = tuple[int, int, int]
+Arrow: TypeAlias = tuple[Cellular, Cellular]
+
+
 @dataclass(frozen=True, slots=True)
 class Scene:
     """A title, a caption of several lines, panels, and the meaning of the colours.
+
+    ``arrows`` go from cell to cell; a cell is the number of its panel, its row and its column.
 
     Raises `ShapeError` when there are more cells than a drawing can show.
     """
@@ -129,6 +137,7 @@ class Scene:
     panels: tuple[Panel, ...]
     legend_title: str = "work-item"
     legend: tuple[str, ...] = tuple(f"T{t}" for t in range(16))
+    arrows: tuple[Arrow, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse too many cells."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from hashlib import sha1
 from html import escape
+from math import hypot
 
 from pycute_xe.drawing.measure import MARGIN, Plan, Spot, heading_width
 from pycute_xe.drawing.scene import Cell, Panel, Scene, frames
@@ -61,6 +62,24 @@ def _body(plan: Plan) -> Iterator[str]:
     yield from _legend(plan)
     for spot in plan.spots:
         yield from _panel(plan, spot)
+    yield from _arrows(plan)
+
+
+def _arrows(plan: Plan) -> Iterator[str]:
+    """Lines from below a cell to above another, with a head."""
+    size, spots = plan.cells, plan.spots
+    for ends in plan.scene.arrows:
+        (x, y), (u, v) = (
+            (spots[p].x + size.width * (c + 0.5), spots[p].y + size.height * (r + 1 - end))
+            for end, (p, r, c) in enumerate(ends)
+        )
+        far = hypot(u - x, v - y) or 1.0
+        along, across = (u - x) / far, (v - y) / far
+        head = "".join(
+            f"M{u:g} {v:g}L{u - 7 * along + s * 3 * across:g} {v - 7 * across - s * 3 * along:g}"
+            for s in (1, -1)
+        )
+        yield f'<path class="f arrow" d="M{x:g} {y:g}L{u:g} {v:g}{head}"/>'
 
 
 def _legend(plan: Plan) -> Iterator[str]:

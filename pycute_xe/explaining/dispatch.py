@@ -41,6 +41,7 @@ from pycute_xe.typing import is_tuple
 
 if TYPE_CHECKING:
     from pycute_xe.arch.lsc import Block2DMessage, Message
+    from pycute_xe.atom import TiledCopy
     from pycute_xe.explaining.atoms import Atom
 
 __all__ = ["EXPLAINED", "explain"]
@@ -90,12 +91,15 @@ _CALL = (tell_call, "The coordinate of each leaf times its stride, summed.")
 
 @typed
 def explain(
-    operation: Callable[..., Any] | Atom | Message | Block2DMessage, *operands: Any, **named: Any
+    operation: Callable[..., Any] | Atom | Message | Block2DMessage | TiledCopy,
+    *operands: Any,
+    **named: Any,
 ) -> Explanation:
     """Return the steps by which an operation comes to its result on these operands.
 
     ``operation`` is one of the functions of the algebra in `EXPLAINED`, or a layout, whose call is
-    then explained, or an atom, see `explain_atom`, or an LSC message with a target.
+    then explained, or an atom, see `explain_atom`, or an LSC message with a target, or a tiled copy
+    with its tiled MMA and operand, see `explain_copy`.
     Law: the explanation ends in what ``operation(*operands)`` returns, or in the error that it
     raises; where the steps reach their end, the last of them has the result as its value.
     Raises `InputError` for an operation without an explanation and for operands that are too few or
@@ -116,6 +120,10 @@ def explain(
      5. the walks, nested as B = (4,3):(3,1) nests → ((2,2),3):((24,2),8)
     Result: ((2,2),3):((24,2),8)
     """
+    if type(operation).__module__ == "pycute_xe.atom.tiled_copy":
+        from pycute_xe.explaining.telling_choices import explain_copy
+
+        return explain_copy(operation, *operands, **named)  # pyright: ignore[reportArgumentType]
     if type(operation).__module__.startswith(("pycute_xe.atom.", "pycute_xe.cutlass.")):
         # Imported only for an atom: it takes a while.
         from pycute_xe.explaining.atoms import as_atom, explain_atom

@@ -39,6 +39,7 @@ from pycute_xe.kernel.kinds.gemm import gemm
 from pycute_xe.kernel.kinds.parts import gmem_stride
 from pycute_xe.kernel.kinds.slm_gemm import slm_gemm
 from pycute_xe.kernel.kinds.specialised_gemm import specialised_gemm
+from pycute_xe.kernel.owning import Moved, owner_of
 from pycute_xe.kernel.spec.expression import (
     Element,
     Expression,
@@ -72,6 +73,7 @@ __all__ = [
     "NamedArrive",
     "NamedBarrier",
     "NamedWait",
+    "Moved",
     "Operand",
     "Order",
     "Part",
@@ -93,6 +95,7 @@ __all__ = [
     "gemm",
     "gmem_stride",
     "matrix",
+    "owner_of",
     "rounded_to",
     "slm_gemm",
     "specialised_gemm",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from pycute_xe.verifying.prefetching import verify_prefetches
 from pycute_xe.verifying.prover import verify
 from pycute_xe.verifying.verdict import Proof, Verdict
 
-__all__ = ["Proof", "Verdict", "verify"]
+__all__ = ["Proof", "Verdict", "verify", "verify_prefetches"]
