@@ -5,25 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pycute_xe.bulk import table
 from pycute_xe.emitting.functions import FORMULAS, Emit
 from pycute_xe.emitting.instructions import Alu, Condition
 from pycute_xe.emitting.numbers import f32_bits
-from pycute_xe.emitting.regions import Region, region
-from pycute_xe.emitting.registers import BYTES, Registers
+from pycute_xe.emitting.reading import KINDS, LANES, WHOLE, Reading, kind_of, operand_text
+from pycute_xe.emitting.registers import Registers
 from pycute_xe.errors import KernelError
+from pycute_xe.exactness import is_exact
 from pycute_xe.kernel import Convert, Element, Expression, Fill, Kernel, Map, Slot
 from pycute_xe.kernel.spec.expression import Apply, Const, Rounded, Where
-from pycute_xe.numeric import Numeric
+from pycute_xe.numeric import Numeric, as_numeric
 
 __all__ = ["converted", "filled", "mapped", "operand_text"]
-
-GRF = 64
-LANES = 16
-_KINDS = {"f32": "f", "f16": "hf", "bf16": "bf", "s32": "d", "u32": "ud", "s8": "b", "u8": "ub"}
-_WHOLE = Region(1, 1, 0)
 
 
 def filled(registers: Registers, statement: Fill, pattern: int) -> Iterator[Alu]:
@@ -38,37 +33,11 @@ def filled(registers: Registers, statement: Fill, pattern: int) -> Iterator[Alu]
         at += count
 
 
-def operand_text(name: str, kind: str, element: int, read: Region | None, stride: int = 1) -> str:
-    """Return an operand: a variable, the register and element in it, and how it walks.
-
-    ``read`` is the region of a source, None for a destination.
-
-    >>> operand_text("tCrC_f", "f", 33, Region(1, 1, 0)), operand_text("tErD_bf", "bf", 16, None)
-    ('tCrC_f(2,1)<1;1,0>', 'tErD_bf(0,16)<1>')
-    """
-    row, column = divmod(element * BYTES[kind], GRF)
-    walk = f"<{stride}>" if read is None else str(read)
-    return f"{name}({row},{column // BYTES[kind]}){walk}"
-
-
-def _kind(numeric: Numeric, what: str) -> str:
-    kind = _KINDS.get(numeric.name)
-    if kind is None:
-        raise KernelError(
-            "emit",
-            {"fragment": what, "type": numeric},
-            f"instructions on registers do not compute with {numeric}",
-            f"use {', '.join(_KINDS)}",
-        )
-    return kind
-
-
 def converted(registers: Registers, statement: Convert) -> Iterator[Alu]:
     """Yield the instructions of a conversion: nearest even, integers saturated."""
     source = registers.fragment(statement.source)
     target = registers.fragment(statement.destination)
-    _kind(source.value_type, source.name)
-    kind = _kind(target.value_type, target.name)
+    kind = kind_of(target.value_type, target.name)
     view = registers.view(target.name, kind)
     for at in range(0, target.elements, LANES):
         write = _Write(registers)
@@ -85,7 +54,8 @@ def mapped(kernel: Kernel, registers: Registers, statement: Map) -> Iterator[Alu
     for gathers that no region reads.
     """
     target = registers.fragment(statement.destination)
-    if target.value_type.name != "f32":
+    kind = KINDS.get(target.value_type.name)
+    if kind not in ("f", "hf", "bf"):
         raise KernelError(
             "emit",
             {"fragment": target},
@@ -99,41 +69,19 @@ def mapped(kernel: Kernel, registers: Registers, statement: Map) -> Iterator[Alu
             for name in statement.sources
         }
         write = _Write(registers, kernel, places)
-        to = operand_text(registers.view(target.name, "f"), "f", at, None)
-        write.into(statement.value, to)
+        to = operand_text(registers.view(target.name, kind), kind, at, None)
+        write.into(statement.value, to) if kind == "f" else write.rounding(statement.value, to)
         yield from write.out
 
 
-class _Write:
+class _Write(Reading):
     """The instructions that compute one register of 16 elements."""
 
-    def __init__(
-        self,
-        registers: Registers,
-        kernel: Kernel | None = None,
-        places: dict[str, NDArray[np.int64]] | None = None,
-    ) -> None:
-        self.registers = registers
-        self.kernel = kernel
-        self.places = places or {}
-        self.out: list[Alu] = []
-        self.used = 0
-
-    def fresh(self, kind: str = "f") -> tuple[str, str]:
-        """Return a temporary: as a destination and as a source."""
-        name = self.registers.temporary(self.used, kind)
-        self.used += 1
-        return operand_text(name, kind, 0, None), operand_text(name, kind, 0, _WHOLE)
-
-    def alu(self, op: str, to: str, *sources: str) -> None:
-        """Append an instruction; sources of which ``$`` follows a modifier are scalar operands."""
-        scalars = tuple(dict.fromkeys(s.partition("$")[2] for s in sources if "$" in s))
-        read: list[str] = []
-        for source in sources:
-            modifier, scalar, name = source.partition("$")
-            held = f"%{scalars.index(name)}(0,0)<0;1,0>" if scalar else ""
-            read.append(modifier + held)
-        self.out.append(Alu(f"{op} (M1_NM, {LANES}) {to} {' '.join(read)}", scalars))
+    def rounding(self, value: Expression, to: str) -> None:
+        """Compute an expression in f32 and round it once into a destination."""
+        held, read = self.fresh()
+        self.into(value, held)
+        self.alu("mov", to, read)
 
     def into(self, value: Expression, to: str) -> None:
         """Compute an expression into a destination."""
@@ -182,7 +130,7 @@ class _Write:
 
     def rounded(self, value: Rounded, to: str) -> None:
         """Write a value rounded to a narrower float and widened again."""
-        kind = _kind(value.to, str(value))
+        kind = kind_of(value.to, str(value))
         source = self.source(value.body)
         if value.to.kind != "float":
             raise KernelError(
@@ -199,7 +147,7 @@ class _Write:
         self.alu("mov", operand_text(name, kind, 0, None), self.held(source))
         view = "uw" if kind == "bf" else kind
         name = self.registers.temporary(self.used - 1, view)
-        self.alu("mov", to, self.widened(operand_text(name, view, 0, _WHOLE), value.to))
+        self.alu("mov", to, self.widened(operand_text(name, view, 0, WHOLE), value.to))
 
     def source(self, value: Expression) -> str:
         """Return where an expression can be read, computing it where it has to be."""
@@ -222,41 +170,12 @@ class _Write:
             "use functions of fragments, scalars and numbers",
         )
 
-    def read(self, name: str, numeric: Numeric, places: NDArray[np.int64]) -> str:
-        """Return the operand that reads elements of a fragment."""
-        first, found = int(places[0]), None
-        if int(places.min()) == first:
-            found = region(places - first)
-        kind = _kind(numeric, name)
-        if kind == "bf":
-            kind = "uw"
-        if found is None:
-            raise KernelError(
-                "emit",
-                {"fragment": name},
-                "no region reads the elements that 16 work-items gather",
-                "gather rows, columns or whole registers",
-            )
-        return operand_text(self.registers.view(name, kind), kind, first, found)
-
-    def widened(self, source: str, numeric: Numeric) -> str:
-        """Return where a source can be read as f32."""
-        if numeric.name == "f32":
-            return source
-        if numeric.name == "bf16":
-            to, _ = self.fresh("ud")
-            self.alu("shl", to, source, "0x10:uw")
-            return operand_text(self.registers.temporary(self.used - 1), "f", 0, _WHOLE)
-        to, read = self.fresh()
-        self.alu("mov", to, source)
-        return read
-
     def narrow(self, source: str, given: Numeric, wanted: Numeric, to: str) -> None:
         """Convert a source of one type into a destination of another."""
         if wanted.kind == "float":
             if given.name == wanted.name:
                 self.alu("mov", to, source)
-            elif given.kind != "float" and wanted.name != "f32":
+            elif wanted.name != "f32" and not is_exact(given, as_numeric("f32")):
                 raise _twice(given, wanted)
             else:
                 self.alu("mov", to, self.widened(source, given))

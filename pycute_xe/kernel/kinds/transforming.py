@@ -15,10 +15,10 @@ from pycute_xe.errors import KernelError
 from pycute_xe.exactness import is_exact
 from pycute_xe.kernel.index import Index, Quotient, Tiles
 from pycute_xe.kernel.ir.operands import Fragment, Operand
-from pycute_xe.kernel.ir.statements import Convert, Load, Map, Reorder, Statement
+from pycute_xe.kernel.ir.statements import Convert, Map, Reorder, Statement
 from pycute_xe.kernel.kinds.epilogue import Frame
 from pycute_xe.kernel.kinds.parts import Side
-from pycute_xe.kernel.kinds.vectors import vector_copy, vector_gather
+from pycute_xe.kernel.kinds.vectors import Vector, vector_copy, vector_gather
 from pycute_xe.kernel.spec.expression import (
     Element,
     Expression,
@@ -31,44 +31,10 @@ from pycute_xe.kernel.spec.parsing import parse
 from pycute_xe.layout import Layout, size
 from pycute_xe.numeric import Numeric, as_numeric
 
-__all__ = ["ConvertedSide", "Transform", "Vector", "operand_side", "transformed_operands"]
+__all__ = ["ConvertedSide", "Transform", "operand_side", "transformed_operands"]
 
 F32 = as_numeric("f32")
 LETTERS = {"A": "m", "B": "n"}
-
-
-@dataclass(frozen=True)
-class Vector:
-    """Values for rows or columns: one vector, or one for each group of so many k."""
-
-    operand: Operand
-    copy: TiledCopy
-    corner: tuple[Index, ...]
-    group: int | None
-    gather: Layout
-
-    @property
-    def held(self) -> str:
-        """The fragment that it is loaded into."""
-        return f"tSr{self.operand.name}"
-
-    @property
-    def fragment(self) -> Fragment:
-        """The registers of a subgroup's part."""
-        slots = self.copy.messages * self.copy.atom.values
-        return Fragment(self.held, self.operand.value_type, slots)
-
-    def load(self, first: Index) -> Load:
-        """Return the load of what the tile of K that begins at ``first`` needs."""
-        rank = len(self.operand.modes)
-        if self.group is None:
-            return Load(self.copy, self.operand.name, self.corner, self.held, (None, rank - 1))
-        # The vector of a group is a row, whichever mode comes first.
-        *lead, place = self.corner
-        row, axis = first // self.group, self.operand.contiguous
-        pair = (row, place) if axis == rank - 1 else (place, row)
-        modes = (2 * rank - 3 - axis, axis)
-        return Load(self.copy, self.operand.name, (*lead, *pair), self.held, modes)
 
 
 @dataclass(frozen=True)
@@ -117,7 +83,7 @@ class Transform:
 
     def into(self, source: str, destination: str) -> Map:
         """Return the statement that computes it from a fragment."""
-        held = {vector.operand.name: vector.held for vector in self.vectors}
+        held = {vector.operand.name: vector.read for vector in self.vectors}
 
         def leaf(x: Element | Slot) -> Expression:
             if isinstance(x, Slot):
@@ -125,7 +91,7 @@ class Transform:
             return Slot(held[x.operand]) if x.at else x
 
         mapped = rebuilt(self.value, leaf)
-        return Map(destination, mapped, tuple((v.held, v.gather) for v in self.vectors))
+        return Map(destination, mapped, tuple((v.read, v.gather) for v in self.vectors))
 
 
 def _vector(frame: Frame, name: str, leaf: Element, operation: str, text: str) -> Vector:
@@ -216,7 +182,7 @@ class ConvertedSide(Side):
             names[name] = (self._types[name], size(self.mma.fragment(self.name)[1]))
         vectors = self.transform.vectors if self.transform else ()
         made = (Fragment(name, *rest) for name, rest in names.items())
-        return (*made, *(vector.fragment for vector in vectors))
+        return (*made, *(fragment for vector in vectors for fragment in vector.fragments))
 
     @property
     def _types(self) -> dict[str, Numeric]:
@@ -233,7 +199,7 @@ class ConvertedSide(Side):
     def before_loop(self, group: int | None, k: Index) -> tuple[Statement, ...]:
         """Return the loads of what all k share, or those of a group that begins at ``k``."""
         vectors = self.transform.vectors if self.transform else ()
-        return tuple(vector.load(k) for vector in vectors if vector.group == group)
+        return tuple(s for vector in vectors if vector.group == group for s in vector.loaded(k))
 
     def factor(self, at: tuple[Index, ...]) -> Expression:
         """Return what the MMA multiplies: converted, or transformed and rounded once."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -15,13 +16,63 @@ from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.bulk import table
 from pycute_xe.errors import KernelError
+from pycute_xe.kernel.index import Index
+from pycute_xe.kernel.ir.operands import Fragment, Operand
+from pycute_xe.kernel.ir.statements import Convert, Load, Statement
 from pycute_xe.kernel.kinds.parts import mma_slots
 from pycute_xe.layout import Layout, make_layout, size
-from pycute_xe.numeric import Numeric
+from pycute_xe.numeric import Numeric, as_numeric
 
-__all__ = ["vector_copy", "vector_gather"]
+__all__ = ["Vector", "vector_copy", "vector_gather"]
 
 Ints: TypeAlias = NDArray[np.int64]
+
+BF16 = as_numeric("bf16")
+
+
+@dataclass(frozen=True)
+class Vector:
+    """Values for rows or columns: one vector, or one for each group of so many k."""
+
+    operand: Operand
+    copy: TiledCopy
+    corner: tuple[Index, ...]
+    group: int | None
+    gather: Layout
+
+    @property
+    def held(self) -> str:
+        """The fragment that it is loaded into."""
+        return f"tSr{self.operand.name}"
+
+    @property
+    def read(self) -> str:
+        """The fragment that a transform reads: elements that share bytes are widened first."""
+        return f"tSv{self.operand.name}" if self.operand.value_type.bits < 8 else self.held
+
+    @property
+    def fragments(self) -> tuple[Fragment, ...]:
+        """The registers of a subgroup's part."""
+        slots = self.copy.messages * self.copy.atom.values
+        loaded = Fragment(self.held, self.operand.value_type, slots)
+        return (loaded,) if self.read == self.held else (loaded, Fragment(self.read, BF16, slots))
+
+    def loaded(self, first: Index) -> tuple[Statement, ...]:
+        """Return the statements that bring what the tile of K that begins at ``first`` needs."""
+        load = self.load(first)
+        return (load,) if self.read == self.held else (load, Convert(self.held, self.read))
+
+    def load(self, first: Index) -> Load:
+        """Return the load of it."""
+        rank = len(self.operand.modes)
+        if self.group is None:
+            return Load(self.copy, self.operand.name, self.corner, self.held, (None, rank - 1))
+        # The vector of a group is a row, whichever mode comes first.
+        *lead, place = self.corner
+        row, axis = first // self.group, self.operand.contiguous
+        pair = (row, place) if axis == rank - 1 else (place, row)
+        modes = (2 * rank - 3 - axis, axis)
+        return Load(self.copy, self.operand.name, (*lead, *pair), self.held, modes)
 
 
 def _part(mma: TiledMma, letter: str, role: str = "C") -> Ints:
