@@ -196,7 +196,8 @@ def _mixed(
     rng = np.random.default_rng((variant, number))
     if variant >= _CLOSE:
         return _close(operand.value_type, shape, rng, factor)
-    if variant >= _WIDE and factor == bool(variant % 2) and operand.value_type.bits >= 8:
+    whole = operand.value_type.bits >= 8 or operand.value_type.kind != "float"
+    if variant >= _WIDE and factor == bool(variant % 2) and whole:
         return _wide(operand.value_type, shape, rng)
     if not shape:
         return np.asarray(float(min(2 + (number + variant) % 3, most)))

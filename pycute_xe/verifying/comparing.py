@@ -35,6 +35,7 @@ from pycute_xe.verifying.matching import (
     witnesses,
 )
 from pycute_xe.verifying.regions import Names, Region
+from pycute_xe.verifying.splitting import split
 
 __all__ = ["compare"]
 
@@ -143,12 +144,16 @@ class _Comparison:
         first: Difference | None,
     ) -> Difference | None:
         """Compare sums that are split into different numbers of terms, as sets of elements."""
-        if any(t.atoms for t in (*ours, *theirs)):  # what they are functions of is not compared
+        if any(t.atoms for t in (*ours, *theirs)):
+            one = len(theirs) == 1 and not as_set
+            apart = one and split(points, ours, theirs[0], self.domain, self.atoms)
+            first = first or (apart if isinstance(apart, Difference) else None)
             if first is not None:
                 return first
-            raise UndecidableError(
-                "verify", {}, "sums of functions are split differently", "claim them alike"
-            )
+            if apart is False:  # what they are functions of is not compared
+                raise UndecidableError(
+                    "verify", {}, "sums of functions are split differently", "claim them alike"
+                )
         if as_set:
             outside = self.beyond(points, *ours, *theirs)
             if outside is not None:
