@@ -70,6 +70,8 @@ def inputs(kernel: Kernel, sizes: dict[str, int], seed: int = 0) -> dict[str, np
         found: Any = rng.integers(max(low, -9), min(high, 9) + 1, shape)
         if operand.name in ("s", "scale", "sa", "sb"):
             found = rng.choice([0.5, 1.0, 2.0], shape)
+        if operand.value_type.name == "f4e2m1":
+            found = rng.choice([-6, -1.5, -0.5, 0, 0.5, 1, 2, 3], shape)
         out[operand.name] = convert(np.asarray(found, np.float64), numeric)
     return out
 

@@ -153,7 +153,8 @@ def row_bytes(ordered: NDArray[Any], operand: Operand) -> NDArray[np.uint8]:
         return ordered.view(np.uint8).reshape(*ordered.shape[:-1], -1)
     per_byte = 8 // numeric.bits
     short = -ordered.shape[-1] % per_byte
-    whole = np.pad(ordered.astype(np.int64), [(0, 0)] * (ordered.ndim - 1) + [(0, short)])
+    numbers = ordered.astype(np.float32 if numeric.kind == "float" else np.int64)
+    whole = np.pad(numbers, [(0, 0)] * (ordered.ndim - 1) + [(0, short)])
     return packed(whole, numeric).reshape(*ordered.shape[:-1], -1)
 
 
