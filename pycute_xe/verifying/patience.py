@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from time import perf_counter
+from math import inf
+from time import perf_counter, process_time
 
 from pycute_xe.errors import KernelError
 
 __all__ = ["TooHardError", "a_while", "in_time", "steps_left", "time_left", "too_hard", "until"]
 
 WHILE = 2.0
-"""Seconds for which numbers are tried."""
+"""Seconds of the processor for which numbers are tried."""
 
 _end: ContextVar[float | None] = ContextVar("_end", default=None)
 
@@ -56,8 +57,9 @@ def a_while() -> Callable[[], bool]:
     False
     """
     left = time_left()
-    end = perf_counter() + (WHILE if left is None else min(WHILE, left / 2))
-    return lambda: perf_counter() < end
+    enough = process_time() + WHILE
+    end = inf if left is None else perf_counter() + left / 2
+    return lambda: process_time() < enough and perf_counter() < end
 
 
 def steps_left(steps: int, a_second: int) -> int:

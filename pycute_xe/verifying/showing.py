@@ -12,7 +12,7 @@ import numpy as np
 
 from pycute_xe.converting import convert
 from pycute_xe.kernel import Claim, Kernel
-from pycute_xe.kernel.amounts import MOST_BYTES, weight
+from pycute_xe.kernel.amounts import MOST_BYTES, MOST_STEPS, steps, weight
 from pycute_xe.kernel.showing import differ_by, tolerance_of
 from pycute_xe.kernel.telling_inputs import VARIANTS, telling_inputs
 from pycute_xe.verifying.evaluating import Extents, value_with
@@ -36,7 +36,7 @@ def is_seen(
     Problems that are too large for a replay are taken to be: it is said of them that none is done.
     Raises `UndecidableError` where the sums are too long to try.
     """
-    if weight(kernel, failure.sizes) > MOST_BYTES:
+    if weight(kernel, failure.sizes) > MOST_BYTES or steps(kernel, failure.sizes) > MOST_STEPS:
         return True
     numeric = kernel.operand(failure.output).value_type
     tolerance = tolerance_of(claim.value, numeric)

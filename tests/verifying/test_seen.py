@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from fuzz_kernels import judged, not_replayed
-from unsound_kernels import A, N, kernel, load, store
+from fuzz_kernels import changed, judged, not_replayed
+from unsound_kernels import A, M, N, kernel, load, store
 
 import pycute_xe as cx
-from pycute_xe.kernel import Element, Expression, Index, Kernel, Map, Slot, apply
+from pycute_xe.kernel import Element, Expression, If, Index, Kernel, Map, Slot, apply
+from pycute_xe.verifying.prover import verify_here
 
 
 def mapped(value: Expression, claim: Expression) -> Kernel:
@@ -63,6 +64,16 @@ def test_the_smallest_sizes_that_show_it_are_told() -> None:
     assert not_replayed(wrong, verdict) == ""
 
 
+def test_large_operands_are_left_to_a_process_that_can_be_stopped() -> None:
+    """Columns behind the first 3,200,000 come from the tile before."""
+    before = load("A", "x", (M * 8, N * 16 - 16))
+    wrong = kernel(A, load("A", "x"), If(Index(None, 199_999), N, (before,)), store("D", "x"))
+    here = verify_here(wrong, {}, 1_000_000)
+    assert here.answer == "undecided", str(here)
+    verdict = cx.verify(wrong, budget=60)
+    assert verdict.answer == "disproved", str(verdict)
+
+
 def test_functions_inside_sums_are_tried_in_time() -> None:
     """Seed 401808 of the fuzz: attention whose keys' columns are read at every other tile."""
-    assert judged(401808).word == "disproved"
+    assert cx.verify(changed(401808)[0].kernel, budget=300).answer == "disproved"
