@@ -18,6 +18,7 @@ from pycute_xe.checking.shared_memory import judge_shared_memory
 from pycute_xe.errors import InputError, quoted
 from pycute_xe.kernel import (
     AtomicStore,
+    Await,
     BarrierArrive,
     BarrierWait,
     Convert,
@@ -39,6 +40,7 @@ from pycute_xe.kernel import (
     Reorder,
     SharedLoad,
     SharedStore,
+    Signal,
     Statement,
     Store,
 )
@@ -116,6 +118,7 @@ def _(body: Body, statement: Mma) -> None:
 @JUDGED.of(
     *(Fill, Reorder, Part, Convert, Map, Reduce, Loop, If),
     *(BarrierArrive, BarrierWait, Fence, SharedLoad, SharedStore, NamedArrive, NamedWait),
+    *(Await, Signal),
 )
 def _(body: Body, statement: Statement) -> None:
     """Nothing but registers and shared memory, which are counted, and barriers, which pair up."""

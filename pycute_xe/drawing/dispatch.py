@@ -18,11 +18,13 @@ from pycute_xe.drawing.of_copy import of_copy_atom, of_tiled_copy
 from pycute_xe.drawing.of_lsc import of_lsc
 from pycute_xe.drawing.of_mma import of_kernel, of_mma_atom, of_tiled_mma
 from pycute_xe.drawing.of_reorder import of_reorder
+from pycute_xe.drawing.of_schedule import of_schedule
 from pycute_xe.drawing.of_zooms import of_permutation, of_zooms
 from pycute_xe.drawing.scene import Scene
 from pycute_xe.drawing.side_by_side import Colours, coloured, of_layouts
 from pycute_xe.errors import ShapeError, quoted
 from pycute_xe.kernel import Kernel
+from pycute_xe.kernel.schedules import Plan, Timeline
 from pycute_xe.layout import Layout
 from pycute_xe.signatures import typed
 
@@ -39,6 +41,8 @@ Drawable = (
     | Message
     | Block2DMessage
     | BankUse
+    | Plan
+    | Timeline
     | AnyLayout
     | Mapping[str, AnyLayout]
 )
@@ -62,7 +66,8 @@ def draw(
     are those of the work-item that its layouts say, registers show what its messages do, and red
     corners mark where the two differ. A `TiledCopy` is drawn as it lies in memory, a `Block2D`
     message also as it lies in registers, padding included, an LSC `Message` at the addresses of its
-    channels and in registers, a `BankUse` bank by bank. A `Layout` or
+    channels and in registers, a `BankUse` bank by bank. A `Plan` of work-groups is drawn in time,
+    a `Timeline` with as many places as it has. A `Layout` or
     `ComposedLayout` of rank 1 or 2 is a grid of offsets; several, in a mapping by name, stand side
     by side. ``colour`` is a function of an offset: equal numbers modulo 16, equal colours; or
     such functions by name.
@@ -147,7 +152,7 @@ def _scene(x: object, what: str | None, subgroup: int) -> Scene:
             )
         case TiledCopy():
             return of_tiled_copy(x, subgroup)
-        case BankUse() | Block2D() | Message() | Block2DMessage():
+        case Plan() | Timeline() | BankUse() | Block2D() | Message() | Block2DMessage():
             return _instruction(x)
         case Layout() | ComposedLayout():
             return coloured(x)
@@ -157,7 +162,11 @@ def _scene(x: object, what: str | None, subgroup: int) -> Scene:
             raise _refusal(x)
 
 
-def _instruction(x: BankUse | Block2D | Message | Block2DMessage) -> Scene:
+def _instruction(
+    x: Plan | Timeline | BankUse | Block2D | Message | Block2DMessage,
+) -> Scene:
+    if isinstance(x, (Plan, Timeline)):
+        return of_schedule(x)
     if isinstance(x, BankUse):
         return of_banks(x)
     return of_block2d(x) if isinstance(x, Block2D) else of_lsc(x)
@@ -178,6 +187,6 @@ def _refusal(x: object) -> ShapeError:
         "draw",
         {"x": type(x).__name__},
         f"a {type(x).__name__} cannot be drawn",
-        "give a Kernel, TiledMma, MmaAtom, TiledCopy, copy atom, Block2D, LSC message, BankUse "
-        "or layout, or layouts by name",
+        "give a Kernel, TiledMma, MmaAtom, TiledCopy, copy atom, Block2D, LSC message, BankUse, "
+        "plan or layout, or layouts by name",
     )

@@ -12,6 +12,7 @@ from pycute_xe.atom.copy_atom import SUBGROUP
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel import (
     AtomicStore,
+    Await,
     BarrierArrive,
     BarrierWait,
     Convert,
@@ -32,6 +33,7 @@ from pycute_xe.kernel import (
     Reorder,
     SharedLoad,
     SharedStore,
+    Signal,
     Statement,
     Store,
 )
@@ -168,7 +170,7 @@ def _(registers: Registers, statement: Statement) -> None:
     registers.forget(statement)
 
 
-@SHOWN.of(Loop, If, Prefetch, Store, AtomicStore, SharedStore)
+@SHOWN.of(Loop, If, Prefetch, Store, AtomicStore, SharedStore, Await, Signal)
 @SHOWN.of(BarrierArrive, BarrierWait, Fence, NamedArrive, NamedWait)
 def _(_registers: Registers, _statement: Statement) -> None:
     """Registers stay as they are; bodies are walked."""

@@ -18,6 +18,7 @@ from pycute_xe.executing.space import Space
 from pycute_xe.executing.surfaces import Placed, plan
 from pycute_xe.kernel import (
     AtomicStore,
+    Await,
     BarrierArrive,
     BarrierWait,
     Convert,
@@ -38,6 +39,7 @@ from pycute_xe.kernel import (
     Reorder,
     SharedLoad,
     SharedStore,
+    Signal,
     Statement,
     Store,
 )
@@ -131,6 +133,11 @@ def _(count: Count, _statement: BarrierWait, space: Space) -> None:
 @COUNTS.of(NamedWait)
 def _(count: Count, statement: NamedWait, space: Space) -> None:
     count.trace.barriers += space.size // statement.barrier.consumers
+
+
+@COUNTS.of(Await, Signal)
+def _(count: Count, _statement: Await | Signal, space: Space) -> None:
+    count.trace.barriers += 2 * (space.size // count.kernel.subgroups)
 
 
 @COUNTS.of(Mma)

@@ -18,6 +18,8 @@ from pycute_xe.converting import host_dtype
 from pycute_xe.executing.groups.racing import Races, Touches
 from pycute_xe.executing.groups.registers import Groups, fragment_rooms
 from pycute_xe.executing.groups.statements import STATEMENTS, perform
+from pycute_xe.executing.groups.units import done_apart, goes_apart
+from pycute_xe.executing.groups.windows import Windows
 from pycute_xe.executing.problem import Problem, poison
 from pycute_xe.executing.surfaces import plan
 from pycute_xe.executing.whole_matrices.planning import planned
@@ -54,7 +56,9 @@ def execute(
         return gather(kernel, problem, target, progress)
     memory = dict(problem.inputs)
     stored = {store.operand for store in matrices.stores}
-    for operand in kernel.outputs:
+    for operand in kernel.operands:
+        if not operand.written:
+            continue
         # A store of a plan covers its operand, so that nothing is left of what was there.
         shape, dtype = problem.shape(operand.name), host_dtype(operand.value_type)
         untouched = operand.name not in stored
@@ -89,9 +93,13 @@ def _gathered(
     progress: Progress | None,
 ) -> Outputs:
     memory = dict(problem.inputs)
-    for operand in kernel.outputs:
-        memory[operand.name] = _padded(operand, problem, target)
+    for operand in kernel.operands:
+        if operand.written:
+            memory[operand.name] = _padded(operand, problem, target)
     grid = _grid(kernel, problem.sizes, memory)
+    if goes_apart(kernel):
+        _apart(kernel, problem, memory, grid, watched, progress)
+        return {o.name: _cut(memory[o.name], problem.shape(o.name)) for o in kernel.outputs}
     block = max(1, _ROOM // _bytes_of_group(kernel))
     for first in range(0, grid.shape[0], block):
         part = grid[first : first + block]
@@ -105,6 +113,30 @@ def _gathered(
     return {o.name: _cut(memory[o.name], problem.shape(o.name)) for o in kernel.outputs}
 
 
+def _apart(
+    kernel: Kernel,
+    problem: Problem,
+    memory: dict[str, NDArray[Any]],
+    grid: NDArray[np.int64],
+    watched: Touches | Races,
+    progress: Progress | None,
+) -> None:
+    """Do work-groups one by one."""
+    windows = Windows(kernel, memory)
+
+    def one(number: int) -> tuple[str, Groups]:
+        at = ", ".join(f"{n} = {i}" for (n, _), i in zip(kernel.grid, grid[number], strict=True))
+        groups = Groups.of(kernel, problem.sizes, memory, grid[number : number + 1])
+        groups.names |= {n: int(i) for (n, _), i in zip(kernel.grid, grid[number], strict=True)}
+        groups.watched, groups.first = watched, number
+        watched.enter(1)
+        return f"work-group {at}", groups
+
+    for done, _ in enumerate(done_apart(map(one, range(grid.shape[0])), windows), 1):
+        if progress is not None:
+            progress(done / grid.shape[0])
+
+
 def _padded(operand: Operand, problem: Problem, target: Target) -> NDArray[Any]:
     """Return an output with what messages may touch behind its rows."""
     shape, x = problem.shape(operand.name), operand.contiguous
@@ -115,7 +147,7 @@ def _padded(operand: Operand, problem: Problem, target: Target) -> NDArray[Any]:
     wide = (*shape[:x], row, *shape[x + 1 :])
     if wide == shape:
         return blank
-    out = np.zeros(wide, blank.dtype) if operand.role == "inout" else poison(operand, wide)
+    out = np.zeros(wide, blank.dtype) if operand.role != "out" else poison(operand, wide)
     _window(out, shape)[...] = blank
     return out
 

@@ -40,10 +40,12 @@ class Problem:
         return shape_of(self.kernel.operand(name), self.sizes)
 
     def blank(self, name: str) -> NDArray[Any]:
-        """Return an output as it is before a kernel runs: poison, or what was handed in."""
+        """Return an output as it is before a kernel runs: poison, what was handed in, zero."""
         operand = self.kernel.operand(name)
         if operand.role == "inout":
             return np.array(self.inputs[name])
+        if operand.role == "scratch" and operand.value_type.kind != "float":
+            return np.zeros(self.shape(name), host_dtype(operand.value_type))
         return poison(operand, self.shape(name))
 
 

@@ -17,10 +17,11 @@ from pycute_xe.bulk import table
 from pycute_xe.converting import convert
 from pycute_xe.executing.copying import add_tile, copy_tile
 from pycute_xe.executing.elementwise import Sources, mapped
+from pycute_xe.executing.preparing import prepared
 from pycute_xe.executing.problem import Problem
 from pycute_xe.executing.reducing import reduced
 from pycute_xe.executing.sharing import load_shared, store_shared
-from pycute_xe.executing.surfaces import fetch, place, place_poison
+from pycute_xe.executing.surfaces import fetch
 from pycute_xe.executing.thread import (
     Env,
     Machine,
@@ -30,8 +31,10 @@ from pycute_xe.executing.thread import (
     shared_room,
     to_bytes,
 )
+from pycute_xe.executing.waiting import launched, meet_at_counter
 from pycute_xe.kernel import (
     AtomicStore,
+    Await,
     BarrierArrive,
     BarrierWait,
     Convert,
@@ -52,6 +55,7 @@ from pycute_xe.kernel import (
     Reorder,
     SharedLoad,
     SharedStore,
+    Signal,
     Statement,
     Store,
 )
@@ -59,7 +63,6 @@ from pycute_xe.layout import Layout
 from pycute_xe.machine import (
     BarrierArrive as Arrive,
     BarrierWait as Wait,
-    Memory,
     NamedBarrier,
     Progress,
     RegisterFile,
@@ -68,11 +71,11 @@ from pycute_xe.machine import (
     workgroup,
 )
 from pycute_xe.machine.fenced import FencedSlm
-from pycute_xe.machine.races import Span
+from pycute_xe.machine.workgroup import CounterWait
 
 __all__ = ["DOES", "execute"]
 
-Meeting = Arrive | Wait
+Meeting = Arrive | Wait | CounterWait
 Does = Callable[[Thread, Any, Env], "Iterator[Meeting] | None"]
 
 DOES: Meanings[Does] = Meanings("run")
@@ -93,39 +96,27 @@ def execute(
     """
     for statement in kernel.statements():
         DOES[statement]
-    machine = _machine(kernel, problem, target, trace)
+    machine = prepared(kernel, problem, target, trace)
     env = dict(problem.sizes)
     counts = [range(count.at(env, machine.look_up)) for _, count in kernel.grid]
     groups = list(product(*counts))
-    for done, group in enumerate(groups, 1):
-        at = dict(zip((v for v, _ in kernel.grid), group, strict=True))
-        _run_group(machine, env | at)
-        for span in machine.spans.values():
-            span.close(f"work-group {', '.join(f'{v} = {i}' for v, i in at.items())}".strip())
+    bound = (dict(zip((v for v, _ in kernel.grid), group, strict=True)) for group in groups)
+    going = (_group(machine, env, at, number) for number, at in enumerate(bound))
+    for done, name in enumerate(launched(going, machine.counters), 1):
+        machine.close(name)
         if progress is not None:
             progress(done / len(groups))
     return {o.name: fetch(machine.memory, machine.placed[o.name]) for o in kernel.outputs}
 
 
-def _machine(kernel: Kernel, problem: Problem, target: Target, trace: Trace) -> Machine:
-    memory = Memory()
-    placed = {
-        o.name: place(memory, o, problem.inputs[o.name], target)
-        if o.role != "out"
-        else place_poison(memory, o, problem.shape(o.name), target)
-        for o in kernel.operands
-        if o.modes
-    }
-    scalars = {o.name: problem.inputs[o.name] for o in kernel.inputs if not o.modes}
-    spans = {
-        o.name: Span(memory, placed[o.name].base, placed[o.name].nbytes, placed[o.name].told)
-        for o in kernel.outputs
-        if o.modes
-    }
-    return Machine(kernel, memory, placed, scalars, problem.sizes, target, trace, spans)
+def _group(machine: Machine, env: Env, at: Env, number: int) -> tuple[str, Iterator[list[str]]]:
+    """Return a work-group that is about to begin, and its name."""
+    name = f"work-group {', '.join(f'{v} = {i}' for v, i in at.items())}".strip()
+    machine.counters.enter(name, number)
+    return name, _run_group(machine, {**env, **at}, name)
 
 
-def _run_group(machine: Machine, env: Env) -> None:
+def _run_group(machine: Machine, env: Env, group: str) -> Iterator[list[str]]:
     kernel, count = machine.kernel, machine.kernel.subgroups
     offsets, nbytes = machine.registers()
     shared, room = shared_room(kernel)
@@ -133,12 +124,19 @@ def _run_group(machine: Machine, env: Env) -> None:
     watched = [Progress(i, count) for i in range(count)]
     threads = [
         Thread(
-            machine, i, RegisterFile(nbytes, machine.target.grf_bytes), offsets, slm, shared, mine
+            machine,
+            i,
+            RegisterFile(nbytes, machine.target.grf_bytes),
+            offsets,
+            slm,
+            shared,
+            mine,
+            group,
         )
         for i, mine in enumerate(watched)
     ]
     bodies = [_body(t, kernel.body, {**env, "subgroup": t.subgroup}) for t in threads]
-    workgroup.run(bodies, watched, trace=machine.trace)
+    yield from workgroup.stepped(bodies, watched, trace=machine.trace)
 
 
 def _body(thread: Thread, body: tuple[Statement, ...], env: Env) -> Iterator[Meeting]:
@@ -189,6 +187,9 @@ def _(thread: Thread, statement: NamedWait, env: Env) -> Iterator[Meeting]:
 def _named(thread: Thread, statement: NamedArrive | NamedWait, env: Env) -> NamedBarrier:
     barrier = statement.barrier
     return NamedBarrier(thread.index(barrier.number, env), barrier.producers, barrier.consumers)
+
+
+DOES.of(Await, Signal)(meet_at_counter)
 
 
 @DOES.of(Fence)

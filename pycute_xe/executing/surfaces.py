@@ -52,15 +52,20 @@ class Placed:
             return Surface(base, self.width, 1, max(self.width, 64))
         return Surface(base, self.width, self.shape[y_mode], self.pitches[y_mode])
 
-    def element(self, memory: Memory, at: Sequence[int]) -> int:
-        """Return an integer element as it is now. Raises `MachineError` outside the operand."""
+    def address(self, at: Sequence[int]) -> int:
+        """Return where an element begins, a byte. Raises `MachineError` outside the operand."""
         for mode, extent in enumerate(self.shape):
             if not 0 <= at[mode] < extent:
                 raise self._outside(mode, at[mode])
         x, bits = self.operand.contiguous, self.operand.value_type.bits
         rows = sum(at[m] * p for m, p in enumerate(self.pitches) if m != x)
-        first, rest = divmod(at[x] * bits, 8)
-        data = memory.read(self.base + rows + first, max(bits // 8, 1))
+        return self.base + rows + at[x] * bits // 8
+
+    def element(self, memory: Memory, at: Sequence[int]) -> int:
+        """Return an integer element as it is now. Raises `MachineError` outside the operand."""
+        address, bits = self.address(at), self.operand.value_type.bits
+        rest = at[self.operand.contiguous] * bits % 8
+        data = memory.read(address, max(bits // 8, 1))
         return int(unpacked(data, self.operand.value_type)[rest // bits if rest else 0])
 
     def told(self, byte: int) -> str:

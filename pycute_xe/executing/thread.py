@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.arch import Target
 from pycute_xe.converting import host_dtype
+from pycute_xe.executing.counters import Counters
 from pycute_xe.executing.surfaces import Placed
 from pycute_xe.kernel import Fragment, Kernel, Load
 from pycute_xe.kernel.index import Index
@@ -41,6 +42,7 @@ class Machine:
     target: Target
     trace: Trace
     spans: Mapping[str, Span] = field(default_factory=dict[str, Span])
+    counters: Counters = field(default_factory=Counters)
     _fragments: dict[str, Fragment] = field(default_factory=dict[str, Fragment])
 
     def fragment(self, name: str) -> Fragment:
@@ -54,6 +56,11 @@ class Machine:
         if name in self.scalars:
             return int(self.scalars[name])
         return self.placed[name].element(self.memory, at)
+
+    def close(self, group: str) -> None:
+        """Compare what a work-group has done until now with what others did."""
+        for span in self.spans.values():
+            span.close(group, self.counters.groups.get(group))
 
     def registers(self) -> tuple[dict[str, int], int]:
         """Give each fragment whole registers, one after the other, and count all bytes."""
@@ -98,6 +105,7 @@ class Thread:
     slm: FencedSlm
     shared: Mapping[str, int]
     progress: Progress
+    group: str = ""
 
     def index(self, index: Index, env: Env) -> int:
         """Return the number that an index is now."""
@@ -118,7 +126,7 @@ class Thread:
         span = self.machine.spans.get(operand)
         if span is None:
             return None
-        return lambda addresses, data: span.record(does, self.progress, addresses, data)
+        return lambda addresses, data: span.record(does, self.progress, addresses, data, self.group)
 
     def write(self, name: str, values: NDArray[Any], writer: str) -> None:
         """Write every element of a fragment: numbers that its type holds."""

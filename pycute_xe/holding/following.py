@@ -26,6 +26,7 @@ from pycute_xe.holding.sharing import load_shared, store_shared
 from pycute_xe.holding.tables import by_subgroup, copied, moved
 from pycute_xe.kernel import (
     AtomicStore,
+    Await,
     BarrierArrive,
     BarrierWait,
     Convert,
@@ -46,6 +47,7 @@ from pycute_xe.kernel import (
     Reorder,
     SharedLoad,
     SharedStore,
+    Signal,
     Statement,
     Store,
     walk,
@@ -203,6 +205,16 @@ def _(walker: Follower, statement: Mma) -> None:
 def _(walker: Follower, statement: Statement) -> None:
     """Construction has paired the halves; registers hold what they held."""
     del walker, statement
+
+
+@HOLDS.of(Await, Signal)
+def _(walker: Follower, statement: Await | Signal) -> None:
+    """What other work-groups have done by then is not a map of this one's variables."""
+    del walker
+    raise undecided(
+        f"{type(statement).__name__}: work-groups that wait for one another are not followed",
+        "ask covers(plan), and run it with the reference executor",
+    )
 
 
 @HOLDS.of(SharedStore)

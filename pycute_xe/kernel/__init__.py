@@ -9,6 +9,7 @@ from pycute_xe.kernel.ir.meanings import Meanings
 from pycute_xe.kernel.ir.operands import Fragment, Operand, Order, Shared, matrix
 from pycute_xe.kernel.ir.statements import (
     AtomicStore,
+    Await,
     BarrierArrive,
     BarrierWait,
     Convert,
@@ -28,6 +29,7 @@ from pycute_xe.kernel.ir.statements import (
     Reorder,
     SharedLoad,
     SharedStore,
+    Signal,
     Statement,
     Store,
     Touched,
@@ -37,8 +39,10 @@ from pycute_xe.kernel.kinds.chained_gemm import chained_gemm
 from pycute_xe.kernel.kinds.dual_gemm import dual_gemm
 from pycute_xe.kernel.kinds.gemm import gemm
 from pycute_xe.kernel.kinds.parts import gmem_stride
+from pycute_xe.kernel.kinds.scheduled import scheduled
 from pycute_xe.kernel.kinds.slm_gemm import slm_gemm
 from pycute_xe.kernel.kinds.specialised_gemm import specialised_gemm
+from pycute_xe.kernel.kinds.splitting import split_k
 from pycute_xe.kernel.owning import Moved, owner_of
 from pycute_xe.kernel.spec.expression import (
     Element,
@@ -52,6 +56,7 @@ from pycute_xe.kernel.spec.specification import Claim, Specification
 
 __all__ = [
     "AtomicStore",
+    "Await",
     "BarrierArrive",
     "BarrierWait",
     "Claim",
@@ -83,6 +88,7 @@ __all__ = [
     "Shared",
     "SharedLoad",
     "SharedStore",
+    "Signal",
     "Slot",
     "Specification",
     "Statement",
@@ -99,6 +105,8 @@ __all__ = [
     "rounded_to",
     "slm_gemm",
     "specialised_gemm",
+    "scheduled",
+    "split_k",
     "total",
     "walk",
 ]

@@ -85,29 +85,41 @@ class Span:
         self.before = memory.read(base, nbytes)
         self.now = self.before.copy()
         self.groups: list[str] = []
+        self.known: list[tuple[int, int, Ints] | None] = []
         # The last work-group that did each kind of thing to a byte, from 1, and what it left there.
         self.last = np.zeros((3, nbytes), dtype=np.int32)
         self.left = np.zeros((3, nbytes), dtype=np.uint8)
         self.threads = np.zeros((3, nbytes), dtype=np.int32)
-        self.log = _Log()
+        self.logs: dict[str, _Log] = {}
 
-    def record(self, does: Does, thread: Progress, addresses: Ints, data: Bytes) -> None:
-        """Remember an access: addresses, and the bytes read there or left there."""
+    def record(
+        self, does: Does, thread: Progress, addresses: Ints, data: Bytes, group: str = ""
+    ) -> None:
+        """Remember an access: addresses, and the bytes read there or left there.
+
+        ``group`` tells work-groups apart that run in turns.
+        """
         if addresses.size:
+            log = self.logs.setdefault(group, _Log())
             places = addresses - self.base
-            self.log.places.append(places)
-            self.log.data.append(data)
-            self.log.old.append(self.now[places])
+            log.places.append(places)
+            log.data.append(data)
+            log.old.append(self.now[places])
             if does != "reads":
                 self.now[places] = data
-            self.log.heads.append((_KINDS[does], thread.index, len(self.log.clocks)))
-            self.log.clocks.append(thread.clock.copy())
+            log.heads.append((_KINDS[does], thread.index, len(log.clocks)))
+            log.clocks.append(thread.clock.copy())
 
-    def close(self, group: str) -> None:
-        """Compare what a work-group's threads did, and what it did with earlier work-groups."""
+    def close(self, group: str, knows: Progress | None = None) -> None:
+        """Compare what a work-group's threads did, and what it did with earlier work-groups.
+
+        ``knows`` is what the work-group knows of others, by which some of them are over for it;
+        then this is called before it learns more, and before it tells others.
+        """
         self.groups.append(group)
-        log, self.log = self.log, _Log()
-        if not log.places:
+        self.known.append((knows.index, knows.now, knows.clock.copy()) if knows else None)
+        log = self.logs.pop(group, None) or self.logs.pop("", None)
+        if log is None:
             return
         rows = _sorted(log)
         self._inside(rows, _padded(log.clocks))
@@ -146,6 +158,7 @@ class Span:
             if kind == other and kind != _WRITE:
                 continue
             touched = self.last[other, mine.place] > 0
+            touched &= ~self._over()[self.last[other, mine.place]]
             if _ADD not in (kind, other):
                 # What is read after another work-group wrote it could have been read before.
                 old = self.before if kind == _READ else self.left[other]
@@ -158,6 +171,17 @@ class Span:
                     f"thread {self.threads[other, place]} of {earlier} {_WORDS[other]}",
                     f"thread {mine.thread[i]} of {self.groups[-1]} {_WORDS[kind]}",
                 )
+
+    def _over(self) -> NDArray[np.bool_]:
+        """Which of the earlier closings were over for the work-group of the last, from 1 on."""
+        out, last = np.zeros(len(self.known) + 1, np.bool_), self.known[-1]
+        if last is not None:
+            number, _, clock = last
+            for i, other in enumerate(self.known[:-1], 1):
+                if other is not None:
+                    mine = other[0] == number
+                    out[i] = mine or (other[0] < clock.size and clock[other[0]] >= other[1])
+        return out
 
     def _race(self, place: int, one: str, other: str, way_out: str = "") -> RaceFault:
         return RaceFault(

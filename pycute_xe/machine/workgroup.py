@@ -5,7 +5,8 @@ A thread is a generator: it runs its instructions itself and yields where it mee
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from pycute_xe.errors import CuteError, MachineError
@@ -14,7 +15,23 @@ from pycute_xe.machine.faults import DeadlockFault
 from pycute_xe.machine.progress import Progress
 from pycute_xe.machine.trace import Trace
 
-__all__ = ["BarrierArrive", "BarrierWait", "Meeting", "NamedBarrier", "run"]
+__all__ = [
+    "BarrierArrive",
+    "BarrierWait",
+    "CounterWait",
+    "Meeting",
+    "NamedBarrier",
+    "run",
+    "stepped",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class CounterWait:
+    """The thread goes on when ``ready`` says so, which depends on other work-groups."""
+
+    ready: Callable[[], bool]
+    label: str = ""
 
 
 def run(
@@ -43,6 +60,31 @@ def run(
     >>> log
     ['a before', 'b before', 'a after', 'b after']
     """
+    for waits in stepped(threads, progress, trace):
+        raise DeadlockFault(
+            "run",
+            {"waiting": waits},
+            f"deadlock: a thread waits for {waits[0]}, which no other work-group changes",
+            "run the work-groups together",
+        )
+
+
+def stepped(
+    threads: Sequence[Iterator[Meeting | CounterWait]],
+    progress: Sequence[Progress] | None = None,
+    trace: Trace | None = None,
+) -> Iterator[list[str]]:
+    """Run every thread as `run` does, and yield where all wait for other work-groups.
+
+    Yielded is what they wait for, in words. Raises as `run` does.
+
+    >>> open_ = []
+    >>> def thread():
+    ...     yield CounterWait(lambda: bool(open_), "the counter")
+    >>> going = stepped([thread()])
+    >>> next(going), open_.append(1), next(going, "done")
+    (['the counter'], None, 'done')
+    """
     group = _Group(threads, progress, trace)
     while group.running:
         for index in group.ready():
@@ -52,7 +94,9 @@ def run(
         if group.failed:
             raise group.failed[0]
         if group.running and not group.ready():
-            raise group.deadlock()
+            if not group.polling:
+                raise group.deadlock()
+            yield [wait.label for wait in group.polling.values()]
     group.barriers.left_over()
 
 
@@ -61,10 +105,11 @@ class _Group:
 
     def __init__(
         self,
-        threads: Sequence[Iterator[Meeting]],
+        threads: Sequence[Iterator[Meeting | CounterWait]],
         progress: Sequence[Progress] | None,
         trace: Trace | None,
     ) -> None:
+        self.polling: dict[int, CounterWait] = {}
         self.threads = list(threads)
         count = len(self.threads)
         found = list(progress) if progress is not None else [Progress(i) for i in range(count)]
@@ -89,6 +134,8 @@ class _Group:
 
     def can_go(self, index: int) -> bool:
         """Whether a thread still runs, and waits for nothing that has yet to happen."""
+        if index in self.polling and not self.polling[index].ready():
+            return False
         wait = self._waiting.get(index)
         return index in self.running and (wait is None or self.barriers.may_pass(index, wait))
 
@@ -96,7 +143,11 @@ class _Group:
         """Run one thread until it has to wait, or ends."""
         if index in self._waiting:
             self.barriers.passes(index, self._waiting.pop(index))
+        self.polling.pop(index, None)
         for meeting in self.threads[index]:
+            if isinstance(meeting, CounterWait):
+                self.polling[index] = meeting
+                return
             if isinstance(meeting, BarrierArrive):
                 self.barriers.arrive(index, meeting)
                 continue

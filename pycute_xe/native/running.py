@@ -122,7 +122,7 @@ def execute(
     memory, target = Memory(), get_target(binary.target)
     placed = {
         o.name: place(memory, o, problem.inputs[o.name], target)
-        if o.role != "out"
+        if o.role in ("in", "inout")
         else place_poison(memory, o, problem.shape(o.name), target)
         for o in kernel.operands
         if o.modes

@@ -19,15 +19,19 @@ from pycute_xe.executing.counting import COUNTS, count_work
 from pycute_xe.executing.problem import prepare
 from pycute_xe.executing.reference import DOES
 from pycute_xe.kernel import (
+    Await,
     If,
     Index,
     Kernel,
     Load,
     Loop,
     Prefetch,
+    Signal,
     Statement,
     Store,
+    scheduled,
 )
+from pycute_xe.kernel.schedules import SplitK, plan_tables
 from pycute_xe.machine import Trace
 
 BF16 = ml_dtypes.bfloat16
@@ -110,6 +114,9 @@ def test_no_entry_of_the_tables_is_idle(kind: type[Statement]) -> None:
     kernel, given = everything(named=True), (np.ones((8, 16), np.float32),) * 2
     if not any(type(s) is kind for s in kernel.statements()):
         kernel, given = gemm(), (np.ones((8, 16), BF16), np.ones((16, 8), BF16))
+    if kind in (Await, Signal):
+        work = plan_tables(SplitK(2, 2).plan((1, 1, 2)))
+        kernel, given = scheduled(kernel.mma), (*given, *work.values())
     tables: list[tuple[Any, Any]] = [(DOES, "reference"), (COUNTS, "fast")]
     for table, executor in tables:
         entry = table.without(kind)

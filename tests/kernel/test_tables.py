@@ -22,9 +22,10 @@ from pycute_xe.executing.groups.statements import STATEMENTS
 from pycute_xe.executing.reference import DOES
 from pycute_xe.executing.whole_matrices.planning import PLANNED, planned
 from pycute_xe.holding.following import HOLDS, follow
-from pycute_xe.kernel import Kernel, Meanings, Statement
+from pycute_xe.kernel import Await, Kernel, Meanings, Signal, Statement, scheduled
 from pycute_xe.kernel.ir.checks import FITS
 from pycute_xe.kernel.ir.listing import LINES
+from pycute_xe.kernel.schedules import SplitK, plan_tables
 
 BF16 = cx.bulk.numpy_dtype("bf16")
 
@@ -34,6 +35,9 @@ def gemm() -> Kernel:
 
 
 def arrays(kernel: Kernel) -> tuple[np.ndarray, ...]:
+    if kernel.name == "scheduled":
+        tables = plan_tables(SplitK(2, 2).plan((1, 1, 2)))
+        return np.ones((8, 16), BF16), np.ones((16, 8), BF16), *tables.values()
     if kernel.name == "gemm":
         return np.ones((8, 16), BF16), np.ones((16, 8), BF16)
     return (np.ones((8, 16), np.float32),) * 2
@@ -47,7 +51,7 @@ def held(kernel: Kernel) -> None:
     try:
         follow(kernel)
     except UndecidableError as error:  # an entry may say so of its kind
-        if error.condition.startswith(("SharedStore", "SharedLoad")):
+        if error.condition.startswith(("SharedStore", "SharedLoad", "Await", "Signal")):
             return
         raise
 
@@ -83,6 +87,8 @@ def test_every_table_knows_every_kind(name: str) -> None:
 @cache
 def with_kind(kind: type[Statement]) -> Kernel:
     """A kernel with a statement of a kind; shared memory last, since no proof goes past it."""
+    if kind in (Await, Signal):
+        return scheduled(gemm().mma)
     name = kind.__name__
     alone = everything(shared=name.startswith("Shared"), named=name.startswith("Named"))
     return alone if any(type(s) is kind for s in alone.statements()) else gemm()

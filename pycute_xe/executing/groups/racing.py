@@ -51,7 +51,9 @@ class Touches:
             for s in kernel.statements()
             if isinstance(s, (Load, Store, AtomicStore))
         ]
-        stored = {name for name, kind in done if kind != READ}
+        # Memory to work in is shared by turns, which the reference executor judges.
+        scratch = {o.name for o in kernel.operands if o.role == "scratch"}
+        stored = {name for name, kind in done if kind != READ} - scratch
         self.ways = {name: {kind for n, kind in done if n == name} for name in stored}
         self.last: dict[tuple[str, int], NDArray[np.int32]] = {}
         self.contested: dict[str, Bools] = {}
@@ -82,6 +84,22 @@ class Touches:
         if doubtful.any():
             marked = self.contested.setdefault(one.name, np.zeros(array.size, bool))
             marked[flat[doubtful]] = True
+
+    def touch_window(
+        self, name: str, kind: int, window: tuple[slice, ...], me: int, shape: tuple[int, ...]
+    ) -> None:
+        """Note what the work-group ``me``, from 1, does to all elements of a window."""
+        if name not in self.ways:
+            return
+        for other in self.ways[name]:
+            if kind != other or kind == WRITE:
+                room = int(np.prod(shape))
+                before = self._of(f"{name} by work-group", other, room).reshape(shape)[window]
+                if ((before != 0) & (before != me)).any():
+                    marked = self.contested.setdefault(name, np.zeros(room, bool))
+                    marked.reshape(shape)[window] = True
+        mine = self._of(f"{name} by work-group", kind, int(np.prod(shape)))
+        mine.reshape(shape)[window] = me
 
     def _keep(self, one: Touched, flat: Ints, me: Any, doubtful: Bools, room: int) -> None:
         """Remember who touched each element, and that it was several."""

@@ -143,6 +143,12 @@ class Groups:
 
     def _look_up(self, name: str, at: tuple[Any, ...]) -> Any:
         array = self.memory[name]
+        if all(type(x) is int for x in at):
+            if any(not 0 <= x < extent for x, extent in zip(at, array.shape, strict=True)):
+                raise self.fault(
+                    {"operand": name}, f"an index looks up an element outside {name}", ""
+                )
+            return int(array[at])
         places = np.broadcast_arrays(*at, np.zeros(self.shape, np.int64))[:-1]
         inside = np.ones(self.shape, np.bool_)
         for place, extent in zip(places, array.shape, strict=True):

@@ -16,6 +16,7 @@ from pycute_xe.executing.products import multiplied_into
 from pycute_xe.holding.tables import moved, multiplied
 from pycute_xe.kernel import (
     AtomicStore,
+    Await,
     BarrierArrive,
     BarrierWait,
     Convert,
@@ -36,6 +37,7 @@ from pycute_xe.kernel import (
     Reorder,
     SharedLoad,
     SharedStore,
+    Signal,
     Statement,
     Store,
 )
@@ -253,6 +255,12 @@ def _(groups: Groups, statement: SharedStore) -> None:
     places = _shared_places(groups, statement)
     values = groups.get(statement.fragment, slice(0, places.shape[2]))
     groups.shared[statement.array].store(places, values, groups.mask())
+
+
+@STATEMENTS.of(Await, Signal)
+def _(groups: Groups, statement: Await | Signal) -> None:
+    """Work-groups that wait are done one by one, and never come here."""
+    raise groups.fault({"at": statement.at}, "work-groups that wait are done one by one", "")
 
 
 @STATEMENTS.of(Loop)

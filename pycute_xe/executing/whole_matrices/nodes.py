@@ -21,7 +21,17 @@ from pycute_xe.executing.products import multiplied_into
 from pycute_xe.kernel import Expression, Index
 from pycute_xe.numeric import Numeric, as_numeric
 
-__all__ = ["Elementwise", "Node", "Plan", "Product", "Source", "Spread", "Storing", "Turned"]
+__all__ = [
+    "Elementwise",
+    "Node",
+    "Plan",
+    "Product",
+    "Source",
+    "Spread",
+    "Storing",
+    "Turned",
+    "product",
+]
 
 Array: TypeAlias = NDArray[Any]
 Memory: TypeAlias = Mapping[str, Array]
@@ -138,6 +148,11 @@ def _stored(store: Storing, memory: Memory, done: dict[int, Array], alone: bool)
     for first in range(0, out.shape[0], rows):
         part = slice(first, first + rows)
         out[part] = _part(node, memory, done, part)
+
+
+def product(node: Product, memory: Memory) -> Array:
+    """Return a product of operands, its axes in the order of the node."""
+    return _product(node, memory, {}, None)
 
 
 def _prepare(node: Node, memory: Memory, done: dict[int, Array]) -> None:

@@ -44,14 +44,14 @@ from pycute_xe.kernel import (
 )
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 
-__all__ = ["planned"]
+__all__ = ["Planner", "planned"]
 
 Ints: TypeAlias = NDArray[np.int64]
 Copying: TypeAlias = "Load | Store | Prefetch"
 
 
 @dataclass(eq=False)
-class _Planner:
+class Planner:
     """What the fragments hold so far; ``trips`` binds the loops' variables to all their values."""
 
     kernel: Kernel
@@ -63,17 +63,20 @@ class _Planner:
     stores: list[Storing] = field(default_factory=list[Storing])
 
     def do(self, body: tuple[Statement, ...]) -> None:
+        """Follow a body; `NotWhole` where it leaves whole matrices."""
         for statement in body:
             if type(statement) not in tuple(PLANNED):
                 raise NotWhole
             PLANNED[statement](self, statement)
 
     def get(self, name: str) -> Field | Constant:
+        """Return what a fragment holds."""
         if name not in self.held:
             raise NotWhole
         return self.held[name]
 
     def extents(self, operand: str) -> tuple[int, ...]:
+        """Return the extents of an operand."""
         return tuple(mode.at(self.sizes) for mode in self.kernel.operand(operand).modes)
 
     def corner(self, index: Index) -> tuple[Ints, Ints | None]:
@@ -129,7 +132,7 @@ class _Planner:
             raise NotWhole
 
 
-PLANNED: Meanings[Callable[[_Planner, Any], None]] = Meanings("run")
+PLANNED: Meanings[Callable[[Planner, Any], None]] = Meanings("run")
 
 
 @lru_cache(maxsize=64)
@@ -144,7 +147,7 @@ def planned(kernel: Kernel, sizes: tuple[tuple[str, int], ...]) -> Plan | None:
         grid = np.indices(counts, dtype=np.int64).reshape(len(counts), int(np.prod(counts))).T
         if not grid.size or not all(known.values()) or grid.shape[0] > 1 << 20:
             return None
-        planner = _Planner(kernel, known, grid)
+        planner = Planner(kernel, known, grid)
         planner.do(kernel.body)
     except (NotWhole, KernelError, MachineError):
         # What is wrong, if anything, is said by who does the statements one by one.
@@ -153,12 +156,12 @@ def planned(kernel: Kernel, sizes: tuple[tuple[str, int], ...]) -> Plan | None:
 
 
 @PLANNED.of(Fill)
-def _(planner: _Planner, statement: Fill) -> None:
+def _(planner: Planner, statement: Fill) -> None:
     planner.held[statement.fragment] = Constant(statement.value)
 
 
 @PLANNED.of(Prefetch)
-def _(planner: _Planner, statement: Prefetch) -> None:
+def _(planner: Planner, statement: Prefetch) -> None:
     copied(statement.copy)
     planner.aligned(statement)
     for mode, index in enumerate(statement.at):
@@ -173,7 +176,7 @@ def _(planner: _Planner, statement: Prefetch) -> None:
 
 
 @PLANNED.of(Load)
-def _(planner: _Planner, statement: Load) -> None:
+def _(planner: Planner, statement: Load) -> None:
     name = statement.operand
     if any(name in s.touched.to_memory for s in walk(planner.kernel.body)):
         raise NotWhole
@@ -185,7 +188,7 @@ def _(planner: _Planner, statement: Load) -> None:
 
 
 @PLANNED.of(Reorder)
-def _(planner: _Planner, statement: Reorder) -> None:
+def _(planner: Planner, statement: Reorder) -> None:
     to, source = moved(statement.slots), planner.get(statement.source)
     elements = planner.kernel.fragment(statement.destination).elements
     back = np.full(elements, -1, np.int64)
@@ -197,7 +200,7 @@ def _(planner: _Planner, statement: Reorder) -> None:
 
 
 @PLANNED.of(Convert)
-def _(planner: _Planner, statement: Convert) -> None:
+def _(planner: Planner, statement: Convert) -> None:
     source = planner.get(statement.source)
     if isinstance(source, Constant):
         raise NotWhole
@@ -211,7 +214,7 @@ def _(planner: _Planner, statement: Convert) -> None:
 
 
 @PLANNED.of(Map)
-def _(planner: _Planner, statement: Map) -> None:
+def _(planner: Planner, statement: Map) -> None:
     kernel, gathers = planner.kernel, dict(statement.gathers)
     destination = kernel.fragment(statement.destination)
     fields: dict[str, Field] = {}
@@ -231,7 +234,7 @@ def _(planner: _Planner, statement: Map) -> None:
 
 
 @PLANNED.of(Mma)
-def _(planner: _Planner, statement: Mma) -> None:
+def _(planner: Planner, statement: Mma) -> None:
     held = [planner.get(x) for x in (statement.accumulator, statement.a, statement.b)]
     before, a, b = held
     if isinstance(a, Constant) or isinstance(b, Constant):
@@ -244,7 +247,7 @@ def _(planner: _Planner, statement: Mma) -> None:
 
 
 @PLANNED.of(Store)
-def _(planner: _Planner, statement: Store) -> None:
+def _(planner: Planner, statement: Store) -> None:
     found = planner.get(statement.fragment)
     twice = any(statement.operand == earlier.operand for earlier in planner.stores)
     if isinstance(found, Constant) or planner.trips or twice:
@@ -262,19 +265,19 @@ def _(planner: _Planner, statement: Store) -> None:
 
 
 @PLANNED.of(BarrierArrive, BarrierWait, Fence)
-def _(planner: _Planner, statement: Statement) -> None:
+def _(planner: Planner, statement: Statement) -> None:
     """Nothing is shared but what is loaded, which nothing writes."""
 
 
 @PLANNED.of(If)
-def _(planner: _Planner, statement: If) -> None:
+def _(planner: Planner, statement: If) -> None:
     if not all(isinstance(s, (If, Prefetch)) for s in walk(statement.body)):
         raise NotWhole
     planner.do(statement.body)
 
 
 @PLANNED.of(Loop)
-def _(planner: _Planner, statement: Loop) -> None:
+def _(planner: Planner, statement: Loop) -> None:
     start, stop = (index.at(planner.sizes) for index in (statement.start, statement.stop))
     inner = np.arange(start, max(start, stop), dtype=np.int64)
     outer, sums = dict(planner.trips), planner.sums

@@ -6,12 +6,12 @@ here: a verifier does that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
-from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.ir.fitting import (
     check_barrier,
+    check_counter,
     check_named,
     check_part,
     check_shared,
@@ -26,6 +26,7 @@ from pycute_xe.kernel.ir.program import Program
 from pycute_xe.kernel.ir.roles import of_some
 from pycute_xe.kernel.ir.statements import (
     AtomicStore,
+    Await,
     BarrierArrive,
     BarrierWait,
     Convert,
@@ -44,6 +45,7 @@ from pycute_xe.kernel.ir.statements import (
     Reorder,
     SharedLoad,
     SharedStore,
+    Signal,
     Statement,
     Store,
 )
@@ -285,16 +287,10 @@ def _(kernel: Program, statement: NamedArrive | NamedWait) -> None:
     check_barrier(kernel, statement.barrier)
 
 
+FITS.of(Await, Signal)(check_counter)
+
+
 @FITS.of(If, BarrierArrive, BarrierWait, Fence)
 def _(kernel: Program, statement: Statement) -> None:
     """What these demand of the paths around them, `check_paths` judges."""
     check_named(kernel, statement.touched.reads)
-
-
-def copies_of(body: Iterable[Statement]) -> dict[TiledCopy, Copying]:
-    """Return the copies of a body, each with the first statement that makes it."""
-    out: dict[TiledCopy, Copying] = {}
-    for statement in body:
-        if isinstance(statement, (Prefetch, Load, Store, AtomicStore)):
-            out.setdefault(statement.copy, statement)
-    return out

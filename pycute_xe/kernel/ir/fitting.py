@@ -9,12 +9,20 @@ from pycute_xe.errors import KernelError
 from pycute_xe.kernel.ir.operands import Fragment
 from pycute_xe.kernel.ir.program import Program
 from pycute_xe.kernel.ir.statement import Statement
-from pycute_xe.kernel.ir.statements import NamedBarrier, Part, SharedLoad, SharedStore
+from pycute_xe.kernel.ir.statements import (
+    Await,
+    NamedBarrier,
+    Part,
+    SharedLoad,
+    SharedStore,
+    Signal,
+)
 from pycute_xe.layout import cosize, size
 from pycute_xe.numeric import Numeric
 
 __all__ = [
     "check_barrier",
+    "check_counter",
     "check_named",
     "check_part",
     "check_shared",
@@ -56,6 +64,22 @@ def check_slots(kernel: Program, statement: Statement, name: str, slots: int) ->
             f"the statement moves {slots} slots, the fragment has {fragment.slots}",
             "give every subgroup the same share of the tile",
         )
+
+
+def check_counter(kernel: Program, statement: Await | Signal) -> None:
+    """Refuse a counter that is not an element of a writable 32-bit integer operand."""
+    operand, wrong = kernel.operand(statement.operand), ""
+    if operand.value_type.kind == "float" or operand.value_type.bits != 32:
+        wrong = f"a counter has 32 bits, {operand.name} holds {operand.value_type}"
+    elif len(statement.at) != len(operand.modes):
+        wrong = (
+            f"{operand.name} has {len(operand.modes)} modes, {len(statement.at)} indices are given"
+        )
+    elif operand.role not in ("inout", "scratch"):
+        wrong = f"{operand.name} has the role {operand.role}, a counter is read and written"
+    if wrong:
+        given: dict[str, object] = {"statement": type(statement).__name__, "operand": operand}
+        raise unfit(kernel, given, wrong, 'declare Operand(name, "s32", modes, role="scratch")')
 
 
 def check_part(kernel: Program, part: Part) -> None:

@@ -10,6 +10,7 @@ from pycute_xe.kernel.ir.program import Program
 from pycute_xe.kernel.ir.renaming import renamings
 from pycute_xe.kernel.ir.statements import (
     AtomicStore,
+    Await,
     BarrierArrive,
     BarrierWait,
     Convert,
@@ -28,6 +29,7 @@ from pycute_xe.kernel.ir.statements import (
     Reorder,
     SharedLoad,
     SharedStore,
+    Signal,
     Statement,
     Store,
 )
@@ -72,7 +74,7 @@ def line(statement: Statement) -> str:
     return LINES[statement](statement)
 
 
-def _place(statement: Prefetch | Load | Store | AtomicStore) -> str:
+def _place(statement: Prefetch | Load | Store | AtomicStore | Await | Signal) -> str:
     return f"{statement.operand}[{', '.join(map(str, statement.at))}]"
 
 
@@ -168,6 +170,16 @@ def _(statement: NamedWait) -> str:
 @LINES.of(Fence)
 def _(_: Statement) -> str:
     return "fence     shared memory"
+
+
+@LINES.of(Await)
+def _(statement: Await) -> str:
+    return f"await     {_place(statement)} >= {statement.least}"
+
+
+@LINES.of(Signal)
+def _(statement: Signal) -> str:
+    return f"signal    {_place(statement)} += {statement.by}"
 
 
 @LINES.of(SharedStore)

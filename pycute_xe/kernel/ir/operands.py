@@ -14,7 +14,7 @@ from pycute_xe.signatures import held_fields, typed
 __all__ = ["Fragment", "Operand", "Order", "Role", "Shared", "matrix"]
 
 Order = Literal["row", "col"]
-Role = Literal["in", "out", "inout"]
+Role = Literal["in", "out", "inout", "scratch"]
 
 # Names that `run` takes for options, which no operand may have.
 RESERVED = frozenset({"kernel", "executor", "target", "strict", "dtype", "report", "progress"})
@@ -28,8 +28,9 @@ class Operand:
     ``modes`` are the extents in the order a user indexes it: a name that the problem binds, or an
     index of such names. ``contiguous`` is the number of the mode of unit stride; the others lie in
     their order, the last one fastest. An operand without modes is a scalar, an input. ``role`` says
-    whether a kernel reads it, writes it, or both. Raises `KernelError` for names that `run` uses
-    itself, and for a scalar that is written.
+    whether a kernel reads it, writes it, or both; "scratch" is memory that it works in, which no
+    run is given or returns: integers are zero at first, floats undefined. Raises `KernelError` for
+    names that `run` uses itself, and for a scalar that is written.
 
     >>> print(Operand("B", "bf16", ("K", "N"), contiguous=1))
     B[K,N] bf16 row-major
@@ -69,8 +70,9 @@ class Operand:
                 f"{name} has {rank} modes, the contiguous one is {contiguous}",
                 f"use 0 to {rank - 1}",
             )
-        if role not in ("in", "out", "inout"):
-            raise KernelError("Operand", {"role": role}, "the role is unknown", "in, out, inout")
+        if role not in ("in", "out", "inout", "scratch"):
+            known = "in, out, inout, scratch"
+            raise KernelError("Operand", {"role": role}, "the role is unknown", known)
         if not rank and role != "in":
             raise KernelError(
                 "Operand",

@@ -129,6 +129,10 @@ def _arrived(kernel: Program, body: tuple[Statement, ...], arrived: bool) -> boo
             if not arrived:
                 raise _barrier(kernel, "a subgroup waits at a barrier it has not arrived at")
             arrived = False
+        elif meets == "both" and arrived:
+            raise _barrier(
+                kernel, "a work-group meets at a counter between the halves of a barrier"
+            )
         elif isinstance(statement, (Loop, If)):
             _follow_inside(kernel, statement, arrived)
     return arrived
@@ -146,7 +150,8 @@ def _follow_inside(kernel: Program, statement: Loop | If, arrived: bool) -> None
 
 def _meets(body: tuple[Statement, ...]) -> bool:
     return any(
-        s.touched.meets in ("arrive", "wait") or (isinstance(s, (Loop, If)) and _meets(s.body))
+        s.touched.meets in ("arrive", "wait", "both")
+        or (isinstance(s, (Loop, If)) and _meets(s.body))
         for s in body
     )
 

@@ -40,12 +40,12 @@ class Program:
     @property
     def inputs(self) -> tuple[Operand, ...]:
         """The operands that a run is given, in the order of the listing."""
-        return tuple(o for o in self.operands if o.role != "out")
+        return tuple(o for o in self.operands if o.role in ("in", "inout"))
 
     @property
     def outputs(self) -> tuple[Operand, ...]:
         """The operands that a run returns, in the order of the listing."""
-        return tuple(o for o in self.operands if o.written)
+        return tuple(o for o in self.operands if o.role in ("out", "inout"))
 
     @typed
     def operand(self, name: str) -> Operand:

@@ -29,7 +29,7 @@ class Touched:
     from_shared: tuple[str, ...] = ()
     to_shared: tuple[str, ...] = ()
     indices: tuple[Index, ...] = ()
-    meets: Literal["", "arrive", "wait", "fence"] = ""
+    meets: Literal["", "arrive", "wait", "both", "fence"] = ""
 
 
 @held_fields

@@ -15,6 +15,7 @@ from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index, as_index
 from pycute_xe.kernel.ir.copies import AtomicStore, Load, Prefetch, SharedLoad, SharedStore, Store
+from pycute_xe.kernel.ir.counters import Await, Signal
 from pycute_xe.kernel.ir.named import NamedArrive, NamedBarrier, NamedWait
 from pycute_xe.kernel.ir.statement import Statement, Touched
 from pycute_xe.kernel.spec.expression import Expression, Slot, as_expression, leaves
@@ -25,6 +26,7 @@ from pycute_xe.typing import is_tuple
 
 __all__ = [
     "AtomicStore",
+    "Await",
     "BarrierArrive",
     "BarrierWait",
     "Convert",
@@ -44,6 +46,7 @@ __all__ = [
     "Reorder",
     "SharedLoad",
     "SharedStore",
+    "Signal",
     "Statement",
     "Store",
     "Touched",

@@ -24,7 +24,7 @@ from pycute_xe.layout import size
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.signatures import typed
 
-__all__ = ["gemm"]
+__all__ = ["check_arguments", "gemm", "product"]
 
 _COPIES = (TiledCopy, Block2DOp, CopyAtom, LegacyCopyAtom)
 
@@ -79,7 +79,7 @@ def gemm(
     >>> print(str(gemm(mma, epilogue="relu(acc + bias[n])", d_type="bf16")).splitlines()[1].strip())
     computes   D[m,n] = bf16(relu(sum(k, A[m,k]*B[k,n], f32) + bias[n]))
     """
-    _check_arguments(mma, stages, copy_a, copy_b, copy_d)
+    check_arguments(mma, stages, copy_a, copy_b, copy_d)
     op, (tile_m, tile_n, _) = mma.atom.op, mma.tile_mnk
     lead = ("L",) if batch else ()
     first = (Index("l"),) if batch else ()
@@ -113,17 +113,18 @@ def gemm(
     grid = (("m", Tiles("M", tile_m)), ("n", Tiles("N", tile_n)))
     if batch:
         grid = (("l", Index("L")), *grid)
-    claim = behind.specification(_product(op.D, tuple(Index(x.lower()) for x in lead), sides))
+    claim = behind.specification(product(op.D, tuple(Index(x.lower()) for x in lead), sides))
     return Kernel("gemm", mma.num_subgroups, operands, fragments, grid, body, claim)
 
 
-def _product(accumulator: Numeric, lead: tuple[Index, ...], sides: tuple[Side, Side]) -> Expression:
+def product(accumulator: Numeric, lead: tuple[Index, ...], sides: tuple[Side, Side]) -> Expression:
+    """Return the specification of a product, with leading indices."""
     m, n, k = map(Index, "mnk")
-    product = sides[0].factor((*lead, m, k)) * sides[1].factor((*lead, k, n))
-    return total("k", "K", product, accumulator=accumulator)
+    pairs = sides[0].factor((*lead, m, k)) * sides[1].factor((*lead, k, n))
+    return total("k", "K", pairs, accumulator=accumulator)
 
 
-def _check_arguments(mma: object, stages: object, *copies: object) -> None:
+def check_arguments(mma: object, stages: object, *copies: object) -> None:
     """Refuse slips that would otherwise surface far from here."""
     wrong, fix = "", ""
     if not isinstance(mma, TiledMma):

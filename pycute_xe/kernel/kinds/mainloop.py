@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
 from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.statements import (
@@ -14,7 +17,7 @@ from pycute_xe.kernel.ir.statements import (
 )
 from pycute_xe.kernel.kinds.parts import Side
 
-__all__ = ["mainloop"]
+__all__ = ["Stretch", "mainloop", "stretched"]
 
 
 def mainloop(
@@ -71,3 +74,34 @@ def _trip(
         *products,
         BarrierWait(),
     )
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A part of the loop over K: trips ``start`` to ``stop - 1``, and which tile a trip takes."""
+
+    start: Index
+    stop: Index
+    tile: Callable[[Index], Index] = field(default=lambda trip: trip)
+
+
+def stretched(
+    mma: TiledMma, sides: tuple[Side, Side], stages: int, part: Stretch
+) -> tuple[Statement, ...]:
+    """Return the loop over a part of K that multiplies into ``tCrC``.
+
+    It prefetches ahead within its part, and nothing of another.
+    """
+    trip, ahead = Index("k"), Index("k") + stages
+    first = tuple(s.prefetch(part.tile(Index("p"))) for s in sides)
+    warm_up = Loop("p", part.start, part.start + stages, (If(Index("p"), part.stop, first),))
+    later = If(ahead, part.stop, tuple(s.prefetch(part.tile(ahead)) for s in sides))
+    body: tuple[Statement, ...] = (
+        BarrierArrive(),
+        *(side.load(part.tile(trip)) for side in sides),
+        *((later,) if stages else ()),
+        *(statement for side in sides for statement in side.reorder()),
+        Mma(mma, "tCrC", sides[0].read, sides[1].read),
+        BarrierWait(),
+    )
+    return (*((warm_up,) if stages else ()), Loop("k", part.start, part.stop, body))

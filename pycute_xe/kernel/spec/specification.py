@@ -77,7 +77,7 @@ class Specification:
     def check(self, operands: tuple[Operand, ...]) -> None:
         """Check that every output has one claim, and every element as many indices as modes."""
         known = {operand.name: operand for operand in operands}
-        outputs = [name for name, operand in known.items() if operand.written]
+        outputs = [name for name, operand in known.items() if operand.role in ("out", "inout")]
         claimed = [claim.output for claim in self.claims]
         if sorted(outputs) != sorted(claimed):
             raise KernelError(

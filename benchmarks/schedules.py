@@ -1,0 +1,116 @@
+"""Schedules on the fast executor, as ratios in one run on one core; and 10,000 random plans.
+
+python benchmarks/schedules.py            # both
+python benchmarks/schedules.py --plans 0  # ratios alone
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+import ml_dtypes
+import numpy as np
+
+import pycute_xe as cx
+from pycute_xe.kernel import gemm, scheduled
+from pycute_xe.kernel.schedules import (
+    Grouped,
+    StreamK,
+    covers,
+    moe_counts,
+    plan_tables,
+    tile_counts,
+)
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from tests.schedule_model import outcome, random_case
+
+BF16 = ml_dtypes.bfloat16
+OP = cx.XE_DPAS_TT(8, "f32", "bf16")
+
+
+def best(does: Callable[[], object], turns: int = 3) -> float:
+    """Return the least time of some turns."""
+    times: list[float] = []
+    for _ in range(turns):
+        start = perf_counter()
+        does()
+        times.append(perf_counter() - start)
+    return min(times)
+
+
+def stream(size: tuple[int, int, int], cores: int) -> float:
+    """Return how much longer stream-K takes than one work-group a tile, on arrays in memory."""
+    mma = cx.workgroup_mma(OP)
+    rng = np.random.default_rng(0)
+    m, n, k = size
+    a, b = (rng.integers(-3, 4, s).astype(BF16) for s in ((m, k), (k, n)))
+    tables = plan_tables(StreamK(cores).plan(tile_counts(m, n, k, mma.tile_mnk)))
+    plain, streamed = gemm(mma), scheduled(mma)
+    assert np.array_equal(cx.run(plain, a, b), cx.run(streamed, a, b, **tables))
+    one = best(lambda: cx.run(plain, a, b))
+    other = best(lambda: cx.run(streamed, a, b, **tables))
+    print(f"stream-K {m} x {n} x {k} on {cores} work-groups: {other:.3f} s, plain {one:.3f} s")
+    return other / one
+
+
+def experts(count: int, n: int, k: int) -> float:
+    """Return how much longer uneven experts take than a loop of NumPy's products in float32."""
+    mma = cx.workgroup_mma(OP, (128, 256, 32), ((4, 8, 1), (8, 1, 0)))
+    rng = np.random.default_rng(0)
+    rows = [int(r) for r in rng.integers(1, 260, count)]
+    counts = moe_counts(rows, n, k, mma.tile_mnk)
+    starts = np.cumsum([0, *(c[0] * mma.tile_mnk[0] for c in counts)])
+    a = np.zeros((int(starts[-1]), k), BF16)
+    b = rng.integers(-3, 4, (count, k, n)).astype(BF16)
+    for start, r in zip(starts, rows, strict=False):
+        a[start : start + r] = rng.integers(-3, 4, (r, k))
+    kernel = scheduled(mma, groups="stacked", fixup=False)
+    tables = plan_tables(Grouped(20).plan(*counts), stacked=True)
+    wide_a, wide_b = a.astype(np.float32), b.astype(np.float32)
+
+    def loop() -> list[np.ndarray]:
+        every = zip(starts, rows, wide_b, strict=False)
+        return [wide_a[s : s + r] @ w for s, r, w in every]
+
+    found = cx.run(kernel, a, b, **tables)
+    for start, part in zip(starts, loop(), strict=False):
+        assert np.array_equal(found[start : start + len(part)], part)
+    one, other = best(loop), best(lambda: cx.run(kernel, a, b, **tables))
+    print(f"{count} experts, N {n}, K {k}: {other:.3f} s, a loop of products {one:.3f} s")
+    return other / one
+
+
+def plans(count: int, seed: int) -> int:
+    """Return how many random plans are wrong or said to be."""
+    rng, wrong = random.Random(seed), 0
+    start = perf_counter()
+    for _ in range(count):
+        plan, resident = random_case(rng)
+        wrong += not covers(plan, resident) or outcome(plan, rng, resident) != ""
+    print(f"{count} random plans: {wrong} wrong, in {perf_counter() - start:.0f} s")
+    return wrong
+
+
+def main() -> int:
+    """Print the figures; 1 where a plan is wrong."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--plans", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    for size in ((1024, 1024, 1024), (2048, 2048, 2048), (1500, 700, 8192)):
+        print(f"  ratio {stream(size, 20):.2f}, at most 1.5 is wanted")
+    for depth in (512, 1024):
+        print(f"  ratio {experts(64, depth, depth):.2f}, at most 3 is wanted")
+    return int(plans(given.plans, given.seed) > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

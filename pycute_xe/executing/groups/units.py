@@ -1,0 +1,120 @@
+"""Floor 9: work-groups one by one: such as look up what they do, or wait for one another.
+
+Each goes on until it ends or waits. Of two that could go on, the one that waited does so first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from pycute_xe.errors import MachineError
+from pycute_xe.executing.counters import Counters
+from pycute_xe.executing.groups.registers import Groups
+from pycute_xe.executing.groups.statements import STATEMENTS
+from pycute_xe.executing.groups.tiles import moves_tile
+from pycute_xe.executing.groups.windows import Windows
+from pycute_xe.executing.waiting import launched
+from pycute_xe.kernel import (
+    AtomicStore,
+    Await,
+    If,
+    Kernel,
+    Load,
+    Loop,
+    Prefetch,
+    Signal,
+    Statement,
+    Store,
+    walk,
+)
+
+__all__ = ["done_apart", "goes_apart"]
+
+
+def goes_apart(kernel: Kernel) -> bool:
+    """Whether a kernel's work-groups wait, or look up how often they do something."""
+    return any(
+        isinstance(s, (Await, Signal))
+        or (isinstance(s, Loop) and (s.start.looked_up or s.stop.looked_up))
+        for s in walk(kernel.body)
+    )
+
+
+def done_apart(groups: Iterable[tuple[str, Groups]], windows: Windows) -> Iterator[str]:
+    """Run work-groups, each alone in its `Groups`; yield the name of each that ends.
+
+    Raises `DeadlockFault` where all that are left wait, and as statements do.
+    """
+    run = _Run(Counters(), windows)
+    going = ((name, run.steps(group, group.kernel.body)) for name, group in groups)
+    yield from launched(going, run.counters)
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """What the work-groups share."""
+
+    counters: Counters
+    windows: Windows
+
+    def steps(self, groups: Groups, body: tuple[Statement, ...]) -> Iterator[list[str]]:
+        """Do the statements of a body; yield what is waited for."""
+        for statement in body:
+            groups.doing = type(statement).__name__.lower()
+            if isinstance(statement, Loop):
+                yield from self.loop(groups, statement)
+            elif isinstance(statement, If):
+                below = groups.number(statement.index) < groups.number(statement.below)
+                with groups.where(below) as anyone:
+                    if anyone:
+                        yield from self.steps(groups, statement.body)
+            elif isinstance(statement, (Await, Signal)):
+                yield from self.meet(groups, statement)
+            elif not (
+                isinstance(statement, (Prefetch, Load, Store, AtomicStore))
+                and moves_tile(groups, statement)
+            ):
+                STATEMENTS[statement](groups, statement)
+
+    def loop(self, groups: Groups, loop: Loop) -> Iterator[list[str]]:
+        """Do the trips of a loop, at once where they only add a product."""
+        start, stop = (np.asarray(groups.number(x)) for x in (loop.start, loop.stop))
+        chosen = groups.mask()
+        starts, stops = (np.broadcast_to(x, groups.shape)[chosen] for x in (start, stop))
+        if not starts.size:
+            return
+        first, last = int(starts.min()), int(stops.max())
+        alike = bool((starts == first).all() and (stops == last).all())
+        if alike and self.windows.multiplies(groups, loop, first, last):
+            return
+        for value in range(first, last):
+            with groups.where(True if alike else (start <= value) & (value < stop)) as anyone:
+                if anyone:
+                    groups.names[loop.var] = value
+                    yield from self.steps(groups, loop.body)
+        groups.names.pop(loop.var, None)
+
+    def meet(self, groups: Groups, statement: Await | Signal) -> Iterator[list[str]]:
+        """Wait at a counter, or add to one and let those go on first who waited for it."""
+        numbers = (groups.number(index) for index in statement.at)
+        at = tuple(int(np.asarray(x).reshape(-1)[0]) for x in numbers)
+        array = groups.memory[statement.operand]
+        if any(not 0 <= x < extent for x, extent in zip(at, array.shape, strict=True)):
+            raise MachineError(
+                "run",
+                {"operand": statement.operand, "at": at},
+                f"the counter {statement.operand}{list(at)} is outside: the shape is {array.shape}",
+                "bound the index by the extent",
+            )
+        label = f"{statement.operand}{list(at)}"
+        amount = statement.least if isinstance(statement, Await) else statement.by
+        number = int(np.asarray(groups.number(amount)).reshape(-1)[0])
+        if isinstance(statement, Signal):
+            array[at] += number
+            yield [f"{label} = {array[at]} ({self.counters.turn})"]
+            return
+        while array[at] < number:
+            yield [f"{label} >= {number}"]

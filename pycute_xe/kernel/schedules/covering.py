@@ -1,0 +1,175 @@
+"""Floor 7: whether a plan is right: each slice once, waits that end, sums that are whole."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from pycute_xe.kernel.schedules.plan import Piece, Plan
+from pycute_xe.kernel.schedules.timing import timeline
+from pycute_xe.signatures import held_fields, typed
+
+__all__ = ["Cover", "covers"]
+
+Placed = tuple[int, Piece]
+
+
+@held_fields
+@dataclass(frozen=True)
+class Cover:
+    """The answer of `covers`: truthy where the plan is right, else a counterexample.
+
+    ``tile`` is (group, m, n), ``k`` a tile of K in it, ``units`` the work-groups concerned.
+    """
+
+    right: bool
+    message: str
+    tile: tuple[int, int, int] | None = None
+    k: int | None = None
+    units: tuple[int, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Whether the plan is right."""
+        return self.right
+
+    def __str__(self) -> str:
+        """What was found."""
+        return self.message
+
+
+@typed
+def covers(plan: Plan, resident: int | None = None) -> Cover:
+    """Tell whether a plan computes every tile and slice of K once, and comes to its end.
+
+    Every case of the given counts is looked at. Asked are: is each (tile, tile of K) in one piece;
+    does a work-group wait for ever when at most ``resident`` work-groups are there at a time, which
+    begin in the order of their numbers; does everyone who adds to a tile find it begun, and the
+    last piece find all others added, in whatever order work-groups go on; with the fix-up
+    "ordered", is that order one and the same.
+
+    >>> from pycute_xe.kernel.schedules import SplitK, StreamK
+    >>> print(covers(StreamK(20).plan((3, 7, 64))))
+    each of 1344 slices of 21 tiles once, in 37 pieces; every wait ends
+    >>> print(covers(SplitK(3, 20, fixup="first").plan((1, 1, 12))))
+    the last piece of tile (0, 0), k 8 to 11, may load before k 4 to 7 is added: units 2 and 1
+    """
+    tiles: dict[tuple[int, int, int], list[Placed]] = defaultdict(list)
+    for unit, pieces in enumerate(plan.units):
+        for piece in pieces:
+            tiles[piece.tile].append((unit, piece))
+    for found in (_slices(plan, tiles), _ends(plan, resident), _sums(plan, tiles)):
+        if found is not None:
+            return found
+    slices = sum(m * n * k for m, n, k in plan.groups)
+    count = sum(m * n for m, n, _ in plan.groups)
+    waits = "; every wait ends" if any(p.needs for u in plan.units for p in u) else ""
+    told = f"each of {slices} slices of {count} tiles once, in {plan.pieces} pieces{waits}"
+    return Cover(True, told)
+
+
+def _slices(plan: Plan, tiles: dict[tuple[int, int, int], list[Placed]]) -> Cover | None:
+    """Find a slice that is computed twice, never, or that the problem does not have."""
+    for tile, placed in sorted(tiles.items()):
+        group, m, n = tile
+        known = 0 <= group < len(plan.groups)
+        rows, columns, depth = plan.groups[group] if known else (0, 0, 0)
+        for unit, piece in placed:
+            inside = 0 <= piece.start < piece.stop <= depth
+            if not (0 <= m < rows and 0 <= n < columns and inside):
+                told = f"unit {unit} computes {piece}, which the problem does not have"
+                return Cover(False, told, tile, piece.start, (unit,))
+    for group, (rows, columns, depth) in enumerate(plan.groups):
+        for m in range(rows):
+            for n in range(columns):
+                found = _line((group, m, n), tiles.get((group, m, n), []), depth)
+                if found is not None:
+                    return found
+    return None
+
+
+def _line(tile: tuple[int, int, int], placed: list[Placed], depth: int) -> Cover | None:
+    at, before = 0, -1
+    for unit, piece in sorted(placed, key=lambda p: (p[1].start, p[1].stop)):
+        if piece.start > at:
+            break
+        if piece.start < at:
+            told = f"{_named(tile)}: k {piece.start} is computed by units {before} and {unit}"
+            return Cover(False, told, tile, piece.start, (before, unit))
+        at, before = piece.stop, unit
+    if at < depth:
+        return Cover(False, f"{_named(tile)}: k {at} is computed by no unit", tile, at)
+    return None
+
+
+def _ends(plan: Plan, resident: int | None) -> Cover | None:
+    """Find work-groups that wait for ever. Counters only grow, so that one run shows it."""
+    done = timeline(plan, resident)
+    if not done.stuck:
+        return None
+    unit, piece = done.stuck[0]
+    units = tuple(u for u, _ in done.stuck)
+    there = f" with {done.resident} work-groups resident" if resident is not None else ""
+    told = (
+        f"deadlock{there}: unit {unit} waits at {piece} for a counter of {piece.needs}, "
+        f"which no piece gives; waiting: {len(units)} unit{'s' * (len(units) != 1)}"
+    )
+    return Cover(False, told, piece.tile, piece.start, units)
+
+
+def _sums(plan: Plan, tiles: dict[tuple[int, int, int], list[Placed]]) -> Cover | None:
+    """Find a piece that may add before it should, in some order of the work-groups.
+
+    Counters only grow: whatever can happen before a piece p at all, happens when everything goes
+    on as far as it can without p.
+    """
+    if plan.fixup == "atomic":
+        return None
+    for tile, placed in sorted(tiles.items()):
+        if len(placed) > 1:
+            order = sorted(placed, key=lambda p: p[1].start)
+            for late, soon in _pairs(plan, order):
+                if _possible(order, without=soon, late=late):
+                    return _early(tile, late, soon, last=late is order[-1])
+    return None
+
+
+def _pairs(plan: Plan, order: list[Placed]) -> Iterator[tuple[Placed, Placed]]:
+    """Yield pieces of which the first must come after the second."""
+    for i, late in enumerate(order[1:], 1):
+        if plan.fixup == "ordered":
+            yield late, order[i - 1]  # who is further before follows from there
+        else:
+            for soon in order[:i] if late is order[-1] else order[:1]:
+                yield late, soon
+
+
+def _possible(order: list[Placed], without: Placed, late: Placed) -> bool:
+    left = [p for p in order if p is not without]
+    counter, going = 0, True
+    while going:
+        ready = [p for p in left if p[1].needs <= counter]
+        if late in ready:
+            return True
+        counter += sum(p[1].gives for p in ready)
+        left = [p for p in left if p not in ready]
+        going = bool(ready)
+    return False
+
+
+def _early(tile: tuple[int, int, int], late: Placed, soon: Placed, last: bool) -> Cover:
+    which, does = ("last", "load") if last else ("next", "add")
+    told = (
+        f"the {which} piece of {_named(tile)}, {_range(late)}, may {does} before {_range(soon)} is "
+        f"added: units {late[0]} and {soon[0]}"
+    )
+    return Cover(False, told, tile, late[1].start, (late[0], soon[0]))
+
+
+def _named(tile: Iterable[int]) -> str:
+    group, m, n = tile
+    return f"tile ({m}, {n})" + (f" of group {group}" if group else "")
+
+
+def _range(placed: Placed) -> str:
+    return f"k {placed[1].start} to {placed[1].stop - 1}"

@@ -1,0 +1,140 @@
+"""Floor 7: a plan: what each work-group of a grid computes, piece by piece.
+
+A tile of an output needs every tile of K once. Where several work-groups share a tile, each has a
+piece of its K, and a counter of the tile tells how many tiles of K have been added so far.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from pycute_xe.errors import KernelError
+from pycute_xe.signatures import held_fields, typed
+
+__all__ = ["Counts", "Fixup", "Piece", "Plan", "fixed_up", "tile_counts"]
+
+Counts: TypeAlias = tuple[int, int, int]
+"""How many tiles a problem has along M, N and K."""
+
+Fixup: TypeAlias = Literal["ordered", "unordered", "first", "atomic"]
+"""How pieces of a tile are added up; see `fixed_up`."""
+
+
+@held_fields
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a tile that one work-group computes: tiles ``start`` to ``stop - 1`` of K.
+
+    ``group`` numbers the problem, or the matrix of a batch. Before it adds to the tile, the
+    work-group waits until the tile's counter is ``needs`` or more; afterwards it adds ``gives``.
+    ``turn`` is the place of the piece among the ``parts`` of its tile; the last one has the
+    epilogue.
+    """
+
+    m: int
+    n: int
+    group: int
+    start: int
+    stop: int
+    needs: int = 0
+    gives: int = 0
+    turn: int = 0
+    parts: int = 1
+
+    @property
+    def tile(self) -> tuple[int, int, int]:
+        """The tile: group, m, n."""
+        return self.group, self.m, self.n
+
+    @property
+    def role(self) -> str:
+        """What it is in a fix-up: whole, first, middle or last."""
+        if self.parts == 1:
+            return "whole"
+        return "first" if not self.turn else "last" if self.turn == self.parts - 1 else "middle"
+
+    def __str__(self) -> str:
+        """The tile and the range of K."""
+        where = f"({self.m}, {self.n})" + (f" of group {self.group}" if self.group else "")
+        return f"tile {where}, k {self.start} to {self.stop - 1}"
+
+
+@held_fields
+@dataclass(frozen=True)
+class Plan:
+    """What each unit, a work-group, does in turn, for problems of known counts of tiles.
+
+    ``units[u]`` are the pieces of unit ``u`` in their order, ``groups`` the counts of each problem.
+    Whether they are the right ones `covers` tells.
+    """
+
+    name: str
+    groups: tuple[Counts, ...]
+    units: tuple[tuple[Piece, ...], ...]
+    fixup: Fixup = "ordered"
+
+    @property
+    def pieces(self) -> int:
+        """How many pieces there are."""
+        return sum(map(len, self.units))
+
+    @property
+    def work(self) -> int:
+        """How many tiles of K are computed in all."""
+        return sum(p.stop - p.start for unit in self.units for p in unit)
+
+    def __str__(self) -> str:
+        """Name, problem and size."""
+        tiles = sum(m * n for m, n, _ in self.groups)
+        return (
+            f"{self.name}: {tiles} tile{'s' * (tiles != 1)} in {self.pieces} "
+            f"piece{'s' * (self.pieces != 1)} on {len(self.units)} "
+            f"work-group{'s' * (len(self.units) != 1)}"
+        )
+
+
+@typed
+def tile_counts(m: int, n: int, k: int, tile: tuple[int, int, int]) -> Counts:
+    """Return how many tiles cover each extent. Raises `KernelError` for sizes below 1.
+
+    >>> tile_counts(300, 256, 4096, (256, 256, 32))
+    (2, 1, 128)
+    """
+    if min(m, n, k, *tile) < 1:
+        raise KernelError(
+            "tile_counts",
+            {"sizes": (m, n, k), "tile": tile},
+            f"{min(m, n, k, *tile)} is not a size of 1 or more",
+            "give positive sizes",
+        )
+    tm, tn, tk = tile
+    return -(-m // tm), -(-n // tn), -(-k // tk)
+
+
+def fixed_up(pieces: list[Piece], fixup: Fixup) -> list[Piece]:
+    """Return the pieces of one tile with what each waits for, in the order of their K.
+
+    "ordered": each waits for all before it, so that sums are the same in every run. "unordered":
+    the first stores, others add in any order, the last waits for all. "first": as "unordered",
+    but the last waits for the first alone. "atomic": no piece waits.
+
+    >>> parts = [Piece(0, 0, 0, 0, 4), Piece(0, 0, 0, 4, 8), Piece(0, 0, 0, 8, 10)]
+    >>> [(p.needs, p.gives) for p in fixed_up(parts, "ordered")]
+    [(0, 4), (4, 4), (8, 0)]
+    >>> [(p.needs, p.gives) for p in fixed_up(parts, "first")]
+    [(0, 4), (1, 4), (1, 0)]
+    """
+    from dataclasses import replace
+
+    order = sorted(pieces, key=lambda p: (p.start, p.stop))
+    out: list[Piece] = []
+    for turn, piece in enumerate(order):
+        last, alone = turn == len(order) - 1, len(order) == 1
+        needs = 0
+        if turn and fixup != "atomic":
+            behind_all = fixup == "ordered" or (last and fixup == "unordered")
+            needs = piece.start if behind_all else 1
+        gives = 0 if last or alone or fixup == "atomic" else piece.stop - piece.start
+        out.append(replace(piece, needs=needs, gives=gives, turn=turn, parts=len(order)))
+    return out
