@@ -41,6 +41,9 @@ __all__ = [
 
 Ints: TypeAlias = NDArray[np.int64]
 
+MOST_ELEMENTS = 1 << 24
+"""Numbers of a table, 8 bytes each."""
+
 
 @dataclass(frozen=True, eq=False)
 class Number:
@@ -224,6 +227,7 @@ def relocated(
     def leaf(x: Node) -> Node:
         if isinstance(x, Leaf):
             picked = x.select[positions]
+            _demand_room(x, picked if subgroups is None else subgroups)
             table = x.table[:, picked] if subgroups is None else x.table[subgroups, picked]
             return replace(x, table=table, select=np.arange(count), bound=(*bound, *x.bound))
         if not isinstance(x, Carried):
@@ -241,6 +245,19 @@ def relocated(
         return replace(x, which=which, subgroup=whose, bound=(*bound, *x.bound))
 
     return mapped(node, leaf)
+
+
+def _demand_room(x: Leaf, positions: Ints) -> None:
+    """Refuse tables beyond memory, as those of sums inside sums inside sums are."""
+    elements = positions.size * x.table[0, 0].size
+    if elements > MOST_ELEMENTS:
+        raise UndecidableError(
+            "holding",
+            {"operand": x.operand},
+            f"where the elements of {x.operand} come from, inside {len(x.bound) + 1} sums, takes a "
+            f"table of {elements} numbers",
+            "prove it for a smaller tile",
+        )
 
 
 def substituted(node: Node, values: dict[str, Index]) -> Node:

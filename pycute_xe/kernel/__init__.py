@@ -39,6 +39,7 @@ from pycute_xe.kernel.kinds.chained_gemm import chained_gemm
 from pycute_xe.kernel.kinds.dual_gemm import dual_gemm
 from pycute_xe.kernel.kinds.gemm import gemm
 from pycute_xe.kernel.kinds.parts import gmem_stride
+from pycute_xe.kernel.kinds.row_softmax import softmax_gemm
 from pycute_xe.kernel.kinds.scheduled import scheduled
 from pycute_xe.kernel.kinds.slm_gemm import slm_gemm
 from pycute_xe.kernel.kinds.specialised_gemm import specialised_gemm
@@ -104,6 +105,7 @@ __all__ = [
     "owner_of",
     "rounded_to",
     "slm_gemm",
+    "softmax_gemm",
     "specialised_gemm",
     "scheduled",
     "split_k",

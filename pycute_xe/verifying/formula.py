@@ -171,9 +171,15 @@ def extreme(how: str, over: tuple[Bounds, ...], formula: Formula) -> Formula:
 
     What is not one product of elements stays together, as one function of the variables: terms of
     a sum, conditions, sums inside and zeros are values there, and must not be taken apart.
+    A maximum of maxima is one over all variables.
     """
+    name = f"{how} over"
+    if len(formula) == 1 and [atom.name for atom in formula[0].atoms] == [name]:
+        (atom,) = formula[0].atoms
+        if formula == call(name, *atom.arguments):
+            return call(name, summed(over, atom.arguments[0]))
     simple = len(formula) == 1 and not formula[0].over and not formula[0].guards
-    return call(f"{how} over", summed(over, formula if simple else call(WHOLE, formula)))
+    return call(name, summed(over, formula if simple else call(WHOLE, formula)))
 
 
 def substituted(term: Term, names: dict[str, str]) -> Term:

@@ -26,7 +26,7 @@ from pycute_xe.layout import Layout, make_layout, size
 from pycute_xe.numeric import Numeric
 from pycute_xe.swizzle import Swizzle
 
-__all__ = ["SharedTile", "cooperative_copy", "fragment_places", "operand_places"]
+__all__ = ["SharedTile", "cooperative_copy", "fragment_places", "operand_places", "separated"]
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -91,13 +91,13 @@ def fragment_places(mma: TiledMma, role: str, place: Layout) -> Layout:
     """
     (_, threads), _ = mma.fragment(role)
     order = table(mma.operand_subgroups(role)).reshape(-1)
-    return _separated(_placed(place, threads)[order], _placed(place, mma_slots(mma, role)))
+    return separated(_placed(place, threads)[order], _placed(place, mma_slots(mma, role)))
 
 
 def _copy_places(copy: TiledCopy, place: Layout) -> Layout:
     """Return (subgroup, register element) → place of what a copy brings there."""
     (_, subgroups), _ = copy.fragment
-    return _separated(_placed(place, subgroups), _placed(place, copy_slots(copy)))
+    return separated(_placed(place, subgroups), _placed(place, copy_slots(copy)))
 
 
 def _placed(place: Layout, layout: Layout) -> Ints:
@@ -109,7 +109,7 @@ def _placed(place: Layout, layout: Layout) -> Ints:
     return table(place).reshape(columns, rows)[at[:, 1], at[:, 0]]
 
 
-def _separated(starts: Ints, inside: Ints) -> Layout:
+def separated(starts: Ints, inside: Ints) -> Layout:
     """Return a layout of two modes from the places where subgroups begin, and those within."""
     modes = [layout_of(tuple(int(x) for x in part)) for part in (starts, inside)]
     if any(mode is None for mode in modes):
@@ -211,7 +211,7 @@ class SharedTile:
         slots = layout_of(tuple(int(x) for x in to))
         if slots is None:
             return Layout(where.size), make_layout(starts, inside)
-        return slots, _separated(table(starts).reshape(-1), where[order])
+        return slots, separated(table(starts).reshape(-1), where[order])
 
     def _swizzled(self, places: Layout) -> Layout | ComposedLayout:
         if self.swizzle is None:

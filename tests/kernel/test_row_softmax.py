@@ -1,0 +1,92 @@
+"""Softmax of rows that several subgroups share: reductions meet in shared memory, twice."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from broken_kernels import tiled_mma
+
+import pycute_xe as cx
+from pycute_xe.kernel import Fence, Kernel, Map, Reduce, SharedLoad, Slot, apply
+from pycute_xe.layout import Layout
+
+RNG = np.random.default_rng(5)
+
+
+def softmax_of(a: Any, b: Any) -> Any:
+    product = a.astype(np.float64) @ b.astype(np.float64)
+    weights = np.exp(product - product.max(axis=1, keepdims=True))
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def small() -> Kernel:
+    return cx.kernel.softmax_gemm(tiled_mma((16, 32, 16), (1, 2)), stages=0)
+
+
+def disproved(kernel: Kernel) -> None:
+    verdict = cx.verify(kernel)
+    assert verdict.answer == "disproved", str(verdict)
+    assert verdict.counterexample is not None
+    assert cx.replay(kernel, verdict.counterexample).shows
+
+
+def test_rows_of_two_subgroups_are_proved() -> None:
+    verdict = cx.verify(small(), budget=60)
+    assert verdict, str(verdict)
+
+
+@pytest.mark.parametrize(("m", "k"), [(1, 1), (37, 65)])
+def test_the_softmax_of_numpy(m: int, k: int) -> None:
+    kernel = cx.kernel.softmax_gemm(tiled_mma((32, 64, 32), (2, 4)))
+    a, b = (RNG.integers(-2, 3, s).astype(ml_dtypes.bfloat16) for s in ((m, k), (k, 64)))
+    for executor in ("reference", "fast"):
+        found = cx.run(kernel, a, b, executor=executor)
+        assert np.abs(found - softmax_of(a, b)).max() < 1e-6
+
+
+def test_the_tile_of_the_field_is_legal_and_runs() -> None:
+    kernel = cx.kernel.softmax_gemm(tiled_mma((32, 512, 32), (2, 16)), d_type="bf16")
+    for target in ("pvc", "bmg"):
+        assert cx.check(kernel, target)
+    a, b = (RNG.integers(-2, 3, s).astype(ml_dtypes.bfloat16) for s in ((3, 40), (40, 512)))
+    found = cx.run(kernel, a, b)
+    assert np.abs(found.astype(np.float64) - softmax_of(a, b)).max() < 2.0**-8
+
+
+def test_rows_of_many_subgroups_are_not_proved_and_it_is_said_why() -> None:
+    """A table of where the elements of sums in sums in sums come from would not fit in memory."""
+    kernel = cx.kernel.softmax_gemm(tiled_mma((16, 256, 16), (1, 16)), stages=0)
+    verdict = cx.verify(kernel)
+    assert verdict.answer == "undecided"
+    assert "prove it for a smaller tile" in str(verdict)
+    assert "barriers" in {p.property for p in verdict.proofs if p.answer == "proved"}
+
+
+def test_another_maximum_gives_the_same_weights() -> None:
+    """What is subtracted from a row makes no difference: no number shows it, so none is claimed."""
+    kernel = small()
+    reduces = [s for s in kernel.statements() if isinstance(s, Reduce)]
+    other = kernel.replace(reduces[0], dataclasses.replace(reduces[0], how="sum"))
+    assert cx.verify(other).answer == "undecided"
+
+
+def test_slips_are_disproved() -> None:
+    kernel = small()
+    disproved(kernel.replace(Fence(), None))
+    take = [s for s in kernel.statements() if isinstance(s, SharedLoad)][1]
+    alone = dataclasses.replace(take, places=Layout((2, (16, 2)), (0, (1, 0))))
+    disproved(kernel.replace(take, alone))
+    reduces = [s for s in kernel.statements() if isinstance(s, Reduce)]
+    disproved(kernel.replace(reduces[2], dataclasses.replace(reduces[2], how="max")))
+    last = [s for s in kernel.statements() if isinstance(s, Map)][-1]
+    wrong = apply("mul", Slot("tCrC"), Slot("tSrSum"))
+    disproved(kernel.replace(last, dataclasses.replace(last, value=wrong)))
+
+
+def test_rows_that_do_not_fill_registers_are_refused() -> None:
+    with pytest.raises(cx.KernelError, match="8 rows, which is not a multiple of 16"):
+        cx.kernel.softmax_gemm(tiled_mma((16, 64, 32), (2, 2)))
