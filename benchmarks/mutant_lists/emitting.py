@@ -10,7 +10,28 @@ STATEMENTS = "tests/emitting/test_statements.py"
 OPENCL = "tests/emitting/test_opencl.py"
 NAMES = "tests/emitting/test_names.py"
 
+RENAMING = "tests/kernel/test_renaming.py"
+
 MUTANTS = [
+    *mutants(
+        "kernel/ir/renaming",
+        RENAMING,
+        (
+            "return self.pieces[byte // self.piece] + byte % self.piece",
+            "return byte",
+            "pieces lie elsewhere",
+        ),
+        (
+            "if (rows != rows[:, :1] + np.arange(elements)).any():",
+            "if False:",
+            "an operand stays in one piece",
+        ),
+        (
+            "if found is not None and _safe(kernel, reorder):",
+            "if found is not None:",
+            "no statement may tell the fragments apart",
+        ),
+    ),
     *mutants(
         "emitting/copying",
         VISA,
@@ -111,8 +132,16 @@ MUTANTS = [
             "at = Register(c, m * op.bytes_D)",
             "an accumulator for each column",
         ),
-        ("Register(b, (n + reps_n * k) * op.bytes_B)", "Register(b, n * op.bytes_B)", "B along K"),
-        ("Register(a, (m + reps_m * k) * op.bytes_A)", "Register(a, m * op.bytes_A)", "A along K"),
+        (
+            "(statement.b, (n + reps_n * k) * op.bytes_B)",
+            "(statement.b, n * op.bytes_B)",
+            "B along K",
+        ),
+        (
+            "(statement.a, (m + reps_m * k) * op.bytes_A)",
+            "(statement.a, m * op.bytes_A)",
+            "A along K",
+        ),
         (
             "precisions()[op.B.name],\n                precisions()[op.A.name]",
             "precisions()[op.A.name],\n                precisions()[op.B.name]",

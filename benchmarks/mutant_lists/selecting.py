@@ -26,18 +26,18 @@ MUTANTS = [
             "a run is at least half a register",
         ),
         (
-            "height = gcd(32, walk.run(y, half_register))",
-            "height = walk.run(y, half_register)",
+            "XE_LOAD_2D_TRANSPOSE(bits, gcd(32, run_y), width",
+            "XE_LOAD_2D_TRANSPOSE(bits, run_y, width",
             "a message has up to 32 rows",
         ),
         (
-            "reach = extents[x] if resize else walk.run(x)",
-            "reach = walk.run(x)",
+            "run_x = extents[x] if resize else walk.run(x)",
+            "run_x = walk.run(x)",
             "values of another width are reordered anyway",
         ),
         (
-            "rows = extents[y] if resize else walk.run(y)",
-            "rows = walk.run(y)",
+            "run_y = extents[y] if resize else walk.run(y)",
+            "run_y = walk.run(y)",
             "values of another width are reordered anyway",
         ),
         (
@@ -45,7 +45,7 @@ MUTANTS = [
             "gcd(row, extents[x])",
             "a message has up to four blocks",
         ),
-        ("gcd(rows, 8), block_width", "gcd(rows, 32), block_width", "a store has up to 8 rows"),
+        ("gcd(run_y, 8), block_width", "gcd(run_y, 32), block_width", "a store has up to 8 rows"),
         (
             '"vnni" if packed and bits in (8, 16) else "plain"',
             '"vnni" if packed else "plain"',
