@@ -99,6 +99,22 @@ def test_experts_have_their_own_rows_and_weights(executor: Any) -> None:
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
+def test_weights_of_experts_are_scaled_by_groups_that_a_piece_may_begin_inside(
+    executor: Any,
+) -> None:
+    text = "(B - zero[l,n]) * scale[l,k/32,n]"
+    types = {"B": "s4", "zero": "s8", "scale": "bf16"}
+    kernel = scheduled(MMA, groups="batch", transform_b=text, types=types, stages=1)
+    plan = SplitK(3, 4).plan(*[tile_counts(9, 20, 144, MMA.tile_mnk)] * 2)
+    assert any(piece.start % 2 for pieces in plan.units for piece in pieces)
+    a, b = RNG.integers(-3, 4, (2, 9, 144)), RNG.integers(-8, 8, (2, 144, 20))
+    zero, scale = RNG.integers(-2, 3, (2, 20)), np.exp2(RNG.integers(-1, 2, (2, 5, 20)))
+    given = {"A": a, "B": b, "zero": zero, "scale": scale, **plan_tables(plan)}
+    found = cx.run(kernel, **given, dtype=types | {"A": "bf16"}, executor=executor)
+    assert np.array_equal(found, a @ ((b - zero[:, None]) * scale[:, np.arange(144) // 32]))
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
 def test_a_wait_that_nothing_ends_is_a_deadlock(executor: Any) -> None:
     plan = SplitK(2, 4).plan(counts(8, 16, 64))
     (first,), (last,) = plan.units

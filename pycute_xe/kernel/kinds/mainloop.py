@@ -90,18 +90,23 @@ def stretched(
 ) -> tuple[Statement, ...]:
     """Return the loop over a part of K that multiplies into ``tCrC``.
 
-    It prefetches ahead within its part, and nothing of another.
+    It prefetches ahead within its part, and nothing of another. A trip loads the scales of its
+    group itself, for a part may begin inside a group.
     """
     trip, ahead = Index("k"), Index("k") + stages
+    ready = tuple(s for side in sides for s in side.before_loop(None, Index()))
+    element = part.tile(trip) * mma.tile_mnk[2]
+    scales = (side.before_loop(group, element) for side in sides for group in sorted(side.groups))
     first = tuple(s.prefetch(part.tile(Index("p"))) for s in sides)
     warm_up = Loop("p", part.start, part.start + stages, (If(Index("p"), part.stop, first),))
     later = If(ahead, part.stop, tuple(s.prefetch(part.tile(ahead)) for s in sides))
     body: tuple[Statement, ...] = (
         BarrierArrive(),
+        *(statement for loaded in scales for statement in loaded),
         *(side.load(part.tile(trip)) for side in sides),
         *((later,) if stages else ()),
         *(statement for side in sides for statement in side.reorder()),
         Mma(mma, "tCrC", sides[0].read, sides[1].read),
         BarrierWait(),
     )
-    return (*((warm_up,) if stages else ()), Loop("k", part.start, part.stop, body))
+    return (*ready, *((warm_up,) if stages else ()), Loop("k", part.start, part.stop, body))

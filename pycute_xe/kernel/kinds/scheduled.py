@@ -34,6 +34,7 @@ from pycute_xe.kernel.kinds.parts import (
     operand_copy,
     store_reorder,
 )
+from pycute_xe.kernel.kinds.transforming import operand_side, transformed_operands
 from pycute_xe.kernel.schedules.tables import FIELDS
 from pycute_xe.kernel.spec.expression import Slot
 from pycute_xe.layout import size
@@ -55,6 +56,8 @@ def scheduled(
     *,
     groups: Groups = "none",
     fixup: bool = True,
+    transform_a: str | None = None,
+    transform_b: str | None = None,
     epilogue: str | None = None,
     d_type: Numeric | str | None = None,
     types: dict[str, Numeric | str] | None = None,
@@ -69,7 +72,9 @@ def scheduled(
     out, for plans of whole tiles. ``groups="batch"`` gives every matrix a leading mode L, the
     problem's number; smaller problems leave parts of it unused. ``"stacked"`` gives it to B alone:
     rows of A and D of all experts lie one after the other, each expert's from a whole tile on.
-    Raises `KernelError` as `gemm` does. C++: ``kernel/xe_gemm_cooperative.hpp``,
+    Types in memory and transforms are as in `gemm`; what a transform reads has the leading mode of
+    its operand, ``B * scale[l,k/128,n]``, and a trip loads the scales of its group. Raises
+    `KernelError` as `gemm` does. C++: ``kernel/xe_gemm_cooperative.hpp``,
     ``kernel/xe_gemm_array_cooperative.hpp``.
 
     >>> import numpy as np, pycute_xe as cx
@@ -97,9 +102,15 @@ def scheduled(
     of_b = () if groups == "none" else ("L",)
     group = _field("group")
     first, m, n = (group,) * len(lead), _field("m") * tiles[0], _field("n") * tiles[1]
-    sides = _sides(held, (a, b), first, (group,) * len(of_b), (m, n))
     out_type = as_numeric(d_type) if d_type is not None else op.D
-    frame = Frame(held, lead, first, (m, n), orders or {}, types or {}, {"D": d})
+    declared, outputs = types or {}, {"D": d}
+    frame = Frame(held, lead, first, (m, n), orders or {}, declared, outputs)
+    of_first = (group,) * len(of_b)
+    frame_b = Frame(held, of_b, of_first, (m, n), orders or {}, declared, outputs)
+    sides = (
+        _side(frame, "A", a, (*first, m, Index()), transform_a),
+        _side(frame_b, "B", b, (*of_first, Index(), n), transform_b),
+    )
     ending = Epilogue.read(frame, epilogue, {}, out_type, None)
     fix = _Fixup(held, op.D, lead, (*first, m, n), (*first, _field("m"), _field("n")))
     part = Stretch(_field("start"), _field("stop"))
@@ -108,8 +119,9 @@ def scheduled(
     accumulator = Fragment("tCrC", op.D, size(mma.fragment("C")[1]))
     fragments = (accumulator, *(f for s in sides for f in s.fragments()), *ending.fragments)
     operands = (
-        matrix("A", op.A, (*lead, "M", "K"), a),
-        matrix("B", op.B, (*of_b, "K", "N"), b),
+        matrix("A", sides[0].copy.value_type, (*lead, "M", "K"), a),
+        matrix("B", sides[1].copy.value_type, (*of_b, "K", "N"), b),
+        *transformed_operands(sides),
         *ending.operands[:-1],
         Operand("work", "s32", ("U", "P", len(FIELDS))),
         Operand("count", "s32", ("U",)),
@@ -134,19 +146,14 @@ def _field(name: str) -> Index:
     return Index.element("work", Index("u"), Index("i"), FIELDS.index(name))
 
 
-def _sides(
-    held: TiledMma,
-    orders: tuple[Order, Order],
-    of_a: tuple[Index, ...],
-    of_b: tuple[Index, ...],
-    corner: tuple[Index, Index],
-) -> tuple[Side, Side]:
-    k, i, j = Index(), len(of_a), len(of_b)
-    a, b = (operand_copy(held, x, order) for x, order in zip("AB", orders, strict=True))
-    return (
-        Side("A", a, held, (i, i + 1), (*of_a, corner[0], k), reordered=True),
-        Side("B", b, held, (j + 1, j), (*of_b, k, corner[1]), reordered=True),
-    )
+def _side(
+    frame: Frame, name: str, order: Order, before: tuple[Index, ...], transform: str | None
+) -> Side:
+    """Return how A or B comes to the MMA, from memory of the type that is declared."""
+    numeric = as_numeric(frame.types.get(name, getattr(frame.mma.atom.op, name)))
+    copy, lead = operand_copy(frame.mma, name, order, numeric), len(before) - 2
+    modes = (lead, lead + 1) if name == "A" else (lead + 1, lead)
+    return operand_side(frame, name, copy, modes, before, True, transform)
 
 
 class _Fixup:
