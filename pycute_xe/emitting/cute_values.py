@@ -36,6 +36,8 @@ FORMULAS = {
     "silu": "({0} / (1.0f + sycl::exp(-{0})))",
     "gelu": "({0} * 0.5f * (1.0f + sycl::erf({0} * 0.70710678f)))",
     "clamp": "cute::min(cute::max({}, {}), {})",
+    "at_least": "({} >= {} ? 1.0f : 0.0f)",
+    "below": "({0} < {1} ? {0} : -INFINITY)",
 }
 """By name: a scalar function of f32 in SYCL, its arguments in braces."""
 

@@ -44,6 +44,7 @@ from pycute_xe.kernel.kinds.scheduled import scheduled
 from pycute_xe.kernel.kinds.slm_gemm import slm_gemm
 from pycute_xe.kernel.kinds.specialised_gemm import specialised_gemm
 from pycute_xe.kernel.kinds.splitting import split_k
+from pycute_xe.kernel.kinds.top_k import top_k_gemm
 from pycute_xe.kernel.owning import Moved, owner_of
 from pycute_xe.kernel.spec.expression import (
     Element,
@@ -109,6 +110,7 @@ __all__ = [
     "specialised_gemm",
     "scheduled",
     "split_k",
+    "top_k_gemm",
     "total",
     "walk",
 ]

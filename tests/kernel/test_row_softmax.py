@@ -11,7 +11,7 @@ import pytest
 from broken_kernels import tiled_mma
 
 import pycute_xe as cx
-from pycute_xe.kernel import Fence, Kernel, Map, Reduce, SharedLoad, Slot, apply
+from pycute_xe.kernel import Fence, Kernel, Map, SharedLoad, Slot, apply
 from pycute_xe.layout import Layout
 
 RNG = np.random.default_rng(5)
@@ -66,25 +66,60 @@ def test_rows_of_many_subgroups_are_not_proved_and_it_is_said_why() -> None:
     assert "barriers" in {p.property for p in verdict.proofs if p.answer == "proved"}
 
 
-def test_another_maximum_gives_the_same_weights() -> None:
-    """What is subtracted from a row makes no difference: no number shows it, so none is claimed."""
-    kernel = small()
-    reduces = [s for s in kernel.statements() if isinstance(s, Reduce)]
-    other = kernel.replace(reduces[0], dataclasses.replace(reduces[0], how="sum"))
-    assert cx.verify(other).answer == "undecided"
-
-
 def test_slips_are_disproved() -> None:
     kernel = small()
     disproved(kernel.replace(Fence(), None))
     take = [s for s in kernel.statements() if isinstance(s, SharedLoad)][1]
     alone = dataclasses.replace(take, places=Layout((2, (16, 2)), (0, (1, 0))))
     disproved(kernel.replace(take, alone))
-    reduces = [s for s in kernel.statements() if isinstance(s, Reduce)]
-    disproved(kernel.replace(reduces[2], dataclasses.replace(reduces[2], how="max")))
     last = [s for s in kernel.statements() if isinstance(s, Map)][-1]
     wrong = apply("mul", Slot("tCrC"), Slot("tSrSum"))
     disproved(kernel.replace(last, dataclasses.replace(last, value=wrong)))
+
+
+def largest_of(a: Any, b: Any, count: int) -> Any:
+    """The softmax of the values of a row that are not below its count-th largest; one by one."""
+    out: list[list[float]] = []
+    for row in (a.astype(np.float64) @ b.astype(np.float64)).tolist():
+        least = sorted(set(row))[-count:][0]
+        weights = [np.exp(x - max(row)) if x >= least else 0.0 for x in row]
+        out.append([weight / sum(weights) for weight in weights])
+    return np.array(out)
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_the_largest_values_of_rows(count: int) -> None:
+    kernel = cx.kernel.top_k_gemm(tiled_mma((16, 32, 32), (1, 2)), count)
+    for target in ("pvc", "bmg"):
+        assert cx.check(kernel, target)
+    for m, k in ((1, 1), (19, 40)):
+        a, b = (RNG.integers(-2, 3, s).astype(ml_dtypes.bfloat16) for s in ((m, k), (k, 32)))
+        for executor in ("reference", "fast"):
+            found = cx.run(kernel, a, b, executor=executor)
+            if len(set((a.astype(int) @ b.astype(int))[0].tolist())) >= count:
+                assert np.abs(found[0] - largest_of(a[:1], b, count)[0]).max() < 1e-6
+            assert np.abs(found.sum(axis=1) - 1).max() < 1e-6
+
+
+def test_the_two_largest_are_proved() -> None:
+    kernel = cx.kernel.top_k_gemm(tiled_mma((16, 16, 16), (1, 1)), stages=0)
+    verdict = cx.verify(kernel, budget=60)
+    assert verdict, str(verdict)
+
+
+def test_a_threshold_of_another_rank_is_disproved() -> None:
+    kernel = cx.kernel.top_k_gemm(tiled_mma((16, 16, 16), (1, 1)), stages=0)
+    maps = [s for s in kernel.statements() if isinstance(s, Map)]
+    first = apply("at_least", Slot("tCrC"), Slot("tSrTop0"))
+    value = apply("mul", first, apply("exp", Slot("tCrC") - Slot("tSrTop0")))
+    gathers = tuple(pair for pair in maps[1].gathers if pair[0] == "tSrTop0")
+    disproved(kernel.replace(maps[1], dataclasses.replace(maps[1], value=value, gathers=gathers)))
+
+
+def test_a_count_that_is_not_kept_is_refused() -> None:
+    for count in (0, 9):
+        with pytest.raises(cx.KernelError, match="must be 1 to 8"):
+            cx.kernel.top_k_gemm(tiled_mma((16, 32, 16), (1, 2)), count)
 
 
 def test_rows_that_do_not_fill_registers_are_refused() -> None:

@@ -34,7 +34,7 @@ from pycute_xe.layout import Layout, cosize, size
 from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import typed
 
-__all__ = ["RowReduction", "softmax_gemm"]
+__all__ = ["RowReduction", "along", "by_rows", "check_rows", "softmax_gemm"]
 
 How = Literal["sum", "max"]
 
@@ -62,7 +62,33 @@ def softmax_gemm(
     >>> print(*softmax_gemm(mma).shared, sep=", ")
     sMax f32[512] shared, sSum f32[512] shared
     """
-    _check(mma)
+    check_rows("softmax_gemm", mma)
+    rows = RowReduction(mma)
+    statements = (
+        *rows.reduced("max", "Max"),
+        rows.mapped(apply("exp", Slot("tCrC") - Slot("tSrMax"))),
+        *rows.reduced("sum", "Sum"),
+        rows.mapped(Slot("tCrC") / Slot("tSrSum")),
+    )
+    claim = _softmax(product_of(mma.atom.op.D), mma.tile_mnk[1])
+    return by_rows(
+        "softmax_gemm", rows, (a, b, d), stages, d_type, ("Max", "Sum"), statements, claim
+    )
+
+
+def by_rows(
+    kind: str,
+    rows: RowReduction,
+    orders: tuple[Order, Order, Order],
+    stages: int,
+    d_type: Numeric | str | None,
+    names: tuple[str, ...],
+    statements: tuple[Statement, ...],
+    claim: Expression,
+    more: tuple[Fragment, ...] = (),
+) -> Kernel:
+    """Return a GEMM of whole rows, with reductions of rows by name before D is stored."""
+    mma, (a, b, d) = rows.mma, orders
     held, op = by_registers(mma), mma.atom.op
     tile_m, columns, _ = mma.tile_mnk
     m, k = Index("m") * tile_m, Index()
@@ -73,9 +99,8 @@ def softmax_gemm(
         Side("A", operand_copy(held, "A", a), held, (0, 1), (m, k), reordered=True),
         Side("B", operand_copy(held, "B", b), held, (1, 0), (k, Index()), reordered=True),
     )
-    rows = RowReduction(mma)
     return Kernel(
-        "softmax_gemm",
+        kind,
         mma.num_subgroups,
         (
             matrix("A", op.A, ("M", "K"), a),
@@ -85,38 +110,38 @@ def softmax_gemm(
         (
             Fragment("tCrC", op.D, size(mma.fragment("C")[1])),
             *(fragment for side in sides for fragment in side.fragments()),
-            *rows.fragments(("Max", "Sum")),
+            *rows.fragments(names),
+            *more,
             *behind.fragments,
         ),
         (("m", Tiles("M", tile_m)),),
         (
             Fill("tCrC"),
             *mainloop(mma, sides, stages),
-            *rows.reduced("max", "Max"),
-            rows.mapped(apply("exp", Slot("tCrC") - Slot("tSrMax"))),
-            *rows.reduced("sum", "Sum"),
-            rows.mapped(Slot("tCrC") / Slot("tSrSum")),
+            *statements,
             *behind.statements,
         ),
-        behind.specification(_softmax(product_of(op.D), columns)),
-        rows.arrays(("Max", "Sum")),
+        behind.specification(claim),
+        rows.arrays(names),
     )
 
 
 def _softmax(product: Expression, columns: int) -> Expression:
-    def along(name: str) -> Expression:
-        index = {"n": Index(name)}
-
-        def leaf(x: Element | Slot) -> Expression:
-            if isinstance(x, Slot):
-                return x
-            return replace(x, at=tuple(i.substitute(index) for i in x.at))
-
-        return rebuilt(product, leaf)
-
-    most = total("i", columns, along("i"), how="max")
-    weights = total("j", columns, apply("exp", along("j") - most))
+    most = total("i", columns, along(product, "i"), how="max")
+    weights = total("j", columns, apply("exp", along(product, "j") - most))
     return apply("exp", product - most) / weights
+
+
+def along(value: Expression, name: str) -> Expression:
+    """Return an expression of row m and column n at another column."""
+    index = {"n": Index(name)}
+
+    def leaf(x: Element | Slot) -> Expression:
+        if isinstance(x, Slot):
+            return x
+        return replace(x, at=tuple(i.substitute(index) for i in x.at))
+
+    return rebuilt(value, leaf)
 
 
 @dataclass(frozen=True)
@@ -155,8 +180,8 @@ class RowReduction:
         elements = self.mma.tile_mnk[0] * self.beside
         return tuple(Shared(f"s{name}", self.mma.atom.op.D, elements) for name in names)
 
-    def reduced(self, how: How, name: str) -> tuple[Statement, ...]:
-        """Return what reduces the rows of ``tCrC`` into ``tSr`` and a name."""
+    def reduced(self, how: How, name: str, source: str = "tCrC") -> tuple[Statement, ...]:
+        """Return what reduces the rows of a fragment into ``tSr`` and a name."""
         rows, height = self.rows, self.mma.tile_mnk[0]
         first, beside = self._starts()
         each = np.arange(rows, dtype=np.int64)
@@ -164,17 +189,17 @@ class RowReduction:
         put = separated(first + height * beside, each)
         take = separated(first, (each[None] + others[:, None]).reshape(-1))
         return (
-            Reduce(how, "tCrC", "tSrPart", self.by_row),
+            Reduce(how, source, "tSrPart", self.by_row),
             SharedStore("tSrPart", f"s{name}", put),
             *MEET,
             SharedLoad(f"s{name}", "tSrAll", take),
             Reduce(how, "tSrAll", f"tSr{name}", Layout((rows, self.beside), (1, 0))),
         )
 
-    def mapped(self, value: Expression) -> Map:
-        """Return what computes ``tCrC`` anew from itself and reductions of its rows."""
+    def mapped(self, value: Expression, destination: str = "tCrC") -> Map:
+        """Return what computes a fragment from ``tCrC`` and reductions of its rows."""
         names = {x.fragment for x in _slots(value)} - {"tCrC"}
-        return Map("tCrC", value, tuple((name, self.by_row) for name in sorted(names)))
+        return Map(destination, value, tuple((name, self.by_row) for name in sorted(names)))
 
     def _starts(self) -> tuple[np.ndarray, np.ndarray]:
         """Return where each subgroup's rows begin, and its number along N."""
@@ -190,7 +215,8 @@ def _slots(value: Expression) -> list[Slot]:
     return [x for x in leaves(value) if isinstance(x, Slot)]
 
 
-def _check(mma: TiledMma) -> None:
+def check_rows(kind: str, mma: TiledMma) -> None:
+    """Refuse tilings whose rows cannot be reduced."""
     op, wrong, fix = mma.atom.op, "", ""
     groups_m, groups_n, groups_k = (size(mode) for mode in mma.atom_layout_mnk)
     rows = mma.tile_mnk[0] // groups_m
@@ -204,4 +230,4 @@ def _check(mma: TiledMma) -> None:
     elif mma.tile_mnk[1] % groups_n:
         wrong, fix = "subgroups have different numbers of columns", "use an even tile"
     if wrong:
-        raise KernelError("softmax_gemm", {"mma": mma}, wrong, fix)
+        raise KernelError(kind, {"mma": mma}, wrong, fix)

@@ -68,6 +68,16 @@ def _clamp(np: Any, x: Any, low: Any, high: Any) -> Any:
     return np.minimum(np.maximum(x, low), high)
 
 
+def _at_least(np: Any, x: Any, y: Any) -> Any:
+    """1 where the first is not below the second, else 0."""
+    return np.where(x >= y, np.ones_like(x), np.zeros_like(x))
+
+
+def _below(np: Any, x: Any, y: Any) -> Any:
+    """The first where it is below the second, else minus infinity."""
+    return np.where(x < y, x, np.full_like(x, -np.inf))
+
+
 FUNCTIONS = {
     f.name: f
     for f in (
@@ -88,6 +98,8 @@ FUNCTIONS = {
         Function("silu", 1, _silu),
         Function("gelu", 1, _gelu),
         Function("clamp", 3, _clamp),
+        Function("at_least", 2, _at_least),
+        Function("below", 2, _below),
     )
 }
 """By name. A new elementwise function is one more line."""
