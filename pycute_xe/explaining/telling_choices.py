@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from itertools import product
 from typing import Any
 
 from pycute_xe.arch.target import Target, get_target
@@ -21,6 +23,7 @@ from pycute_xe.atom import (
     make_block_2d_copy_C,
     make_block_2d_copy_D,
     make_block_2d_prefetch,
+    make_copy_atom,
 )
 from pycute_xe.atom.reordering import reorder_from_copy, reorder_to_copy
 from pycute_xe.atom.selection import Choice, choose_block_2d, subgroup_fragment
@@ -29,6 +32,7 @@ from pycute_xe.errors import CuteError, InputError, quoted
 from pycute_xe.explaining.atom_explanation import AtomExplanation, section
 from pycute_xe.explaining.script import Script
 from pycute_xe.layout import Layout, size
+from pycute_xe.numeric import Numeric
 
 __all__ = ["explain_copy"]
 
@@ -140,13 +144,16 @@ def _height(choice: Choice, names: tuple[str, str]) -> Iterator[str]:
 
 
 def _others(copy: TiledCopy, mma: TiledMma, operand: str, target: Target) -> Iterator[str]:
-    """The legal copy of each other kind with the fewest messages."""
+    """The legal copy of each other kind with the fewest messages, the cheapest of those."""
     best: dict[tuple[str, int], tuple[tuple[int, int], TiledCopy]] = {}
-    for op in _candidates(copy.value_type.bits, operand == "D"):
-        made = _made(copy, mma, operand, op, target)
-        if made is None or op == copy.op:
+    for op in _candidates(copy.value_type, operand == "D", target.name):
+        key = op.kind, op.bits
+        # Largest blocks come first: a smaller one needs more messages.
+        smaller = key in best and _area(op) < _area(best[key][1].op)
+        made = None if smaller or op == copy.op else _made(copy, mma, operand, op)
+        if made is None:
             continue
-        key, rank = (op.kind, op.bits), (made.messages, _rank(made, mma, operand))
+        rank = made.messages, _rank(made, mma, operand)
         if key not in best or rank < best[key][0]:
             best[key] = rank, made
     for _, found in sorted(best.values(), key=lambda pair: (pair[0], str(pair[1].op))):
@@ -155,41 +162,40 @@ def _others(copy: TiledCopy, mma: TiledMma, operand: str, target: Target) -> Ite
         yield "no other kind is legal for this operand and memory"
 
 
-def _candidates(bits: int, store: bool) -> Iterator[Block2DOp]:
-    heights = (8, 4, 2, 1) if store else (32, 16, 8, 4, 2)
-    for height in heights:
-        for width in (64, 32, 16, 8, 4, 2):
-            for make, unit in (
-                ((XE_STORE_2D, bits),)
-                if store
-                else (
-                    (XE_LOAD_2D, bits),
-                    (XE_LOAD_2D_VNNI, bits),
-                    (XE_LOAD_2D_TRANSPOSE, 32),
-                    (XE_LOAD_2D_TRANSPOSE, 64),
-                )
-            ):
-                shapes = (
-                    [(width,)]
-                    if make in (XE_LOAD_2D_TRANSPOSE, XE_STORE_2D)
-                    else [(width, block) for block in (width, width // 2, width // 4) if block]
-                )
-                for shape in shapes:
-                    try:
-                        yield make(max(unit, 8), height, *shape)
-                    except CuteError:
-                        continue
+def _area(op: Block2DOp) -> int:
+    return op.height * op.width * op.bits
 
 
-def _made(
-    copy: TiledCopy, mma: TiledMma, operand: str, op: Block2DOp, target: Target
-) -> TiledCopy | None:
-    """Return the tiling of an operation where it is legal and holds what each subgroup needs."""
+@lru_cache(maxsize=32)
+def _candidates(value_type: Numeric, store: bool, target: str) -> tuple[Block2DOp, ...]:
+    """Return the operations whose messages a target takes, largest blocks first."""
+    unit = max(value_type.bits, 8)
+    made: list[tuple[Callable[..., Block2DOp], tuple[int, ...]]] = []
+    for height, width in product((32, 16, 8, 4, 2, 1), (64, 32, 16, 8, 4, 2)):
+        if store:
+            made.append((XE_STORE_2D, (unit, height, width)))
+            continue
+        made += [(XE_LOAD_2D_TRANSPOSE, (bits, height, width)) for bits in (32, 64)]
+        for load, parts in product((XE_LOAD_2D, XE_LOAD_2D_VNNI), (1, 2, 4)):
+            if width % parts == 0:
+                made.append((load, (unit, height, width, width // parts)))
+    out: list[Block2DOp] = []
+    for make, shape in made:
+        try:
+            op = make(*shape)
+            make_copy_atom(op, value_type).messages(target)
+        except CuteError:
+            continue
+        out.append(op)
+    return tuple(sorted(out, key=lambda op: (-_area(op), str(op))))
+
+
+def _made(copy: TiledCopy, mma: TiledMma, operand: str, op: Block2DOp) -> TiledCopy | None:
+    """Return the tiling of an operation where it holds what each subgroup needs."""
     try:
         strides: list[Any] = ["ld"] * len(copy.tiler_mn)
         strides[copy.x_mode] = 1
         made = MAKERS[operand](mma, tuple(strides), copy.value_type, op)
-        made.block.messages(target.name)
         _slots(made, mma, operand)
     except CuteError:
         return None

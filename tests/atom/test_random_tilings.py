@@ -21,7 +21,7 @@ from pycute_xe.errors import CuteError
 from pycute_xe.kernel import Kernel, Load, Store
 
 SUMS = {"bf16": "f32", "f16": "f32", "tf32": "f32", "s8": "s32", "u8": "s32", "s4": "s32"}
-COUNT = 500 if WHOLE else 10
+COUNT = 500 if WHOLE else 8
 MAKERS = {"A": cx.make_tiled_copy_A, "B": cx.make_tiled_copy_B, "C": cx.make_tiled_copy_C}
 
 

@@ -31,9 +31,7 @@ def told(kind: str, operand: str, strides: Any) -> tuple[cx.TiledCopy, dict[str,
 
 @pytest.mark.parametrize(
     ("kind", "operand", "strides"),
-    sampled(
-        product(MMAS, "AB", STRIDES), 4, [("bf16", "B", STRIDES[1]), ("bf16", "B", STRIDES[0])]
-    ),
+    sampled(product(MMAS, "AB", STRIDES), 1, [("bf16", "B", STRIDES[1])]),
 )
 def test_what_is_said_is_so(kind: str, operand: str, strides: Any) -> None:
     copy, found = told(kind, operand, strides)
