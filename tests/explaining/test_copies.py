@@ -74,10 +74,11 @@ def test_a_copy_of_ones_own_is_compared_with_the_choice() -> None:
 
 def test_what_a_copy_does_not_know_is_asked_for() -> None:
     copy = cx.make_block_2d_copy_A(MMAS["bf16"], ("ld", 1))
-    for given, words in (
+    cases: tuple[tuple[tuple[Any, ...], str], ...] = (
         ((copy,), 'explain.copy, mma, "B".'),
         ((copy, MMAS["bf16"], "E"), "for an operand of a tiled MMA"),
         ((cx.make_block_2d_prefetch(copy), MMAS["bf16"], "A"), "fills no registers"),
-    ):
+    )
+    for given, words in cases:
         with pytest.raises(InputError, match=words):
             cx.explain(*given)
