@@ -15,6 +15,7 @@ from pycute_xe.emitting.registers import Registers
 from pycute_xe.errors import KernelError
 from pycute_xe.exactness import is_exact
 from pycute_xe.kernel import Convert, Element, Expression, Fill, Kernel, Map, Slot
+from pycute_xe.kernel.index import ELEMENT_INDEX
 from pycute_xe.kernel.spec.expression import Apply, Const, Rounded, Where
 from pycute_xe.numeric import Numeric, as_numeric
 
@@ -121,6 +122,13 @@ class _Write(Reading):
 
     def chosen(self, value: Where, to: str) -> None:
         """Write one of two values by a condition, the same for all work-items of a subgroup."""
+        if ELEMENT_INDEX in value.index.names | value.below.names:
+            raise KernelError(
+                "emit",
+                {"value": value},
+                "a condition that differs from element to element is not emitted",
+                "run the kernel, or mask by an operand",
+            )
         then, otherwise = self.held(self.source(value.then)), self.source(value.otherwise)
         flags = self.registers.predicate()
         condition = Condition(value.index, value.below)

@@ -36,14 +36,14 @@ _OF_INTEGERS = frozenset({"add", "mul", "max", "min", "abs", "relu", "clamp"})
 
 @dataclass(frozen=True)
 class Sources:
-    """Where the leaves of an expression come from: registers, scalar operands, and indices.
+    """Where leaves of an expression come from, and where one index is below another.
 
     Arrays must broadcast against one another.
     """
 
     slot: Callable[[str], NDArray[Any]]
     scalar: Callable[[str], NDArray[Any]]
-    index: Callable[[Index], Any]
+    below: Callable[[Index, Index], Any]
 
 
 def mapped(value: Expression, to: Numeric, sources: Sources) -> NDArray[Any]:
@@ -54,7 +54,7 @@ def mapped(value: Expression, to: Numeric, sources: Sources) -> NDArray[Any]:
 
     >>> from pycute_xe.kernel.spec.expression import apply
     >>> from pycute_xe.numeric import as_numeric
-    >>> held = Sources(lambda name: np.array([-1.5, 2.0]), lambda name: np.array(3), lambda i: 0)
+    >>> held = Sources(lambda name: np.array([-1.5, 2.0]), lambda name: np.array(3), lambda i, j: 0)
     >>> mapped(apply("relu", Slot("acc")) * Element("alpha"), as_numeric("bf16"), held).tolist()
     [0.0, 6.0]
     """
@@ -84,7 +84,7 @@ class _Evaluation:
         if isinstance(value, Rounded):
             return convert(self.of(value.body), value.to).astype(self.dtype)
         if isinstance(value, Where):
-            where = self.sources.index(value.index) < self.sources.index(value.below)
+            where = self.sources.below(value.index, value.below)
             return np.where(where, self.of(value.then), self.of(value.otherwise))
         raise KernelError(
             "Map",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import product
 from typing import Any
 
@@ -260,9 +260,8 @@ def _(thread: Thread, statement: Map, env: Env) -> None:
         held = thread.numbers(name, "map")
         return held[_table(gathers[name])] if name in gathers else held
 
-    sources = Sources(
-        slot, lambda name: thread.machine.scalars[name], lambda i: thread.index(i, env)
-    )
+    below = partial(thread.below, env=env, elements=fragment.elements)
+    sources = Sources(slot, lambda name: thread.machine.scalars[name], below)
     values = mapped(statement.value, fragment.value_type, sources)
     thread.write(fragment.name, np.broadcast_to(values, (fragment.elements,)), "map")
 

@@ -14,7 +14,7 @@ from pycute_xe.converting import host_dtype
 from pycute_xe.executing.counters import Counters
 from pycute_xe.executing.surfaces import Placed
 from pycute_xe.kernel import Fragment, Kernel, Load
-from pycute_xe.kernel.index import Index
+from pycute_xe.kernel.index import ELEMENT_INDEX, Index
 from pycute_xe.machine import Memory, Progress, RegisterFile, Trace
 from pycute_xe.machine.elements import packed, unpacked
 from pycute_xe.machine.fenced import FencedSlm
@@ -110,6 +110,11 @@ class Thread:
     def index(self, index: Index, env: Env) -> int:
         """Return the number that an index is now."""
         return index.at(env, self.machine.look_up)
+
+    def below(self, index: Index, limit: Index, env: Env, elements: int) -> Any:
+        """Tell for which elements of a fragment an index is below another."""
+        names: dict[str, Any] = {**env, ELEMENT_INDEX: np.arange(elements)}
+        return self.index(index, names) < self.index(limit, names)
 
     def bytes(self, name: str, elements: int, reader: str) -> NDArray[np.uint8]:
         """Return the bytes of the first elements of a fragment; unwritten ones are a fault."""

@@ -26,14 +26,12 @@ from pycute_xe.holding.nodes import (
     Summed,
 )
 from pycute_xe.kernel import Element, Index, Kernel, Loop, Slot
-from pycute_xe.kernel.index import SUBGROUP_INDEX
+from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX
 from pycute_xe.kernel.spec.expression import Apply, Const, Expression, Rounded, Total, Where
 
 __all__ = ["claims_of"]
 
 Ints: TypeAlias = NDArray[np.int64]
-
-ELEMENT_INDEX = "element"
 
 
 def claims_of(kernel: Kernel, loop: Loop, known: dict[str, Content]) -> dict[str, Content]:

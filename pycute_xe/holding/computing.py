@@ -16,14 +16,15 @@ from pycute_xe.holding.nodes import (
     Call,
     Choice,
     Converted,
+    Leaf,
     Node,
     Number,
+    Picked,
     Scalar,
     Summed,
     Undefined,
-    expanded,
-    taken,
 )
+from pycute_xe.holding.placing import expanded, taken
 from pycute_xe.holding.tables import moved, multiplied
 from pycute_xe.kernel import (
     Element,
@@ -32,6 +33,7 @@ from pycute_xe.kernel import (
     Reduce,
     Slot,
 )
+from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX, Index
 from pycute_xe.kernel.spec.expression import Apply, Const, Expression, Rounded, Total, Where
 from pycute_xe.numeric import Numeric
 
@@ -71,7 +73,8 @@ def follow_map(walker: Follower, statement: Map) -> None:
     names = statement.sources
 
     def make(nodes: tuple[Node, ...]) -> Node:
-        made = _expressed(statement.value, dict(zip(names, nodes, strict=True)))
+        held = dict(zip(names, nodes, strict=True))
+        made = _expressed(statement.value, held, (walker.kernel.subgroups, size))
         if isinstance(statement.value, Slot):
             return _copied(made, walker.kernel.fragment(names[0]).value_type, fragment.value_type)
         return _kept(made, fragment.value_type)
@@ -82,7 +85,10 @@ def follow_map(walker: Follower, statement: Map) -> None:
         walker.state[fragment.name] = whole(size, make(()))
 
 
-def _expressed(value: Expression, held: dict[str, Node]) -> Node:
+def _expressed(value: Expression, held: dict[str, Node], shape: tuple[int, int]) -> Node:
+    def inner(part: Expression) -> Node:
+        return _expressed(part, held, shape)
+
     match value:
         case Const(number_):
             return Number(number_)
@@ -91,11 +97,13 @@ def _expressed(value: Expression, held: dict[str, Node]) -> Node:
         case Element(operand, ()):
             return Scalar(operand)
         case Apply(function, arguments):
-            return Call(function, tuple(_expressed(a, held) for a in arguments))
+            return Call(function, tuple(map(inner, arguments)))
         case Rounded(to, body):
-            return converted(_expressed(body, held), to)
+            return converted(inner(body), to)
         case Where(index, below, then, otherwise):
-            return Choice(index, below, _expressed(then, held), _expressed(otherwise, held))
+            if not (index.names | below.names) & {SUBGROUP_INDEX, ELEMENT_INDEX}:
+                return Choice(index, below, inner(then), inner(otherwise))
+            return Picked(_tested(index - below, shape), inner(then), inner(otherwise))
         case Total() | Element():
             raise KernelError(
                 "holding",
@@ -103,6 +111,22 @@ def _expressed(value: Expression, held: dict[str, Node]) -> Node:
                 f"{type(value).__name__} is not elementwise",
                 "load elements into a fragment, and use Reduce for sums",
             )
+
+
+def _tested(place: Index, shape: tuple[int, int]) -> Leaf:
+    """Return the places of the elements of a fragment: what all share, and a table."""
+    subgroups, elements = np.indices(shape)
+    own = {SUBGROUP_INDEX: subgroups, ELEMENT_INDEX: elements}
+    shared, table = Index(None, place.offset), np.zeros((*shape, 1), dtype=np.int64)
+    for atom, scale in place.terms:
+        part = Index.of({atom: scale}, 0)
+        if not part.names & own.keys():
+            shared = shared + part
+        elif part.names <= own.keys() and not part.looked_up:
+            table[..., 0] += part.at(own)  # pyright: ignore[reportArgumentType]
+        else:
+            raise undecided(f"{part} mixes an element's number with other variables")
+    return Leaf("", (shared,), table, np.arange(shape[1]))
 
 
 def follow_reduce(walker: Follower, statement: Reduce) -> None:

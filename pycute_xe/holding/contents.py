@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.errors import UndecidableError
-from pycute_xe.holding.nodes import Carried, Node, Number, Undefined, taken
+from pycute_xe.holding.nodes import Carried, Node, Number, Undefined
+from pycute_xe.holding.placing import taken
 
 __all__ = ["Content", "Part", "combined", "nothing", "undecided", "whole"]
 

@@ -14,13 +14,8 @@ from pycute_xe.holding.computing import converted, follow_map, follow_mma, follo
 from pycute_xe.holding.contents import Content, combined, nothing, number, undecided, whole
 from pycute_xe.holding.follower import HOLDS, Around, Followed, Follower, Promise, Read, Write
 from pycute_xe.holding.looping import follow_loop
-from pycute_xe.holding.nodes import (
-    Choice,
-    Leaf,
-    Node,
-    of_first,
-    taken,
-)
+from pycute_xe.holding.nodes import Choice, Leaf, Node
+from pycute_xe.holding.placing import of_first, taken
 from pycute_xe.holding.roles import check_roles
 from pycute_xe.holding.sharing import load_shared, store_shared
 from pycute_xe.holding.tables import by_subgroup, copied, moved

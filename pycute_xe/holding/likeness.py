@@ -16,6 +16,7 @@ from pycute_xe.holding.nodes import (
     Leaf,
     Node,
     Number,
+    Picked,
     Scalar,
     Summed,
     Undefined,
@@ -59,6 +60,8 @@ def _sums(one: Node, other: Node) -> bool:
             return f == g and alike(x, y) and _all(terms, more)
         case (Choice(i, j, x, y), Choice(k, m, z, w)):
             return i == k and j == m and alike(x, z) and alike(y, w)
+        case (Picked(test, x, y), Picked(place, z, w)):
+            return _leaves(test, place) and alike(x, z) and alike(y, w)
         case _:
             return False
 

@@ -24,9 +24,8 @@ from pycute_xe.holding.nodes import (
     Summed,
     Undefined,
     mapped,
-    relocated,
-    substituted,
 )
+from pycute_xe.holding.placing import relocated, substituted
 from pycute_xe.holding.sharing import ever_stored
 from pycute_xe.holding.turns import Turns, period_of, pruned
 from pycute_xe.kernel import If, Index, Kernel, Loop, walk

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from pycute_xe.holding.contents import Content, Part, combined, undecided, whole
 from pycute_xe.holding.follower import Around, Follower, Read, situated
 from pycute_xe.holding.likeness import alike
-from pycute_xe.holding.nodes import Choice, Node, Undefined, relocated
+from pycute_xe.holding.nodes import Choice, Node, Undefined
+from pycute_xe.holding.placing import relocated
 from pycute_xe.holding.tables import by_subgroup, moved
 from pycute_xe.holding.turns import Turns, period, pruned, turn
 from pycute_xe.kernel import Index, Kernel, Loop, SharedLoad, SharedStore

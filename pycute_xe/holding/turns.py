@@ -7,7 +7,8 @@ from math import inf, lcm
 
 from pycute_xe.holding.contents import Content
 from pycute_xe.holding.likeness import alike
-from pycute_xe.holding.nodes import Choice, Node, substituted
+from pycute_xe.holding.nodes import Choice, Node
+from pycute_xe.holding.placing import substituted
 from pycute_xe.kernel import Index, Loop
 from pycute_xe.kernel.index import Quotient
 

@@ -35,6 +35,8 @@ from pycute_xe.kernel.ir.statements import (
     Touched,
 )
 from pycute_xe.kernel.ir.walking import walk
+from pycute_xe.kernel.kinds.attention import attention
+from pycute_xe.kernel.kinds.attention_combine import attention_combine
 from pycute_xe.kernel.kinds.chained_gemm import chained_gemm
 from pycute_xe.kernel.kinds.dual_gemm import dual_gemm
 from pycute_xe.kernel.kinds.gemm import gemm
@@ -98,6 +100,8 @@ __all__ = [
     "Tiles",
     "Touched",
     "apply",
+    "attention",
+    "attention_combine",
     "chained_gemm",
     "dual_gemm",
     "gemm",

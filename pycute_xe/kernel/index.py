@@ -14,10 +14,13 @@ from typing import TypeAlias
 from pycute_xe.errors import KernelError, quoted
 from pycute_xe.signatures import STUMBLES, blame, typed
 
-__all__ = ["SUBGROUP_INDEX", "Atom", "Index", "Quotient", "Tiles", "as_index"]
+__all__ = ["ELEMENT_INDEX", "SUBGROUP_INDEX", "Atom", "Index", "Quotient", "Tiles", "as_index"]
 
 SUBGROUP_INDEX = "subgroup"
 """The name of a subgroup's number in its work-group, where an index needs it."""
+
+ELEMENT_INDEX = "element"
+"""The name of an element's number in its fragment, in conditions of `Map` and in claims."""
 
 
 @dataclass(frozen=True, slots=True)

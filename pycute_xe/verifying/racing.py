@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.follower import Write
 from pycute_xe.holding.following import FAR, placed
-from pycute_xe.holding.nodes import Choice, Converted, Leaf, Node, Number, Scalar, Undefined
+from pycute_xe.holding.nodes import Choice, Converted, Leaf, Node, Number, Picked, Scalar, Undefined
 from pycute_xe.kernel import Index, Kernel
 from pycute_xe.verifying.changing import Touch, changed_before, changed_beside, touches
 from pycute_xe.verifying.failures import Failure
@@ -70,7 +70,7 @@ def _is_copied(node: Node) -> bool:
             return True
         case Converted(_, body):
             return _is_copied(body)
-        case Choice(_, _, then, otherwise):
+        case Choice(_, _, then, otherwise) | Picked(_, then, otherwise):
             return _is_copied(then) and _is_copied(otherwise)
         case _:
             return False

@@ -18,6 +18,7 @@ from pycute_xe.holding.nodes import (
     Leaf,
     Node,
     Number,
+    Picked,
     Scalar,
     Summed,
     Undefined,
@@ -87,6 +88,8 @@ class _Held:
                 return _typed(numeric, add(*parts))
             case Choice():
                 return self.choice(node, scope)
+            case Picked():
+                return self.picked(node, scope)
             case Number() | Scalar() | Leaf() | Undefined() | Carried():
                 return self.leaf(node)
 
@@ -109,6 +112,11 @@ class _Held:
         left, right = self.naming.text(node.index), self.naming.text(node.below)
         then, otherwise = (self.formula(x, scope) for x in (node.then, node.otherwise))
         return choose(f"{left} < {right}", f"{left} >= {right}", then, otherwise)
+
+    def picked(self, node: Picked, scope: tuple[str, ...]) -> Formula:
+        (place,) = self.place(node.test).at
+        then, otherwise = (self.formula(x, scope) for x in (node.then, node.otherwise))
+        return choose(f"{place} < 0", f"{place} >= 0", then, otherwise)
 
     def total(self, node: Summed, scope: tuple[str, ...]) -> Formula:
         bounds: list[Bounds] = []

@@ -81,7 +81,8 @@ def test_what_a_loop_holds_names_bound_indices() -> None:
 
 def test_a_condition_of_a_map_names_bound_indices() -> None:
     small_kernel((Map("x", Where(Index("g"), Index("M"), Slot("x"), Const(0.0))),))
-    for name in ("qqq", "element"):
+    small_kernel((Map("x", Where(Index("element"), Index("M"), Slot("x"), Const(0.0))),))
+    for name in ("qqq", "elements"):
         with pytest.raises(KernelError, match=f"no loop binds {name}"):
             small_kernel((Map("x", Where(Index(name), Index(None, 1), Slot("x"), Const(0.0))),))
 

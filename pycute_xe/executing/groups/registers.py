@@ -21,7 +21,7 @@ from pycute_xe.executing.groups.racing import Races, Touched, Touches
 from pycute_xe.executing.groups.shared import SharedArray
 from pycute_xe.holding.tables import copied, demand_whole_registers
 from pycute_xe.kernel import AtomicStore, Index, Kernel, Load, Prefetch, Store
-from pycute_xe.kernel.index import SUBGROUP_INDEX
+from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX
 
 __all__ = ["Copying", "Groups", "Meaning", "Places", "fragment_rooms"]
 
@@ -140,6 +140,24 @@ class Groups:
     def number(self, index: Index) -> Any:
         """Return what an index is, a number or an array that broadcasts to all subgroups."""
         return index.at(self.names, self._look_up)
+
+    def below(self, index: Index, limit: Index, elements: int) -> Bools:
+        """Tell for which elements of each subgroup an index is below another.
+
+        What depends on the element is compared with what does not: no index of all is made.
+        """
+        own, shared = Index(), Index()
+        for atom, scale in (index - limit).terms:
+            part = Index.of({atom: scale}, 0)
+            if ELEMENT_INDEX in part.names:
+                own = own + part
+            else:
+                shared = shared + part
+        bound = -np.broadcast_to(self.number(shared + (index - limit).offset), self.shape)
+        names = {n: x[..., None] if np.ndim(x) else x for n, x in self.names.items()}
+        names[ELEMENT_INDEX] = np.arange(elements)
+        inside: Any = own.at(names)
+        return inside < bound[:, :, None]
 
     def _look_up(self, name: str, at: tuple[Any, ...]) -> Any:
         array = self.memory[name]

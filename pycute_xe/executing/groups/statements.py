@@ -152,10 +152,10 @@ def _(groups: Groups, statement: Map) -> None:
             held = held[:, :, moved(gathers[name])]
         return widened(held, fragment.value_type)
 
-    def index(value: Index) -> np.ndarray:
-        return np.broadcast_to(groups.number(value), groups.shape)[:, :, None]
+    def below(index: Index, limit: Index) -> np.ndarray:
+        return groups.below(index, limit, destination.elements)
 
-    sources = Sources(slot, lambda name: groups.memory[name], index)
+    sources = Sources(slot, lambda name: groups.memory[name], below)
     new = mapped(statement.value, destination.value_type, sources)
     groups.put(destination.name, slice(0, destination.elements), new)
 

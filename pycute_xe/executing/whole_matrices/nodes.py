@@ -198,8 +198,9 @@ def _part(node: Node, memory: Memory, done: dict[int, Array], rows: slice) -> Ar
     return done[id(node)][rows]
 
 
-def _no_index(index: Index) -> int:
-    raise KernelError("run", {"index": index}, "whole matrices have no index of a work-group", "")
+def _no_index(index: Index, below: Index) -> bool:
+    given: dict[str, object] = {"index": index, "below": below}
+    raise KernelError("run", given, "whole matrices have no index of a work-group", "")
 
 
 def _whole(node: Node, memory: Memory, done: dict[int, Array]) -> Array:

@@ -1,7 +1,6 @@
 """Floor 7: what the construction of a kernel refuses: parts that do not fit one another.
 
-A table from kinds of statements to what they demand. That maps are the right ones is not judged
-here: a verifier does that.
+A table from kinds of statements to what they demand. A verifier judges whether maps are right.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pycute_xe.errors import KernelError
+from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX
 from pycute_xe.kernel.ir.fitting import (
     check_barrier,
     check_counter,
@@ -90,7 +90,7 @@ def _check_names(kernel: Program) -> None:
         if name in kernel.sizes:
             raise unfit(kernel, {"name": name}, f"{name} is an extent too", "rename one")
     for name in variables:
-        if name in kernel.sizes or name == "subgroup" or not name.isidentifier():
+        if name in (*kernel.sizes, SUBGROUP_INDEX, ELEMENT_INDEX) or not name.isidentifier():
             taken = "an extent" if name in kernel.sizes else "not free for a variable"
             raise unfit(kernel, {"variable": name}, f"{name} is {taken}", "rename the variable")
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 from math import inf
 
 from pycute_xe.errors import KernelError
-from pycute_xe.kernel.index import SUBGROUP_INDEX, Index, Quotient
+from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX, Index, Quotient
 from pycute_xe.kernel.ir.program import Program
 from pycute_xe.kernel.ir.roles import classes, without_roles
 from pycute_xe.kernel.ir.statements import (
     If,
     Loop,
+    Map,
     NamedArrive,
     NamedBarrier,
     NamedWait,
@@ -40,12 +41,13 @@ def check_paths(kernel: Program) -> None:
 
 def _check_indices(kernel: Program, body: tuple[Statement, ...], bound: frozenset[str]) -> None:
     for statement in body:
-        _check_bound(kernel, statement.touched.indices, bound, type(statement).__name__)
+        own = frozenset({ELEMENT_INDEX}) if isinstance(statement, Map) else frozenset[str]()
+        _check_bound(kernel, statement.touched.indices, bound | own, type(statement).__name__)
         if isinstance(statement, Loop):
             inside = bound | {statement.var}
             for _, value in statement.holds:
                 for index, summed in indices_of(value):
-                    named = inside | summed | {"element"}
+                    named = inside | summed | {ELEMENT_INDEX}
                     _check_bound(kernel, (index,), named, "what Loop holds")
             _check_indices(kernel, statement.body, inside)
         elif isinstance(statement, If):

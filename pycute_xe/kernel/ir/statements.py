@@ -123,7 +123,8 @@ class Map(Statement):
 
     ``value`` is an expression over `Slot` leaves. Element ``e`` of the destination reads element
     ``e`` of a fragment, or element ``gathers[fragment](e)`` where one is given: a broadcast of a
-    row or a column is a layout of stride 0.
+    row or a column is a layout of stride 0. The index of a condition may name ``element``, the
+    number of the destination's element, as a mask of scores does.
     """
 
     destination: str

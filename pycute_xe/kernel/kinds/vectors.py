@@ -23,7 +23,7 @@ from pycute_xe.kernel.kinds.parts import mma_slots
 from pycute_xe.layout import Layout, make_layout, size
 from pycute_xe.numeric import Numeric, as_numeric
 
-__all__ = ["Vector", "vector_copy", "vector_gather"]
+__all__ = ["Vector", "accumulator_places", "vector_copy", "vector_gather"]
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -75,7 +75,7 @@ class Vector:
         return Load(self.copy, self.operand.name, (*lead, *pair), self.held, modes)
 
 
-def _part(mma: TiledMma, letter: str, role: str = "C") -> Ints:
+def accumulator_places(mma: TiledMma, letter: str, role: str = "C") -> Ints:
     """Return (subgroup, register element of an operand) → row or column in the tile."""
     axis = "mn".index(letter) if role == "C" else 0
     (_, threads), _ = mma.fragment(role)
@@ -96,7 +96,7 @@ def _along(layout: Layout, axis: int) -> Ints:
 
 def _share(mma: TiledMma, letter: str) -> tuple[list[int], int]:
     """Return where each subgroup's rows or columns begin, and how many it has."""
-    part = _part(mma, letter)
+    part = accumulator_places(mma, letter)
     starts, count = part.min(axis=1), np.unique(part[0]).size
     whole = all(
         np.array_equal(np.unique(row), s + np.arange(count))
@@ -149,7 +149,7 @@ def vector_gather(mma: TiledMma, letter: str, role: str = "C") -> Layout:
     >>> print(vector_gather(mma, "n"), vector_gather(mma, "m"))
     (16,32,4):(1,0,16) (16,32,4):(0,1,0)
     """
-    part = _part(mma, letter, role)[0]
+    part = accumulator_places(mma, letter, role)[0]
     found = layout_of(tuple(int(x) for x in part - part.min()))
     if found is None or size(found) != part.size:
         raise KernelError(

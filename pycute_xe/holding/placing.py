@@ -1,0 +1,140 @@
+"""Floor 8: nodes taken at other positions, of other subgroups, and at other trips of a loop."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycute_xe.errors import UndecidableError
+from pycute_xe.holding.nodes import Carried, Leaf, Node, mapped
+from pycute_xe.kernel.index import Index
+
+__all__ = ["expanded", "of_first", "relocated", "substituted", "taken"]
+
+Ints: TypeAlias = NDArray[np.int64]
+
+MOST_ELEMENTS = 1 << 24
+"""Numbers of a table, 8 bytes each."""
+
+
+def taken(node: Node, positions: Ints) -> Node:
+    """Return what other positions hold: position ``p`` becomes what ``positions[p]`` was."""
+
+    def leaf(x: Node) -> Node:
+        if isinstance(x, Leaf):
+            return replace(x, select=x.select[positions])
+        if not isinstance(x, Carried):
+            return x
+        if x.subgroup is None:
+            return replace(x, which=x.which[positions])
+        return replace(x, which=x.which[:, positions], subgroup=x.subgroup[:, positions])
+
+    return mapped(node, leaf)
+
+
+def of_first(node: Node, subgroups: int) -> Node:
+    """Return what the first so many subgroups hold."""
+
+    def leaf(x: Node) -> Node:
+        if isinstance(x, Leaf) and x.table.shape[0] > subgroups:
+            return replace(x, table=x.table[:subgroups])
+        return x
+
+    return mapped(node, leaf)
+
+
+def expanded(node: Node, positions: Ints, name: str) -> Node:
+    """Return a node with one more variable: position ``p`` at ``q`` is ``positions[p, q]``."""
+    return relocated(node, positions, None, (name,))
+
+
+def relocated(
+    node: Node, positions: Ints, subgroups: Ints | None = None, bound: tuple[str, ...] = ()
+) -> Node:
+    """Return what other positions hold, of other subgroups, with more variables.
+
+    Position ``p`` becomes what ``positions[p, …]`` was in the same subgroup; with ``subgroups``,
+    position ``p`` of subgroup ``s`` what ``positions[s, p, …]`` of ``subgroups[s, p, …]`` was. The
+    axes behind are those of ``bound``.
+    """
+    count = positions.shape[0 if subgroups is None else 1]
+
+    def leaf(x: Node) -> Node:
+        if isinstance(x, Leaf):
+            picked = x.select[positions]
+            _demand_room(x, picked if subgroups is None else subgroups)
+            table = x.table[:, picked] if subgroups is None else x.table[subgroups, picked]
+            return replace(x, table=table, select=np.arange(count), bound=(*bound, *x.bound))
+        if not isinstance(x, Carried):
+            return x
+        own, which, whose = x.subgroup, x.which, subgroups
+        if own is None:
+            which = which[positions]
+            if whose is not None:
+                wide = whose.reshape(whose.shape + (1,) * len(x.bound))
+                whose = np.array(np.broadcast_to(wide, which.shape))
+        elif subgroups is None:
+            which, whose = which[:, positions], own[:, positions]
+        else:
+            which, whose = which[subgroups, positions], own[subgroups, positions]
+        return replace(x, which=which, subgroup=whose, bound=(*bound, *x.bound))
+
+    return mapped(node, leaf)
+
+
+def _demand_room(x: Leaf, positions: Ints) -> None:
+    """Refuse tables beyond memory, as those of sums inside sums inside sums are."""
+    elements = positions.size * x.table[0, 0].size
+    if elements > MOST_ELEMENTS:
+        raise UndecidableError(
+            "holding",
+            {"operand": x.operand},
+            f"where the elements of {x.operand} come from, inside {len(x.bound) + 1} sums, takes a "
+            f"table of {elements} numbers",
+            "prove it for a smaller tile",
+        )
+
+
+def substituted(node: Node, values: dict[str, Index]) -> Node:
+    """Return a node with variables of the program replaced by indices."""
+
+    def index(x: Index) -> Index:
+        return x.substitute(values)
+
+    def leaf(x: Node) -> Node:
+        if not isinstance(x, (Leaf, Carried)):
+            return x
+        for name in x.bound:
+            if name in values:
+                x = _bound_to(x, name, values[name])
+        return replace(x, base=tuple(map(index, x.base))) if isinstance(x, Leaf) else x
+
+    return mapped(node, leaf, index)
+
+
+def _bound_to(x: Leaf | Carried, name: str, value: Index) -> Leaf | Carried:
+    """Return a leaf with a loop's variable, which is an axis of it, replaced by an index."""
+    number = x.bound.index(name)
+    table = x.table if isinstance(x, Leaf) else x.which
+    axis = number + (1 if isinstance(x, Carried) and x.subgroup is None else 2)
+    trips = table.shape[axis]
+    bound = list(x.bound)
+    picked: Ints = np.arange(trips, dtype=np.int64)
+    if value.is_constant and 0 <= value.offset < trips:
+        picked = np.array(value.offset)
+        del bound[number]
+    elif value - value.offset == Index(name) and value.offset <= 0:
+        # Before the first trip nothing is asked: conditions around it tell.
+        picked = np.maximum(picked + value.offset, 0)
+    elif len(value.terms) == 1 and value == Index(str(value.terms[0][0])):
+        bound[number] = str(value.terms[0][0])
+    else:
+        raise UndecidableError("holding", {}, f"what is held at trip {value} is not followed", "")
+    if isinstance(x, Leaf):
+        return replace(x, table=np.take(x.table, picked, axis=axis), bound=tuple(bound))
+    whose = None if x.subgroup is None else np.take(x.subgroup, picked, axis=axis)
+    which = np.take(x.which, picked, axis=axis)
+    return replace(x, which=which, subgroup=whose, bound=tuple(bound))

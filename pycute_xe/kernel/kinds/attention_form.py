@@ -1,0 +1,237 @@
+"""Floor 7: what kinds of attention differ in: tilings, masks, and how keys and queries lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from pycute_xe.atom.tiled_mma import TiledMma
+from pycute_xe.errors import KernelError
+from pycute_xe.kernel.index import Index, Tiles
+from pycute_xe.kernel.ir.operands import Operand
+from pycute_xe.kernel.kinds.vectors import accumulator_places
+from pycute_xe.layout import size
+from pycute_xe.numeric import Numeric
+
+__all__ = ["Form", "Keys"]
+
+Window = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Keys and values that a loop goes through: their operands, and how many keys precede them.
+
+    ``var`` is the loop's variable, ``count`` the keys of a batch, ``first`` the position of the
+    first among all keys of its batch.
+    """
+
+    k: str
+    v: str
+    var: str
+    count: Index
+    first: Index
+
+
+@dataclass(frozen=True)
+class Form:
+    """A form of attention forward, checked: see `attention` for what its fields mean."""
+
+    qk: TiledMma
+    pv: TiledMma
+    out: int
+    causal: bool
+    window: Window | None
+    group: int
+    stages: int
+    sink: bool
+    lse: bool
+    cached: bool
+    page: int | None
+    packed: bool
+    splits: int
+    kind: Numeric
+    out_type: Numeric
+
+    @property
+    def rows(self) -> int:
+        """Queries of a subgroup."""
+        return self.qk.tile_mnk[0] // size(self.qk.atom_layout_mnk[0])
+
+    @property
+    def across(self) -> int:
+        """Subgroups that share the keys of a tile."""
+        return size(self.qk.atom_layout_mnk[1])
+
+    @property
+    def tile(self) -> tuple[int, int, int]:
+        """Queries, keys and depth of a tile of scores."""
+        return self.qk.tile_mnk
+
+    @property
+    def vtiles(self) -> int:
+        """Tiles of the weighted sum that a work-group accumulates."""
+        return self.out // self.pv.tile_mnk[1]
+
+    # ------------------------------------------------------------------ operands
+
+    @property
+    def heads(self) -> Index:
+        """Heads of the queries."""
+        return Index("G") * self.group
+
+    @property
+    def kv_head(self) -> Index:
+        """The head of keys and values that a head of queries reads."""
+        return Index("h") // self.group
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        """All operands, in the order of a run."""
+        kind, lead = self.kind, ("B", self.heads)
+        queries = (self.heads, "T") if self.packed else (*lead, "M")
+        out = [Operand("Q", kind, (*queries, "D"))]
+        if self.cached:
+            out += [Operand("K0", kind, ("B", "G", "C", "D")), self._values("V0", ("B", "G", "C"))]
+        keys = ("B", "G", "N")
+        if self.page is not None:
+            keys = ("P", "G", self.page)
+        elif self.packed:
+            keys = ("G", "N")
+        out += [Operand("K", kind, (*keys, "D")), self._values("V", keys)]
+        if self.packed:
+            out += [Operand("starts", "s32", ("U",)), Operand("longest", "s32", ())]
+        if self.page is not None:
+            out += [Operand("pages", "s32", ("B", "S")), Operand("lengths", "s32", ("B",))]
+        elif self.packed:
+            out += [Operand("key_starts", "s32", ("U",))]
+        out += [Operand("scale", "f32", ())]
+        out += [Operand("sink", "f32", (self.heads,))] if self.sink else []
+        parts = (self.splits,) if self.splits > 1 else ()
+        out += [Operand("O", self.out_type, (*parts, *queries, "E"), role="out")]
+        out += [Operand("lse", "f32", (*parts, *queries), role="out")] if self.lse else []
+        return tuple(out)
+
+    def _values(self, name: str, keys: tuple[Index | str | int, ...]) -> Operand:
+        return Operand(name, self.kind, (*keys, "E"))
+
+    @property
+    def grid(self) -> tuple[tuple[str, Index], ...]:
+        """Batches, heads, tiles of queries and of columns of V, and parts of the keys."""
+        batches, longest = Index("B"), Tiles("M", self.tile[0])
+        if self.packed:
+            batches = Index("U") - 1
+            longest = (Index.element("longest") + (self.tile[0] - 1)) // self.tile[0]
+        axes = (("b", batches), ("h", self.heads), ("q", longest), ("v", Tiles("E", self.out)))
+        return (*axes, ("s", Index(None, self.splits))) if self.splits > 1 else axes
+
+    # ------------------------------------------------------------------ lengths and places
+
+    @property
+    def queries(self) -> Index:
+        """Queries of the batch at hand."""
+        if self.packed:
+            return self._start("starts", 1) - self._start("starts", 0)
+        return Index("M")
+
+    @cached_property
+    def keys(self) -> tuple[Keys, ...]:
+        """What the loops go through, the cached keys first."""
+        count, first = Index("N"), Index()
+        if self.page is not None:
+            count = Index.element("lengths", Index("b"))
+        elif self.packed:
+            count = self._start("key_starts", 1) - self._start("key_starts", 0)
+        out: list[Keys] = []
+        if self.cached:
+            out.append(Keys("K0", "V0", "c", Index("C"), first))
+            first = Index("C")
+        return (*out, Keys("K", "V", "k", count, first))
+
+    def tile_of(self, keys: Keys) -> Index:
+        """Return the number of the tile of a trip: parts of the keys take tiles in turn."""
+        tile = Index(keys.var)
+        return tile * self.splits + Index("s") if self.splits > 1 else tile
+
+    @property
+    def all_keys(self) -> Index:
+        """Keys of the batch at hand, the cached ones included."""
+        return self.keys[-1].first + self.keys[-1].count
+
+    @staticmethod
+    def _start(operand: str, ahead: int) -> Index:
+        return Index.element(operand, Index("b", ahead))
+
+    def of_queries(self, row: Index, column: Index | None) -> tuple[Index, ...]:
+        """Return where a row of the queries lies, or of what has their modes."""
+        behind = () if column is None else (column,)
+        if self.packed:
+            return (Index("h"), self._start("starts", 0) + row, *behind)
+        return (Index("b"), Index("h"), row, *behind)
+
+    def of_out(self, row: Index, column: Index | None) -> tuple[Index, ...]:
+        """Return where a row of an output lies."""
+        parts = (Index("s"),) if self.splits > 1 else ()
+        return (*parts, *self.of_queries(row, column))
+
+    def of_keys(self, keys: Keys, row: Index, column: Index) -> tuple[Index, ...]:
+        """Return where a tile of keys, or of their values, begins."""
+        if keys.k == "K" and self.page is not None:
+            page = Index.element("pages", Index("b"), row // self.page)
+            return (page, self.kv_head, row % self.page, column)
+        if keys.k == "K" and self.packed:
+            return (self.kv_head, self._start("key_starts", 0) + row, column)
+        return (Index("b"), self.kv_head, row, column)
+
+    # ------------------------------------------------------------------ what is refused
+
+    def check(self) -> None:
+        """Raise `KernelError` for what does not fit, by name."""
+        (queries, keys, _), (_, columns, depth) = self.qk.tile_mnk, self.pv.tile_mnk
+        wrong, fix = "", "share queries and keys out alike in both products"
+        if queries != self.pv.tile_mnk[0] or keys != depth:
+            weights = self.pv.tile_mnk[::2]
+            wrong = f"the scores are {(queries, keys)}, the weights {weights}"
+        elif self._starts("m", self.qk) != self._starts("m", self.pv):
+            wrong = "the two products share the queries out over subgroups in different ways"
+        elif self.across != size(self.pv.atom_layout_mnk[2]):
+            wrong = (
+                f"{self.across} subgroups share the keys of the scores, "
+                f"{size(self.pv.atom_layout_mnk[2])} those of the values"
+            )
+        elif size(self.pv.atom_layout_mnk[1]) > 1 or size(self.qk.atom_layout_mnk[2]) > 1:
+            wrong, fix = "a sum is shared by several subgroups", "share queries or keys"
+        elif self.across > 1 and self.across != self.qk.num_subgroups:
+            wrong, fix = "queries and keys are both shared out", "share one of them"
+        elif self.out < columns or self.out % columns:
+            wrong = f"{self.out} columns are not a multiple of the {columns} of a tile"
+            fix = f"use out={columns * max(1, self.out // columns)}"
+        elif self.rows % 16 and 16 % self.rows:
+            wrong = f"a subgroup has {self.rows} queries, neither a divisor of 16 nor a multiple"
+            fix = "use a tile with 1, 2, 4, 8 or a multiple of 16 queries for each subgroup"
+        elif self.page is not None and (self.page < keys or self.page % keys):
+            wrong = f"pages of {self.page} keys are not a multiple of the {keys} keys of a tile"
+            fix = f"use pages of {keys * max(1, self.page // keys)} keys, or tiles of {self.page}"
+        wrong, fix = (wrong, fix) if wrong else self._clash()
+        if wrong:
+            raise KernelError("attention", {"qk": self.qk, "pv": self.pv}, wrong, fix)
+
+    def _clash(self) -> tuple[str, str]:
+        if self.group < 1 or self.stages < 0 or self.splits < 1:
+            return "group and splits must be 1 or more, stages 0 or more", "use group=1"
+        if self.window is not None and min(self.window) < 0:
+            return f"the window {self.window} is negative", "write (keys before, keys behind)"
+        if self.cached and (self.packed or self.page is not None):
+            return "cached keys beside packed or paged ones have no meaning", "page the cache"
+        if self.lse and (self.packed or self.rows % 16):
+            why = "is written for 16 queries at a time, padding included"
+            return f"lse {why}", "leave lse out, or use 16 queries for each subgroup"
+        if self.splits > 1 and not (self.lse and self.out_type.name == "f32" and not self.sink):
+            return (
+                "parts are put together by their lse, in f32, without a sink",
+                'use lse=True, out_type="f32", sink=False',
+            )
+        return "", ""
+
+    def _starts(self, letter: str, mma: TiledMma) -> list[int]:
+        return [int(row.min()) for row in accumulator_places(mma, letter)]

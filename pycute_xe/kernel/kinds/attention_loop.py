@@ -1,0 +1,208 @@
+"""Floor 7: the loop of attention: scores of a tile of keys, their softmax, weighted values."""
+
+from __future__ import annotations
+
+from math import e, log2
+
+from pycute_xe.atom.block2d_copy import (
+    make_block_2d_copy_A,
+    make_block_2d_copy_B,
+    make_block_2d_prefetch,
+)
+from pycute_xe.atom.reordering import is_identity, reorder
+from pycute_xe.atom.tiled_copy import TiledCopy
+from pycute_xe.atom.tiled_mma import TiledMma
+from pycute_xe.kernel.index import Index, Tiles
+from pycute_xe.kernel.ir.operands import Fragment
+from pycute_xe.kernel.ir.statements import (
+    Convert,
+    Fill,
+    If,
+    Load,
+    Loop,
+    Map,
+    Mma,
+    Prefetch,
+    Reorder,
+    Statement,
+)
+from pycute_xe.kernel.kinds.attention_form import Form, Keys
+from pycute_xe.kernel.kinds.attention_masks import guarded, unmasked
+from pycute_xe.kernel.kinds.attention_rows import Rows
+from pycute_xe.kernel.kinds.parts import copy_slots, gmem_stride, mma_slots, subgroup_tv
+from pycute_xe.kernel.spec.expression import Element, Slot, apply
+from pycute_xe.layout import Layout, size
+from pycute_xe.numeric import Numeric
+
+__all__ = ["LOG2E", "LOWEST", "Brought", "Mainloop"]
+
+LOG2E = log2(e)
+LOWEST = -(2.0**127)
+"""The maximum of no scores: finite, so that what is taken from it stays a number."""
+
+
+class Brought:
+    """An operand of an MMA on its way: loaded, converted, reordered, each where it has to be."""
+
+    def __init__(self, name: str, role: str, copy: TiledCopy, mma: TiledMma) -> None:
+        """Find what stands between the copy and the MMA."""
+        self.name, self.copy = name, copy
+        self.wanted: Numeric = getattr(mma.atom.op, role)
+        self.slots = reorder(copy_slots(copy), mma_slots(mma, role))
+        self.loaded = f"t{name}r{name}"
+        self.narrow = copy.value_type != self.wanted
+        self.converted = f"t{name}c{name}" if self.narrow else self.loaded
+        self.moves = not is_identity(self.slots)
+        self.read = f"tM{name}" if self.moves else self.converted
+        self.elements = size(mma.fragment(role)[1])
+
+    def fragments(self) -> tuple[Fragment, ...]:
+        """Return the registers on the way."""
+        slots = self.copy.messages * self.copy.atom.values
+        out = [Fragment(self.loaded, self.copy.value_type, slots)]
+        out += [Fragment(self.converted, self.wanted, slots)] if self.narrow else []
+        out += [Fragment(self.read, self.wanted, self.elements)] if self.moves else []
+        return tuple(out)
+
+    def statements(self, at: tuple[Index, ...], modes: tuple[int, int]) -> tuple[Statement, ...]:
+        """Return what brings a tile."""
+        out: list[Statement] = [Load(self.copy, self.name, at, self.loaded, modes)]
+        out += [Convert(self.loaded, self.converted)] if self.narrow else []
+        out += [Reorder(self.converted, self.read, self.slots)] if self.moves else []
+        return tuple(out)
+
+
+class Mainloop:
+    """The statements of attention up to the end of the loops over keys, and their registers."""
+
+    def __init__(self, form: Form) -> None:
+        """Build the copies."""
+        qk, pv, kind = form.qk, form.pv, form.kind
+        self.form, self.rows = form, Rows(qk, pv)
+        queries = make_block_2d_copy_A(qk, gmem_stride("A", "row"), kind)
+        keys = make_block_2d_copy_B(qk, gmem_stride("B", "col"), kind)
+        values = make_block_2d_copy_B(pv, gmem_stride("B", "row"), kind)
+        self.q = Brought("Q", "A", queries, qk)
+        self.k = {x.k: Brought(x.k, "B", keys, qk) for x in form.keys}
+        self.v = {x.v: Brought(x.v, "B", values, pv) for x in form.keys}
+        bits = pv.atom.op.A.bits
+        self.weights: Layout = reorder(
+            subgroup_tv(qk.fragment("C"), bits), subgroup_tv(pv.fragment("A"), bits)
+        )
+
+    def fragments(self) -> tuple[Fragment, ...]:
+        """Return the registers."""
+        qk, pv, rows = self.form.qk, self.form.pv, self.rows
+        scores, out = size(qk.fragment("C")[1]), size(pv.fragment("C")[1])
+        made = [
+            Fragment("tSrS", qk.atom.op.D, scores),
+            *(rows.fragment(name) for name in ("tSrMax", "tSrSum", "tSrNew", "tSrFix")),
+            *rows.fragments("tSrTop"),
+            *rows.fragments("tSrAdd"),
+            Fragment("tSrP", pv.atom.op.A, scores),
+            Fragment("tOrP", pv.atom.op.A, size(pv.fragment("A")[1])),
+            *(Fragment(f"tOrO{v}", pv.atom.op.D, out) for v in range(self.form.vtiles)),
+        ]
+        for brought in (self.q, *self.k.values(), *self.v.values()):
+            made += brought.fragments()
+        return tuple(made)
+
+    def begin(self) -> tuple[Statement, ...]:
+        """Return what the registers hold before any key."""
+        outs = (Fill(f"tOrO{v}") for v in range(self.form.vtiles))
+        return (Fill("tSrMax", LOWEST), Fill("tSrSum"), *outs)
+
+    # ------------------------------------------------------------------ prefetches
+
+    def ahead(self, keys: Keys) -> tuple[Statement, ...]:
+        """Return the prefetches before a loop over keys: of all of Q, and of the first tiles."""
+        form, depth = self.form, Index("a") * self.form.tile[2]
+        if not form.stages:
+            return ()
+        out: list[Statement] = []
+        if keys is form.keys[0]:
+            at = form.of_queries(Index("q") * form.tile[0], depth)
+            self_q = Prefetch(make_block_2d_prefetch(self.q.copy), "Q", at, self._last_two("Q"))
+            out.append(Loop("a", Index(), Tiles("D", form.tile[2]), (self_q,)))
+        warm, inner = f"w{keys.var}", f"w{keys.var}d"
+        tile = form.tile_of(keys).substitute({keys.var: Index(warm)})
+        body = self._prefetch(keys, tile, inner)
+        if form.page is not None and keys.k == "K":  # of pages that there are
+            body = (If(tile * form.tile[1], keys.count, body),)
+        return (*out, Loop(warm, Index(), Index(None, form.stages), body))
+
+    def _prefetch(self, keys: Keys, tile: Index, inner: str) -> tuple[Statement, ...]:
+        form, copy = self.form, make_block_2d_prefetch(self.k[keys.k].copy)
+        at = form.of_keys(keys, tile * form.tile[1], Index(inner) * form.tile[2])
+        body = (Prefetch(copy, keys.k, at, self._last_two(keys.k)),)
+        return (Loop(inner, Index(), Tiles("D", form.tile[2]), body),)
+
+    def _last_two(self, name: str) -> tuple[int, int]:
+        rank = next(len(o.modes) for o in self.form.operands if o.name == name)
+        return rank - 2, rank - 1
+
+    # ------------------------------------------------------------------ a tile of keys
+
+    def tile(self, keys: Keys) -> tuple[Statement, ...]:
+        """Return what is done for a tile of keys."""
+        form = self.form
+        body = (*self.scores(keys), *self.softmax(keys), *self.weigh(keys))
+        if form.stages:
+            tile = form.tile_of(keys) + form.stages * form.splits
+            ahead = self._prefetch(keys, tile, f"n{keys.var}")
+            body = (*body, If(tile * form.tile[1], keys.count, ahead))
+        return guarded(form, keys, body)
+
+    def scores(self, keys: Keys) -> tuple[Statement, ...]:
+        """Return the product of Q and a tile of K."""
+        form, name = self.form, keys.k
+        (queries, width, depth), inner = form.tile, Index(f"d{keys.var}")
+        q = form.of_queries(Index("q") * queries, inner * depth)
+        k = form.of_keys(keys, form.tile_of(keys) * width, inner * depth)
+        body = (
+            *self.q.statements(q, self._last_two("Q")),
+            *self.k[name].statements(k, self._last_two(name)),
+            Mma(form.qk, "tSrS", self.q.read, self.k[name].read),
+        )
+        return Fill("tSrS"), Loop(f"d{keys.var}", Index(), Tiles("D", depth), body)
+
+    def softmax(self, keys: Keys) -> tuple[Statement, ...]:
+        """Return what turns scores into weights, and keeps the maximum and sum of rows."""
+        rows = self.rows
+        score = Slot("tSrS") * (Element("scale") * LOG2E)
+        weight = apply("exp2", Slot("tSrS") - Slot("tSrMax"))
+        return (
+            Map("tSrS", unmasked(self.form, keys, score)),
+            *rows.reduce("max", "tSrS", "tSrTop"),
+            Map("tSrNew", apply("max", Slot("tSrMax"), Slot("tSrTop"))),
+            Map("tSrFix", apply("exp2", Slot("tSrMax") - Slot("tSrNew"))),
+            Map("tSrMax", Slot("tSrNew")),
+            Map("tSrS", weight, (("tSrMax", rows.of_scores),)),
+            *rows.reduce("sum", "tSrS", "tSrAdd"),
+            Map("tSrSum", Slot("tSrSum") * Slot("tSrFix") + Slot("tSrAdd")),
+            Convert("tSrS", "tSrP"),
+            Reorder("tSrP", "tOrP", self.weights),
+        )
+
+    def weigh(self, keys: Keys) -> tuple[Statement, ...]:
+        """Return what rescales O and adds the weighted values."""
+        form, brought, width = self.form, self.v[keys.v], self.form.pv.tile_mnk[1]
+        rows, columns = self._last_two(keys.v)
+        modes = (columns, rows)
+        out: list[Statement] = []
+        for v in range(form.vtiles):
+            column = Index("v") * form.out + v * width
+            at = form.of_keys(keys, form.tile_of(keys) * form.tile[1], column)
+            if form.stages:
+                copy = make_block_2d_prefetch(brought.copy)
+                out.append(Prefetch(copy, keys.v, at, modes))
+        for v in range(form.vtiles):
+            column = Index("v") * form.out + v * width
+            at = form.of_keys(keys, form.tile_of(keys) * form.tile[1], column)
+            acc = f"tOrO{v}"
+            out += [
+                Map(acc, Slot(acc) * Slot("tSrFix"), (("tSrFix", self.rows.of_out),)),
+                *brought.statements(at, modes),
+                Mma(form.pv, acc, "tOrP", brought.read),
+            ]
+        return tuple(out)

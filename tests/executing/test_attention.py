@@ -1,0 +1,63 @@
+"""Attention in all its forms equals float64, on both executors, within the rounding of weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pycute_xe import run
+from pycute_xe.kernel import attention_combine
+from pycute_xe.kernel.spec.computing import compute
+from tests.attention_problems import off, problem, seen_by, softmax_of, tilings
+
+FORMS: dict[str, tuple[list[tuple[int, int]], dict[str, Any]]] = {
+    "plain": ([(16, 64)], {}),
+    "remainder": ([(19, 45)], {"stages": 0}),
+    "causal": ([(20, 45)], {"causal": True}),
+    "more queries than keys before the last": ([(33, 34)], {"causal": True}),
+    "window": ([(20, 45)], {"window": (9, 3)}),
+    "window, causal": ([(18, 70)], {"window": (5, 0), "causal": True}),
+    "grouped heads": ([(17, 33)], {"group": 2}),
+    "sink": ([(17, 33)], {"sink": True}),
+    "cached": ([(20, 80)], {"cached": True, "causal": True}),
+    "paged": ([(5, 70), (5, 130)], {"page": 64, "causal": True}),
+    "packed": ([(20, 45), (7, 7), (33, 64)], {"packed": True, "causal": True}),
+    "keys shared by subgroups": ([(8, 150)], {"across": 4, "sink": True}),
+    "one query, keys shared": ([(1, 150)], {"across": 4, "queries": 1, "causal": True}),
+    "packed queries, paged keys": ([(3, 45), (18, 64)], {"packed": True, "page": 32}),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_forms_equal_float64(name: str) -> None:
+    lengths, options = FORMS[name][0], dict(FORMS[name][1])
+    shape: dict[str, Any] = {"queries": 8, "keys": 64} if "across" in options else {}
+    shape |= {key: options.pop(key) for key in ("across", "queries") if key in options}
+    given = problem(np.random.default_rng(7), tilings(**shape), lengths, out=32, **options)
+    fast = run(given.kernel, **given.operands)
+    reference = run(given.kernel, **given.operands, executor="reference")
+    assert off(fast, given) < 6e-3
+    assert np.abs(fast - reference).max() < 1e-5
+    assert given.kernel.computes is not None
+    claimed = compute(given.kernel.computes, given.kernel.operands, given.operands)["O"]
+    assert np.abs(claimed - fast).max() < 1e-4  # the roundings are those that are claimed
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_parts_of_the_keys_are_put_together(causal: bool) -> None:
+    mmas = tilings(queries=16, keys=32)
+    options = {"splits": 3, "lse": True, "causal": causal, "out": 32}
+    given = problem(np.random.default_rng(5), mmas, [(20, 85)], **options)
+    for executor in ("fast", "reference"):
+        parts = run(given.kernel, **given.operands, executor=executor)
+        combined = run(attention_combine(mmas[1], 3), parts.O, parts.lse, executor=executor)
+        assert off(combined, given) < 6e-3
+
+
+def test_the_logarithm_of_the_sums_is_stored() -> None:
+    given = problem(np.random.default_rng(3), tilings(), [(20, 45)], lse=True, causal=True, out=32)
+    q, k, v = (given.operands[name][0] for name in "QKV")
+    wanted = softmax_of(q, k, v, float(given.operands["scale"]), seen_by(20, 45, True, None))[1]
+    assert np.abs(run(given.kernel, **given.operands).lse[0] - wanted).max() < 1e-5
