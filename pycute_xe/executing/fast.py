@@ -123,12 +123,17 @@ def _apart(
 ) -> None:
     """Do work-groups one by one."""
     windows = Windows(kernel, memory)
+    looked = {
+        x.operand for s in kernel.statements() for i in s.touched.indices for x in i.looked_up
+    }
+    still = not any(kernel.operand(name).written for name in looked)
 
     def one(number: int) -> tuple[str, Groups]:
         at = ", ".join(f"{n} = {i}" for (n, _), i in zip(kernel.grid, grid[number], strict=True))
         groups = Groups.of(kernel, problem.sizes, memory, grid[number : number + 1])
         groups.names |= {n: int(i) for (n, _), i in zip(kernel.grid, grid[number], strict=True)}
         groups.watched, groups.first = watched, number
+        groups.known = {} if still else None
         watched.enter(1)
         return f"work-group {at}", groups
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.converting import host_dtype
 from pycute_xe.errors import MachineError
+from pycute_xe.executing.groups.late import Late
 from pycute_xe.executing.groups.meeting import Meetings
 from pycute_xe.executing.groups.racing import Races, Touched, Touches
 from pycute_xe.executing.groups.shared import SharedArray
@@ -79,6 +80,8 @@ class Groups:
     first: int = 0
     active: Bools | None = None
     doing: str = ""
+    late: dict[str, Late] = field(default_factory=dict[str, Late])
+    known: dict[int, tuple[Index, Any]] | None = None
 
     def __post_init__(self) -> None:
         """Start with no arrivals."""
@@ -139,7 +142,11 @@ class Groups:
 
     def number(self, index: Index) -> Any:
         """Return what an index is, a number or an array that broadcasts to all subgroups."""
-        return index.at(self.names, self._look_up)
+        if self.known is None:
+            return index.at(self.names, self._look_up)
+        if id(index) not in self.known:
+            self.known[id(index)] = index, index.at(self.names, self._look_up)
+        return self.known[id(index)][1]
 
     def below(self, index: Index, limit: Index, elements: int) -> Bools:
         """Tell for which elements of each subgroup an index is below another.
@@ -182,6 +189,8 @@ class Groups:
 
     def get(self, name: str, where: Where) -> Array:
         """Return elements of a fragment; `MachineError` where a subgroup reads what none wrote."""
+        if name in self.late:
+            self.settle(name)
         ready = self.ready[name][:, :, where]
         if self.active is not None:
             ready = ready | ~self.active.reshape(self.shape + (1,) * (ready.ndim - 2))
@@ -194,8 +203,16 @@ class Groups:
             )
         return self.values[name][:, :, where]
 
+    def settle(self, name: str) -> None:
+        """Put a fragment that is still a matrix into its registers."""
+        late = self.late.pop(name)
+        self.values[name][:, :, : late.count] = late.values()
+        self.ready[name][:, :, : late.count] = True
+
     def put(self, name: str, where: Where, new: Any) -> None:
         """Write elements of a fragment, broadcast to all subgroups that are active."""
+        if name in self.late:
+            self.settle(name)
         values, ready = self.values[name], self.ready[name]
         if self.active is None:
             values[:, :, where] = new

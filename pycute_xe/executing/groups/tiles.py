@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.atom import TiledCopy
+from pycute_xe.executing.groups.late import Where
 from pycute_xe.executing.groups.racing import ADD, READ, WRITE, Touches
 from pycute_xe.executing.groups.registers import Groups
 from pycute_xe.holding.tables import copied, demand_whole_registers
@@ -31,6 +32,7 @@ class _Whole:
     shape: tuple[int, int]
     places: Ints
     count: int
+    where: Where
 
 
 def moves_tile(groups: Groups, statement: Prefetch | Load | Store | AtomicStore) -> bool:
@@ -41,6 +43,8 @@ def moves_tile(groups: Groups, statement: Prefetch | Load | Store | AtomicStore)
     watched = groups.watched
     if watched is not None and not isinstance(watched, Touches):
         return False
+    if isinstance(statement, Prefetch) and len(statement.at) == 2:
+        return True  # nothing is outside of both modes
     array = groups.memory[statement.operand]
     begins = [groups.number(index) for index in statement.at]
     if not all(isinstance(x, int) for x in begins):
@@ -90,13 +94,24 @@ def _move(
         found = tile.reshape(-1)[whole.places]
         groups.put(statement.fragment, slice(0, whole.count), found[None])
         return
+    late = groups.late.get(statement.fragment)
+    if late is not None and late.matrix is not None and late.where is not None:
+        whole_there = late.matrix.shape == flat.shape and late.matrix.dtype == flat.dtype
+        if whole_there and late.where.same(whole.where):
+            _put(statement, flat, late.matrix)
+            return
     tile = np.empty(whole.shape, array.dtype)
     tile.reshape(-1)[whole.places] = groups.get(statement.fragment, slice(0, whole.count))[0]
+    _put(statement, flat, tile[:rows, :columns])
+
+
+def _put(statement: Store | AtomicStore, flat: NDArray[Any], tile: NDArray[Any]) -> None:
+    """Store a tile, or add it."""
     if isinstance(statement, Store):
-        flat[...] = tile[:rows, :columns]
+        flat[...] = tile
         return
     with np.errstate(over="ignore", invalid="ignore"):
-        flat += tile[:rows, :columns]
+        flat += tile
 
 
 def _flat(part: NDArray[Any]) -> NDArray[Any]:
@@ -116,4 +131,5 @@ def _whole(copy: TiledCopy) -> _Whole | None:
         return None
     places = at[..., 0] * tile[1] + at[..., 1]
     once = places.size == tile[0] * tile[1] == np.unique(places).size
-    return _Whole(tile, places, count) if once else None
+    where = Where(at[..., 0], at[..., 1])
+    return _Whole(tile, places, count, where) if once else None

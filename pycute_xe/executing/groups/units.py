@@ -12,6 +12,7 @@ import numpy as np
 
 from pycute_xe.errors import MachineError
 from pycute_xe.executing.counters import Counters
+from pycute_xe.executing.groups.late import Late
 from pycute_xe.executing.groups.registers import Groups
 from pycute_xe.executing.groups.statements import STATEMENTS
 from pycute_xe.executing.groups.tiles import moves_tile
@@ -20,6 +21,7 @@ from pycute_xe.executing.waiting import launched
 from pycute_xe.kernel import (
     AtomicStore,
     Await,
+    Fill,
     If,
     Kernel,
     Load,
@@ -73,6 +75,9 @@ class _Run:
                         yield from self.steps(groups, statement.body)
             elif isinstance(statement, (Await, Signal)):
                 yield from self.meet(groups, statement)
+            elif isinstance(statement, Fill) and not statement.value and groups.active is None:
+                count = groups.kernel.fragment(statement.fragment).elements
+                groups.late[statement.fragment] = Late(count)
             elif not (
                 isinstance(statement, (Prefetch, Load, Store, AtomicStore))
                 and moves_tile(groups, statement)
@@ -94,6 +99,8 @@ class _Run:
             with groups.where(True if alike else (start <= value) & (value < stop)) as anyone:
                 if anyone:
                     groups.names[loop.var] = value
+                    if groups.known is not None:
+                        groups.known.clear()
                     yield from self.steps(groups, loop.body)
         groups.names.pop(loop.var, None)
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.errors import KernelError, MachineError
+from pycute_xe.executing.groups.late import Late, Where
 from pycute_xe.executing.groups.registers import Groups
 from pycute_xe.executing.numbers import widened
 from pycute_xe.executing.whole_matrices.fields import Constant, Field, NotWhole
@@ -44,6 +45,9 @@ __all__ = ["Windows"]
 Ints: TypeAlias = NDArray[np.int64]
 Window: TypeAlias = tuple[slice, ...]
 
+ROOM = 1 << 28
+"""How many elements of operands are kept as they are multiplied."""
+
 
 @dataclass(frozen=True, eq=False)
 class _Adding:
@@ -53,15 +57,21 @@ class _Adding:
     loads: tuple[Load, ...]
     moves: tuple[Statement, ...]
     accumulator: str
+    steps: dict[int, tuple[Index, Index | None, int]]
 
 
 @dataclass(frozen=True, eq=False)
 class _Planned:
-    """A product of windows, where in it each register element lies, and which lie outside."""
+    """A product of windows, where in it each register element lies, and which lie outside.
+
+    ``where`` says it of a matrix of ``shape``, None where the product is not one.
+    """
 
     node: Product
     places: Ints
     outside: NDArray[np.bool_] | None
+    shape: tuple[int, ...]
+    where: Where | None
 
 
 @dataclass(eq=False)
@@ -72,7 +82,7 @@ class Windows:
     memory: Mapping[str, NDArray[Any]]
     _loops: dict[int, _Adding | None] = field(default_factory=dict[int, "_Adding | None"])
     _plans: dict[Any, _Planned | None] = field(default_factory=dict[Any, "_Planned | None"])
-    _wide: dict[str, NDArray[Any]] = field(default_factory=dict[str, "NDArray[Any]"])
+    _wide: dict[Any, NDArray[Any]] = field(default_factory=dict[Any, "NDArray[Any]"])
 
     def multiplies(self, groups: Groups, loop: Loop, first: int, last: int) -> bool:
         """Do all trips of a loop at once where it only adds a product; return whether it did.
@@ -106,11 +116,18 @@ class Windows:
         self, groups: Groups, adding: _Adding, plan: _Planned, windows: dict[str, Window]
     ) -> None:
         node, floats = plan.node, plan.node.types[2].kind == "float"
-        parts = {n: (self.wide(n) if floats else self.memory[n])[w] for n, w in windows.items()}
+        parts = {
+            load.operand: self._part(load, windows[load.operand], floats) for load in adding.loads
+        }
         if floats:
             node = replace(node, types=(node.types[2], node.types[2], node.types[2]))
-        whole = product(node, parts).reshape(-1)
-        name, elements = adding.accumulator, slice(0, plan.places.shape[1])
+        whole, count = product(node, parts), plan.places.shape[1]
+        name, elements = adding.accumulator, slice(0, count)
+        late = groups.late.get(name)
+        if late is not None and late.matrix is None and plan.where is not None:
+            groups.late[name] = Late(count, whole.reshape(plan.shape), plan.where)
+            return
+        whole = whole.reshape(-1)
         held = groups.get(name, elements)
         added = whole[plan.places]
         if plan.outside is not None:
@@ -118,15 +135,25 @@ class Windows:
         with np.errstate(over="ignore", invalid="ignore"):
             groups.put(name, elements, held + added[None])
 
-    def wide(self, name: str) -> NDArray[Any]:
-        """Return an operand as floats that are multiplied."""
-        if name not in self._wide:
-            numeric = self.kernel.operand(name).value_type
-            self._wide[name] = widened(self.memory[name], numeric)
-        return self._wide[name]
+    def _part(self, load: Load, window: Window, floats: bool) -> NDArray[Any]:
+        """Return a window of an operand, of floats as they are multiplied."""
+        array = self.memory[load.operand]
+        if not floats:
+            return array[window]
+        # Of a batch or of experts, matrix by matrix: some may never be asked for.
+        chosen = tuple(
+            slice(None) if mode in load.modes else one for mode, one in enumerate(window)
+        )
+        key = load.operand, tuple(one.start for one in chosen)
+        if key not in self._wide:
+            if sum(kept.size for kept in self._wide.values()) > ROOM:
+                self._wide.clear()
+            numeric = self.kernel.operand(load.operand).value_type
+            self._wide[key] = widened(np.ascontiguousarray(array[chosen]), numeric)
+        inside = (w if mode in load.modes else slice(None) for mode, w in enumerate(window))
+        return self._wide[key][tuple(inside)]
 
 
-@lru_cache(maxsize=64)
 def _adding(kernel: Kernel, loop: Loop) -> _Adding | None:
     """Return a loop that only adds a product, None for another one."""
     own = [s for s in loop.body if not isinstance(s, (BarrierArrive, BarrierWait, Prefetch, If))]
@@ -148,7 +175,7 @@ def _adding(kernel: Kernel, loop: Loop) -> _Adding | None:
         or own[-1] is not products[0]
     ):
         return None
-    return _Adding(loop, loads, tuple(own), accumulator)
+    return _Adding(loop, loads, tuple(own), accumulator, {})
 
 
 def _window(groups: Groups, adding: _Adding, load: Load, first: int, last: int) -> Window | None:
@@ -156,7 +183,7 @@ def _window(groups: Groups, adding: _Adding, load: Load, first: int, last: int) 
     out: list[slice] = []
     shape = groups.memory[load.operand].shape
     for mode, index in enumerate(load.at):
-        begin, step = _start(groups, adding.loop, index, first)
+        begin, step = _start(groups, adding, index, first)
         reach = load.copy.tiler_mn[load.modes.index(mode)] if mode in load.modes else 1
         if begin is None or begin < 0 or step not in (0, reach):
             return None
@@ -166,11 +193,16 @@ def _window(groups: Groups, adding: _Adding, load: Load, first: int, last: int) 
     return tuple(out)
 
 
-def _start(groups: Groups, loop: Loop, index: Index, first: int) -> tuple[int | None, int]:
+def _start(groups: Groups, adding: _Adding, index: Index, first: int) -> tuple[int | None, int]:
     """Return an index in the first trip and how much a trip adds; None where trips differ."""
-    step = dict(index.terms).get(loop.var, 0)
-    rest = index - Index(loop.var) * step
-    if loop.var in rest.names or "subgroup" in rest.names:
+    if id(index) not in adding.steps:
+        var = adding.loop.var
+        step = dict(index.terms).get(var, 0)
+        rest = index - Index(var) * step
+        mixed = var in rest.names or "subgroup" in rest.names
+        adding.steps[id(index)] = index, None if mixed else rest, step
+    _, rest, step = adding.steps[id(index)]
+    if rest is None:
         return None, 0
     return int(np.asarray(groups.number(rest)).reshape(-1)[0]) + step * first, step
 
@@ -197,7 +229,13 @@ def _planned(
         outside |= (at < 0) | (at >= axis.extent)
         places = places * axis.extent + at
     some = outside if outside.any() else None
-    return _Planned(held.node, np.where(outside, 0, places), some)
+    wide = [axis for axis in held.axes if axis.places.any()]
+    rest = [axis for axis in held.axes if not axis.places.any()]
+    where = None
+    if len(wide) == 2 and all(axis.extent == 1 for axis in rest):
+        where = Where(wide[0].places, wide[1].places)
+    shape = tuple(axis.extent for axis in wide)
+    return _Planned(held.node, np.where(outside, 0, places), some, shape, where)
 
 
 def _field(kernel: Kernel, fragment: str) -> Field | Constant | None:
