@@ -21,7 +21,6 @@ from pycute_xe.kernel import (
     Load,
     Loop,
     Map,
-    Mma,
     Prefetch,
     Reorder,
     Statement,
@@ -197,9 +196,8 @@ def unconverted(kernel: Kernel) -> Kernel:
 
 
 def unscaled(kernel: Kernel) -> Kernel:
-    """Multiply what was converted, not what was scaled."""
-    old = next(s for s in kernel.statements() if isinstance(s, Mma))
-    return kernel.replace(old, replace(old, b="tCvB"))
+    """Multiply what was converted, and never scaled."""
+    return kernel.replace(scaled(kernel), None)
 
 
 def narrowed(kind: str) -> Fault:

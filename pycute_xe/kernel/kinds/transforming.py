@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from pycute_xe.atom.reordering import is_identity
 from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.errors import KernelError
@@ -28,7 +29,7 @@ from pycute_xe.kernel.spec.expression import (
     rounded_to,
 )
 from pycute_xe.kernel.spec.parsing import parse
-from pycute_xe.layout import Layout, size
+from pycute_xe.layout import size
 from pycute_xe.numeric import Numeric, as_numeric
 
 __all__ = ["ConvertedSide", "Transform", "operand_side", "transformed_operands"]
@@ -215,15 +216,16 @@ class ConvertedSide(Side):
         x, out, held = self.name, list[Statement](), self.loaded
         moves = super().reorder() if self.reordered else ()
         first = moves[0] if moves else None
-        moved = isinstance(first, Reorder) and first.slots != Layout(size(first.slots))
+        moved = isinstance(first, Reorder) and not is_identity(first.slots)
+        in_place = self.transform is None or self.carrier == self.compute
+        ready = self.read if in_place else f"tCv{x}"
         if self.carrier != self.copy.value_type:
-            name = f"t{x}v{x}" if moved or self.transform else self.read
+            name = f"t{x}v{x}" if moved else ready
             out.append(Convert(held, name))
             held = name
         if moved and isinstance(first, Reorder):
-            name = f"tCv{x}" if self.transform else self.read
-            out.append(replace(first, source=held, destination=name))
-            held = name
+            out.append(replace(first, source=held, destination=ready))
+            held = ready
         if self.transform is not None:
             integers = self.compute.kind != "float"
             name = f"tCf{x}" if integers else self.read
