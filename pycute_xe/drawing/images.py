@@ -164,7 +164,18 @@ def _(registers: Registers, mma: Mma) -> None:
     registers.forget(mma)
 
 
-@SHOWN.of(Fill, Map, Reduce, SharedLoad)
+@SHOWN.of(Map)
+def _(registers: Registers, maps: Map) -> None:
+    """What is scaled by broadcast values stays an image of the tile that it scales."""
+    broadcast = {name for name, _ in maps.gathers}
+    own = [name for name in maps.sources if name not in broadcast]
+    image = registers.images.get(own[0]) if len(own) == 1 else None
+    registers.forget(maps)
+    if image is not None:
+        registers.images[maps.destination] = image
+
+
+@SHOWN.of(Fill, Reduce, SharedLoad)
 def _(registers: Registers, statement: Statement) -> None:
     """What is computed or comes from shared memory is not an image of a tile."""
     registers.forget(statement)

@@ -10,7 +10,8 @@ from mixed_forms import FORMS, GRID, Form, independent, inputs, made
 from sampling import sampled
 
 import pycute_xe as cx
-from pycute_xe.errors import KernelError
+from pycute_xe.drawing.images import held, registers_of
+from pycute_xe.errors import KernelError, TargetError
 from pycute_xe.executing.fast import gather
 from pycute_xe.executing.problem import prepare
 from pycute_xe.executing.whole_matrices.planning import planned
@@ -77,3 +78,16 @@ def test_the_fast_executor_takes_whole_matrices(form: Form) -> None:
     problem = prepare(kernel, (), given, None)
     found = gather(kernel, problem, cx.get_target("bmg"))["D"]
     assert np.array_equal(cx.run(kernel, **given, executor="fast"), found)  # type: ignore[arg-type]
+
+
+def test_the_registers_that_a_scaled_operand_is_read_from_are_drawn() -> None:
+    """Conversion and scale leave every element where it was: DPAS reads B as without them."""
+    plain, scaled = made(FORMS[0]), made(FORMS[9])
+    one, other = (registers_of(kernel, 1) for kernel in (plain, scaled))
+    assert held(scaled, "B", other)[0] == held(plain, "B", one)[0]
+    assert "tBvB" in cx.draw(scaled, "B", view="reorder").svg
+
+
+def test_crescent_island_is_refused_as_a_target_without_rows() -> None:
+    with pytest.raises(TargetError, match="Crescent Island is a target without rows"):
+        cx.check(made(FORMS[11]), "cri")

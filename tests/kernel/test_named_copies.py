@@ -16,6 +16,7 @@ from pycute_xe.kernel.kinds import given_copies
 
 GRID = ((2, 2, 1), (2, 1, 0))
 BF16, F16, S8, F32 = ml_dtypes.bfloat16, np.float16, np.int8, np.float32
+S4 = ml_dtypes.int4
 ST = "XE_2D_U32x8x16_ST_N"
 # MMA, depth of the tile, NumPy's type, copies of A and B, the order of B.
 PAIRS: tuple[tuple[str, int, Any, str | None, str | None, Any], ...] = (
@@ -31,6 +32,8 @@ PAIRS: tuple[tuple[str, int, Any, str | None, str | None, Any], ...] = (
     ("XE_8x16x16_F32F16F16F32_TT", 32, F16, "XE_2D_U16x8x16_LD_N", "XE_2D_U16x16x16_LD_T", "col"),
     ("XE_8x16x32_S32S8S8S32_TT", 64, S8, "XE_2D_Packed_U8x8x32_LD_N", "XE_2D_U8x32x16_LD_V", "row"),
     ("XE_8x16x8_F32TF32TF32F32_TT", 32, F32, "XE_2D_TF32x8x16_LD_N", "XE_2D_U32x16x16_LD_N", "row"),
+    ("XE_DPAS_TT<8,s32,s4,s4,s32>", 64, S4, "XE_2D_U4x32x64_LD_N", "XE_2D_U4x32x16_LD_T", "col"),
+    ("XE_DPAS_TT<8,s32,s4,s4,s32>", 64, S4, "XE_2D_U4x16x64_LD_N", "XE_2D_U4x16x16_LD_T", "col"),
 )
 
 

@@ -20,8 +20,9 @@ from pycute_xe.errors import KernelError, MachineError
 from pycute_xe.executing.groups.late import Late, Where
 from pycute_xe.executing.groups.registers import Groups
 from pycute_xe.executing.numbers import widened
+from pycute_xe.executing.whole_matrices.computing import product
 from pycute_xe.executing.whole_matrices.fields import Constant, Field, NotWhole
-from pycute_xe.executing.whole_matrices.nodes import Product, product
+from pycute_xe.executing.whole_matrices.nodes import Product
 from pycute_xe.executing.whole_matrices.planning import Planner
 from pycute_xe.kernel import (
     BarrierArrive,

@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from pycute_xe.errors import KernelError, MachineError
 from pycute_xe.exactness import is_exact
 from pycute_xe.executing.whole_matrices.bodies import asks_indices, written_in
+from pycute_xe.executing.whole_matrices.computing import Plan
 from pycute_xe.executing.whole_matrices.fields import Axis, Constant, Field, NotWhole, covers, over
 from pycute_xe.executing.whole_matrices.multiplying import product_of
-from pycute_xe.executing.whole_matrices.nodes import Elementwise, Plan, Source, Storing
+from pycute_xe.executing.whole_matrices.nodes import Elementwise, Source, Storing
 from pycute_xe.holding.tables import copied, demand_whole_registers, moved
 from pycute_xe.kernel import (
     BarrierArrive,
