@@ -59,12 +59,6 @@ MUTANTS = [
             "a fill goes on",
         ),
         (
-            "row, column = divmod(element * BYTES[kind], GRF)",
-            "row, column = divmod(element, GRF)",
-            "elements have bytes",
-        ),
-        ('"0x10:uw")', '"0x8:uw")', "bfloat16 is the upper half of f32"),
-        (
             '                self.alu("mov.sat", to, read)\n',
             '                self.alu("mov", to, read)\n',
             "32-bit integers saturate",
@@ -89,6 +83,16 @@ MUTANTS = [
             "np.arange(at, at + LANES) if name in gathers",
             "a gather says what is read",
         ),
+    ),
+    *mutants(
+        "emitting/reading",
+        f"{VISA} {STATEMENTS}",
+        (
+            "row, column = divmod(element * BYTES[kind], GRF)",
+            "row, column = divmod(element, GRF)",
+            "elements have bytes",
+        ),
+        ('"0x10:uw")', '"0x8:uw")', "bfloat16 is the upper half of f32"),
     ),
     *mutants(
         "emitting/functions",
