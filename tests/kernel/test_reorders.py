@@ -126,14 +126,14 @@ def test_all_pairs_of_types_are_there() -> None:
     assert (len(ROWS), len(PAIRS)) == (207, 44)
 
 
-@pytest.mark.parametrize("pair", sampled(PAIRS, 12), ids="-".join)
+@pytest.mark.parametrize("pair", sampled(PAIRS, 8), ids="-".join)
 def test_a_reorder_converts_and_moves_as_the_two_layouts_say(pair: tuple[str, str]) -> None:
     mine = [row for row in ROWS if (row["src_type"], row["dst_type"]) == pair]
     for number, row in enumerate(sampled(mine, 1)):
         check_row(row, "fast" if number % 2 else "reference")
 
 
-@pytest.mark.parametrize("pair", sampled(PAIRS, 3), ids="-".join)
+@pytest.mark.parametrize("pair", sampled(PAIRS, 2), ids="-".join)
 def test_a_reorder_the_other_way_is_noticed(pair: tuple[str, str]) -> None:
     """The comparison is no formality: of layouts exchanged it finds the difference."""
     mine = [row for row in ROWS if (row["src_type"], row["dst_type"]) == pair]
