@@ -99,7 +99,7 @@ def problem(
     groups = heads // group
     given: dict[str, Array] = {"scale": np.float32(scale)}
     if options.get("sink"):
-        given["sink"] = rng.standard_normal(heads).astype(np.float32)
+        given["sink"] = (2 + rng.standard_normal(heads)).astype(np.float32)
     qs = [values(rng, kind, heads, m, depth) for m, _ in lengths]
     ks = [values(rng, kind, groups, n, depth) for _, n in lengths]
     vs = [values(rng, kind, groups, n, columns) for _, n in lengths]

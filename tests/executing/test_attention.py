@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attention_problems import off, problem, seen_by, softmax_of, tilings
 
 from pycute_xe import run
 from pycute_xe.kernel import attention_combine
 from pycute_xe.kernel.spec.computing import compute
-from tests.attention_problems import off, problem, seen_by, softmax_of, tilings
 
 FORMS: dict[str, tuple[list[tuple[int, int]], dict[str, Any]]] = {
     "plain": ([(16, 64)], {}),
