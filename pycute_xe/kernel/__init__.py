@@ -47,6 +47,7 @@ from pycute_xe.kernel.kinds.slm_gemm import slm_gemm
 from pycute_xe.kernel.kinds.specialised_gemm import specialised_gemm
 from pycute_xe.kernel.kinds.splitting import split_k
 from pycute_xe.kernel.kinds.top_k import top_k_gemm
+from pycute_xe.kernel.kinds.whole_tiles import whole_tiles
 from pycute_xe.kernel.owning import Moved, owner_of
 from pycute_xe.kernel.spec.expression import (
     Element,
@@ -117,4 +118,5 @@ __all__ = [
     "top_k_gemm",
     "total",
     "walk",
+    "whole_tiles",
 ]

@@ -103,7 +103,8 @@ def scheduled(
     group = _field("group")
     first, m, n = (group,) * len(lead), _field("m") * tiles[0], _field("n") * tiles[1]
     out_type = as_numeric(d_type) if d_type is not None else op.D
-    declared, outputs = types or {}, {"D": d}
+    declared = types or {}
+    outputs: dict[str, Order] = {"D": d}
     frame = Frame(held, lead, first, (m, n), orders or {}, declared, outputs)
     of_first = (group,) * len(of_b)
     frame_b = Frame(held, of_b, of_first, (m, n), orders or {}, declared, outputs)

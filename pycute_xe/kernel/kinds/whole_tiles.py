@@ -1,0 +1,120 @@
+"""Floor 7: what a kernel that follows a plan does with one tile, as a kernel of its own."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+from pycute_xe.errors import KernelError
+from pycute_xe.kernel.index import Index, Looked, Quotient, Tiles
+from pycute_xe.kernel.ir.kernel import Kernel
+from pycute_xe.kernel.ir.statements import If, Loop, Statement
+from pycute_xe.kernel.ir.walking import walk
+from pycute_xe.kernel.schedules.tables import FIELDS
+from pycute_xe.signatures import typed
+from pycute_xe.typing import is_tuple
+
+__all__ = ["whole_tiles"]
+
+TABLES = ("work", "count", "W", "locks")
+
+
+@typed
+def whole_tiles(kernel: Kernel, tile: tuple[int, int, int]) -> Kernel:
+    """Return the kernel in which each work-group computes one tile, whole, in place of its pieces.
+
+    The law: where every piece of a plan is a whole tile and the plan covers each tile once, the
+    scheduled kernel does, in another order, what this one does. So `verify` of this kernel, for all
+    sizes, and `covers` of a plan together prove the scheduled kernel for that plan. ``tile`` is
+    that of its MMA, ``mma.tile_mnk``. Raises `KernelError` for a kernel that follows no plan, and
+    for stacked experts, whose rows only the plan knows: ask the same kernel with
+    ``groups="batch"``, in which each expert's rows are a matrix of their own.
+
+    >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
+    >>> from pycute_xe.kernel.kinds.scheduled import scheduled
+    >>> mma = workgroup_mma(XE_DPAS_TT(8, "f32", "bf16"))
+    >>> alone = whole_tiles(scheduled(mma), mma.tile_mnk)
+    >>> print(*(f"{name} < {count}" for name, count in alone.grid))
+    m < ceil_div(M, 256) n < ceil_div(N, 256)
+    """
+    names = {operand.name: operand for operand in kernel.operands}
+    turns, *more = kernel.body
+    planned = (("u", Index("U")),), Index(), Index.element("count", Index("u"))
+    if (
+        not isinstance(turns, Loop)
+        or more
+        or not {"work", "count"} <= set(names)
+        or (kernel.grid, turns.start, turns.stop) != planned
+    ):
+        raise KernelError(
+            "whole_tiles",
+            {"kernel": kernel.name},
+            "the kernel does not look its work up in a plan's tables",
+            "give what kernel.scheduled returns",
+        )
+    leads = {"L" in names[name].extents for name in ("A", "B", "D")}
+    if len(leads) > 1:
+        raise KernelError(
+            "whole_tiles",
+            {"kernel": kernel.name},
+            "experts are stacked, and where their rows begin is known to the plan alone",
+            'ask the kernel made with groups="batch"',
+        )
+    fixed: dict[str, Index] = {name: Index() for name in FIELDS}
+    fixed |= {"m": Index("m"), "n": Index("n"), "group": Index("l")}
+    fixed |= {"stop": Tiles("K", tile[2]), "first": Index(None, 1), "last": Index(None, 1)}
+    grid = (("m", Tiles("M", tile[0])), ("n", Tiles("N", tile[1])))
+    if True in leads:
+        grid = (("l", Index("L")), *grid)
+    body = _told(turns.body, fixed)
+    touched = [statement.touched for statement in walk(body)]
+    used = {name for t in touched for name in (*t.reads, *t.writes, *t.updates)}
+    return replace(
+        kernel,
+        operands=tuple(o for o in kernel.operands if o.name not in TABLES),
+        fragments=tuple(f for f in kernel.fragments if f.name in used),
+        grid=grid,
+        body=body,
+    )
+
+
+def _told(body: tuple[Statement, ...], values: dict[str, Index]) -> tuple[Statement, ...]:
+    """Return the statements with what the plan says put in, and without what it rules out."""
+    out: list[Statement] = []
+    for statement in body:
+        made = _replaced(statement, values)
+        if isinstance(made, (If, Loop)):
+            made = replace(made, body=_told(made.body, values))
+        if isinstance(made, If) and made.index.is_constant and made.below.is_constant:
+            out += made.body if made.index.offset < made.below.offset else ()
+        else:
+            out.append(made)
+    return tuple(out)
+
+
+def _replaced(statement: Statement, values: dict[str, Index]) -> Any:
+    """Return a statement with the table's elements in its own indices replaced."""
+    if not is_dataclass(statement):
+        return statement
+    changed: dict[str, Any] = {}
+    for field in fields(statement):
+        value = getattr(statement, field.name)
+        if isinstance(value, Index):
+            changed[field.name] = _known(value, values)
+        elif is_tuple(value) and value and all(isinstance(x, Index) for x in value):
+            changed[field.name] = tuple(_known(x, values) for x in value)
+    return replace(statement, **changed) if changed else statement
+
+
+def _known(index: Index, values: dict[str, Index]) -> Index:
+    """Return an index with the elements of the table ``work`` replaced."""
+    out = Index(None, index.offset)
+    for atom, factor in index.terms:
+        if isinstance(atom, Looked) and atom.operand == "work":
+            term = values[FIELDS[atom.at[-1].offset]]
+        elif isinstance(atom, Quotient):
+            term = _known(atom.index, values) // atom.divisor
+        else:
+            term = Index.of({atom: 1}, 0)
+        out = out + term * factor
+    return out

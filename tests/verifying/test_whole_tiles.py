@@ -1,0 +1,86 @@
+"""What a planned kernel does with a tile is proved for all sizes; what is wrong in it is not."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pycute_xe as cx
+from pycute_xe.errors import KernelError
+from pycute_xe.kernel import If, Index, Kernel, Load, Loop, Store, scheduled, whole_tiles
+from pycute_xe.kernel.schedules import DataParallel, plan_tables, tile_counts
+
+MMA = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (16, 32, 16), ((1, 2, 1), (2, 1, 0)))
+GIVEN: tuple[dict[str, Any], ...] = (
+    {},
+    {"a": "col", "epilogue": "relu(alpha*acc + C)", "d_type": "bf16"},
+    {"groups": "batch", "transform_b": "B * scale[l,k/32,n]", "types": {"B": "s4"}},
+    {"fixup": False, "stages": 0},
+)
+
+
+@pytest.mark.parametrize("given", GIVEN)
+def test_a_tile_is_proved_for_all_sizes(given: dict[str, Any]) -> None:
+    alone = whole_tiles(scheduled(MMA, **given), MMA.tile_mnk)
+    assert cx.verify(alone).answer == "proved"
+    assert not {"work", "count", "W", "locks"} & {o.name for o in alone.operands}
+
+
+def test_it_computes_what_the_plan_of_whole_tiles_does() -> None:
+    kernel, rng = scheduled(MMA, epilogue="acc + bias[n]"), np.random.default_rng(1)
+    a, b = (rng.integers(-3, 4, s).astype(float) for s in ((35, 50), (50, 70)))
+    given = {"A": a, "B": b, "bias": np.arange(70.0)}
+    kinds = {"A": "bf16", "B": "bf16", "bias": "f32"}
+    tables = plan_tables(DataParallel().plan(tile_counts(35, 70, 50, MMA.tile_mnk)))
+    alone = cx.run(whole_tiles(kernel, MMA.tile_mnk), **given, dtype=kinds)
+    assert np.array_equal(alone, cx.run(kernel, **given, **tables, dtype=kinds))
+    assert np.array_equal(alone, a @ b + given["bias"])
+
+
+def changed(kernel: Kernel, kind: type, move: Any) -> Kernel:
+    statement = next(s for s in kernel.statements() if isinstance(s, kind))
+    return kernel.replace(statement, move(statement))
+
+
+@pytest.mark.parametrize(
+    ("kind", "move"),
+    [
+        (Load, lambda s: dataclasses.replace(s, at=(s.at[0], s.at[1] + 16))),
+        (Load, lambda s: dataclasses.replace(s, at=(s.at[0] + 16, s.at[1]))),
+    ],
+)
+def test_a_slip_inside_a_tile_is_disproved(kind: type, move: Any) -> None:
+    wrong = changed(scheduled(MMA, fixup=False), kind, move)
+    verdict = cx.verify(whole_tiles(wrong, MMA.tile_mnk))
+    assert verdict.answer == "disproved"
+
+
+def test_a_store_elsewhere_is_disproved() -> None:
+    kernel = scheduled(MMA, fixup=False)
+    store = next(s for s in kernel.statements() if isinstance(s, Store) and s.operand == "D")
+    wrong = kernel.replace(store, dataclasses.replace(store, at=(store.at[0], store.at[1] + 32)))
+    assert cx.verify(whole_tiles(wrong, MMA.tile_mnk)).answer == "disproved"
+
+
+def test_a_condition_that_the_plan_rules_out_is_gone() -> None:
+    ruled = {str(s) for s in scheduled(MMA).statements() if isinstance(s, If)}
+    assert any("work[u, i, 8]" in text for text in ruled)
+    alone = whole_tiles(scheduled(MMA), MMA.tile_mnk)
+    assert all("work" not in str(s) for s in alone.statements() if isinstance(s, If))
+
+
+def test_kernels_that_follow_no_plan_are_refused() -> None:
+    kernel = scheduled(MMA)
+    (turns,) = kernel.body
+    assert isinstance(turns, Loop)
+    fill = turns.body[0]
+    once_more = dataclasses.replace(kernel, body=(fill, turns))
+    later = dataclasses.replace(kernel, body=(dataclasses.replace(turns, start=Index(None, 1)),))
+    for wrong in (cx.kernel.gemm(MMA), once_more, later):
+        with pytest.raises(KernelError, match="does not look its work up"):
+            whole_tiles(wrong, MMA.tile_mnk)
+    with pytest.raises(KernelError, match='groups="batch"'):
+        whole_tiles(scheduled(MMA, groups="stacked", fixup=False), MMA.tile_mnk)
