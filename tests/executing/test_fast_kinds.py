@@ -8,6 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+import unsound_kernels
 
 import pycute_xe as cx
 from pycute_xe.errors import KernelError, MachineError
@@ -17,17 +18,20 @@ from pycute_xe.kernel import (
     AtomicStore,
     BarrierArrive,
     BarrierWait,
+    Element,
     Fence,
     If,
     Index,
     Kernel,
     Load,
     Loop,
+    Map,
     Operand,
     Reduce,
     Shared,
     SharedLoad,
     SharedStore,
+    Slot,
     Statement,
     Store,
     Tiles,
@@ -223,3 +227,29 @@ def test_attention_on_registers_of_all_work_groups() -> None:
     # Scores may differ in the last place of f32, and then in the last one of bf16.
     assert np.allclose(quick, slow, rtol=0, atol=2.0**-7)
     assert np.allclose(quick, wanted, rtol=0, atol=0.03)
+
+
+@pytest.mark.parametrize("batches", [1, 2, 5])
+@pytest.mark.parametrize("squared", [False, True])
+def test_batches_that_share_matrices(batches: int, squared: bool) -> None:
+    """Batch l of D is matrix l mod 3 of A, or its elements squared."""
+    at, turn = Index("l"), Index("l") % 3
+    place = (Index("m") * 8, Index("n") * 16)
+    operands = (
+        Operand("A", "f32", (3, "M", "N")),
+        Operand("D", "f32", ("L", "M", "N"), role="out"),
+    )
+    square = (Map("x", Slot("x") * Slot("x")),) if squared else ()
+    kernel = unsound_kernels.kernel(
+        Element("A", (turn, Index("m"), Index("n"))),
+        unsound_kernels.load("A", "x", (turn, *place)),
+        *square,
+        unsound_kernels.store("D", "x", (at, *place)),
+        more=operands,
+        grid=(("l", Index("L")), *unsound_kernels.GRID),
+    )
+    a = np.random.default_rng(6).integers(-9, 10, (3, 9, 17)).astype(np.float32)
+    wanted = np.concatenate([a, a])[:batches] ** (2 if squared else 1)
+    for executor in ("fast", "reference"):
+        found = run(kernel, a, executor=executor, L=batches)  # type: ignore[call-overload]
+        assert np.array_equal(found, wanted)

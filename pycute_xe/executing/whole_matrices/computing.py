@@ -22,6 +22,7 @@ from pycute_xe.executing.whole_matrices.nodes import (
     Elementwise,
     Node,
     Product,
+    Source,
     Spread,
     Storing,
     Turned,
@@ -61,7 +62,7 @@ def _stored(store: Storing, memory: Memory, done: dict[int, Array], alone: bool)
         done[id(node)] = _product(node, memory, done, out)
     _prepare(node, memory, done)
     rows = max(1, _AT_A_TIME * out.shape[0] // max(1, out.size))
-    if not isinstance(node, Elementwise):
+    if isinstance(node, (Source, Product)):
         if done[id(node)] is not out:
             out[...] = done[id(node)]
         return
