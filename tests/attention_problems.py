@@ -114,8 +114,16 @@ def problem(
         given["longest"] = np.int32(max(m for m, _ in lengths))
     if options.get("page"):
         given |= _paged(rng, ks, vs, int(options["page"]))
+    elif packed and options.get("cached"):
+        cuts = [n // 3 for _, n in lengths]
+        given["cache_starts"] = np.cumsum([0, *cuts]).astype(np.int32)
+        given["key_starts"] = given_starts(lengths) - given["cache_starts"]
+        for name, xs in (("K", ks), ("V", vs)):
+            pairs = list(zip(xs, cuts, strict=True))
+            given[f"{name}0"] = np.concatenate([x[:, :cut] for x, cut in pairs], axis=1)
+            given[name] = np.concatenate([x[:, cut:] for x, cut in pairs], axis=1)
     elif packed:
-        given["key_starts"] = np.cumsum([0, *(n for _, n in lengths)]).astype(np.int32)
+        given["key_starts"] = given_starts(lengths)
         given |= {"K": np.concatenate(ks, axis=1), "V": np.concatenate(vs, axis=1)}
     elif options.get("cached"):
         cut = max(1, lengths[0][1] // 3)
@@ -127,6 +135,11 @@ def problem(
     told = f"{lengths} group={group} heads={heads} D={depth} E={columns} {options}"
     result = np.concatenate(wanted, axis=1) if packed else np.stack(wanted)
     return Problem(kernel, given, result, largest, told)
+
+
+def given_starts(lengths: list[tuple[int, int]]) -> Array:
+    """Return where the keys of each batch start, and where the last ones end."""
+    return np.cumsum([0, *(n for _, n in lengths)]).astype(np.int32)
 
 
 def _paged(

@@ -191,6 +191,8 @@ class Groups:
         """Return elements of a fragment; `MachineError` where a subgroup reads what none wrote."""
         if name in self.late:
             self.settle(name)
+        if self.active is None and self.ready[name].all():
+            return self.values[name][:, :, where]
         ready = self.ready[name][:, :, where]
         if self.active is not None:
             ready = ready | ~self.active.reshape(self.shape + (1,) * (ready.ndim - 2))
@@ -214,6 +216,8 @@ class Groups:
         if name in self.late:
             self.settle(name)
         values, ready = self.values[name], self.ready[name]
+        if isinstance(where, np.ndarray) and where.size and (np.diff(where) == 1).all():
+            where = slice(int(where[0]), int(where[-1]) + 1)  # side by side: no index is needed
         if self.active is None:
             values[:, :, where] = new
             ready[:, :, where] = True

@@ -9,6 +9,7 @@ from pycute_xe.bulk import table
 from pycute_xe.converting import convert, wrap
 from pycute_xe.errors import KernelError
 from pycute_xe.executing.elementwise import Sources, mapped
+from pycute_xe.executing.groups.inner import inner_places
 from pycute_xe.executing.groups.racing import ADD, READ, WRITE
 from pycute_xe.executing.groups.registers import Groups, Meaning
 from pycute_xe.executing.numbers import widened
@@ -68,16 +69,24 @@ def _(groups: Groups, statement: Fill) -> None:
 
 @STATEMENTS.of(Prefetch)
 def _(groups: Groups, statement: Prefetch) -> None:
-    groups.places(statement)
+    if inner_places(groups, statement) is None:
+        groups.places(statement)
 
 
 @STATEMENTS.of(Load)
 def _(groups: Groups, statement: Load) -> None:
+    watched = groups.watched is not None and groups.watched.watches(statement.operand)
+    inner = None if watched else inner_places(groups, statement)
+    if inner is not None:
+        elements, flat = inner
+        found = groups.memory[statement.operand].reshape(-1)[flat]
+        groups.put(statement.fragment, elements, found)
+        return
     places, array = groups.places(statement), groups.memory[statement.operand]
     found = np.zeros(places.inside.shape, array.dtype)
     if array.size:
         found[places.inside] = array[tuple(x[places.inside] for x in places.at)]
-        if groups.watched is not None and groups.watched.watches(statement.operand):
+        if groups.watched is not None and watched:
             kept = places.inside & groups.mask()[:, :, None]
             at = tuple(x[kept] for x in places.at)
             groups.touch(READ, statement.operand, kept, at, found[kept])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import log
+from math import gcd, log
 
 import numpy as np
 
@@ -243,7 +243,7 @@ class Ending:
     def _row_copy(self) -> TiledCopy:
         """Return the copy of one row of each subgroup's share."""
         copy, width = self.copy, self.form.pv.tile_mnk[1]
-        block = min(copy.op.block_width, 512 // copy.value_type.bits, width)
+        block = gcd(512 // copy.value_type.bits, width)
         small = replace(copy.op, height=1, width=block, block_width=block)
         atom = make_copy_atom(small, copy.value_type)
         tile = copy.tiler_mn

@@ -92,7 +92,8 @@ class Form:
         queries = (self.heads, "T") if self.packed else (*lead, "M")
         out = [Operand("Q", kind, (*queries, "D"))]
         if self.cached:
-            out += [Operand("K0", kind, ("B", "G", "C", "D")), self._values("V0", ("B", "G", "C"))]
+            cache = ("G", "C") if self.packed else ("B", "G", "C")
+            out += [Operand("K0", kind, (*cache, "D")), self._values("V0", cache)]
         keys = ("B", "G", "N")
         if self.page is not None:
             keys = ("P", "G", self.page)
@@ -105,6 +106,7 @@ class Form:
             out += [Operand("pages", "s32", ("B", "S")), Operand("lengths", "s32", ("B",))]
         elif self.packed:
             out += [Operand("key_starts", "s32", ("U",))]
+            out += [Operand("cache_starts", "s32", ("U",))] if self.cached else []
         out += [Operand("scale", "f32", ())]
         out += [Operand("sink", "f32", (self.heads,))] if self.sink else []
         parts = (self.splits,) if self.splits > 1 else ()
@@ -130,9 +132,7 @@ class Form:
     @property
     def queries(self) -> Index:
         """Queries of the batch at hand."""
-        if self.packed:
-            return self._start("starts", 1) - self._start("starts", 0)
-        return Index("M")
+        return self._batch("starts") if self.packed else Index("M")
 
     @cached_property
     def keys(self) -> tuple[Keys, ...]:
@@ -141,11 +141,11 @@ class Form:
         if self.page is not None:
             count = Index.element("lengths", Index("b"))
         elif self.packed:
-            count = self._start("key_starts", 1) - self._start("key_starts", 0)
+            count = self._batch("key_starts")
         out: list[Keys] = []
         if self.cached:
-            out.append(Keys("K0", "V0", "c", Index("C"), first))
-            first = Index("C")
+            first = self._batch("cache_starts") if self.packed else Index("C")
+            out.append(Keys("K0", "V0", "c", first, Index()))
         return (*out, Keys("K", "V", "k", count, first))
 
     def tile_of(self, keys: Keys) -> Index:
@@ -157,6 +157,10 @@ class Form:
     def all_keys(self) -> Index:
         """Keys of the batch at hand, the cached ones included."""
         return self.keys[-1].first + self.keys[-1].count
+
+    def _batch(self, operand: str) -> Index:
+        """Return how many rows the batch at hand has of what an operand says the starts of."""
+        return self._start(operand, 1) - self._start(operand, 0)
 
     @staticmethod
     def _start(operand: str, ahead: int) -> Index:
@@ -179,8 +183,9 @@ class Form:
         if keys.k == "K" and self.page is not None:
             page = Index.element("pages", Index("b"), row // self.page)
             return (page, self.kv_head, row % self.page, column)
-        if keys.k == "K" and self.packed:
-            return (self.kv_head, self._start("key_starts", 0) + row, column)
+        if self.packed:
+            starts = "key_starts" if keys.k == "K" else "cache_starts"
+            return (self.kv_head, self._start(starts, 0) + row, column)
         return (Index("b"), self.kv_head, row, column)
 
     # ------------------------------------------------------------------ what is refused
@@ -221,8 +226,8 @@ class Form:
             return "group and splits must be 1 or more, stages 0 or more", "use group=1"
         if self.window is not None and min(self.window) < 0:
             return f"the window {self.window} is negative", "write (keys before, keys behind)"
-        if self.cached and (self.packed or self.page is not None):
-            return "cached keys beside packed or paged ones have no meaning", "page the cache"
+        if self.cached and self.page is not None:
+            return "cached keys beside paged ones have no meaning", "page the cache"
         if self.lse and (self.packed or self.rows % 16):
             why = "is written for 16 queries at a time, padding included"
             return f"lse {why}", "leave lse out, or use 16 queries for each subgroup"

@@ -1,0 +1,182 @@
+"""The field's attention configurations: built, checked and run, each against float64.
+
+Rows are facts read from public sources (tests/data/README.md says which). Run as a program it
+judges every row, writes the results and the table of docs/attention.md.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from multiprocessing import Pool
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from attention_problems import Problem, off, problem
+
+import pycute_xe as cx
+from pycute_xe.errors import CuteError
+
+HERE = Path(__file__).parent
+ROWS = HERE / "data" / "family_attention.tsv"
+RESULTS = HERE / "data" / "family_attention_results.json"
+PAGE = HERE.parent / "docs" / "attention.md"
+# Relative to the largest value: of the weights' rounding, and the output's.
+ALLOWED = {"bf16": 2e-2, "f16": 2e-3}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One configuration, and how many rows of the sources have it."""
+
+    group: str
+    kind: str
+    type: str
+    out_type: str
+    head: int
+    tile: tuple[int, int, int]
+    columns: int
+    out: int
+    subgroups: tuple[int, int]
+    causal: bool
+    packed: bool
+    stages: int
+    targets: tuple[str, ...]
+    rows: int
+
+    @property
+    def multiplied(self) -> str:
+        """The type of the DPAS: eight bits are widened."""
+        return "f16" if self.type.startswith("f8") else self.type
+
+    def mmas(self) -> tuple[cx.TiledMma, cx.TiledMma]:
+        """Return the tilings of both products."""
+        (queries, keys, depth), (m, n) = self.tile, self.subgroups
+        op = cx.XE_DPAS_TT(min(8, queries // m), "f32", self.multiplied)
+        qk = cx.workgroup_mma(op, (queries, keys, depth), ((m, n, 1), (n, 1, 0)))
+        return qk, cx.workgroup_mma(op, (queries, self.columns, keys), ((m, 1, n), (n, 0, 1)))
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Return the options of `attention`."""
+        found: dict[str, Any] = {"out": self.out, "stages": self.stages, "kind": self.type}
+        found |= {"causal": self.causal, "packed": self.packed, "out_type": self.out_type}
+        if "paged" in self.kind or "chunk" in self.kind:
+            found["page"] = max(64, self.tile[1])
+        if "chunk" in self.kind:
+            found |= {"packed": True, "causal": True}
+        if "cachedkv" in self.kind:
+            found["cached"] = True
+        return found
+
+    def problems(self, heads: int = 1) -> Iterator[Problem]:
+        """Yield problems at three edges: below a tile, at it, and a little more than it."""
+        queries, keys, _ = self.tile
+        sizes = ((max(1, queries - 1), 0), (queries, keys), (queries + 1, keys + 1))
+        for number, (m, n) in enumerate(sizes):
+            m = 1 if "decode" in self.kind and number < 2 else m
+            n = max(n, m + 1, keys - 1 + number)
+            rng = np.random.default_rng(m + n)
+            shape = {"heads": heads, "depth": self.head, "columns": self.head}
+            yield problem(rng, self.mmas(), [(m, n)], **shape, **self.options)
+
+
+def rows() -> tuple[Row, ...]:
+    """Every configuration whose tiles the sources say."""
+    lines = ROWS.read_text(encoding="utf-8").splitlines()[1:]
+    return tuple(_row(line.split("\t")) for line in lines)
+
+
+def _row(cells: list[str]) -> Row:
+    head, q, k, d, columns, out, m, n, causal, packed, stages = map(int, cells[4:15])
+    group, kind, numeric, out_type = cells[:4]
+    flags, targets = (bool(causal), bool(packed)), tuple(cells[15].split("+"))
+    tiles = ((q, k, d), columns, out, (m, n))
+    return Row(
+        group, kind, numeric, out_type, head, *tiles, *flags, stages, targets, int(cells[16])
+    )
+
+
+def judged(row: Row) -> dict[str, Any]:
+    """Describe, check and run a row; say how each went."""
+    out: dict[str, Any] = {"heading": f"{row.group}: {row.kind}, {row.type}", "rows": row.rows}
+    out |= {"check": {}, "refused": "", "wrong": 0}
+    try:
+        kernel = cx.kernel.attention(*row.mmas(), **row.options)
+    except CuteError as error:
+        return out | {"refused": re.sub(r"\d+", "…", error.condition)}
+    for target in row.targets:
+        found = cx.check(kernel, target)
+        out["check"][target] = sorted({f.broken.rule for f in found.errors})
+    for given in row.problems():
+        try:
+            error = off(cx.run(given.kernel, **given.operands), given)
+        except CuteError as stopped:
+            error, out["stopped"] = np.inf, str(stopped)
+        if not error <= ALLOWED[row.multiplied] + (4e-3 if row.out_type == "bf16" else 0.0):
+            out["wrong"] += 1
+            out["off"] = float(error)
+    return out
+
+
+# ------------------------------------------------------------------ the page
+
+TITLES = (
+    "group: kind, type",
+    "rows",
+    "described",
+    "legal on PVC, on BMG",
+    "refused",
+    "run and equal",
+)
+MADE = re.compile(r"(<!-- made: family_attention -->\n).*?(<!-- end of made -->\n)", re.DOTALL)
+
+
+def summed(found: list[dict[str, Any]]) -> dict[str, Any]:
+    """Count outcomes by group, kind and type, in rows of the sources."""
+    groups: dict[str, Any] = {}
+    for one in found:
+        none = {"rows": 0, "described": 0, "legal": {}, "refused": {}, "equal": 0}
+        into, count = groups.setdefault(one["heading"], none), one["rows"]
+        into["rows"] += count
+        if one["refused"]:
+            into["refused"][one["refused"]] = into["refused"].get(one["refused"], 0) + count
+            continue
+        into["described"] += count
+        into["equal"] += count * (not one["wrong"])
+        for target, rules in one["check"].items():
+            name = "refused" if rules else "legal"
+            key = f"{target}: {', '.join(rules)}" if rules else target
+            into[name][key] = into[name].get(key, 0) + count
+    return groups
+
+
+def page(text: str, results: dict[str, Any]) -> str:
+    """The page with its table as the results say."""
+    lines = [f"| {' | '.join(TITLES)} |", "| --- | ---: | ---: | ---: | --- | ---: |"]
+    for name, found in results.items():
+        legal = ", ".join(str(found["legal"].get(target, "–")) for target in ("pvc", "bmg"))
+        refused = "; ".join(f"{words} ({count})" for words, count in found["refused"].items())
+        cells = (name, found["rows"], found["described"], legal, refused or "–", found["equal"])
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    return MADE.sub(lambda m: m[1] + "\n".join(lines) + "\n" + m[2], text)
+
+
+def main() -> None:
+    """Judge every row and write what came of it."""
+    found: list[dict[str, Any]] = []
+    with Pool(2) as pool:
+        for row, one in zip(rows(), pool.imap(judged, rows()), strict=True):
+            found.append(one)
+            if one["wrong"] or one["refused"] or len(found) % 20 == 0:
+                print(len(found), row, one, flush=True)
+    words = json.dumps(summed(found), indent=1, ensure_ascii=False)
+    RESULTS.write_text(words + "\n", encoding="utf-8")
+    PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), summed(found)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
