@@ -158,11 +158,17 @@ def page(text: str, results: dict[str, Any]) -> str:
     """The page with its table as the results say."""
     lines = [f"| {' | '.join(TITLES)} |", "| --- | ---: | ---: | ---: | --- | ---: |"]
     for name, found in results.items():
-        legal = ", ".join(str(found["legal"].get(target, "–")) for target in ("pvc", "bmg"))
+        legal = ", ".join(_legal(found, target) for target in ("pvc", "bmg"))
         refused = "; ".join(f"{words} ({count})" for words, count in found["refused"].items())
         cells = (name, found["rows"], found["described"], legal, refused or "–", found["equal"])
         lines.append(f"| {' | '.join(map(str, cells))} |")
     return MADE.sub(lambda m: m[1] + "\n".join(lines) + "\n" + m[2], text)
+
+
+def _legal(found: dict[str, Any], target: str) -> str:
+    """Count the legal rows; a dash where none is for the target."""
+    judged_ = any(words.startswith(target) for words in (*found["refused"], *found["legal"]))
+    return str(found["legal"].get(target, 0)) if judged_ else "–"
 
 
 def main() -> None:
@@ -171,8 +177,8 @@ def main() -> None:
     with Pool(2) as pool:
         for row, one in zip(rows(), pool.imap(judged, rows()), strict=True):
             found.append(one)
-            if one["wrong"] or one["refused"] or len(found) % 20 == 0:
-                print(len(found), row, one, flush=True)
+            if one["wrong"] or one["refused"]:
+                print(row, one, flush=True)
     words = json.dumps(summed(found), indent=1, ensure_ascii=False)
     RESULTS.write_text(words + "\n", encoding="utf-8")
     PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), summed(found)), encoding="utf-8")
