@@ -96,6 +96,7 @@ fuzz: $(VENV)/.dev-stamp ## 200,000 calls with junk, 20,000 damaged files and ke
 	@$(PY) benchmarks/fuzz_calls.py
 	@$(PY) benchmarks/fuzz_files.py
 	@$(PY) benchmarks/fuzz_kernels.py --count 20000
+	@$(PY) benchmarks/fuzz_attention.py
 	@echo "tests of samples, in full: SEED=$(SEED) repeats them"
 	@EXAMPLES=2000 $(PY) -m pytest -n $(WORKERS) --dist worksteal -q --hypothesis-seed=$(SEED) \
 		tests/algebra tests/arch tests/atom tests/cli tests/drawing tests/emitting tests/esimd \
