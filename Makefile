@@ -68,13 +68,14 @@ wheel: $(VENV)/.dev-stamp ## build the wheel and use it from a clean environment
 	@echo "wheel: building and installing it into a clean environment"
 	@$(PY) tests/wheel_install.py
 
-bench: $(VENV)/.run-stamp ## time the algebra, atoms, a GEMM, the machine and the import; count right and wrong
+bench: $(VENV)/.run-stamp ## time the algebra, atoms, GEMMs, schedules, the machine and the import; count right and wrong
 	@test -x $(PEERS)/bin/python || $(PY) -m venv $(PEERS)
 	@$(PEERS)/bin/python -m pip --disable-pip-version-check --quiet install --no-deps \
 		nvidia-cutlass tensor-layouts || echo "the peers cannot be installed: timed without them"
 	@$(PY) benchmarks/startup.py
 	@$(PY) benchmarks/algebra.py --peers $(PEERS)
 	@$(PY) benchmarks/gemm.py
+	@$(PY) benchmarks/schedules.py --plans 0
 	@$(PY) benchmarks/machine.py
 	@$(PY) benchmarks/atoms.py
 	@$(PY) benchmarks/enumeration.py --peers $(PEERS)
@@ -92,11 +93,12 @@ emit-cpu: ## run emitted OpenCL C on Intel's CPU device (277 MB to fetch, 900 MB
 mutants: $(VENV)/.dev-stamp ## break the library on purpose, one change at a time: do the tests notice?
 	@$(PY) benchmarks/mutants.py
 
-fuzz: $(VENV)/.dev-stamp ## 200,000 calls with junk, 20,000 damaged files and kernels, and the long tests
+fuzz: $(VENV)/.dev-stamp ## 200,000 calls with junk, 20,000 damaged files and kernels, 10,000 plans, and the long tests
 	@$(PY) benchmarks/fuzz_calls.py
 	@$(PY) benchmarks/fuzz_files.py
 	@$(PY) benchmarks/fuzz_kernels.py --count 20000
 	@$(PY) benchmarks/fuzz_attention.py
+	@$(PY) benchmarks/schedules.py --no-ratios --seed $(SEED)
 	@echo "tests of samples, in full: SEED=$(SEED) repeats them"
 	@EXAMPLES=2000 $(PY) -m pytest -n $(WORKERS) --dist worksteal -q --hypothesis-seed=$(SEED) \
 		tests/algebra tests/arch tests/atom tests/cli tests/drawing tests/emitting tests/esimd \

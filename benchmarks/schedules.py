@@ -1,7 +1,8 @@
 """Schedules on the fast executor, as ratios of processor time on one core; 10,000 random plans.
 
-python benchmarks/schedules.py            # both
-python benchmarks/schedules.py --plans 0  # ratios alone
+python benchmarks/schedules.py              # both
+python benchmarks/schedules.py --plans 0    # ratios alone
+python benchmarks/schedules.py --no-ratios  # plans alone
 """
 
 from __future__ import annotations
@@ -107,13 +108,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--plans", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--no-ratios", action="store_true")
     given = parser.parse_args()
+    if not given.no_ratios:
+        ratios()
+    return int(given.plans > 0 and plans(given.plans, given.seed) > 0)
+
+
+def ratios() -> None:
+    """Print how schedules compare."""
     for size in ((1024, 1024, 1024), (2048, 2048, 2048), (1500, 700, 8192)):
         tiles, alone = stream(size, 20)
         print(f"  ratios {tiles:.2f} and {alone:.2f}; at most 1.5 is wanted of the first")
     for depth in (512, 1024):
         print(f"  ratio {experts(64, depth, depth):.2f}, at most 3 is wanted")
-    return int(plans(given.plans, given.seed) > 0)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from pycute_xe.arch import Target
 from pycute_xe.converting import host_dtype
+from pycute_xe.executing.groups.ahead import Ahead
+from pycute_xe.executing.groups.later import Later
 from pycute_xe.executing.groups.racing import Races, Touches
 from pycute_xe.executing.groups.registers import Groups, fragment_rooms
 from pycute_xe.executing.groups.statements import STATEMENTS, perform
@@ -123,23 +125,27 @@ def _apart(
 ) -> None:
     """Do work-groups one by one."""
     windows = Windows(kernel, memory)
+    later = Later(memory, windows)
     looked = {
         x.operand for s in kernel.statements() for i in s.touched.indices for x in i.looked_up
     }
     still = not any(kernel.operand(name).written for name in looked)
+    ahead = Ahead(kernel, problem.sizes, memory, grid) if still else None
 
     def one(number: int) -> tuple[str, Groups]:
         at = ", ".join(f"{n} = {i}" for (n, _), i in zip(kernel.grid, grid[number], strict=True))
-        groups = Groups.of(kernel, problem.sizes, memory, grid[number : number + 1])
+        groups = Groups.of(kernel, problem.sizes, later, grid[number : number + 1])
         groups.names |= {n: int(i) for (n, _), i in zip(kernel.grid, grid[number], strict=True)}
         groups.watched, groups.first = watched, number
-        groups.known = {} if still else None
+        groups.known, groups.ahead = {} if still else None, ahead
         watched.enter(1)
         return f"work-group {at}", groups
 
     for done, _ in enumerate(done_apart(map(one, range(grid.shape[0])), windows), 1):
         if progress is not None:
             progress(done / grid.shape[0])
+    for operand in kernel.outputs:
+        later.settle(operand.name)
 
 
 def _padded(operand: Operand, problem: Problem, target: Target) -> NDArray[Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -19,7 +20,7 @@ from pycute_xe.errors import MachineError
 from pycute_xe.kernel import AtomicStore, Kernel, Load, Store
 from pycute_xe.machine.races import wrote_before
 
-__all__ = ["ADD", "READ", "WRITE", "Races", "Touched", "Touches"]
+__all__ = ["ADD", "READ", "WRITE", "Races", "Touched", "Touches", "Window"]
 
 Bools: TypeAlias = NDArray[np.bool_]
 Ints: TypeAlias = NDArray[np.int64]
@@ -40,6 +41,25 @@ class Touched:
     values: NDArray[Any]
 
 
+@dataclass(frozen=True, eq=False)
+class Window:
+    """A tile of an operand of a ``shape``, ``full`` are its extents before it is cut."""
+
+    slices: tuple[slice, ...]
+    full: tuple[int, ...]
+    shape: tuple[int, ...]
+
+    @property
+    def begins(self) -> tuple[int, ...]:
+        """Where it begins."""
+        return tuple(one.start for one in self.slices)
+
+    @property
+    def aligned(self) -> bool:
+        """Whether it is one of a grid of tiles, none of which overlap."""
+        return all(first % n == 0 for first, n in zip(self.begins, self.full, strict=True))
+
+
 class Touches:
     """The last subgroup, from 1, that touched each element of the outputs, for each way."""
 
@@ -57,6 +77,8 @@ class Touches:
         self.ways = {name: {kind for n, kind in done if n == name} for name in stored}
         self.last: dict[tuple[str, int], NDArray[np.int32]] = {}
         self.contested: dict[str, Bools] = {}
+        self.tiles: dict[str, dict[tuple[int, ...], tuple[Window, int]]] = {}
+        self.apart: set[str] = set()
 
     def enter(self, count: int) -> None:
         """Begin so many work-groups more: nothing is counted for each."""
@@ -85,21 +107,42 @@ class Touches:
             marked = self.contested.setdefault(one.name, np.zeros(array.size, bool))
             marked[flat[doubtful]] = True
 
-    def touch_window(
-        self, name: str, kind: int, window: tuple[slice, ...], me: int, shape: tuple[int, ...]
-    ) -> None:
+    def touch_window(self, name: str, kind: int, window: Window, me: int) -> None:
         """Note what the work-group ``me``, from 1, does to all elements of a window."""
-        if name not in self.ways:
+        if name not in self.ways or any(one.start >= one.stop for one in window.slices):
             return
+        tiles = self.tiles.setdefault(name, {})
+        full = next((other.full for other, _ in tiles.values()), window.full)
+        if name not in self.apart and full == window.full and window.aligned:
+            for other in self.ways[name]:
+                found = tiles.get((other, *window.begins))
+                if found is not None and found[1] != me and (other != kind or kind == WRITE):
+                    self._contest(name, window)
+            tiles[(kind, *window.begins)] = window, me
+            return
+        self._part(name)
+        room = prod(window.shape)
         for other in self.ways[name]:
             if kind != other or kind == WRITE:
-                room = int(np.prod(shape))
-                before = self._of(f"{name} by work-group", other, room).reshape(shape)[window]
+                before = self._of(f"{name} by work-group", other, room).reshape(window.shape)
+                before = before[window.slices]
                 if ((before != 0) & (before != me)).any():
-                    marked = self.contested.setdefault(name, np.zeros(room, bool))
-                    marked.reshape(shape)[window] = True
-        mine = self._of(f"{name} by work-group", kind, int(np.prod(shape)))
-        mine.reshape(shape)[window] = me
+                    self._contest(name, window)
+        mine = self._of(f"{name} by work-group", kind, room)
+        mine.reshape(window.shape)[window.slices] = me
+
+    def _contest(self, name: str, window: Window) -> None:
+        room = prod(window.shape)
+        marked = self.contested.setdefault(name, np.zeros(room, bool))
+        marked.reshape(window.shape)[window.slices] = True
+
+    def _part(self, name: str) -> None:
+        """Note tiles element by element from now on: they are not those of one grid."""
+        self.apart.add(name)
+        for (kind, *_), (window, me) in self.tiles[name].items():
+            mine = self._of(f"{name} by work-group", kind, prod(window.shape))
+            mine.reshape(window.shape)[window.slices] = me
+        self.tiles[name] = {}
 
     def _keep(self, one: Touched, flat: Ints, me: Any, doubtful: Bools, room: int) -> None:
         """Remember who touched each element, and that it was several."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.converting import host_dtype
 from pycute_xe.errors import MachineError
+from pycute_xe.executing.groups.ahead import Ahead
 from pycute_xe.executing.groups.late import Late
 from pycute_xe.executing.groups.meeting import Meetings
 from pycute_xe.executing.groups.racing import Races, Touched, Touches
@@ -82,6 +83,7 @@ class Groups:
     doing: str = ""
     late: dict[str, Late] = field(default_factory=dict[str, Late])
     known: dict[int, tuple[Index, Any]] | None = None
+    ahead: Ahead | None = None
 
     def __post_init__(self) -> None:
         """Start with no arrivals."""
@@ -142,10 +144,15 @@ class Groups:
 
     def number(self, index: Index) -> Any:
         """Return what an index is, a number or an array that broadcasts to all subgroups."""
+        if not index.terms:
+            return index.offset
         if self.known is None:
             return index.at(self.names, self._look_up)
         if id(index) not in self.known:
-            self.known[id(index)] = index, index.at(self.names, self._look_up)
+            found = self.ahead and self.ahead.number(index, self.first, self.names)
+            if found is None:
+                found = index.at(self.names, self._look_up)
+            self.known[id(index)] = index, found
         return self.known[id(index)][1]
 
     def below(self, index: Index, limit: Index, elements: int) -> Bools:

@@ -14,8 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.atom import TiledCopy
-from pycute_xe.executing.groups.late import Where
-from pycute_xe.executing.groups.racing import ADD, READ, WRITE, Touches
+from pycute_xe.converting import host_dtype
+from pycute_xe.executing.groups.late import Late, Where
+from pycute_xe.executing.groups.later import Later, Tile
+from pycute_xe.executing.groups.racing import ADD, READ, WRITE, Touches, Window
 from pycute_xe.executing.groups.registers import Groups
 from pycute_xe.holding.tables import copied, demand_whole_registers
 from pycute_xe.kernel import AtomicStore, Load, Prefetch, Store
@@ -23,6 +25,8 @@ from pycute_xe.kernel import AtomicStore, Load, Prefetch, Store
 __all__ = ["moves_tile"]
 
 Ints: TypeAlias = NDArray[np.int64]
+
+_KINDS = {Load: READ, Store: WRITE, AtomicStore: ADD}
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +49,7 @@ def moves_tile(groups: Groups, statement: Prefetch | Load | Store | AtomicStore)
         return False
     if isinstance(statement, Prefetch) and len(statement.at) == 2:
         return True  # nothing is outside of both modes
-    array = groups.memory[statement.operand]
+    array = _raw(groups, statement.operand)
     begins = [groups.number(index) for index in statement.at]
     if not all(isinstance(x, int) for x in begins):
         return False
@@ -65,44 +69,66 @@ def moves_tile(groups: Groups, statement: Prefetch | Load | Store | AtomicStore)
         or groups.kernel.fragment(statement.fragment).elements < whole.count
     ):
         return False
-    window = tuple(
-        slice(i, i + whole.shape[modes.index(mode)]) if mode in modes else slice(i, i + 1)
-        for mode, i in enumerate(begins)
-    )
-    _move(groups, statement, whole, window)
+    full = tuple(whole.shape[modes.index(m)] if m in modes else 1 for m in range(array.ndim))
+    ends = (min(x + n, limit) for x, n, limit in zip(begins, full, array.shape, strict=True))
+    box = tuple((min(x, end), end) for x, end in zip(begins, ends, strict=True))
+    _move(groups, statement, whole, Tile(box, full, (modes[0] or 0, modes[1] or 0)))
     return True
 
 
-def _move(
-    groups: Groups, statement: Load | Store | AtomicStore, whole: _Whole, window: tuple[slice, ...]
-) -> None:
-    array, kinds = groups.memory[statement.operand], {Load: READ, Store: WRITE, AtomicStore: ADD}
+def _raw(groups: Groups, name: str) -> NDArray[Any]:
+    """Return an operand whose tiles may be out of date."""
+    return groups.memory.raw(name) if isinstance(groups.memory, Later) else groups.memory[name]
+
+
+def _move(groups: Groups, statement: Load | Store | AtomicStore, whole: _Whole, tile: Tile) -> None:
+    name = statement.operand
     if isinstance(groups.watched, Touches):
-        groups.watched.touch_window(
-            statement.operand, kinds[type(statement)], window, groups.first + 1, array.shape
-        )
-    first, second = statement.modes
-    part = array[window]
-    turned = part if (first or 0) < (second or 0) else part.swapaxes(first or 0, second or 0)
-    flat = _flat(turned)
+        window = Window(tuple(slice(*x) for x in tile.box), tile.full, _raw(groups, name).shape)
+        groups.watched.touch_window(name, _KINDS[type(statement)], window, groups.first + 1)
+    if _later(groups, statement, whole, tile):
+        return
+    flat = tile.of(groups.memory[name])
     rows, columns = flat.shape
     if isinstance(statement, Load):
-        tile = flat
+        held = flat
         if flat.shape != whole.shape:
-            tile = np.zeros(whole.shape, array.dtype)
-            tile[:rows, :columns] = flat
-        found = tile.reshape(-1)[whole.places]
+            held = np.zeros(whole.shape, flat.dtype)
+            held[:rows, :columns] = flat
+        found = held.reshape(-1)[whole.places]
         groups.put(statement.fragment, slice(0, whole.count), found[None])
         return
     late = groups.late.get(statement.fragment)
-    if late is not None and late.matrix is not None and late.where is not None:
-        whole_there = late.matrix.shape == flat.shape and late.matrix.dtype == flat.dtype
-        if whole_there and late.where.same(whole.where):
-            _put(statement, flat, late.matrix)
+    if late is not None and late.total is not None and late.where is not None:
+        there = late.total.shape == flat.shape
+        if there and host_dtype(late.total.numeric) == flat.dtype and late.where.same(whole.where):
+            _put(statement, flat, late.total.matrix())
             return
-    tile = np.empty(whole.shape, array.dtype)
-    tile.reshape(-1)[whole.places] = groups.get(statement.fragment, slice(0, whole.count))[0]
-    _put(statement, flat, tile[:rows, :columns])
+    held = np.empty(whole.shape, flat.dtype)
+    held.reshape(-1)[whole.places] = groups.get(statement.fragment, slice(0, whole.count))[0]
+    _put(statement, flat, held[:rows, :columns])
+
+
+def _later(
+    groups: Groups, statement: Load | Store | AtomicStore, whole: _Whole, tile: Tile
+) -> bool:
+    """Move a sum that is not multiplied yet; return whether there was one."""
+    memory, name = groups.memory, statement.fragment
+    late = groups.late.get(name)
+    if not isinstance(memory, Later):
+        return False
+    if isinstance(statement, Load):
+        found = memory.load(statement.operand, tile)
+        if found is None or (late is not None and late.count > whole.count):
+            return False
+        groups.late[name] = Late(whole.count, found, whole.where)
+        return True
+    if late is None or late.total is None or late.where is None:
+        return False
+    if not late.where.same(whole.where):
+        return False
+    put = memory.store if isinstance(statement, Store) else memory.add
+    return put(statement.operand, tile, late.total)
 
 
 def _put(statement: Store | AtomicStore, flat: NDArray[Any], tile: NDArray[Any]) -> None:
@@ -112,11 +138,6 @@ def _put(statement: Store | AtomicStore, flat: NDArray[Any], tile: NDArray[Any])
         return
     with np.errstate(over="ignore", invalid="ignore"):
         flat += tile
-
-
-def _flat(part: NDArray[Any]) -> NDArray[Any]:
-    """Return a view without the modes of extent 1 in front."""
-    return part[(0,) * (part.ndim - 2)]
 
 
 @lru_cache(maxsize=64)

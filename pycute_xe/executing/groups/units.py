@@ -12,6 +12,7 @@ import numpy as np
 
 from pycute_xe.errors import MachineError
 from pycute_xe.executing.counters import Counters
+from pycute_xe.executing.groups.fetching import Fetching
 from pycute_xe.executing.groups.late import Late
 from pycute_xe.executing.groups.registers import Groups
 from pycute_xe.executing.groups.statements import STATEMENTS
@@ -26,12 +27,14 @@ from pycute_xe.kernel import (
     Kernel,
     Load,
     Loop,
+    Map,
     Prefetch,
     Signal,
     Statement,
     Store,
     walk,
 )
+from pycute_xe.kernel.spec.expression import Apply, Slot
 
 __all__ = ["done_apart", "goes_apart"]
 
@@ -50,9 +53,29 @@ def done_apart(groups: Iterable[tuple[str, Groups]], windows: Windows) -> Iterat
 
     Raises `DeadlockFault` where all that are left wait, and as statements do.
     """
-    run = _Run(Counters(), windows)
+    run = _Run(Counters(), windows, Fetching())
     going = ((name, run.steps(group, group.kernel.body)) for name, group in groups)
     yield from launched(going, run.counters)
+
+
+def _adds_late(groups: Groups, statement: Map) -> bool:
+    """Add two fragments that are sums of products; return whether they are."""
+    value, kernel = statement.value, groups.kernel
+    if groups.active is not None or statement.gathers or not isinstance(value, Apply):
+        return False
+    names = [x.fragment for x in value.arguments if isinstance(x, Slot)]
+    if value.function != "add" or len(names) != 2 or len(value.arguments) != 2:
+        return False
+    one, other = (groups.late.get(name) for name in names)
+    if one is None or other is None:
+        return False
+    alike = {kernel.fragment(n).value_type for n in (statement.destination, *names)}
+    whole = kernel.fragment(statement.destination).elements
+    both = one.plus(other) if len(alike) == 1 and one.count == whole else None
+    if both is None or both.total is None or both.total.numeric not in alike:
+        return False
+    groups.late[statement.destination] = both
+    return True
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +84,7 @@ class _Run:
 
     counters: Counters
     windows: Windows
+    fetching: Fetching
 
     def steps(self, groups: Groups, body: tuple[Statement, ...]) -> Iterator[list[str]]:
         """Do the statements of a body; yield what is waited for."""
@@ -78,7 +102,7 @@ class _Run:
             elif isinstance(statement, Fill) and not statement.value and groups.active is None:
                 count = groups.kernel.fragment(statement.fragment).elements
                 groups.late[statement.fragment] = Late(count)
-            elif not (
+            elif not (isinstance(statement, Map) and _adds_late(groups, statement)) and not (
                 isinstance(statement, (Prefetch, Load, Store, AtomicStore))
                 and moves_tile(groups, statement)
             ):
@@ -86,14 +110,21 @@ class _Run:
 
     def loop(self, groups: Groups, loop: Loop) -> Iterator[list[str]]:
         """Do the trips of a loop, at once where they only add a product."""
-        start, stop = (np.asarray(groups.number(x)) for x in (loop.start, loop.stop))
-        chosen = groups.mask()
-        starts, stops = (np.broadcast_to(x, groups.shape)[chosen] for x in (start, stop))
-        if not starts.size:
+        start, stop = groups.number(loop.start), groups.number(loop.stop)
+        first, last, alike = start, stop, isinstance(start, int) and isinstance(stop, int)
+        if not alike:
+            chosen = groups.mask()
+            starts, stops = (np.broadcast_to(x, groups.shape)[chosen] for x in (start, stop))
+            if not starts.size:
+                return
+            first, last = int(starts.min()), int(stops.max())
+            alike = bool((starts == first).all() and (stops == last).all())
+        if last <= first or not groups.anyone():
             return
-        first, last = int(starts.min()), int(stops.max())
-        alike = bool((starts == first).all() and (stops == last).all())
-        if alike and self.windows.multiplies(groups, loop, first, last):
+        if alike and (
+            self.fetching.harmless(groups, loop)
+            or self.windows.multiplies(groups, loop, first, last)
+        ):
             return
         for value in range(first, last):
             with groups.where(True if alike else (start <= value) & (value < stop)) as anyone:

@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 from pycute_xe.errors import KernelError, MachineError
 from pycute_xe.executing.groups.late import Late, Where
 from pycute_xe.executing.groups.registers import Groups
+from pycute_xe.executing.groups.sums import Form, Sum, Term, form_of, matrices_of
 from pycute_xe.executing.numbers import widened
+from pycute_xe.executing.products import multiplied_into
 from pycute_xe.executing.whole_matrices.computing import product
 from pycute_xe.executing.whole_matrices.fields import Constant, Field, NotWhole
 from pycute_xe.executing.whole_matrices.nodes import Product
@@ -65,13 +67,13 @@ class _Adding:
 class _Planned:
     """A product of windows, where in it each register element lies, and which lie outside.
 
-    ``where`` says it of a matrix of ``shape``, None where the product is not one.
+    ``where`` says it of the matrix of a ``form``, None where the product is not one.
     """
 
     node: Product
     places: Ints
     outside: NDArray[np.bool_] | None
-    shape: tuple[int, ...]
+    form: Form | None
     where: Where | None
 
 
@@ -116,19 +118,21 @@ class Windows:
     def _add(
         self, groups: Groups, adding: _Adding, plan: _Planned, windows: dict[str, Window]
     ) -> None:
+        name, elements = adding.accumulator, slice(0, plan.places.shape[1])
+        late = groups.late.get(name)
+        if late is not None and late.total is None and plan.form and plan.where:
+            one, other = (tuple((s.start, s.stop) for s in windows[x]) for x in plan.form.names)
+            term = Term(plan.form, (one, other))
+            groups.late[name] = Late(elements.stop, Sum((term,), self.multiply), plan.where)
+            return
         node, floats = plan.node, plan.node.types[2].kind == "float"
         parts = {
-            load.operand: self._part(load, windows[load.operand], floats) for load in adding.loads
+            load.operand: self._part(load.operand, load.modes, windows[load.operand], floats)
+            for load in adding.loads
         }
         if floats:
             node = replace(node, types=(node.types[2], node.types[2], node.types[2]))
-        whole, count = product(node, parts), plan.places.shape[1]
-        name, elements = adding.accumulator, slice(0, count)
-        late = groups.late.get(name)
-        if late is not None and late.matrix is None and plan.where is not None:
-            groups.late[name] = Late(count, whole.reshape(plan.shape), plan.where)
-            return
-        whole = whole.reshape(-1)
+        whole = product(node, parts).reshape(-1)
         held = groups.get(name, elements)
         added = whole[plan.places]
         if plan.outside is not None:
@@ -136,22 +140,44 @@ class Windows:
         with np.errstate(over="ignore", invalid="ignore"):
             groups.put(name, elements, held + added[None])
 
-    def _part(self, load: Load, window: Window, floats: bool) -> NDArray[Any]:
+    def multiply(
+        self, term: Term, into: NDArray[Any] | None = None, once: frozenset[Any] = frozenset()
+    ) -> NDArray[Any]:
+        """Return the matrix of a term, in ``into`` where that is given.
+
+        ``once`` are the matrices, as `matrices_of` names them, of which each element is asked for
+        once.
+        """
+        form, types = term.form, term.form.types
+        floats, sides = types[2].kind == "float", list[NDArray[Any]]()
+        for i, key in enumerate(matrices_of(term)):
+            window, modes = tuple(slice(*x) for x in term.boxes[i]), (form.rows[i], form.depth[i])
+            if floats and key in once:
+                numeric = self.kernel.operand(form.names[i]).value_type
+                part = widened(np.ascontiguousarray(self.memory[form.names[i]][window]), numeric)
+            else:
+                part = self._part(form.names[i], modes, window, floats)
+            sides.append(part.transpose(form.axes[i]).reshape(-1, part.shape[form.depth[i]]))
+        kinds = (types[2], types[2], types[2]) if floats else types
+        with np.errstate(over="ignore", invalid="ignore"):
+            return multiplied_into(None, sides[0], sides[1], kinds, form.step, into)
+
+    def _part(
+        self, name: str, modes: tuple[int | None, ...], window: Window, floats: bool
+    ) -> NDArray[Any]:
         """Return a window of an operand, of floats as they are multiplied."""
-        array = self.memory[load.operand]
+        array = self.memory[name]
         if not floats:
             return array[window]
         # Of a batch or of experts, matrix by matrix: some may never be asked for.
-        chosen = tuple(
-            slice(None) if mode in load.modes else one for mode, one in enumerate(window)
-        )
-        key = load.operand, tuple(one.start for one in chosen)
+        chosen = tuple(slice(None) if mode in modes else one for mode, one in enumerate(window))
+        key = name, tuple(one.start for one in chosen)
         if key not in self._wide:
             if sum(kept.size for kept in self._wide.values()) > ROOM:
                 self._wide.clear()
-            numeric = self.kernel.operand(load.operand).value_type
+            numeric = self.kernel.operand(name).value_type
             self._wide[key] = widened(np.ascontiguousarray(array[chosen]), numeric)
-        inside = (w if mode in load.modes else slice(None) for mode, w in enumerate(window))
+        inside = (w if mode in modes else slice(None) for mode, w in enumerate(window))
         return self._wide[key][tuple(inside)]
 
 
@@ -202,6 +228,8 @@ def _start(groups: Groups, adding: _Adding, index: Index, first: int) -> tuple[i
         rest = index - Index(var) * step
         mixed = var in rest.names or "subgroup" in rest.names
         adding.steps[id(index)] = index, None if mixed else rest, step
+        if groups.ahead is not None:
+            groups.ahead.ask(rest)
     _, rest, step = adding.steps[id(index)]
     if rest is None:
         return None, 0
@@ -235,8 +263,9 @@ def _planned(
     where = None
     if len(wide) == 2 and all(axis.extent == 1 for axis in rest):
         where = Where(wide[0].places, wide[1].places)
-    shape = tuple(axis.extent for axis in wide)
-    return _Planned(held.node, np.where(outside, 0, places), some, shape, where)
+    modes = {load.operand: load.modes for load in adding.loads}
+    form = form_of(held.node, modes, dict(shapes)) if where is not None else None
+    return _Planned(held.node, np.where(outside, 0, places), some, form, where)
 
 
 def _field(kernel: Kernel, fragment: str) -> Field | Constant | None:

@@ -1,0 +1,196 @@
+"""Pieces of plans that the fast executor multiplies together: how many products, and of what."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import pycute_xe as cx
+from pycute_xe.errors import MachineError
+from pycute_xe.executing.groups.later import Later, Tile
+from pycute_xe.executing.groups.racing import READ, WRITE, Touches, Window
+from pycute_xe.executing.groups.sums import Form, Sum, Term
+from pycute_xe.executing.groups.windows import Windows
+from pycute_xe.kernel import If, Index, Kernel, Prefetch, scheduled
+from pycute_xe.kernel.schedules import (
+    DataParallel,
+    Grouped,
+    Persistent,
+    Raster,
+    SplitK,
+    StreamK,
+    moe_counts,
+    plan_tables,
+    tile_counts,
+)
+from pycute_xe.numeric import as_numeric
+
+F32 = as_numeric("f32")
+MMA = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (8, 16, 16), ((1, 1, 1), (1, 1, 0)))
+WIDE = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (16, 32, 32), ((1, 2, 1), (2, 1, 0)))
+BYTES = cx.workgroup_mma(cx.XE_DPAS_TT(8, "s32", "s8"), (16, 32, 32), ((1, 2, 1), (2, 1, 0)))
+EXECUTORS: tuple[Any, ...] = ("fast", "reference")
+
+
+@pytest.fixture
+def products(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
+    """The shapes of what is multiplied."""
+    found: list[tuple[int, ...]] = []
+    before = Windows.multiply
+
+    def multiply(self: Windows, term: Term, *rest: Any) -> Any:
+        depth = term.boxes[0][term.form.depth[0]]
+        found.append((*term.shape, depth[1] - depth[0]))
+        return before(self, term, *rest)
+
+    monkeypatch.setattr(Windows, "multiply", multiply)
+    return found
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [DataParallel(), Persistent(3, Raster("M", 1)), StreamK(5, least=1), SplitK(3, 4)],
+    ids=str,
+)
+@pytest.mark.parametrize("orders", [("row", "row", "row"), ("col", "col", "row")], ids=str)
+@pytest.mark.parametrize("mma", [MMA, WIDE, BYTES], ids=["one", "pairs", "bytes"])
+def test_tiles_of_a_plan_are_one_product(
+    products: list[tuple[int, ...]], schedule: StreamK, orders: Any, mma: Any
+) -> None:
+    rng, dtype = np.random.default_rng(1), np.int8 if mma is BYTES else ml_dtypes.bfloat16
+    a, b = (rng.integers(-3, 4, s).astype(dtype) for s in ((39, 300), (300, 70)))
+    tables = plan_tables(schedule.plan(tile_counts(39, 70, 300, mma.tile_mnk)))
+    found = cx.run(scheduled(mma, *orders), a, b, **tables)
+    assert np.array_equal(found, a.astype(float) @ b.astype(float))
+    assert products == [(39, 70, 300)]
+
+
+@pytest.mark.parametrize("groups", ["stacked", "batch"])
+def test_an_expert_or_a_problem_is_one_product(
+    products: list[tuple[int, ...]], groups: Any
+) -> None:
+    rng, rows, stacked = np.random.default_rng(2), [9, 0, 1, 24], groups == "stacked"
+    each = moe_counts(rows, 40, 50, MMA.tile_mnk)
+    starts = np.cumsum([0, *(8 * m for m, _, _ in each)])
+    a = np.zeros((int(starts[-1]), 50) if stacked else (4, 24, 50), ml_dtypes.bfloat16)
+    b = rng.integers(-3, 4, (4, 50, 40)).astype(ml_dtypes.bfloat16)
+    kernel = scheduled(MMA, groups=groups, fixup=not stacked)
+    pairs = zip(starts, rows, strict=False)
+    parts = [a[s : s + r] if stacked else a[e, :r] for e, (s, r) in enumerate(pairs)]
+    for part in parts:
+        part[...] = rng.integers(-3, 4, part.shape)
+    found = cx.run(kernel, a, b, **plan_tables(Grouped(3).plan(*each), stacked=stacked))
+    for e, (start, part) in enumerate(zip(starts, parts, strict=False)):
+        own = found[start:] if stacked else found[e]
+        assert np.array_equal(own[: len(part)], part.astype(float) @ b[e].astype(float))
+    assert products == [(8 * m, 40, 50) for m, _, _ in each if m]
+
+
+def test_an_epilogue_asks_for_a_tile_at_a_time_and_scratch_is_not_computed(
+    products: list[tuple[int, ...]],
+) -> None:
+    a, b = (np.ones(s, ml_dtypes.bfloat16) for s in ((16, 64), (64, 32)))
+    tables = plan_tables(SplitK(4, 16).plan((2, 2, 4)))
+    found = cx.run(scheduled(MMA, epilogue="relu(acc)"), a, b, **tables)
+    assert (found == 64).all()
+    assert products == [(8, 16, 64)] * 4
+
+
+class _Ones(Windows):
+    """Products that are all ones, times the rows of A that they begin at plus one."""
+
+    def multiply(self, term: Term, into: Any = None, once: Any = frozenset()) -> Any:
+        out = np.empty(term.shape, np.float32) if into is None else into
+        out[...] = term.boxes[0][0][0] + 1
+        return out
+
+
+def _later() -> tuple[Later, Any]:
+    memory = {"A": np.zeros((9, 9)), "B": np.zeros((9, 9)), "D": np.zeros((9, 9), np.float32)}
+    windows = _Ones(scheduled(MMA), memory)
+    form = Form(("A", "B"), ((0, 1), (1, 0)), (0, 1), (1, 0), (F32, F32, F32), 16)
+
+    def total(first: int, extent: int) -> Sum:
+        boxes = ((first, first + extent), (0, 4)), ((0, 4), (0, extent))
+        return Sum((Term(form, boxes),), windows.multiply)
+
+    return Later(memory, windows), total
+
+
+def _tile(row: int, column: int, extent: int) -> Tile:
+    return Tile(((row, row + extent), (column, column + extent)), (extent, extent), (0, 1))
+
+
+def test_what_was_stored_before_an_overlapping_tile_is_stored_first() -> None:
+    later, total = _later()
+    assert later.store("D", _tile(0, 0, 4), total(0, 4))
+    assert later.store("D", _tile(0, 0, 4), total(6, 4))  # the same tile: the later one counts
+    assert not later.store("D", _tile(3, 3, 3), total(0, 3))  # of another grid
+    assert not later.store("D", _tile(2, 0, 4), total(0, 4))  # beside the grid
+    assert not later.add("D", _tile(4, 0, 4), total(0, 4))  # to what no sum waits in
+    assert not later.raw("D").any()
+    assert (later["D"][:4, :4] == 7).all()
+    assert np.count_nonzero(later["D"]) == 16
+
+
+def test_sums_that_do_not_continue_one_another_are_added() -> None:
+    later, total = _later()
+    later.store("D", _tile(4, 4, 4), total(0, 4))
+    assert later.add("D", _tile(4, 4, 4), total(4, 4))
+    assert later.load("D", _tile(4, 0, 4)) is None
+    assert (later["D"][4:8, 4:8] == 1 + 5).all()
+    assert later.load("D", _tile(4, 4, 4)) is None  # it is in memory
+
+
+@pytest.mark.parametrize(
+    ("windows", "contested"),
+    [
+        ([(0, 4, 1), (4, 4, 2)], 0),
+        ([(0, 4, 1), (0, 4, 1)], 0),
+        ([(0, 4, 1), (0, 4, 2)], 4),
+        ([(0, 4, 1), (2, 4, 2)], 4),
+        ([(0, 4, 1), (4, 4, 1), (0, 8, 2)], 8),
+        ([(0, 4, 1), (0, 3, 2), (4, 4, 2)], 3),
+        ([(1, 4, 1), (4, 4, 2)], 4),
+    ],
+)
+def test_windows_of_two_work_groups_that_overlap(
+    windows: list[tuple[int, int, int]], contested: int
+) -> None:
+    touches = Touches(scheduled(MMA))
+    for first, extent, group in windows:
+        window = Window((slice(first, first + extent),), (extent,), (12,))
+        touches.touch_window("D", READ, window, group)  # nothing loads D
+        touches.touch_window("W", WRITE, window, group)  # memory to work in is not watched
+        touches.touch_window("D", WRITE, window, group)
+    found = touches.contested.get("D", np.zeros(12, bool))
+    assert np.count_nonzero(found) == contested
+
+
+def _fetching(kernel: Kernel, at: Index, guarded: bool) -> Kernel:
+    """Return a kernel whose first prefetch of B is of another matrix, under a condition if so."""
+    before = next(s for s in kernel.statements() if isinstance(s, Prefetch) and s.operand == "B")
+    changed: Any = replace(before, at=(at, *before.at[1:]))
+    if guarded:
+        changed = If(Index("u") * 0 + 1, Index(), (changed,))
+    return kernel.replace(before, changed)
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize(
+    "at",
+    [Index(None, 2), Index.element("work", Index("u"), Index("i"), 99), Index("p") + 2],
+    ids=str,
+)
+def test_a_prefetch_outside_is_seen_where_it_is_done(at: Index, executor: Any) -> None:
+    kernel = scheduled(MMA, groups="stacked", fixup=False)
+    a, b = np.ones((8, 32), ml_dtypes.bfloat16), np.ones((2, 32, 16), ml_dtypes.bfloat16)
+    tables = plan_tables(Grouped(3).plan((1, 1, 2)), stacked=True)
+    with pytest.raises(MachineError, match="outside"):
+        cx.run(_fetching(kernel, at, False), a, b, **tables, executor=executor)
+    found = cx.run(_fetching(kernel, at, True), a, b, **tables, executor=executor)
+    assert (found == 32).all()
