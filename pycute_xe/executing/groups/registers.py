@@ -150,8 +150,7 @@ class Groups:
             return index.at(self.names, self._look_up)
         if id(index) not in self.known:
             found = self.ahead and self.ahead.number(index, self.first, self.names)
-            if found is None:
-                found = index.at(self.names, self._look_up)
+            found = index.at(self.names, self._look_up) if found is None else found
             self.known[id(index)] = index, found
         return self.known[id(index)][1]
 
@@ -176,11 +175,9 @@ class Groups:
     def _look_up(self, name: str, at: tuple[Any, ...]) -> Any:
         array = self.memory[name]
         if all(type(x) is int for x in at):
-            if any(not 0 <= x < extent for x, extent in zip(at, array.shape, strict=True)):
-                raise self.fault(
-                    {"operand": name}, f"an index looks up an element outside {name}", ""
-                )
-            return int(array[at])
+            if all(0 <= x < extent for x, extent in zip(at, array.shape, strict=True)):
+                return int(array[at])
+            raise self.fault({"operand": name}, f"an index looks up an element outside {name}", "")
         places = np.broadcast_arrays(*at, np.zeros(self.shape, np.int64))[:-1]
         inside = np.ones(self.shape, np.bool_)
         for place, extent in zip(places, array.shape, strict=True):
