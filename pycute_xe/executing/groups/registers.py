@@ -150,8 +150,8 @@ class Groups:
             return index.at(self.names, self._look_up)
         if id(index) not in self.known:
             found = self.ahead and self.ahead.number(index, self.first, self.names)
-            found = index.at(self.names, self._look_up) if found is None else found
-            self.known[id(index)] = index, found
+            read = index.at(self.names, self._look_up) if found is None else found
+            self.known[id(index)] = index, read
         return self.known[id(index)][1]
 
     def below(self, index: Index, limit: Index, elements: int) -> Bools:
@@ -202,11 +202,9 @@ class Groups:
             ready = ready | ~self.active.reshape(self.shape + (1,) * (ready.ndim - 2))
         if not ready.all():
             group, subgroup, *_ = np.argwhere(~ready)[0].tolist()
-            raise self.fault(
-                {"fragment": name, "work-group": group, "subgroup": subgroup},
-                f"an element of {name} is uninitialised",
-                "load or write it first",
-            )
+            given = {"fragment": name, "work-group": group, "subgroup": subgroup}
+            told = f"an element of {name} is uninitialised"
+            raise self.fault(given, told, "load or write it first")
         return self.values[name][:, :, where]
 
     def settle(self, name: str) -> None:
