@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import page_looks
+import pytest
 
 import pycute_xe as cx
 
@@ -34,6 +35,16 @@ def test_only_the_line_of_a_refusal_may_wrap() -> None:
     line = "RankError: get_slice(thread=9): 9 is wrong. Way out: use 0"
     shown = page_looks.on_page_content(f"<p>{line}</p>{before}{line}{after}")
     assert shown == f'<p>{line}</p>{before}<span class="refusal">{line}</span>{after}'
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["✗ XE_LOAD_2D&lt;16,32&gt;: pitch is 66. Way out: make pitch 68", "f(x): no. Way out: f(y)"],
+)
+def test_the_line_of_a_finding_may_wrap_too(line: str) -> None:
+    before, after = "<pre><span></span><code>", "\n</code></pre>"
+    shown = page_looks.on_page_content(f"{before}first\n{line}{after}")
+    assert shown == f'{before}first\n<span class="refusal">{line}</span>{after}'
 
 
 def test_the_figure_of_the_readme_is_drawn_by_this_version() -> None:

@@ -13,7 +13,9 @@ BOX = '<span class="drawing">'
 _DRAWING = re.compile(r'<svg [^>]*\bid="cx-.*?</svg>', re.DOTALL)
 _PLAIN = re.compile(r"<pre><span></span><code>.*?</code></pre>", re.DOTALL)
 _EXECUTED = re.compile(r"^( *```python) exec=[^\n]*$", re.MULTILINE)
-_REFUSAL = re.compile(r"(?:(?<=<code>)|^)\w+Error: [^\n<]+", re.MULTILINE)
+_REFUSAL = re.compile(
+    r"(?:(?<=<code>)|^)(?:\w+Error: [^\n<]+|[^\n<]*Way out: [^\n<]+)", re.MULTILINE
+)
 
 
 def themed(html: str) -> str:
