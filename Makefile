@@ -80,9 +80,10 @@ bench: $(VENV)/.run-stamp ## time the algebra, atoms, GEMMs, schedules, the mach
 	@$(PY) benchmarks/atoms.py
 	@$(PY) benchmarks/enumeration.py --peers $(PEERS)
 
-compiled: $(VENV)/.dev-stamp ## read 120 kernels' vISA back; compile them by ocloc, execute the binaries, compare with run
+compiled: $(VENV)/.dev-stamp ## read 120 kernels' vISA back; compile these and one of each kind, execute the binaries, compare
 	@$(PY) benchmarks/visa_kernels.py
 	@$(PY) benchmarks/compiled_kernels.py
+	@$(PY) benchmarks/compiled_kinds.py
 
 emit-cpu: ## run emitted OpenCL C on Intel's CPU device (277 MB to fetch, 900 MB on disk)
 	@test -x $(CPU)/bin/python || $(PYTHON) -m venv $(CPU)

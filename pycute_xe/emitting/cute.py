@@ -7,7 +7,7 @@ from pycute_xe.emitting.cute_claims import HELPERS, claims
 from pycute_xe.emitting.cute_parts import Parts, Role
 from pycute_xe.emitting.cute_prelude import KEYWORDS, RETYPED
 from pycute_xe.emitting.cute_values import converted, map_text
-from pycute_xe.emitting.indices import c_text
+from pycute_xe.emitting.indices import plain_text
 from pycute_xe.emitting.writer import Says, Writer, demand_said
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel import (
@@ -59,7 +59,7 @@ class CuteWriter(Writer):
         """Return the coordinates of the tile that a copy moves."""
         name = self.parts.copies[statement.copy, statement.operand]
         places = [statement.at[m] if m is not None else Index() for m in statement.modes]
-        at = ", ".join(map(c_text, places))
+        at = ", ".join(map(plain_text, places))
         return f"tile_at(c{name}, typename {name}::Tiler_MN{{}}, make_coord({at}))"
 
 
@@ -131,13 +131,15 @@ def _(writer: CuteWriter, _: Statement) -> None:
 
 @CUTE.of(Loop)
 def _(writer: CuteWriter, statement: Loop) -> None:
-    var, start, stop = statement.var, c_text(statement.start), c_text(statement.stop)
+    var, start, stop = statement.var, plain_text(statement.start), plain_text(statement.stop)
     writer.block(f"for (int {var} = {start}; {var} < {stop}; ++{var})", statement.body)
 
 
 @CUTE.of(If)
 def _(writer: CuteWriter, statement: If) -> None:
-    writer.block(f"if ({c_text(statement.index)} < {c_text(statement.below)})", statement.body)
+    writer.block(
+        f"if ({plain_text(statement.index)} < {plain_text(statement.below)})", statement.body
+    )
 
 
 def cute(kernel: Kernel) -> str:
@@ -237,9 +239,10 @@ def _copy(kernel: Kernel, key: tuple[TiledCopy, str], name: str) -> list[str]:
             'use emit(kernel, "opencl")',
         )
     base = "".join(
-        f" + {_stride(operand, m)} * ({c_text(at)})" for m, at in zip(rest, first[0], strict=True)
+        f" + {_stride(operand, m)} * ({plain_text(at)})"
+        for m, at in zip(rest, first[0], strict=True)
     )
-    shape = [c_text(operand.modes[m]) if m is not None else "1" for m in modes]
+    shape = [plain_text(operand.modes[m]) if m is not None else "1" for m in modes]
     stride = [_tensor_stride(operand, m, copy, shape, i) for i, m in enumerate(modes)]
     layout = f"make_layout(make_shape({', '.join(shape)}), make_stride({', '.join(stride)}))"
     tensor = f"make_tensor(make_gmem_ptr({operand.name}{base}), {layout})"

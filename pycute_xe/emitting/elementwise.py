@@ -8,14 +8,14 @@ import numpy as np
 
 from pycute_xe.bulk import table
 from pycute_xe.emitting.functions import FORMULAS, Emit
-from pycute_xe.emitting.instructions import Alu, Condition
+from pycute_xe.emitting.instructions import Alu
+from pycute_xe.emitting.masking import compared
 from pycute_xe.emitting.numbers import f32_bits
 from pycute_xe.emitting.reading import KINDS, LANES, WHOLE, Reading, kind_of, operand_text
 from pycute_xe.emitting.registers import Registers
 from pycute_xe.errors import KernelError
 from pycute_xe.exactness import is_exact
 from pycute_xe.kernel import Convert, Element, Expression, Fill, Kernel, Map, Slot
-from pycute_xe.kernel.index import ELEMENT_INDEX
 from pycute_xe.kernel.spec.expression import Apply, Const, Rounded, Where
 from pycute_xe.numeric import Numeric, as_numeric
 
@@ -69,7 +69,7 @@ def mapped(kernel: Kernel, registers: Registers, statement: Map) -> Iterator[Alu
             name: gathers[name][at : at + LANES] if name in gathers else np.arange(at, at + LANES)
             for name in statement.sources
         }
-        write = _Write(registers, kernel, places)
+        write = _Write(registers, kernel, places, at)
         to = operand_text(registers.view(target.name, kind), kind, at, None)
         write.into(statement.value, to) if kind == "f" else write.rounding(statement.value, to)
         yield from write.out
@@ -121,19 +121,10 @@ class _Write(Reading):
         return read
 
     def chosen(self, value: Where, to: str) -> None:
-        """Write one of two values by a condition, the same for all work-items of a subgroup."""
-        if ELEMENT_INDEX in value.index.names | value.below.names:
-            raise KernelError(
-                "emit",
-                {"value": value},
-                "a condition that differs from element to element is not emitted",
-                "run the kernel, or mask by an operand",
-            )
+        """Write one of two values by a condition, lane by lane where it names the element."""
         then, otherwise = self.held(self.source(value.then)), self.source(value.otherwise)
         flags = self.registers.predicate()
-        condition = Condition(value.index, value.below)
-        text = f"cmp.ne (M1_NM, {LANES}) {flags} %0(0,0)<0;1,0> 0x0:d"
-        self.out.append(Alu(text, (condition,)))
+        self.out.append(compared(self.registers, value, self.first))
         self.alu(f"({flags}) sel", to, then, otherwise)
 
     def rounded(self, value: Rounded, to: str) -> None:

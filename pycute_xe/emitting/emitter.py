@@ -12,7 +12,7 @@ from pycute_xe.emitting.portable import portable
 from pycute_xe.emitting.visa import visa
 from pycute_xe.emitting.xegpu import xegpu
 from pycute_xe.errors import InputError, KernelError
-from pycute_xe.kernel import Kernel, NamedArrive, NamedWait
+from pycute_xe.kernel import Await, Kernel, NamedArrive, NamedWait, Signal
 from pycute_xe.signatures import shortly, typed
 
 __all__ = ["Device", "Language", "emit"]
@@ -92,8 +92,15 @@ def emit(kernel: Kernel, to: Language = "opencl", device: Device = "gpu") -> str
 
 
 def _demand_compiled(kernel: Kernel) -> None:
-    """Refuse what the compiler behind every language here gets wrong."""
+    """Refuse what the compiler behind every language here gets wrong, or has no words for."""
     for statement in kernel.statements():
+        if isinstance(statement, (Await, Signal)):
+            raise KernelError(
+                "emit",
+                {"kernel": kernel.name, "statement": type(statement).__name__},
+                "no language here has a way for a work-group to wait for another one",
+                "use scheduled(fixup=False), or split_k, which adds by atomics",
+            )
         if isinstance(statement, (NamedArrive, NamedWait)):
             raise KernelError(
                 "emit",

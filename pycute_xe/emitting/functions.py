@@ -13,7 +13,7 @@ from typing import Any
 
 __all__ = ["FORMULAS", "MATHEMATICAL", "Emit"]
 
-ZERO, ONE = "0x00000000:f", "0x3f800000:f"
+ZERO, ONE, MINUS_INFINITY = "0x00000000:f", "0x3f800000:f", "0xff800000:f"
 LOG2_E, LN_2 = "0x3fb8aa3b:f", "0x3f317218:f"
 MATHEMATICAL = frozenset(
     {"div", "exp", "exp2", "log", "sqrt", "rsqrt", "sigmoid", "silu", "tanh", "gelu"}
@@ -32,11 +32,7 @@ class Emit:
         """Write an instruction of two sources, of which only the second may be a number."""
         if _is_number(a) and not _is_number(b):
             a, b = b, a
-        if _is_number(a):
-            held, a_read = self.fresh()
-            self.alu("mov", held, a)
-            a = a_read
-        self.alu(op, to, a, b)
+        self.alu(op, to, _held(self, a), b)
 
     def polynomial(self, at: str, coefficients: tuple[str, ...]) -> str:
         """Write a polynomial, the highest coefficient first; return where its value can be read."""
@@ -85,6 +81,24 @@ def _clamp(emit: Emit, to: str, a: str, low: str, high: str) -> None:
     held, read = emit.fresh()
     emit.binary("max", held, a, low)
     emit.binary("min", to, read, high)
+
+
+def _at_least(emit: Emit, to: str, a: str, b: str) -> None:
+    emit.choose(to, f"ge {_held(emit, a)} {b}", _held(emit, ONE), ZERO)
+
+
+def _below(emit: Emit, to: str, a: str, b: str) -> None:
+    a = _held(emit, a)
+    emit.choose(to, f"lt {a} {b}", a, MINUS_INFINITY)
+
+
+def _held(emit: Emit, source: str) -> str:
+    """Return where a source can be read first: a number is moved to a register."""
+    if not _is_number(source):
+        return source
+    held, read = emit.fresh()
+    emit.alu("mov", held, source)
+    return read
 
 
 def _divide(emit: Emit, to: str, a: str, b: str) -> None:
@@ -197,5 +211,7 @@ FORMULAS: dict[str, Callable[..., Any]] = {
     "silu": _silu,
     "tanh": _tanh,
     "gelu": _gelu,
+    "at_least": _at_least,
+    "below": _below,
 }
 """By name: what writes a function of sources into a destination."""

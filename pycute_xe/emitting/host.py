@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from keyword import iskeyword
 
-from pycute_xe.emitting.indices import c_text
+from pycute_xe.emitting.indices import plain_text
+from pycute_xe.emitting.launching import launch_axes
 from pycute_xe.emitting.opencl import OPENCL, check_names, parameters
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel import Kernel
@@ -43,8 +44,8 @@ def host(kernel: Kernel, device: str = "gpu") -> str:
     names = ", ".join(name for _, name in known)
     given = ", ".join(_given(kind, name) for kind, name in known)
     lanes = (16 if device == "gpu" else 1) * kernel.subgroups
-    counts = [c_text(count) for _, count in kernel.grid]
-    shape = [f"{lanes} * ({counts[0]})", *counts[1:]]
+    counts = [" * ".join(f"({plain_text(n)})" for _, n in axes) for axes in launch_axes(kernel)]
+    shape = [f"{lanes} * {counts[0]}", *counts[1:]]
     local = [str(lanes), *("1" for _ in counts[1:])]
     lines = [_HEAD.format(name=kernel.name, options=_OPTIONS[device])]
     if any("xe_floor" in count for count in counts):

@@ -71,11 +71,11 @@ class Condition:
 class Alu:
     """An instruction on registers, as vISA text.
 
-    ``%0``, ``%1`` … stand for scalars: names of operands, or a condition on indices.
+    ``%0``, ``%1`` … stand for scalars: names of operands, indices, or a condition on indices.
     """
 
     text: str
-    scalars: tuple[str | Condition, ...] = ()
+    scalars: tuple[str | Index | Condition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,9 @@ from pycute_xe.emitting.instructions import (
     Multiply,
     Region2D,
 )
+from pycute_xe.emitting.launching import elements, group_numbers, pitch_name
 from pycute_xe.emitting.lowering import LOWERED
+from pycute_xe.emitting.masking import lane_numbers
 from pycute_xe.emitting.registers import PREDICATE, Declared, Registers
 from pycute_xe.emitting.sharing import shared_room
 from pycute_xe.emitting.writer import Says, Writer, demand_said
@@ -48,7 +50,7 @@ from pycute_xe.kernel import (
     Statement,
     Store,
 )
-from pycute_xe.kernel.index import SUBGROUP_INDEX
+from pycute_xe.kernel.index import SUBGROUP_INDEX, Index
 
 __all__ = ["OPENCL", "OpenCLWriter", "check_names", "opencl", "parameters", "prelude", "surface_of"]
 
@@ -128,11 +130,14 @@ def _call(kernel: Kernel, instruction: Instruction) -> str:
 def _alu(instruction: Alu) -> str:
     if not instruction.scalars:
         return f"XE_ALU({instruction.text});"
-    scalars = [
-        f"{c_text(s.index)} < {c_text(s.below)}" if isinstance(s, Condition) else s
-        for s in instruction.scalars
-    ]
-    return f"XE_ALU_{len(scalars)}({', '.join(scalars)}, {instruction.text});"
+    scalars = ", ".join(map(_scalar, instruction.scalars))
+    return f"XE_ALU_{len(instruction.scalars)}({scalars}, {instruction.text});"
+
+
+def _scalar(scalar: str | Index | Condition) -> str:
+    if isinstance(scalar, Condition):
+        return f"{c_text(scalar.index)} < {c_text(scalar.below)}"
+    return c_text(scalar) if isinstance(scalar, Index) else scalar
 
 
 def _addition(kernel: Kernel, addition: Addition) -> str:
@@ -158,17 +163,11 @@ def surface_of(operand: Operand, seen: Region2D) -> str:
     rest = [m for m in range(rank) if m not in (operand.contiguous, seen.y_mode)]
     if rank == 2 and not rest:
         return f"s{name}"
-    base = f"{name}{''.join(f' + {_pitch(operand, m)} * ({c_text(seen.at[m])})' for m in rest)}"
+    base = f"{name}{''.join(f' + {pitch_name(operand, m)} * ({c_text(seen.at[m])})' for m in rest)}"
     if seen.y_mode is None:
         return f"XE_SURFACE({base}, {name}_width, 1, max({name}_width, 64))"
-    height, pitch = c_text(operand.modes[seen.y_mode]), _pitch(operand, seen.y_mode)
+    height, pitch = c_text(operand.modes[seen.y_mode]), pitch_name(operand, seen.y_mode)
     return f"XE_SURFACE({base}, {name}_width, {height}, {pitch})"
-
-
-def _pitch(operand: Operand, mode: int) -> str:
-    """The parameter that is the bytes between neighbours along a mode."""
-    rest = [m for m in range(len(operand.modes)) if m != operand.contiguous]
-    return f"{operand.name}_pitch" if rest == [mode] else f"{operand.name}_pitch{mode}"
 
 
 def parameters(kernel: Kernel) -> tuple[tuple[str, str], ...]:
@@ -192,7 +191,7 @@ def parameters(kernel: Kernel) -> tuple[tuple[str, str], ...]:
         out += [("__global uchar *", name), ("int", f"{name}_width")]
         rest = [m for m in range(len(operand.modes)) if m != operand.contiguous]
         wide = "int" if len(rest) == 1 else "long"
-        out += [(wide, _pitch(operand, m)) for m in rest]
+        out += [(wide, pitch_name(operand, m)) for m in rest]
     return (*out, *(("int", name) for name in kernel.sizes))
 
 
@@ -215,21 +214,26 @@ def opencl(kernel: Kernel, write: type[OpenCLWriter] = OpenCLWriter) -> str:
     head = [f"// {text}" for text in str(kernel).splitlines()]
     places = [
         f"const int {SUBGROUP_INDEX} = {writer.subgroup};",
-        *(f"const int {v} = get_group_id({axis});" for axis, (v, _) in enumerate(kernel.grid)),
+        *group_numbers(kernel),
     ]
     surfaces = [_declared_surface(o) for o in kernel.operands if len(o.modes) == 2]
     if any(isinstance(s, (AtomicStore, SharedLoad, SharedStore)) for s in kernel.statements()):
         places.append(f"const int {LANE} = get_sub_group_local_id();")
     if kernel.shared:
         places.append(f"XE_SHARED({shared_room(kernel)[1]});")
+    numbers = map(writer.call, lane_numbers(writer.registers))
     return "\n".join(
         [
             *head,
             prelude(writer.prelude).rstrip(),
+            *elements(kernel, [*places, *surfaces, *writer.lines]),
             *writer.attributes,
             f"__attribute__((reqd_work_group_size({lanes}, 1, 1)))",
             f"__kernel void {kernel.name}({arguments}) {{",
-            *(f"  {text}" for text in (*places, *surfaces, *_declarations(writer.registers))),
+            *(
+                f"  {text}"
+                for text in (*places, *surfaces, *_declarations(writer.registers), *numbers)
+            ),
             *writer.lines,
             "}",
             "",
@@ -257,7 +261,7 @@ def _declaration(variable: Declared) -> str:
 
 
 def check_names(kernel: Kernel) -> None:
-    """Refuse names that C has taken, or that would name two things, and grids of four axes."""
+    """Refuse names that C has taken, or that would name two things."""
     names = [n for _, n in parameters(kernel)]
     names += [f"s{o.name}" for o in kernel.operands if len(o.modes) == 2]
     names += [SUBGROUP_INDEX, kernel.name, *(variable for variable, _ in kernel.grid)]
@@ -269,11 +273,4 @@ def check_names(kernel: Kernel) -> None:
             {"kernel": kernel.name},
             f"{twice[0]} cannot be a name in C, or would be the name of two things",
             "rename an operand, a size or a variable",
-        )
-    if len(kernel.grid) > 3:
-        raise KernelError(
-            "emit",
-            {"kernel": kernel.name},
-            f"the grid has {len(kernel.grid)} axes, a launch has 3",
-            "join two axes",
         )

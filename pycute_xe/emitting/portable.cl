@@ -189,6 +189,8 @@ XE_MULTIPLIES(u8, u8, ud)
 #define XE_BARRIER_signal ((void)0)
 #define XE_BARRIER_wait barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 
+// An element of 32 bits of an operand, so many bytes behind its start.
+#define XE_ELEMENT(OF, BYTE) (*(__global const int *)((OF) + (BYTE)))
 // floor(a / b) for b > 0.
 static inline int xe_floor(int a, int b) { return (a - (a % b + b) % b) / b; }
 // ---- The kernel.

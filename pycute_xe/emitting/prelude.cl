@@ -63,6 +63,8 @@ typedef struct { ulong base; int width, height, pitch; } xe_surface;
 // The two halves of the work-group's barrier.
 #define XE_BARRIER(HALF) __asm__ volatile("sbarrier." #HALF)
 
+// An element of 32 bits of an operand, so many bytes behind its start.
+#define XE_ELEMENT(OF, BYTE) (*(__global const int *)((OF) + (BYTE)))
 // floor(a / b) for b > 0.
 static inline int xe_floor(int a, int b) { return (a - (a % b + b) % b) / b; }
 // ---- The kernel.

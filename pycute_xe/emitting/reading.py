@@ -62,10 +62,12 @@ class Reading:
         registers: Registers,
         kernel: Kernel | None = None,
         places: dict[str, NDArray[np.int64]] | None = None,
+        first: int = 0,
     ) -> None:
         self.registers = registers
         self.kernel = kernel
         self.places = places or {}
+        self.first = first
         self.out: list[Alu] = []
         self.used = 0
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pycute_xe.bulk import table
 from pycute_xe.emitting.elementwise import operand_text
 from pycute_xe.emitting.instructions import Alu
-from pycute_xe.emitting.regions import SPAN, Region, region
+from pycute_xe.emitting.regions import SPAN, Region, moves_from, region
 from pycute_xe.emitting.registers import Registers
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel import Reduce
@@ -27,7 +27,8 @@ def reduced(registers: Registers, statement: Reduce) -> Iterator[Alu]:
     """Yield the instructions of a reduction, 16 elements of the destination at a time.
 
     What lies in as many registers as elements are combined is taken register by register, in
-    ascending order. What lies side by side is halved: the order of a sum is that of a tree.
+    ascending order. What lies side by side, or every so many lanes apart, is halved: the order of a
+    sum is that of a tree.
     Raises `KernelError` for types other than 32 bits, and for places that neither way reaches.
     """
     kind = _kind(registers, statement)
@@ -92,9 +93,15 @@ class _Group:
             yield from self.halved(count)
             return
         reads = [self.read(self.places[:, j]) for j in range(terms)]
-        if not all(reads):
-            raise _unreached(self.statement)
-        yield from self.gathered(count, self.to, self.first, reads)
+        if all(reads):
+            yield from self.gathered(count, self.to, self.first, reads)
+            return
+        for width in (2, 4, 8):
+            rows = _rows(self.places, width)
+            if rows is not None:
+                yield from self.folded(rows, width)
+                return
+        raise _unreached(self.statement)
 
     def gathered(self, count: int, name: str, first: int, reads: list[str]) -> Iterator[Alu]:
         """Yield what combines operands, in their order."""
@@ -128,19 +135,50 @@ class _Group:
             reads = [operand_text(self.source, self.kind, s, _ALONG) for s in mine]
             yield from self.gathered(LANES, name, LANES * row, reads)
         width = LANES
-        while width > 1:
-            yield from self.half(name, count, width)
+        while width > 2:
+            yield from self.half(name, count, width, name, 0)
             width //= 2
+        yield from self.half(name, count, width, self.to, self.first)
 
-    def half(self, name: str, count: int, width: int) -> Iterator[Alu]:
-        """Yield what brings rows of a width to half of it; the last time, to the destination."""
+    def folded(self, starts: Ints, width: int) -> Iterator[Alu]:
+        """Yield halves of rows until a width is left, and what deals them out by columns."""
+        count = starts.shape[0]
+        name = self.registers.temporaries(count, self.kind)
+        for row, mine in enumerate(starts.tolist()):
+            reads = [operand_text(self.source, self.kind, s, _ALONG) for s in mine]
+            yield from self.gathered(LANES, name, LANES * row, reads)
+        left = LANES
+        while left > width:
+            yield from self.half(name, count, left, name, 0)
+            left //= 2
+        for move in moves_from(np.arange(count * width).reshape(count, width).T.reshape(-1), 32):
+            to = operand_text(self.to, self.kind, self.first + move.to, None, move.stride)
+            read = operand_text(name, self.kind, move.source, move.region)
+            yield Alu(f"mov (M1_NM, {move.count}) {to} {read}")
+
+    def half(self, name: str, count: int, width: int, target: str, first: int) -> Iterator[Alu]:
+        """Yield what brings rows of a width to half of it, in a target from an element on."""
         left = count * width // 2
-        into = (self.to, self.first) if width == 2 else (name, 0)
         step = min(LANES, left)
         read = Region(width, width // 2, 1) if width > 2 else Region(2, 1, 0)
         for at in range(0, left, step):
             a, b = (operand_text(name, self.kind, 2 * at + more, read) for more in (0, width // 2))
-            yield self.combined(step, operand_text(into[0], self.kind, into[1] + at, None), a, b)
+            yield self.combined(step, operand_text(target, self.kind, first + at, None), a, b)
+
+
+def _rows(places: Ints, width: int) -> Ints | None:
+    """Return the registers, by rows, of which lanes so many apart are combined, None if none are.
+
+    Element ``row + rows * lane`` of the destination is of lanes ``lane``, ``lane + width``, ….
+    """
+    count, rest = divmod(places.shape[0], width)
+    if rest or not count or places.shape[1] % (LANES // width):
+        return None
+    starts = places[:count].reshape(count, -1, LANES // width)[:, :, 0]
+    lanes = np.arange(width)[:, None] + np.arange(LANES // width) * width
+    wanted = starts[None, :, :, None] + lanes[:, None, None, :]
+    fits = (starts % LANES == 0).all() and np.array_equal(wanted.reshape(places.shape), places)
+    return starts if fits else None
 
 
 def _whole(blocks: Ints) -> bool:

@@ -46,7 +46,7 @@ class Registers:
         self._taken = set(self._fragments)
         self._views: dict[tuple[str, str, int], str] = {}
         self._declared: list[Declared] = []
-        self._predicate = ""
+        self._predicate = self._lanes = ""
         self._joined = renamings(kernel)
         for name, room in self._rooms.items():
             if name not in self._joined:
@@ -114,6 +114,17 @@ class Registers:
             self._declared.append(Declared(self._predicate, PREDICATE, 16))
         return self._predicate
 
+    @property
+    def counts_lanes(self) -> bool:
+        """Whether a register of the numbers of lanes was asked for."""
+        return bool(self._lanes)
+
+    def lanes(self) -> str:
+        """Return the register of the numbers of lanes, declared when it is first asked for."""
+        if not self._lanes:
+            self._lanes = self._own("xe_lanes", 1, "d")
+        return self._lanes
+
     def _new(self, name: str) -> str:
         while name in self._taken:
             name += "_"
@@ -129,7 +140,7 @@ def _room(kernel: Kernel, fragment: Fragment) -> int:
             atom = statement.copy.block
             image = atom.register_tv.elements * atom.value_type.bits // 8
             step = atom.values * 16 * atom.value_type.bits // 8
-            if step % grf_bytes():
+            if step % grf_bytes() and statement.copy.messages > 1:
                 raise KernelError(
                     "emit",
                     {"fragment": fragment, "copy": statement.copy},

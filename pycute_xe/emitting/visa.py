@@ -14,6 +14,7 @@ from pycute_xe.emitting.instructions import (
     Multiply,
 )
 from pycute_xe.emitting.lowering import LOWERED
+from pycute_xe.emitting.masking import lane_numbers
 from pycute_xe.emitting.registers import PREDICATE, Declared, Registers
 from pycute_xe.emitting.sharing import shared_room
 from pycute_xe.emitting.writer import Says, Writer, demand_said
@@ -40,11 +41,12 @@ from pycute_xe.kernel import (
     Statement,
     Store,
 )
+from pycute_xe.kernel.index import Index
 
 __all__ = ["VISA", "visa"]
 
-PLACE, INSIDE, FLAG = "xe_place", "xe_inside", "xe_flag"
-"""What indices come to: an address of each work-item, which of them are inside, a condition."""
+PLACE, INSIDE, FLAG, BOUND = "xe_place", "xe_inside", "xe_flag", "xe_bound"
+"""What indices come to: an address of each work-item, those inside, a condition, a number."""
 
 VISA: Meanings[Says] = Meanings("emit")
 """How each kind of statement is said in vISA."""
@@ -95,6 +97,9 @@ def _alu(instruction: Alu) -> str:
         if isinstance(scalar, Condition):
             notes += f"  // {FLAG} = {scalar.index} < {scalar.below}"
             scalar = FLAG
+        elif isinstance(scalar, Index):
+            notes += f"  // {BOUND} = {scalar}"
+            scalar = BOUND
         text = text.replace(f"%{number}(", f"{scalar}(")
     return text + notes
 
@@ -153,8 +158,9 @@ def visa(kernel: Kernel) -> str:
         "the block, y rows."
     )
     offsets, room = shared_room(kernel)
+    lanes = [_text(instruction) for instruction in lane_numbers(writer.registers)]
     shared = [f"// Shared memory of {room} bytes: {offsets}"] if room else []
-    return "\n".join([*head, notes, *shared, *declared, *writer.lines, ""])
+    return "\n".join([*head, notes, *shared, *declared, *lanes, *writer.lines, ""])
 
 
 def _declared(variable: Declared) -> str:

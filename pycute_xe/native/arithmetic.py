@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from pycute_xe.native.assembly import Instruction, Reg
 from pycute_xe.native.booleans import boolean
+from pycute_xe.native.flags import read_of, result_flags, write_of
 from pycute_xe.native.long_products import long_multiplication
-from pycute_xe.native.operands import Read, State, Write, chosen, reader, refuse, writer
+from pycute_xe.native.operands import Read, State, Write, chosen, refuse, writer
 
 __all__ = ["OPERATIONS", "arithmetic"]
 
@@ -144,15 +145,13 @@ def arithmetic(instruction: Instruction) -> Step:
     _check(instruction)
     if instruction.op in ("mach", "macl") or _is_partial(instruction):
         return long_multiplication(instruction)
-    reads = [reader(instruction, source) for source in instruction.sources]
+    reads = [read_of(instruction, source) for source in instruction.sources]
     if instruction.op == "cmp":
         return _compared(instruction, reads)
     if instruction.op == "sel":
         return _selected(instruction, reads)
-    if instruction.condition:
-        raise refuse(instruction, "only cmp and sel may have a condition here")
-    compute, write = _meaning(instruction), writer(instruction)
-
+    compute = _meaning(instruction)
+    write = result_flags(instruction, write_of(instruction))
     return _stepped(reads, compute, write)
 
 

@@ -129,16 +129,29 @@ def execute(
     }
     payload = memory.place(_payload(binary, problem, placed))
     steps = program(binary.assembly)
-    counts = [count.at(problem.sizes) for _, count in kernel.grid]
+    counts = [count.at(problem.sizes, _looked_up(problem)) for _, count in kernel.grid]
     mine = own if own is not None else Trace()
     groups = list(product(*map(range, counts)))
     for done, group in enumerate(groups, 1):
         shared = FencedSlm(info.slm) if info.slm else None
         around = Around(memory, shared, trace, mine)
-        _run_group(steps, kernel, payload, (*group, 0, 0, 0)[:3], around)
+        _run_group(steps, kernel, payload, _launched(group, counts), around)
         if progress is not None:
             progress(done / len(groups))
     return {o.name: fetch(memory, placed[o.name]) for o in kernel.outputs}
+
+
+def _looked_up(problem: Problem) -> Callable[[str, tuple[int, ...]], int]:
+    return lambda name, at: int(problem.inputs[name][at])
+
+
+def _launched(group: tuple[int, ...], counts: list[int]) -> tuple[int, int, int]:
+    """Return the place of a work-group in a launch, whose third axis all others share."""
+    last = 0
+    for axis in reversed(range(2, len(group))):
+        last = last * counts[axis] + group[axis]
+    x, y = (*group, 0)[:2]
+    return x, y, last
 
 
 def _run_group(
@@ -186,6 +199,8 @@ def _payload(binary: Binary, problem: Problem, placed: Mapping[str, Placed]) -> 
             data = np.array(numbers, np.uint32).view(np.uint8)
         elif argument.size == 0 or argument.kind == "stateful":
             continue
+        elif argument.kind == "private_base_stateless" and not binary.info.private:
+            continue  # the place of memory that no thread has
         else:
             raise MachineError(
                 "native.run",

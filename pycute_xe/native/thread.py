@@ -78,6 +78,10 @@ def _step(instruction: Instruction, assembly: Assembly) -> Step:
         return _dpas(instruction)
     if instruction.op == "jmpi":
         return _jump(instruction, assembly)
+    if instruction.op == "goto":
+        return _go(instruction, assembly)
+    if instruction.op == "join":  # all lanes are on wherever they are let go on
+        return lambda _state, _around: None
     if instruction.op == "sync":
         return _sync(instruction)
     if instruction.op in ("or", "and", "xor") and _is_control(instruction):
@@ -105,6 +109,22 @@ def _jump(instruction: Instruction, assembly: Assembly) -> Step:
         return lambda _state, _around: target
     bit, inverted = 16 * instruction.flag, instruction.predicate == "-"
     return lambda state, _around: target if state.flags[bit] ^ inverted else None
+
+
+def _go(instruction: Instruction, assembly: Assembly) -> Step:
+    """A jump of lanes, of all or none of them."""
+    target = assembly.labels.get(instruction.target)
+    if target is None or instruction.size != 16 or not instruction.predicate:
+        raise refuse(instruction, "a goto without a label, a predicate or 16 lanes is not modelled")
+    first, inverted = 16 * instruction.flag, instruction.predicate == "-"
+
+    def go(state: State, _around: Around) -> int | None:
+        lanes = state.flags[first : first + 16] ^ inverted
+        if lanes.any() != lanes.all():
+            raise refuse(instruction, "lanes that go different ways are not modelled")
+        return target if lanes.all() else None
+
+    return go
 
 
 def _sync(instruction: Instruction) -> Step:

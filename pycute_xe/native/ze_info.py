@@ -27,10 +27,14 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class KernelInfo:
-    """Register mode, scratch bytes of a thread, lanes, barriers and the payload of a kernel."""
+    """Register mode, scratch bytes of a thread, lanes, barriers and the payload of a kernel.
+
+    ``private`` are the bytes of memory of its own that a thread has besides.
+    """
 
     registers: int
     scratch: int
+    private: int
     lanes: int
     barriers: int
     slm: int
@@ -63,14 +67,12 @@ def kernel_info(text: str) -> KernelInfo:
             env[found[1]] = found[2]
     if "grf_count" not in env or "simd_size" not in env:
         raise InputError("compile", {}, "the binary does not say how many registers it uses", "")
-    scratch = [
-        int(e["size"])
-        for e in lists.get("per_thread_memory_buffers", [])
-        if e.get("type") == "scratch"
-    ]
+    buffers = lists.get("per_thread_memory_buffers", [])
+    scratch = sum(int(b["size"]) for b in buffers if b.get("type") == "scratch")
     return KernelInfo(
         registers=int(env["grf_count"]),
-        scratch=sum(scratch),
+        scratch=scratch,
+        private=sum(int(b["size"]) for b in buffers) - scratch,
         lanes=int(env["simd_size"]),
         barriers=int(env.get("barrier_count", 0)),
         slm=int(env.get("slm_size", 0)),

@@ -30,7 +30,7 @@ from pycute_xe.kernel import (
     Statement,
 )
 from pycute_xe.kernel.ir.operands import Shared
-from pycute_xe.kernel.spec.expression import Rounded, Where, as_expression
+from pycute_xe.kernel.spec.expression import Rounded, Where, apply, as_expression
 from pycute_xe.layout import Layout
 
 GRID = ((2, 2, 1), (2, 1, 0))
@@ -55,12 +55,26 @@ def conditional(value: Any) -> Kernel:
     return small_kernel((Map("y", value),), (fragment("y", "f32", 8),), "y")
 
 
+def folded(width: int) -> Kernel:
+    """Sums of so many parts of each row of eight; integers, whose sums are exact in any order."""
+    rows = 16 // width
+    slots = Layout((width, 16 // width, rows, 8 // rows), (rows, 0, 1, 0))
+    there = Layout((16, 8), (1, 0))
+    body = (
+        Map("h", apply("at_least", Slot("x"), 0.0) * 3 + apply("at_least", Slot("x"), 1.0)),
+        Reduce("sum", "h", "r", slots),
+        Map("y", Slot("r"), (("r", there),)),
+    )
+    more = (fragment("h", "f32", 8), fragment("r", "f32", 1), fragment("y", "f32", 8))
+    return small_kernel(body, more, "y")
+
+
 # What stays of the small kernels in every run.
-KEPT = ("every statement but mma", "a condition that does not", "maxima of columns")
+KEPT = ("every statement but mma", "a condition that does not", "lanes below a bound")
 IN_ORDER, TURNED = Layout((1, 128), (0, 1)), Layout((1, (8, 16)), (0, (16, 1)))
 # Every second element is left out: nothing stays together that could travel as one dword.
 APART = Layout((1, 128), (0, 2))
-M = Index("M")
+M, LANE = Index("M"), Index("element") % 16
 SMALL: dict[str, Kernel] = {
     "every statement but mma": everything(),
     "shared f32, turned": shared("f32", IN_ORDER, TURNED),
@@ -70,6 +84,15 @@ SMALL: dict[str, Kernel] = {
     "shared s8, as dwords": shared("s8", IN_ORDER, IN_ORDER),
     "a condition that holds": conditional(Where(M, Index() + 9, Slot("x"), as_expression(3))),
     "a condition that does not": conditional(Where(M, Index() + 8, 2 * Slot("x"), Slot("x"))),
+    "lanes below a bound": conditional(Where(LANE + 1, M, Slot("x"), as_expression(3))),
+    "lanes above one": conditional(Where(M - LANE, Index() + 4, Slot("x"), as_expression(3))),
+    "registers below a bound": conditional(
+        Where(Index("element") // 16, M - 5, Slot("x"), as_expression(3))
+    ),
+    "1 or 0": conditional(apply("at_least", Slot("x"), 0.25) + apply("at_least", 0.25, Slot("x"))),
+    "a number below": conditional(apply("below", Slot("x"), 0.25)),
+    "sums of lanes 2 apart": folded(2),
+    "sums of lanes 8 apart": folded(8),
     "rounded to bf16": conditional(Rounded(BF16, Slot("x")) * 3),
     "rounded to f16": conditional(Rounded(F16, Slot("x") * 3) + 1),
     "a part, every second element": small_kernel(
@@ -187,6 +210,14 @@ REFUSED: dict[str, tuple[Any, str]] = {
         "neither in rows of registers nor in whole",
     ),
     "shared f64": (lambda: shared("f64", IN_ORDER, IN_ORDER), "8, 16 or 32 bits"),
+    "every second lane": (
+        lambda: conditional(Where(2 * LANE, M, Slot("x"), as_expression(3))),
+        "it is not a bound on the number of a lane",
+    ),
+    "an element and a size in a quotient": (
+        lambda: conditional(Where((LANE + M) // 3, M, Slot("x"), as_expression(3))),
+        "in one quotient with other names",
+    ),
     "rounded to integers": (
         lambda: conditional(Rounded(cx.as_numeric("s32"), Slot("x"))),
         "an integer has another type",
