@@ -142,7 +142,7 @@ class _Group:
 
     def folded(self, starts: Ints, width: int) -> Iterator[Alu]:
         """Yield halves of rows until a width is left, and what deals them out by columns."""
-        count = starts.shape[0]
+        count: int = starts.shape[0]
         name = self.registers.temporaries(count, self.kind)
         for row, mine in enumerate(starts.tolist()):
             reads = [operand_text(self.source, self.kind, s, _ALONG) for s in mine]
@@ -151,7 +151,8 @@ class _Group:
         while left > width:
             yield from self.half(name, count, left, name, 0)
             left //= 2
-        for move in moves_from(np.arange(count * width).reshape(count, width).T.reshape(-1), 32):
+        dealt: Ints = np.arange(count * width).reshape(count, width).transpose().reshape(-1)
+        for move in moves_from(dealt, 32):
             to = operand_text(self.to, self.kind, self.first + move.to, None, move.stride)
             read = operand_text(name, self.kind, move.source, move.region)
             yield Alu(f"mov (M1_NM, {move.count}) {to} {read}")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.native.assembly import Instruction, Reg
-from pycute_xe.native.operands import Read, State, Write, reader, refuse, writer
+from pycute_xe.native.operands import DTYPES, Read, State, Write, reader, refuse, writer
 
 __all__ = ["read_of", "result_flags", "write_of"]
 
@@ -36,8 +36,10 @@ def read_of(instruction: Instruction, operand: Any) -> Read:
     if not isinstance(operand, Reg) or operand.file != "f":
         return reader(instruction, operand)
     bits = _bits(instruction, operand)
-    places = np.arange(bits.stop - bits.start)
-    return lambda state: np.array([int((state.flags[bits].astype(np.int64) << places).sum())])
+    kind = DTYPES[operand.kind]
+    return lambda state: (
+        np.packbits(state.flags[bits], bitorder="little").view(kind).astype(np.int64)
+    )
 
 
 def write_of(instruction: Instruction) -> Write:
@@ -46,7 +48,8 @@ def write_of(instruction: Instruction) -> Write:
     if to is None or to.file != "f":
         return writer(instruction)
     bits = _bits(instruction, to)
-    places = np.arange(bits.stop - bits.start)
+    width: int = bits.stop - bits.start
+    places: Values = np.arange(width)
 
     def write(state: State, values: Values) -> None:
         state.flags[bits] = np.asarray(values).astype(np.int64).reshape(-1)[0] >> places & 1

@@ -133,7 +133,7 @@ def looked_up(kind: str = "s32") -> Kernel:
 def test_a_page_table_is_read_where_an_index_asks_for_it() -> None:
     rng = np.random.default_rng(0)
     a, b = (rng.integers(-4, 5, shape) for shape in ((80, 40), (40, 64)))
-    given = {"A": convert(a, "bf16"), "B": convert(b, "bf16")}
+    given: dict[str, Any] = {"A": convert(a, "bf16"), "B": convert(b, "bf16")}
     given["pages"] = np.array([24, 0, 41], np.int32)
     wanted = np.concatenate([a[first : first + 32] @ b for first in given["pages"]])
     found = cx.native.run(looked_up(), **given)
