@@ -161,8 +161,8 @@ MUTANTS = [
         ("Region(width, width // 2, 1)", "Region(width, width, 1)", "halves of rows"),
         ("2 * at + more, read)", "at + more, read)", "rows are twice as long before"),
         (
-            "into = (self.to, self.first) if width == 2",
-            "into = (self.to, 0) if width == 2",
+            "self.half(name, count, width, self.to, self.first)",
+            "self.half(name, count, width, self.to, 0)",
             "each group has its place",
         ),
     ),
