@@ -76,9 +76,8 @@ BETWEEN = re.compile(r"[^\w{}]+")
 def texts(path: Path) -> Iterator[str]:
     source = path.read_text(encoding="utf-8")
     if path.suffix == ".py":
-        if ANY_RULED_OUT.search(
-            BETWEEN.sub(" ", source.replace("\\n", " "))
-        ):  # as a rule, nothing is found
+        flat = BETWEEN.sub(" ", source.replace("\\n", " "))
+        if ANY_RULED_OUT.search(flat):  # as a rule, nothing is found
             yield from python_texts(source)
     elif path.suffix == ".md":
         prose = re.sub(r"<!-- prints.*?-->", "", source, flags=re.DOTALL)
