@@ -18,7 +18,8 @@ from pycute_xe.converting import host_dtype
 from pycute_xe.executing.groups.ahead import Ahead
 from pycute_xe.executing.groups.later import Later
 from pycute_xe.executing.groups.racing import Races, Touches
-from pycute_xe.executing.groups.registers import Groups, fragment_rooms
+from pycute_xe.executing.groups.registers import Groups
+from pycute_xe.executing.groups.rooms import fragment_rooms
 from pycute_xe.executing.groups.statements import STATEMENTS, perform
 from pycute_xe.executing.groups.units import done_apart, goes_apart
 from pycute_xe.executing.groups.windows import Windows

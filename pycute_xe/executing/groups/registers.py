@@ -20,30 +20,19 @@ from pycute_xe.executing.groups.ahead import Ahead
 from pycute_xe.executing.groups.late import Late
 from pycute_xe.executing.groups.meeting import Meetings
 from pycute_xe.executing.groups.racing import Races, Touched, Touches
+from pycute_xe.executing.groups.rooms import fragment_rooms
 from pycute_xe.executing.groups.shared import SharedArray
 from pycute_xe.holding.tables import copied, demand_whole_registers
 from pycute_xe.kernel import AtomicStore, Index, Kernel, Load, Prefetch, Store
 from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX
 
-__all__ = ["Copying", "Groups", "Meaning", "Places", "fragment_rooms"]
+__all__ = ["Copying", "Groups", "Meaning", "Places"]
 
 Array: TypeAlias = NDArray[Any]
 Bools: TypeAlias = NDArray[np.bool_]
 Ints: TypeAlias = NDArray[np.int64]
 Copying: TypeAlias = "Load | Store | AtomicStore | Prefetch"
 Where: TypeAlias = "slice | Ints"
-
-
-def fragment_rooms(kernel: Kernel) -> dict[str, int]:
-    """Return the elements of each fragment, and of the padding that a load writes behind it."""
-    rooms = {fragment.name: fragment.elements for fragment in kernel.fragments}
-    for statement in kernel.statements():
-        if isinstance(statement, (Load, Store, AtomicStore)):
-            copy = statement.copy
-            step, image = copy.atom.values * 16, copy.block.register_tv.elements
-            room = (copy.messages - 1) * step + max(step, image)
-            rooms[statement.fragment] = max(rooms[statement.fragment], room)
-    return rooms
 
 
 @dataclass(frozen=True, eq=False)
