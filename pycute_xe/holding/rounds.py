@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.errors import UndecidableError
+from pycute_xe.holding.events import Access, Arrival, Disorder, Mover
 from pycute_xe.holding.ordering import shared_element
-from pycute_xe.holding.tables import moved
+from pycute_xe.holding.tables import by_subgroup, moved
 from pycute_xe.kernel import (
     Fence,
     Kernel,
@@ -17,78 +16,11 @@ from pycute_xe.kernel import (
     NamedWait,
     SharedLoad,
     SharedStore,
-    Statement,
 )
 
-__all__ = ["Access", "Disorder", "Event", "Mover", "Rounds", "Seen"]
+__all__ = ["Rounds", "Seen"]
 
 Ints = NDArray[np.int64]
-Key = tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Disorder:
-    """What goes wrong in a problem: in words, its sizes, and whether only a fence is missing."""
-
-    words: str
-    sizes: dict[str, int]
-    subgroup: int = 0
-    array: str = ""
-    unfenced: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class Event:
-    """One thing that a class of subgroups does, with its place in the program's order."""
-
-    statement: Statement
-    key: Key
-    number: int = 0  # of a barrier
-    first: int = 0  # of an access: what is added to its places
-
-
-@dataclass(eq=False)
-class Mover:
-    """A class of subgroups: its events, how far it is, what it knows to be over.
-
-    ``known`` counts events of each class that are over, ``fenced`` those before its last fence: of
-    stores only these are seen.
-    """
-
-    who: tuple[int, ...]
-    events: list[Event]
-    known: Ints
-    fenced: Ints
-    at: int = 0
-    last_fence: int = 0
-    owes: dict[int, int] = field(default_factory=dict[int, int])
-
-
-@dataclass(frozen=True, eq=False)
-class Arrival:
-    """A class at a barrier: its role, its event, and what is over for whom it lets pass."""
-
-    role: str
-    at: int
-    known: Ints
-    fenced: Ints
-
-
-@dataclass(frozen=True, eq=False)
-class Access:
-    """An access to shared memory of a class, and what is over before it."""
-
-    mover: int
-    at: int
-    statement: SharedStore | SharedLoad
-    event: Event
-    known: Ints
-    fenced: Ints
-
-    @property
-    def writes(self) -> bool:
-        """Whether it is a store."""
-        return isinstance(self.statement, SharedStore)
 
 
 class Rounds:
@@ -99,6 +31,7 @@ class Rounds:
     ) -> None:
         self.kernel, self.movers, self.sizes, self.seen = kernel, movers, sizes, seen
         self.open: dict[int, dict[int, Arrival]] = {}
+        self.counts: dict[int, tuple[int, int]] = {}
         self.fired: dict[int, list[dict[int, Arrival]]] = {}
         self.accesses: list[Access] = []
 
@@ -144,6 +77,8 @@ class Rounds:
             case Fence():
                 mover.last_fence = mover.at + 1
             case NamedArrive(barrier, role):
+                if not 1 <= event.number <= 31:
+                    return f"barrier {event.number} does not exist, they are numbered 1 to 31"
                 return self.arrive(
                     number, mover, event.number, role, (barrier.producers, barrier.consumers)
                 )
@@ -163,10 +98,15 @@ class Rounds:
         self, number: int, mover: Mover, barrier: int, role: str, counts: tuple[int, int]
     ) -> str:
         """Count an arrival, and fire the barrier if it was the last; return what is wrong."""
-        if barrier > 31 or barrier < 0:
-            return f"barrier {barrier} does not exist, they are numbered 1 to 31"
         arrivals = self.open.setdefault(barrier, {})
         before = self.fired.setdefault(barrier, [])
+        counted = self.counts[barrier] if arrivals else counts
+        self.counts[barrier] = counts
+        if counted != counts:
+            return (
+                f"subgroup {mover.who[0]} counts {counts[0]} producers and {counts[1]} consumers "
+                f"at {_named(barrier)}, others count {counted[0]} and {counted[1]}"
+            )
         if number in arrivals:
             return f"subgroup {mover.who[0]} arrives at {_named(barrier)} again before it has fired"
         if before and any(
@@ -219,6 +159,7 @@ class Rounds:
     def clash(self) -> Disorder | None:
         """Return two accesses of different subgroups that nothing orders as the program does."""
         ordered = sorted(self.accesses, key=lambda access: access.event.key)
+        turned = False
         for later, second in enumerate(ordered):
             for first in ordered[: later + 1]:
                 if not (first.writes or second.writes):
@@ -227,8 +168,15 @@ class Rounds:
                 if first is not second and over[first.mover] > first.at:
                     continue
                 found = self.seen.both(first, second, self.movers)
-                if found is not None and (first is not second or first.writes):
+                if found is None:
+                    continue
+                before = first.fenced if second.writes else first.known
+                if before[second.mover] <= second.at:
                     return self.clashing(first, second, *found)
+                turned = True
+        if turned:
+            words = "barriers order uses of shared memory the other way round than they are written"
+            return Disorder(words, self.sizes, turned=True)
         return None
 
     def clashing(
@@ -277,7 +225,8 @@ class Seen:
         if key not in self._tables:
             flat = moved(access.statement.places).reshape(-1, self.kernel.subgroups).T
             out = np.full_like(flat, -1)
-            out[list(who)] = flat[list(who)] + access.event.first
+            _, own = by_subgroup(access.statement.at, self.kernel.subgroups)
+            out[list(who)] = (flat + own[:, None])[list(who)] + access.event.first
             self._tables[key] = out
         return self._tables[key]
 

@@ -7,8 +7,10 @@ from functools import cached_property
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.contents import combined
+from pycute_xe.holding.events import Disorder
 from pycute_xe.holding.follower import Followed, Promise
 from pycute_xe.holding.following import follow
+from pycute_xe.holding.meeting import disorder, has_roles
 from pycute_xe.holding.nodes import Node
 from pycute_xe.kernel import Kernel
 from pycute_xe.verifying.comparing import compare
@@ -18,7 +20,7 @@ from pycute_xe.verifying.regions import Region
 from pycute_xe.verifying.translating import held
 from pycute_xe.verifying.views import View, registers, view_of
 
-__all__ = ["Facts", "least"]
+__all__ = ["Facts", "least", "turned_round"]
 
 
 class Facts:
@@ -35,8 +37,25 @@ class Facts:
         self.extents = {o.name: self.space.extents(o.name) for o in kernel.operands}
 
     @cached_property
+    def _disorder(self) -> Disorder | UndecidableError | None:
+        try:
+            return disorder(self.kernel, self.space.fixed)
+        except UndecidableError as error:
+            return error
+
+    def disorder(self) -> Disorder | None:
+        """Return how barriers of some subgroups fail. Raises `UndecidableError` if not known."""
+        if isinstance(self._disorder, UndecidableError):
+            raise self._disorder
+        return self._disorder
+
+    @cached_property
     def _followed(self) -> Followed | UndecidableError:
         try:
+            if self.kernel.shared and has_roles(self.kernel):
+                met = self._disorder
+                if isinstance(met, Disorder) and met.turned:
+                    return turned_round(met)  # statements are followed as they are written
             found = follow(self.kernel)
             for promise in found.promises:
                 self._kept(promise)
@@ -102,6 +121,12 @@ class Facts:
         sizes = {name: point[text] for name, text in naming.size_of.items()}
         variables = {n: point[t] for n, t in naming.variable_of.items() if t in point}
         return Failure(claim, message, sizes, variables, points=points, **more)  # pyright: ignore[reportArgumentType]
+
+
+def turned_round(found: Disorder) -> UndecidableError:
+    """Return the refusal of uses of shared memory that come in another order than is written."""
+    fix = "write what comes first in time before what waits for it"
+    return UndecidableError("verify", {"sizes": found.sizes}, found.words, fix)
 
 
 def least(found: Iterable[Failure | None]) -> Failure | None:

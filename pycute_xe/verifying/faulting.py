@@ -5,7 +5,7 @@ from __future__ import annotations
 from pycute_xe.arch.target import grf_bytes
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.follower import Around, Read, situated
-from pycute_xe.holding.meeting import disorder, has_roles
+from pycute_xe.holding.meeting import has_roles
 from pycute_xe.holding.nodes import Choice, Node, Undefined
 from pycute_xe.holding.ordering import Clash, clashes
 from pycute_xe.holding.sharing import outside
@@ -21,7 +21,7 @@ from pycute_xe.kernel import (
     Store,
 )
 from pycute_xe.kernel.index import SUBGROUP_INDEX
-from pycute_xe.verifying.facts import Facts, least
+from pycute_xe.verifying.facts import Facts, least, turned_round
 from pycute_xe.verifying.failures import Failure, smallest
 from pycute_xe.verifying.naming import index_text
 
@@ -35,10 +35,10 @@ class Faults(Facts):
 
     def barriers(self) -> Failure | None:
         """Return the smallest problem in which subgroups use shared memory in no order."""
-        if not self.kernel.shared:
-            return None  # construction refuses halves of barriers without the other
         if has_roles(self.kernel):
             return self._unmet()
+        if not self.kernel.shared:
+            return None  # construction refuses halves of barriers without the other
         found = [(c, self._disordered(c)) for c in clashes(self.kernel)]
         sure = least(failure for clash, failure in found if clash.sure)
         if sure is None and any(failure is not None for _, failure in found):
@@ -54,9 +54,11 @@ class Faults(Facts):
 
     def _unmet(self) -> Failure | None:
         """Return the smallest problem in which subgroups with parts of their own do not meet."""
-        found = disorder(self.kernel, self.space.fixed)
+        found = self.disorder()
         if found is None:
             return None
+        if found.turned:
+            raise turned_round(found)
         point = {self.space.naming.size_of[name]: size for name, size in found.sizes.items()}
         return self.failure(
             point, "barriers", found.words, None, subgroup=found.subgroup, faults=True

@@ -19,9 +19,10 @@ from pycute_xe.verifying.verdict import Proof
 __all__ = ["verify_prefetches"]
 
 Ints = NDArray[np.int64]
-# Coordinates are digits of a number to this base, of either sign; three of them fit 63 bits.
-_BASE = 1 << 20
-_HALF = _BASE // 2
+# Coordinates are digits of a number, of either sign; all of them together have so many bits.
+_BITS = 60
+_MOST = 3_000
+"""Trips that are followed."""
 
 
 class _Unfit(Exception):
@@ -53,10 +54,11 @@ def _proof(kernel: Kernel, operand: str) -> Proof:
     answer, condition, reason, vain, last_vain, trips = "proved", "", "", "", 0, 0
     try:
         count = _count(kernel, operand)
-        touching = _touching(kernel, operand)
+        touching, tiles = _touching(kernel, operand), dict[int, Ints]()
+        concerned: dict[int, bool] = {}
         units = _units(touching, {s.var for s in walk(kernel.body) if isinstance(s, Loop)})
-        for trips in range(1, _limit(kernel, operand) + 1):
-            run = _Run(touching, operand, count, trips, units)
+        for trips in range(1, _limit(kernel, operand, count) + 1):
+            run = _Run(touching, operand, count, trips, units, tiles=tiles, concerned=concerned)
             run.follow(kernel.body, {})
             if run.missing:
                 answer, reason = "disproved", f"{run.missing}, where {count} is {trips}"
@@ -96,18 +98,33 @@ def _count(kernel: Kernel, operand: str) -> Index:
     return next(iter(counts), Index(None, 1))
 
 
-def _limit(kernel: Kernel, operand: str) -> int:
+def _limit(kernel: Kernel, operand: str, count: Index) -> int:
     """Twice the largest distance of a prefetch, in trips, and some more."""
-    variables = {s.var: s for s in walk(kernel.body) if isinstance(s, Loop)}
-    far = [0]
-    for loop in variables.values():
+    loops = [s for s in walk(kernel.body) if isinstance(s, Loop)]
+    variables, far, longest = {s.var for s in loops}, [0], 1
+    for loop in loops:
         far += [i.offset for i in (loop.start, loop.stop) if i.is_constant]
-    far += [s.index.offset for s in walk(kernel.body) if isinstance(s, If)]
+        longest = max(longest, loop.stop.offset if loop.stop.is_constant else 1)
+    for condition in (s for s in walk(kernel.body) if isinstance(s, If)):
+        if any(s in _touching(kernel, operand) for s in walk(condition.body)):
+            _demand_plain(condition.index, variables)
+            far += [condition.index.offset, condition.below.offset]
     for statement in _touching(kernel, operand):
         for index in statement.at:
+            _demand_plain(index, variables)
             steps = [abs(c) for a, c in index.terms if a in variables]
             far += [-(-abs(index.offset) // step) for step in steps]
-    return 2 * max(map(abs, far)) + 3
+    limit = 1 if count.is_constant else 2 * max(map(abs, far)) + 3
+    if limit * max(limit, longest) > _MOST:
+        raise _Unfit("its prefetches are too many trips ahead to be followed")
+    return limit
+
+
+def _demand_plain(index: Index, variables: set[str]) -> None:
+    """Refuse what goes by turns: small numbers of trips do not tell of larger ones."""
+    for atom, _ in index.terms:
+        if not isinstance(atom, str) and Index.of({atom: 1}, 0).names & variables:
+            raise _Unfit(f"{index} goes by turns of a loop")
 
 
 @dataclass
@@ -121,6 +138,8 @@ class _Run:
     units: Ints
     fetched: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     loaded: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    tiles: dict[int, Ints] = field(default_factory=dict[int, Ints])
+    concerned: dict[int, bool] = field(default_factory=dict[int, bool])
     missing: str = ""
     origin: tuple[Index, ...] | None = None
 
@@ -129,7 +148,7 @@ class _Run:
         for statement in body:
             if isinstance(statement, Loop):
                 stop = statement.stop.offset if statement.stop.is_constant else self.trips
-                if not any(s in self.touching for s in walk(statement.body)):
+                if not self._concerns(statement):
                     continue
                 for trip in range(statement.start.offset, stop):
                     self.follow(statement.body, {**bound, statement.var: Index(None, trip)})
@@ -139,8 +158,15 @@ class _Run:
             elif isinstance(statement, (Prefetch, Load)) and statement.operand == self.operand:
                 self._do(statement, bound)
 
+    def _concerns(self, statement: Loop | If) -> bool:
+        """Whether the operand is touched inside."""
+        if id(statement) not in self.concerned:
+            inside = any(s in self.touching for s in walk(statement.body))
+            self.concerned[id(statement)] = inside
+        return self.concerned[id(statement)]
+
     def _holds(self, condition: If, bound: Mapping[str, Index]) -> bool:
-        if not any(s in self.touching for s in walk(condition.body)):
+        if not self._concerns(condition):
             return False
         index = condition.index.substitute(bound)
         if not index.is_constant:
@@ -157,7 +183,9 @@ class _Run:
         if self.origin not in (None, groups):
             raise _Unfit("its tiles begin at places that differ by more than numbers")
         self.origin = groups
-        here = _tile(statement, self.units) + _code(np.array(start) // self.units)
+        if id(statement) not in self.tiles:
+            self.tiles[id(statement)] = _tile(statement, self.units)
+        here = self.tiles[id(statement)] + _code(np.array(start) // self.units)
         if isinstance(statement, Prefetch):
             self.fetched = np.union1d(self.fetched, here)
             return
@@ -174,15 +202,20 @@ class _Run:
     def _element(self, code: int) -> str:
         whole: list[str] = []
         for index, unit in reversed(list(zip(self.origin or (), self.units.tolist(), strict=True))):
-            digit = (code + _HALF) % _BASE - _HALF
-            code = (code - digit) // _BASE
+            base = 1 << _BITS // len(self.units)
+            digit = (code + base // 2) % base - base // 2
+            code = (code - digit) // base
             whole.append(str(index + digit * unit))
         return f"{self.operand}[{', '.join(reversed(whole))}]"
 
 
 def _code(places: Ints) -> Any:
     """Return coordinates as one number, in the order of the coordinates."""
-    powers = np.array([_BASE**i for i in reversed(range(places.shape[-1]))], dtype=np.int64)
+    rank = places.shape[-1]
+    base = 1 << _BITS // rank
+    if np.abs(places).max(initial=0) >= base // 8:  # sums of three of them stay digits
+        raise _Unfit("its tiles are too far apart")
+    powers = np.array([base**i for i in reversed(range(rank))], dtype=np.int64)
     return np.dot(places, powers)
 
 

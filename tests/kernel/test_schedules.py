@@ -21,6 +21,7 @@ from pycute_xe.kernel.schedules import (
     StreamK,
     covers,
     moe_counts,
+    plan_tables,
     tile_counts,
     timeline,
 )
@@ -73,6 +74,25 @@ def test_a_last_piece_that_waits_for_the_first_alone_loses_the_middle() -> None:
     assert (found.right, found.tile, found.k, found.units) == (False, (0, 0, 0), 8, (2, 1))
     assert "sums" in {outcome(plan, Random(seed)) for seed in range(20)}
     assert covers(SplitK(2, 20, fixup="first").plan((1, 1, 12)))
+
+
+def test_pieces_that_disagree_who_stores_and_who_ends_are_named() -> None:
+    """All wait as they should, yet each would store, or the epilogue have what is half summed."""
+    first, last = Piece(0, 0, 0, 0, 4, 0, 4), Piece(0, 0, 0, 4, 8, 4, 4)
+    both = Plan("both alone", ((1, 1, 8),), ((first,), (last,)))
+    assert "their turns must be 0 to 1" in covers(both).message
+    turned = ((replace(first, turn=1, parts=2),), (replace(last, needs=0, turn=0, parts=2),))
+    assert "may load before k 4 to 7" in covers(Plan("turned", ((1, 1, 8),), turned)).message
+    # The last piece signals nobody: who counts on it waits for ever.
+    middle = (Piece(0, 0, 0, 0, 4, 0, 4, 0, 3), Piece(0, 0, 0, 4, 8, 8, 4, 1, 3))
+    counted = (*middle, Piece(0, 0, 0, 8, 12, 4, 4, 2, 3))
+    assert not covers(Plan("counted", ((1, 1, 12),), tuple((p,) for p in counted), "unordered"))
+
+
+def test_pieces_of_one_tile_on_one_unit_come_in_their_order() -> None:
+    first, last = Piece(0, 0, 0, 0, 4, 0, 0, 0, 2), Piece(0, 0, 0, 4, 8, 0, 0, 1, 2)
+    assert covers(Plan("one unit", ((1, 1, 8),), ((first, last),)))
+    assert not covers(Plan("one unit, last first", ((1, 1, 8),), ((last, first),)))
 
 
 def test_a_slice_left_out_or_done_twice_is_named_with_its_units() -> None:
@@ -141,10 +161,14 @@ def test_stretches_done_backwards_wait_less() -> None:
     assert back.waited < forth.waited
 
 
+def tabled(*pieces: Piece) -> Any:
+    return plan_tables(Plan("given", ((1, 1, 4),), (pieces,)))
+
+
 @pytest.mark.parametrize(
     ("make", "told"),
     [
-        (lambda: StreamK(0), "0 is not a count of 1 or more"),
+        (lambda: StreamK(0), "0 is not a count of 1 to"),
         (lambda: SplitK(0, 4), "0 is not 1 or more"),
         (lambda: SplitK(2, 4, "sorted"), "fixup must be"),
         (lambda: StreamK(4).plan((1, 1, 8), (2, 1, 8)), "same counts of tiles"),
@@ -153,7 +177,15 @@ def test_stretches_done_backwards_wait_less() -> None:
         (lambda: DataParallel().plan((1, 1)), "not counts of tiles"),
         (lambda: DataParallel().plan((1, 0, 1)), "group 0 has"),
         (lambda: moe_counts([-1], 1, 1, (1, 1, 1)), "0 rows or more"),
-        (lambda: tile_counts(0, 1, 1, (1, 1, 1)), "not a size"),
+        (lambda: tile_counts(0, 1, 1, (1, 1, 1)), "integers of 1 or more"),
+        (lambda: tile_counts(1.5, 1, 1, (1, 1, 1)), "integers of 1 or more"),  # pyright: ignore[reportArgumentType]
+        (lambda: StreamK(10**9), "not a count of 1 to"),
+        (lambda: moe_counts([1.5], 1, 1, (1, 1, 1)), "must be integers"),  # pyright: ignore[reportArgumentType]
+        (lambda: Piece(0, 0, 0, 0, 4, 0, -4), "only grow"),
+        (lambda: Piece(0, 0, 0, 0, 4, turn=2, parts=2), "turn 2 of 2 parts"),
+        (lambda: tabled(Piece(0, 0, 3, 0, 4)), "is of group 3, the plan has 1"),
+        (lambda: tabled(Piece(0, 0, 0, 0, 1 << 40)), "beyond 32 bits"),
+        (lambda: plan_tables(SplitK(3, 4, "atomic").plan((1, 1, 9))), "by atomics"),
         (lambda: timeline(StreamK(4).plan((1, 1, 8)), 0), "not 1 or more"),
     ],
 )

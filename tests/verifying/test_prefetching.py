@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -85,3 +86,43 @@ def test_what_it_does_not_follow_it_does_not_answer() -> None:
     main = kernel.loop("k")
     nested = kernel.replace(main, Loop("twice", Index(), Index(None, 2), (main,)))
     assert {answer for answer, _ in answers(nested).values()} == {"undecided"}
+
+
+def guarded(kernel: Kernel, index: Index, below: int) -> Kernel:
+    """The prefetches of the main loop under one more condition."""
+    loop = kernel.loop("k")
+    guard = next(s for s in loop.body if isinstance(s, If))
+    inside = replace(guard, body=(If(index, Index(None, below), guard.body),))
+    return kernel.replace(
+        loop, replace(loop, body=tuple(inside if s == guard else s for s in loop.body))
+    )
+
+
+def test_prefetches_that_stop_or_pause_after_many_trips_are_never_proved() -> None:
+    """The first trips have all of theirs; trip 12 misses what trip 10 should have fetched."""
+    kernel, k = cx.kernel.gemm(MMA, stages=2), Index("k")
+    answer, reason = answers(guarded(kernel, k, 10))["prefetch A"]
+    assert answer == "disproved"
+    assert reason == "A[64*m, 384] is loaded, not prefetched, where ceil_div(K, 32) is 13"
+    for turning in (
+        guarded(kernel, k % 16, 15),
+        shifted(kernel, lambda at: at.substitute({"k": k % 16})),
+    ):
+        assert answers(turning)["prefetch A"][0] == "undecided"
+
+
+def shifted(kernel: Kernel, change: Callable[[Index], Index]) -> Kernel:
+    """The prefetches of the main loop elsewhere."""
+    loop = kernel.loop("k")
+    guard = next(s for s in loop.body if isinstance(s, If))
+    moved = tuple(
+        replace(s, at=tuple(map(change, s.at))) for s in guard.body if isinstance(s, Prefetch)
+    )
+    return kernel.replace(guard, replace(guard, body=moved))
+
+
+def test_prefetches_far_away_are_refused_by_name() -> None:
+    kernel = cx.kernel.gemm(MMA, stages=2)
+    far = shifted(kernel, lambda at: at + (1 << 40) if "m" in at.names else at)
+    assert answers(far)["prefetch A"] == ("undecided", "its tiles are too far apart")
+    assert answers(cx.kernel.gemm(MMA, stages=1000))["prefetch A"][0] == "undecided"

@@ -36,6 +36,7 @@ class _Named:
     consumed: Counts
     stamps: Counts
     last: Counts
+    counts: tuple[int, int] = (0, 0)
 
 
 @dataclass(eq=False)
@@ -89,6 +90,10 @@ class Meetings:
         for number in np.unique(numbers[active]).tolist():
             mine = active & (numbers == number)
             barrier = self._barrier(number)
+            counted = barrier.counts if barrier.here.any() else counts
+            barrier.counts = counts
+            if counted != counts:
+                raise _misused(number, f"subgroups count {counted} and {counts} who arrive")
             if (barrier.here & mine).any():
                 raise _misused(number, "a subgroup arrives again before the barrier has fired")
             if (mine[:, :, None] & self._unseen(barrier.last)).any():

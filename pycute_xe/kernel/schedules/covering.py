@@ -58,7 +58,14 @@ def covers(plan: Plan, resident: int | None = None) -> Cover:
     for unit, pieces in enumerate(plan.units):
         for piece in pieces:
             tiles[piece.tile].append((unit, piece))
-    for found in (_slices(plan, tiles), _ends(plan, resident), _sums(plan, tiles)):
+    asked = (
+        lambda: _slices(plan, tiles),
+        lambda: _turns(tiles),
+        lambda: _ends(plan, resident),
+        lambda: _sums(plan, tiles),
+    )
+    for find in asked:
+        found = find()
         if found is not None:
             return found
     slices = sum(m * n * k for m, n, k in plan.groups)
@@ -102,6 +109,23 @@ def _line(tile: tuple[int, int, int], placed: list[Placed], depth: int) -> Cover
     return None
 
 
+def _turns(tiles: dict[tuple[int, int, int], list[Placed]]) -> Cover | None:
+    """Find a tile whose pieces do not agree who stores first and who has the epilogue."""
+    for tile, placed in sorted(tiles.items()):
+        count = len(placed)
+        turns = sorted(piece.turn for _, piece in placed)
+        if turns != list(range(count)) or any(piece.parts != count for _, piece in placed):
+            unit, piece = next(
+                (p for p in placed if p[1].parts != count or turns.count(p[1].turn) > 1), placed[0]
+            )
+            told = (
+                f"unit {unit} takes {piece}, for piece {piece.turn} of {piece.parts}, and the tile "
+                f"has {count}: their turns must be 0 to {count - 1}"
+            )
+            return Cover(False, told, tile, piece.start, (unit,))
+    return None
+
+
 def _ends(plan: Plan, resident: int | None) -> Cover | None:
     """Find work-groups that wait for ever. Counters only grow, so that one run shows it."""
     done = timeline(plan, resident)
@@ -127,9 +151,10 @@ def _sums(plan: Plan, tiles: dict[tuple[int, int, int], list[Placed]]) -> Cover 
         return None
     for tile, placed in sorted(tiles.items()):
         if len(placed) > 1:
-            order = sorted(placed, key=lambda p: p[1].start)
+            order = sorted(placed, key=lambda p: p[1].turn)
+            behind = _behind(plan, order)
             for late, soon in _pairs(plan, order):
-                if _possible(order, without=soon, late=late):
+                if _possible(order, behind, without=soon, late=late):
                     return _early(tile, late, soon, last=late is order[-1])
     return None
 
@@ -144,14 +169,27 @@ def _pairs(plan: Plan, order: list[Placed]) -> Iterator[tuple[Placed, Placed]]:
                 yield late, soon
 
 
-def _possible(order: list[Placed], without: Placed, late: Placed) -> bool:
-    left = [p for p in order if p is not without]
-    counter, going = 0, True
+def _behind(plan: Plan, order: list[Placed]) -> set[tuple[Placed, Placed]]:
+    """Return the pairs of pieces of a tile of which one unit does the first after the second."""
+    mine = {(u, p): plan.units[u].index(p) for u, p in order}
+    return {(x, y) for x in order for y in order if x[0] == y[0] and mine[x] > mine[y]}
+
+
+def _possible(
+    order: list[Placed], behind: set[tuple[Placed, Placed]], without: Placed, late: Placed
+) -> bool:
+    left, counter, going = list(order), 0, True
     while going:
-        ready = [p for p in left if p[1].needs <= counter]
+        ready = [
+            p
+            for p in left
+            if p != without
+            and p[1].needs <= counter
+            and not (behind and any((p, q) in behind for q in left))
+        ]
         if late in ready:
             return True
-        counter += sum(p[1].gives for p in ready)
+        counter += sum(p[1].adds for p in ready)
         left = [p for p in left if p not in ready]
         going = bool(ready)
     return False

@@ -13,6 +13,9 @@ from pycute_xe.signatures import held_fields, typed
 __all__ = ["DataParallel", "Persistent", "Raster", "checked_counts"]
 
 
+MOST_CORES = 1 << 20
+
+
 @held_fields
 @dataclass(frozen=True)
 class Raster:
@@ -118,10 +121,9 @@ def _numbered(raster: Raster, groups: tuple[Counts, ...]) -> list[Piece | None]:
 
 def checked_cores(name: str, cores: object) -> None:
     """Refuse what is not a count of cores."""
-    if type(cores) is not int or cores < 1:
-        raise KernelError(
-            name, {"cores": cores}, f"{cores!r} is not a count of 1 or more", f"{name}(20)"
-        )
+    if type(cores) is not int or not 1 <= cores <= MOST_CORES:
+        wrong = f"{cores!r} is not a count of 1 to {MOST_CORES:,}"
+        raise KernelError(name, {"cores": cores}, wrong, f"{name}(20)")
 
 
 def checked_counts(name: str, groups: tuple[Counts, ...]) -> tuple[Counts, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from operator import index
 
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.schedules.dealing import Persistent, Raster, checked_cores
@@ -51,7 +52,12 @@ def moe_counts(
     >>> moe_counts([70, 0, 32], 64, 128, (32, 64, 32))
     ((3, 1, 4), (0, 1, 4), (1, 1, 4))
     """
-    counted = tuple(int(r) for r in rows)
+    given = tuple(rows)
+    if not all(hasattr(r, "__index__") for r in given):
+        raise KernelError(
+            "moe_counts", {"rows": given[:8]}, "rows must be integers", "count the rows of experts"
+        )
+    counted = tuple(map(index, given))
     if any(r < 0 for r in counted) or min(n, k, *tile) < 1:
         raise KernelError(
             "moe_counts",

@@ -42,6 +42,21 @@ class Piece:
     turn: int = 0
     parts: int = 1
 
+    def __post_init__(self) -> None:
+        """Check what others rely on: counters that only grow."""
+        wrong, fix = "", "leave it out"
+        if self.needs < 0 or self.gives < 0:
+            wrong = f"it needs {self.needs} and gives {self.gives}; counters only grow"
+        elif not 0 <= self.turn < self.parts:
+            wrong, fix = f"turn {self.turn} of {self.parts} parts", "number parts from 0"
+        if wrong:
+            raise KernelError("Piece", {"tile": self.tile}, wrong, fix)
+
+    @property
+    def adds(self) -> int:
+        """What the counter grows by behind it: nothing behind the last piece."""
+        return self.gives if self.turn < self.parts - 1 else 0
+
     @property
     def tile(self) -> tuple[int, int, int]:
         """The tile: group, m, n."""
@@ -101,11 +116,11 @@ def tile_counts(m: int, n: int, k: int, tile: tuple[int, int, int]) -> Counts:
     >>> tile_counts(300, 256, 4096, (256, 256, 32))
     (2, 1, 128)
     """
-    if min(m, n, k, *tile) < 1:
+    if any(type(x) is not int for x in (m, n, k, *tile)) or min(m, n, k, *tile) < 1:
         raise KernelError(
             "tile_counts",
             {"sizes": (m, n, k), "tile": tile},
-            f"{min(m, n, k, *tile)} is not a size of 1 or more",
+            "sizes must be integers of 1 or more",
             "give positive sizes",
         )
     tm, tn, tk = tile

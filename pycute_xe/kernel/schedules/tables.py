@@ -21,7 +21,8 @@ def plan_tables(plan: Plan, stacked: bool = False) -> dict[str, Any]:
 
     ``work[u, i]`` has the `FIELDS` of piece i of unit u, ``count[u]`` says how many it has.
     ``stacked`` counts rows of tiles through all groups, as they lie one after the other.
-    Raises `KernelError` for a plan without pieces.
+    Raises `KernelError` for a plan without pieces, with numbers beyond 32 bits or groups that it
+    does not have, and for one whose pieces add by atomics alone.
 
     >>> from pycute_xe.kernel.schedules import StreamK
     >>> tables = plan_tables(StreamK(4, least=4).plan((3, 1, 16)))
@@ -30,6 +31,7 @@ def plan_tables(plan: Plan, stacked: bool = False) -> dict[str, Any]:
     """
     import numpy as np
 
+    _check(plan)
     most = max(map(len, plan.units), default=0)
     if not most:
         raise KernelError("plan_tables", {"plan": plan}, "the plan has no pieces", "give tiles")
@@ -42,3 +44,19 @@ def plan_tables(plan: Plan, stacked: bool = False) -> dict[str, Any]:
             work[unit, i] = (m, p.n, p.group, p.start, p.stop, p.needs, p.gives, *ends)
     count = np.array([len(pieces) for pieces in plan.units], np.int32)
     return {"work": work, "count": count}
+
+
+def _check(plan: Plan) -> None:
+    """Refuse what no table holds, and what the kernel does otherwise."""
+    for piece in (piece for unit in plan.units for piece in unit):
+        numbers = (piece.m, piece.n, piece.start, piece.stop, piece.needs, piece.gives)
+        wrong, fix = "", "ask covers(plan)"
+        if not 0 <= piece.group < len(plan.groups):
+            wrong = f"{piece} is of group {piece.group}, the plan has {len(plan.groups)}"
+        elif min(numbers) < 0 or max(numbers) >= 1 << 31:
+            wrong = f"{piece} needs numbers beyond 32 bits, or below 0"
+        elif plan.fixup == "atomic" and piece.parts > 1:
+            wrong = "its pieces add to the output by atomics, which no table tells a kernel"
+            fix = 'use kernel.split_k(mma, 4), or fixup="unordered"'
+        if wrong:
+            raise KernelError("plan_tables", {"plan": plan}, wrong, fix)

@@ -129,8 +129,8 @@ class _Run:
             self.waiting.setdefault(piece.tile, []).append((unit, place, start, ready))
             return
         self.slots.append(Slot(unit, piece, start, ready, time, place))
-        self.counter[piece.tile] = self.counter.get(piece.tile, 0) + piece.gives
-        if piece.gives:
+        self.counter[piece.tile] = self.counter.get(piece.tile, 0) + piece.adds
+        if piece.adds:
             for other in self.waiting.pop(piece.tile, []):
                 heapq.heappush(self.queue, (time, *other))
         self.next[unit] += 1

@@ -1,0 +1,109 @@
+"""Named barriers that go wrong by subgroup, by residue of a size, or by their counts."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from broken_kernels import tiled_mma
+
+import pycute_xe as cx
+from pycute_xe.kernel import If, Index, Kernel, Loop, NamedArrive, NamedBarrier, NamedWait
+
+RNG = np.random.default_rng(3)
+A, B = (RNG.integers(-4, 5, shape).astype(ml_dtypes.bfloat16) for shape in ((16, 66), (66, 32)))
+WANTED = A.astype(np.int64) @ B.astype(np.int64)
+COUNT = 2  # consumers, and as many producers
+
+
+@cache
+def right() -> Kernel:
+    return cx.kernel.specialised_gemm(tiled_mma((16, 32, 16), (1, 2)))
+
+
+def comes_out_right(kernel: Kernel, executor: Any) -> bool:
+    try:
+        return np.array_equal(cx.run(kernel, A, B, executor=executor), WANTED)
+    except cx.MachineError:
+        return False
+
+
+def edited(change: Callable[[Any], Any]) -> Kernel:
+    """The kernel with every statement changed."""
+
+    def inside(s: Any) -> Any:
+        new = change(s)
+        if isinstance(new, (If, Loop)):
+            return dataclasses.replace(new, body=tuple(map(inside, new.body)))
+        return new
+
+    return dataclasses.replace(right(), body=tuple(map(inside, right().body)))
+
+
+def renumbered(change: Callable[[NamedBarrier], NamedBarrier]) -> Kernel:
+    def other(s: Any) -> Any:
+        named = isinstance(s, (NamedArrive, NamedWait))
+        return dataclasses.replace(s, barrier=change(s.barrier)) if named else s
+
+    return edited(other)
+
+
+def test_barriers_whose_number_depends_on_the_subgroup_are_never_proved() -> None:
+    """Each half of the producers and consumers waits at barriers of its own, which never fire."""
+    own = renumbered(
+        lambda b: dataclasses.replace(b, number=b.number + 6 * (Index("subgroup") % 2))
+    )
+    assert cx.verify(own).answer == "undecided"
+    assert not comes_out_right(own, "reference")
+
+
+def test_what_only_some_residues_of_k_do_is_seen() -> None:
+    """K is even, or not: whether a condition on it holds is not told by its number of tiles."""
+    kernel = right()
+    more = If(
+        Index("K") % 2,
+        Index(None, 1),
+        (NamedArrive(NamedBarrier(Index(None, 20), COUNT, COUNT), "producer"),),
+    )
+    kernel = dataclasses.replace(kernel, body=(*kernel.body, more))
+    proof = cx.verify(kernel).proofs[0]
+    assert (proof.property, proof.answer) == ("barriers", "disproved")
+    assert proof.counterexample is not None
+    assert proof.counterexample.sizes["K"] == 2
+    assert not comes_out_right(kernel, "reference")
+
+
+def test_numbers_from_0_and_counts_that_disagree_are_disproved_and_stop_both_executors() -> None:
+    zero = renumbered(lambda b: dataclasses.replace(b, number=b.number - 1))
+
+    def more(s: Any) -> Any:
+        late = isinstance(s, NamedArrive) and s.role == "producer"
+        counted = dataclasses.replace(s.barrier, producers=COUNT + 1) if late else None
+        return dataclasses.replace(s, barrier=counted) if late else s
+
+    for kernel, told in ((zero, "barrier 0 does not exist"), (edited(more), "counts 3 producers")):
+        found = cx.verify(kernel).proofs[0]
+        assert found.answer == "disproved"
+        assert told in str(found.counterexample)
+        assert not comes_out_right(kernel, "reference")
+        assert not comes_out_right(kernel, "fast")
+
+
+def test_consumers_that_are_written_before_producers_are_not_called_wrong() -> None:
+    kernel = right()
+    loop = kernel.loop("k")
+    turned = kernel.replace(loop, dataclasses.replace(loop, body=loop.body[::-1]))
+    verdict = cx.verify(turned)
+    assert verdict.answer == "undecided"
+    assert "the other way round than they are written" in str(verdict)
+    assert comes_out_right(turned, "reference")
+
+
+def test_many_trips_of_a_given_size_are_not_followed_one_by_one() -> None:
+    """Otherwise the question takes minutes."""
+    proof = cx.verify(right(), {"K": 1_000_000}).proofs[0]
+    assert (proof.answer, "too many to follow" in proof.reason) == ("undecided", True)
