@@ -191,7 +191,8 @@ class Groups:
             ready = ready | ~self.active.reshape(self.shape + (1,) * (ready.ndim - 2))
         if not ready.all():
             group, subgroup, *_ = np.argwhere(~ready)[0].tolist()
-            given = {"fragment": name, "work-group": group, "subgroup": subgroup}
+            given: dict[str, object] = {"fragment": name, "work-group": group}
+            given["subgroup"] = subgroup
             told = f"an element of {name} is uninitialised"
             raise self.fault(given, told, "load or write it first")
         return self.values[name][:, :, where]
