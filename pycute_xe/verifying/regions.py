@@ -20,9 +20,9 @@ _context: ContextVar[isl.Context | None] = ContextVar("_context", default=None)
 _most: ContextVar[int] = ContextVar("_most", default=0)
 
 SLOWEST = 10_000
-"""The steps that a search for a least point takes in a second, where it is slowest."""
+"""The steps that such a question takes in a second, where it is slowest."""
 FEWEST = 5_000
-"""Steps that such a search may take in any case."""
+"""Steps that it may take in any case."""
 
 
 @contextmanager
@@ -95,7 +95,8 @@ def further(operations: int) -> Generator[None]:
 def _soon() -> Generator[None]:
     """Let isl take no more steps than fit into the time that is left, however slow they are.
 
-    A search for a least point takes up to a hundred times as long a step as other questions do.
+    A step of a search for a least point or of a difference takes up to a hundred times as long as
+    others do.
     """
     context, most = _context.get(), _most.get()
     left = time_left()
@@ -180,7 +181,8 @@ class Region:
         >>> (box - Region.where(("x",), "exists (d : x = 2*d)")).least()
         {'x': 1}
         """
-        return Region(self.names, self.points.subtract(other.points))
+        with _soon():
+            return Region(self.names, self.points.subtract(other.points))
 
     @property
     def divisions(self) -> int:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from time import perf_counter
+
 import pytest
 from fuzz_kernels import changed, judged, not_replayed
 from unsound_kernels import A, M, N, kernel, load, store
 
 import pycute_xe as cx
 from pycute_xe.kernel import Element, Expression, If, Index, Kernel, Map, Slot, apply
+from pycute_xe.verifying import coverage
+from pycute_xe.verifying.patience import until
 from pycute_xe.verifying.prover import verify_here
 
 
@@ -77,3 +81,14 @@ def test_large_operands_are_left_to_a_process_that_can_be_stopped() -> None:
 def test_functions_inside_sums_are_tried_in_time() -> None:
     """Seed 401808 of the fuzz: attention whose keys' columns are read at every other tile."""
     assert cx.verify(changed(401808)[0].kernel, budget=300).answer == "disproved"
+
+
+def test_a_slow_difference_is_given_up_where_little_time_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Seed 501477 of the fuzz: what its stores leave out takes isl five seconds."""
+    kernel = changed(501477)[0].kernel
+    monkeypatch.setattr(coverage, "smallest", lambda *_: None)  # what is asked of it afterwards
+    with until(perf_counter() + 0.2):
+        verdict = verify_here(kernel, {}, 1_000_000)
+    assert [p.answer for p in verdict.proofs if p.property == "D coverage"] == ["undecided"]
