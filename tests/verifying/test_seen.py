@@ -9,10 +9,12 @@ from fuzz_kernels import changed, judged, not_replayed
 from unsound_kernels import A, M, N, kernel, load, store
 
 import pycute_xe as cx
+from pycute_xe.errors import KernelError
 from pycute_xe.kernel import Element, Expression, If, Index, Kernel, Map, Slot, apply
 from pycute_xe.verifying.patience import until
 from pycute_xe.verifying.prover import verify_here
-from pycute_xe.verifying.regions import Region
+from pycute_xe.verifying.questions import Questions
+from pycute_xe.verifying.regions import Region, effort, session
 
 
 def mapped(value: Expression, claim: Expression) -> Kernel:
@@ -96,7 +98,8 @@ def test_a_slow_difference_is_given_up_where_little_time_is_left(
         return ended[-1]
 
     monkeypatch.setattr(Region, "__sub__", watched)
-    with until(perf_counter() + 0.2):
-        verdict = verify_here(kernel, {}, 1_000_000)
-    assert [p.answer for p in verdict.proofs if p.property == "D coverage"] == ["undecided"]
+    questions = Questions(kernel)
+    late = until(perf_counter() + 0.2)
+    with session(), late, pytest.raises(KernelError, match="too hard"), effort(1_000_000_000):
+        questions.coverage("D")
     assert not ended
