@@ -31,7 +31,7 @@ def place_in_tile(mma: TiledMma, letter: str) -> Index:
     >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
     >>> mma = workgroup_mma(XE_DPAS_TT(8, "f32", "bf16"), (128, 64, 32), ((8, 1, 1), (1, 1, 1)))
     >>> print(place_in_tile(mma, "m"))
-    element/16-16*(element/256)+16*subgroup
+    16*subgroup+element/16-16*(element/16/16)
     """
     part = accumulator_places(mma, letter)
     starts = part.min(axis=1)
