@@ -104,7 +104,7 @@ def _soon() -> Generator[None]:
         yield
         return
     context.reset_operations()
-    context.set_max_operations(min(most, max(FEWEST, int(left * SLOWEST))))
+    context.set_max_operations(int(min(most, max(FEWEST, left * SLOWEST))))
     try:
         yield
     finally:
