@@ -70,7 +70,7 @@ class Row:
             return kernel
         if self.form == "moe":
             kernel = dataclasses.replace(self, form="grouped").kernel()
-        return whole_tiles(kernel, self.tile)
+        return whole_tiles(kernel)
 
     def given(self) -> dict[str, Any]:
         """The keyword arguments of a kind of kernel: types, orders, transforms, epilogue."""
@@ -100,12 +100,12 @@ def _row(cells: list[str]) -> Row:
     tile, grid = (tuple(map(int, cell.split("x"))) for cell in cells[10:12])
     how = {} if cells[14] == "-" else json.loads(cells[14])
     stages, targets = int(cells[12]), tuple(cells[13].split("+"))
-    return Row(*cells[:10], tile, grid, stages, targets, how, int(cells[15]))  # pyright: ignore[reportArgumentType]
+    return Row(*cells[:10], tile, grid, stages, targets, how, int(cells[15]))
 
 
 def _gemm(row: Row, mma: Any) -> Kernel:
     a, b, _, d = (ORDER[letter] for letter in row.orders)
-    return cx.kernel.gemm(mma, a, b, d, row.stages, **row.given())  # pyright: ignore[reportArgumentType]
+    return cx.kernel.gemm(mma, a, b, d, row.stages, **row.given())
 
 
 def _planned(row: Row, mma: Any) -> Kernel:
@@ -113,7 +113,7 @@ def _planned(row: Row, mma: Any) -> Kernel:
     given = {name: value for name, value in row.given().items() if name != "epilogue_tile"}
     groups: Any = {"moe": "stacked", "grouped": "batch"}.get(row.form, "none")
     fixup = row.form == "stream_k"
-    return scheduled(mma, a, b, d, row.stages, groups=groups, fixup=fixup, **given)  # pyright: ignore[reportArgumentType]
+    return scheduled(mma, a, b, d, row.stages, groups=groups, fixup=fixup, **given)
 
 
 def _chained(row: Row, mma: Any) -> Kernel:

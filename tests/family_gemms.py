@@ -62,7 +62,7 @@ class Row:
         more: dict[str, Any] = {}
         if self.C != "-":
             more = {"epilogue": "alpha*acc + beta*C", "types": {"C": self.C}, "orders": {"C": c}}
-        return cx.kernel.gemm(mma, a, b, d, self.stages, d_type=self.D, **more)  # pyright: ignore[reportArgumentType]
+        return cx.kernel.gemm(mma, a, b, d, self.stages, d_type=self.D, **more)
 
     @property
     def heading(self) -> str:

@@ -241,7 +241,7 @@ def claimed(change: Callable[[Expression], Expression]) -> Fault:
 def other_groups(value: Expression) -> Expression:
     def leaf(x: object) -> Expression:
         if not isinstance(x, Element) or x.operand != "scale":
-            return x  # type: ignore[return-value]
+            return x
         at = tuple(Index("k") // 128 if "k" in i.names else i for i in x.at)
         return Element("scale", at)
 

@@ -57,7 +57,7 @@ def made(form: Form, tile: tuple[int, int, int] = (32, 64, 32)) -> Kernel:
     given = {"sa": "col"} if "transform_a" in transforms else {}
     tiled = cx.workgroup_mma(cx.XE_DPAS_TT(8, *mma), tile, GRID)
     a, b = orders
-    return cx.kernel.gemm(tiled, a, b, types=types, orders=given, **transforms)  # type: ignore[arg-type]
+    return cx.kernel.gemm(tiled, a, b, types=types, orders=given, **transforms)
 
 
 def inputs(kernel: Kernel, sizes: dict[str, int], seed: int = 0) -> dict[str, np.ndarray]:

@@ -121,7 +121,7 @@ def loaded(kernel: Kernel, operand: str, shift: int = 0, onto: str = "tCrC") -> 
 def with_operand(role: str = "in") -> Kernel:
     """The GEMM with one more matrix, which nothing is claimed of."""
     kernel = gemm()
-    more = Operand("X", "f32", ("M", "N"), role=role)  # pyright: ignore[reportArgumentType]
+    more = Operand("X", "f32", ("M", "N"), role=role)
     return dataclasses.replace(kernel, operands=(more, *kernel.operands))
 
 
@@ -279,8 +279,8 @@ def _renamed(statement: Statement) -> Statement:
     """The statement with the loop's variable called r."""
     if not hasattr(statement, "at"):
         return statement
-    at = tuple(index.substitute({"k": Index("r")}) for index in statement.at)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType, reportUnknownMemberType, reportUnknownArgumentType]
-    return dataclasses.replace(statement, at=at)  # pyright: ignore[reportCallIssue]
+    at = tuple(index.substitute({"k": Index("r")}) for index in statement.at)
+    return dataclasses.replace(statement, at=at)
 
 
 # ------------------------------------------------------------------ G: halves of barriers

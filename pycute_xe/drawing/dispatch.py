@@ -112,7 +112,7 @@ def _viewed(x: object, what: str | None, subgroup: int, view: str) -> Scene:
             raise ShapeError(
                 "draw",
                 {"x": type(x).__name__, "view": view},
-                f"a {type(x).__name__} has no view {quoted(view)}",
+                f"a {type(x).__name__} cannot be drawn as {quoted(view)}",
                 'use "zooms" of a TiledMma or TiledCopy, "permutation" of a TiledMma, '
                 '"reorder" of a Kernel',
             )

@@ -92,13 +92,13 @@ def emit(kernel: Kernel, to: Language = "opencl", device: Device = "gpu") -> str
 
 
 def _demand_compiled(kernel: Kernel) -> None:
-    """Refuse what the compiler behind every language here gets wrong, or has no words for."""
+    """Refuse what the compiler behind every language here gets wrong or cannot say."""
     for statement in kernel.statements():
         if isinstance(statement, (Await, Signal)):
             raise KernelError(
                 "emit",
                 {"kernel": kernel.name, "statement": type(statement).__name__},
-                "no language here has a way for a work-group to wait for another one",
+                "in no language here can a work-group wait for another one",
                 "use scheduled(fixup=False), or split_k, which adds by atomics",
             )
         if isinstance(statement, (NamedArrive, NamedWait)):

@@ -48,7 +48,7 @@ def _bytes(thread: Thread, statement: SharedLoad | SharedStore, env: Env) -> NDA
         raise MachineError(
             "run",
             {"array": array},
-            "elements narrower than a byte have no address of their own",
+            "elements narrower than a byte cannot be addressed",
             "share them in a wider type",
         )
     elements = places(statement, kernel.subgroups)[thread.subgroup]

@@ -137,7 +137,7 @@ def outside(
     for t in places.turns:
         low, high = (int(x) for x in (places.in_turn(t).min(), places.in_turn(t).max()))
         if array.value_type.bits < 8:
-            words = f"{name}: elements of {array} have no address of their own"
+            words = f"{name}: elements of {array} are narrower than a byte and cannot be addressed"
         elif low < 0 or high >= array.elements:
             words = f"{name} uses elements {low} to {high} of {array.name}, there are "
             words += str(array.elements)

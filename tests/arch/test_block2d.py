@@ -214,7 +214,7 @@ def test_what_cannot_be_encoded_cannot_be_built() -> None:
         with pytest.raises(ShapeError):
             Block2D("load", *bad)
     with pytest.raises(ShapeError):
-        Block2D("gather", 16, 8, 16)  # pyright: ignore[reportArgumentType]
+        Block2D("gather", 16, 8, 16)
     with pytest.raises(TargetError):
         Block2D("load", 16, 8, 16).broken_rules("nowhere")
 

@@ -20,7 +20,7 @@ def test_every_row_names_its_source(file: str) -> None:
 def test_rows_cannot_be_changed() -> None:
     row = facts.rows("arch", "target")[0]
     with pytest.raises(TypeError):
-        row["name"] = "other"  # pyright: ignore[reportIndexIssue]
+        row["name"] = "other"
     assert isinstance(facts.rows("arch", "threads")[0]["modes"], tuple)
 
 

@@ -183,7 +183,7 @@ def test_what_no_field_holds_is_refused(text: str, condition: str) -> None:
     with pytest.raises(ShapeError, match=condition):
         encode(parse(text))
     with pytest.raises(ShapeError, match="must be a Message"):
-        encode(text)  # pyright: ignore[reportArgumentType]
+        encode(text)
 
 
 @every(

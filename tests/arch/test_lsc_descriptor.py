@@ -204,11 +204,11 @@ def test_what_no_number_stands_for_is_refused() -> None:
 def test_a_descriptor_that_no_send_has(changed: dict[str, object], error: type[Exception]) -> None:
     said = descriptor_of(parse(LOAD), "pvc")
     with pytest.raises(error):
-        encode_descriptor(replace(said, **changed), "pvc")  # pyright: ignore[reportArgumentType]
+        encode_descriptor(replace(said, **changed), "pvc")
 
 
 def test_arguments_of_other_kinds() -> None:
     with pytest.raises(InputError, match="desc"):
-        decode_descriptor("0x4100580")  # pyright: ignore[reportArgumentType]
+        decode_descriptor("0x4100580")
     with pytest.raises(InputError, match="message"):
-        encode_descriptor(LOAD)  # pyright: ignore[reportArgumentType]
+        encode_descriptor(LOAD)

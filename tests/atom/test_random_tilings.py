@@ -50,7 +50,7 @@ def _permuted(draw: st.DrawFn, atom: int, grid: int, times: int) -> Any:
 @st.composite
 def compositions(draw: st.DrawFn) -> Composition:
     kind = draw(st.sampled_from(sorted(SUMS)))
-    op = cx.XE_DPAS_TT(draw(st.sampled_from((2, 4, 8, 8))), SUMS[kind], kind)  # type: ignore[arg-type]
+    op = cx.XE_DPAS_TT(draw(st.sampled_from((2, 4, 8, 8))), SUMS[kind], kind)
     m, n = draw(st.sampled_from(((1, 1), (1, 2), (2, 1), (2, 2), (4, 1))))
     grid = cx.Layout((m, n, 1), draw(st.sampled_from(((n, 1, 0), (1, m, 0)))))
     atom = cx.make_mma_atom(op).shape_mnk
@@ -63,7 +63,7 @@ def compositions(draw: st.DrawFn) -> Composition:
     orders = [draw(st.sampled_from(("row", "col"))) for _ in range(2)]
     try:
         mma = cx.make_tiled_mma(op, grid, permutation)
-        kernel = cx.kernel.gemm(mma, *orders)  # type: ignore[arg-type]
+        kernel = cx.kernel.gemm(mma, *orders)
     except CuteError:
         assume(False)
         raise
@@ -118,7 +118,7 @@ def test_retile_after_partition_is_the_partition_of_the_copy(
     mma, bits = made.mma, 32 if operand == "C" else cx.as_numeric(made.kind).bits
     if bits < 8:
         return
-    copy = MAKERS[operand](cx.get_atom(f"UniversalCopy<u{bits}>", f"u{bits}"), mma)  # type: ignore[arg-type]
+    copy = MAKERS[operand](cx.get_atom(f"UniversalCopy<u{bits}>", f"u{bits}"), mma)
     places = cx.make_identity_tensor(mma.operand_tile(operand))
     mine, moving = mma.get_slice(thread % mma.size), copy.get_slice(thread % mma.size)
     held = getattr(mine, f"partition_{operand}")(places)

@@ -131,7 +131,7 @@ def test_options_that_a_text_does_not_take_are_refused() -> None:
     with pytest.raises(cx.InputError, match="an MMA has its types in its operation"):
         cx.from_cute(PRINT, op=OP, value_type="f16")
     with pytest.raises(cx.InputError, match="text is of type int"):
-        cx.from_cute(8)  # pyright: ignore[reportArgumentType]
+        cx.from_cute(8)
 
 
 def test_deep_nesting_is_refused() -> None:

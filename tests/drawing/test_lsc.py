@@ -95,4 +95,4 @@ def test_what_cannot_be_drawn() -> None:
     with pytest.raises(ShapeError, match="leave what out"):
         cx.draw(parse(LOADS[0]), "A")
     with pytest.raises(ShapeError, match="the message that it says can"):
-        cx.draw(LOADS[0])  # pyright: ignore[reportArgumentType]
+        cx.draw(LOADS[0])

@@ -111,8 +111,8 @@ def test_arrows_lead_to_the_same_element(operand: str, more: dict[str, Any]) -> 
 def test_views_that_there_are_not_are_refused() -> None:
     kernel = cx.kernel.gemm(MMA)
     for thing, what, view, words in (
-        (MMA, "C", "far", "no view 'far'"),
-        (kernel, "A", "zooms", "a Kernel has no view"),
+        (MMA, "C", "far", "drawn as 'far'"),
+        (kernel, "A", "zooms", "a Kernel cannot be drawn as"),
         (kernel, "D", "reorder", "name A or B"),
         (MMA, "E", "zooms", "one of A, B, C, D"),
     ):

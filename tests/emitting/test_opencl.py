@@ -99,7 +99,7 @@ def test_the_listing_heads_the_text_and_names_are_the_kernels() -> None:
 
 def test_a_reorder_is_done_by_moves_that_say_where_each_element_goes() -> None:
     statement = next(s for s in gemm(a="col").statements() if type(s).__name__ == "Reorder")
-    slots = table(statement.slots).reshape(-1)  # pyright: ignore[reportAttributeAccessIssue]
+    slots = table(statement.slots).reshape(-1)
     source = np.arange(slots.size, dtype=np.uint16)
     out = np.full(slots.size, 0xFFFF, np.uint16)
     for move in moves(slots, 16, slots.size):

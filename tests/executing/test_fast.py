@@ -35,7 +35,7 @@ def numbers(shape: tuple[int, ...], seed: int, kind: Any = BF16) -> Array:
 
 
 def both(kernel: Kernel, *operands: Array, **named: Any) -> tuple[Array, Array]:
-    return tuple(run(kernel, *operands, **named, executor=e) for e in ("fast", "reference"))  # pyright: ignore[reportReturnType]
+    return tuple(run(kernel, *operands, **named, executor=e) for e in ("fast", "reference"))
 
 
 def gathered(kernel: Kernel, *operands: Array) -> dict[str, Array]:

@@ -251,5 +251,5 @@ def test_batches_that_share_matrices(batches: int, squared: bool) -> None:
     a = np.random.default_rng(6).integers(-9, 10, (3, 9, 17)).astype(np.float32)
     wanted = np.concatenate([a, a])[:batches] ** (2 if squared else 1)
     for executor in ("fast", "reference"):
-        found = run(kernel, a, executor=executor, L=batches)  # type: ignore[call-overload]
+        found = run(kernel, a, executor=executor, L=batches)
         assert np.array_equal(found, wanted)

@@ -49,7 +49,7 @@ def changed(statement: Statement) -> Iterator[tuple[str, tuple[Statement, ...]]]
     """A statement left out, doubled, bent, or put under another loop or condition."""
     yield "left out", ()
     yield "twice", (statement, statement)
-    yield "looped", (Loop("z", 0, 2, (statement,)),)  # pyright: ignore[reportArgumentType]
+    yield "looped", (Loop("z", 0, 2, (statement,)),)
     yield "first group only", (If(Index("m"), Index(None, 1), (statement,)),)
     yield "some subgroups", (If(Index("subgroup"), Index(None, 2), (statement,)),)
     if isinstance(statement, Loop):

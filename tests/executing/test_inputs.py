@@ -112,7 +112,7 @@ def test_shapes_that_do_not_match(kernel: Kernel) -> None:
 
 def test_unknown_executor_and_target(kernel: Kernel) -> None:
     with pytest.raises(InputError, match="is unknown"):
-        cx.run(kernel, matrix(2, 2), matrix(2, 2), executor="gpu")  # pyright: ignore[reportArgumentType, reportCallIssue]
+        cx.run(kernel, matrix(2, 2), matrix(2, 2), executor="gpu")
     with pytest.raises(TargetError):
         cx.run(kernel, matrix(2, 2), matrix(2, 2), target="h100")
 
@@ -170,7 +170,7 @@ def test_ragged_lists_and_things_that_are_no_kernel(kernel: Kernel) -> None:
     with pytest.raises(InputError, match="A cannot be read as a"):
         cx.run(kernel, [[1, 2], [3]], [[1], [2]], dtype="bf16")
     with pytest.raises(InputError, match="only kernels run"):
-        cx.run(kernel.mma, aligned(2, 2), aligned(2, 2))  # pyright: ignore[reportArgumentType, reportCallIssue]
+        cx.run(kernel.mma, aligned(2, 2), aligned(2, 2))
 
 
 def test_strict_judges_what_rounding_makes(kernel: Kernel) -> None:

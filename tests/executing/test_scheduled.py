@@ -202,6 +202,6 @@ def test_slips_are_refused_by_name() -> None:
     with pytest.raises(KernelError, match="one of parts and chunk"):
         split_k(MMA, 2, chunk=2)
     with pytest.raises(KernelError, match="groups must be none, batch or stacked"):
-        scheduled(MMA, groups="experts")  # pyright: ignore[reportArgumentType]
+        scheduled(MMA, groups="experts")
     with pytest.raises(KernelError, match="has no pieces"):
         plan_tables(Plan("none", ((0, 1, 1),), ((),)))

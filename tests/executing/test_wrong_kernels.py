@@ -20,7 +20,7 @@ from pycute_xe.machine.faults import RaceFault
 def small(**given: object) -> Kernel:
     op = cx.XE_DPAS_TT(8, "f32", "bf16")
     mma = cx.workgroup_mma(op, (32, 64, 32), ((2, 2, 1), (2, 1, 0)))
-    return cx.kernel.gemm(mma, **given)  # pyright: ignore[reportArgumentType]
+    return cx.kernel.gemm(mma, **given)
 
 
 def variants() -> Iterator[tuple[str, tuple[Kernel, Statement, tuple[Statement, ...]]]]:
@@ -59,7 +59,7 @@ def outcome(kernel: Kernel, executor: str) -> np.ndarray | None:
     left = rng.integers(-4, 5, (40, 70)).astype(ml_dtypes.bfloat16)
     right = rng.integers(-4, 5, (70, 80)).astype(ml_dtypes.bfloat16)
     try:
-        return cx.run(kernel, left, right, executor=executor)  # pyright: ignore[reportArgumentType, reportCallIssue]
+        return cx.run(kernel, left, right, executor=executor)
     except RaceFault:
         raise
     except (KernelError, MachineError):
@@ -106,6 +106,6 @@ def test_tiles_that_prefetches_do_not_divide(tile: tuple[int, int, int]) -> None
     kernel = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), tile, grid))
     ones = np.ones((100, 70), ml_dtypes.bfloat16)
     for executor in ("fast", "reference"):
-        out = cx.run(kernel, ones, ones.T, executor=executor)  # pyright: ignore[reportArgumentType, reportCallIssue]
+        out = cx.run(kernel, ones, ones.T, executor=executor)
         assert (out == 70).all()
     assert cx.verify(kernel)

@@ -26,7 +26,7 @@ STRIDES: tuple[Any, ...] = (("ld", 1), (1, "ld"))
 
 def told(kind: str, operand: str, strides: Any) -> tuple[cx.TiledCopy, dict[str, tuple[str, ...]]]:
     copy = MAKERS[operand](MMAS[kind], strides)
-    return copy, dict(cx.explain(copy, MMAS[kind], operand).sections())  # type: ignore[attr-defined]
+    return copy, dict(cx.explain(copy, MMAS[kind], operand).sections())
 
 
 @pytest.mark.parametrize(
@@ -45,8 +45,8 @@ def test_what_is_said_is_so(kind: str, operand: str, strides: Any) -> None:
     for line in (found["chosen"][0], *found["else"]):
         named = re.match(r"(XE_\w+<[\d,]+>), (\d+) messages? a subgroup: (.*)", line)
         assert named is not None, line
-        op = cx.get_atom(named[1]).op  # type: ignore[union-attr]
-        other = MAKERS[operand](MMAS[kind], strides, None, op)  # type: ignore[arg-type]
+        op = cx.get_atom(named[1]).op
+        other = MAKERS[operand](MMAS[kind], strides, None, op)
         assert other.messages == int(named[2])
         assert other.block.messages("bmg")
         slots = reorder_from_copy(other, MMAS[kind], operand)
@@ -66,10 +66,10 @@ def test_a_cheaper_and_a_dearer_way_are_told_apart() -> None:
 def test_a_copy_of_ones_own_is_compared_with_the_choice() -> None:
     mma = MMAS["bf16"]
     own = cx.make_block_2d_copy_B(mma, (1, "ld"), op=cx.XE_LOAD_2D(16, 16, 16))
-    found = dict(cx.explain(own, mma, "B").sections())  # type: ignore[attr-defined]
+    found = dict(cx.explain(own, mma, "B").sections())
     assert found["chosen"][0].endswith("CUTLASS would choose XE_LOAD_2D_VNNI<16,16,32,16>")
     store = cx.make_block_2d_copy_D(mma, ("ld", 1))
-    assert "prefetch" not in dict(cx.explain(store, mma, "D").sections())  # type: ignore[attr-defined]
+    assert "prefetch" not in dict(cx.explain(store, mma, "D").sections())
 
 
 def test_what_a_copy_does_not_know_is_asked_for() -> None:

@@ -141,6 +141,6 @@ def test_what_cannot_be_explained() -> None:
     with pytest.raises(InputError, match="takes a target"):
         cx.explain(load, "bmg", "A")
     with pytest.raises(InputError, match="DataType cannot be explained alone"):
-        cx.explain(load.data)  # pyright: ignore[reportArgumentType]
+        cx.explain(load.data)
     with pytest.raises(InputError, match=r"explain\(lsc\.parse\(text\)\)"):
-        cx.explain(str(load))  # pyright: ignore[reportArgumentType]
+        cx.explain(str(load))

@@ -33,7 +33,7 @@ def problems() -> Iterator[tuple[str, str, Sizes]]:
 def kernel(kind: str, orders: str, batch: bool) -> Kernel:
     mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", kind))
     a, b, d = (ORDER[letter] for letter in orders)
-    return cx.kernel.gemm(mma, a, b, d, batch=batch)  # pyright: ignore[reportArgumentType]
+    return cx.kernel.gemm(mma, a, b, d, batch=batch)
 
 
 def arrays(orders: str, size: Sizes) -> Iterator[tuple[str, int, int, int]]:

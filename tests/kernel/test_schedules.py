@@ -178,9 +178,9 @@ def tabled(*pieces: Piece) -> Any:
         (lambda: DataParallel().plan((1, 0, 1)), "group 0 has"),
         (lambda: moe_counts([-1], 1, 1, (1, 1, 1)), "0 rows or more"),
         (lambda: tile_counts(0, 1, 1, (1, 1, 1)), "integers of 1 or more"),
-        (lambda: tile_counts(1.5, 1, 1, (1, 1, 1)), "integers of 1 or more"),  # pyright: ignore[reportArgumentType]
+        (lambda: tile_counts(1.5, 1, 1, (1, 1, 1)), "integers of 1 or more"),
         (lambda: StreamK(10**9), "not a count of 1 to"),
-        (lambda: moe_counts([1.5], 1, 1, (1, 1, 1)), "must be integers"),  # pyright: ignore[reportArgumentType]
+        (lambda: moe_counts([1.5], 1, 1, (1, 1, 1)), "must be integers"),
         (lambda: Piece(0, 0, 0, 0, 4, 0, -4), "only grow"),
         (lambda: Piece(0, 0, 0, 0, 4, turn=2, parts=2), "turn 2 of 2 parts"),
         (lambda: tabled(Piece(0, 0, 3, 0, 4)), "is of group 3, the plan has 1"),

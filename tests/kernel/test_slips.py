@@ -172,7 +172,7 @@ def test_inner_errors_of_a_run_are_told_as_what_they_are(
     def stumble(*_: Any) -> Any:
         raise inner
 
-    monkeypatch.setitem(runner._ENGINES, "fast", stumble)  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setitem(runner._ENGINES, "fast", stumble)
     with pytest.raises(error, match=words) as info:
         cx.run(PLAIN, np.ones((3, 5), np.float32))
     assert type(info.value) is error

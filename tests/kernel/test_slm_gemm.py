@@ -128,7 +128,7 @@ def test_bytes_of_shared_memory_are_counted() -> None:
                     cx.XE_DPAS_TT(8, "s32", "s4"), (32, 64, 64), ((2, 2, 1), (2, 1, 0))
                 )
             ),
-            "no address",
+            "narrower than a byte",
         ),
         (
             lambda: cx.kernel.slm_gemm(

@@ -133,7 +133,7 @@ def test_modes_are_chosen(layout: Layout, data: st.DataObject) -> None:
 
 def test_text_is_not_a_shape() -> None:
     with pytest.raises(ShapeError, match=r"Way out: use Layout.from_str\('\(4,8\):\(8,1\)'\)"):
-        Layout("(4,8):(8,1)")  # pyright: ignore[reportArgumentType]
+        Layout("(4,8):(8,1)")
 
 
 @given(RANKED, st.integers(0, 6))

@@ -113,11 +113,11 @@ def _renamed(statement: Statement) -> Statement:
     names = {"k": Index("r")}
     if hasattr(statement, "at"):
         at = tuple(index.substitute(names) for index in statement.at)
-        return dataclasses.replace(statement, at=at)  # pyright: ignore[reportCallIssue]
+        return dataclasses.replace(statement, at=at)
     if hasattr(statement, "below"):
         return dataclasses.replace(
             statement,
-            index=statement.index.substitute(names),  # pyright: ignore[reportCallIssue]
+            index=statement.index.substitute(names),
             body=tuple(map(_renamed, statement.body)),
         )
     return statement

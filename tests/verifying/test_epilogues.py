@@ -63,7 +63,7 @@ def kernels(done: str, said: str, done_type: str, said_type: str) -> Kernel:
     return dataclasses.replace(
         ours,
         operands=(*more, *ours.operands),
-        computes=Specification((Claim("D", ("m", "n"), claim),)),  # pyright: ignore[reportArgumentType]
+        computes=Specification((Claim("D", ("m", "n"), claim),)),
     )
 
 
@@ -89,7 +89,7 @@ def test_what_is_wrong_is_disproved_and_shown(
     assert found is not None
     for executor in ("reference", "fast"):
         try:
-            assert cx.replay(kernel, found, executor=executor).shows, str(found)  # pyright: ignore[reportArgumentType]
+            assert cx.replay(kernel, found, executor=executor).shows, str(found)
         except MachineError:
             assert found.faults
 

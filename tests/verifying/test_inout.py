@@ -62,7 +62,7 @@ def accumulating(**given: bool) -> Kernel:
     copy = cx.make_block_2d_copy_C(gemm.mma, gmem_stride("D", "row"))
     load = Load(copy, "D", store.at, "old", store.modes)
     old = dataclasses.replace(gemm.fragment("tCrC"), name="old")
-    (claim,) = gemm.computes.claims  # pyright: ignore[reportOptionalMemberAccess]
+    (claim,) = gemm.computes.claims
     value = claim.value + Element("D", tuple(map(Index, claim.indices)))
     claims = Specification((dataclasses.replace(claim, value=value),))
     both = dataclasses.replace(gemm.operand("D"), role="inout")

@@ -24,7 +24,7 @@ GIVEN: tuple[dict[str, Any], ...] = (
 
 @pytest.mark.parametrize("given", GIVEN)
 def test_a_tile_is_proved_for_all_sizes(given: dict[str, Any]) -> None:
-    alone = whole_tiles(scheduled(MMA, **given), MMA.tile_mnk)
+    alone = whole_tiles(scheduled(MMA, **given))
     assert cx.verify(alone).answer == "proved"
     assert not {"work", "count", "W", "locks"} & {o.name for o in alone.operands}
 
@@ -35,7 +35,7 @@ def test_it_computes_what_the_plan_of_whole_tiles_does() -> None:
     given = {"A": a, "B": b, "bias": np.arange(70.0)}
     kinds = {"A": "bf16", "B": "bf16", "bias": "f32"}
     tables = plan_tables(DataParallel().plan(tile_counts(35, 70, 50, MMA.tile_mnk)))
-    alone = cx.run(whole_tiles(kernel, MMA.tile_mnk), **given, dtype=kinds)
+    alone = cx.run(whole_tiles(kernel), **given, dtype=kinds)
     assert np.array_equal(alone, cx.run(kernel, **given, **tables, dtype=kinds))
     assert np.array_equal(alone, a @ b + given["bias"])
 
@@ -54,7 +54,7 @@ def changed(kernel: Kernel, kind: type, move: Any) -> Kernel:
 )
 def test_a_slip_inside_a_tile_is_disproved(kind: type, move: Any) -> None:
     wrong = changed(scheduled(MMA, fixup=False), kind, move)
-    verdict = cx.verify(whole_tiles(wrong, MMA.tile_mnk))
+    verdict = cx.verify(whole_tiles(wrong))
     assert verdict.answer == "disproved"
 
 
@@ -62,13 +62,13 @@ def test_a_store_elsewhere_is_disproved() -> None:
     kernel = scheduled(MMA, fixup=False)
     store = next(s for s in kernel.statements() if isinstance(s, Store) and s.operand == "D")
     wrong = kernel.replace(store, dataclasses.replace(store, at=(store.at[0], store.at[1] + 32)))
-    assert cx.verify(whole_tiles(wrong, MMA.tile_mnk)).answer == "disproved"
+    assert cx.verify(whole_tiles(wrong)).answer == "disproved"
 
 
 def test_a_condition_that_the_plan_rules_out_is_gone() -> None:
     ruled = {str(s) for s in scheduled(MMA).statements() if isinstance(s, If)}
     assert any("work[u, i, 8]" in text for text in ruled)
-    alone = whole_tiles(scheduled(MMA), MMA.tile_mnk)
+    alone = whole_tiles(scheduled(MMA))
     assert all("work" not in str(s) for s in alone.statements() if isinstance(s, If))
 
 
@@ -81,6 +81,22 @@ def test_kernels_that_follow_no_plan_are_refused() -> None:
     later = dataclasses.replace(kernel, body=(dataclasses.replace(turns, start=Index(None, 1)),))
     for wrong in (cx.kernel.gemm(MMA), once_more, later):
         with pytest.raises(KernelError, match="does not look its work up"):
-            whole_tiles(wrong, MMA.tile_mnk)
+            whole_tiles(wrong)
     with pytest.raises(KernelError, match='groups="batch"'):
-        whole_tiles(scheduled(MMA, groups="stacked", fixup=False), MMA.tile_mnk)
+        whole_tiles(scheduled(MMA, groups="stacked", fixup=False))
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        Index.element("work", Index("u"), Index("i") + 1, 3),
+        Index.element("work", Index("u") + 1, Index("i"), 3),
+        Index.element("work", Index("u"), Index("i"), Index("i")),
+    ],
+)
+def test_another_piece_than_its_own_is_refused(entry: Index) -> None:
+    kernel = scheduled(MMA, fixup=False)
+    loop = kernel.loop("k")
+    wrong = kernel.replace(loop, dataclasses.replace(loop, start=entry))
+    with pytest.raises(KernelError, match="not its own piece"):
+        whole_tiles(wrong)

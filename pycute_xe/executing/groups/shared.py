@@ -38,7 +38,7 @@ class SharedArray:
             raise MachineError(
                 "run",
                 {"array": shared},
-                "elements narrower than a byte have no address of their own",
+                "elements narrower than a byte cannot be addressed",
                 "share them in a wider type",
             )
         self.shared, self.shape = shared, shape

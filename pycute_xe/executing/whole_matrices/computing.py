@@ -124,7 +124,12 @@ def _part(node: Node, memory: Memory, done: dict[int, Array], rows: slice) -> Ar
 
 def _no_index(index: Index, below: Index) -> bool:
     given: dict[str, object] = {"index": index, "below": below}
-    raise KernelError("run", given, "whole matrices have no index of a work-group", "")
+    raise KernelError(
+        "run",
+        given,
+        "a value of whole matrices depends on where a work-group is",
+        'run(…, executor="reference")',
+    )
 
 
 def _whole(node: Node, memory: Memory, done: dict[int, Array]) -> Array:

@@ -46,7 +46,7 @@ def attention(
 
     ``causal``: a query sees the keys up to its own, the last beside the last, also where M is not
     N. ``window``: so many keys before and behind that one. ``stages``: how many tiles of K the
-    prefetch runs ahead. ``sink``: a score for each head that takes weight and has no value.
+    prefetch runs ahead. ``sink``: an extra score for each head, with weight but without a value.
     ``lse``: also returns log(sum(exp(scores))). ``cached``: keys K0, V0 that precede K, V, in a
     loop of their own. ``page``: K and V are pages of so many keys, which ``pages`` lists for each
     batch, and ``lengths`` counts its keys. ``packed``: batches of different length lie one behind

@@ -21,7 +21,6 @@ from pycute_xe.kernel.ir.statements import (
     BarrierArrive,
     BarrierWait,
     Convert,
-    Fence,
     Fill,
     If,
     Load,
@@ -37,14 +36,13 @@ from pycute_xe.kernel.kinds.attention_form import Form
 from pycute_xe.kernel.kinds.attention_loop import LOG2E
 from pycute_xe.kernel.kinds.attention_rows import F32, Rows
 from pycute_xe.kernel.kinds.parts import copy_slots, gmem_stride, mma_slots
+from pycute_xe.kernel.kinds.shared_tiles import MEET
 from pycute_xe.kernel.kinds.vectors import vector_copy
 from pycute_xe.kernel.spec.expression import Slot, apply
 from pycute_xe.layout import Layout, make_layout, size
 from pycute_xe.numeric import Numeric
 
 __all__ = ["Ending"]
-
-MEET = (Fence(), BarrierArrive(), BarrierWait())
 
 
 class Ending:

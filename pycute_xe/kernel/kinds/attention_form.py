@@ -227,7 +227,7 @@ class Form:
         if self.window is not None and min(self.window) < 0:
             return f"the window {self.window} is negative", "write (keys before, keys behind)"
         if self.cached and self.page is not None:
-            return "cached keys beside paged ones have no meaning", "page the cache"
+            return "cached keys cannot be combined with paged ones", "page the cache"
         if self.lse and (self.packed or self.rows % 16):
             why = "is written for 16 queries at a time, padding included"
             return f"lse {why}", "leave lse out, or use 16 queries for each subgroup"

@@ -16,12 +16,11 @@ from pycute_xe.kernel.ir.statements import (
     SharedStore,
     Statement,
 )
-from pycute_xe.kernel.kinds.endings import Ending, product_of
+from pycute_xe.kernel.kinds.endings import Ending, along, product_of, unfit
 from pycute_xe.kernel.kinds.mainloop import mainloop
 from pycute_xe.kernel.kinds.parts import Side, by_registers, operand_copy
-from pycute_xe.kernel.kinds.shared_tiles import fragment_places
-from pycute_xe.kernel.kinds.slm_gemm import MEET
-from pycute_xe.kernel.spec.expression import Element, Expression, Slot, rebuilt, rounded_to, total
+from pycute_xe.kernel.kinds.shared_tiles import MEET, fragment_places
+from pycute_xe.kernel.spec.expression import Element, Expression, rounded_to, total
 from pycute_xe.layout import Layout, size
 from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import typed
@@ -129,16 +128,8 @@ def _fragments(first: TiledMma, second: TiledMma) -> tuple[Fragment, ...]:
 
 
 def _claim(first: TiledMma, second: TiledMma) -> Expression:
-    j, n = Index("j"), Index("n")
-    columns = {"n": j}
-
-    def leaf(x: Element | Slot) -> Expression:
-        if isinstance(x, Slot):
-            return x
-        return Element(x.operand, tuple(index.substitute(columns) for index in x.at))
-
-    product = rebuilt(product_of(first.atom.op.D, b="B0"), leaf)
-    weight = rounded_to(second.atom.op.A, product) * Element("B1", (j, n))
+    product = along(product_of(first.atom.op.D, ("A", "B0")), "j")
+    weight = rounded_to(second.atom.op.A, product) * Element("B1", (Index("j"), Index("n")))
     return total("j", first.tile_mnk[1], weight, accumulator=second.atom.op.D)
 
 
@@ -154,10 +145,11 @@ def _check(first: TiledMma, second: TiledMma) -> None:
         wrong = f"{first.num_subgroups} subgroups are followed by {second.num_subgroups}"
         fix = "use as many subgroups in both"
     elif second.atom.op.A.bits < 8:
-        wrong = f"elements of {second.atom.op.A} have no address of their own in shared memory"
+        wrong = (
+            f"elements of {second.atom.op.A} are narrower than a byte, and shared memory has bytes"
+        )
         fix = "multiply a wider type"
-    elif max(size(mma.atom_layout_mnk[2]) for mma in (first, second)) > 1:
-        wrong = "subgroups along K would each write the whole of D; nothing adds them up"
-        fix = "use subgroups along M and N only"
+    else:
+        wrong, fix = max(unfit(first), unfit(second))
     if wrong:
         raise KernelError("chained_gemm", {"first": first, "second": second}, wrong, fix)

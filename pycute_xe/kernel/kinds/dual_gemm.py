@@ -8,7 +8,7 @@ from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.operands import Fragment, Operand, Order, matrix
 from pycute_xe.kernel.ir.statements import Fill, Map
-from pycute_xe.kernel.kinds.endings import Ending, product_of
+from pycute_xe.kernel.kinds.endings import Ending, product_of, unfit
 from pycute_xe.kernel.kinds.mainloop import mainloop
 from pycute_xe.kernel.kinds.parts import Side, by_registers, operand_copy
 from pycute_xe.kernel.spec.expression import Element, Expression, Slot, leaves, rebuilt
@@ -89,7 +89,7 @@ def dual_gemm(
             *behind.statements,
         ),
         behind.specification(
-            _rebuilt(value, {f"acc{i}": product_of(op.D, b=f"B{i}") for i in range(2)})
+            _rebuilt(value, {f"acc{i}": product_of(op.D, ("A", f"B{i}")) for i in range(2)})
         ),
     )
 
@@ -107,9 +107,8 @@ def _combined(mma: TiledMma, text: str) -> Expression:
         wrong, fix = f"the accumulators are {op.C} and {op.D}", "use an atom that adds in f32"
     elif used != set(HELD):
         wrong, fix = "the expression does not read both accumulators", 'write "acc0 * acc1"'
-    elif size(mma.atom_layout_mnk[2]) != 1:
-        wrong = "subgroups along K would each write the whole of D; nothing adds them up"
-        fix = "use subgroups along M and N only"
+    else:
+        wrong, fix = unfit(mma)
     if wrong:
         raise KernelError("dual_gemm", {"combine": text, "mma": mma}, wrong, fix)
     return value

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TypeAlias
 
 from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
@@ -11,10 +14,14 @@ from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.operands import Order
 from pycute_xe.kernel.kinds.epilogue import Epilogue, Frame
 from pycute_xe.kernel.kinds.epilogue_tiles import TiledEpilogue
-from pycute_xe.kernel.spec.expression import Element, Expression, total
+from pycute_xe.kernel.spec.expression import Element, Expression, Slot, rebuilt, total
+from pycute_xe.layout import size
 from pycute_xe.numeric import Numeric, as_numeric
 
-__all__ = ["Ending", "product_of"]
+__all__ = ["Ending", "along", "product_of", "unfit"]
+
+Factor: TypeAlias = Callable[[tuple[Index, ...]], Expression]
+"""What is multiplied of an operand at indices."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +64,37 @@ class Ending:
         return TiledEpilogue.read_in_tiles(frame, self.text, self.also, out, self.cut)
 
 
-def product_of(accumulator: Numeric, lead: tuple[str, ...] = (), b: str = "B") -> Expression:
-    """Return what the accumulator holds behind the main loop, of A and B or another right side."""
+def product_of(
+    accumulator: Numeric,
+    of: tuple[Factor | str, Factor | str] = ("A", "B"),
+    lead: tuple[Index, ...] = (),
+) -> Expression:
+    """Return what the accumulator holds behind the main loop; a name is an operand's elements."""
     m, n, k = map(Index, "mnk")
-    first = tuple(Index(x.lower()) for x in lead)
-    product = Element("A", (*first, m, k)) * Element(b, (*first, k, n))
-    return total("k", "K", product, accumulator=accumulator)
+    sides = (partial(Element, x) if isinstance(x, str) else x for x in of)
+    one, other = (side((*lead, *at)) for side, at in zip(sides, ((m, k), (k, n)), strict=True))
+    return total("k", "K", one * other, accumulator=accumulator)
+
+
+def along(value: Expression, name: str) -> Expression:
+    """Return an expression of row m and column n at another column."""
+    index = {"n": Index(name)}
+
+    def leaf(x: Element | Slot) -> Expression:
+        if isinstance(x, Slot):
+            return x
+        return replace(x, at=tuple(i.substitute(index) for i in x.at))
+
+    return rebuilt(value, leaf)
+
+
+def unfit(mma: TiledMma) -> tuple[str, str]:
+    """Return why no accumulator of a subgroup is a tile of D, and a way out; else nothing."""
+    op = mma.atom.op
+    if size(mma.atom_layout_mnk[2]) != 1:
+        wrong = "subgroups along K would each write the whole of D; nothing adds them up"
+        return wrong, "use subgroups along M and N only"
+    if op.C != op.D:
+        wrong = f"the accumulator goes in as {op.C} and comes out as {op.D}"
+        return wrong, "use an atom whose C and D have the same type"
+    return "", ""

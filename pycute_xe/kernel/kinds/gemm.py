@@ -14,17 +14,16 @@ from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.operands import Fragment, Order, matrix
 from pycute_xe.kernel.ir.statements import Fill
-from pycute_xe.kernel.kinds.endings import Ending
+from pycute_xe.kernel.kinds.endings import Ending, product_of, unfit
 from pycute_xe.kernel.kinds.given_copies import GivenCopy, given_copy
 from pycute_xe.kernel.kinds.mainloop import mainloop
-from pycute_xe.kernel.kinds.parts import Side, by_registers
+from pycute_xe.kernel.kinds.parts import by_registers
 from pycute_xe.kernel.kinds.transforming import operand_side, transformed_operands
-from pycute_xe.kernel.spec.expression import Expression, total
 from pycute_xe.layout import size
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.signatures import typed
 
-__all__ = ["check_arguments", "gemm", "product"]
+__all__ = ["check_arguments", "gemm"]
 
 _COPIES = (TiledCopy, Block2DOp, CopyAtom, LegacyCopyAtom)
 
@@ -113,15 +112,8 @@ def gemm(
     grid = (("m", Tiles("M", tile_m)), ("n", Tiles("N", tile_n)))
     if batch:
         grid = (("l", Index("L")), *grid)
-    claim = behind.specification(product(op.D, tuple(Index(x.lower()) for x in lead), sides))
+    claim = behind.specification(product_of(op.D, (sides[0].factor, sides[1].factor), first))
     return Kernel("gemm", mma.num_subgroups, operands, fragments, grid, body, claim)
-
-
-def product(accumulator: Numeric, lead: tuple[Index, ...], sides: tuple[Side, Side]) -> Expression:
-    """Return the specification of a product, with leading indices."""
-    m, n, k = map(Index, "mnk")
-    pairs = sides[0].factor((*lead, m, k)) * sides[1].factor((*lead, k, n))
-    return total("k", "K", pairs, accumulator=accumulator)
 
 
 def check_arguments(mma: object, stages: object, *copies: object) -> None:
@@ -129,13 +121,8 @@ def check_arguments(mma: object, stages: object, *copies: object) -> None:
     wrong, fix = "", ""
     if not isinstance(mma, TiledMma):
         wrong, fix = f"{type(mma).__name__} is not a tiled MMA", "use workgroup_mma(op, tile=…)"
-    elif size(mma.atom_layout_mnk[2]) != 1:
-        wrong = "subgroups along K would each write the whole of D; nothing adds them up"
-        fix = "use subgroups along M and N only"
-    elif mma.atom.op.C != mma.atom.op.D:
-        op = mma.atom.op
-        wrong = f"the accumulator goes in as {op.C} and comes out as {op.D}"
-        fix = "use an atom whose C and D have the same type"
+    elif unfit(mma)[0]:
+        wrong, fix = unfit(mma)
     elif type(stages) is not int or stages < 0:
         wrong, fix = f"stages is {stages!r}, which is not a count of tiles", "use 0 or more"
     elif any(not isinstance(copy, (*_COPIES, str, NoneType)) for copy in copies):

@@ -14,27 +14,24 @@ from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.operands import Fragment, Order, Shared, matrix
 from pycute_xe.kernel.ir.statements import Fill, Map, Reduce, SharedLoad, SharedStore, Statement
-from pycute_xe.kernel.kinds.endings import Ending, product_of
+from pycute_xe.kernel.kinds.endings import Ending, along, product_of
 from pycute_xe.kernel.kinds.epilogue import Epilogue
 from pycute_xe.kernel.kinds.mainloop import mainloop
 from pycute_xe.kernel.kinds.parts import Side, by_registers, operand_copy
-from pycute_xe.kernel.kinds.shared_tiles import separated
-from pycute_xe.kernel.kinds.slm_gemm import MEET
+from pycute_xe.kernel.kinds.shared_tiles import MEET, separated
 from pycute_xe.kernel.kinds.vectors import vector_gather
 from pycute_xe.kernel.spec.expression import (
-    Element,
     Expression,
     Slot,
     apply,
     leaves,
-    rebuilt,
     total,
 )
 from pycute_xe.layout import Layout, cosize, size
 from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import typed
 
-__all__ = ["RowReduction", "along", "by_rows", "check_rows", "softmax_gemm"]
+__all__ = ["RowReduction", "by_rows", "check_rows", "softmax_gemm"]
 
 How = Literal["sum", "max"]
 
@@ -130,18 +127,6 @@ def _softmax(product: Expression, columns: int) -> Expression:
     most = total("i", columns, along(product, "i"), how="max")
     weights = total("j", columns, apply("exp", along(product, "j") - most))
     return apply("exp", product - most) / weights
-
-
-def along(value: Expression, name: str) -> Expression:
-    """Return an expression of row m and column n at another column."""
-    index = {"n": Index(name)}
-
-    def leaf(x: Element | Slot) -> Expression:
-        if isinstance(x, Slot):
-            return x
-        return replace(x, at=tuple(i.substitute(index) for i in x.at))
-
-    return rebuilt(value, leaf)
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,9 @@ from pycute_xe.kernel.ir.statements import (
     Statement,
     Store,
 )
+from pycute_xe.kernel.kinds.endings import product_of
 from pycute_xe.kernel.kinds.epilogue import Epilogue, Frame
-from pycute_xe.kernel.kinds.gemm import check_arguments, product
+from pycute_xe.kernel.kinds.gemm import check_arguments
 from pycute_xe.kernel.kinds.mainloop import Stretch, stretched
 from pycute_xe.kernel.kinds.parts import (
     Side,
@@ -130,7 +131,8 @@ def scheduled(
         ending.operands[-1],
     )
     body = (Loop("i", Index(), Index.element("count", Index("u")), (*work, *tail)),)
-    claim = ending.specification(product(op.D, tuple(Index(x.lower()) for x in lead), sides))
+    at = tuple(Index(x.lower()) for x in lead)
+    claim = ending.specification(product_of(op.D, (sides[0].factor, sides[1].factor), at))
     return Kernel(
         "scheduled",
         mma.num_subgroups,

@@ -20,13 +20,32 @@ from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.operands import Fragment, Order, Shared
-from pycute_xe.kernel.ir.statements import Load, Reorder, SharedLoad, SharedStore, Statement
+from pycute_xe.kernel.ir.statements import (
+    BarrierArrive,
+    BarrierWait,
+    Fence,
+    Load,
+    Reorder,
+    SharedLoad,
+    SharedStore,
+    Statement,
+)
 from pycute_xe.kernel.kinds.parts import copy_slots, gmem_stride, mma_slots
 from pycute_xe.layout import Layout, make_layout, size
 from pycute_xe.numeric import Numeric
 from pycute_xe.swizzle import Swizzle
 
-__all__ = ["SharedTile", "cooperative_copy", "fragment_places", "operand_places", "separated"]
+__all__ = [
+    "MEET",
+    "SharedTile",
+    "cooperative_copy",
+    "fragment_places",
+    "operand_places",
+    "separated",
+]
+
+MEET: tuple[Statement, ...] = (Fence(), BarrierArrive(), BarrierWait())
+"""What lets every subgroup read what the others stored."""
 
 Ints: TypeAlias = NDArray[np.int64]
 

@@ -10,23 +10,20 @@ from pycute_xe.kernel.ir.operands import Fragment, Order, matrix
 from pycute_xe.kernel.ir.statements import (
     BarrierArrive,
     BarrierWait,
-    Fence,
     Fill,
     Loop,
     Mma,
     Statement,
 )
-from pycute_xe.kernel.kinds.endings import Ending, product_of
+from pycute_xe.kernel.kinds.endings import Ending, product_of, unfit
 from pycute_xe.kernel.kinds.parts import by_registers
-from pycute_xe.kernel.kinds.shared_tiles import SharedTile, cooperative_copy
+from pycute_xe.kernel.kinds.shared_tiles import MEET, SharedTile, cooperative_copy
 from pycute_xe.layout import size
 from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import typed
 from pycute_xe.swizzle import Swizzle
 
 __all__ = ["check_shared", "shared_mainloop", "shared_tile", "slm_gemm"]
-
-MEET: tuple[Statement, ...] = (Fence(), BarrierArrive(), BarrierWait())
 
 
 @typed
@@ -129,20 +126,13 @@ def shared_mainloop(
 
 def check_shared(kind: str, mma: TiledMma, stages: int) -> None:
     """Refuse what no GEMM through shared memory is made of."""
-    wrong, fix = "", ""
-    if size(mma.atom_layout_mnk[2]) != 1:
-        wrong = "subgroups along K would each write the whole of D; nothing adds them up"
-        fix = "use subgroups along M and N only"
-    elif mma.atom.op.C != mma.atom.op.D:
-        op = mma.atom.op
-        wrong = f"the accumulator goes in as {op.C} and comes out as {op.D}"
-        fix = "use an atom whose C and D have the same type"
-    elif min(mma.atom.op.A.bits, mma.atom.op.B.bits) < 8:
-        op = mma.atom.op
-        narrow = op.A if op.A.bits < 8 else op.B
-        wrong = f"elements of {narrow} have no address of their own in shared memory"
+    wrong, fix = unfit(mma)
+    op = mma.atom.op
+    narrow = op.A if op.A.bits < op.B.bits else op.B
+    if not wrong and narrow.bits < 8:
+        wrong = f"elements of {narrow} are narrower than a byte, and shared memory has bytes"
         fix = "share them in a wider type, or use kernel.gemm"
-    elif not 1 <= stages <= 3:
+    if not wrong and not 1 <= stages <= 3:
         wrong, fix = f"stages is {stages}, which must be 1 to 3", "use 2"
     if wrong:
         raise KernelError(kind, {"mma": mma, "stages": stages}, wrong, fix)

@@ -8,7 +8,8 @@ from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.operands import Fragment, Order, matrix
 from pycute_xe.kernel.ir.statements import AtomicStore, Fill, Reorder, Statement
-from pycute_xe.kernel.kinds.gemm import check_arguments, product
+from pycute_xe.kernel.kinds.endings import product_of
+from pycute_xe.kernel.kinds.gemm import check_arguments
 from pycute_xe.kernel.kinds.mainloop import Stretch, stretched
 from pycute_xe.kernel.kinds.parts import Side, by_registers, operand_copy, store_reorder
 from pycute_xe.kernel.spec.expression import Element
@@ -83,8 +84,9 @@ def split_k(
         matrix("B", op.B, ("K", "N"), b),
         matrix("D", op.D, ("M", "N"), d, role="inout"),
     )
+    product = product_of(op.D, (sides[0].factor, sides[1].factor))
     old = Element("D", (Index("m"), Index("n")))
-    claim = Specification((Claim("D", ("m", "n"), old + product(op.D, (), sides)),))
+    claim = Specification((Claim("D", ("m", "n"), old + product),))
     grid = (("s", count), ("m", Tiles("M", tile_m)), ("n", Tiles("N", tile_n)))
     return Kernel("split_k", mma.num_subgroups, operands, tuple(fragments), grid, body, claim)
 

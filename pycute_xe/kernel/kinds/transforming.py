@@ -103,7 +103,7 @@ def _vector(frame: Frame, name: str, leaf: Element, operation: str, text: str) -
     batch = tuple(index for index in leaf.at if str(index) in lead)
     rest = leaf.at[len(batch) :]
     if Index(letter) not in rest:
-        wrong = f"{leaf} has no index {letter}, which tells the {name} that it belongs to"
+        wrong = f"{leaf} is not indexed by {letter}, and so does not say which {name} it belongs to"
         raise _refused(operation, text, wrong, f"write {leaf.operand}[{letter}]")
     if leaf.at[: len(batch)] != batch or len(rest) != 1 + len(groups) or len(groups) > 1:
         wrong = f"{leaf} has indices that it cannot be loaded by"

@@ -17,34 +17,35 @@ from pycute_xe.typing import is_tuple
 __all__ = ["whole_tiles"]
 
 TABLES = ("work", "count", "W", "locks")
+_NUMBERS = [Index(None, number) for number in range(len(FIELDS))]
 
 
 @typed
-def whole_tiles(kernel: Kernel, tile: tuple[int, int, int]) -> Kernel:
+def whole_tiles(kernel: Kernel) -> Kernel:
     """Return the kernel in which each work-group computes one tile, whole, in place of its pieces.
 
     The law: where every piece of a plan is a whole tile and the plan covers each tile once, the
     scheduled kernel does, in another order, what this one does. So `verify` of this kernel, for all
-    sizes, and `covers` of a plan together prove the scheduled kernel for that plan. ``tile`` is
-    that of its MMA, ``mma.tile_mnk``. Raises `KernelError` for a kernel that follows no plan, and
-    for stacked experts, whose rows only the plan knows: ask the same kernel with
-    ``groups="batch"``, in which each expert's rows are a matrix of their own.
+    sizes, and `covers` of a plan together prove the scheduled kernel for that plan. Raises
+    `KernelError` for a kernel that follows no plan, or another piece of it than its own, and for
+    stacked experts, whose rows only the plan knows: ask the same kernel with ``groups="batch"``, in
+    which each expert's rows are a matrix of their own.
 
     >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
     >>> from pycute_xe.kernel.kinds.scheduled import scheduled
     >>> mma = workgroup_mma(XE_DPAS_TT(8, "f32", "bf16"))
-    >>> alone = whole_tiles(scheduled(mma), mma.tile_mnk)
+    >>> alone = whole_tiles(scheduled(mma))
     >>> print(*(f"{name} < {count}" for name, count in alone.grid))
     m < ceil_div(M, 256) n < ceil_div(N, 256)
     """
     names = {operand.name: operand for operand in kernel.operands}
     turns, *more = kernel.body
-    planned = (("u", Index("U")),), Index(), Index.element("count", Index("u"))
+    planned = (("u", Index("U")),), "i", Index(), Index.element("count", Index("u"))
     if (
         not isinstance(turns, Loop)
         or more
         or not {"work", "count"} <= set(names)
-        or (kernel.grid, turns.start, turns.stop) != planned
+        or (kernel.grid, turns.var, turns.start, turns.stop) != planned
     ):
         raise KernelError(
             "whole_tiles",
@@ -60,6 +61,7 @@ def whole_tiles(kernel: Kernel, tile: tuple[int, int, int]) -> Kernel:
             "experts are stacked, and where their rows begin is known to the plan alone",
             'ask the kernel made with groups="batch"',
         )
+    tile = kernel.mma.tile_mnk
     fixed: dict[str, Index] = {name: Index() for name in FIELDS}
     fixed |= {"m": Index("m"), "n": Index("n"), "group": Index("l")}
     fixed |= {"stop": Tiles("K", tile[2]), "first": Index(None, 1), "last": Index(None, 1)}
@@ -111,10 +113,23 @@ def _known(index: Index, values: dict[str, Index]) -> Index:
     out = Index(None, index.offset)
     for atom, factor in index.terms:
         if isinstance(atom, Looked) and atom.operand == "work":
-            term = values[FIELDS[atom.at[-1].offset]]
+            term = values[_field(atom)]
         elif isinstance(atom, Quotient):
             term = _known(atom.index, values) // atom.divisor
         else:
             term = Index.of({atom: 1}, 0)
         out = out + term * factor
     return out
+
+
+def _field(entry: Looked) -> str:
+    """Return which field of its own piece a work-group looks up."""
+    *piece, field = entry.at
+    if piece != [Index("u"), Index("i")] or field not in _NUMBERS:
+        raise KernelError(
+            "whole_tiles",
+            {"looked up": entry},
+            "a work-group looks up what is not its own piece of the plan",
+            "read work[u, i, …] with the number of a field",
+        )
+    return FIELDS[field.offset]

@@ -6,7 +6,7 @@ piece of its K, and a counter of the tile tells how many tiles of K have been ad
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from pycute_xe.errors import KernelError
@@ -140,8 +140,6 @@ def fixed_up(pieces: list[Piece], fixup: Fixup) -> list[Piece]:
     >>> [(p.needs, p.gives) for p in fixed_up(parts, "first")]
     [(0, 4), (1, 4), (1, 0)]
     """
-    from dataclasses import replace
-
     order = sorted(pieces, key=lambda p: (p.start, p.stop))
     out: list[Piece] = []
     for turn, piece in enumerate(order):
