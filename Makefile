@@ -24,7 +24,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test pytest checks docs pages lint format wheel bench compiled emit-cpu mutants fuzz clean
+.PHONY: help demo test checks docs pages lint format wheel bench compiled emit-cpu mutants fuzz clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,16 +32,12 @@ help: ## list the targets
 demo: $(VENV)/.run-stamp ## similarities of 1797 handwritten digits, end to end
 	@$(PY) examples/digits/demo.py --out out
 
-# The tests use all cores and take longest; beside them the other checks, one after the other, each
-# printed when it ends. So pytest's summary is the last thing on the screen.
-test: $(VENV)/.dev-stamp ## everything a change must pass
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target pytest checks
+test: $(VENV)/.dev-stamp ## the tests, over all cores
+	@$(PY) -m pytest -n $(WORKERS) --dist worksteal -q
 
-checks: $(VENV)/.dev-stamp
-	@$(MAKE) --no-print-directory wheel lint pages
-
-pytest: $(VENV)/.dev-stamp ## the tests, over all cores
-	+@$(PY) -m pytest -n $(WORKERS) --dist worksteal -q
+# Side by side, each printed when it ends.
+checks: $(VENV)/.dev-stamp ## what else a change must pass: style, types, floors, pages, the wheel
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint pages wheel
 
 # What is written beside the pages is left out (see mkdocs.yml), so the result is not the site.
 # Their code blocks run in tests/test_pages.py, which compares what they print.
