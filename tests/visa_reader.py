@@ -1,8 +1,8 @@
 """A reader of emitted vISA text: messages and DPAS by the library's parsers, and a few ALU lines.
 
-What it knows of ALU lines: mov, add, mul, min, max, shl and rnde of f, d, ud, uw, hf, bf, b and ub,
-with mov.sat, regions, immediates in hexadecimal and (abs), and the math functions inv, exp, log,
-sqrt and rsqt.
+What it knows of ALU lines: mov, add, mul, min, max, and, or, shifts and rnde of f, d, ud, uw, w,
+hf, bf, b and ub, with mov.sat, regions, immediates in hexadecimal and (abs), and the math functions
+inv, exp, log, sqrt and rsqt.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pycute_xe.machine import Memory, RegisterFile, dpas, lsc
 
 TYPES: dict[str, Any] = {
     "ud": np.uint32, "d": np.int32, "f": np.float32, "uw": np.uint16, "hf": np.float16,
-    "bf": ml_dtypes.bfloat16, "ub": np.uint8, "b": np.int8,
+    "bf": ml_dtypes.bfloat16, "ub": np.uint8, "b": np.int8, "w": np.int16,
 }  # fmt: skip
 OPERATIONS: dict[str, Any] = {
     "mov": lambda a: a,
@@ -33,6 +33,10 @@ OPERATIONS: dict[str, Any] = {
     "min": np.minimum,
     "max": np.maximum,
     "shl": lambda a, b: a << b,
+    "shr": lambda a, b: a >> b,  # what it is written for has no sign
+    "asr": lambda a, b: a >> b,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
     "rnde": np.round,
     "inv": lambda a: 1 / a,
     "exp": np.exp2,

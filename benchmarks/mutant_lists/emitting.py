@@ -9,6 +9,7 @@ VISA = "tests/emitting/test_visa.py"
 STATEMENTS = "tests/emitting/test_statements.py"
 OPENCL = "tests/emitting/test_opencl.py"
 NAMES = "tests/emitting/test_names.py"
+CODES = "tests/native/test_codes.py"
 
 RENAMING = "tests/kernel/test_renaming.py"
 
@@ -54,8 +55,8 @@ MUTANTS = [
         "emitting/elementwise",
         f"{VISA} {STATEMENTS}",
         (
-            'to = operand_text(name, "ud", at, None)',
-            'to = operand_text(name, "ud", 0, None)',
+            'to = place(name, "ud", at, None)',
+            'to = place(name, "ud", 0, None)',
             "a fill goes on",
         ),
         (
@@ -69,12 +70,12 @@ MUTANTS = [
             "narrow integers saturate",
         ),
         (
-            'self.alu("rnde", wide, self.widened(source, given))',
-            'self.alu("mov", wide, self.widened(source, given))',
+            'self.alu("rnde", wide, widened(self, source, given))',
+            'self.alu("mov", wide, widened(self, source, given))',
             "to nearest even",
         ),
         (
-            '        self.alu(f"({flags}) sel", to, then, otherwise)\n',
+            '        self.alu("sel", to, then, otherwise, where=flags)\n',
             '        self.alu("mov", to, then)\n',
             "a condition chooses",
         ),
@@ -85,43 +86,72 @@ MUTANTS = [
         ),
     ),
     *mutants(
-        "emitting/reading",
+        "emitting/operands",
         f"{VISA} {STATEMENTS}",
         (
-            "row, column = divmod(element * BYTES[kind], GRF)",
-            "row, column = divmod(element, GRF)",
+            "row, column = divmod(self.element * BYTES[self.kind], GRF)",
+            "row, column = divmod(self.element, GRF)",
             "elements have bytes",
         ),
-        ('"0x10:uw")', '"0x8:uw")', "bfloat16 is the upper half of f32"),
+    ),
+    *mutants(
+        "emitting/reading",
+        CODES,
+        ("number(16 - bits * (at + 1)", "number(16 - bits * at", "the parts of a byte"),
+        ('"shr" if numeric.kind == "unsigned"', '"asr" if numeric.bits', "no sign"),
+    ),
+    *mutants(
+        "emitting/widening",
+        f"{VISA} {CODES} {STATEMENTS}",
+        (
+            'write.alu("shl", to, source, number(16, "uw"))',
+            'write.alu("shl", to, source, number(8, "uw"))',
+            "bfloat16 is the upper half of f32",
+        ),
+        ("0xBFFF", "0xFFFF", "the sign is one bit"),
+        ('    write.alu("or", to, read, carried)\n', "", "the largest code is a NaN"),
+        ("number(0x80,", "number(0x100,", "and the one before is not"),
+        ("0x8E00", "0x0E00", "the sign of e2m1"),
+        ("return _scaled(write, half, 8)", "return _scaled(write, half, 7)", "the bias"),
+        ('    write.alu("max", to, read, number(0x00400000, "ud"))\n', "", "the least power"),
+        ('number(255, "uw")', 'number(256, "uw")', "the NaN of ue8m0"),
+        ('    write.alu("add", held, read, bits)\n', "", "the bits of an f32"),
+        ('write.alu("and", held, read, number(1, "ud"))', "pass", "ties go to even"),
+        ('write.alu("cmp.eq", flags', 'write.alu("cmp.ne", flags', "NaNs of f32 stay"),
+        ('"cmp.lt", flags, modified', '"cmp.gt", flags, modified', "tf32 has no denormals"),
     ),
     *mutants(
         "emitting/functions",
         f"{STATEMENTS} {VISA}",
-        ('_NEAR_ZERO = "0x3f200000:f"', '_NEAR_ZERO = "0x3a200000:f"', "tanh near zero"),
-        ('_NEAR_ZERO = "0x3f200000:f"', '_NEAR_ZERO = "0x3fa00000:f"', "tanh far from zero"),
+        ("_NEAR_ZERO = number(0x3F200000)", "_NEAR_ZERO = number(0x3A200000)", "tanh near zero"),
         (
-            'TWICE_LOG2_E, MINUS_TWO = "0x4038aa3b:f"',
-            'TWICE_LOG2_E, MINUS_TWO = "0x4038aa4b:f"',
+            "_NEAR_ZERO = number(0x3F200000)",
+            "_NEAR_ZERO = number(0x3FA00000)",
+            "tanh far from zero",
+        ),
+        (
+            "TWICE_LOG2_E, MINUS_TWO = number(0x4038AA3B)",
+            "TWICE_LOG2_E, MINUS_TWO = number(0x4038AA4B)",
             "the exponent of tanh",
         ),
         (
-            '("0x3f87dc22:f", "0xbfba00e3:f"',
-            '("0x3f87dc22:f", "0xbfba10e3:f"',
+            "(0x3F87DC22, 0xBFBA00E3",
+            "(0x3F87DC22, 0xBFBA10E3",
             "the coefficients of erf",
         ),
         (
-            '_ERF_SCALE, _ERF_POWER = "0x3eed3388:f"',
-            '_ERF_SCALE, _ERF_POWER = "0x3eed4388:f"',
+            "_ERF_SCALE, _ERF_POWER = number(0x3EED3388)",
+            "_ERF_SCALE, _ERF_POWER = number(0x3EED4388)",
             "the argument of erf",
         ),
-        ('_EIGHT, HALF = "0x41000000:f"', '_EIGHT, HALF = "0x40000000:f"', "gelu up to 8"),
+        ("_EIGHT, HALF = number(0x41000000)", "_EIGHT, HALF = number(0x40000000)", "gelu up to 8"),
         (
-            'emit.alu("add", to, h, f"(-){t}")',
+            'emit.alu("add", to, h, modified(t, "-"))',
             'emit.alu("add", to, h, t)',
             "gelu of negative numbers",
         ),
         ('    emit.binary("max", to, a, ZERO)\n', '    emit.binary("min", to, a, ZERO)\n', "relu"),
-        ('    emit.alu("mov", to, f"(abs){a}")\n', '    emit.alu("mov", to, a)\n', "abs"),
+        ('emit.alu("mov", to, modified(a, "abs"))', 'emit.alu("mov", to, a)', "abs"),
     ),
     *mutants(
         "emitting/indices",

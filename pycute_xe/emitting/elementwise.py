@@ -11,15 +11,17 @@ from pycute_xe.emitting.functions import FORMULAS, Emit
 from pycute_xe.emitting.instructions import Alu
 from pycute_xe.emitting.masking import compared
 from pycute_xe.emitting.numbers import f32_bits
-from pycute_xe.emitting.reading import KINDS, LANES, WHOLE, Reading, kind_of, operand_text
+from pycute_xe.emitting.operands import Number, Place, Scalar, Source, number, place
+from pycute_xe.emitting.reading import KINDS, LANES, Reading, kind_of
 from pycute_xe.emitting.registers import Registers
+from pycute_xe.emitting.widening import to_tf32, widened
 from pycute_xe.errors import KernelError
 from pycute_xe.exactness import is_exact
 from pycute_xe.kernel import Convert, Element, Expression, Fill, Kernel, Map, Slot
 from pycute_xe.kernel.spec.expression import Apply, Const, Rounded, Where
 from pycute_xe.numeric import Numeric, as_numeric
 
-__all__ = ["converted", "filled", "mapped", "operand_text"]
+__all__ = ["converted", "filled", "mapped"]
 
 
 def filled(registers: Registers, statement: Fill, pattern: int) -> Iterator[Alu]:
@@ -29,8 +31,8 @@ def filled(registers: Registers, statement: Fill, pattern: int) -> Iterator[Alu]
     at = 0
     while at < dwords:
         count = next(n for n in (32, 16, 8, 4, 2, 1) if n <= dwords - at)
-        to = operand_text(name, "ud", at, None)
-        yield Alu(f"mov (M1_NM, {count}) {to} 0x{pattern:x}:ud")
+        to = place(name, "ud", at, None)
+        yield Alu("mov", count, to, (number(pattern, "ud"),))
         at += count
 
 
@@ -43,7 +45,7 @@ def converted(registers: Registers, statement: Convert) -> Iterator[Alu]:
     for at in range(0, target.elements, LANES):
         write = _Write(registers)
         value = write.read(source.name, source.value_type, np.arange(at, at + LANES))
-        to = operand_text(view, kind, at, None)
+        to = place(view, kind, at, None)
         write.narrow(value, source.value_type, target.value_type, to)
         yield from write.out
 
@@ -55,12 +57,13 @@ def mapped(kernel: Kernel, registers: Registers, statement: Map) -> Iterator[Alu
     for gathers that no region reads.
     """
     target = registers.fragment(statement.destination)
-    kind = KINDS.get(target.value_type.name)
+    numeric = target.value_type
+    kind = KINDS.get(numeric.name)
     if kind not in ("f", "hf", "bf"):
         raise KernelError(
             "emit",
             {"fragment": target},
-            f"elementwise statements are emitted in f32, {target.name} is {target.value_type}",
+            f"elementwise statements are emitted in f32, {target.name} is {numeric}",
             "compute in f32 and convert",
         )
     gathers = {name: table(by) for name, by in statement.gathers}
@@ -70,21 +73,27 @@ def mapped(kernel: Kernel, registers: Registers, statement: Map) -> Iterator[Alu
             for name in statement.sources
         }
         write = _Write(registers, kernel, places, at)
-        to = operand_text(registers.view(target.name, kind), kind, at, None)
-        write.into(statement.value, to) if kind == "f" else write.rounding(statement.value, to)
+        to = place(registers.view(target.name, kind), kind, at, None)
+        if numeric.name == "f32":
+            write.into(statement.value, to)
+        else:
+            write.rounding(statement.value, numeric, to)
         yield from write.out
 
 
 class _Write(Reading):
     """The instructions that compute one register of 16 elements."""
 
-    def rounding(self, value: Expression, to: str) -> None:
+    def rounding(self, value: Expression, numeric: Numeric, to: Place) -> None:
         """Compute an expression in f32 and round it once into a destination."""
-        held, read = self.fresh()
+        at, (held, read) = self.used, self.fresh()
         self.into(value, held)
-        self.alu("mov", to, read)
+        if numeric.name == "tf32":
+            to_tf32(self, at, to)
+        else:
+            self.alu("mov", to, read)
 
-    def into(self, value: Expression, to: str) -> None:
+    def into(self, value: Expression, to: Place) -> None:
         """Compute an expression into a destination."""
         if isinstance(value, Apply):
             formula = FORMULAS.get(value.function)
@@ -99,7 +108,7 @@ class _Write(Reading):
             arguments = [self.source(a) for a in value.arguments]
             if len(arguments) == 1:
                 arguments = [self.held(arguments[0])]
-            formula(Emit(self.alu, self.fresh, self.registers.predicate), to, *arguments)
+            formula(Emit(self.alu, self.fresh, self.registers.flags), to, *arguments)
             self.used = before
         elif isinstance(value, Where):
             before = self.used
@@ -112,22 +121,22 @@ class _Write(Reading):
         else:
             self.alu("mov", to, self.source(value))
 
-    def held(self, source: str) -> str:
+    def held(self, source: Source) -> Place | Scalar:
         """Return where a source can be read with a modifier: a number is moved to a register."""
-        if not source.startswith("0x"):
+        if not isinstance(source, Number):
             return source
         to, read = self.fresh()
         self.alu("mov", to, source)
         return read
 
-    def chosen(self, value: Where, to: str) -> None:
+    def chosen(self, value: Where, to: Place) -> None:
         """Write one of two values by a condition, lane by lane where it names the element."""
         then, otherwise = self.held(self.source(value.then)), self.source(value.otherwise)
-        flags = self.registers.predicate()
+        flags = self.registers.flags()
         self.out.append(compared(self.registers, value, self.first))
-        self.alu(f"({flags}) sel", to, then, otherwise)
+        self.alu("sel", to, then, otherwise, where=flags)
 
-    def rounded(self, value: Rounded, to: str) -> None:
+    def rounded(self, value: Rounded, to: Place) -> None:
         """Write a value rounded to a narrower float and widened again."""
         kind = kind_of(value.to, str(value))
         source = self.source(value.body)
@@ -138,26 +147,30 @@ class _Write(Reading):
                 "elementwise statements are emitted in f32, an integer has another type",
                 "convert into a fragment of integers",
             )
-        if kind == "f":
+        if value.to.name == "f32":
             self.alu("mov", to, source)
             return
-        name = self.registers.temporary(self.used, kind)
-        self.used += 1
-        self.alu("mov", operand_text(name, kind, 0, None), self.held(source))
-        view = "uw" if kind == "bf" else kind
-        name = self.registers.temporary(self.used - 1, view)
-        self.alu("mov", to, self.widened(operand_text(name, view, 0, WHOLE), value.to))
+        if value.to.name == "tf32":
+            at = self.used
+            self.alu("mov", self.fresh()[0], source)
+            to_tf32(self, at, to)
+            return
+        source = self.held(source)
+        held, _ = self.fresh(kind)
+        self.alu("mov", held, source)
+        read = self.last("uw" if kind == "bf" else kind)[1]
+        self.alu("mov", to, widened(self, read, value.to))
 
-    def source(self, value: Expression) -> str:
+    def source(self, value: Expression) -> Source:
         """Return where an expression can be read, computing it where it has to be."""
         if isinstance(value, Const):
             return immediate(value.value)
         if isinstance(value, Slot):
             numeric = self.registers.fragment(value.fragment).value_type
             found = self.read(value.fragment, numeric, self.places[value.fragment])
-            return self.widened(found, numeric)
+            return widened(self, found, numeric)
         if isinstance(value, Element) and not value.at:
-            return f"${value.operand}"
+            return Scalar(value.operand)
         if isinstance(value, (Apply, Where, Rounded)):
             to, read = self.fresh()
             self.into(value, to)
@@ -169,19 +182,23 @@ class _Write(Reading):
             "use functions of fragments, scalars and numbers",
         )
 
-    def narrow(self, source: str, given: Numeric, wanted: Numeric, to: str) -> None:
+    def narrow(self, source: Place, given: Numeric, wanted: Numeric, to: Place) -> None:
         """Convert a source of one type into a destination of another."""
         if wanted.kind == "float":
             if given.name == wanted.name:
                 self.alu("mov", to, source)
+            elif wanted.name == "tf32" and not _kept(given):
+                at, (held, _) = self.used, self.fresh()
+                self.alu("mov", held, widened(self, source, given))
+                to_tf32(self, at, to)
             elif wanted.name != "f32" and not is_exact(given, as_numeric("f32")):
                 raise _twice(given, wanted)
             else:
-                self.alu("mov", to, self.widened(source, given))
+                self.alu("mov", to, widened(self, source, given))
             return
         if given.kind == "float":
             wide, read = self.fresh()
-            self.alu("rnde", wide, self.widened(source, given))
+            self.alu("rnde", wide, widened(self, source, given))
             whole = "ud" if wanted.kind == "unsigned" else "d"
             if wanted.bits == 32:
                 self.alu("mov.sat", to, read)
@@ -189,6 +206,11 @@ class _Write(Reading):
             wide, source = self.fresh(whole)
             self.alu("mov.sat", wide, read)
         self.alu("mov.sat", to, source)
+
+
+def _kept(given: Numeric) -> bool:
+    """Whether tf32 holds every value of a type, and none of them as a denormal."""
+    return is_exact(given, as_numeric("tf32")) and given.name not in ("bf16", "ue8m0")
 
 
 def _twice(given: Numeric, wanted: Numeric) -> KernelError:
@@ -200,10 +222,10 @@ def _twice(given: Numeric, wanted: Numeric) -> KernelError:
     )
 
 
-def immediate(value: float) -> str:
-    """Return a number as an immediate of f32, its bits in hexadecimal.
+def immediate(value: float) -> Number:
+    """Return a number as an immediate of f32.
 
-    >>> immediate(1.0)
-    '0x3f800000:f'
+    >>> print(immediate(1.0))
+    0x3f800000:f
     """
-    return f"{f32_bits(value)}:f"
+    return number(int(f32_bits(value), 16))

@@ -11,123 +11,126 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from pycute_xe.emitting.operands import Flags, Number, Place, Scalar, Source, modified, number
+
 __all__ = ["FORMULAS", "MATHEMATICAL", "Emit"]
 
-ZERO, ONE, MINUS_INFINITY = "0x00000000:f", "0x3f800000:f", "0xff800000:f"
-LOG2_E, LN_2 = "0x3fb8aa3b:f", "0x3f317218:f"
+ZERO, ONE, MINUS_INFINITY = number(0), number(0x3F800000), number(0xFF800000)
+LOG2_E, LN_2 = number(0x3FB8AA3B), number(0x3F317218)
+MINUS_LOG2_E = number(0xBFB8AA3B)
 MATHEMATICAL = frozenset(
     {"div", "exp", "exp2", "log", "sqrt", "rsqrt", "sigmoid", "silu", "tanh", "gelu"}
 )  # fmt: skip
 
+Register = Place | Scalar
+
 
 @dataclass(frozen=True)
 class Emit:
-    """How a formula writes: an instruction, a temporary as destination and source, a predicate."""
+    """How a formula writes: an instruction, a temporary to write and to read, flags."""
 
     alu: Callable[..., None]
-    fresh: Callable[[], tuple[str, str]]
-    predicate: Callable[[], str]
+    fresh: Callable[[], tuple[Place, Place]]
+    flags: Callable[[], Flags]
 
-    def binary(self, op: str, to: str, a: str, b: str) -> None:
+    def binary(self, op: str, to: Place, a: Source, b: Source) -> None:
         """Write an instruction of two sources, of which only the second may be a number."""
-        if _is_number(a) and not _is_number(b):
+        if isinstance(a, Number) and not isinstance(b, Number):
             a, b = b, a
         self.alu(op, to, _held(self, a), b)
 
-    def polynomial(self, at: str, coefficients: tuple[str, ...]) -> str:
+    def polynomial(self, at: Place, coefficients: tuple[Number, ...]) -> Place:
         """Write a polynomial, the highest coefficient first; return where its value can be read."""
         held, read = self.fresh()
         self.alu("mov", held, coefficients[0])
-        for number in coefficients[1:]:
+        for coefficient in coefficients[1:]:
             self.alu("mul", held, read, at)
-            self.alu("add", held, read, number)
+            self.alu("add", held, read, coefficient)
         return read
 
-    def choose(self, to: str, compare: str, then: str, otherwise: str) -> None:
-        """Write one of two sources, by a comparison ``lt a b`` of registers."""
-        condition, a, b = compare.split()
-        flags = self.predicate()
+    def choose(
+        self, to: Place, compare: tuple[str, Source, Source], then: Source, otherwise: Source
+    ) -> None:
+        """Write one of two sources, by a comparison ``("lt", a, b)`` of registers."""
+        condition, a, b = compare
+        flags = self.flags()
         self.alu(f"cmp.{condition}", flags, a, b)
-        self.alu(f"({flags}) sel", to, then, otherwise)
-
-
-def _is_number(source: str) -> bool:
-    return source.startswith("0x")
+        self.alu("sel", to, then, otherwise, where=flags)
 
 
 def _plain(op: str) -> Callable[..., None]:
-    def write(emit: Emit, to: str, a: str, b: str) -> None:
+    def write(emit: Emit, to: Place, a: Source, b: Source) -> None:
         emit.binary(op, to, a, b)
 
     return write
 
 
 def _math(op: str) -> Callable[..., None]:
-    def write(emit: Emit, to: str, a: str) -> None:
+    def write(emit: Emit, to: Place, a: Register) -> None:
         emit.alu(op, to, a)
 
     return write
 
 
-def _absolute(emit: Emit, to: str, a: str) -> None:
-    emit.alu("mov", to, f"(abs){a}")
+def _absolute(emit: Emit, to: Place, a: Register) -> None:
+    emit.alu("mov", to, modified(a, "abs"))
 
 
-def _relu(emit: Emit, to: str, a: str) -> None:
+def _relu(emit: Emit, to: Place, a: Register) -> None:
     emit.binary("max", to, a, ZERO)
 
 
-def _clamp(emit: Emit, to: str, a: str, low: str, high: str) -> None:
+def _clamp(emit: Emit, to: Place, a: Register, low: Source, high: Source) -> None:
     held, read = emit.fresh()
     emit.binary("max", held, a, low)
     emit.binary("min", to, read, high)
 
 
-def _at_least(emit: Emit, to: str, a: str, b: str) -> None:
-    emit.choose(to, f"ge {_held(emit, a)} {b}", _held(emit, ONE), ZERO)
+def _at_least(emit: Emit, to: Place, a: Source, b: Source) -> None:
+    emit.choose(to, ("ge", _held(emit, a), b), _held(emit, ONE), ZERO)
 
 
-def _below(emit: Emit, to: str, a: str, b: str) -> None:
+def _below(emit: Emit, to: Place, a: Source, b: Source) -> None:
     a = _held(emit, a)
-    emit.choose(to, f"lt {a} {b}", a, MINUS_INFINITY)
+    emit.choose(to, ("lt", a, b), a, MINUS_INFINITY)
 
 
-def _held(emit: Emit, source: str) -> str:
+def _held(emit: Emit, source: Source) -> Register:
     """Return where a source can be read first: a number is moved to a register."""
-    if not _is_number(source):
+    if not isinstance(source, Number):
         return source
     held, read = emit.fresh()
     emit.alu("mov", held, source)
     return read
 
 
-def _divide(emit: Emit, to: str, a: str, b: str) -> None:
+def _divide(emit: Emit, to: Place, a: Source, b: Source) -> None:
     held, read = emit.fresh()
     emit.alu("inv", held, b)
     emit.binary("mul", to, a, read)
 
 
-def _exp(emit: Emit, to: str, a: str) -> None:
+def _exp(emit: Emit, to: Place, a: Register) -> None:
     held, read = emit.fresh()
     emit.binary("mul", held, a, LOG2_E)
     emit.alu("exp", to, read)
 
 
-def _log(emit: Emit, to: str, a: str) -> None:
+def _log(emit: Emit, to: Place, a: Register) -> None:
     held, read = emit.fresh()
     emit.alu("log", held, a)
     emit.binary("mul", to, read, LN_2)
 
 
-def _sigmoid(emit: Emit, to: str, a: str) -> None:
+def _sigmoid(emit: Emit, to: Place, a: Register) -> None:
     held, read = emit.fresh()
-    emit.binary("mul", held, a, f"0x{int(LOG2_E[2:-2], 16) | 1 << 31:08x}:f")
+    emit.binary("mul", held, a, MINUS_LOG2_E)
     emit.alu("exp", held, read)
     emit.binary("add", held, read, ONE)
     emit.alu("inv", to, read)
 
 
-def _silu(emit: Emit, to: str, a: str) -> None:
+def _silu(emit: Emit, to: Place, a: Register) -> None:
     held, read = emit.fresh()
     _sigmoid(emit, held, a)
     emit.binary("mul", to, a, read)
@@ -135,12 +138,12 @@ def _silu(emit: Emit, to: str, a: str) -> None:
 
 # tanh(x) / x = 1 + z q(z), z = x²: the polynomial through the Chebyshev nodes of z below 0.625²,
 # fitted to NumPy's tanh in binary64; it is off by less than 2^-25 of the value.
-_NEAR_ZERO = "0x3f200000:f"
-_TANH = ("0xbbc80bff:f", "0x3cac0fd3:f", "0xbd5c9470:f", "0x3e088717:f", "0xbeaaaaa9:f")
-TWICE_LOG2_E, MINUS_TWO = "0x4038aa3b:f", "0xc0000000:f"
+_NEAR_ZERO = number(0x3F200000)
+_TANH = tuple(map(number, (0xBBC80BFF, 0x3CAC0FD3, 0xBD5C9470, 0x3E088717, 0xBEAAAAA9)))
+TWICE_LOG2_E, MINUS_TWO = number(0x4038AA3B), number(0xC0000000)
 
 
-def _tanh(emit: Emit, to: str, a: str) -> None:
+def _tanh(emit: Emit, to: Place, a: Register) -> None:
     """1 - 2 / (exp(2x) + 1), and a polynomial near zero, where few bits of that would be left.
 
     Within 8 units in the last place, if `math` is rounded correctly.
@@ -158,18 +161,18 @@ def _tanh(emit: Emit, to: str, a: str) -> None:
     emit.alu("inv", far, read)
     emit.alu("mul", far, read, MINUS_TWO)
     emit.alu("add", far, read, ONE)
-    emit.choose(to, f"lt (abs){a} {_NEAR_ZERO}", z, read)
+    emit.choose(to, ("lt", modified(a, "abs"), _NEAR_ZERO), z, read)
 
 
 # erf(z) = 1 - t P(t) exp(-z²), t = 1 / (1 + p z), z ≥ 0, off by 1.5e-7 at most. Source:
 # Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.26. With z = |x| / √2 = √2 w,
 # w = |x| / 2: √2 p, and -2 log2(e) for the power of two.
-_ERF_SCALE, _ERF_POWER = "0x3eed3388:f", "0xc038aa3b:f"
-_ERF = ("0x3f87dc22:f", "0xbfba00e3:f", "0x3fb5f0e3:f", "0xbe91a98e:f", "0x3e827906:f")
-_EIGHT, HALF = "0x41000000:f", "0x3f000000:f"
+_ERF_SCALE, _ERF_POWER = number(0x3EED3388), number(0xC038AA3B)
+_ERF = tuple(map(number, (0x3F87DC22, 0xBFBA00E3, 0x3FB5F0E3, 0xBE91A98E, 0x3E827906)))
+_EIGHT, HALF = number(0x41000000), number(0x3F000000)
 
 
-def _gelu(emit: Emit, to: str, a: str) -> None:
+def _gelu(emit: Emit, to: Place, a: Register) -> None:
     """x/2 + |x|/2 - w t P(t) exp(-x²/2), w = |x|/2 up to 8, beyond which the power is zero.
 
     Off by 2^-21 |x| at most, if `math` is rounded correctly.
@@ -177,8 +180,8 @@ def _gelu(emit: Emit, to: str, a: str) -> None:
     half, h = emit.fresh()
     emit.alu("mul", half, a, HALF)
     low, w = emit.fresh()
-    emit.alu("min", low, f"(abs){h}", _EIGHT)
-    emit.alu("add", half, h, f"(abs){h}")
+    emit.alu("min", low, modified(h, "abs"), _EIGHT)
+    emit.alu("add", half, h, modified(h, "abs"))
     held, t = emit.fresh()
     emit.alu("mul", held, w, _ERF_SCALE)
     emit.alu("add", held, t, ONE)
@@ -190,7 +193,7 @@ def _gelu(emit: Emit, to: str, a: str) -> None:
     emit.alu("mul", low, w, _ERF_POWER)
     emit.alu("exp", low, w)
     emit.alu("mul", held, t, w)
-    emit.alu("add", to, h, f"(-){t}")
+    emit.alu("add", to, h, modified(t, "-"))
 
 
 FORMULAS: dict[str, Callable[..., Any]] = {

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from pycute_xe.arch import Block2D
 from pycute_xe.arch.dpas import DpasMessage
+from pycute_xe.emitting.operands import Condition, Flags, Place, Scalar, Source
 from pycute_xe.kernel.index import Index
 
 __all__ = [
@@ -14,7 +15,6 @@ __all__ = [
     "Addition",
     "Alu",
     "Barrier",
-    "Condition",
     "Fencing",
     "Instruction",
     "Message",
@@ -60,22 +60,32 @@ class Multiply:
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
-    """A number that is 1 where one index is below another, and 0 elsewhere."""
-
-    index: Index
-    below: Index
-
-
-@dataclass(frozen=True, slots=True)
 class Alu:
-    """An instruction on registers, as vISA text.
+    """An instruction on registers of so many lanes; ``where`` are the lanes that it is for."""
 
-    ``%0``, ``%1`` … stand for scalars: names of operands, indices, or a condition on indices.
-    """
+    op: str
+    lanes: int
+    to: Place | Flags
+    sources: tuple[Source, ...]
+    where: Flags | None = None
 
-    text: str
-    scalars: tuple[str | Index | Condition, ...] = ()
+    @property
+    def scalars(self) -> tuple[str | Index | Condition, ...]:
+        """The scalars that it reads, each once."""
+        return tuple(dict.fromkeys(s.value for s in self.sources if isinstance(s, Scalar)))
+
+    @property
+    def text(self) -> str:
+        """The instruction as vISA writes it; ``%0``, ``%1`` … stand for its scalars."""
+        where = "" if self.where is None else f"({self.where}) "
+        read = " ".join(map(self._read, self.sources))
+        return f"{where}{self.op} (M1_NM, {self.lanes}) {self.to} {read}"
+
+    def _read(self, source: Source) -> str:
+        if not isinstance(source, Scalar):
+            return str(source)
+        changed = f"({source.modifier})" if source.modifier else ""
+        return f"{changed}%{self.scalars.index(source.value)}(0,0)<0;1,0>"
 
 
 @dataclass(frozen=True, slots=True)

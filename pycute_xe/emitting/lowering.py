@@ -13,8 +13,9 @@ from pycute_xe.arch.dpas.types import precisions
 from pycute_xe.bulk import table
 from pycute_xe.converting import convert
 from pycute_xe.emitting.copying import messages
-from pycute_xe.emitting.elementwise import converted, filled, mapped, operand_text
+from pycute_xe.emitting.elementwise import converted, filled, mapped
 from pycute_xe.emitting.instructions import Alu, Barrier, Fencing, Instruction, Multiply
+from pycute_xe.emitting.operands import place
 from pycute_xe.emitting.reducing import reduced
 from pycute_xe.emitting.regions import Move, moves, moves_from
 from pycute_xe.emitting.registers import Registers
@@ -93,10 +94,8 @@ def _moved(
         kind = _UNSIGNED[move.bytes]
         to = registers.view(statement.destination, kind)
         source = registers.view(statement.source, kind)
-        yield Alu(
-            f"mov (M1_NM, {move.count}) {operand_text(to, kind, move.to, None, move.stride)} "
-            f"{operand_text(source, kind, move.source, move.region)}"
-        )
+        read = place(source, kind, move.source, move.region)
+        yield Alu("mov", move.count, place(to, kind, move.to, None, move.stride), (read,))
 
 
 @LOWERED.of(Convert)

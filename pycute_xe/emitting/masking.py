@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pycute_xe.emitting.instructions import Alu, Condition
-from pycute_xe.emitting.reading import LANES, WHOLE, operand_text
+from pycute_xe.emitting.instructions import Alu
+from pycute_xe.emitting.operands import Condition, Scalar, number, place
+from pycute_xe.emitting.reading import LANES, WHOLE
 from pycute_xe.emitting.registers import Registers
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import ELEMENT_INDEX, Index
@@ -19,10 +20,10 @@ def lane_numbers(registers: Registers) -> Iterator[Alu]:
     if not registers.counts_lanes:
         return
     name = registers.lanes()
-    yield Alu(f"mov (M1_NM, 1) {operand_text(name, 'd', 0, None)} 0x0:ud")
+    yield Alu("mov", 1, place(name, "d", 0, None), (number(0, "ud"),))
     for count in (1, 2, 4, 8):
-        to, read = operand_text(name, "d", count, None), operand_text(name, "d", 0, WHOLE)
-        yield Alu(f"add (M1_NM, {count}) {to} {read} 0x{count:x}:ud")
+        to, read = place(name, "d", count, None), place(name, "d", 0, WHOLE)
+        yield Alu("add", count, to, (read, number(count, "ud")))
 
 
 def compared(registers: Registers, value: Where, first: int) -> Alu:
@@ -30,7 +31,7 @@ def compared(registers: Registers, value: Where, first: int) -> Alu:
 
     Raises `KernelError` where neither all lanes agree nor each is one further than the one before.
     """
-    flags = registers.predicate()
+    flags = registers.flags()
     own, rest = _parted(value)
     steps = [own.at({ELEMENT_INDEX: first + lane}) for lane in range(LANES)]
     step = steps[1] - steps[0]
@@ -39,11 +40,11 @@ def compared(registers: Registers, value: Where, first: int) -> Alu:
     if not step:
         here = {ELEMENT_INDEX: Index(None, first)}
         condition = Condition(value.index.substitute(here), value.below.substitute(here))
-        return Alu(f"cmp.ne (M1_NM, {LANES}) {flags} %0(0,0)<0;1,0> 0x0:d", (condition,))
+        return Alu("cmp.ne", LANES, flags, (Scalar(condition), number(0, "d")))
     # lane < bound, or -lane + rest < 0
     how, bound = ("lt", -1 * (rest + steps[0])) if step > 0 else ("gt", rest + steps[0])
-    lanes = operand_text(registers.lanes(), "d", 0, WHOLE)
-    return Alu(f"cmp.{how} (M1_NM, {LANES}) {flags} {lanes} %0(0,0)<0;1,0>", (bound,))
+    lanes = place(registers.lanes(), "d", 0, WHOLE)
+    return Alu(f"cmp.{how}", LANES, flags, (lanes, Scalar(bound)))
 
 
 def _parted(value: Where) -> tuple[Index, Index]:

@@ -13,7 +13,6 @@ from pycute_xe.emitting.instructions import (
     Addition,
     Alu,
     Barrier,
-    Condition,
     Instruction,
     Message,
     Multiply,
@@ -22,6 +21,7 @@ from pycute_xe.emitting.instructions import (
 from pycute_xe.emitting.launching import elements, group_numbers, pitch_name
 from pycute_xe.emitting.lowering import LOWERED
 from pycute_xe.emitting.masking import lane_numbers
+from pycute_xe.emitting.operands import Condition
 from pycute_xe.emitting.registers import PREDICATE, Declared, Registers
 from pycute_xe.emitting.sharing import shared_room
 from pycute_xe.emitting.writer import Says, Writer, demand_said

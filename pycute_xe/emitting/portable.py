@@ -6,26 +6,18 @@ operands are written as C's arguments, where vISA has a notation of its own.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
 from pycute_xe.arch.dpas import Register
 from pycute_xe.emitting.indices import c_text
-from pycute_xe.emitting.instructions import Alu, Barrier, Condition, Instruction, Message, Multiply
+from pycute_xe.emitting.instructions import Alu, Barrier, Instruction, Message, Multiply
 from pycute_xe.emitting.opencl import OpenCLWriter, opencl, prelude, surface_of
-from pycute_xe.emitting.registers import BYTES, PREDICATE
+from pycute_xe.emitting.operands import BYTES, Flags, Number, Place, Source
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel import Kernel
 
 __all__ = ["PortableWriter", "portable"]
-
-GRF = 64
-_ALU = re.compile(
-    r"(?:\((?P<where>\w+)\) )?(?P<op>[\w.]+) \(M1_NM, (?P<count>\d+)\) (?P<operands>.*)"
-)
-_REGION = re.compile(r"(\(abs\)|\(-\))?([%\w]+)\((\d+),(\d+)\)<([\d;,]+)>")
-_NUMBER = re.compile(r"(0x[0-9a-f]+):(f|ud|uw)")
 
 
 class PortableWriter(OpenCLWriter):
@@ -78,17 +70,14 @@ def _at(register: Register, kind: str) -> str:
 
 
 def _alu(writer: OpenCLWriter, instruction: Alu) -> str:
-    found = _ALU.fullmatch(instruction.text)
-    op = "" if found is None else found["op"].replace(".", "_")
-    if found is None or f"#define XE_OP_{op}(" not in prelude(writer.prelude):
+    op = instruction.op.replace(".", "_")
+    if f"#define XE_OP_{op}(" not in prelude(writer.prelude):
         raise _unsaid(instruction.text, "the instruction has no call in plain C")
-    first, *others = found["operands"].split(" ")
-    operands = [_written(writer, first), *filter(None, (found["where"],))]
-    scalars = tuple(s for s in instruction.scalars if isinstance(s, str))
-    if scalars != instruction.scalars:
-        raise _unsaid(instruction.text, "a condition on indices has no spelling in plain C")
-    operands += [_operand(writer, text, scalars) for text in others]
-    return f"XE_ALU({op}, {found['count']}, {', '.join(operands)});"
+    operands = [_written(instruction.to)]
+    if instruction.where is not None:
+        operands.append(instruction.where.name)
+    operands += map(_operand, instruction.sources)
+    return f"XE_ALU({op}, {instruction.lanes}, {', '.join(operands)});"
 
 
 def _barrier(_writer: OpenCLWriter, instruction: Barrier) -> str:
@@ -103,37 +92,25 @@ _CALLS: dict[type[Any], Callable[[Any, Any], str]] = {
 }
 
 
-def _written(writer: OpenCLWriter, text: str) -> str:
+def _written(to: Place | Flags) -> str:
     """Return a destination: ``tCrC_f(2,0)<1>`` is element 32 and on of ``tCrC_f``."""
-    if writer.registers.kinds.get(text) == PREDICATE:
-        return f"XE_TO(ub, {text}, 0, 1)"
-    _, name, at, walk = _region(writer, text)
-    return f"XE_TO({name}, {at}, {walk})"
+    if isinstance(to, Flags):
+        return f"XE_TO(ub, {to.name}, 0, 1)"
+    return f"XE_TO({to.kind}, {to.name}, {to.element}, {to.walk})"
 
 
-def _operand(writer: OpenCLWriter, text: str, scalars: tuple[str | Condition, ...]) -> str:
+def _operand(source: Source) -> str:
     """Return a source: a region of a view, the bits of a number, or a scalar's name."""
-    number = _NUMBER.fullmatch(text)
-    if number is not None:
-        return f"XE_BITS_{number[2]}({number[1]})"
-    if text.startswith("%"):
-        scalar = scalars[int(text[1 : text.index("(")])]
-        if isinstance(scalar, Condition):
-            raise _unsaid(scalar, "a condition on indices has no call in plain C")
-        return scalar
-    changed, name, at, walk = _region(writer, text)
-    read = f"XE_FROM({name}, {at}, {walk})"
-    return {"": read, "(abs)": f"XE_ABS({read})", "(-)": f"XE_MINUS({read})"}[changed]
-
-
-def _region(writer: OpenCLWriter, text: str) -> tuple[str, str, int, str]:
-    found = _REGION.fullmatch(text)
-    if found is None:
-        raise _unsaid(text, "the operand has no spelling in plain C")
-    changed, name, row, column, walk = found.groups("")
-    kind = writer.registers.kinds[name]
-    at = int(row) * GRF // BYTES[kind] + int(column)
-    return changed, f"{kind}, {name}", at, ", ".join(re.findall(r"\d+", walk))
+    if isinstance(source, Number):
+        return f"XE_BITS_{source.kind}(0x{source.bits:x})"
+    if isinstance(source, Place):
+        walk = str(source.walk).strip("<>").replace(";", ",").replace(",", ", ")
+        read = f"XE_FROM({source.kind}, {source.name}, {source.element}, {walk})"
+    elif isinstance(source.value, str):
+        read = source.value
+    else:
+        raise _unsaid(source.value, "a condition on indices has no call in plain C")
+    return {"": read, "abs": f"XE_ABS({read})", "-": f"XE_MINUS({read})"}[source.modifier]
 
 
 def _unsaid(given: object, condition: str) -> KernelError:

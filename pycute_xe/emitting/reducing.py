@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.bulk import table
-from pycute_xe.emitting.elementwise import operand_text
 from pycute_xe.emitting.instructions import Alu
+from pycute_xe.emitting.operands import Place, Source, number, place
 from pycute_xe.emitting.regions import SPAN, Region, moves_from, region
 from pycute_xe.emitting.registers import Registers
 from pycute_xe.errors import KernelError
@@ -93,8 +93,9 @@ class _Group:
             yield from self.halved(count)
             return
         reads = [self.read(self.places[:, j]) for j in range(terms)]
-        if all(reads):
-            yield from self.gathered(count, self.to, self.first, reads)
+        found = [read for read in reads if read is not None]
+        if len(found) == terms:
+            yield from self.gathered(count, self.to, self.first, found)
             return
         for width in (2, 4, 8):
             rows = _rows(self.places, width)
@@ -103,36 +104,36 @@ class _Group:
                 return
         raise _unreached(self.statement)
 
-    def gathered(self, count: int, name: str, first: int, reads: list[str]) -> Iterator[Alu]:
+    def gathered(self, count: int, name: str, first: int, reads: list[Place]) -> Iterator[Alu]:
         """Yield what combines operands, in their order."""
-        to = operand_text(name, self.kind, first, None)
-        back = operand_text(name, self.kind, first, _ALONG)
+        to = place(name, self.kind, first, None)
+        back = place(name, self.kind, first, _ALONG)
         if self.statement.how == "sum":  # of zero and all terms: -0 becomes 0
-            yield Alu(f"add (M1_NM, {count}) {to} {reads[0]} 0x0:{self.kind}")
+            yield Alu("add", count, to, (reads[0], number(0, self.kind)))
         else:
-            yield Alu(f"mov (M1_NM, {count}) {to} {reads[0]}")
+            yield Alu("mov", count, to, (reads[0],))
         for read in reads[1:]:
             yield self.combined(count, to, back, read)
 
-    def read(self, places: Ints) -> str:
-        """Return the operand that reads elements of the source, empty where no region does."""
+    def read(self, places: Ints) -> Place | None:
+        """Return the operand that reads elements of the source, None where no region does."""
         found, first = region(places - places[0]), int(places[0])
         reach = int(places.max() - first)
         if found is None or places.min() < first or first % LANES + reach >= SPAN // 4:
-            return ""
-        return operand_text(self.source, self.kind, first, found)
+            return None
+        return place(self.source, self.kind, first, found)
 
-    def combined(self, count: int, to: str, a: str, b: str) -> Alu:
+    def combined(self, count: int, to: Place, a: Source, b: Source) -> Alu:
         """Return the instruction that combines two operands."""
         op = "add" if self.statement.how == "sum" else "max"
-        return Alu(f"{op} (M1_NM, {count}) {to} {a} {b}")
+        return Alu(op, count, to, (a, b))
 
     def halved(self, count: int) -> Iterator[Alu]:
         """Yield a register of 16 partial results for each element, then halves of all of them."""
         starts = self.places.reshape(count, -1, LANES)[:, :, 0]
         name = self.registers.temporaries(count, self.kind)
         for row, mine in enumerate(starts.tolist()):
-            reads = [operand_text(self.source, self.kind, s, _ALONG) for s in mine]
+            reads = [place(self.source, self.kind, s, _ALONG) for s in mine]
             yield from self.gathered(LANES, name, LANES * row, reads)
         width = LANES
         while width > 2:
@@ -145,7 +146,7 @@ class _Group:
         count: int = starts.shape[0]
         name = self.registers.temporaries(count, self.kind)
         for row, mine in enumerate(starts.tolist()):
-            reads = [operand_text(self.source, self.kind, s, _ALONG) for s in mine]
+            reads = [place(self.source, self.kind, s, _ALONG) for s in mine]
             yield from self.gathered(LANES, name, LANES * row, reads)
         left = LANES
         while left > width:
@@ -153,9 +154,9 @@ class _Group:
             left //= 2
         dealt: Ints = np.arange(count * width).reshape(count, width).transpose().reshape(-1)
         for move in moves_from(dealt, 32):
-            to = operand_text(self.to, self.kind, self.first + move.to, None, move.stride)
-            read = operand_text(name, self.kind, move.source, move.region)
-            yield Alu(f"mov (M1_NM, {move.count}) {to} {read}")
+            to = place(self.to, self.kind, self.first + move.to, None, move.stride)
+            read = place(name, self.kind, move.source, move.region)
+            yield Alu("mov", move.count, to, (read,))
 
     def half(self, name: str, count: int, width: int, target: str, first: int) -> Iterator[Alu]:
         """Yield what brings rows of a width to half of it, in a target from an element on."""
@@ -163,8 +164,8 @@ class _Group:
         step = min(LANES, left)
         read = Region(width, width // 2, 1) if width > 2 else Region(2, 1, 0)
         for at in range(0, left, step):
-            a, b = (operand_text(name, self.kind, 2 * at + more, read) for more in (0, width // 2))
-            yield self.combined(step, operand_text(target, self.kind, first + at, None), a, b)
+            a, b = (place(name, self.kind, 2 * at + more, read) for more in (0, width // 2))
+            yield self.combined(step, place(target, self.kind, first + at, None), a, b)
 
 
 def _rows(places: Ints, width: int) -> Ints | None:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pycute_xe.arch.target import grf_bytes
+from pycute_xe.emitting.operands import BYTES, Flags
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel import Fragment, Kernel, Load
 from pycute_xe.kernel.ir.renaming import renamings
 from pycute_xe.numeric import as_numeric
 
-__all__ = ["BYTES", "PREDICATE", "Declared", "Registers"]
-
-BYTES = {"ud": 4, "d": 4, "f": 4, "uw": 2, "w": 2, "hf": 2, "bf": 2, "ub": 1, "b": 1}
-"""Bytes of an element of each type of vISA that fragments are seen in."""
+__all__ = ["PREDICATE", "Declared", "Registers"]
 
 PREDICATE = "predicate"
 """The type of a variable that holds a bit for each lane."""
@@ -107,12 +105,12 @@ class Registers:
             self._taken.add(name)
         return self.view(name, kind)
 
-    def predicate(self) -> str:
+    def flags(self) -> Flags:
         """Return the predicate of 16 lanes, declared when it is first asked for."""
         if not self._predicate:
             self._predicate = self._new("xe_where")
             self._declared.append(Declared(self._predicate, PREDICATE, 16))
-        return self._predicate
+        return Flags(self._predicate)
 
     @property
     def counts_lanes(self) -> bool:

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from pycute_xe.bulk import table
 from pycute_xe.emitting.copying import digits, messages
-from pycute_xe.emitting.elementwise import operand_text
 from pycute_xe.emitting.instructions import LANE, Access, Addition, Alu, Instruction
+from pycute_xe.emitting.operands import place
 from pycute_xe.emitting.regions import Region
 from pycute_xe.emitting.registers import Registers
 from pycute_xe.errors import KernelError
@@ -114,14 +114,14 @@ def _moved(
     access = Access(stores, size, count, wide, at)
     along = Region(1, 1, 0)
     if stores:
-        source = operand_text(view, kind, byte // unit, along)
-        yield Alu(f"mov (M1_NM, {count}) {operand_text(wide, 'ud', 0, None)} {source}")
+        source = place(view, kind, byte // unit, along)
+        yield Alu("mov", count, place(wide, "ud", 0, None), (source,))
         yield access
     else:
         yield access
         narrow = registers.temporary(0, kind)
-        source = operand_text(narrow, kind, 0, Region(4 // unit, 1, 0))
-        yield Alu(f"mov (M1_NM, {count}) {operand_text(view, kind, byte // unit, None)} {source}")
+        source = place(narrow, kind, 0, Region(4 // unit, 1, 0))
+        yield Alu("mov", count, place(view, kind, byte // unit, None), (source,))
 
 
 def additions(

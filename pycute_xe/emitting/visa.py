@@ -7,7 +7,6 @@ from pycute_xe.emitting.instructions import (
     Access,
     Addition,
     Alu,
-    Condition,
     Fencing,
     Instruction,
     Message,
@@ -15,6 +14,7 @@ from pycute_xe.emitting.instructions import (
 )
 from pycute_xe.emitting.lowering import LOWERED
 from pycute_xe.emitting.masking import lane_numbers
+from pycute_xe.emitting.operands import Condition
 from pycute_xe.emitting.registers import PREDICATE, Declared, Registers
 from pycute_xe.emitting.sharing import shared_room
 from pycute_xe.emitting.writer import Says, Writer, demand_said

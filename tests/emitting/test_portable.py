@@ -18,6 +18,7 @@ import pycute_xe as cx
 from pycute_xe.bulk import numpy_dtype
 from pycute_xe.errors import InputError, KernelError
 from pycute_xe.kernel import Kernel, Operand
+from pycute_xe.machine.elements import packed
 
 CC = shutil.which("cc")
 needs_cc = pytest.mark.skipif(CC is None, reason="install a C compiler: Debian gcc")
@@ -76,6 +77,10 @@ KERNELS: dict[str, Kernel] = {
     "u8": gemm((8, "s32", "u8"), 64, a="col", d_type="s8"),
     "tanh": gemm(share=(16, 32), epilogue="tanh(acc) + gelu(C)"),
     "4 rows": gemm((4, "f32", "f16"), epilogue="abs(acc)*scale[m]"),
+    "e4m3": gemm(types={"A": "f8e4m3", "B": "f8e4m3"}, transform_b="B * sb[k/64,n]"),
+    "e2m1": gemm(types={"B": "f4e2m1", "s": "ue8m0"}, transform_b="B * s[k/64,n]"),
+    "s2 and u4": gemm((8, "s32", "s8"), 64, types={"A": "s2", "B": "u4"}),
+    "into tf32": gemm((8, "f32", "tf32"), 16, types={"A": "bf16", "B": "u2"}),
 }
 MATHEMATICAL = {"tanh"}
 
@@ -102,7 +107,9 @@ def test_statements_and_calls_are_those_of_the_text_for_gpus(name: str) -> None:
 
 
 @needs_cc
-@pytest.mark.parametrize("name", sampled(KERNELS, 3, ["tanh"]))
+@pytest.mark.parametrize(
+    "name", sampled(KERNELS, 2, ["tanh", "e4m3", "e2m1", "s2 and u4", "into tf32"])
+)
 def test_c_computes_what_run_does(name: str, tmp_path: Path) -> None:
     kernel = KERNELS[name]
     rng = np.random.default_rng(0)
@@ -110,8 +117,11 @@ def test_c_computes_what_run_does(name: str, tmp_path: Path) -> None:
     for operand in kernel.inputs:
         shape = tuple(mode.at(SIZES) for mode in operand.modes)
         dtype = dtype_of(operand)
-        if dtype.kind in "iu":
-            given[operand.name] = rng.integers(0, 4, shape).astype(dtype)
+        numeric = operand.value_type
+        if numeric.bits < 16:  # numbers of which every type has some
+            low, high = (0, 4) if numeric.kind == "unsigned" else (-2, 2)
+            values = rng.integers(low, high, shape)
+            given[operand.name] = (values**2 if numeric.name == "ue8m0" else values).astype(dtype)
         else:  # numbers that tf32 holds and whose sums f32 rounds
             given[operand.name] = (rng.integers(-1023, 1024, shape) / 999.0).astype(dtype)
         if operand.value_type.name == "tf32":
@@ -147,7 +157,7 @@ def computed(library: ctypes.CDLL, kernel: Kernel, given: dict[str, Any]) -> np.
         shape = [mode.at(SIZES) for mode in operand.modes]
         value = given.get(operand.name, np.zeros(shape, dtype_of(operand)))
         turned = np.moveaxis(value, operand.contiguous, -1).reshape(-1, shape[operand.contiguous])
-        data = np.ascontiguousarray(turned).view(np.uint8)
+        data = np.stack([row_bytes(row, operand) for row in turned])
         row = -(-data.shape[1] // 4) * 4
         held[operand.name] = rows = np.pad(data, ((0, 0), (0, row + 64 - data.shape[1])))
         arguments += [ctypes.c_void_p(rows.ctypes.data), ctypes.c_int(row)]
@@ -164,6 +174,15 @@ def computed(library: ctypes.CDLL, kernel: Kernel, given: dict[str, Any]) -> np.
     width = SIZES["MN"[out.contiguous]] * dtype.itemsize
     found = held["D"][:, :width].copy().view(dtype)
     return np.ascontiguousarray(found.T if out.contiguous == 0 else found)
+
+
+def row_bytes(row: np.ndarray, operand: Operand) -> np.ndarray:
+    """The bytes of a row, the last one filled up with zeros."""
+    numeric = operand.value_type
+    if numeric.kind != "float":
+        row = row.astype(np.int64)
+    rest = -row.size % max(8 // numeric.bits, 1)
+    return packed(np.concatenate([row, np.zeros(rest, row.dtype)]), numeric)
 
 
 def test_other_languages_are_for_gpus_alone() -> None:

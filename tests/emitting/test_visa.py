@@ -56,13 +56,24 @@ CASES: dict[str, Callable[[], Kernel]] = {
     "saturated at 32 bits": partial(
         gemm, "f32", "bf16", "bf16", "rr", (32, 64, 32), epilogue="acc*1e9", d_type="s32"
     ),
+    "e4m3 by e2m1": partial(
+        gemm, "f32", "bf16", "bf16", "rr", (32, 64, 32), types={"A": "f8e4m3", "B": "f4e2m1"}
+    ),
+    "s2 by u2": partial(gemm, "s32", "s8", "s8", "rr", (32, 64, 64), types={"A": "s2", "B": "u2"}),
     "clamp and abs": partial(
         gemm, "f32", "bf16", "bf16", "rr", (32, 64, 32), epilogue="clamp(acc, -1, 2) - abs(acc)"
     ),
 }
 
 
-ALWAYS = ["u8 by s8", "C of bf16, rounded to s8", "saturated at 32 bits", "bias and relu into bf16"]
+ALWAYS = [
+    "u8 by s8",
+    "C of bf16, rounded to s8",
+    "saturated at 32 bits",
+    "bias and relu into bf16",
+    "e4m3 by e2m1",
+    "s2 by u2",
+]
 
 
 @pytest.mark.parametrize("name", CASES)
