@@ -180,9 +180,27 @@ class Plan:
         return self.caption_y + 18 * (len(self.caption) - 1) + 16
 
     @cached_property
+    def chip_width(self) -> int:
+        """Width of every chip of the legend: room for the longest name."""
+        longest = max(map(len, self.scene.legend), default=0)
+        return max(30, round(longest * 11 * MONO) + 8)
+
+    @cached_property
+    def chips(self) -> tuple[tuple[int, int], ...]:
+        """Where each chip of the legend stands, in as many lines as the drawing is narrow."""
+        left = MARGIN + round(len(self.scene.legend_title) * 7.4) + 12
+        step = self.chip_width + 2
+        right = self._extent(0, 0) if self.inset else self.width - MARGIN
+        fit = max((right - left) // step, 1)
+        return tuple(
+            (left + step * (i % fit), self.legend_y + 26 * (i // fit))
+            for i in range(len(self.scene.legend))
+        )
+
+    @cached_property
     def panels_y(self) -> int:
         """Top of the panels."""
-        below = self.legend_y + (32 if self.scene.legend else 0)
+        below = self.chips[-1][1] + 32 if self.chips else self.legend_y
         if not self.inset:
             return below
         # The first row of panels starts beside the heading, the second well below it.

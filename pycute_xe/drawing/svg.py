@@ -85,14 +85,13 @@ def _arrows(plan: Plan) -> Iterator[str]:
 def _legend(plan: Plan) -> Iterator[str]:
     title = plan.scene.legend_title
     y = plan.legend_y
-    x = MARGIN + round(len(title) * 7.4) + 12
+    wide = plan.chip_width
     yield f'<text class="k0" x="{MARGIN}" y="{y + 15}">{escape(title)}</text>'
-    for i, name in enumerate(plan.scene.legend):
-        left = x + 32 * i
-        box = f'x="{left}" y="{y}" width="30" height="22" rx="4"'
+    for i, (name, (left, top)) in enumerate(zip(plan.scene.legend, plan.chips, strict=True)):
+        box = f'x="{left}" y="{top}" width="{wide}" height="22" rx="4"'
         yield (
             f'<g class="k o t{i}"><rect {box}/>'
-            f'<text x="{left + 15}" y="{y + 15}">{escape(name)}</text></g>'
+            f'<text x="{left + wide // 2}" y="{top + 15}">{escape(name)}</text></g>'
         )
 
 

@@ -15,6 +15,7 @@ from pycute_xe.drawing.images import SHOWN, Registers
 from pycute_xe.drawing.measure import Plan
 from pycute_xe.drawing.scene import Cell, Panel, Scene, frames, make_panel
 from pycute_xe.errors import ShapeError
+from pycute_xe.kernel.schedules import Grouped, StreamK
 
 AXES = ("row", "col")
 PLACES = [(row, col) for row in range(3) for col in range(4)]
@@ -162,3 +163,28 @@ def test_a_reorder_shows_what_it_moves_and_nothing_beyond() -> None:
     reorder = cx.kernel.Reorder("loaded", "turned", cx.Layout((2, 2), (2, 1)))
     SHOWN[reorder](registers, reorder)
     assert registers.images["turned"] == {0: (0, 0), 2: (0, 1), 1: (0, 2), 3: (0, 3)}
+
+
+def test_the_chips_of_a_legend_hold_their_names_and_stay_apart_and_inside() -> None:
+    """Tiles of several problems have long names: `2:(3,0)` is wider than `T15`."""
+    counts = [(12, 12, 4), (2, 1, 4)]
+    plans = [StreamK(5, least=1).plan(counts[0]), Grouped(3).plan(*counts)]
+    drawings = [*map(draw, plans), draw(cx.Layout((4, 4)))]
+    for drawing in drawings:
+        root = ElementTree.fromstring(drawing.svg)
+        chips = [g for g in root.iter(f"{SVG}g") if (g.get("class") or "").startswith("k ")]
+        assert chips
+        right = float((root.get("viewBox") or "").split()[2])
+        taken: list[tuple[float, float, float]] = []
+        for chip in chips:
+            box, text = chip.find(f"{SVG}rect"), chip.find(f"{SVG}text")
+            assert box is not None
+            assert text is not None
+            assert text.text is not None
+            x, y, wide = (float(box.get(name) or 0) for name in ("x", "y", "width"))
+            assert len(text.text) * 11 * 0.6 <= wide
+            assert x + wide <= right
+            assert abs(float(text.get("x") or 0) - (x + wide / 2)) <= 0.5
+            assert all(y != v or x >= u + w or u >= x + wide for u, v, w in taken)
+            taken.append((x, y, wide))
+        assert len(drawing.scene.legend) == len(chips)
