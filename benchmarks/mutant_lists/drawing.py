@@ -193,4 +193,15 @@ MUTANTS = [
         ("columns = 4 if data.mask else", "columns = data.elements if data.mask else", "four"),
         ("number = channel * message.data.elements + element", "number = element", "numbers"),
     ),
+    *mutants(
+        "drawing/dispatch",
+        "tests/drawing/test_drawing.py tests/drawing/test_atoms.py tests/drawing/test_views.py",
+        ("return of_tiled_copy(x, subgroup)", "return of_tiled_copy(x, 0)", "which subgroup"),
+        ("return of_tiled_mma(x, what, subgroup)", "return of_tiled_mma(x, what, 0)", "of an MMA"),
+        ("return of_zooms(x, what, subgroup)", "return of_zooms(x, what, 0)", "of zooms"),
+        ("if what is None and callable(colour):", "if callable(colour):", "layouts have no parts"),
+        ('x.lstrip().startswith("lsc_")', 'x.startswith("lsc_")', "a message behind blanks"),
+        ("return coloured(x, colour)", "return coloured(x)", "colours that are given"),
+        ("case _ if what is not None:", "case _ if False:", "parts of what has none"),
+    ),
 ]

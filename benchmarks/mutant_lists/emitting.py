@@ -256,4 +256,39 @@ MUTANTS = [
         ('instruction.size.replace("u32", "c32")', "instruction.size", "the compiler's spelling"),
         ('"(xe|XE)_.*"', '"(xx|XX)_.*"', "names of the prelude"),
     ),
+    *mutants(
+        "emitting/launching",
+        f"tests/emitting/test_host_text.py {OPENCL} {STATEMENTS}",
+        (
+            "for (; {name} >= {extent}; {name} -= {extent})",
+            "for (; {name} > {extent}; {name} -= {extent})",
+            "the first of the next row",
+        ),
+        ("name, count = after, more", "count = more", "three axes share one"),
+        (
+            "or operand.contiguous != len(operand.modes) - 1:",
+            "or False:",
+            "a column-major operand is not looked up",
+        ),
+        ("AXES = 3", "AXES = 4", "a launch has three axes"),
+        (
+            "if rest == [mode] else",
+            "if rest[0] == mode else",
+            "a batch has two pitches",
+        ),
+    ),
+    *mutants(
+        "emitting/masking",
+        f"{STATEMENTS} tests/native/test_kinds.py",
+        ("for count in (1, 2, 4, 8):", "for count in (1, 2, 4):", "16 lanes have numbers"),
+        ("-1 * (rest + steps[0])", "rest + steps[0]", "which lanes are below"),
+        ('("gt", rest + steps[0])', '("lt", rest + steps[0])', "a bound from the other side"),
+        (
+            "if step not in (-1, 0, 1) or",
+            "if",
+            "conditions of every other lane",
+        ),
+        ("if own.names - {ELEMENT_INDEX} or own.looked_up:", "if own.looked_up:", "quotients"),
+        ("here = {ELEMENT_INDEX: Index(None, first)}", "here = {ELEMENT_INDEX: Index()}", "where"),
+    ),
 ]

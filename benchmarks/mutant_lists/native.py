@@ -155,4 +155,22 @@ MUTANTS = [
         ("named = state.barriers.get(number)", "named = None", "a wait at the barrier named"),
         ("if taken > limit:", "if taken < 0:", "a thread ends"),
     ),
+    *mutants(
+        "native/flags",
+        "tests/native/test_flags.py",
+        (
+            "start = 32 * flag.number + width * flag.element",
+            "start = 16 * flag.number + width * flag.element",
+            "a flag register has 32 bits",
+        ),
+        ("+ instruction.first", "", "the upper lanes have the upper flags"),
+        ('bitorder="little"', 'bitorder="big"', "the lowest lane is the lowest bit"),
+        ("or instruction.size != 1 or", "or", "flags are moved whole"),
+        ("        state.flags[start:stop] = holds(values)\n", "", "a condition sets flags"),
+        (
+            "or instruction.predicate or to is None",
+            "or to is None",
+            "a comparison under a predicate",
+        ),
+    ),
 ]

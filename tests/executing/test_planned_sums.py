@@ -142,8 +142,24 @@ def test_sums_that_do_not_continue_one_another_are_added() -> None:
     later.store("D", _tile(4, 4, 4), total(0, 4))
     assert later.add("D", _tile(4, 4, 4), total(4, 4))
     assert later.load("D", _tile(4, 0, 4)) is None
+    assert later.load("D", replace(_tile(4, 4, 4), modes=(1, 0))) is None  # it lies otherwise
     assert (later["D"][4:8, 4:8] == 1 + 5).all()
     assert later.load("D", _tile(4, 4, 4)) is None  # it is in memory
+
+
+def test_a_sum_is_multiplied_once_and_stored_in_its_type(
+    products: list[tuple[int, ...]],
+) -> None:
+    _, total = _later()
+    memory = {name: np.ones((9, 9), np.float32) for name in "ABD"}
+    windows = Windows(scheduled(MMA, types={"A": "f32", "B": "f32"}), memory)
+    one = replace(total(0, 4), multiply=windows.multiply)
+    later = Later(memory | {"E": np.zeros((9, 9), ml_dtypes.bfloat16)}, windows)
+    assert not later.store("E", _tile(0, 0, 4), one)
+    assert (one.matrix() == 4).all()
+    assert later.store("D", _tile(0, 0, 4), one)
+    assert (later["D"][:4, :4] == 4).all()
+    assert len(products) == 1
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from small_kernels import fragment, load_of, store_of
 
 import pycute_xe as cx
 from pycute_xe.errors import MachineError
+from pycute_xe.executing.groups.racing import READ, WRITE, Touches, Window
 from pycute_xe.kernel import (
     AtomicStore,
     BarrierArrive,
@@ -86,6 +87,9 @@ PASSED = {
     ),
     "stores behind loads": (LOAD, *BARRIER, STORE),
     "additions": (ADD, ADD),
+    "additions of other numbers behind a store": (
+        first(SUBGROUP, STORE), *BARRIER, first(SUBGROUP, SEVEN), ADD,
+    ),
     "what lay there": (LOAD, Fill("x", 0.0), STORE),
     "the last counts": (first(SUBGROUP, SEVEN), STORE, Fill("x", 3.0), STORE),
     "the last counts beside loads": (
@@ -135,6 +139,19 @@ def test_nothing_orders_work_groups_even_in_blocks(monkeypatch: pytest.MonkeyPat
     with pytest.raises(MachineError, match="race"):
         run(kernel(*one, groups=2, subgroups=2), "fast")
     assert (run(kernel(STORE, groups=2), "fast") == 2).all()
+
+
+@pytest.mark.parametrize(("begin", "contested"), [(0, 4), (2, 2), (4, 0)])
+@pytest.mark.parametrize("kinds", [(READ, WRITE), (WRITE, READ), (READ, READ)])
+def test_tiles_that_one_work_group_loads_and_another_stores(
+    kinds: tuple[int, int], begin: int, contested: int
+) -> None:
+    """The elements that the second one of both touches; tiles of one grid are looked up whole."""
+    touches = Touches(kernel(LOAD, STORE))
+    for kind, at, group in zip(kinds, (0, begin), (1, 2), strict=True):
+        touches.touch_window("Y", kind, Window((slice(at, at + 4),), (4,), (12,)), group)
+    found = np.count_nonzero(touches.contested.get("Y", np.zeros(12, bool)))
+    assert (found > 0) == (contested > 0 and WRITE in kinds)
 
 
 def test_two_stores_of_whole_matrices_by_other_subgroups() -> None:

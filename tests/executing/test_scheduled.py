@@ -52,6 +52,11 @@ def test_split_k_adds_every_product_once(given: dict[str, Any], executor: Any) -
         assert np.array_equal(cx.run(kernel, a, b, d, executor=executor), wanted)
 
 
+def test_split_k_has_no_more_parts_than_there_are_chunks() -> None:
+    parts = dict(split_k(MMA, chunk=2).grid)["s"]  # of 32 k each
+    assert [parts.at({"K": k}) for k in (1, 32, 33, 70)] == [1, 1, 2, 3]
+
+
 @pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize(
     "schedule",
@@ -199,8 +204,9 @@ def test_counters_between_the_halves_of_a_barrier_are_refused() -> None:
 
 
 def test_slips_are_refused_by_name() -> None:
-    with pytest.raises(KernelError, match="one of parts and chunk"):
-        split_k(MMA, 2, chunk=2)
+    for given in ({"parts": 2, "chunk": 2}, {}, {"parts": 0}, {"chunk": 0}):
+        with pytest.raises(KernelError, match="one of parts and chunk"):
+            split_k(MMA, **given)
     with pytest.raises(KernelError, match="groups must be none, batch or stacked"):
         scheduled(MMA, groups="experts")
     with pytest.raises(KernelError, match="has no pieces"):

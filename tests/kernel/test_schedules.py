@@ -179,12 +179,17 @@ def tabled(*pieces: Piece) -> Any:
         (lambda: moe_counts([-1], 1, 1, (1, 1, 1)), "0 rows or more"),
         (lambda: tile_counts(0, 1, 1, (1, 1, 1)), "integers of 1 or more"),
         (lambda: tile_counts(1.5, 1, 1, (1, 1, 1)), "integers of 1 or more"),
-        (lambda: StreamK(10**9), "not a count of 1 to"),
+        (lambda: StreamK((1 << 20) + 1), "not a count of 1 to"),
+        (lambda: Raster("M", 9), "log_swizzle 0 to 8"),
+        (lambda: moe_counts([1], 0, 1, (1, 1, 1)), "N and K are 1 or more"),
+        (lambda: moe_counts([1], 1, 1, (1, 0, 1)), "N and K are 1 or more"),
         (lambda: moe_counts([1.5], 1, 1, (1, 1, 1)), "must be integers"),
+        (lambda: Piece(0, 0, 0, 0, 4, -4), "only grow"),
         (lambda: Piece(0, 0, 0, 0, 4, 0, -4), "only grow"),
         (lambda: Piece(0, 0, 0, 0, 4, turn=2, parts=2), "turn 2 of 2 parts"),
         (lambda: tabled(Piece(0, 0, 3, 0, 4)), "is of group 3, the plan has 1"),
-        (lambda: tabled(Piece(0, 0, 0, 0, 1 << 40)), "beyond 32 bits"),
+        (lambda: tabled(Piece(0, 0, 0, 0, 1 << 31)), "beyond 32 bits"),
+        (lambda: tabled(Piece(-1, 0, 0, 0, 4)), "below 0"),
         (lambda: plan_tables(SplitK(3, 4, "atomic").plan((1, 1, 9))), "by atomics"),
         (lambda: timeline(StreamK(4).plan((1, 1, 8)), 0), "not 1 or more"),
     ],
@@ -192,3 +197,92 @@ def tabled(*pieces: Piece) -> Any:
 def test_what_is_not_a_schedule_is_refused(make: Callable[[], Any], told: str) -> None:
     with pytest.raises(KernelError, match=told):
         make()
+
+
+WHOLE_TILE = Piece(0, 0, 0, 0, 4)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "told"),
+    [
+        ([Piece(0, 0, 0, 0, 4, 0, 4, 0, 2), Piece(0, 0, 0, 4, 4, 4, 0, 1, 2)], "does not have"),
+        ([WHOLE_TILE, Piece(0, 0, -1, 0, 4)], "does not have"),
+        ([WHOLE_TILE, Piece(-1, 0, 0, 0, 4)], "does not have"),
+        ([WHOLE_TILE, Piece(0, -1, 0, 0, 4)], "does not have"),
+        (
+            [Piece(0, 0, 0, 0, 2, 0, 2, 0, 2), Piece(0, 0, 0, 2, 4, 2, 0, 1, 3)],
+            "piece 1 of 3, and the tile has 2",
+        ),
+    ],
+    ids=["nothing", "group -1", "row -1", "column -1", "parts"],
+)
+def test_pieces_that_a_problem_does_not_have_are_found(pieces: list[Piece], told: str) -> None:
+    found = covers(Plan("given", ((1, 1, 4),), tuple((p,) for p in pieces)))
+    assert not found
+    assert told in found.message
+
+
+def test_places_and_waits_in_time() -> None:
+    """Unit 2 takes the place of unit 1, which is done first; unit 4 waits 2 steps for unit 3."""
+    long, short, other = Piece(0, 0, 0, 0, 4), Piece(1, 0, 0, 0, 2), Piece(2, 0, 0, 0, 4)
+    done = timeline(Plan("given", ((3, 1, 4),), ((long,), (short,), (other,))), 2)
+    found = [(s.unit, s.start, s.end, s.place) for s in done.slots]
+    assert sorted(found) == [(0, 0, 4, 0), (1, 0, 2, 1), (2, 2, 6, 1)]
+    first, last = Piece(0, 0, 0, 0, 3, 0, 3, 0, 2), Piece(0, 0, 0, 3, 4, 3, 0, 1, 2)
+    waits = timeline(Plan("given", ((1, 1, 4),), ((first,), (last,))))
+    assert (waits.length, waits.waited, waits.busy) == (3, 2, 4 / 6)
+
+
+def test_the_last_piece_gives_nothing_and_its_counter_ends_no_wait() -> None:
+    first, last = Piece(0, 0, 0, 0, 2, 2, 2, 0, 2), Piece(0, 0, 0, 2, 4, 0, 2, 1, 2)
+    assert (first.adds, last.adds, WHOLE_TILE.adds) == (2, 0, 0)
+    plan = Plan("given", ((1, 1, 4),), ((first,), (last,)))
+    assert [unit for unit, _ in timeline(plan).stuck] == [0]
+    thirds = SplitK(3, 4).plan((1, 1, 9)).units
+    assert [unit[0].role for unit in thirds] == ["first", "middle", "last"]
+    assert WHOLE_TILE.role == "whole"
+
+
+def ranges(plan: Plan) -> list[tuple[int, int, int, int]]:
+    """Unit, tile along M and range of K of every piece."""
+    return [(u, p.m, p.start, p.stop) for u, unit in enumerate(plan.units) for p in unit]
+
+
+def test_where_schedules_cut() -> None:
+    """Every cut was counted by hand from the rules in the docstrings."""
+    # The cut at 12 leaves 4 tiles of K on both sides in tile 1, which is just enough.
+    cut = StreamK(2, least=4, backwards=False).plan((3, 1, 8))
+    assert ranges(cut) == [(0, 0, 0, 8), (0, 1, 0, 4), (1, 1, 4, 8), (1, 2, 0, 8)]
+    assert StreamK(1).least == 8
+    assert [p[2:] for p in ranges(SplitK(9, 20).plan((1, 1, 4)))] == [
+        (0, 1), (1, 2), (2, 3), (3, 4),
+    ]  # fmt: skip
+    assert SplitK(8, 3, rules="xe").plan((1, 1, 16)).pieces == 3
+    # 9 tiles on 4 units: 5 are streamed, 80 tiles of K to each unit, and 4 are dealt out whole.
+    wave = ranges(StreamK(4).plan((9, 1, 64)))
+    assert [sum(m == tile for _, m, *_ in wave) for tile in range(9)] == [1, 2, 2, 2, 1, 1, 1, 1, 1]
+    # One unit streams 10 tiles of K; the whole tiles begin with the next unit.
+    few = ranges(StreamK(4).plan((9, 1, 2)))
+    assert [(u, m) for u, m, *_ in few if m >= 5] == [(0, 8), (1, 5), (2, 6), (3, 7)]
+
+
+@pytest.mark.parametrize(
+    ("counts", "pieces"),
+    [((5, 1, 9), [1, 1, 1, 2]), ((5, 1, 8), [2, 1, 1, 1]), ((6, 1, 64), [2, 2, 1, 1])],
+)
+def test_cutlass_streams_only_where_that_pays(counts: Any, pieces: list[int]) -> None:
+    """Streamed with more than 8 tiles of K and a last wave of less than half the units."""
+    plan = StreamK(4, mode="heuristic").plan(counts)
+    assert [len(unit) for unit in plan.units] == pieces
+
+
+def test_tiles_are_dealt_to_as_many_units_as_there_are_tiles() -> None:
+    assert len(Persistent(8).plan((1, 3, 1)).units) == 3
+    assert len(Persistent(1 << 20).plan((1, 3, 1)).units) == 3
+    # CUTLASS numbers the tiles of a group along M.
+    tiles = [(p.m, p.n) for p in Grouped(1).plan((2, 2, 1)).units[0]]
+    assert tiles == [(0, 0), (1, 0), (0, 1), (1, 1)]
+    # A tile that is not cut is not added to, so that a table tells it.
+    assert plan_tables(SplitK(1, 4, "atomic").plan((1, 1, 9)))["work"].tolist() == [
+        [[0, 0, 0, 0, 9, 0, 0, 1, 1]]
+    ]

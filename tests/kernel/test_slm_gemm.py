@@ -57,6 +57,13 @@ def test_every_type_order_and_number_of_stages(kind: str, a: Any, b: Any, stages
     agrees(kernel, kind)
 
 
+@pytest.mark.parametrize("stages", [1, 2, 3])
+def test_all_stages_but_one_are_filled_before_the_loop(stages: int) -> None:
+    kernel = cx.kernel.slm_gemm(tiled(), stages=stages)
+    before = [s.array for s in kernel.body if isinstance(s, cx.kernel.SharedStore)]
+    assert before == ["sA", "sB"] * (stages - 1)
+
+
 def test_an_epilogue_follows() -> None:
     kernel = cx.kernel.slm_gemm(tiled(), epilogue="relu(2*acc)", d_type="f32")
     assert cx.verify(kernel)
@@ -129,6 +136,14 @@ def test_bytes_of_shared_memory_are_counted() -> None:
                 )
             ),
             "narrower than a byte",
+        ),
+        (
+            lambda: cx.kernel.slm_gemm(
+                cx.workgroup_mma(
+                    cx.XE_DPAS_TT(8, "s32", "s8", "s4"), (32, 64, 64), ((2, 2, 1), (2, 1, 0))
+                )
+            ),
+            "elements of s4 have no address",
         ),
         (
             lambda: cx.kernel.slm_gemm(

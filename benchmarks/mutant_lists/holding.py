@@ -1,0 +1,204 @@
+"""Small wrong changes to what registers and shared memory are said to hold, and in which order."""
+
+from __future__ import annotations
+
+from mutant_lists.mutant import mutants
+
+SUMS = "tests/verifying/test_conditional_sums.py"
+MAXIMA = "tests/verifying/test_unsound_maxima.py"
+SHARED = "tests/verifying/test_shared.py"
+SLM = "tests/verifying/test_slm_faults.py"
+NAMED = "tests/verifying/test_named_barriers.py"
+PARTS = "tests/verifying/test_parts.py"
+NUMBERS = "tests/verifying/test_numbers.py"
+INVARIANTS = "tests/verifying/test_invariants.py"
+SPECIAL = "tests/kernel/test_specialised_gemm.py"
+UNSOUND = "tests/verifying/test_unsound.py"
+REDUCTIONS = "tests/verifying/test_reductions.py"
+
+MUTANTS = [
+    *mutants(
+        "holding/adding",
+        f"{SUMS} {MAXIMA} {UNSOUND}",
+        (
+            "if inner is not None and name not in carried_by(second):",
+            "if inner is not None:",
+            "a sum that is doubled is none",
+        ),
+        ('if self.function not in ("", function):', "if False:", "a maximum of a sum"),
+        ("if len(functions) > 1:", "if False:", "a sum here, a maximum there"),
+        ('"max": -inf', '"max": 0.0', "what adds nothing to a maximum"),
+        (
+            "if then.terms and otherwise.terms and then.numeric",
+            "if False and then.numeric",
+            "sums of two types",
+        ),
+        (
+            "own and one.fragment == other.fragment and",
+            "own and",
+            "of two fragments",
+        ),
+        ("if any(narrow) or (", "if (", "narrow sums round in their own way"),
+    ),
+    *mutants(
+        "holding/turns",
+        f"{SHARED} {SLM}",
+        (
+            "first + difference.offset >= 0",
+            "first + difference.offset > 0",
+            "the first turn of a loop",
+        ),
+        (
+            "values = range(int(self.least), -difference.offset)",
+            "values = range(int(self.least), -difference.offset - 1)",
+            "the last of the first few trips",
+        ),
+    ),
+    *mutants(
+        "holding/sharing",
+        f"{SHARED} {SLM} {SPECIAL}",
+        ("kept = to.size - 1 - last", "kept = last", "of two stores the later stays"),
+        ("low < 0 or high >= array.elements", "low < 0 or high > array.elements", "the last"),
+        ("low < 0 or high >= array.elements", "high >= array.elements", "before the first"),
+        ("if array.value_type.bits < 8:", "if False:", "narrow elements have no address"),
+        ("if (owner != owner[:1]).any():", "if False:", "what different statements stored"),
+        (
+            "if 0 < loop.stop.offset <= MOST_TRIPS else 0",
+            "if loop.stop.offset <= MOST_TRIPS else 0",
+            "a loop without trips",
+        ),
+        ("owner[:, unwritten] = len(flat.parts)", "pass", "what was never written"),
+    ),
+    *mutants(
+        "holding/ordering",
+        f"{SHARED} {SLM} tests/kernel/test_fences.py",
+        ("if self.access.writes and not self.fenced:", "if False:", "stores need a fence"),
+        ("trips = 1 + max([1,", "trips = max([1,", "a trip more than there are turns"),
+        (
+            "if not (first.writes or second.writes):",
+            "if not (first.writes and second.writes):",
+            "a load beside a store",
+        ),
+        (
+            "((low[inside] != subgroup) | (high[inside] != subgroup))",
+            "(low[inside] != subgroup)",
+            "the first who uses an element and another",
+        ),
+        (
+            "return ((turn + dict(one.later).get(var, 0)) % span,)",
+            "return (turn % span,)",
+            "a trip later it is another stage",
+        ),
+        ("        self.within(access)\n", "", "two subgroups in one statement"),
+        (
+            "if at_least(loop.stop - loop.start, self.kernel) >= 1:",
+            "if True:",
+            "a loop that may not be run",
+        ),
+        (
+            "return tuple(range(span))",
+            "return (turn,)",
+            "a loop further out goes on",
+        ),
+        ("known = sure and len(", "known = len(", "who comes that way"),
+    ),
+    *mutants(
+        "holding/rounds",
+        f"{NAMED} {SPECIAL}",
+        ("if not 1 <= event.number <= 31:", "if not 1 <= event.number <= 32:", "31 barriers"),
+        ("if counted != counts:", "if False:", "all count the same"),
+        ("if number in arrivals:", "if False:", "who arrives twice"),
+        ("return self.stuck() or self.clash()", "return self.clash()", "who waits for ever"),
+        ("return self.stuck() or self.clash()", "return self.stuck()", "what is in no order"),
+        (
+            "mover.fenced = np.maximum(mover.fenced, arrival.fenced)",
+            "mover.fenced = mover.known",
+            "stores behind the last fence are not seen",
+        ),
+        (
+            "if before[second.mover] <= second.at:",
+            "if True:",
+            "what is in another order is in order",
+        ),
+        ("return one != two or len(self.movers[one].who) > 1", "return one != two", "two alike"),
+        ("if len(rounds) <= mine:", "if len(rounds) < mine:", "which round is waited for"),
+    ),
+    *mutants(
+        "holding/problems",
+        f"{NAMED} {SPECIAL}",
+        ("trips = 2 * (offset + divisor) + 2", "trips = offset + 1", "so many trips show all"),
+        ("if len(free) > 1:", "if False:", "two sizes decide"),
+        (
+            "if steep or index.names & others or index.looked_up:",
+            "if index.names & others or index.looked_up:",
+            "a condition that is far from the ends of a loop",
+        ),
+        (
+            "if steep or index.names & others or index.looked_up:",
+            "if steep or index.looked_up:",
+            "what depends on the subgroup",
+        ),
+    ),
+    *mutants(
+        "holding/computing",
+        f"{NUMBERS} {REDUCTIONS} {UNSOUND}",
+        ('or to.name == "tf32" else node', "else node", "tf32 keeps 10 bits"),
+        ("if counts.min() != counts.max():", "if False:", "each takes as many"),
+        (
+            "to.bits < 32 else node\n\n\ndef _copied",
+            "to.bits < 8 else node\n\n\ndef _copied",
+            "s16",
+        ),
+        (
+            "node if isinstance(node, Converted) and node.to == to else",
+            "node if isinstance(node, Converted) else",
+            "a conversion to another type",
+        ),
+        (
+            "if isinstance(start, Accumulated) and start.numeric == op.D:",
+            "if isinstance(start, Accumulated):",
+            "sums in two types",
+        ),
+    ),
+    *mutants(
+        "holding/roles",
+        SPECIAL,
+        ("if writers.setdefault(name, mine) != mine:", "if False:", "one set of writers"),
+        ("one and not other for one, other", "other and not one for one, other", "who reads"),
+    ),
+    *mutants(
+        "holding/looping",
+        f"{INVARIANTS} {UNSOUND} {PARTS} {SUMS}",
+        (
+            "surely = at_least(loop.stop - loop.start, kernel) >= 1",
+            "surely = True",
+            "a loop that may not be run",
+        ),
+        ('promised(name, "start", before[name],', 'promised(name, "start", claim,', "at first"),
+        ('promised(name, "step", after[name],', 'promised(name, "step", claim,', "each trip"),
+        (
+            "ended = {name: _at(claim, loop, loop.stop) for",
+            "ended = {name: _at(claim, loop, loop.stop - 1) for",
+            "what is claimed behind the last trip",
+        ),
+        ("if any(t.reads or t.updates for t in touched):", "if False:", "a condition in a loop"),
+        ("loop.start + 1, before, earlier)", "loop.start, before, earlier)", "the first trip"),
+    ),
+    *mutants(
+        "holding/claiming",
+        INVARIANTS,
+        (
+            'if value.accumulator is None or value.how != "sum":',
+            "if True:",
+            "a claimed sum is added in a type",
+        ),
+        ("if index.names & {SUBGROUP_INDEX, ELEMENT_INDEX}:", "if False:", "alike everywhere"),
+        ("content.count == self.count else None", "True else None", "of another size"),
+    ),
+    *mutants(
+        "holding/digits",
+        PARTS,
+        ("divisor * extent == count)", "True)", "the last digit has no end"),
+        ("if line.size % n == 0 and", "if", "a digit repeats"),
+    ),
+]

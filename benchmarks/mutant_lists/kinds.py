@@ -1,0 +1,171 @@
+"""Small wrong changes to kinds of kernels: plans, shared memory, several products, rows, types."""
+
+from __future__ import annotations
+
+from mutant_lists.mutant import mutants
+
+SCHEDULED = "tests/executing/test_scheduled.py"
+SLM = "tests/kernel/test_slm_gemm.py"
+SPECIAL = "tests/kernel/test_specialised_gemm.py"
+TOGETHER = "tests/kernel/test_products_together.py"
+ROWS = "tests/kernel/test_row_softmax.py"
+MIXED = "tests/kernel/test_mixed.py"
+WHOLE = "tests/verifying/test_whole_tiles.py"
+
+MUTANTS = [
+    *mutants(
+        "kernel/kinds/scheduled",
+        f"{SCHEDULED} {WHOLE}",
+        ("If(first, one, (wait, add))", "If(first, one, (add,))", "who adds waits first"),
+        (
+            "joined = (If(first, one, (wait, load,",
+            "joined = (If(first, one, (load,",
+            "the last piece waits for the others",
+        ),
+        ("If(none, first, (store,))", "If(none, last, (store,))", "the first piece stores"),
+        (
+            'None if groups == "stacked" else claim',
+            "claim",
+            "what stacked experts compute is not one formula",
+        ),
+        (
+            '(*first, _field("m"), _field("n"))',
+            '(*first, _field("m"), Index())',
+            "each tile has a counter",
+        ),
+    ),
+    *mutants(
+        "kernel/kinds/splitting",
+        SCHEDULED,
+        (
+            "stop = (trips - s + (parts - 1)) // parts",
+            "stop = trips // parts",
+            "parts have different numbers of tiles",
+        ),
+        ('Tiles("K", tile_k * each)', 'Tiles("K", tile_k)', "no more parts than there are"),
+        ("type(given) is not int or given < 1", "type(given) is not int", "one part at least"),
+    ),
+    *mutants(
+        "kernel/kinds/slm_gemm",
+        SLM,
+        ("and not 1 <= stages <= 3:", "and not 1 <= stages <= 4:", "3 stages at most"),
+        ("and not 1 <= stages <= 3:", "and not 0 <= stages <= 3:", "1 stage at least"),
+        (
+            "(*loads, BarrierArrive(), BarrierWait(), *stores, *MEET, *multiply)",
+            "(*loads, *stores, *MEET, *multiply)",
+            "a tile is read before the next is written over it",
+        ),
+        (
+            "op.A if op.A.bits < op.B.bits else op.B",
+            "op.A",
+            "either operand may be too narrow",
+        ),
+        (
+            "for tile in range(stages - 1) for s",
+            "for tile in range(stages) for s",
+            "one stage stays free",
+        ),
+    ),
+    *mutants(
+        "kernel/kinds/specialised_gemm",
+        SPECIAL,
+        (
+            "If(Index(None, stages - 1), k, (NamedArrive(empty",
+            "If(Index(None, stages), k, (NamedArrive(empty",
+            "the first stage that is filled again",
+        ),
+        (
+            "If(k + stages, trips, (NamedArrive(empty",
+            "If(k, trips, (NamedArrive(empty",
+            "nobody waits for the last stages",
+        ),
+        (
+            "Fence(),\n        NamedArrive(full",
+            "NamedArrive(full",
+            "stores are seen before the barrier fires",
+        ),
+    ),
+    *mutants(
+        "kernel/kinds/dual_gemm",
+        TOGETHER,
+        ("elif used != set(HELD):", "elif not used:", "both accumulators are read"),
+        (
+            'op.D.name != "f32" or op.C != op.D',
+            'op.D.name != "f32"',
+            "what goes in is what comes out",
+        ),
+    ),
+    *mutants(
+        "kernel/kinds/chained_gemm",
+        TOGETHER,
+        ("elif middle % depth:", "elif depth > middle:", "whole tiles between the products"),
+        ("max(unfit(first), unfit(second))", "unfit(first)", "either product"),
+        ("elif second.atom.op.A.bits < 8:", "elif False:", "narrow elements have no address"),
+    ),
+    *mutants(
+        "kernel/kinds/row_softmax",
+        ROWS,
+        ("elif rows % 16:", "elif rows % 8:", "rows fill registers"),
+        ("at[:, 1] // (self.mma.tile_mnk[1] // self.beside)", "at[:, 1] * 0", "who is beside"),
+        ("if groups_k != 1:", "if False:", "parts of sums have no maximum"),
+    ),
+    *mutants(
+        "kernel/kinds/top_k",
+        ROWS,
+        ("if not 1 <= count <= MOST:", "if not 0 <= count <= MOST:", "one value at least"),
+        ("MOST = 8", "MOST = 9", "8 values at most"),
+        ("(low,) if count > 1 else ()", "(low,)", "no registers for what is not computed"),
+        (
+            'lower = apply("below", Slot("tCrC"), Slot(f"tSr{last}"))',
+            'lower = apply("below", Slot("tCrC"), Slot("tSrTop0"))',
+            "each value is below the one before",
+        ),
+    ),
+    *mutants(
+        "kernel/kinds/transforming",
+        f"{MIXED} {SCHEDULED}",
+        ("if group % depth:", "if depth % group:", "groups are whole tiles"),
+        (
+            'whole = self.compute.kind == "float" and is_exact(self.copy.value_type, self.compute)',
+            'whole = self.compute.kind == "float"',
+            "what is loaded is not rounded before it is scaled",
+        ),
+        (
+            "if seen.setdefault(leaf.operand, leaf.at) != leaf.at:",
+            "if False:",
+            "a vector has one index",
+        ),
+        (
+            "return element if exact else rounded_to(self.compute, element)",
+            "return element",
+            "a conversion rounds",
+        ),
+        (
+            "return tuple(dict.fromkeys(o for transform in found for o in transform.operands))",
+            "return tuple(o for transform in found for o in transform.operands)",
+            "a scalar of both sides is one operand",
+        ),
+        ("or len(groups) > 1:", "or False:", "one group along k"),
+        ('if index == Index("k"):\n        return 1', "if False:\n        return 1", "groups of 1"),
+    ),
+    *mutants(
+        "kernel/kinds/whole_tiles",
+        WHOLE,
+        ("if len(leads) > 1:", "if False:", "stacked experts are refused"),
+        (
+            "made.index.offset < made.below.offset",
+            "made.index.offset <= made.below.offset",
+            "what the plan rules out is gone",
+        ),
+        (
+            "(kernel.grid, turns.var, turns.start, turns.stop) != planned",
+            "(turns.var, turns.start, turns.stop) != planned[1:]",
+            "the grid is the plan's",
+        ),
+        (
+            "if f.name in used)",
+            "if f.name)",
+            "no registers for what is not done",
+        ),
+    ),
+]

@@ -1,0 +1,191 @@
+"""Small wrong changes to proofs: what is compared, what is covered, what is in order."""
+
+from __future__ import annotations
+
+from mutant_lists.mutant import mutants
+
+MAXIMA = "tests/verifying/test_unsound_maxima.py"
+SUMS = "tests/verifying/test_conditional_sums.py"
+UNSOUND = "tests/verifying/test_unsound.py"
+INOUT = "tests/verifying/test_inout.py"
+CLASSES = "tests/verifying/test_classes.py"
+PREFETCHING = "tests/verifying/test_prefetching.py"
+PIECES = "tests/verifying/test_epilogue_tiles.py"
+GEMM = "tests/verifying/test_gemm.py"
+REDUCTIONS = "tests/verifying/test_reductions.py"
+PARTS = "tests/verifying/test_parts.py"
+SLIPS = "tests/kernel/test_slips.py"
+
+MUTANTS = [
+    *mutants(
+        "verifying/comparing",
+        f"{MAXIMA} {SUMS} {CLASSES} {UNSOUND}",
+        (
+            "self.range(points, term) if as_set else self.domain(points, term, ())",
+            "self.domain(points, term, ())",
+            "zeros count in a maximum",
+        ),
+        (
+            "if not both.is_empty:\n                    twice",
+            "if False:\n                    twice",
+            "two terms that take one element",
+        ),
+        (
+            "judged(points, mine, yours, None if as_set else repeated, ours[0])",
+            "judged(points, mine, yours, None, ours[0])",
+            "an element is summed once",
+        ),
+        (
+            "repeated = None if as_set or mine.decides(by) else repeats(mine, points, names)",
+            "repeated = None",
+            "a term that takes an element twice",
+        ),
+        ("if not as_set and not yours.decides(by):", "if False:", "a claim that sums twice"),
+        ("assuming(f, condition, holds) for f", "assuming(f, condition, True) for f", "cases"),
+        ("as_set = mine.name in (", "as_set = mine.name not in (", "sets are those of maxima"),
+        (
+            "if not x.over and not y.over and x.guards == y.guards:",
+            "if not x.over and not y.over:",
+            "terms under conditions",
+        ),
+    ),
+    *mutants(
+        "verifying/differences",
+        f"{CLASSES} {UNSOUND}",
+        ('("missing", yours, mine,', '("missing", mine, mine,', "what is not summed"),
+        ('("foreign", mine, yours,', '("foreign", mine, mine,', "what should not be summed"),
+        ("points = points | other.points", "pass", "all points that differ"),
+    ),
+    *mutants(
+        "verifying/racing",
+        f"{INOUT} {UNSOUND} {PIECES} tests/verifying/test_seen.py",
+        (
+            "if computed.isdisjoint({id(one.statement), id(other.statement)}):",
+            "if True:",
+            "two who compute round in two ways",
+        ),
+        ("return _is_copied(body)", "return True", "what is computed and then converted"),
+        (
+            "return _is_copied(then) and _is_copied(otherwise)",
+            "return _is_copied(then) or _is_copied(otherwise)",
+            "both sides of a condition",
+        ),
+        ("or abs(scale) < span:", "or False:", "tiles that overlap"),
+        ("& (owners[1:] != owners[:-1])).any():", "& (owners[1:] > owners[:-1])).any():", "who"),
+        (
+            "return all(name in separated or n == Index(None, 1) for name, n in kernel.grid)",
+            "return True",
+            "work-groups that store to one tile",
+        ),
+    ),
+    *mutants(
+        "verifying/covering",
+        f"{PIECES} {GEMM}",
+        ("fills = len(group) == 1 or _is_box(joined)", "fills = True", "pieces fill a tile"),
+        (
+            "if any(sizes[name] != size for name, size in space.fixed.items()):",
+            "if False:",
+            "sizes that are fixed",
+        ),
+        (
+            "if not _is_covered(space, _joined(writes), inside, np.array(hole), sizes):",
+            "if True:",
+            "what the next work-group stores",
+        ),
+    ),
+    *mutants(
+        "verifying/prefetching",
+        PREFETCHING,
+        ("2 * max(map(abs, far)) + 3", "max(map(abs, far))", "trips beyond the distance"),
+        ("{count} >= {last_vain + 1}", "{count} >= {last_vain}", "from which trips on"),
+        ("if last_vain == trips:", "if False:", "in vain in every trip"),
+        ("if len(counts) > 1:", "if False:", "two sizes decide"),
+        ("            _demand_plain(index, variables)\n", "", "tiles by turns"),
+        (
+            "if not below.is_constant and below != self.count:",
+            "if False:",
+            "a condition of another size",
+        ),
+        (
+            "if self.origin not in (None, groups):",
+            "if False:",
+            "tiles of other work-groups",
+        ),
+        ("if not loop.start.is_constant:", "if False:", "a loop that begins anywhere"),
+    ),
+    *mutants(
+        "verifying/questions",
+        f"{INOUT} {REDUCTIONS} {UNSOUND}",
+        (
+            "if not all(isinstance(write.statement, AtomicStore) for _, write in mine):",
+            "if False:",
+            "stored and added to",
+        ),
+        (
+            "if any(isinstance(s, Load) and s.operand == output for s in self",
+            "if any(False for s in self",
+            "loaded while others add",
+        ),
+        ("if numeric.name not in EXACT:", "if False:", "additions round"),
+        (
+            "return bool(mine) and isinstance(store.statement, Store)",
+            "return bool(mine)",
+            "an addition keeps nothing",
+        ),
+        (
+            "if any(s.touched.meets for s in self.kernel.statements()) or has_roles(self.kernel):",
+            "if has_roles(self.kernel):",
+            "a barrier may lie between",
+        ),
+        ("if around == later.around:", "if True:", "a later store that is not always done"),
+    ),
+    *mutants(
+        "verifying/conditions",
+        f"{GEMM} {UNSOUND} {PREFETCHING}",
+        ("if reach.is_bounded:", "if False:", "right for small sizes alone is wrong"),
+        ("good.told(all_sizes", "bad.told(all_sizes", "where it is right"),
+    ),
+    *mutants(
+        "verifying/splitting",
+        f"{REDUCTIONS} {SUMS} {MAXIMA} {UNSOUND}",
+        (
+            "if not names:\n        return False",
+            "if not names:\n        return None",
+            "no elements",
+        ),
+        ("if not yours.decides((*points.names, *names)):", "if False:", "which summand it is"),
+    ),
+    *mutants(
+        "verifying/patience",
+        f"{PARTS} {SLIPS}",
+        ("max(1, int(min(steps, left * a_second)))", "int(min(steps, left * a_second))", "0 steps"),
+        ("if left is None or not steps:", "if left is None:", "no limit stays none"),
+    ),
+    *mutants(
+        "verifying/apart",
+        f"{SLIPS} {PARTS}",
+        ("seconds if seconds < LONGEST else None", "seconds", "clocks count so far"),
+    ),
+    *mutants(
+        "verifying/prover",
+        f"{SLIPS} {PARTS} {GEMM}",
+        ("value < 1:", "value < 0:", "a size of 0"),
+        (
+            "if failure is not None and (large := _too_large(questions.kernel, failure)):",
+            "if False:",
+            "what no replay runs",
+        ),
+        ("key=lambda pair: pair[0].rank", "key=lambda pair: pair[0].key", "what stops a run"),
+        ("(REAL, FINITE, RACES, *assumed)", "(REAL, FINITE, RACES)", "what a claim assumes"),
+    ),
+    *mutants(
+        "verifying/failures",
+        f"{GEMM} {SLIPS} {PARTS}",
+        ("return unit % 16, unit // 16 * packed + inside", "return unit % 16, unit // 16", "s4"),
+        (
+            "if point is None or all(point[size] < LONGEST",
+            "if True or all(point[size] < LONGEST",
+            "no surface is so large",
+        ),
+    ),
+]
