@@ -103,6 +103,17 @@ MUTANTS = [
         ("elif second.atom.op.A.bits < 8:", "elif False:", "narrow elements have no address"),
     ),
     *mutants(
+        "kernel/kinds/endings",
+        f"{TOGETHER} {SLM}",
+        ("if size(mma.atom_layout_mnk[2]) != 1:", "if False:", "nothing adds up parts of K"),
+        ("if op.C != op.D:", "if False:", "what goes in is what comes out"),
+        (
+            "return replace(x, at=tuple(i.substitute(index) for i in x.at))",
+            "return x",
+            "a product at another column",
+        ),
+    ),
+    *mutants(
         "kernel/kinds/row_softmax",
         ROWS,
         ("elif rows % 16:", "elif rows % 8:", "rows fill registers"),

@@ -11,6 +11,7 @@ import pytest
 
 import pycute_xe as cx
 from pycute_xe.errors import MachineError
+from pycute_xe.executing.groups.late import Late, Where
 from pycute_xe.executing.groups.later import Later, Tile
 from pycute_xe.executing.groups.racing import READ, WRITE, Touches, Window
 from pycute_xe.executing.groups.sums import Form, Sum, Term
@@ -145,6 +146,12 @@ def test_sums_that_do_not_continue_one_another_are_added() -> None:
     assert later.load("D", replace(_tile(4, 4, 4), modes=(1, 0))) is None  # it lies otherwise
     assert (later["D"][4:8, 4:8] == 1 + 5).all()
     assert later.load("D", _tile(4, 4, 4)) is None  # it is in memory
+
+
+def test_elements_outside_a_matrix_are_zeros() -> None:
+    _, total = _later()
+    where = Where(np.array([[0, 3, 4]]), np.array([[0, 4, 3]]))
+    assert np.asarray(Late(3, total(1, 4), where).values()).tolist() == [[2, 0, 0]]
 
 
 def test_a_sum_is_multiplied_once_and_stored_in_its_type(

@@ -22,6 +22,9 @@ from pycute_xe.kernel import (
     Kernel,
     Load,
     Loop,
+    NamedArrive,
+    NamedBarrier,
+    NamedWait,
     Operand,
     Statement,
     Store,
@@ -59,6 +62,7 @@ STORE = for_both(store_of("Y", "x"))
 LOAD = for_both(load_of("Y", "y"))
 ADD = AtomicStore(STORE.copy, "Y", STORE.at, "x", STORE.modes)
 SEVEN = Fill("x", 7.0)
+ONE, TWO = (NamedBarrier(Index(None, number), 1, 1) for number in (1, 2))
 
 RACES = {
     "two stores": (first(SUBGROUP, STORE), SEVEN, others(SUBGROUP, STORE)),
@@ -89,6 +93,18 @@ PASSED = {
     "additions": (ADD, ADD),
     "additions of other numbers behind a store": (
         first(SUBGROUP, STORE), *BARRIER, first(SUBGROUP, SEVEN), ADD,
+    ),
+    "a producer that hears of the consumer at another barrier": (
+        first(SUBGROUP, NamedArrive(ONE, "producer")),
+        others(
+            SUBGROUP,
+            NamedArrive(ONE, "consumer"), NamedArrive(TWO, "producer"), NamedWait(ONE),
+        ),
+        first(
+            SUBGROUP,
+            NamedArrive(TWO, "consumer"), NamedWait(TWO), NamedArrive(ONE, "producer"),
+        ),
+        others(SUBGROUP, NamedArrive(ONE, "consumer"), NamedWait(ONE)),
     ),
     "what lay there": (LOAD, Fill("x", 0.0), STORE),
     "the last counts": (first(SUBGROUP, SEVEN), STORE, Fill("x", 3.0), STORE),

@@ -32,6 +32,18 @@ def test_what_a_mixed_gemm_computes(form: Form) -> None:
             assert np.array_equal(found, wanted)
 
 
+def test_what_is_loaded_is_scaled_before_it_is_rounded() -> None:
+    """1 + 2**-8 lies between two numbers of bf16 and rounds to 1; three times that to 3 + 2**-6."""
+    tiled = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (32, 64, 32), GRID)
+    kernel = cx.kernel.gemm(tiled, transform_b="3 * B", types={"B": "f32"})
+    a, b = np.ones((1, 1)), np.full((1, 1), 1 + 2**-8, np.float32)
+    for executor in ("fast", "reference"):
+        found = cx.run(kernel, a, b, dtype={"A": "bf16"}, executor=executor)
+        assert found.tolist() == [[3 + 2**-6]]
+    plain = cx.kernel.gemm(tiled, types={"B": "f32"})
+    assert "bf16(B[k,n])" in str(plain.computes)
+
+
 def test_scales_are_loaded_once_for_each_group() -> None:
     kernel = made(FORMS[9])
     loop = kernel.loop("g")

@@ -110,6 +110,12 @@ def test_what_a_dual_gemm_cannot_combine(combine: str, words: str) -> None:
         cx.kernel.dual_gemm(tiled((32, 32, 32), (2, 2)), combine=combine)
 
 
+def test_a_dual_gemm_adds_in_f32() -> None:
+    op = cx.XE_DPAS_TT(8, "f32", "bf16", "bf16", "bf16")
+    with pytest.raises(cx.KernelError, match="the accumulators are bf16 and f32"):
+        cx.kernel.dual_gemm(cx.workgroup_mma(op, (32, 32, 32), ((2, 2, 1), (2, 1, 0))))
+
+
 # ---------------------------------------------------------------------- chained
 
 
@@ -161,6 +167,40 @@ def test_a_chained_gemm_with_a_slip_is_disproved() -> None:
 def test_tilings_that_do_not_follow_one_another(second: Any, words: str) -> None:
     with pytest.raises(cx.KernelError, match=words):
         cx.kernel.chained_gemm(tiled((32, 32, 16), (2, 2), "f16"), second())
+
+
+F16, S8, S4 = (cx.XE_DPAS_TT(8, *kinds) for kinds in (("f32", "f16"), ("s32", "s8"), ("s32", "s4")))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "words"),
+    [
+        (
+            cx.workgroup_mma(F16, (32, 48, 16), ((2, 1, 1), (1, 1, 0))),
+            cx.workgroup_mma(F16, (32, 32, 32), ((2, 1, 1), (1, 1, 0))),
+            "48 columns between the products are not a multiple of 32",
+        ),
+        (
+            cx.workgroup_mma(F16, (32, 32, 16), ((2, 2, 1), (2, 1, 0))),
+            cx.workgroup_mma(F16, (32, 32, 32), ((2, 1, 2), (2, 0, 1))),
+            "subgroups along K",
+        ),
+        (
+            cx.workgroup_mma(F16, (32, 32, 32), ((2, 1, 2), (2, 0, 1))),
+            cx.workgroup_mma(F16, (32, 32, 16), ((2, 2, 1), (2, 1, 0))),
+            "subgroups along K",
+        ),
+        (
+            cx.workgroup_mma(S8, (32, 64, 32), ((2, 2, 1), (2, 1, 0))),
+            cx.workgroup_mma(S4, (32, 32, 64), ((2, 2, 1), (2, 1, 0))),
+            "elements of s4 are narrower than a byte",
+        ),
+    ],
+    ids=["parts of tiles", "second along K", "first along K", "narrow"],
+)
+def test_two_products_that_no_work_group_chains(first: Any, second: Any, words: str) -> None:
+    with pytest.raises(cx.KernelError, match=words):
+        cx.kernel.chained_gemm(first, second)
 
 
 # ---------------------------------------------------------------------- gated delta rule

@@ -125,3 +125,9 @@ def test_a_count_that_is_not_kept_is_refused() -> None:
 def test_rows_that_do_not_fill_registers_are_refused() -> None:
     with pytest.raises(cx.KernelError, match="8 rows, which is not a multiple of 16"):
         cx.kernel.softmax_gemm(tiled_mma((16, 64, 32), (2, 2)))
+
+
+def test_rows_whose_products_are_shared_out_along_k_are_refused() -> None:
+    op = cx.XE_DPAS_TT(8, "f32", "bf16")
+    with pytest.raises(cx.KernelError, match="subgroups along K"):
+        cx.kernel.softmax_gemm(cx.workgroup_mma(op, (16, 32, 32), ((1, 1, 2), (1, 1, 1))))

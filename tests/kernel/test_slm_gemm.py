@@ -143,7 +143,7 @@ def test_bytes_of_shared_memory_are_counted() -> None:
                     cx.XE_DPAS_TT(8, "s32", "s8", "s4"), (32, 64, 64), ((2, 2, 1), (2, 1, 0))
                 )
             ),
-            "elements of s4 have no address",
+            "elements of s4 are narrower than a byte",
         ),
         (
             lambda: cx.kernel.slm_gemm(

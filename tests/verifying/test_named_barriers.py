@@ -9,6 +9,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+import pytest
 from broken_kernels import tiled_mma
 
 import pycute_xe as cx
@@ -91,6 +92,13 @@ def test_numbers_from_0_and_counts_that_disagree_are_disproved_and_stop_both_exe
         assert told in str(found.counterexample)
         assert not comes_out_right(kernel, "reference")
         assert not comes_out_right(kernel, "fast")
+
+
+def test_more_producers_than_a_barrier_counts_stop_the_run() -> None:
+    one = renumbered(lambda b: dataclasses.replace(b, producers=1))
+    for executor in ("fast", "reference"):
+        with pytest.raises(cx.MachineError, match="more (subgroups|threads) arrive"):
+            cx.run(one, A, B, executor=executor)
 
 
 def test_consumers_that_are_written_before_producers_are_not_called_wrong() -> None:
