@@ -87,7 +87,12 @@ MUTANTS = [
             "no more producers than are counted",
         ),
         ("barrier.ready &= ~mine\n            barrier.here", "barrier.here", "each round anew"),
-        ("if (mine & ~barrier.owes).any():", "if False:", "who waits has arrived"),
+        (
+            "if (mine & ~barrier.owes).any():",
+            "if False:",
+            "who waits has arrived",
+            "construction demands an arrival before each wait, in the same body",
+        ),
     ),
     *mutants(
         "executing/groups/windows",
@@ -115,7 +120,12 @@ MUTANTS = [
             "narrow sums round after every instruction",
         ),
         ("len(set(names)) != len(names)\n        or ", "", "two loads of one operand"),
-        ("or last <= first:", "or last < first:", "a loop without a trip"),
+        (
+            "or last <= first:",
+            "or last < first:",
+            "a loop without a trip",
+            "who asks has left a loop without a trip already",
+        ),
     ),
     *mutants(
         "executing/groups/units",
@@ -124,6 +134,7 @@ MUTANTS = [
             "(s.start.looked_up or s.stop.looked_up)",
             "s.start.looked_up",
             "how often is looked up",
+            "done together or one by one, work-groups give the same",
         ),
         ("groups.active is not None or statement.gathers or", "", "what some subgroups add"),
         (
@@ -142,7 +153,12 @@ MUTANTS = [
             "outside | (",
             "an element before the first is outside",
         ),
-        ("min(first), trips, loop.var", "0, trips, loop.var", "the first trip of any work-group"),
+        (
+            "min(first), trips, loop.var",
+            "0, trips, loop.var",
+            "the first trip of any work-group",
+            "what no table says is looked up one by one",
+        ),
     ),
     *mutants(
         "executing/groups/fetching",

@@ -70,7 +70,12 @@ def folded(width: int) -> Kernel:
 
 
 # What stays of the small kernels in every run.
-KEPT = ("every statement but mma", "a condition that does not", "lanes below a bound")
+KEPT = (
+    "every statement but mma",
+    "a condition that does not",
+    "lanes below a bound",
+    "sums of 32 rows",
+)
 IN_ORDER, TURNED = Layout((1, 128), (0, 1)), Layout((1, (8, 16)), (0, (16, 1)))
 # Every second element is left out: nothing stays together that could travel as one dword.
 APART = Layout((1, 128), (0, 2))
@@ -98,6 +103,19 @@ SMALL: dict[str, Kernel] = {
     "a part, every second element": small_kernel(
         (Part("x", "h", Layout(64, 2), 1), Map("y", Slot("h"), (("h", Layout((64, 2), (1, 0))),))),
         (fragment("h", "f32", 4), fragment("y", "f32", 8)),
+        "y",
+    ),
+    "sums of 32 rows": small_kernel(
+        (
+            Map(
+                "h",  # whose sums are the same in any order
+                apply("at_least", Slot("x"), 0.0) * 3 + apply("at_least", Slot("x"), 1.0),
+                (("x", Layout((128, 4), (1, 0))),),
+            ),
+            Reduce("sum", "h", "r", Layout((16, 32), (0, 1))),
+            Map("y", Slot("r"), (("r", Layout((16, 8), (0, 3))),)),
+        ),
+        (fragment("h", "f32", 32), fragment("r", "f32", 2), fragment("y", "f32", 8)),
         "y",
     ),
     "maxima of columns": small_kernel(

@@ -40,6 +40,8 @@ def test_what_is_loaded_is_scaled_before_it_is_rounded() -> None:
     for executor in ("fast", "reference"):
         found = cx.run(kernel, a, b, dtype={"A": "bf16"}, executor=executor)
         assert found.tolist() == [[3 + 2**-6]]
+    both = cx.kernel.gemm(tiled, transform_a="s * A", transform_b="B * s", types={"B": "f32"})
+    assert [o.name for o in both.operands] == ["A", "B", "s", "D"]
     plain = cx.kernel.gemm(tiled, types={"B": "f32"})
     assert "bf16(B[k,n])" in str(plain.computes)
 
@@ -61,6 +63,8 @@ def test_scales_are_loaded_once_for_each_group() -> None:
         ({"transform_b": "B * s[k/16,n]"}, "a group of 16 along k is not a multiple of the 32 k"),
         ({"transform_b": "B * s[m]"}, "an index is one of n, k/128"),
         ({"transform_b": "B * s[k,n]"}, "an index is one of n, k/128"),
+        ({"transform_b": "B * s[k/32,k/64,n]"}, "has indices that it cannot be loaded by"),
+        ({"transform_b": "B * s[k/1,n]"}, "a group of 1 along k is not a multiple of the 32 k"),
         ({"transform_b": "B * s[k/64]"}, "is not indexed by n"),
         ({"transform_b": "B * s[n] + s"}, "s is indexed in two ways"),
         ({"transform_a": "A *"}, "it is not an expression"),

@@ -97,7 +97,7 @@ def test_numbers_from_0_and_counts_that_disagree_are_disproved_and_stop_both_exe
 def test_more_producers_than_a_barrier_counts_stop_the_run() -> None:
     one = renumbered(lambda b: dataclasses.replace(b, producers=1))
     for executor in ("fast", "reference"):
-        with pytest.raises(cx.MachineError, match="more (subgroups|threads) arrive"):
+        with pytest.raises(cx.MachineError, match=r"more (subgroups|threads) arrive"):
             cx.run(one, A, B, executor=executor)
 
 

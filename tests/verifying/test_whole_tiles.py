@@ -69,6 +69,7 @@ def test_a_condition_that_the_plan_rules_out_is_gone() -> None:
     ruled = {str(s) for s in scheduled(MMA).statements() if isinstance(s, If)}
     assert any("work[u, i, 8]" in text for text in ruled)
     alone = whole_tiles(scheduled(MMA))
+    assert not {f.name for f in alone.fragments} & {"tWrW", "tWsW", "tWaW"}
     assert all("work" not in str(s) for s in alone.statements() if isinstance(s, If))
 
 
@@ -79,7 +80,8 @@ def test_kernels_that_follow_no_plan_are_refused() -> None:
     fill = turns.body[0]
     once_more = dataclasses.replace(kernel, body=(fill, turns))
     later = dataclasses.replace(kernel, body=(dataclasses.replace(turns, start=Index(None, 1)),))
-    for wrong in (cx.kernel.gemm(MMA), once_more, later):
+    other = dataclasses.replace(kernel, grid=(("u", Index(None, 4)),))
+    for wrong in (cx.kernel.gemm(MMA), once_more, later, other):
         with pytest.raises(KernelError, match="does not look its work up"):
             whole_tiles(wrong)
     with pytest.raises(KernelError, match='groups="batch"'):
