@@ -172,15 +172,7 @@ MUTANTS = [
             "return all(isinstance(inner, Prefetch) for inner in statement.body) and",
             "return",
             "a condition of more than prefetches",
-        ),
-    ),
-    *mutants(
-        "executing/groups/rooms",
-        f"{KINDS} {FAST} tests/executing/test_agreement.py",
-        (
-            "(copy.messages - 1) * step + max(step, image)",
-            "copy.messages * step",
-            "a load writes padding behind its elements",
+            "a walk over all that is inside refuses the rest",
         ),
     ),
     *mutants(

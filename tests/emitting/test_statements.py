@@ -75,6 +75,7 @@ KEPT = (
     "a condition that does not",
     "lanes below a bound",
     "sums of 32 rows",
+    "shared bf16, apart",
 )
 IN_ORDER, TURNED = Layout((1, 128), (0, 1)), Layout((1, (8, 16)), (0, (16, 1)))
 # Every second element is left out: nothing stays together that could travel as one dword.

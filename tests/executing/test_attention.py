@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 from attention_problems import off, problem, seen_by, softmax_of, tilings
 
-from pycute_xe import run
-from pycute_xe.kernel import attention_combine
+from pycute_xe import as_numeric, run
+from pycute_xe.converting import convert
+from pycute_xe.kernel import Index, Load, Prefetch, attention, attention_combine
+from pycute_xe.kernel.ir.walking import walk
 from pycute_xe.kernel.spec.computing import compute
 
+BF16 = as_numeric("bf16")
 FORMS: dict[str, tuple[list[tuple[int, int]], dict[str, Any]]] = {
     "plain": ([(16, 64)], {}),
     "remainder": ([(19, 45)], {"stages": 0}),
@@ -23,6 +26,7 @@ FORMS: dict[str, tuple[list[tuple[int, int]], dict[str, Any]]] = {
     "sink": ([(17, 33)], {"sink": True}),
     "cached": ([(20, 80)], {"cached": True, "causal": True}),
     "paged": ([(5, 70), (5, 130)], {"page": 64, "causal": True}),
+    "one page that the prefetches would leave": ([(5, 20)], {"page": 32}),
     "packed": ([(20, 45), (7, 7)], {"packed": True, "causal": True}),
     "keys shared by subgroups": ([(8, 150)], {"across": 4, "sink": True}),
     "one query, keys shared": ([(1, 150)], {"across": 4, "queries": 1, "causal": True}),
@@ -47,15 +51,24 @@ def test_forms_equal_float64(name: str) -> None:
     assert np.abs(claimed - fast).max() < 1e-4  # the roundings are those that are claimed
 
 
-@pytest.mark.parametrize("causal", [False, True])
-def test_parts_of_the_keys_are_put_together(causal: bool) -> None:
+@pytest.mark.parametrize(
+    ("causal", "lengths"),
+    [(False, (20, 150)), (True, (20, 150)), (True, (40, 40))],
+    ids=["all", "causal", "without a key in some parts"],
+)
+def test_parts_of_the_keys_are_put_together(causal: bool, lengths: tuple[int, int]) -> None:
     mmas = tilings(queries=16, keys=32)
     options = {"splits": 3, "lse": True, "causal": causal, "out": 32, "heads": 1}
-    given = problem(np.random.default_rng(5), mmas, [(20, 150)], **options)  # 2, 2, 1 tiles
+    given = problem(np.random.default_rng(5), mmas, [lengths], **options)
     for executor in ("fast", "reference"):
         parts = run(given.kernel, **given.operands, executor=executor)
-        combined = run(attention_combine(mmas[1], 3), parts.O, parts.lse, executor=executor)
+        kernel = attention_combine(mmas[1], 3)
+        combined = run(kernel, parts.O, parts.lse, executor=executor)
         assert off(combined, given) < 6e-3
+        assert kernel.computes is not None
+        both = {"Os": parts.O, "lse": parts.lse}
+        together = compute(kernel.computes, kernel.operands, both)["O"]
+        assert np.abs(together - combined).max() < 1e-5
         assert given.kernel.computes is not None
         claimed = compute(given.kernel.computes, given.kernel.operands, given.operands)["O"]
         assert np.abs(claimed - parts.O).max() < 1e-4
@@ -66,3 +79,32 @@ def test_the_logarithm_of_the_sums_is_stored() -> None:
     q, k, v = (given.operands[name][0] for name in "QKV")
     wanted = softmax_of(q, k, v, float(given.operands["scale"]), seen_by(20, 45, True, None))[1]
     assert np.abs(run(given.kernel, **given.operands).lse[0] - wanted).max() < 1e-5
+
+
+def test_scores_may_all_be_far_below_zero() -> None:
+    given = problem(np.random.default_rng(9), tilings(), [(16, 45)], out=32, heads=1)
+    q, k = (convert(given.operands[x] * 0.25 + at, BF16) for x, at in (("Q", 8.0), ("K", -8.0)))
+    scale, v = float(given.operands["scale"]), given.operands["V"]
+    wanted = softmax_of(q[0], k[0], v[0], scale, seen_by(16, 45, False, None))[0]
+    for executor in ("fast", "reference"):
+        found = run(given.kernel, **(given.operands | {"Q": q, "K": k}), executor=executor)
+        assert np.abs(found[0] - wanted).max() < 6e-3 * given.largest
+
+
+def test_tiles_of_the_output_take_turns_in_shared_memory() -> None:
+    """The reference executor stops at a race."""
+    mmas = tilings(queries=8, keys=64, across=4)
+    given = problem(np.random.default_rng(2), mmas, [(8, 70)], out=32, heads=1)
+    for executor in ("fast", "reference"):
+        assert off(run(given.kernel, **given.operands, executor=executor), given) < 6e-3
+
+
+@pytest.mark.parametrize("options", [{}, {"splits": 3, "lse": True}])
+def test_a_prefetch_brings_the_keys_of_some_trips_later(options: dict[str, Any]) -> None:
+    kernel = attention(*tilings(), stages=2, **options)
+    loop = kernel.loop("k")
+    prefetch, load = (
+        next(s for s in walk(loop.body) if isinstance(s, kind) and s.operand == "K")
+        for kind in (Prefetch, Load)
+    )
+    assert prefetch.at[2] == load.at[2].substitute({"k": Index("k") + 2})
