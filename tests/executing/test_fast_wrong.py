@@ -18,6 +18,8 @@ from pycute_xe.arch import get_target
 from pycute_xe.errors import KernelError, MachineError
 from pycute_xe.executing import fast, reference
 from pycute_xe.executing.problem import prepare
+from pycute_xe.executing.whole_matrices.fields import Axis, Field, NotWhole, covers, over
+from pycute_xe.executing.whole_matrices.nodes import Source
 from pycute_xe.executing.whole_matrices.planning import planned
 from pycute_xe.kernel import (
     Fill,
@@ -199,3 +201,63 @@ def test_a_grid_of_too_few_or_too_many_work_groups(groups: int) -> None:
     kernel = small()
     cut = dataclasses.replace(kernel, grid=(kernel.grid[0], ("n", Index(None, groups))))
     agree(cut, SIZES | {"N": 40})
+
+
+def _loads(kernel: Kernel, at: dict[str, Any]) -> Kernel:
+    """The kernel with the first indices of loads changed, operand by operand; it claims nothing."""
+    out = dataclasses.replace(kernel, computes=None)
+    for load in [s for s in kernel.statements() if isinstance(s, Load) and s.operand in at]:
+        out = out.replace(load, dataclasses.replace(load, at=tuple(at[load.operand](*load.at))))
+    return out
+
+
+BACKWARDS = {"k": Index(None, 1) - Index("k")}
+ROWS_MOVE = {"A": lambda m, k: (m + 8 * Index("k"), k)}
+IN_TURN = {
+    "A": lambda m, k: (m, k.substitute(BACKWARDS)),
+    "B": lambda k, n: (k.substitute(BACKWARDS), n),
+}
+
+
+def _of_two_depths() -> Kernel:
+    kernel = dataclasses.replace(small(stages=0), computes=None)
+    operands = tuple(
+        dataclasses.replace(o, modes=(Index("J"), Index("N"))) if o.name == "B" else o
+        for o in kernel.operands
+    )
+    return dataclasses.replace(kernel, operands=operands)
+
+
+@pytest.mark.parametrize(
+    ("made", "sizes"),
+    [
+        (lambda: _of_two_depths(), SIZES | {"J": 20}),
+        (lambda: _of_two_depths(), SIZES | {"J": 64}),
+        (lambda: _loads(small(stages=0), ROWS_MOVE), SIZES),
+        (lambda: _loads(small(stages=0, acc="bf16"), IN_TURN), SIZES | {"K": 64}),
+        (lambda: small(stages=0, transform_a="A - za[m]", transform_b="B - zb[n]"), SIZES),
+    ],
+    ids=["a shorter B", "a longer B", "rows move with k", "backwards", "zeros are shifted"],
+)
+def test_what_looks_like_a_product_is_what_the_reference_gives(
+    made: Any, sizes: dict[str, int]
+) -> None:
+    assert not agree(made(), sizes)
+
+
+def test_a_store_covers_a_matrix_from_its_beginning_without_holes() -> None:
+    def axis(first: int, *places: int) -> Axis:
+        return Axis(4, np.array([first]), np.array([places]))
+
+    assert covers((axis(0, 0, 1, 2, 3),))
+    assert not covers((axis(0, 0, 1, 3),))
+    assert not covers((axis(1, 0, 1, 2),))
+    assert not covers((axis(0, 0, 1, 2),))
+
+
+def test_nothing_is_known_of_padding() -> None:
+    axes = (Axis(4, np.zeros(1, np.int64), np.arange(4)[None]),)
+    whole = Field(Source("A"), cx.as_numeric("f32"), axes, np.ones(4, np.bool_))
+    assert over(whole, axes).axes == (0,)
+    with pytest.raises(NotWhole):
+        over(dataclasses.replace(whole, known=np.arange(4) < 3), axes)

@@ -21,6 +21,7 @@ from pycute_xe.kernel import (
     If,
     Index,
     Kernel,
+    Load,
     Loop,
     Map,
     Mma,
@@ -206,3 +207,29 @@ def test_a_store_that_a_later_one_covers_is_not_a_counterexample() -> None:
     a = np.random.default_rng(0).standard_normal((3, 8, 16)).astype(np.float32)
     assert np.array_equal(cx.run(right, a, executor="reference"), a[-1])
     assert "stored to again" in str(cx.verify(right))
+
+
+# ---------------------------------------------------------------- sums that take an element twice
+
+
+def test_a_sum_that_takes_every_element_twice() -> None:
+    """The elements are those that are claimed; each of them is there in two trips."""
+    right = gemm_with(lambda multiply: multiply)
+    loop = right.loop("k")
+    half = {"k": Index("k") // 2}
+    body = tuple(
+        dataclasses.replace(s, at=tuple(i.substitute(half) for i in s.at))
+        if isinstance(s, Load)
+        else s
+        for s in loop.body
+    )
+    wrong = right.replace(loop, dataclasses.replace(loop, stop=loop.stop * 2, body=body))
+    differs(wrong, np.full((8, 16), 16), np.ones((8, 16)), np.ones((16, 16)), dtype="bf16")
+    not_proved(wrong)
+
+
+def test_a_claim_that_takes_every_element_twice() -> None:
+    right = gemm_with(lambda multiply: multiply)
+    product = Element("A", (M, K)) * Element("B", (K, N))
+    claim = Claim("D", ("m", "n"), total("j", 2, total("k", "K", product)))
+    not_proved(dataclasses.replace(right, computes=Specification((claim,))))
