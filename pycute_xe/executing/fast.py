@@ -25,6 +25,7 @@ from pycute_xe.executing.groups.units import done_apart, goes_apart
 from pycute_xe.executing.groups.windows import Windows
 from pycute_xe.executing.problem import Problem, poison
 from pycute_xe.executing.surfaces import plan
+from pycute_xe.executing.tiled.running import tiled
 from pycute_xe.executing.whole_matrices.planning import planned
 from pycute_xe.kernel import Kernel, Operand
 from pycute_xe.machine import Trace
@@ -56,7 +57,8 @@ def execute(
         STATEMENTS[statement]
     matrices = planned(kernel, tuple(sorted(problem.sizes.items())))
     if matrices is None:
-        return gather(kernel, problem, target, progress)
+        found = None if goes_apart(kernel) else tiled(kernel, problem, progress)
+        return gather(kernel, problem, target, progress) if found is None else dict(found)
     memory = dict(problem.inputs)
     stored = {store.operand for store in matrices.stores}
     for operand in kernel.operands:
