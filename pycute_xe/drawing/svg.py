@@ -29,7 +29,7 @@ def render(scene: Scene) -> str:
     scope = "cx-" + sha1(body.encode(), usedforsecurity=False).hexdigest()[:10]
     colours = {c.colour % 16 for p in scene.panels for c in p.cells if c.colour is not None}
     legend = range(len(scene.legend))
-    style = style_sheet(scope, colours | set(legend), plan.cells.font)
+    style = style_sheet(scope, colours | set(legend), plan.cells.font, crossed=bool(scene.arrows))
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" id="{scope}" role="img" '
         f'aria-labelledby="{scope}-t {scope}-d" viewBox="0 0 {plan.width} {plan.height}" '
@@ -60,9 +60,9 @@ def _body(plan: Plan) -> Iterator[str]:
         y = plan.caption_y + 18 * i
         yield f'<text class="{kind}" x="{MARGIN}" y="{y}">{escape(line)}</text>'
     yield from _legend(plan)
+    yield from _arrows(plan)
     for spot in plan.spots:
         yield from _panel(plan, spot)
-    yield from _arrows(plan)
 
 
 def _arrows(plan: Plan) -> Iterator[str]:
