@@ -116,6 +116,12 @@ def _planned(row: Row, mma: Any) -> Kernel:
     return scheduled(mma, a, b, d, row.stages, groups=groups, fixup=fixup, **given)
 
 
+def _block_scaled(row: Row, _mma: Any) -> Kernel:
+    """An MMA that the library names and refuses."""
+    cx.get_atom(row.name)
+    raise AssertionError(f"{row.name} has rows: describe the kernel")
+
+
 def _chained(row: Row, mma: Any) -> Kernel:
     return cx.kernel.chained_gemm(mma, mma, stages=row.stages)
 
@@ -130,7 +136,7 @@ def _top(row: Row, mma: Any) -> Kernel:
 
 FORMS: dict[str, Callable[[Row, Any], Kernel]] = {
     "gemm": _gemm,
-    "none": _gemm,
+    "none": _block_scaled,
     "moe": _planned,
     "grouped": _planned,
     "stream_k": _planned,

@@ -253,6 +253,8 @@ def table(results: dict[str, Any], twin: bool) -> str:
 
 def _cells(name: str, found: dict[str, Any]) -> list[str]:
     legal = ", ".join(str(found["legal"].get(target, 0)) for target in ("pvc", "bmg"))
+    if "cri" in found["legal"]:
+        legal += f"; {found['legal']['cri']} on CRI"
     counts = [found["rows"], found["configurations"], found["built"], legal]
     after = [found["verdicts"].get("proved", 0), found["built"] - found["wrong"]]
     rules = "; ".join(f"{rule} {count}" for rule, count in sorted(found["rules"].items()))

@@ -169,7 +169,7 @@ def get_target(target: str | Target) -> Target:
             "a target must be a name or a Target",
             f"one of {known}",
         )
-    found = targets().get(target)
+    found = _described().get(target)
     if found is None:
         refuse_known_in_part("get_target", target)
         known = ", ".join(targets())
@@ -194,11 +194,20 @@ def refuse_known_in_part(operation: str, target: str) -> None:
 
 @cache
 def targets() -> dict[str, Target]:
-    """Return every target that the facts describe, by name.
+    """Return the targets on which atoms are judged and compared, by name.
+
+    `get_target` knows one more, ``"cri"``, of which not all messages have rows.
 
     >>> sorted(targets())
     ['bmg', 'lnl', 'ptl', 'pvc']
     """
+    listed = {str(row["name"]) for row in rows("arch", "target") if row.get("listed", True)}
+    return {name: target for name, target in _described().items() if name in listed}
+
+
+@cache
+def _described() -> dict[str, Target]:
+    """Every target that has a row."""
     return {target.name: target for target in map(_target, rows("arch", "target"))}
 
 
@@ -212,7 +221,7 @@ def grf_bytes() -> int:
     >>> grf_bytes()
     64
     """
-    sizes = {target.grf_bytes for target in targets().values()}
+    sizes = {target.grf_bytes for target in _described().values()}
     if len(sizes) != 1:
         raise CuteError(
             "grf_bytes",

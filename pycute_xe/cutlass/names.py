@@ -16,6 +16,7 @@ from pycute_xe.cutlass.legacy_copy import LegacyCopyAtom
 from pycute_xe.cutlass.legacy_name import parse_block2d_name
 from pycute_xe.cutlass.template_name import form_of, parse_template_name
 from pycute_xe.errors import CuteError, ShapeError, quoted
+from pycute_xe.facts import rows
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.unknown import Symbolic
 
@@ -29,7 +30,7 @@ _DPAS = ("XE_DPAS", "XE_DPAS_TT")
 _DPAS_TT = "XE_DPAS_TT<M,D,A[,B[,C]]>, such as XE_DPAS_TT<8,f32,bf16>"
 _COPY = re.compile(r"XE_?2D", re.IGNORECASE)  # misspelled ones too
 # The names C++ tests and printouts use beside the types' own.
-_SHORT = {"f": "f32", "bf": "bf16", "hf": "f16", "d": "s32", "ud": "u32"}
+_SHORT = {"f": "f32", "bf": "bf16", "hf": "f16", "d": "s32", "ud": "u32", "e2m1": "f4e2m1"}
 
 
 def get_atom(
@@ -133,6 +134,8 @@ def _mma_atom(name: str) -> MmaAtom:
                 atom.name,
             )
         return atom
+    if name.startswith("XE_BDPAS"):
+        raise _block_scaled(name)
     template = _TEMPLATE.fullmatch(name)
     if template:
         words = [word.strip() for word in template[2].split(",")]
@@ -143,6 +146,12 @@ def _mma_atom(name: str) -> MmaAtom:
             c = types[3] if len(types) > 3 else d
             return MmaAtom(Dpas(int(template[1]), d, a, b, c))
     raise _misnamed(name)
+
+
+def _block_scaled(name: str) -> CuteError:
+    row = next(row for row in rows("dpas", "refused") if row["id"] == "block-scaled")
+    condition = f"{row['condition']} [{row['source']}]"
+    return CuteError("get_atom", {"name": name}, condition, str(row["fix"]))
 
 
 def _misnamed(name: str) -> CuteError:

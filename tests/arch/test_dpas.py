@@ -44,7 +44,24 @@ def test_every_row_builds_with_every_repeat_count(types: tuple[str, str, str, st
     for m in range(1, 9):
         dpas = Dpas(m, *types)
         assert [size(dpas.position_A), size(dpas.position_B)] == [m * dpas.K, 16 * dpas.K]
-        assert dpas.broken_rules("pvc") == dpas.broken_rules("ptl") == ()
+        if types[1][:2] in ("f8", "f4"):
+            assert dpas.broken_rules("cri") == ()
+            assert [b.rule for b in dpas.broken_rules("ptl")] == [f"fp{types[1][1]}"]
+        else:
+            assert dpas.broken_rules("pvc") == dpas.broken_rules("ptl") == ()
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "rules"),
+    [
+        ("s8", "u8", []),
+        ("u4", "s4", []),
+        ("s8", "u4", ["pair", "pair-width"]),
+        ("u2", "u2", ["pair", "pair-width"]),
+    ],
+)
+def test_integers_of_crescent_island_have_one_width(a: str, b: str, rules: list[str]) -> None:
+    assert [broken.rule for broken in dpas_of(a, b).broken_rules("cri")] == rules
 
 
 @pytest.mark.parametrize("m", range(1, 9) if WHOLE else (1, 3))
@@ -112,8 +129,11 @@ def test_types_without_a_row_name_the_reason_its_source_and_the_nearest() -> Non
         Dpas(8, "f32", "bf16", "f16", "f32")
     with pytest.raises(DTypeError, match=r"dst is hf, must be f or bf.*DPAS.md"):
         Dpas(8, "f16", "bf16", "bf16", "f32")
-    with pytest.raises(DTypeError, match=r"after Xe3.*98fff716"):
-        Dpas(8, "f32", "f8e4m3", "f8e4m3", "f32")
+    with pytest.raises(DTypeError, match=r"one precision.*DPAS.md"):
+        Dpas(8, "f32", "f8e4m3", "f16", "f32")
+    (why,) = Dpas(8, "f32", "f8e4m3", "f8e4m3", "f32").broken_rules("ptl")
+    assert "after Xe3" in why.condition
+    assert "98fff716" in why.source
     with pytest.raises(DTypeError, match="integers go with integers"):
         Dpas(8, "f32", "f64", "f64", "f32")
 

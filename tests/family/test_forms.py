@@ -32,10 +32,10 @@ def test_a_configuration_is_described_verified_and_run(row: Row) -> None:
     assert set().union(*found["check"].values()) <= {"register-file"}
 
 
-def test_types_that_no_instruction_here_multiplies_are_refused() -> None:
+def test_block_scaled_products_are_refused_by_name() -> None:
     for row in ROWS:
         if row.form == "none":
-            assert "no instruction takes these types" in judged(row)["refused"]
+            assert "block-scaled DPAS has no rows" in judged(row)["refused"]
 
 
 def test_what_is_computed_wrongly_is_noticed() -> None:

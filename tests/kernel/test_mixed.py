@@ -10,6 +10,8 @@ from mixed_forms import FORMS, GRID, Form, independent, inputs, made
 from sampling import sampled
 
 import pycute_xe as cx
+from pycute_xe.arch import lsc
+from pycute_xe.converting import convert
 from pycute_xe.drawing.images import held, registers_of
 from pycute_xe.errors import KernelError, TargetError
 from pycute_xe.executing.fast import gather
@@ -104,6 +106,25 @@ def test_the_registers_that_a_scaled_operand_is_read_from_are_drawn() -> None:
     assert "tBvB" in cx.draw(scaled, "B", view="reorder").svg
 
 
-def test_crescent_island_is_refused_as_a_target_without_rows() -> None:
-    with pytest.raises(TargetError, match="Crescent Island is a target without rows"):
-        cx.check(made(FORMS[11]), "cri")
+def test_products_of_e2m1_are_legal_on_crescent_island_alone() -> None:
+    grid = ((1, 4, 1), (4, 1, 0))
+    mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "f4e2m1"), (16, 128, 256), grid)
+    kernel = cx.kernel.gemm(mma, b="col")
+    assert cx.check(kernel, "cri").errors == ()
+    assert [f.broken.rule for f in cx.check(kernel, "ptl").errors] == ["fp4"]
+    assert cx.verify(kernel)
+    numbers = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.5, -1, -1.5, -2, -3, -4, -6])
+    rng = np.random.default_rng(0)
+    a, b = (rng.choice(numbers, shape) for shape in ((17, 300), (300, 130)))
+    narrow = [convert(x, "f4e2m1") for x in (a, b)]
+    for executor in ("fast", "reference"):
+        assert np.array_equal(cx.run(kernel, *narrow, executor=executor), a @ b)
+
+
+def test_messages_of_crescent_island_that_have_no_rows_are_refused_by_name() -> None:
+    message = lsc.parse("lsc_load.ugm (M1,16) V13:d32 flat[V12]:a64")
+    with pytest.raises(TargetError, match="its block-2D messages alone"):
+        cx.check(message, "cri")
+    tall = cx.XE_LOAD_2D(8, 64, 16).message
+    assert tall.broken_rules("cri") == ()
+    assert "load-height" in {broken.rule for broken in tall.broken_rules("ptl")}

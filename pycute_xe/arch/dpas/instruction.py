@@ -182,12 +182,8 @@ def _check_types(types: tuple[str, str, str, str]) -> None:
     )
 
 
-# Types that no row has, and vISA still spells.
-_VISA = {"f8e5m2": "bf8", "f8e4m3": "hf8"}
-
-
 def _spelling(name: str) -> str:
-    spelled = {**_VISA, **precisions(), **register_types()}
+    spelled = {**precisions(), **register_types()}
     return spelled.get(name, name)
 
 

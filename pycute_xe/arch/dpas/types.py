@@ -34,7 +34,7 @@ def dpas_types() -> tuple[Types, ...]:
     (True, True)
     """
     found = [product(*(_names(row, key) for key in "dabc")) for row in rows("dpas", "combination")]
-    return tuple(cast("Types", types) for row in found for types in row)
+    return tuple(dict.fromkeys(cast("Types", types) for row in found for types in row))
 
 
 def nearest_types(types: Types, most: int = 4) -> tuple[Types, ...]:
@@ -87,7 +87,7 @@ def spellings() -> tuple[str, ...]:
     (('bf', 'hf', 'tf32'), True)
     """
     refused = [name for row in rows("dpas", "refused") for name in _names(row, "visa")]
-    return (*precisions().values(), *refused)
+    return tuple(dict.fromkeys((*precisions().values(), *refused)))
 
 
 def numeric_name(visa: str) -> str:
@@ -138,12 +138,12 @@ def types_broken(
     >>> types_broken("s8", "u4", "d", None, "pvc")
     ()
     """
-    refused = [row for row in _rows("refused", target) if {src1, src2} & set(_names(row, "visa"))]
-    if refused:
-        return tuple(_broken(row, src1, src2) for row in refused)
     combination = _combination(src1, src2, target)
     if combination is None:
-        return tuple(_broken(row, src1, src2) for row in _rows("pair", target))
+        refused = [r for r in _said("refused", target) if {src1, src2} & set(_names(r, "visa"))]
+        if refused:
+            return tuple(_broken(row, src1, src2) for row in refused)
+        return tuple(_broken(row, src1, src2) for row in _said("pair", target))
     return tuple(
         _outside(combination, part, given)
         for part, given in (("dst", dst), ("src0", src0))
@@ -188,6 +188,12 @@ def _bits(visa: str) -> int:
 
 def _rows(table: str, target: str | None) -> tuple[Row, ...]:
     return rows("dpas", table) if target is None else rows_for("dpas", table, target)
+
+
+def _said(table: str, target: str | None) -> tuple[Row, ...]:
+    """The rows of reasons: those of a target, or those that hold on all."""
+    found = _rows(table, target)
+    return found if target else tuple(row for row in found if "targets" not in row)
 
 
 def _names(row: Row, key: str) -> tuple[str, ...]:

@@ -16,8 +16,7 @@ def known_target(target: str | Target) -> Target:
     Traceback (most recent call last):
     pycute_xe.errors.TargetError: lsc(target=dg2): 8 lanes ...
     """
-    if isinstance(target, str):
-        refuse_known_in_part("lsc", target)
+    refuse_known_in_part("lsc", target.name if isinstance(target, Target) else target)
     found = get_target(target)
     if found.name not in targets():
         condition = "no rule speaks about a target of that name"
