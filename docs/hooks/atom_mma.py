@@ -8,7 +8,7 @@ from typing import cast
 import atom_words
 
 from pycute_xe import draw
-from pycute_xe.arch.dpas.types import dpas_types
+from pycute_xe.arch.dpas.types import listed_types
 from pycute_xe.atom import XE_DPAS_TT, MmaAtom, make_mma_atom
 from pycute_xe.cutlass import get_atom
 from pycute_xe.facts import rows
@@ -25,7 +25,7 @@ _INTRO = (
 _NEWER = (
     "What work-item t owns for M = 8; with fewer rows, A, C and D have fewer values. Of C and D it "
     "is column t, whatever the types. Not every D "
-    "goes with every C: `pycute_xe.arch.dpas.types.dpas_types()` lists the combinations."
+    "goes with every C: `pycute_xe.arch.dpas.types.listed_types()` lists the combinations."
 )
 _OLDER = (
     "{} names that CUTLASS ships. *Width*: read in so many bits, the registers of A, and those of "
@@ -37,7 +37,9 @@ _OLDER = (
 def page() -> str:
     """Return the page as Markdown."""
     older = list(_older())
-    newer = [[make_mma_atom(XE_DPAS_TT(m, *types)) for m in range(1, 9)] for types in dpas_types()]
+    newer = [
+        [make_mma_atom(XE_DPAS_TT(m, *types)) for m in range(1, 9)] for types in listed_types()
+    ]
     lines = [
         "# MMA atoms",
         "",

@@ -9,7 +9,7 @@ from itertools import product
 from typing import cast, get_args
 
 from pycute_xe.arch.dpas import Dpas
-from pycute_xe.arch.dpas.types import dpas_types
+from pycute_xe.arch.dpas.types import listed_types
 from pycute_xe.arch.rules import Rule, rules
 from pycute_xe.arch.target import targets
 from pycute_xe.atom.block2d_op import Block2DOp, Kind
@@ -124,7 +124,7 @@ def _older_mma_names() -> Iterator[str]:
 
 
 def _dpas_names() -> Iterator[str]:
-    for types, m in product(dpas_types(), range(1, 9)):
+    for types, m in product(listed_types(), range(1, 9)):
         yield f"XE_DPAS_TT<{m},{','.join(types)}>"
 
 

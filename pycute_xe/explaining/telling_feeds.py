@@ -7,7 +7,7 @@ from functools import cache
 from itertools import product
 from typing import Any
 
-from pycute_xe.arch.dpas.types import Types, dpas_types
+from pycute_xe.arch.dpas.types import Types, listed_types
 from pycute_xe.atom import CopyAtom, MmaAtom
 from pycute_xe.comparing import Feed, feeds
 from pycute_xe.comparing.atom_arguments import direction
@@ -127,7 +127,7 @@ def _matching(kind: Numeric, operand: str, exact: bool) -> list[Types]:
 @cache
 def _uniform() -> tuple[Types, ...]:
     """The instructions whose A and B have one type, and whose C and D have one."""
-    return tuple(types for types in dpas_types() if types[0] == types[3] and types[1] == types[2])
+    return tuple(types for types in listed_types() if types[0] == types[3] and types[1] == types[2])
 
 
 def _retyped(atom: Copy, name: str) -> Copy:

@@ -8,11 +8,13 @@ from itertools import product
 from typing import cast
 
 from pycute_xe.arch.rules import Broken
+from pycute_xe.arch.target import targets
 from pycute_xe.facts import Row, rows, rows_for
 from pycute_xe.numeric import as_numeric
 
 __all__ = [
     "dpas_types",
+    "listed_types",
     "nearest_types",
     "numeric_name",
     "operations",
@@ -33,8 +35,23 @@ def dpas_types() -> tuple[Types, ...]:
     >>> ("f32", "bf16", "bf16", "f32") in dpas_types(), ("s32", "s8", "u2", "u32") in dpas_types()
     (True, True)
     """
-    found = [product(*(_names(row, key) for key in "dabc")) for row in rows("dpas", "combination")]
-    return tuple(dict.fromkeys(cast("Types", types) for row in found for types in row))
+    return _of(rows("dpas", "combination"))
+
+
+@cache
+def listed_types() -> tuple[Types, ...]:
+    """Return those of `dpas_types` that one of `targets` has.
+
+    >>> ("f32", "f4e2m1", "f4e2m1", "f32") in listed_types()
+    False
+    """
+    found = rows("dpas", "combination")
+    return _of(tuple(r for r in found if {*targets()} & {*_names(r, "targets")}))
+
+
+def _of(found: tuple[Row, ...]) -> tuple[Types, ...]:
+    types = (each for row in found for each in product(*(_names(row, key) for key in "dabc")))
+    return tuple(dict.fromkeys(cast("Types", each) for each in types))
 
 
 def nearest_types(types: Types, most: int = 4) -> tuple[Types, ...]:
