@@ -14,6 +14,9 @@ from collections.abc import Iterator
 GRF_SIZE_BYTES = 64
 BITS = {"tf32": 32, "bf16": 16, "f16": 16, "f32": 32, "s32": 32, "u32": 32}
 BITS |= {f"{sign}{bits}": bits for sign in "su" for bits in (8, 4, 2)}
+# Bits of the exponent and of the significand: OCP 8-bit and MX specifications.
+NARROW = {"f8e5m2": (5, 2), "f8e4m3": (4, 3), "f4e2m1": (2, 1)}
+BITS |= {kind: 1 + sum(parts) for kind, parts in NARROW.items()}
 
 Product = tuple[int, int, int, tuple[int, int, int]]
 """Row and channel of the result, element of Src2, and of Src1: (register, dword, element of it)."""
@@ -55,7 +58,22 @@ def element(data: bytes, kind: str, index: int) -> int | float:
         return binary32(code << 16)
     if kind == "f16":
         return struct.unpack("<e", code.to_bytes(2, "little"))[0]
+    if kind in NARROW:
+        return narrow(code, kind)
     return code - (1 << bits) if kind[0] == "s" and code >> (bits - 1) else code
+
+
+def narrow(code: int, kind: str) -> float:
+    """A float of 8 or 4 bits; the largest exponent of E5M2 alone is kept for infinity and NaN."""
+    wide, digits = NARROW[kind]
+    exponent, rest = code >> digits & ((1 << wide) - 1), code & ((1 << digits) - 1)
+    sign = -1 if code >> (wide + digits) else 1
+    if kind == "f8e5m2" and exponent == 31:
+        return math.nan if rest else sign * math.inf
+    if kind == "f8e4m3" and code & 0x7F == 0x7F:
+        return math.nan
+    power = max(exponent, 1) - (1 << (wide - 1)) + 1 - digits
+    return sign * math.ldexp(rest + ((1 << digits) if exponent else 0), power)
 
 
 def binary32(code: int) -> float:
