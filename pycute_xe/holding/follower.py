@@ -78,6 +78,8 @@ class Follower:
     names: Iterator[int]
     around: tuple[Around, ...] = ()
     active: tuple[bool, ...] = ()
+    settled: dict[int, tuple[str, Content]] = field(default_factory=dict[int, tuple[str, Content]])
+    """What a fragment is known to hold behind a statement, by the statement's identity."""
 
     @property
     def doing(self) -> Ints:
@@ -95,6 +97,9 @@ class Follower:
         """Follow statements one after the other."""
         for statement in body:
             HOLDS[statement](self, statement)
+            if id(statement) in self.settled:
+                name, content = self.settled[id(statement)]
+                self.state[name] = content
 
     def fresh(self, name: str) -> str:
         """Return a name for a variable that no other has."""

@@ -13,7 +13,7 @@ from pycute_xe.exactness import is_exact
 from pycute_xe.holding.computing import converted, follow_map, follow_mma, follow_reduce
 from pycute_xe.holding.contents import Content, combined, nothing, number, undecided, whole
 from pycute_xe.holding.follower import HOLDS, Around, Followed, Follower, Promise, Read, Write
-from pycute_xe.holding.looping import follow_loop
+from pycute_xe.holding.looping import follow_loop, last_writers, written_by
 from pycute_xe.holding.nodes import Choice, Leaf, Node
 from pycute_xe.holding.placing import of_first, taken
 from pycute_xe.holding.roles import check_roles
@@ -45,7 +45,6 @@ from pycute_xe.kernel import (
     Signal,
     Statement,
     Store,
-    walk,
 )
 from pycute_xe.kernel.ir.roles import chooses, doing
 from pycute_xe.numeric import Numeric
@@ -231,7 +230,7 @@ def _(walker: Follower, statement: If) -> None:
     walker.around = (*outer, statement)
     walker.run(statement.body)
     walker.around = outer
-    for name in _written(statement.body):
+    for name in written_by(statement.body):
         new, old = walker.state[name], before[name]
 
         def make(nodes: tuple[Node, ...]) -> Node:
@@ -252,7 +251,10 @@ def _follow_some(walker: Follower, statement: If) -> None:
 
 @HOLDS.of(Loop)
 def _(walker: Follower, statement: Loop) -> None:
-    def trial(entry: dict[str, Content], keep: bool) -> dict[str, Content]:
+    def trial(
+        entry: dict[str, Content], keep: bool, settled: dict[str, Content] | None = None
+    ) -> dict[str, Content]:
+        last = {} if settled is None else last_writers(statement, settled)
         found = walker.found if keep else Followed()
         inner = Follower(
             walker.kernel,
@@ -261,6 +263,7 @@ def _(walker: Follower, statement: Loop) -> None:
             walker.names,
             (*walker.around, statement),
             walker.active,
+            last,
         )
         inner.run(statement.body)
         return inner.state
@@ -270,13 +273,7 @@ def _(walker: Follower, statement: Loop) -> None:
         promise = Promise(statement, inside, name, when, found, claimed)
         walker.found.promises.append(promise)
 
-    written = _written(statement.body)
+    written = written_by(statement.body)
     walker.state = follow_loop(
         walker.kernel, statement, written, walker.state, trial, walker.fresh, promised
     )
-
-
-def _written(body: tuple[Statement, ...]) -> tuple[str, ...]:
-    touched = (s.touched for s in walk(body))
-    names = (n for t in touched for n in (*t.writes, *t.updates, *t.to_shared))
-    return tuple(dict.fromkeys(names))

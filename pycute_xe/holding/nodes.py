@@ -24,6 +24,7 @@ __all__ = [
     "Choice",
     "Converted",
     "Leaf",
+    "Lost",
     "Node",
     "Number",
     "Picked",
@@ -61,6 +62,18 @@ class Carried:
     which: Ints
     subgroup: Ints | None = None
     bound: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Lost:
+    """What a fragment holds when a loop's trip begins, where no form is known of it, and why.
+
+    ``written`` tells whether each element was surely written before.
+    """
+
+    fragment: str
+    why: str
+    written: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +156,7 @@ class Picked:
 
 
 Inner: TypeAlias = "Call | Converted | Summed | Accumulated | Choice | Picked"
-Node: TypeAlias = "Number | Undefined | Carried | Scalar | Leaf | Inner"
+Node: TypeAlias = "Number | Undefined | Carried | Lost | Scalar | Leaf | Inner"
 
 
 def mapped(
@@ -173,7 +186,7 @@ def mapped(
             return Choice(_index(left, index), _index(right, index), inner(then), inner(otherwise))
         case Picked(test, then, otherwise):
             return Picked(_place(test, leaf), inner(then), inner(otherwise))
-        case Number() | Undefined() | Carried() | Scalar() | Leaf():
+        case Number() | Undefined() | Carried() | Lost() | Scalar() | Leaf():
             return leaf(node)
 
 

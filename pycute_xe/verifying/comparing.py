@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from itertools import permutations
 
 from pycute_xe.errors import UndecidableError
+from pycute_xe.verifying.abbreviating import shortened
 from pycute_xe.verifying.differences import Difference, joined, judged, more, repeats, spread
 from pycute_xe.verifying.formula import (
     Atom,
@@ -55,6 +56,7 @@ def compare(
     Raises `UndecidableError` where the terms cannot be matched.
     """
     comparison = _Comparison(extents)
+    actual, wanted = shortened(points, (actual, wanted), comparison.are_equal)
     conditions = conditions_of((actual, wanted), points.names)
     if not 0 < len(conditions) <= CASES:
         return comparison.formulas(points, actual, wanted, as_set=False)
@@ -69,6 +71,9 @@ def compare(
 class _Comparison:
     def __init__(self, extents: Extents) -> None:
         self.extents = extents
+
+    def are_equal(self, points: Region, one: Formula, other: Formula) -> bool:
+        return self.formulas(points, one, other, as_set=False) is None
 
     def cases(
         self, points: Region, actual: Formula, wanted: Formula, conditions: tuple[str, ...]
@@ -144,20 +149,17 @@ class _Comparison:
         first: Difference | None,
     ) -> Difference | None:
         """Compare sums that are split into different numbers of terms, as sets of elements."""
-        if any(t.atoms for t in (*ours, *theirs)):
-            one = len(theirs) == 1 and not as_set
-            apart = one and split(points, ours, theirs[0], self.domain, self.atoms)
-            first = first or (apart if isinstance(apart, Difference) else None)
-            if first is not None:
-                return first
-            if apart is False:  # what they are functions of is not compared
-                raise UndecidableError(
-                    "verify", {}, "sums of functions are split differently", "claim them alike"
-                )
         if as_set:
             outside = self.beyond(points, *ours, *theirs)
             if outside is not None:
                 return outside
+        if any(t.atoms for t in (*ours, *theirs)):
+            try:
+                return split(points, ours, theirs, as_set, self.domain, self.atoms)
+            except UndecidableError:  # what they are functions of is not compared
+                if first is not None:
+                    return first
+                raise
         names = coordinate_names(ours[0])
         mine, repeated = self.elements(points, ours, names)
         yours, doubled = self.elements(points, theirs, names)

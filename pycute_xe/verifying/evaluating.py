@@ -101,8 +101,9 @@ class _Values:
     def called(self, atom: Atom, names: Mapping[str, int]) -> float:
         if atom.name in ("max over", "min over"):
             values = [v for term in atom.arguments[0] for v in self.products(term, names)]
-            most = max if atom.name == "max over" else min
-            return most(values, default=math.nan)
+            if atom.name == "max over":  # what is minus infinity is left out of it
+                return max(values, default=-math.inf)
+            return min(values, default=math.nan)
         values = [np.float64(self.formula(f, names)) for f in atom.arguments]
         with np.errstate(all="ignore"):
             return float(_meaning(atom.name)(*values))

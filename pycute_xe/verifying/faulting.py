@@ -6,7 +6,7 @@ from pycute_xe.arch.target import grf_bytes
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.follower import Around, Read, situated
 from pycute_xe.holding.meeting import has_roles
-from pycute_xe.holding.nodes import Choice, Node, Undefined
+from pycute_xe.holding.nodes import Choice, Lost, Node, Undefined
 from pycute_xe.holding.ordering import Clash, clashes
 from pycute_xe.holding.sharing import outside
 from pycute_xe.holding.tables import beside, copied
@@ -210,6 +210,8 @@ def _ways_to_undefined(
     """Return the conditions under which a node comes down to what was never written."""
     if isinstance(node, Undefined):
         return [guards]
+    if isinstance(node, Lost) and not node.written:
+        raise UndecidableError("verify", {"fragment": node.fragment}, node.why, "")
     if isinstance(node, Choice):
         return [
             *_ways_to_undefined(node.then, (*guards, (node, True))),

@@ -20,15 +20,17 @@ __all__ = [
     "Formula",
     "Limits",
     "Place",
+    "SUM_OF",
     "Term",
+    "abbreviates",
     "add",
+    "alike",
     "assuming",
     "atoms_within",
     "WHOLE",
     "call",
     "choose",
     "conditions_of",
-    "extreme",
     "mentioned",
     "multiply",
     "number",
@@ -90,6 +92,15 @@ WHOLE = "the whole of"
 """The function that gives its argument back, and keeps it together."""
 
 
+SUM_OF = "sum of "
+"""What names of abbreviated sums begin with; no operand's name has a space."""
+
+
+def abbreviates(operand: str) -> bool:
+    """Whether a name stands for a sum: nothing lies outside of that."""
+    return operand.startswith(SUM_OF)
+
+
 def signature(formula: Formula) -> str:
     """Return what equal formulas have in common."""
     return "+".join(sorted({term.signature for term in formula}))
@@ -107,6 +118,11 @@ def add(*formulas: Formula) -> Formula:
         key = _renamed(replace(term, scale=1.0))
         out[key] = out.get(key, 0.0) + term.scale
     return tuple(replace(term, scale=scale) for term, scale in out.items() if scale)
+
+
+def alike(terms: Formula) -> Formula:
+    """Return terms that differ, in their order: of those alike to the letter the first."""
+    return tuple(dict.fromkeys(map(_renamed, terms)))
 
 
 def _renamed(term: Term) -> Term:
@@ -162,24 +178,10 @@ def choose(condition: str, contrary: str, then: Formula, otherwise: Formula) -> 
 
 
 def summed(over: tuple[Bounds, ...], formula: Formula) -> Formula:
-    """Return the sum of a formula over variables."""
+    """Return the sum of a formula over variables; nothing where one has no values."""
+    if any(bounds.low == bounds.high for bounds in over):
+        return ()
     return add(tuple(replace(t, over=(*over, *t.over)) for t in formula))
-
-
-def extreme(how: str, over: tuple[Bounds, ...], formula: Formula) -> Formula:
-    """Return the maximum or the minimum of a formula over variables.
-
-    What is not one product of elements stays together, as one function of the variables: terms of
-    a sum, conditions, sums inside and zeros are values there, and must not be taken apart.
-    A maximum of maxima is one over all variables.
-    """
-    name = f"{how} over"
-    if len(formula) == 1 and [atom.name for atom in formula[0].atoms] == [name]:
-        (atom,) = formula[0].atoms
-        if formula == call(name, *atom.arguments):
-            return call(name, summed(over, atom.arguments[0]))
-    simple = len(formula) == 1 and not formula[0].over and not formula[0].guards
-    return call(name, summed(over, formula if simple else call(WHOLE, formula)))
 
 
 def substituted(term: Term, names: dict[str, str]) -> Term:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from itertools import permutations, product
 
 from pycute_xe.numeric import numerics
-from pycute_xe.verifying.formula import Atom, Bounds, Formula, Term, signature
+from pycute_xe.verifying.formula import Atom, Bounds, Formula, Term, abbreviates, signature
 from pycute_xe.verifying.regions import Names
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "grouped",
     "inside",
     "links",
+    "mentions",
     "orders",
     "parted",
     "picked",
@@ -40,6 +41,8 @@ def inside(term: Term, extents: Mapping[str, tuple[str, ...]]) -> tuple[str, ...
     """
     out: list[str] = []
     for place in term.places:
+        if abbreviates(place.operand):
+            continue
         limits = extents[place.operand]
         out += [f"0 <= {t} < {n}" for t, n in zip(place.at, limits, strict=True)]
     for atom in term.atoms:
@@ -131,6 +134,7 @@ def witnesses(
 
 
 def mentions(text: str, over: tuple[Bounds, ...]) -> bool:
+    """Whether an index depends on a variable of a sum."""
     return bool(set(re.findall(r"[A-Za-z_]\w*", text)) & {b.name for b in over})
 
 

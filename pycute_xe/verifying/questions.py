@@ -20,10 +20,11 @@ from pycute_xe.verifying.differences import Difference
 from pycute_xe.verifying.facts import least
 from pycute_xe.verifying.failures import Failure, smallest
 from pycute_xe.verifying.formula import Formula, Place, Term, add, summed
+from pycute_xe.verifying.laws import is_number, rounded
 from pycute_xe.verifying.patience import too_hard
 from pycute_xe.verifying.racing import check_races, may_be_covered
 from pycute_xe.verifying.regions import Region
-from pycute_xe.verifying.translating import EXACT, claimed, held, is_number, rounded
+from pycute_xe.verifying.translating import EXACT, claimed, held
 from pycute_xe.verifying.trying import quotients, tried
 from pycute_xe.verifying.views import View
 

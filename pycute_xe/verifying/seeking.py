@@ -18,6 +18,8 @@ __all__ = ["narrowed"]
 
 LEAST = (2, 3, 9, 17, 33)
 """From where on the sizes of a problem are tried; each alone only from the first and the last."""
+LONG = 70
+"""A size that each has alone: two trips of a loop over 32 elements are full then."""
 
 
 def narrowed(region: Region, naming: Naming) -> Iterator[tuple[Region, dict[str, int]]]:
@@ -52,6 +54,6 @@ def _at(point: dict[str, int], names: Names) -> str:
 
 def _conditions(naming: Naming) -> Iterator[str]:
     """Yield what is asked of sizes: of one alone, then of all."""
-    for ones, everyone in ((LEAST[:1], LEAST[:1]), (LEAST[-1:], LEAST[1:])):
+    for ones, everyone in ((LEAST[:1], LEAST[:1]), ((LEAST[-1], LONG), LEAST[1:])):
         yield from (f"{size} >= {least}" for least in ones for size in naming.sizes)
         yield from (" and ".join(f"{n} >= {least}" for n in naming.sizes) for least in everyone)

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import isfinite
 
-import numpy as np
-
-from pycute_xe.converting import convert
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.nodes import (
     Accumulated,
@@ -16,6 +12,7 @@ from pycute_xe.holding.nodes import (
     Choice,
     Converted,
     Leaf,
+    Lost,
     Node,
     Number,
     Picked,
@@ -39,28 +36,22 @@ from pycute_xe.verifying.formula import (
     WHOLE,
     Bounds,
     Formula,
-    Limits,
     Place,
     Term,
     add,
     call,
     choose,
-    extreme,
-    multiply,
     number,
-    signature,
     summed,
 )
+from pycute_xe.verifying.laws import LIMITS, UNDEFINED, applied, extreme, rounded
 from pycute_xe.verifying.naming import Naming
 from pycute_xe.verifying.views import View
 
-__all__ = ["EXACT", "UNDEFINED", "claimed", "held", "is_number", "rounded"]
+__all__ = ["EXACT", "claimed", "held"]
 
 EXACT = frozenset({"f32", "f64", "s32", "u32", "s64", "u64", "tf32"})
 """Accumulators in which sums are read as real arithmetic."""
-
-UNDEFINED = "what was never written"
-LIMITS = Limits()
 
 
 def held(node: Node, view: View, naming: Naming) -> Formula:
@@ -78,7 +69,7 @@ class _Held:
     def formula(self, node: Node, scope: tuple[str, ...]) -> Formula:
         match node:
             case Call(name, arguments):
-                return _applied(name, tuple(self.formula(a, scope) for a in arguments))
+                return applied(name, tuple(self.formula(a, scope) for a in arguments))
             case Converted(to, body):
                 return rounded(to, self.formula(body, scope))
             case Summed():
@@ -90,10 +81,10 @@ class _Held:
                 return self.choice(node, scope)
             case Picked():
                 return self.picked(node, scope)
-            case Number() | Scalar() | Leaf() | Undefined() | Carried():
+            case Number() | Scalar() | Leaf() | Undefined() | Carried() | Lost():
                 return self.leaf(node)
 
-    def leaf(self, node: Number | Scalar | Leaf | Undefined | Carried) -> Formula:
+    def leaf(self, node: Number | Scalar | Leaf | Undefined | Carried | Lost) -> Formula:
         match node:
             case Number(value):
                 return number(value)
@@ -107,6 +98,8 @@ class _Held:
                 raise UndecidableError(
                     "verify", {"fragment": fragment}, "what it held before a loop is not known", ""
                 )
+            case Lost(fragment, why):
+                raise UndecidableError("verify", {"fragment": fragment}, why, "claim what it holds")
 
     def choice(self, node: Choice, scope: tuple[str, ...]) -> Formula:
         left, right = self.naming.text(node.index), self.naming.text(node.below)
@@ -160,7 +153,7 @@ class _Claimed:
                 place = Place(operand, tuple(self.text(i, names) for i in at))
                 return _element(place, self.naming)
             case Apply(name, arguments):
-                return _applied(name, tuple(self.formula(a, names) for a in arguments))
+                return applied(name, tuple(self.formula(a, names) for a in arguments))
             case Rounded(to, body):
                 return rounded(to, self.formula(body, names))
             case Total():
@@ -201,69 +194,9 @@ def _element(place: Place, naming: Naming) -> Formula:
     return call(WHOLE, found) if place.operand in naming.zeroless and place.at else found
 
 
-def is_number(formula: Formula) -> bool:
-    """Whether a formula is the same number everywhere."""
-    return not formula or formula == number(formula[0].scale)
-
-
-def rounded(to: Numeric, formula: Formula) -> Formula:
-    """Return a conversion; that of a number is a number, and a second one changes nothing."""
-    if not is_number(formula):
-        again = _arguments(formula, f"to {to}") is not None
-        return formula if again else call(f"to {to}", formula)
-    return number(float(convert(np.array([formula[0].scale]), to)[0])) if formula else formula
-
-
 def _typed(numeric: Numeric, formula: Formula) -> Formula:
     """Sums in a narrow accumulator round at every step: nothing is assumed of them but that."""
     return formula if numeric.name in EXACT else call(f"accumulated in {numeric}", formula)
-
-
-def _applied(name: str, arguments: tuple[Formula, ...]) -> Formula:
-    if name == "add":
-        return add(*arguments)
-    if name in ("mul", "div") and any(_is_infinite(a) for a in arguments):
-        raise UndecidableError(
-            "verify", {}, "an infinite constant is a factor", "multiply by finite numbers"
-        )
-    if name == "mul":
-        return LIMITS.check(multiply(*arguments))
-    if name == "div":
-        divisor = arguments[1]
-        if divisor and is_number(divisor):  # with a condition it is zero elsewhere
-            return multiply(arguments[0], number(1.0 / divisor[0].scale))
-        return multiply(arguments[0], call("1/", divisor))
-    if name in ("max", "min"):
-        return _larger_or_smaller(name, *arguments)
-    if name == "relu":
-        return _applied("max", (arguments[0], number(0.0)))
-    if name == "clamp":
-        value, low, high = arguments
-        return _applied("min", (_applied("max", (value, low)), high))
-    if name == "silu":
-        return multiply(arguments[0], call("sigmoid", arguments[0]))
-    return call(name, *arguments)
-
-
-def _larger_or_smaller(name: str, left: Formula, right: Formula) -> Formula:
-    """Return the maximum or minimum of two, in either order; of one of them again it is that."""
-    if left == right or right in (_arguments(left, name) or ()):
-        return left
-    if left in (_arguments(right, name) or ()):
-        return right
-    return call(name, *sorted((left, right), key=signature))
-
-
-def _arguments(formula: Formula, name: str) -> tuple[Formula, ...] | None:
-    """Return the arguments of a function that a formula is; None where it is anything else."""
-    if len(formula) != 1 or len(formula[0].atoms) != 1:
-        return None
-    (atom,) = formula[0].atoms
-    return atom.arguments if formula == call(name, *atom.arguments) else None
-
-
-def _is_infinite(formula: Formula) -> bool:
-    return any(not isfinite(term.scale) for term in formula)
 
 
 def _plus(left: str, right: str) -> str:

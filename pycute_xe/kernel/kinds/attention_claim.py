@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, log
 
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.kinds.attention_form import Form, Keys
-from pycute_xe.kernel.kinds.attention_loop import LOWEST
+from pycute_xe.kernel.kinds.attention_loop import LOG2E, LOWEST
 from pycute_xe.kernel.kinds.attention_masks import Conditions, seen
 from pycute_xe.kernel.spec.expression import (
     Const,
@@ -27,6 +27,7 @@ ASSUMED = "each query sees a key"
 def claims(form: Form) -> Specification:
     """Return softmax(scale · Q Kᵀ + mask) V, with the roundings of a kernel of this form.
 
+    Scores are to base 2, as `exp2` takes them: ``exp(x) = exp2(x * log2(e))``.
     A weight is rounded as it leaves the accumulator: against the largest score up to its tile, of
     those keys that its subgroup has.
     """
@@ -41,7 +42,7 @@ def claims(form: Form) -> Specification:
     if form.out_type.name == "f32":
         out = [Claim("O", (*parts, *queries, "e"), value)]
     if form.lse:
-        lse = claim.batched(claim.top() + apply("log", claim.weights()))
+        lse = claim.batched(claim.top() * log(2.0) + apply("log", claim.weights()))
         out.append(Claim("lse", (*parts, *queries), lse))
     return Specification(tuple(out), (ASSUMED,))
 
@@ -71,7 +72,7 @@ class _Claim:
         if form.packed:
             query = (Index("h"), Index("t"))
         pair = Element("Q", (*query, d)) * Element(keys.k, form.of_keys(keys, key, d))
-        score: Expression = total(depth, "D", pair) * Element("scale")
+        score: Expression = total(depth, "D", pair) * (Element("scale") * LOG2E)
         conditions = seen(form, self.query, keys.first + key)
         for one, other in (*conditions, *self._part(key)):
             score = Where(one, other, score, Const(-inf))
@@ -103,7 +104,11 @@ class _Claim:
     def top(self) -> Expression:
         """Return the largest score, the sink's included."""
         out = self.largest(tuple((keys, []) for keys in self.form.keys), 0)
-        return apply("max", out, Element("sink", (Index("h"),))) if self.form.sink else out
+        return apply("max", out, self.sink()) if self.form.sink else out
+
+    def sink(self) -> Expression:
+        """Return the sink's score."""
+        return Element("sink", (Index("h"),)) * LOG2E
 
     def running(self, keys: Keys, key: Index) -> Expression:
         """Return the largest score that a subgroup has come to when it rounds a key's weight."""
@@ -121,10 +126,10 @@ class _Claim:
         parts: list[Expression] = []
         for i, keys in enumerate(self.form.keys):
             n = Index(f"n{i}")
-            weight = apply("exp", self.score(keys, n, f"d2{i}") - self.top())
+            weight = apply("exp2", self.score(keys, n, f"d2{i}") - self.top())
             parts.append(total(f"n{i}", keys.count, weight))
         if self.form.sink:
-            parts.append(apply("exp", Element("sink", (Index("h"),)) - self.top()))
+            parts.append(apply("exp2", self.sink() - self.top()))
         return _sum(parts)
 
     def weighted(self) -> Expression:
@@ -133,9 +138,9 @@ class _Claim:
         for i, keys in enumerate(self.form.keys):
             n, e = Index(f"n{i}"), Index("e")
             running = self.running(keys, n)
-            weight = apply("exp", self.score(keys, n, f"d2{i}") - running)
+            weight = apply("exp2", self.score(keys, n, f"d2{i}") - running)
             rescaled = rounded_to(self.form.pv.atom.op.A, weight) * apply(
-                "exp", running - self.top()
+                "exp2", running - self.top()
             )
             value = Element(keys.v, self.form.of_keys(keys, n, e))
             parts.append(total(f"n{i}", keys.count, rescaled * value))

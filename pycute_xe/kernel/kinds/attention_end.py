@@ -203,12 +203,14 @@ class Ending:
             out.append(Reorder(held, "tOrD", self.slots))
             held = "tOrD"
         column = Index("v") * form.out + v * form.pv.tile_mnk[1]
-        out += self._rows(column, held) if form.packed else [self._store(column, held)]
-        if form.across > 1:  # tiles of O in turn, one subgroup each
+        stores: list[Statement] = [self._store(column, held)]
+        if form.packed:
+            stores = self._rows(column, held)
+        if form.across > 1:  # all have the whole sum; tiles of O in turn, one subgroup each
             turn = v % form.across
-            last = (If(Index(None, turn - 1), Index(SUBGROUP_INDEX), tuple(out)),)
-            out = [If(Index(SUBGROUP_INDEX), Index(None, turn + 1), last)]
-        return (*before, *out)
+            mine = If(Index(None, turn - 1), Index(SUBGROUP_INDEX), tuple(stores))
+            stores = [If(Index(SUBGROUP_INDEX), Index(None, turn + 1), (mine,))]
+        return (*before, *out, *stores)
 
     def _store(self, column: Index, held: str) -> Store:
         at = self.form.of_out(Index("q") * self.form.tile[0], column)

@@ -1,7 +1,7 @@
 """Floor 7: the scalar functions that epilogues and specifications may name, and what they compute.
 
 Each is one entry: how many arguments it takes and what it does to arrays. A prover takes them for
-opaque but for sums and products; nothing else is assumed of them.
+opaque but for sums, products and the law of exponentials; nothing else is assumed of them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from pycute_xe.errors import KernelError
 
-__all__ = ["FUNCTIONS", "Function", "function"]
+__all__ = ["EXPONENTIALS", "FUNCTIONS", "Function", "function"]
 
 
 Meaning: TypeAlias = Callable[..., Any]
@@ -22,12 +22,15 @@ Meaning: TypeAlias = Callable[..., Any]
 class Function:
     """A scalar function: its name, its number of arguments, and its meaning on NumPy arrays.
 
-    ``meaning`` takes NumPy and the arguments, and keeps their precision.
+    ``meaning`` takes NumPy and the arguments, and keeps their precision. ``exponential`` says that
+    ``f(x + y) = f(x)·f(y)`` for finite numbers, ``f(0) = 1`` and ``f(-inf) = 0``: Abramowitz and
+    Stegun, Handbook of Mathematical Functions, 4.2.
     """
 
     name: str
     arity: int
     meaning: Meaning
+    exponential: bool = False
 
 
 def _named(name: str) -> Meaning:
@@ -87,8 +90,8 @@ FUNCTIONS = {
         Function("max", 2, _named("maximum")),
         Function("min", 2, _named("minimum")),
         Function("abs", 1, _named("abs")),
-        Function("exp", 1, _named("exp")),
-        Function("exp2", 1, _named("exp2")),
+        Function("exp", 1, _named("exp"), exponential=True),
+        Function("exp2", 1, _named("exp2"), exponential=True),
         Function("log", 1, _named("log")),
         Function("sqrt", 1, _named("sqrt")),
         Function("rsqrt", 1, _rsqrt),
@@ -103,6 +106,9 @@ FUNCTIONS = {
     )
 }
 """By name. A new elementwise function is one more line."""
+
+EXPONENTIALS = frozenset(f.name for f in FUNCTIONS.values() if f.exponential)
+"""The functions that turn sums into products."""
 
 
 def function(name: str, arguments: int | None = None) -> Function:

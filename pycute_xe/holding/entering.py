@@ -1,0 +1,262 @@
+"""Floor 8: what fragments hold when a trip of a loop begins: sums, maxima, what is written anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycute_xe.errors import UndecidableError
+from pycute_xe.holding.adding import NOTHING, carried_by, taken_apart
+from pycute_xe.holding.contents import Content, carried, combined, undecided
+from pycute_xe.holding.nodes import (
+    Accumulated,
+    Call,
+    Carried,
+    Choice,
+    Lost,
+    Node,
+    Number,
+    Summed,
+    Undefined,
+    contains,
+    mapped,
+)
+from pycute_xe.holding.placing import relocated, substituted
+from pycute_xe.holding.scaling import Ratio, is_own, scaled_apart, scaled_sum
+from pycute_xe.holding.turns import Turns, period_of, pruned
+from pycute_xe.kernel import Index, Loop
+
+__all__ = ["Entering", "adds", "carried_in", "renewed", "unrolled"]
+
+Ints: TypeAlias = NDArray[np.int64]
+State: TypeAlias = "dict[str, Content]"
+
+
+class Entering:
+    """What the fragments that a loop writes hold when its trip ``var`` begins.
+
+    ``before`` is what they held before the loop, ``out`` what a trip makes of what is carried over,
+    ``ratios`` what rescales which fragment, ``known`` what is known to be held.
+    """
+
+    def __init__(
+        self,
+        loop: Loop,
+        before: State,
+        out: State,
+        fresh: Callable[[str], str],
+        ratios: dict[str, Ratio] | None = None,
+        known: State | None = None,
+    ) -> None:
+        self.loop, self.before, self.out = loop, before, out
+        self.fresh, self.ratios = fresh, ratios or {}
+        self.entries: State = dict(known or {})
+
+    def rescaled(self, written: tuple[str, ...]) -> dict[str, Ratio]:
+        """Return what rescales which fragment, where it is known what that depends on."""
+        found = _rescaled_by(written, self.out)
+        for ratio in found.values():
+            name = ratio.fragment
+            if name in self.entries or not carried_in(self.out[name]) <= {name}:
+                continue
+            with suppress(UndecidableError):
+                self.entries[name] = self.one(name)
+        return {name: ratio for name, ratio in found.items() if ratio.fragment in self.entries}
+
+    def all(self, written: tuple[str, ...]) -> State:
+        """Return what all those fragments hold."""
+        waiting = [name for name in written if name not in self.entries]
+        while waiting:
+            ready = [n for n in waiting if carried_in(self.out[n]) - {n} <= self.entries.keys()]
+            for name in ready or waiting[:1]:
+                try:
+                    if not ready:
+                        raise _entangled(self.loop, name)
+                    self.entries[name] = self.one(name)
+                except UndecidableError as error:
+                    self.entries[name] = self.lost(name, error)
+                waiting.remove(name)
+        return self.entries
+
+    def one(self, name: str) -> Content:
+        """Return what a fragment holds. Raises `UndecidableError` where no form is known of it."""
+        loop, before, out = self.loop, self.before[name], self.out[name]
+        if name in self.ratios:
+            return self.sum_of(name)
+        content = out.each(self.resolved)
+        if adds(content, name):
+            return _summed(loop, name, before, content, self.fresh)
+        if name not in carried_in(content):
+            return renewed(loop, before, content)
+        return unrolled(loop, name, before, content)
+
+    def lost(self, name: str, error: UndecidableError) -> Content:
+        """Return what stands for contents of which no form is known."""
+        before = self.before[name]
+        nodes = [part.node for part in (*before.parts, *self.out[name].parts)]
+        written = not any(contains(node, Undefined, Lost) for node in nodes)
+        return before.each(lambda _: Lost(name, error.condition, written))
+
+    def resolved(self, node: Node) -> Node:
+        """Put what a trip begins with for what is carried, as far as it is known."""
+        return _resolved(node, self.entries)
+
+    def sum_of(self, name: str) -> Content:
+        """Return a sum that every trip rescales."""
+        variable = self.fresh(self.loop.var)
+
+        def make(nodes: tuple[Node, ...]) -> Node:
+            apart = scaled_apart(nodes[1], name, {}, self.ratios[name])
+            made = apart and scaled_sum(
+                self.loop, nodes[0], apart, self.entries, self.resolved, variable
+            )
+            if made is None:
+                raise undecided(
+                    f"{name} is rescaled in the loop over {self.loop.var} by what may be infinite",
+                    "start a running maximum with a finite number",
+                )
+            return made
+
+        return combined(self.out[name].count, (self.before[name], self.out[name]), make)
+
+
+def _rescaled_by(written: tuple[str, ...], out: State) -> dict[str, Ratio]:
+    """Return the fragments that come out as what they were, rescaled, plus something new."""
+    nodes = {name: node for name in out if (node := out[name].single) is not None}
+    found: dict[str, Ratio] = {}
+    for name in written:
+        apart = scaled_apart(nodes[name], name, nodes) if name in nodes else None
+        if apart is None or apart.by is None or not is_own(apart.start, name):
+            continue
+        if not any(name in carried_by(term) for term in apart.terms):
+            found[name] = apart.by
+    return found
+
+
+def _entangled(loop: Loop, name: str) -> UndecidableError:
+    return undecided(
+        f"{name} after a trip of the loop over {loop.var} depends on what it was in "
+        "a way that is neither a sum nor a maximum",
+        "claim what it holds",
+    )
+
+
+def unrolled(loop: Loop, name: str, before: Content, out: Content) -> Content:
+    """What is left of a shared array whose parts are written in turns, a few trips back."""
+    own = [p.elements for p in out.parts if is_own(p.node, name, p.elements)]
+    kept = np.concatenate(own) if own else np.arange(0)
+    entry = carried(before.count, name).over(kept, before.at(kept))
+    turns = Turns.every(loop, period_of(out, loop.var))
+    for _ in range(turns.span + 1):
+        known = {name: entry}
+        earlier = out.each(partial(_resolved, entries=known))
+        entry = renewed(loop, before, earlier).each(lambda n: pruned(n, turns))
+        entry = entry.over(kept, before.at(kept))
+        if name not in carried_in(entry):
+            return entry
+    raise _entangled(loop, name)
+
+
+def carried_in(content: Content) -> set[str]:
+    """Return the fragments of which a content holds something from before a trip."""
+    return set[str]().union(*(carried_by(part.node) for part in content.parts))
+
+
+def _resolved(node: Node, entries: State) -> Node:
+    """Put what a trip begins with for what is carried, as far as it is known."""
+
+    def leaf(x: Node) -> Node:
+        if not isinstance(x, Carried) or x.fragment not in entries:
+            return x
+        held = entries[x.fragment].at(x.which.reshape(-1)).single
+        if held is None:
+            raise undecided(f"several statements fill {x.fragment} before a loop reads it")
+        places = np.arange(x.which.size).reshape(x.which.shape)
+        return relocated(held, places, x.subgroup, x.bound)
+
+    return mapped(node, leaf)
+
+
+def renewed(loop: Loop, before: Content, out: Content) -> Content:
+    """What a fragment that every trip writes anew holds when a trip begins."""
+    earlier = out.each(lambda n: substituted(n, {loop.var: Index(loop.var) - 1}))
+    return combined(
+        out.count,
+        (before, earlier),
+        lambda nodes: _at_first(loop, nodes[0], nodes[1]),
+    )
+
+
+def _at_first(loop: Loop, before: Node, earlier: Node) -> Node:
+    if isinstance(before, Undefined) and isinstance(earlier, Undefined):
+        return before
+    return Choice(Index(loop.var), loop.start + 1, before, earlier)
+
+
+def adds(content: Content, name: str) -> bool:
+    """Whether every element comes out as what it was, plus (or at most) something new."""
+    for part in content.parts:
+        apart = taken_apart(part.node, name)
+        if apart is None or not is_own(apart.start, name, part.elements):
+            return False
+        if any(name in carried_by(term) for term in apart.terms):
+            return False
+    return True
+
+
+def _summed(
+    loop: Loop, name: str, before: Content, out: Content, fresh: Callable[[str], str]
+) -> Content:
+    """What an accumulator holds when trip ``var`` begins: what it was, and all earlier terms."""
+    variable = fresh(loop.var)
+
+    def over_trips(term: Node, how: str) -> Summed:
+        moved_ = substituted(term, {loop.var: Index(variable)})
+        span = (variable, loop.start, Index(loop.var))
+        if isinstance(moved_, Summed) and moved_.how == how:
+            return replace(moved_, over=(span, *moved_.over))
+        return Summed(how, (span,), moved_)
+
+    def make(nodes: tuple[Node, ...]) -> Node:
+        start, node = nodes
+        apart = taken_apart(node, name)
+        if apart is None:
+            raise _entangled(loop, name)
+        if not apart.terms:
+            return start
+        if apart.numeric is not None:
+            added = tuple(over_trips(t, "sum") for t in apart.terms)
+            return Accumulated(apart.numeric, start, added)
+        for term in apart.terms:
+            start = _with_all(loop, apart.function, start, term, over_trips)
+        return start
+
+    return combined(out.count, (before, out), make)
+
+
+def _with_all(
+    loop: Loop,
+    function: str,
+    start: Node,
+    term: Node,
+    over_trips: Callable[[Node, str], Summed],
+) -> Node:
+    """Take in the terms of all trips, under a condition that all share where there is one."""
+    how = {"add": "sum", "max": "max", "min": "min"}[function]
+    if how != "sum" and isinstance(term, Choice):
+        shared = loop.var not in term.index.names | term.below.names
+        sides = (term.then, term.otherwise)
+        none = [isinstance(side, Number) and side.value == NOTHING[function] for side in sides]
+        if shared and any(none):
+            then, otherwise = (
+                start if nothing else _with_all(loop, function, start, side, over_trips)
+                for nothing, side in zip(none, sides, strict=True)
+            )
+            return Choice(term.index, term.below, then, otherwise)
+    return Call(function, (start, over_trips(term, how)))
