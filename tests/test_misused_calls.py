@@ -46,6 +46,11 @@ def test_a_tensor_read_past_the_end_of_its_data() -> None:
     assert cx.make_tensor(None, cx.Layout((2, 4)))(1, 3) == 7
 
 
+def test_an_mma_atom_that_is_neither_older_nor_not() -> None:
+    for legacy in (np.ones((2, 2)), 1, None):
+        refused(InputError, "legacy is a ", cx.MmaAtom, OP, legacy)
+
+
 def test_replay_by_an_unknown_executor(gemm: cx.Kernel) -> None:
     place = cx.kernel.Counterexample("D values", "wrong", {"M": 1, "N": 1, "K": 1})
     refused(InputError, "is unknown", cx.replay, gemm, place, "gpu")

@@ -10,7 +10,7 @@ from pycute_xe.algebra import coalesce, composition, right_inverse
 from pycute_xe.arch.dpas import Dpas
 from pycute_xe.atom.register_picture import SUBGROUP, Place, RegisterPicture
 from pycute_xe.bulk import table
-from pycute_xe.errors import CoordError, CuteError, ShapeError, quoted
+from pycute_xe.errors import CoordError, CuteError, InputError, ShapeError, quoted
 from pycute_xe.facts import Row, rows
 from pycute_xe.layout import Layout, size
 from pycute_xe.numeric import Numeric, as_numeric
@@ -68,12 +68,12 @@ class MmaAtom:
     def __post_init__(self) -> None:
         """Refuse anything but a DPAS, such as a copy atom."""
         if type(self.op) is not Dpas:
-            raise CuteError(
-                "make_mma_atom",
-                {"op": self.op},
-                f"{type(self.op).__name__} is not an MMA operation",
-                "use XE_DPAS_TT(8, 'f32', 'bf16') or its atom",
-            )
+            told = f"{type(self.op).__name__} is not an MMA operation"
+            fix = "use XE_DPAS_TT(8, 'f32', 'bf16') or its atom"
+            raise CuteError("make_mma_atom", {"op": self.op}, told, fix)
+        if type(self.legacy) is not bool:
+            kind = type(self.legacy).__name__
+            raise InputError("MmaAtom", {"legacy": kind}, f"legacy is a {kind}", "give a bool")
 
     @property
     def shape_mnk(self) -> tuple[int, int, int]:

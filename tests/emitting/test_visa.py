@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -9,10 +10,11 @@ from typing import Any
 import pytest
 from compiled_cases import distance
 from sampling import sampled
+from small_kernels import fragment, small_kernel
 from visa_reader import computed, not_parsed_back
 
 import pycute_xe as cx
-from pycute_xe.kernel import Kernel
+from pycute_xe.kernel import Kernel, Map, Slot
 
 GRID = ((2, 2, 1), (2, 1, 0))
 
@@ -92,3 +94,11 @@ def test_a_barrier_is_signalled_first_and_waited_for_then() -> None:
     lines = cx.emit(CASES["bf16 by rows"](), "visa").splitlines()
     halves = [line.strip() for line in lines if line.strip().startswith("sbarrier.")]
     assert halves == ["sbarrier.signal", "sbarrier.wait"]
+
+
+def test_a_view_of_a_fragment_has_another_name_than_a_fragment() -> None:
+    """x, read as f32, would be called x_f."""
+    twice = Map("x_f", Slot("x") * 2)
+    kernel = small_kernel((twice,), (fragment("x_f", "f32", 8),), "x_f")
+    declared = re.findall(r"^\.decl (\w+)", cx.emit(kernel, "visa"), re.MULTILINE)
+    assert len(declared) == len(set(declared)) > 3
