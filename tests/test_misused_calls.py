@@ -60,7 +60,7 @@ def test_replay_without_a_counterexample(gemm: cx.Kernel) -> None:
     refused(InputError, "only a counterexample can be replayed", cx.replay, gemm, None)
 
 
-@pytest.mark.parametrize("params", [(128, 256, 32), ["K"], {"K": "32"}, {"K": True}])
+@pytest.mark.parametrize("params", [(128, 256, 32), ["K"], {"K": "32"}, {"K": True}, {"K": 0}])
 def test_verify_with_other_sizes_than_a_mapping_of_extents(gemm: cx.Kernel, params: Any) -> None:
     refused(InputError, 'verify(kernel, {"K": 64})', cx.verify, gemm, params)
 

@@ -258,6 +258,7 @@ def test_where_schedules_cut() -> None:
         (0, 1), (1, 2), (2, 3), (3, 4),
     ]  # fmt: skip
     assert SplitK(8, 3, rules="xe").plan((1, 1, 16)).pieces == 3
+    assert SplitK(8, 20, rules="xe").plan((1, 1, 4)).pieces == 4
     # 9 tiles on 4 units: 5 are streamed, 80 tiles of K to each unit, and 4 are dealt out whole.
     wave = ranges(StreamK(4).plan((9, 1, 64)))
     assert [sum(m == tile for _, m, *_ in wave) for tile in range(9)] == [1, 2, 2, 2, 1, 1, 1, 1, 1]

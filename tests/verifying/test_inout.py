@@ -12,8 +12,13 @@ from small_kernels import fragment, load_of, store_of
 
 import pycute_xe as cx
 from pycute_xe.kernel import (
+    AtomicStore,
+    BarrierArrive,
+    BarrierWait,
     Claim,
+    Convert,
     Element,
+    Fill,
     If,
     Index,
     Kernel,
@@ -28,7 +33,8 @@ from pycute_xe.kernel import (
     Tiles,
 )
 from pycute_xe.kernel.kinds.parts import gmem_stride
-from pycute_xe.kernel.spec.expression import Expression
+from pycute_xe.kernel.spec.expression import Const, Expression, Where, apply, rounded_to
+from pycute_xe.layout import Layout
 
 M, N, G = Index("m"), Index("n"), Index("g")
 X, Y = Element("X", (M, N)), Element("Y", (M, N))
@@ -39,12 +45,12 @@ STORE = dataclasses.replace(store_of("Y", "x"), at=AT)
 ADD = Map("x", Slot("x") + Slot("y"))
 
 
-def rows(claim: Expression, *body: Statement) -> Kernel:
+def rows(claim: Expression, *body: Statement, subgroups: int = 1) -> Kernel:
     """Each work-group has 8 rows of X and Y, of 16 columns."""
     operands = (Operand("X", "f32", ("M", 16)), Operand("Y", "f32", ("M", 16), role="inout"))
     claims = Specification((Claim("Y", ("m", "n"), claim),))
     fragments = (fragment("x", "f32", 8), fragment("y", "f32", 8))
-    return Kernel("rows", 1, operands, fragments, (("g", Tiles("M", 8)),), body, claims)
+    return Kernel("rows", subgroups, operands, fragments, (("g", Tiles("M", 8)),), body, claims)
 
 
 def disproved(kernel: Kernel, words: str) -> None:
@@ -132,3 +138,129 @@ def test_what_is_stored_back_disturbs_no_load() -> None:
     back = dataclasses.replace(STORE, fragment="y", at=(Index(), Index()))
     first = dataclasses.replace(LOAD_Y, at=(Index(), Index()))
     assert cx.verify(rows(Y, first, back))
+
+
+ADD_X, ADD_Y = (AtomicStore(STORE.copy, "Y", AT, x, STORE.modes) for x in "xy")
+
+
+@pytest.mark.parametrize(
+    ("claim", "body", "told"),
+    [
+        (Y + X + X, (LOAD_X, STORE, ADD_X), "both stored and added to"),
+        (Y + Y, (LOAD_Y, ADD_Y), "loaded while others add"),
+    ],
+    ids=["stored", "loaded"],
+)
+def test_what_is_added_to_is_neither_stored_nor_loaded(
+    claim: Expression, body: tuple[Statement, ...], told: str
+) -> None:
+    (values,) = [p for p in cx.verify(rows(claim, *body)).proofs if p.property == "Y values"]
+    assert values.answer == "undecided"
+    assert told in values.reason
+
+
+def test_additions_that_round_are_not_proved() -> None:
+    op = cx.XE_DPAS_TT(8, "bf16", "bf16")
+    kernel = cx.kernel.split_k(cx.workgroup_mma(op, (16, 32, 32), ((1, 1, 1), (1, 1, 0))), 2)
+    (values,) = [p for p in cx.verify(kernel).proofs if p.property == "D values"]
+    assert values.reason.startswith("every addition to it rounds to bf16")
+
+
+def test_a_later_store_that_is_not_always_done_leaves_what_was_stored() -> None:
+    small = If(Index("M"), Index(None, 9), (STORE,))
+    kernel = rows(X, LOAD_X, Map("x", Slot("x") * 2), STORE, LOAD_X, small)
+    assert cx.verify(kernel).answer == "undecided"
+
+
+def test_what_a_barrier_orders_is_not_said_to_be_a_race() -> None:
+    """Subgroup 0 stores, and behind a barrier both load."""
+    both = Layout(((16, 2), 8), ((8, 0), 1))
+    store, load = (
+        dataclasses.replace(s, copy=cx.make_tiled_copy(s.copy.atom, both, (8, 16)))
+        for s in (STORE, LOAD_Y)
+    )
+    first = If(Index("subgroup"), Index(None, 1), (store,))
+    one = rows(X, Fill("x", 2.0), first, BarrierArrive(), BarrierWait(), load, subgroups=2)
+    verdict = cx.verify(one)
+    (values,) = [p for p in verdict.proofs if p.property == "Y values"]
+    assert values.answer == "undecided", str(verdict)
+
+
+BOTH = Layout(((16, 2), 8), ((8, 0), 1))
+EXP = apply("exp", X)
+
+
+def by_both(one: Load | Store, at: tuple[Index, Index] = AT) -> Load | Store:
+    """The statement done by two subgroups, to the same elements."""
+    return dataclasses.replace(one, copy=cx.make_tiled_copy(one.copy.atom, BOTH, (8, 16)), at=at)
+
+
+@pytest.mark.parametrize(
+    ("claim", "maps", "answer"),
+    [
+        (X, (), "proved"),
+        (EXP, (Map("x", apply("exp", Slot("x"))),), "undecided"),
+        (
+            Where(Index("M"), Index(None, 9), X, EXP),
+            (Map("x", Where(Index("M"), Index(None, 9), Slot("x"), apply("exp", Slot("x")))),),
+            "undecided",
+        ),
+    ],
+    ids=["copied", "computed", "copied or computed"],
+)
+def test_two_subgroups_may_store_what_is_copied(
+    claim: Expression, maps: tuple[Statement, ...], answer: str
+) -> None:
+    kernel = rows(claim, by_both(LOAD_X), *maps, by_both(STORE), subgroups=2)
+    assert values_of(kernel) == answer
+
+
+def values_of(kernel: Kernel) -> str:
+    return next(p.answer for p in cx.verify(kernel).proofs if p.property == "Y values")
+
+
+def test_what_is_computed_and_converted_rounds_too() -> None:
+    narrow = cx.as_numeric("bf16")
+    out = dataclasses.replace(store_of("Y", "y", "bf16"), at=AT)
+    body = (by_both(LOAD_X), Map("x", apply("exp", Slot("x"))), Convert("x", "y"), by_both(out))
+    operands = Operand("X", "f32", ("M", 16)), Operand("Y", "bf16", ("M", 16), role="out")
+    claims = Specification((Claim("Y", ("m", "n"), rounded_to(narrow, EXP)),))
+    fragments = fragment("x", "f32", 8), fragment("y", "bf16", 8)
+    grid = (("g", Tiles("M", 8)),)
+    assert values_of(Kernel("both", 2, operands, fragments, grid, body, claims)) == "undecided"
+
+
+def test_work_groups_whose_tiles_overlap_store_in_no_order() -> None:
+    at = (G * 4, Index())
+    load, store = (dataclasses.replace(s, at=at) for s in (LOAD_X, STORE))
+    kernel = rows(EXP, load, Map("x", apply("exp", Slot("x"))), store)
+    assert values_of(dataclasses.replace(kernel, grid=(("g", Tiles("M", 4)),))) == "undecided"
+
+
+def in_pieces(step: int) -> Kernel:
+    """Rows 0 to 15 and 24 to 31 of each tile, in three stores; tiles begin so many rows apart."""
+    body: list[Statement] = []
+    for first in (0, 8, 24):
+        at = (G * step + first, Index())
+        body += [dataclasses.replace(s, at=at) for s in (LOAD_X, STORE)]
+    out = dataclasses.replace(rows(X, LOAD_X, STORE).operand("Y"), role="out")
+    kernel = rows(X, *body)
+    operands = (kernel.operand("X"), out)
+    return dataclasses.replace(kernel, operands=operands, grid=(("g", Tiles("M", step)),))
+
+
+def test_what_a_tile_leaves_out_another_one_may_store() -> None:
+    def covered(kernel: Kernel, **params: int) -> str:
+        proofs = cx.verify(kernel, params).proofs
+        return next(p.answer for p in proofs if p.property == "Y coverage")
+
+    assert covered(in_pieces(16)) == "proved"
+    assert covered(in_pieces(32)) == "disproved"
+    assert covered(in_pieces(32), M=16) == "proved"
+    assert covered(in_pieces(32), M=20) == "disproved"
+
+
+def test_what_is_left_out_under_a_condition_is_missing() -> None:
+    """Under a condition x is 0."""
+    half = Map("x", Where(Index("M"), Index(None, 9), Slot("x"), Const(0.0)))
+    disproved(rows(X, LOAD_X, half, STORE), "Y[")

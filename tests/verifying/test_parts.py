@@ -15,9 +15,10 @@ from pycute_xe.bulk import table
 from pycute_xe.errors import KernelError
 from pycute_xe.holding.digits import as_digits
 from pycute_xe.kernel import Fill, Index, Kernel, Load, Mma, Store
+from pycute_xe.verifying.apart import decided_apart
 from pycute_xe.verifying.evaluating import value_with
 from pycute_xe.verifying.formula import Bounds, Formula, Place, Term, call, multiply, summed
-from pycute_xe.verifying.patience import until
+from pycute_xe.verifying.patience import steps_left, until
 from pycute_xe.verifying.prover import verify_here
 from pycute_xe.verifying.regions import Names, Region, effort
 
@@ -231,3 +232,25 @@ def test_a_slow_search_is_left_out_where_another_piece_has_less():
     here = " and ".join(f"{name} = {value}" for name, value in small.items())
     with effort(40_000):
         assert (Region.where(names, SLOW) | Region.where(names, here)).least() == small
+
+
+def test_no_limit_of_steps_stays_none_where_time_is_left():
+    with until(perf_counter() + 100):
+        assert steps_left(0, 1000) == 0
+        assert steps_left(10, 1000) == 10
+        assert 1 < steps_left(10**9, 1000) <= 100_000
+    with until(0.0):
+        assert steps_left(10, 1000) == 1
+
+
+def test_a_time_beyond_what_clocks_count_is_no_limit(monkeypatch):
+    given = []
+
+    def run(*_, timeout, **__):
+        given.append(timeout)
+        raise OSError
+
+    monkeypatch.setattr("subprocess.run", run)
+    for seconds in (5.0, 2.0**31 / 1000, float("inf")):
+        assert decided_apart(gemm(), {}, seconds) is None
+    assert given == [5.0, None, None]

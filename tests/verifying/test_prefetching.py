@@ -11,7 +11,7 @@ from sampling import sampled
 
 import pycute_xe as cx
 from pycute_xe.errors import CuteError
-from pycute_xe.kernel import If, Index, Kernel, Loop, Prefetch, walk
+from pycute_xe.kernel import If, Index, Kernel, Loop, Prefetch, Tiles, walk
 from pycute_xe.verifying import verify_prefetches
 
 MMA = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (64, 64, 32), ((2, 2, 1), (2, 1, 0)))
@@ -126,3 +126,39 @@ def test_prefetches_far_away_are_refused_by_name() -> None:
     far = shifted(kernel, lambda at: at + (1 << 40) if "m" in at.names else at)
     assert answers(far)["prefetch A"] == ("undecided", "its tiles are too far apart")
     assert answers(cx.kernel.gemm(MMA, stages=1000))["prefetch A"][0] == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda warm, main: (replace(warm, stop=Tiles("M", 32)), main), "its loops run"),
+        (lambda warm, main: (warm, replace(main, start=Index("m"))), "the loop over k starts at m"),
+        (lambda warm, main: (warm, compared(main, Index("M"))), "a condition compares with M"),
+    ],
+)
+def test_loops_that_other_sizes_decide_are_not_followed(
+    change: Callable[[Loop, Loop], tuple[Loop, Loop]], told: str
+) -> None:
+    kernel = cx.kernel.gemm(MMA, stages=3)
+    warm, main = kernel.loop("p"), kernel.loop("k")
+    others = change(warm, main)
+    answer, reason = answers(kernel.replace(warm, others[0]).replace(main, others[1]))["prefetch A"]
+    assert answer == "undecided"
+    assert told in reason
+
+
+def compared(main: Loop, below: Index) -> Loop:
+    """The loop whose prefetches are done as long as another size says."""
+    return replace(
+        main, body=tuple(replace(s, below=below) if isinstance(s, If) else s for s in main.body)
+    )
+
+
+def test_tiles_of_other_work_groups_are_not_followed() -> None:
+    kernel = cx.kernel.gemm(MMA, stages=2)
+    other = shifted(kernel, lambda at: at + 64 * Index("n") if "m" in at.names else at)
+    answer, reason = answers(other)["prefetch A"]
+    assert (answer, reason) == (
+        "undecided",
+        "its tiles begin at places that differ by more than numbers",
+    )
