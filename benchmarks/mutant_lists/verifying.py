@@ -73,7 +73,7 @@ MUTANTS = [
     ),
     *mutants(
         "verifying/covering",
-        PIECES,
+        f"{PIECES} {INOUT}",
         ("fills = len(group) == 1 or _is_box(joined)", "fills = True", "pieces fill a tile"),
         (
             "if any(sizes[name] != size for name, size in space.fixed.items()):",
@@ -155,19 +155,18 @@ MUTANTS = [
     ),
     *mutants(
         "verifying/prover",
-        f"{SLIPS} {PARTS}",
+        f"{INOUT} {SLIPS} tests/test_misused_calls.py",
         ("value < 1:", "value < 0:", "a size of 0"),
         (
             "if failure is not None and (large := _too_large(questions.kernel, failure)):",
             "if False:",
             "what no replay runs",
         ),
-        ("key=lambda pair: pair[0].rank", "key=lambda pair: pair[0].key", "what stops a run"),
         ("(REAL, FINITE, RACES, *assumed)", "(REAL, FINITE, RACES)", "what a claim assumes"),
     ),
     *mutants(
         "verifying/failures",
-        f"{SLIPS} {PARTS}",
+        f"{PARTS} {INOUT}",
         ("return unit % 16, unit // 16 * packed + inside", "return unit % 16, unit // 16", "s4"),
         (
             "if point is None or all(point[size] < LONGEST",

@@ -75,7 +75,14 @@ def test_another_condition_or_another_term_is_disproved(body: tuple[Statement, .
 
 
 @pytest.mark.parametrize(
-    "step", [Map("z", apply("max", Z, X)), Map("z", Z * X), Map("z", Z + Z), Map("z", X)]
+    "step",
+    [
+        Map("z", apply("max", Z, X)),
+        Map("z", Z * X),
+        Map("z", Z + Z),
+        Map("z", X),
+        Map("z", Where(K, Index(None, 2), Z + X, apply("max", Z, X))),
+    ],
 )
 def test_what_is_not_added_is_never_proved(step: Map) -> None:
     assert not cx.verify(adding(early(4, step)))

@@ -264,3 +264,24 @@ def test_what_is_left_out_under_a_condition_is_missing() -> None:
     """Under a condition x is 0."""
     half = Map("x", Where(Index("M"), Index(None, 9), Slot("x"), Const(0.0)))
     disproved(rows(X, LOAD_X, half, STORE), "Y[")
+
+
+@pytest.mark.parametrize(
+    ("size", "told"), [(1 << 23, "not replayed"), (1 << 24, "an extent is 2**24 or more")]
+)
+def test_what_only_large_problems_show_is_undecided(size: int, told: str) -> None:
+    twice = If(Index(None, size), Index("M"), (Map("x", Slot("x") * 2),))
+    proofs = cx.verify(rows(X, LOAD_X, twice, STORE)).proofs
+    (values,) = [p for p in proofs if p.property == "Y values"]
+    assert values.answer == "undecided"
+    assert told in values.reason
+
+
+def test_what_a_claim_assumes_is_told() -> None:
+    kernel = rows(X, LOAD_X, STORE)
+    assert kernel.computes is not None
+    assumed = dataclasses.replace(kernel.computes, assumes=("X is finite",))
+    verdict = cx.verify(dataclasses.replace(kernel, computes=assumed))
+    (values,) = [p for p in verdict.proofs if p.property == "Y values"]
+    assert "X is finite" in values.assumptions
+    assert "assuming X is finite" in str(verdict)

@@ -17,6 +17,7 @@ from pycute_xe.holding.digits import as_digits
 from pycute_xe.kernel import Fill, Index, Kernel, Load, Mma, Store
 from pycute_xe.verifying.apart import decided_apart
 from pycute_xe.verifying.evaluating import value_with
+from pycute_xe.verifying.failures import Failure
 from pycute_xe.verifying.formula import Bounds, Formula, Place, Term, call, multiply, summed
 from pycute_xe.verifying.patience import steps_left, until
 from pycute_xe.verifying.prover import verify_here
@@ -254,3 +255,10 @@ def test_a_time_beyond_what_clocks_count_is_no_limit(monkeypatch):
     for seconds in (5.0, 2.0**31 / 1000, float("inf")):
         assert decided_apart(gemm(), {}, seconds) is None
     assert given == [5.0, None, None]
+
+
+def test_narrow_elements_lie_side_by_side_in_the_bytes_of_a_work_item():
+    """Byte 17 is the second one of work-item 1; its upper half is the fourth of its elements."""
+    for bits, place in ((4, (1, 3)), (8, (3, 2)), (32, (3, 2))):
+        failure = Failure("D values", "wrong", {}, {}, register_element=35, element_bits=bits)
+        assert failure.lane_and_value == place

@@ -158,3 +158,8 @@ def test_a_maximum_with_another_fragment_that_is_carried_is_not_nothing() -> Non
     start = (Fill("y", 3), Fill("z", LOW))
     wrong = kernel(Const(LOW), *start, loop, store("D", "z"), more=BATCHES)
     not_proved(wrong)
+
+
+def test_a_maximum_of_some_trips_is_that_of_those() -> None:
+    some = largest("K", Where(K, Index(None, 2), a(K), Const(-np.inf)))
+    assert cx.verify(under(K, Index(None, 2), some))
