@@ -150,7 +150,7 @@ MUTANTS = [
         (
             'if form.page is not None and keys.k == "K":',
             "if False:",
-            "pages that there are not are not prefetched",
+            "no page behind the last is prefetched",
         ),
         (
             "form.tile_of(keys) + form.stages * form.splits",

@@ -199,7 +199,7 @@ MUTANTS = [
         ("return of_tiled_copy(x, subgroup)", "return of_tiled_copy(x, 0)", "which subgroup"),
         ("return of_tiled_mma(x, what, subgroup)", "return of_tiled_mma(x, what, 0)", "of an MMA"),
         ("return of_zooms(x, what, subgroup)", "return of_zooms(x, what, 0)", "of zooms"),
-        ("if what is None and callable(colour):", "if callable(colour):", "layouts have no parts"),
+        ("and callable(colour):", "or callable(colour):", "layouts have no parts"),
         ('x.lstrip().startswith("lsc_")', 'x.startswith("lsc_")', "a message behind blanks"),
         ("return coloured(x, colour)", "return coloured(x)", "colours that are given"),
         ("case _ if what is not None:", "case _ if False:", "parts of what has none"),

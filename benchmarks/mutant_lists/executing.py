@@ -105,7 +105,7 @@ MUTANTS = [
         (
             "if mode not in load.modes and begin >= shape[mode]:",
             "if False:",
-            "another matrix of a batch that there is not",
+            "a matrix behind the last of a batch",
         ),
         (
             'mixed = var in rest.names or "subgroup" in rest.names',

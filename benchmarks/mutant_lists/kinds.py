@@ -77,7 +77,7 @@ MUTANTS = [
         (
             "If(k + stages, trips, (NamedArrive(empty",
             "If(k, trips, (NamedArrive(empty",
-            "nobody waits for the last stages",
+            "no subgroup waits for the last stages",
         ),
         (
             "Fence(),\n        NamedArrive(full",
