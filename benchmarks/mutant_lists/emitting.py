@@ -98,7 +98,11 @@ MUTANTS = [
         "emitting/reading",
         CODES,
         ("number(16 - bits * (at + 1)", "number(16 - bits * at", "the parts of a byte"),
-        ('"shr" if numeric.kind == "unsigned"', '"asr" if numeric.bits', "no sign"),
+        (
+            'if numeric.kind != "float":',
+            'if numeric.kind == "signed":',
+            "unsigned numbers come down from the upper end",
+        ),
     ),
     *mutants(
         "emitting/widening",
