@@ -28,6 +28,7 @@ from pycute_xe.executing.surfaces import plan
 from pycute_xe.executing.tiled.running import tiled
 from pycute_xe.executing.whole_matrices.planning import planned
 from pycute_xe.kernel import Kernel, Operand
+from pycute_xe.kernel.amounts import launches
 from pycute_xe.machine import Trace
 
 __all__ = ["execute", "gather"]
@@ -182,6 +183,7 @@ def _grid(
         max(0, int(count.at(sizes, lambda name, at: int(memory[name][at]))))
         for _, count in kernel.grid
     ]
+    launches(kernel, counts)
     return np.indices(counts, dtype=np.int64).reshape(len(counts), int(np.prod(counts))).T
 
 

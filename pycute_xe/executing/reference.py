@@ -59,6 +59,7 @@ from pycute_xe.kernel import (
     Statement,
     Store,
 )
+from pycute_xe.kernel.amounts import launches, trips
 from pycute_xe.layout import Layout
 from pycute_xe.machine import (
     BarrierArrive as Arrive,
@@ -98,8 +99,8 @@ def execute(
         DOES[statement]
     machine = prepared(kernel, problem, target, trace)
     env = dict(problem.sizes)
-    counts = [range(count.at(env, machine.look_up)) for _, count in kernel.grid]
-    groups = list(product(*counts))
+    counts = [max(0, count.at(env, machine.look_up)) for _, count in kernel.grid]
+    groups = list(product(*map(range, launches(kernel, counts))))
     bound = (dict(zip((v for v, _ in kernel.grid), group, strict=True)) for group in groups)
     going = (_group(machine, env, at, number) for number, at in enumerate(bound))
     for done, name in enumerate(launched(going, machine.counters), 1):
@@ -148,8 +149,8 @@ def _body(thread: Thread, body: tuple[Statement, ...], env: Env) -> Iterator[Mee
 
 @DOES.of(Loop)
 def _(thread: Thread, statement: Loop, env: Env) -> Iterator[Meeting]:
-    start, stop = thread.index(statement.start, env), thread.index(statement.stop, env)
-    for value in range(start, stop):
+    start, stop = (thread.index(i, env) for i in (statement.start, statement.stop))
+    for value in trips(statement, start, stop):
         yield from _body(thread, statement.body, {**env, statement.var: value})
 
 

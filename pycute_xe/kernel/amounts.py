@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from math import prod
 
-from pycute_xe.errors import CuteError
+from pycute_xe.errors import CuteError, InputError
 from pycute_xe.kernel.binding import shape_of
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.statements import If, Loop, Statement
 
-__all__ = ["MOST_BYTES", "MOST_STEPS", "amount", "steps", "weight"]
+__all__ = [
+    "MOST_BYTES",
+    "MOST_GROUPS",
+    "MOST_STEPS",
+    "MOST_TRIPS",
+    "amount",
+    "launches",
+    "steps",
+    "trips",
+    "weight",
+]
 
 MOST_BYTES = 1 << 30
 """Bytes of operands that a replay runs; larger counterexamples are refused."""
 MOST_STEPS = 1 << 20
 """Statements that the subgroups of a counterexample do, at most."""
+MOST_TRIPS = 1 << 20
+"""Trips that a run does of one loop, at most; an operand may ask for any number."""
+MOST_GROUPS = 1 << 24
+"""Work-groups that a run starts, at most."""
 
 
 def weight(kernel: Kernel, sizes: Mapping[str, int]) -> int:
@@ -65,6 +80,43 @@ def _steps(body: tuple[Statement, ...], names: Mapping[str, int]) -> int:
         else:
             total += 1
     return total
+
+
+def trips(loop: Loop, start: int, stop: int) -> range:
+    """Return the values that the variable of a loop takes.
+
+    Raises `InputError` for more than `MOST_TRIPS`.
+
+    >>> from pycute_xe.kernel import Index
+    >>> trips(Loop("k", Index(), Index("K"), ()), 0, 3)
+    range(0, 3)
+    """
+    if stop - start > MOST_TRIPS:
+        asked = dict.fromkeys(x.operand for i in (loop.start, loop.stop) for x in i.looked_up)
+        raise InputError(
+            "run",
+            {"loop": loop.var, "start": start, "stop": stop},
+            f"the loop {loop.var} takes {stop - start} trips, a run does at most {MOST_TRIPS}",
+            f"correct the bounds in {', '.join(asked)}" if asked else "use smaller sizes",
+        )
+    return range(start, stop)
+
+
+def launches(kernel: Kernel, counts: Sequence[int]) -> Sequence[int]:
+    """Return how many work-groups lie along each axis of a grid, which may be an operand's element.
+
+    Raises `InputError` for more than `MOST_GROUPS` altogether.
+    """
+    whole = prod(counts)
+    if whole > MOST_GROUPS:
+        asked = dict.fromkeys(x.operand for _, i in kernel.grid for x in i.looked_up)
+        raise InputError(
+            "run",
+            {"kernel": kernel.name, "grid": tuple(counts)},
+            f"the grid has {whole} work-groups, a run starts at most {MOST_GROUPS}",
+            f"correct the counts in {', '.join(asked)}" if asked else "use smaller sizes",
+        )
+    return counts
 
 
 def amount(nbytes: int) -> str:

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import pycute_xe as cx
-from pycute_xe.errors import KernelError, MachineError
-from pycute_xe.kernel import Await, Index, Operand, Signal, scheduled, split_k
+from pycute_xe.errors import InputError, KernelError, MachineError
+from pycute_xe.kernel import Await, Index, Loop, Operand, Signal, scheduled, split_k
 from pycute_xe.kernel.schedules import (
     DataParallel,
     Grouped,
@@ -77,6 +77,33 @@ def test_a_plan_is_followed(schedule: StreamK, executor: Any) -> None:
     tables = plan_tables(schedule.plan(counts(19, 40, 100)))
     found = cx.run(kernel, a, b, C=c, **tables, executor=executor)
     assert np.array_equal(found, np.maximum(a.astype(float) @ b.astype(float) + c, 0))
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_more_trips_than_a_run_does_are_refused(executor: Any) -> None:
+    """A table may ask for any number of trips, a body for any number of turns."""
+    a, b = factors(8, 16, 100)
+    kernel = scheduled(MMA, stages=0)
+    tables = plan_tables(Persistent(1, Raster("M", 1)).plan(counts(8, 16, 100)))
+    assert tables["work"][0, 0, 4] == 7
+    tables["work"][0, 0, 4] = 2**31 - 1
+    with pytest.raises(InputError, match="k takes 2147483647 trips, a run does at most 1048576"):
+        cx.run(kernel, a, b, **tables, executor=executor)
+    one = cx.kernel.gemm(MMA, stages=0)
+    (loop,) = (s for s in one.body if isinstance(s, Loop))
+    long = replace(loop, stop=Index(None, 2**31))
+    endless = replace(one, body=tuple(long if s is loop else s for s in one.body), computes=None)
+    with pytest.raises(InputError, match="2147483648 trips"):
+        cx.run(endless, a, b, executor=executor)
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_more_work_groups_than_a_run_starts_are_refused(executor: Any) -> None:
+    a, b = factors(8, 16, 16)
+    one = cx.kernel.gemm(MMA, stages=0)
+    wide = replace(one, grid=(*one.grid, ("w", Index(None, 2**31))), computes=None)
+    with pytest.raises(InputError, match="2147483648 work-groups, a run starts at most 16777216"):
+        cx.run(wide, a, b, executor=executor)
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)

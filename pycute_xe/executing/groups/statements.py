@@ -42,6 +42,7 @@ from pycute_xe.kernel import (
     Statement,
     Store,
 )
+from pycute_xe.kernel.amounts import trips
 
 __all__ = ["STATEMENTS", "perform"]
 
@@ -280,7 +281,7 @@ def _(groups: Groups, statement: Loop) -> None:
         return
     first = int(np.broadcast_to(start, groups.shape)[chosen].min())
     last = int(np.broadcast_to(stop, groups.shape)[chosen].max())
-    for value in range(first, last):
+    for value in trips(statement, first, last):
         with groups.where((start <= value) & (value < stop)) as anyone:
             if anyone:
                 groups.names[statement.var] = value

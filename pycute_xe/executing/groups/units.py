@@ -34,6 +34,7 @@ from pycute_xe.kernel import (
     Store,
     walk,
 )
+from pycute_xe.kernel.amounts import trips
 from pycute_xe.kernel.spec.expression import Apply, Slot
 
 __all__ = ["done_apart", "goes_apart"]
@@ -121,12 +122,13 @@ class _Run:
             alike = bool((starts == first).all() and (stops == last).all())
         if last <= first or not groups.anyone():
             return
+        values = trips(loop, first, last)
         if alike and (
             self.fetching.harmless(groups, loop)
             or self.windows.multiplies(groups, loop, first, last)
         ):
             return
-        for value in range(first, last):
+        for value in values:
             with groups.where(True if alike else (start <= value) & (value < stop)) as anyone:
                 if anyone:
                     groups.names[loop.var] = value

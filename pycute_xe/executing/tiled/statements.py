@@ -34,6 +34,7 @@ from pycute_xe.kernel import (
     Statement,
     Store,
 )
+from pycute_xe.kernel.amounts import trips
 from pycute_xe.layout import Layout
 from pycute_xe.numeric import Numeric
 
@@ -197,7 +198,8 @@ def _(block: Block, statement: If) -> None:
 
 @TILED.of(Loop)
 def _(block: Block, statement: Loop) -> None:
-    for value in range(block.uniform(statement.start), block.uniform(statement.stop)):
+    first, last = (block.uniform(index) for index in (statement.start, statement.stop))
+    for value in trips(statement, first, last):
         block.names[statement.var] = value
         perform(block, statement.body)
     block.names.pop(statement.var, None)

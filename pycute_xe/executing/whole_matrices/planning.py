@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -145,9 +146,9 @@ def planned(kernel: Kernel, sizes: tuple[tuple[str, int], ...]) -> Plan | None:
     known = dict(sizes)
     try:
         counts = [max(0, count.at(known)) for _, count in kernel.grid]
-        grid = np.indices(counts, dtype=np.int64).reshape(len(counts), int(np.prod(counts))).T
-        if not grid.size or not all(known.values()) or grid.shape[0] > 1 << 20:
+        if not 0 < prod(counts) <= 1 << 20 or not all(known.values()):
             return None
+        grid = np.indices(counts, dtype=np.int64).reshape(len(counts), prod(counts)).T
         planner = Planner(kernel, known, grid)
         planner.do(kernel.body)
     except (NotWhole, KernelError, MachineError):
@@ -280,11 +281,11 @@ def _(planner: Planner, statement: If) -> None:
 @PLANNED.of(Loop)
 def _(planner: Planner, statement: Loop) -> None:
     start, stop = (index.at(planner.sizes) for index in (statement.start, statement.stop))
-    inner = np.arange(start, max(start, stop), dtype=np.int64)
     outer, sums = dict(planner.trips), planner.sums
     count = next(iter(outer.values())).size if outer else 1
-    if count * inner.size > 1 << 20:
+    if count * max(0, stop - start) > 1 << 20:
         raise NotWhole
+    inner = np.arange(start, max(start, stop), dtype=np.int64)
     planner.trips = {name: np.repeat(values, inner.size) for name, values in outer.items()}
     planner.trips[statement.var] = np.tile(inner, count)
     written, added = written_in(planner.kernel, statement)
