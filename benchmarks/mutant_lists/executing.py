@@ -15,17 +15,28 @@ MIXED = "tests/kernel/test_mixed.py"
 
 MUTANTS = [
     *mutants(
-        "executing/groups/racing",
+        "executing/groups/touching",
         f"{RACING} {SUMS} {SCHEDULED}",
         (
             'scratch = {o.name for o in kernel.operands if o.role == "scratch"}',
             "scratch = set[str]()",
             "memory to work in is shared by turns",
         ),
-        ("(other != kind or kind == WRITE)", "kind == WRITE", "loads beside stores, in tiles"),
         ("full == window.full and window.aligned", "full == window.full", "tiles that overlap"),
-        ("if kind != other or kind == WRITE:", "if kind == WRITE:", "loads beside stores"),
+        ("if kind != other or kind == WRITE]", "if kind == WRITE]", "loads beside stores"),
         ("doubtful |= final[flat] != codes", "doubtful |= False", "two in one statement"),
+        (
+            "if before is not None and before.reshape(",
+            "if False and before.reshape(",
+            "elements first",
+        ),
+        ("if self.tiles.get(one.name):", "if False:", "tiles first"),
+        ("_MANY if several else me", "me", "several load a tile"),
+        ("_WAYS + self._way(window.where)", "_WAYS", "subgroups of one work-group"),
+    ),
+    *mutants(
+        "executing/groups/racing",
+        f"{RACING} {SUMS} {SCHEDULED}",
         ("& (reads < 2) & (adds < 2)", "& (reads < 2)", "additions are in any order"),
         ("& ~other.own", "", "a subgroup reads what it stored itself"),
     ),

@@ -9,16 +9,24 @@ SEEN = "tests/verifying/test_seen.py"
 
 MUTANTS = [
     *mutants(
+        "executing/groups/touching",
+        RACING,
+        (
+            "other &= codes_of(array[one.at])",
+            "other |= codes_of(array[one.at])",
+            "equal bytes pass",
+        ),
+        ("last[flat[several | beside]] = _MANY", "last[flat[beside]] = _MANY", "both are known"),
+        ("kind != other or kind == WRITE]", "kind != other]", "stores clash with stores"),
+    ),
+    *mutants(
         "executing/groups/racing",
         RACING,
-        ("other &= _codes(array[one.at])", "other |= _codes(array[one.at])", "equal bytes pass"),
-        ("last[flat[several | beside]] = _MANY", "last[flat[beside]] = _MANY", "both are known"),
         ("(other.passed > one.arrived)", "(other.passed >= one.arrived)", "a barrier lies between"),
         ("ordered = met & (", "ordered = (", "barriers are of one work-group"),
         ("| (adds == 1) | seen", "| (adds == 1)", "a load sees a store before it"),
         ("| (adds == 1) | seen", "| seen", "additions clash with stores"),
         ("(one.final & other.final)", "(one.final | other.final)", "the last stores count"),
-        ("if kind == one.kind != WRITE:", "if kind == one.kind:", "stores clash with stores"),
     ),
     *mutants(
         "machine/races",

@@ -17,10 +17,11 @@ from pycute_xe.arch import Target
 from pycute_xe.converting import host_dtype
 from pycute_xe.executing.groups.ahead import Ahead
 from pycute_xe.executing.groups.later import Later
-from pycute_xe.executing.groups.racing import Races, Touches
+from pycute_xe.executing.groups.racing import Races
 from pycute_xe.executing.groups.registers import Groups
 from pycute_xe.executing.groups.rooms import fragment_rooms
 from pycute_xe.executing.groups.statements import STATEMENTS, perform
+from pycute_xe.executing.groups.touching import Touches
 from pycute_xe.executing.groups.units import done_apart, goes_apart
 from pycute_xe.executing.groups.windows import Windows
 from pycute_xe.executing.problem import Problem, poison

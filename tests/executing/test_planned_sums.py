@@ -14,8 +14,8 @@ import pycute_xe as cx
 from pycute_xe.errors import MachineError
 from pycute_xe.executing.groups.late import Late, Where
 from pycute_xe.executing.groups.later import Later, Tile
-from pycute_xe.executing.groups.racing import READ, WRITE, Touches, Window
 from pycute_xe.executing.groups.sums import Form, Sum, Term
+from pycute_xe.executing.groups.touching import READ, WRITE, Touches, Window
 from pycute_xe.executing.groups.windows import Windows
 from pycute_xe.kernel import (
     Fill,

@@ -11,7 +11,7 @@ from small_kernels import fragment, load_of, store_of
 
 import pycute_xe as cx
 from pycute_xe.errors import MachineError
-from pycute_xe.executing.groups.racing import READ, WRITE, Touches, Window
+from pycute_xe.executing.groups.touching import READ, WRITE, Touches, Window
 from pycute_xe.kernel import (
     AtomicStore,
     BarrierArrive,
@@ -168,6 +168,58 @@ def test_tiles_that_one_work_group_loads_and_another_stores(
         touches.touch_window("Y", kind, Window((slice(at, at + 4),), (4,), (12,)), group)
     found = np.count_nonzero(touches.contested.get("Y", np.zeros(12, bool)))
     assert (found > 0) == (contested > 0 and WRITE in kinds)
+
+
+WHOLE = store_of("Y", "x")
+APART = {
+    "a tile, then elements": (
+        first(GROUP, WHOLE), others(GROUP, SEVEN, first(SUBGROUP, WHOLE)),
+    ),
+    "elements, then a tile": (
+        first(GROUP, first(SUBGROUP, WHOLE)), others(GROUP, SEVEN, WHOLE),
+    ),
+    "elements that are loaded": (
+        first(GROUP, WHOLE), others(GROUP, first(SUBGROUP, load_of("Y", "y"))),
+    ),
+    "a tile that is loaded": (
+        first(GROUP, first(SUBGROUP, WHOLE)), others(GROUP, load_of("Y", "y")),
+    ),
+    "a tile that two load": (load_of("Y", "y"), others(GROUP, WHOLE)),
+}  # fmt: skip
+
+
+def apart(*body: Statement, groups: int = 2, subgroups: int = 1) -> Kernel:
+    """Work-groups that look up how often they do something are done one by one."""
+    one = kernel(groups=groups, subgroups=subgroups)
+    loop = Loop("t", Index(), Index.element("count", 0), body)
+    operands = (*one.operands, Operand("count", "s32", ("C",)))
+    return dataclasses.replace(one, operands=operands, body=(X, loop))
+
+
+@pytest.mark.parametrize("executor", ["fast", "reference"])
+@pytest.mark.parametrize("name", APART)
+def test_whole_tiles_race_with_elements(name: str, executor: str) -> None:
+    given: dict[str, Any] = {"Y": np.zeros((8, 16), np.float32), "count": np.array([1], np.int32)}
+    with pytest.raises(MachineError, match=r"Y\[0, 0\]\): race: "):
+        cx.run(apart(*APART[name]), executor=executor, **given)
+    given["count"] = np.array([0], np.int32)
+    assert (cx.run(apart(*APART[name]), executor=executor, **given) == 0).all()
+
+
+@pytest.mark.parametrize("executor", ["fast", "reference"])
+def test_subgroups_of_one_work_group_race_for_a_tile(executor: str) -> None:
+    """Each stores 8 rows of 16 columns, and loads 16 columns of the lower rows."""
+    rows, columns = Layout(((16, 2), 8), ((16, 8), 1)), Layout(((16, 2), 8), ((8, 128), 1))
+    store, load = store_of("Y", "x"), load_of("Y", "y", at=(8, 0))
+    store = dataclasses.replace(store, copy=cx.make_tiled_copy(store.copy.atom, rows, (16, 16)))
+    load = dataclasses.replace(load, copy=cx.make_tiled_copy(load.copy.atom, columns, (8, 32)))
+    given: dict[str, Any] = {"Y": np.zeros((16, 32), np.float32), "count": np.array([1], np.int32)}
+
+    with pytest.raises(MachineError, match=r"Y\[8, 0\]\): race: "):
+        cx.run(apart(store, load, groups=1, subgroups=2), executor=executor, **given)
+    ordered = apart(store, *BARRIER, load, groups=1, subgroups=2)
+    found = cx.run(ordered, executor=executor, **given)
+    assert (found == np.where(np.arange(32) < 16, 2, 0)).all()
 
 
 def test_two_stores_of_whole_matrices_by_other_subgroups() -> None:

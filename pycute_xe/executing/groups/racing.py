@@ -10,158 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import prod
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.errors import MachineError
-from pycute_xe.kernel import AtomicStore, Kernel, Load, Store
+from pycute_xe.executing.groups.touching import ADD, READ, WRITE, Touched, codes_of
 from pycute_xe.machine.races import wrote_before
 
-__all__ = ["ADD", "READ", "WRITE", "Races", "Touched", "Touches", "Window"]
+__all__ = ["Races"]
 
 Bools: TypeAlias = NDArray[np.bool_]
 Ints: TypeAlias = NDArray[np.int64]
 
-READ, WRITE, ADD = 0, 1, 2
-_MANY: Final = -1
 _WORDS: Final = ("loads", "stores", "adds to")
-
-
-@dataclass(frozen=True, eq=False)
-class Touched:
-    """Elements of an operand, which subgroup of the grid touched each, and the values it moved."""
-
-    kind: int
-    name: str
-    at: tuple[Ints, ...]
-    thread: Ints
-    values: NDArray[Any]
-
-
-@dataclass(frozen=True, eq=False)
-class Window:
-    """A tile of an operand of a ``shape``, ``full`` are its extents before it is cut."""
-
-    slices: tuple[slice, ...]
-    full: tuple[int, ...]
-    shape: tuple[int, ...]
-
-    @property
-    def begins(self) -> tuple[int, ...]:
-        """Where it begins."""
-        return tuple(one.start for one in self.slices)
-
-    @property
-    def aligned(self) -> bool:
-        """Whether it is one of a grid of tiles, none of which overlap."""
-        return all(first % n == 0 for first, n in zip(self.begins, self.full, strict=True))
-
-
-class Touches:
-    """The last subgroup, from 1, that touched each element of the outputs, for each way."""
-
-    def __init__(self, kernel: Kernel) -> None:
-        """Watch what is stored, and loads of that."""
-        kinds = {Load: READ, Store: WRITE, AtomicStore: ADD}
-        done = [
-            (s.operand, kinds[type(s)])
-            for s in kernel.statements()
-            if isinstance(s, (Load, Store, AtomicStore))
-        ]
-        # Memory to work in is shared by turns, which the reference executor judges.
-        scratch = {o.name for o in kernel.operands if o.role == "scratch"}
-        stored = {name for name, kind in done if kind != READ} - scratch
-        self.ways = {name: {kind for n, kind in done if n == name} for name in stored}
-        self.last: dict[tuple[str, int], NDArray[np.int32]] = {}
-        self.contested: dict[str, Bools] = {}
-        self.tiles: dict[str, dict[tuple[int, ...], tuple[Window, int]]] = {}
-        self.apart: set[str] = set()
-
-    def enter(self, count: int) -> None:
-        """Begin so many work-groups more: nothing is counted for each."""
-
-    def watches(self, name: str) -> bool:
-        """Whether loads of an operand matter."""
-        return name in self.ways
-
-    def touch(self, one: Touched, array: NDArray[Any]) -> None:
-        """Note what is about to be done to an array."""
-        if one.name not in self.ways or not one.thread.size:
-            return
-        flat: Ints = np.ravel_multi_index(one.at, array.shape)
-        me = (one.thread + 1).astype(np.int32)
-        doubtful = np.zeros(flat.size, bool)
-        for kind in self.ways[one.name]:
-            if kind == one.kind != WRITE:
-                continue
-            before = self._of(one.name, kind, array.size)[flat]
-            other = (before != 0) & (before != me)
-            if kind == one.kind:
-                other &= _codes(array[one.at]) != _codes(one.values)
-            doubtful |= other
-        self._keep(one, flat, me, doubtful, array.size)
-        if doubtful.any():
-            marked = self.contested.setdefault(one.name, np.zeros(array.size, bool))
-            marked[flat[doubtful]] = True
-
-    def touch_window(self, name: str, kind: int, window: Window, me: int) -> None:
-        """Note what the work-group ``me``, from 1, does to all elements of a window."""
-        if name not in self.ways or any(one.start >= one.stop for one in window.slices):
-            return
-        tiles = self.tiles.setdefault(name, {})
-        full = next((other.full for other, _ in tiles.values()), window.full)
-        if name not in self.apart and full == window.full and window.aligned:
-            for other in self.ways[name]:
-                found = tiles.get((other, *window.begins))
-                if found is not None and found[1] != me and (other != kind or kind == WRITE):
-                    self._contest(name, window)
-            tiles[(kind, *window.begins)] = window, me
-            return
-        self._part(name)
-        room = prod(window.shape)
-        for other in self.ways[name]:
-            if kind != other or kind == WRITE:
-                before = self._of(f"{name} by work-group", other, room).reshape(window.shape)
-                before = before[window.slices]
-                if ((before != 0) & (before != me)).any():
-                    self._contest(name, window)
-        mine = self._of(f"{name} by work-group", kind, room)
-        mine.reshape(window.shape)[window.slices] = me
-
-    def _contest(self, name: str, window: Window) -> None:
-        room = prod(window.shape)
-        marked = self.contested.setdefault(name, np.zeros(room, bool))
-        marked.reshape(window.shape)[window.slices] = True
-
-    def _part(self, name: str) -> None:
-        """Note tiles element by element from now on: they are not those of one grid."""
-        self.apart.add(name)
-        for (kind, *_), (window, me) in self.tiles[name].items():
-            mine = self._of(f"{name} by work-group", kind, prod(window.shape))
-            mine.reshape(window.shape)[window.slices] = me
-        self.tiles[name] = {}
-
-    def _keep(self, one: Touched, flat: Ints, me: Any, doubtful: Bools, room: int) -> None:
-        """Remember who touched each element, and that it was several."""
-        last = self._of(one.name, one.kind, room)
-        before = last[flat]
-        several = (before != 0) & (before != me)
-        last[flat] = me
-        beside = last[flat] != me  # another one touches it in the same statement
-        if beside.any() and one.kind == WRITE:
-            codes = _codes(one.values)
-            final = np.zeros(room, codes.dtype)
-            final[flat] = codes
-            doubtful |= final[flat] != codes
-        last[flat[several | beside]] = _MANY
-
-    def _of(self, name: str, kind: int, room: int) -> NDArray[np.int32]:
-        if (name, kind) not in self.last:
-            self.last[name, kind] = np.zeros(room, np.int32)
-        return self.last[name, kind]
 
 
 @dataclass(eq=False)
@@ -202,8 +65,8 @@ class Races:
             flat,
             thread,
             np.full(flat.size, one.kind),
-            _codes(one.values)[here],
-            _codes(array[one.at])[here],
+            codes_of(one.values)[here],
+            codes_of(array[one.at])[here],
             self.arrived[group],
             self.passed[group],
             np.full(flat.size, self.count),
@@ -275,12 +138,6 @@ def _clash(one: _Rows, other: _Rows, subgroups: int) -> Bools:
     differ = (one.value != other.value) | (adds == 1) | seen
     last = (one.final & other.final) | (reads == 1)
     return apart & ~ordered & (reads < 2) & (adds < 2) & last & differ
-
-
-def _codes(values: NDArray[Any]) -> Ints:
-    """Return the bytes of each value as a number."""
-    kept = np.ascontiguousarray(values).reshape(-1)
-    return kept.view(f"u{kept.itemsize}").astype(np.int64)
 
 
 def _race(name: str, place: Any, one: int, other: int) -> MachineError:

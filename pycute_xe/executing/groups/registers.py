@@ -19,9 +19,10 @@ from pycute_xe.errors import MachineError
 from pycute_xe.executing.groups.ahead import Ahead
 from pycute_xe.executing.groups.late import Late
 from pycute_xe.executing.groups.meeting import Meetings
-from pycute_xe.executing.groups.racing import Races, Touched, Touches
+from pycute_xe.executing.groups.racing import Races
 from pycute_xe.executing.groups.rooms import fragment_rooms
 from pycute_xe.executing.groups.shared import SharedArray
+from pycute_xe.executing.groups.touching import Touched, Touches
 from pycute_xe.holding.tables import copied, demand_whole_registers
 from pycute_xe.kernel import AtomicStore, Index, Kernel, Load, Prefetch, Store
 from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX

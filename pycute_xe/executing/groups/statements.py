@@ -10,8 +10,8 @@ from pycute_xe.converting import convert, wrap
 from pycute_xe.errors import KernelError
 from pycute_xe.executing.elementwise import Sources, mapped
 from pycute_xe.executing.groups.inner import inner_places
-from pycute_xe.executing.groups.racing import ADD, READ, WRITE
 from pycute_xe.executing.groups.registers import Groups, Meaning
+from pycute_xe.executing.groups.touching import ADD, READ, WRITE
 from pycute_xe.executing.numbers import widened
 from pycute_xe.executing.products import multiplied_into
 from pycute_xe.holding.tables import moved, multiplied

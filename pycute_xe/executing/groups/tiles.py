@@ -17,8 +17,8 @@ from pycute_xe.atom import TiledCopy
 from pycute_xe.converting import host_dtype
 from pycute_xe.executing.groups.late import Late, Where
 from pycute_xe.executing.groups.later import Later, Tile
-from pycute_xe.executing.groups.racing import ADD, READ, WRITE, Touches, Window
 from pycute_xe.executing.groups.registers import Groups
+from pycute_xe.executing.groups.touching import ADD, READ, WRITE, Touches, Window
 from pycute_xe.holding.tables import copied, demand_whole_registers
 from pycute_xe.kernel import AtomicStore, Load, Prefetch, Store
 
@@ -84,7 +84,9 @@ def _raw(groups: Groups, name: str) -> NDArray[Any]:
 def _move(groups: Groups, statement: Load | Store | AtomicStore, whole: _Whole, tile: Tile) -> None:
     name = statement.operand
     if isinstance(groups.watched, Touches):
-        window = Window(tuple(slice(*x) for x in tile.box), tile.full, _raw(groups, name).shape)
+        window = Window(
+            tuple(slice(*x) for x in tile.box), tile.full, _raw(groups, name).shape, whole.where
+        )
         groups.watched.touch_window(name, _KINDS[type(statement)], window, groups.first + 1)
     if _later(groups, statement, whole, tile):
         return
