@@ -27,6 +27,9 @@ MUTANTS = [
             "the wider operand counts",
         ),
         ("if offset % unit:", "if offset % 4:", "operands start at whole rows"),
+        ("apart = plan.row_c == plan.row_d and not any(", "apart = any(", "a later one reads it"),
+        ("own.meets(other) for other in whole", "own.meets(x) for x in ()", "a later one reads it"),
+        ("not (apart and ready and", "not (apart and", "the first that faults is named"),
         (
             "_aligned(plan.text, src1=(src1, registers.grf_bytes), src2=(src2, plan.row_a))",
             "_aligned(plan.text, src2=(src2, plan.row_a))",

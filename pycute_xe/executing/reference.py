@@ -293,8 +293,7 @@ def _table(slots: Layout) -> NDArray[np.int64]:
 def _(thread: Thread, statement: Mma, _env: Env) -> None:
     op, (reps_m, reps_n, reps_k) = statement.mma.atom.op, _repetitions(statement.mma)
     acc, a, b = (thread.offsets[n] for n in (statement.accumulator, statement.a, statement.b))
-    for k, n, m in product(range(reps_k), range(reps_n), range(reps_m)):
-        c = acc + (m + reps_m * n) * op.bytes_D
-        src1 = b + (n + reps_n * k) * op.bytes_B
-        src2 = a + (m + reps_m * k) * op.bytes_A
-        dpas.execute(thread.registers, op, c, c, src1, src2, thread.machine.trace)
+    for k in range(reps_k):
+        src1, src2 = b + k * reps_n * op.bytes_B, a + k * reps_m * op.bytes_A
+        counts, trace = (reps_m, reps_n), thread.machine.trace
+        dpas.execute_all(thread.registers, op, acc, src1, src2, counts, trace)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from pycute_xe.machine.registers import RegisterFile
 from pycute_xe.machine.trace import Trace
 from pycute_xe.numeric import Numeric
 
-__all__ = ["execute"]
+__all__ = ["execute", "execute_all"]
 
 
 def execute(
@@ -66,15 +67,69 @@ def execute(
         trace.instruction(plan.text)
 
 
+def execute_all(
+    registers: RegisterFile,
+    dpas: Dpas,
+    dst: int,
+    src1: int,
+    src2: int,
+    counts: tuple[int, int],
+    trace: Trace | None = None,
+) -> None:
+    """Do ``counts`` (along M, along N) instructions that share operands, each as `execute`.
+
+    Instruction (m, n) accumulates in its part of ``dst``, m fastest, and takes part n of ``src1``
+    and part m of ``src2``; parts lie one behind the other. None may write what another one reads.
+    Raises `MachineError` as the first instruction that faults does.
+    """
+    (along_m, along_n), plan = counts, _plan(dpas)
+    whole = _Range(src2, along_m * plan.a.nbytes), _Range(src1, along_n * plan.b.nbytes)
+    own = _Range(dst, along_m * along_n * plan.c.nbytes)
+    apart = plan.row_c == plan.row_d and not any(own.meets(other) for other in whole)
+    ready = all(registers.holds(x.first, x.nbytes) for x in (own, *whole))
+    aligned = not (dst % plan.row_d or src1 % registers.grf_bytes or src2 % plan.row_a)
+    if not (apart and ready and aligned and not plan.b.nbytes % registers.grf_bytes):
+        for n, m in product(range(along_n), range(along_m)):
+            c = dst + (m + along_m * n) * plan.row_d * dpas.M
+            b, a = src1 + n * plan.b.nbytes, src2 + m * plan.a.nbytes
+            execute(registers, dpas, c, c, b, a, trace)
+        return
+    a = plan.a.read(registers, src2, along_m)[None]
+    b = plan.b.read(registers, src1, along_n).transpose(0, 1, 3, 4, 2)
+    b = b.reshape(along_n, 1, -1, dpas.N)
+    c = plan.c.read(registers, dst, along_n * along_m)
+    c = c.reshape(along_n, along_m, *plan.c.shape)
+    total = _integers(a, b, c) if plan.d.kind in "iu" else _floats(a, b, c)
+    with np.errstate(over="ignore", invalid="ignore"):
+        result = total.astype(plan.d, copy=False)
+    registers.write(dst, result.reshape(-1).view(np.uint8), plan.text)
+    if trace is not None:
+        for _ in range(along_m * along_n):
+            trace.instruction(plan.text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """Bytes of a register file."""
+
+    first: int
+    nbytes: int
+
+    def meets(self, other: _Range) -> bool:
+        """Whether both have a byte in common."""
+        return self.first < other.first + other.nbytes and other.first < self.first + self.nbytes
+
+
 def _floats(a: NDArray[Any], b: NDArray[Any], c: NDArray[Any] | None) -> NDArray[np.float32]:
-    """C plus every product, in ascending k."""
-    (repeat, k), channels = a.shape, b.shape[1]
-    # terms[0] is C; the others are the products, k ascending, each (repeat, channel).
-    terms = np.empty((1 + k, repeat, channels), dtype=np.float32)
+    """C plus every product, in ascending k, for (…, repeat, k) and (…, k, channel)."""
+    shape = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1])
+    # terms[0] is C; the others are the products, k ascending, each (…, repeat, channel).
+    terms = np.empty((1 + a.shape[-1], *shape), dtype=np.float32)
     terms[0] = 0 if c is None else c
     # Infinities and NaNs are results like any other; hardware gives no warning.
     with np.errstate(over="ignore", invalid="ignore"):
-        np.multiply(a.T[:, :, None], b[:, None, :], out=terms[1:])
+        rows, columns = np.moveaxis(a, -1, 0)[..., None], np.moveaxis(b, -2, 0)[..., None, :]
+        np.multiply(rows, columns, out=terms[1:])
         # Reducing the slowest axis adds slice after slice, in order.
         return np.add.reduce(terms, axis=0)
 
@@ -94,10 +149,11 @@ class _Operand:
     shape: tuple[int, ...]
     reader: str
 
-    def read(self, registers: RegisterFile, offset: int) -> NDArray[Any]:
-        """Return the operand's numbers."""
-        data = registers.read(offset, self.nbytes, self.reader)
-        return unpacked(data, self.kind).reshape(self.shape)
+    def read(self, registers: RegisterFile, offset: int, count: int | None = None) -> NDArray[Any]:
+        """Return the operand's numbers, or those of so many operands one behind the other."""
+        data = registers.read(offset, self.nbytes * (count or 1), self.reader)
+        shape = self.shape if count is None else (count, *self.shape)
+        return unpacked(data, self.kind).reshape(shape)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

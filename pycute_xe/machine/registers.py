@@ -72,6 +72,17 @@ class RegisterFile:
             raise self._uninitialised(offset + int((~ready).argmax()), reader)
         return self._data[offset : offset + nbytes]
 
+    def holds(self, offset: int, nbytes: int) -> bool:
+        """Whether a range is inside, and all of its bytes are initialised.
+
+        >>> registers = RegisterFile(64)
+        >>> registers.write(0, np.zeros(8, dtype=np.uint8))
+        >>> registers.holds(0, 8), registers.holds(4, 8), registers.holds(60, 8)
+        (True, False, False)
+        """
+        inside = 0 <= offset <= offset + nbytes <= self._data.size
+        return inside and bool(self._ready[offset : offset + nbytes].all())
+
     def gather(self, offset: int, index: _Index, reader: str) -> Bytes:
         """Return the bytes at ``offset + index``; `MachineError` as `read` raises it.
 

@@ -8,6 +8,7 @@ import pytest
 from dpas_pseudo_code import dpas as pseudo_code
 from every import every
 from hypothesis import given, strategies as st
+from sampling import sampled
 
 from pycute_xe.arch import Block2D, Dpas, Surface, dpas_types
 from pycute_xe.errors import MachineError
@@ -253,3 +254,61 @@ def test_loads_feed_dpas_without_a_reorder() -> None:
     block2d.store(memory, registers, Block2D("store", 32, 8, 16), out, 0, 0, D)
     result = memory.array(out.base, (8, 16), np.float32)
     assert (result == a.astype(np.float32) @ b.astype(np.float32)).all()
+
+
+COUNTS = 3, 2
+"""Instructions along M and along N that share operands."""
+
+
+def filled_many(
+    instruction: Dpas, types: Types, overlaps: bool = False
+) -> tuple[RegisterFile, int, int, int]:
+    """Operands of several instructions: where D, B and A begin; D may begin inside A."""
+    kinds, each = dict(zip("DABC", types, strict=True)), sizes(instruction)
+    along_m, along_n = COUNTS
+    whole = {"A": along_m * each["A"], "B": along_n * each["B"], "C": along_m * along_n * each["C"]}
+    at_b = -(-whole["A"] // 64) * 64
+    at_c = at_b + whole["B"]
+    if overlaps:
+        at_c = whole["A"] - each["A"]
+        at_b = at_c + whole["C"]
+    registers, rng = RegisterFile(1 << 14), np.random.default_rng(len(types))
+    for name, at in (("A", 0), ("B", at_b), ("C", at_c)):
+        registers.write(at, np.frombuffer(calm(kinds[name], whole[name], rng), np.uint8))
+    return registers, at_c, at_b, 0
+
+
+def in_turn(instruction: Dpas, registers: RegisterFile, dst: int, src1: int, src2: int) -> Trace:
+    trace = Trace()
+    for n in range(COUNTS[1]):
+        for m in range(COUNTS[0]):
+            c = dst + (m + COUNTS[0] * n) * instruction.bytes_D
+            b, a = src1 + n * instruction.bytes_B, src2 + m * instruction.bytes_A
+            dpas.execute(registers, instruction, c, c, b, a, trace)
+    return trace
+
+
+@pytest.mark.parametrize("overlap", [False, True])
+@pytest.mark.parametrize("types", sampled(dpas_types(), 40), ids="-".join)
+def test_instructions_that_share_operands_are_done_as_in_turn(types: Types, overlap: bool) -> None:
+    """Also where an instruction writes what a later one reads, and where C is not as wide as D."""
+    instruction, trace = Dpas(8, *types), Trace()
+    registers, *at = filled_many(instruction, types, overlap)
+    others, *_ = filled_many(instruction, types, overlap)
+    dpas.execute_all(registers, instruction, *at, COUNTS, trace)
+    wanted = in_turn(instruction, others, *at)
+    assert trace.dpas == wanted.dpas == COUNTS[0] * COUNTS[1]
+    assert registers.data.tobytes() == others.data.tobytes()
+
+
+@pytest.mark.parametrize("gone", [0, 700, 1500])
+def test_the_first_instruction_that_faults_is_named(gone: int) -> None:
+    types = ("f32", "bf16", "bf16", "f32")
+    instruction, told = Dpas(8, *types), list[str]()
+    for done in (dpas.execute_all, lambda r, i, *at: in_turn(i, r, *at[:3])):
+        registers, *at = filled_many(instruction, types)
+        registers.forget(gone, 4)
+        with pytest.raises(MachineError, match=f"byte {gone} ") as found:
+            done(registers, instruction, *at, COUNTS)
+        told.append(str(found.value))
+    assert told[0] == told[1]
