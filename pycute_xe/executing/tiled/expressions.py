@@ -122,8 +122,5 @@ def _chosen(value: Where, leaves: Leaves) -> Owned:
     if own and np.ndim(other) == 0 and one.shape == np.broadcast_shapes(one.shape, where.shape):
         np.copyto(one, other, where=~where)
         return one, True
-    return _either(where, one, other), True
-
-
-def _either(where: Any, one: Any, other: Any) -> Any:
-    return np.where(where, one, other)
+    masks, first, second = (np.asarray(x) for x in (where, one, other))
+    return np.where(masks, first, second), True
