@@ -158,9 +158,10 @@ def expected(row: Row, given: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def edges(row: Row) -> tuple[dict[str, int], ...]:
-    """Two problems at the edges: less than a tile, and a little more than one."""
+    """Three problems at the edges: less than a tile, exactly one, and a little more than one."""
     m, n, k = row.tile
-    return ({"M": m - 1, "N": n - 3, "K": k - 1}, {"M": m + 1, "N": n + 5, "K": 2 * k + 3})
+    below, above = {"M": m - 1, "N": n - 3, "K": k - 1}, {"M": m + 1, "N": n + 5, "K": 2 * k + 3}
+    return (below, above, {"M": m, "N": n, "K": k})
 
 
 def wrong_at(row: Row, kernel: Kernel, sizes: dict[str, int], exact: bool, executor: Any) -> bool:
@@ -190,7 +191,7 @@ def judged(row: Row, run: bool = True, reference: bool = False) -> dict[str, Any
     out |= {"verdict": verdict.answer, "seconds": round(time.perf_counter() - start, 3)}
     engines = ("fast", "reference") if reference else ("fast",)
     for executor in engines if run else ():
-        for sizes, exact in zip(edges(row), (True, False), strict=True):
+        for sizes, exact in zip(edges(row), (True, False, False), strict=True):
             if wrong_at(row, kernel, sizes, exact, executor):
                 out["wrong"].append([executor, sizes])
     return out

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.holding.contents import Content
 from pycute_xe.holding.nodes import Node
+from pycute_xe.holding.patience import in_time
 from pycute_xe.kernel import AtomicStore, If, Index, Kernel, Loop, Statement, Store
 from pycute_xe.kernel.ir.meanings import Meanings
 
@@ -96,6 +97,7 @@ class Follower:
     def run(self, body: tuple[Statement, ...]) -> None:
         """Follow statements one after the other."""
         for statement in body:
+            in_time()
             HOLDS[statement](self, statement)
             if id(statement) in self.settled:
                 name, content = self.settled[id(statement)]

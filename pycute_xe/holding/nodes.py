@@ -88,7 +88,7 @@ class Leaf:
     """Elements of an operand, zero where the place lies outside it.
 
     Position ``p`` of subgroup ``s`` holds the element at ``base[i] + table[s, select[p], …, i]``;
-    the axes between are those of ``bound``, the variables of sums around it.
+    the axes between are those of ``bound``, the variables of sums around it by which it changes.
     """
 
     operand: str

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.nodes import Carried, Leaf, Node, mapped
+from pycute_xe.holding.patience import in_time
 from pycute_xe.kernel.index import Index
 
-__all__ = ["expanded", "of_first", "relocated", "substituted", "taken"]
+__all__ = ["distinct", "expanded", "of_first", "relocated", "substituted", "taken"]
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -63,11 +64,9 @@ def relocated(
     count = positions.shape[0 if subgroups is None else 1]
 
     def leaf(x: Node) -> Node:
+        in_time()
         if isinstance(x, Leaf):
-            picked = x.select[positions]
-            _demand_room(x, picked if subgroups is None else subgroups)
-            table = x.table[:, picked] if subgroups is None else x.table[subgroups, picked]
-            return replace(x, table=table, select=np.arange(count), bound=(*bound, *x.bound))
+            return _taken_apart(x, positions, subgroups, bound)
         if not isinstance(x, Carried):
             return x
         own, which, whose = x.subgroup, x.which, subgroups
@@ -85,9 +84,56 @@ def relocated(
     return mapped(node, leaf)
 
 
-def _demand_room(x: Leaf, positions: Ints) -> None:
-    """Refuse tables beyond memory, as those of sums inside sums inside sums are."""
-    elements = positions.size * x.table[0, 0].size
+def _taken_apart(x: Leaf, positions: Ints, subgroups: Ints | None, bound: tuple[str, ...]) -> Leaf:
+    """Return a leaf at other places: entries that are alike are kept once.
+
+    A variable by which no place changes is left out: an element of A that a sum over columns takes
+    is the same in all of them, so sums inside sums do not multiply the size of its table.
+    """
+    table = x.table if subgroups is None else x.table.reshape(1, -1, *x.table.shape[2:])
+    slots = x.select[positions]
+    if subgroups is not None:
+        slots = subgroups * x.table.shape[1] + slots
+    first, alike = distinct(np.swapaxes(table, 0, 1).reshape(table.shape[1], -1))
+    slots = alike[slots]
+    front = 1 if subgroups is None else 2  # axes that are not those of variables
+    kept: list[str] = []
+    for axis, name in reversed([*enumerate(bound, front)]):
+        start = slots.take([0], axis)
+        if (slots == start).all():
+            slots = start.squeeze(axis)
+        else:
+            kept.insert(0, name)
+    places = np.moveaxis(slots, front - 1, 0)
+    one, select = distinct(places.reshape(places.shape[0], -1))
+    slots = first[slots.take(one, front - 1)]
+    _demand_room(x, slots, table.shape[0] if subgroups is None else 1)
+    table = table[:, slots] if subgroups is None else table[0, slots]
+    return replace(x, table=table, select=select, bound=(*kept, *x.bound))
+
+
+def distinct(rows: Ints) -> tuple[Ints, Ints]:
+    """Return where the different rows of a table are first, and which of these each row is.
+
+    >>> distinct(np.array([[1, 2], [3, 4], [1, 2]]))
+    (array([0, 1]), array([0, 1, 0]))
+    """
+    if rows.shape[1] == 1:
+        keys = rows[:, 0]
+    else:
+        keys = rows @ np.random.default_rng(0).integers(1, 1 << 62, rows.shape[1])
+    _, first, number = np.unique(keys, return_index=True, return_inverse=True)
+    if not np.array_equal(rows[first[number]], rows):  # two keys agree by chance
+        _, first, number = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.empty_like(order)
+    place[order] = np.arange(order.size)
+    return first[order], place[number.reshape(-1)]
+
+
+def _demand_room(x: Leaf, slots: Ints, subgroups: int) -> None:
+    """Refuse tables beyond memory, which sums inside sums may need."""
+    elements = subgroups * slots.size * x.table[0, 0].size
     if elements > MOST_ELEMENTS:
         raise UndecidableError(
             "holding",
