@@ -61,7 +61,6 @@ def relocated(
     position ``p`` of subgroup ``s`` what ``positions[s, p, …]`` of ``subgroups[s, p, …]`` was. The
     axes behind are those of ``bound``.
     """
-    count = positions.shape[0 if subgroups is None else 1]
 
     def leaf(x: Node) -> Node:
         in_time()

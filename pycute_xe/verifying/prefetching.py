@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from math import gcd
-from typing import Any
+from itertools import product
+from math import gcd, inf
+from operator import ge
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,29 +16,25 @@ from numpy.typing import NDArray
 from pycute_xe.holding.tables import anchors
 from pycute_xe.kernel import If, Index, Kernel, Load, Loop, Prefetch, Statement, walk
 from pycute_xe.signatures import typed
-from pycute_xe.verifying.verdict import Proof
+from pycute_xe.verifying.fetching import Unfit, counted, told, touching
+from pycute_xe.verifying.verdict import Answer, Proof
 
 __all__ = ["verify_prefetches"]
 
 Ints = NDArray[np.int64]
+Steps: TypeAlias = "tuple[int, ...]"
 # Coordinates are digits of a number, of either sign; all of them together have so many bits.
 _BITS = 60
-_MOST = 3_000
-"""Trips that are followed."""
-
-
-class _Unfit(Exception):
-    """Why the prefetches of an operand have no answer here."""
 
 
 @typed
 def verify_prefetches(kernel: Kernel) -> tuple[Proof, ...]:
     """Return a proof for each operand with prefetches: what is loaded was prefetched, no more is.
 
-    Loops that run as often as a size says are followed for every count up to twice the largest
-    distance between prefetch and load, blocks marked one by one. From there on one more trip adds
-    one more tile to both at the same distance, so that the answer is one for all sizes. "needs" has
-    the count of trips from which on nothing is prefetched in vain; "disproved" says
+    Loops that run as often as sizes say, nested ones too, are followed for every count up to twice
+    the largest distance between prefetch and load, blocks marked one by one. From there on one more
+    trip adds one more tile to both at the same distance, so that the answer is one for all sizes.
+    "needs" has the counts of trips from which on nothing is prefetched in vain; "disproved" says
     in ``reason`` which element is loaded without a prefetch or prefetched without a load.
 
     >>> import pycute_xe as cx
@@ -51,95 +49,85 @@ def verify_prefetches(kernel: Kernel) -> tuple[Proof, ...]:
 def _proof(kernel: Kernel, operand: str) -> Proof:
     start = time.perf_counter()
     name, words = f"prefetch {operand}", f"{operand} is prefetched before it is loaded, no more"
-    answer, condition, reason, vain, last_vain, trips = "proved", "", "", "", 0, 0
+    answer, condition, reason = "proved", "", ""
     try:
-        count = _count(kernel, operand)
-        touching, tiles = _touching(kernel, operand), dict[int, Ints]()
-        concerned: dict[int, bool] = {}
-        units = _units(touching, {s.var for s in walk(kernel.body) if isinstance(s, Loop)})
-        for trips in range(1, _limit(kernel, operand, count) + 1):
-            run = _Run(touching, operand, count, trips, units, tiles=tiles, concerned=concerned)
-            run.follow(kernel.body, {})
-            if run.missing:
-                answer, reason = "disproved", f"{run.missing}, where {count} is {trips}"
-                break
-            if vain := run.vain():
-                last_vain = trips
-        else:
-            if last_vain == trips:
-                answer, reason = "disproved", f"{vain}, where {count} is {trips}"
-            elif last_vain:
-                answer, condition = "needs", f"{count} >= {last_vain + 1}"
-    except _Unfit as unfit:
+        answer, condition, reason = _Problems(kernel, operand).answer()
+    except Unfit as unfit:
         answer, reason = "undecided", str(unfit)
     seconds = time.perf_counter() - start
     return Proof(name, answer, words, (), seconds, condition=condition, reason=reason)
 
 
-def _touching(kernel: Kernel, operand: str) -> list[Prefetch | Load]:
-    moving = (s for s in walk(kernel.body) if isinstance(s, (Prefetch, Load)))
-    return [s for s in moving if s.operand == operand]
+class _Problems:
+    """The problems that are followed, the smallest first: a step of each size."""
 
+    def __init__(self, kernel: Kernel, operand: str) -> None:
+        self.kernel, self.operand = kernel, operand
+        self.sizes = counted(kernel, operand)
+        self.last = tuple(len(size.steps) - 1 for size in self.sizes)
 
-def _count(kernel: Kernel, operand: str) -> Index:
-    """Return the one count of trips that sizes decide; refuse what has two, or nests them."""
-    counts: dict[Index, None] = {}
-    for loop in (s for s in walk(kernel.body) if isinstance(s, Loop)):
-        if not any(s in _touching(kernel, operand) for s in walk(loop.body)):
-            continue
-        if any(isinstance(inner, Loop) for inner in walk(loop.body)):
-            raise _Unfit("its loops are nested")
-        if not loop.start.is_constant:
-            raise _Unfit(f"the loop over {loop.var} starts at {loop.start}")
-        if not loop.stop.is_constant:
-            counts[loop.stop] = None
-    if len(counts) > 1:
-        raise _Unfit(f"its loops run {' and '.join(map(str, counts))} times")
-    return next(iter(counts), Index(None, 1))
+    def answer(self) -> tuple[Answer, str, str]:
+        """Return the answer, the condition on sizes, and the reason."""
+        moving, tiles = touching(self.kernel, self.operand), dict[int, Ints]()
+        variables = {s.var for s in walk(self.kernel.body) if isinstance(s, Loop)}
+        units, concerned = _units(moving, variables), dict[int, bool]()
+        steps = product(*(range(last + 1) for last in self.last))
+        vain: dict[Steps, str] = {}
+        for chosen in sorted(steps, key=lambda one: (sum(one), one)):
+            counts = {
+                c: n for s, i in zip(self.sizes, chosen, strict=True) for c, n in s.steps[i].items()
+            }
+            ends = self._ends(chosen)
+            run = _Run(moving, self.operand, counts, units, ends, tiles, concerned)
+            run.follow(self.kernel.body, {})
+            if run.missing:
+                return "disproved", "", f"{run.missing}{self._where(chosen)}"
+            if words := run.vain():
+                vain[chosen] = words
+        if self.last in vain:
+            return "disproved", "", f"{vain[self.last]}{self._where(self.last)}"
+        return ("needs", self._without(vain), "") if vain else ("proved", "", "")
 
+    def _ends(self, chosen: Steps) -> tuple[float, ...]:
+        """Return behind which coordinates of the operand there is nothing to load, by mode."""
+        found = {
+            Index(size.name): size.largest[step]
+            for size, step in zip(self.sizes, chosen, strict=True)
+            if size.name in self.kernel.sizes
+        }
+        return tuple(found.get(mode, inf) for mode in self.kernel.operand(self.operand).modes)
 
-def _limit(kernel: Kernel, operand: str, count: Index) -> int:
-    """Twice the largest distance of a prefetch, in trips, and some more."""
-    loops = [s for s in walk(kernel.body) if isinstance(s, Loop)]
-    variables, far, longest = {s.var for s in loops}, [0], 1
-    for loop in loops:
-        far += [i.offset for i in (loop.start, loop.stop) if i.is_constant]
-        longest = max(longest, loop.stop.offset if loop.stop.is_constant else 1)
-    for condition in (s for s in walk(kernel.body) if isinstance(s, If)):
-        if any(s in _touching(kernel, operand) for s in walk(condition.body)):
-            _demand_plain(condition.index, variables)
-            far += [condition.index.offset, condition.below.offset]
-    for statement in _touching(kernel, operand):
-        for index in statement.at:
-            _demand_plain(index, variables)
-            steps = [abs(c) for a, c in index.terms if a in variables]
-            far += [-(-abs(index.offset) // step) for step in steps]
-    limit = 1 if count.is_constant else 2 * max(map(abs, far)) + 3
-    if limit * max(limit, longest) > _MOST:
-        raise _Unfit("its prefetches are too many trips ahead to be followed")
-    return limit
+    def _where(self, chosen: Steps) -> str:
+        steps = (size.told(step) for size, step in zip(self.sizes, chosen, strict=True))
+        words = " and ".join(f"{name} is {value}" for name, value in steps)
+        return f", where {words}" if words else ""
 
-
-def _demand_plain(index: Index, variables: set[str]) -> None:
-    """Refuse what goes by turns: small numbers of trips do not tell of larger ones."""
-    for atom, _ in index.terms:
-        if not isinstance(atom, str) and Index.of({atom: 1}, 0).names & variables:
-            raise _Unfit(f"{index} goes by turns of a loop")
+    def _without(self, vain: Iterable[Steps]) -> str:
+        """Return from which counts on nothing is prefetched in vain."""
+        from_on = [0] * len(self.last)
+        for one in vain:
+            short = [i for i, last in enumerate(self.last) if one[i] != last]
+            if len(short) == 1:
+                from_on[short[0]] = max(from_on[short[0]], one[short[0]] + 1)
+        if any(all(map(ge, one, from_on)) for one in vain):
+            raise Unfit("whether it is prefetched in vain depends on several sizes at once")
+        steps = (size.told(step) for size, step in zip(self.sizes, from_on, strict=True) if step)
+        return " and ".join(f"{name} >= {value}" for name, value in steps)
 
 
 @dataclass
 class _Run:
-    """One count of trips: what has been prefetched, what has been loaded."""
+    """One problem: what has been prefetched, what has been loaded."""
 
     touching: list[Prefetch | Load]
     operand: str
-    count: Index
-    trips: int
+    counts: Mapping[Index, int]
     units: Ints
+    ends: tuple[float, ...]
+    tiles: dict[int, Ints]
+    concerned: dict[int, bool]
     fetched: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     loaded: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    tiles: dict[int, Ints] = field(default_factory=dict[int, Ints])
-    concerned: dict[int, bool] = field(default_factory=dict[int, bool])
     missing: str = ""
     origin: tuple[Index, ...] | None = None
 
@@ -147,10 +135,9 @@ class _Run:
         """Do the statements that touch the operand, in order."""
         for statement in body:
             if isinstance(statement, Loop):
-                stop = statement.stop.offset if statement.stop.is_constant else self.trips
                 if not self._concerns(statement):
                     continue
-                for trip in range(statement.start.offset, stop):
+                for trip in range(statement.start.offset, self._number(statement.stop)):
                     self.follow(statement.body, {**bound, statement.var: Index(None, trip)})
             elif isinstance(statement, If):
                 if self._holds(statement, bound):
@@ -168,20 +155,21 @@ class _Run:
     def _holds(self, condition: If, bound: Mapping[str, Index]) -> bool:
         if not self._concerns(condition):
             return False
-        index = condition.index.substitute(bound)
+        index, below = told(condition)
+        index = index.substitute(bound)
         if not index.is_constant:
-            raise _Unfit(f"a condition on {index} decides whether it is touched")
-        below = condition.below
-        if not below.is_constant and below != self.count:
-            raise _Unfit(f"a condition compares with {below}")
-        return index.offset < (below.offset if below.is_constant else self.trips)
+            raise Unfit(f"a condition on {index} decides whether it is touched")
+        return index.offset < self._number(below)
+
+    def _number(self, count: Index) -> int:
+        return count.offset if count.is_constant else self.counts[count]
 
     def _do(self, statement: Prefetch | Load, bound: Mapping[str, Index]) -> None:
         at = [index.substitute(bound) for index in statement.at]
         start = tuple(index.offset for index in at)
         groups = tuple(index - index.offset for index in at)
         if self.origin not in (None, groups):
-            raise _Unfit("its tiles begin at places that differ by more than numbers")
+            raise Unfit("its tiles begin at places that differ by more than numbers")
         self.origin = groups
         if id(statement) not in self.tiles:
             self.tiles[id(statement)] = _tile(statement, self.units)
@@ -190,23 +178,33 @@ class _Run:
             self.fetched = np.union1d(self.fetched, here)
             return
         self.loaded = np.union1d(self.loaded, here)
-        late = np.setdiff1d(here, self.fetched)
-        if late.size and not self.missing:
-            self.missing = f"{self._element(int(late[0]))} is loaded, not prefetched"
+        late = [] if self.missing else np.setdiff1d(here, self.fetched).tolist()
+        for code in late:
+            if not self._is_outside(code):
+                self.missing = f"{self._element(code)} is loaded, not prefetched"
+                return
 
     def vain(self) -> str:
         """Say which element is prefetched and never loaded; empty where none is."""
         more = np.setdiff1d(self.fetched, self.loaded)
         return f"{self._element(int(more[0]))} is prefetched, never loaded" if more.size else ""
 
-    def _element(self, code: int) -> str:
-        whole: list[str] = []
+    def _places(self, code: int) -> list[Index]:
+        whole: list[Index] = []
         for index, unit in reversed(list(zip(self.origin or (), self.units.tolist(), strict=True))):
             base = 1 << _BITS // len(self.units)
             digit = (code + base // 2) % base - base // 2
             code = (code - digit) // base
-            whole.append(str(index + digit * unit))
-        return f"{self.operand}[{', '.join(reversed(whole))}]"
+            whole.append(index + digit * unit)
+        return whole[::-1]
+
+    def _is_outside(self, code: int) -> bool:
+        """Whether a unit lies behind the end of the operand: no memory is read there."""
+        places = zip(self._places(code), self.ends, strict=True)
+        return any(place.is_constant and place.offset >= end for place, end in places)
+
+    def _element(self, code: int) -> str:
+        return f"{self.operand}[{', '.join(map(str, self._places(code)))}]"
 
 
 def _code(places: Ints) -> Any:
@@ -214,7 +212,7 @@ def _code(places: Ints) -> Any:
     rank = places.shape[-1]
     base = 1 << _BITS // rank
     if np.abs(places).max(initial=0) >= base // 8:  # sums of three of them stay digits
-        raise _Unfit("its tiles are too far apart")
+        raise Unfit("its tiles are too far apart")
     powers = np.array([base**i for i in reversed(range(rank))], dtype=np.int64)
     return np.dot(places, powers)
 

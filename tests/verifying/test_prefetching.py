@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from compiled_kinds import attended
 from family_gemms import Row, rows
 from sampling import sampled
 
@@ -81,11 +82,98 @@ def test_a_prefetch_wider_than_what_is_loaded_fetches_in_vain() -> None:
     assert reason.startswith("A[64*m+64, 0] is prefetched, never loaded")
 
 
-def test_what_it_does_not_follow_it_does_not_answer() -> None:
+def test_a_loop_done_twice_needs_what_it_needs_once() -> None:
     kernel = cx.kernel.gemm(MMA)
     main = kernel.loop("k")
     nested = kernel.replace(main, Loop("twice", Index(), Index(None, 2), (main,)))
-    assert {answer for answer, _ in answers(nested).values()} == {"undecided"}
+    assert answers(nested) == answers(kernel)
+
+
+def grouped(stages: int = 2) -> Kernel:
+    """Groups of 128 along K, each four tiles of 32, the last of which K may end within."""
+    mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "f16"), (32, 64, 32), ((2, 2, 1), (2, 1, 0)))
+    return cx.kernel.gemm(
+        mma, stages=stages, types={"B": "s4", "scale": "f16"}, transform_b="B * scale[k/128,n]"
+    )
+
+
+def moved(kernel: Kernel, operand: str, change: Callable[[Index], Index]) -> Kernel:
+    """Every prefetch of an operand behind the first elsewhere."""
+    mine = [s for s in walk(kernel.body) if isinstance(s, Prefetch) and s.operand == operand]
+    for statement in mine[1:]:
+        kernel = kernel.replace(statement, replace(statement, at=tuple(map(change, statement.at))))
+    return kernel
+
+
+@pytest.mark.parametrize(
+    ("stages", "wanted"), [(3, ("proved", "")), (6, ("needs", "ceil_div(K, 32) >= 5"))]
+)
+def test_loops_inside_loops_over_groups(stages: int, wanted: tuple[str, str]) -> None:
+    """The tiles of the last group behind the end of K are loaded; there is no memory there."""
+    assert answers(grouped(stages)) == {"prefetch A": wanted, "prefetch B": wanted}
+
+
+def test_wrong_prefetches_in_nested_loops_are_disproved() -> None:
+    kernel = grouped()
+    far = moved(kernel, "A", lambda at: at + 32 if "k" in at.names else at)
+    answer, reason = answers(far)["prefetch A"]
+    assert (answer, reason.endswith("is 3")) == ("disproved", True)
+    assert reason.startswith("A[32*m, 64] is loaded, not prefetched")
+    outer = kernel.loop("g")
+    guard = next(s for s in walk(outer.body) if isinstance(s, If))
+    short = replace(guard, below=guard.below - 2)
+    assert answers(kernel.replace(guard, short))["prefetch B"][0] == "disproved"
+    assert answers(kernel.replace(guard, guard.body))["prefetch B"][0] == "disproved"
+
+
+def attention() -> Kernel:
+    return attended([(40, 45)])[0]
+
+
+def test_the_prefetches_of_attention() -> None:
+    """Keys go by two sizes, those of a head and of the sequence; each at its own distance."""
+    assert answers(attention()) == {
+        "prefetch Q": ("proved", ""),
+        "prefetch K": ("needs", "ceil_div(N, 32) >= 2"),
+        "prefetch V": ("proved", ""),
+    }
+
+
+def test_wrong_prefetches_of_attention_are_disproved() -> None:
+    kernel = attention()
+    ahead = kernel.loop("nk")
+    answer, reason = answers(kernel.replace(ahead, replace(ahead, stop=ahead.stop - 1)))[
+        "prefetch K"
+    ]
+    assert answer == "disproved"
+    assert reason == (
+        "K[b, h, 64, 0] is loaded, not prefetched, where ceil_div(D, 16) is 1 and "
+        "ceil_div(N, 32) is 3"
+    )
+    late = moved(kernel, "K", lambda at: at + 32 if "k" in at.names else at)
+    answer, reason = answers(late)["prefetch K"]
+    assert answer == "disproved"
+    assert (
+        "is loaded, not prefetched, where ceil_div(D, 16) is 1 and ceil_div(N, 32) is 3" in reason
+    )
+
+
+def test_what_it_does_not_follow_it_does_not_answer() -> None:
+    kernel, main = attention(), attention().loop("k")
+    assert (
+        "are related is not followed"
+        in answers(attended([(40, 45)], causal=True)[0])["prefetch K"][1]
+    )
+    other = kernel.replace(main, replace(main, stop=kernel.loop("dk").stop))
+    assert answers(other)["prefetch K"] == (
+        "undecided",
+        "a condition compares a loop of D with ceil_div(N, 32)-2",
+    )
+    crossed = moved(kernel, "K", lambda at: at + 32 * Index("nk") if "k" in at.names else at)
+    words = answers(crossed)["prefetch K"][1]
+    assert words == "32*k+32*nk+64 goes by 2 loops at once"
+    turned = moved(kernel, "K", lambda at: 16 * Index("k") if "nk" in at.names else at)
+    assert answers(turned)["prefetch K"][1] == "loops of D and of N go over the same tiles"
 
 
 def guarded(kernel: Kernel, index: Index, below: int) -> Kernel:
