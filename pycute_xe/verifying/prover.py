@@ -15,6 +15,7 @@ from pycute_xe.verifying.apart import decided_apart
 from pycute_xe.verifying.conditions import condition_of
 from pycute_xe.verifying.failures import Failure
 from pycute_xe.verifying.patience import TooHardError, steps_left, until
+from pycute_xe.verifying.planned import given_a_plan
 from pycute_xe.verifying.questions import Questions
 from pycute_xe.verifying.regions import effort, further, session
 from pycute_xe.verifying.verdict import Proof, Verdict
@@ -127,7 +128,9 @@ def verify_here(kernel: Kernel, fixed: Mapping[str, int], steps: int) -> Verdict
             if failure is not None and proof.counterexample is not None:
                 failures.append((failure, proof.counterexample))
     least = min(failures, key=lambda pair: pair[0].rank, default=None)
-    return Verdict(kernel.name, _words(kernel, fixed), tuple(proofs), least[1] if least else None)
+    shown = least[1] if least else None
+    found = Verdict(kernel.name, _words(kernel, fixed), tuple(proofs), shown)
+    return given_a_plan(kernel, fixed, found, partial(verify_here, steps=steps))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,18 @@ import pytest
 
 import pycute_xe as cx
 from pycute_xe.errors import KernelError
-from pycute_xe.kernel import If, Index, Kernel, Load, Loop, Store, scheduled, whole_tiles
+from pycute_xe.kernel import (
+    Fill,
+    If,
+    Index,
+    Kernel,
+    Load,
+    Loop,
+    Store,
+    scheduled,
+    walk,
+    whole_tiles,
+)
 from pycute_xe.kernel.schedules import DataParallel, plan_tables, tile_counts
 
 MMA = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (16, 32, 16), ((1, 2, 1), (2, 1, 0)))
@@ -102,3 +113,81 @@ def test_another_piece_than_its_own_is_refused(entry: Index) -> None:
     wrong = kernel.replace(loop, dataclasses.replace(loop, start=entry))
     with pytest.raises(KernelError, match="not its own piece"):
         whole_tiles(wrong)
+
+
+# ------------------------------------------------------------------ `verify` of the kernel itself
+
+
+@pytest.mark.parametrize("given", [{}, {"groups": "batch"}], ids=str)
+def test_kernels_of_whole_tiles_are_proved_given_a_plan(given: dict[str, Any]) -> None:
+    verdict = cx.verify(scheduled(MMA, fixup=False, stages=0, **given))
+    assert verdict, str(verdict)
+    assert any("covers(plan)" in words for words in verdict.assumptions)
+    assert cx.verify(scheduled(MMA, fixup=False, **given), {"K": 48, "U": 3})
+
+
+def test_of_kernels_that_share_tiles_it_is_said_what_holds_and_what_to_ask() -> None:
+    verdict = cx.verify(scheduled(MMA, epilogue="relu(acc)"))
+    assert {p.property: p.answer for p in verdict.proofs} == {
+        "barriers": "proved",
+        "registers": "proved",
+        "bounds": "proved",
+        "D coverage": "undecided",
+        "D values": "undecided",
+    }
+    for proof in verdict.proofs[3:]:
+        assert "ask verify(whole_tiles(kernel)), and covers(plan)" in proof.reason
+
+
+def test_stacked_experts_are_left_to_matrices_of_their_own() -> None:
+    verdict = cx.verify(scheduled(MMA, groups="stacked", fixup=False))
+    assert verdict.answer == "undecided"
+    assert all('groups="batch"' in p.reason for p in verdict.proofs if p.answer == "undecided")
+
+
+def with_body(kernel: Kernel, move: Any) -> Kernel:
+    (turns,) = kernel.body
+    assert isinstance(turns, Loop)
+    return dataclasses.replace(kernel, body=move(turns))
+
+
+def filled_once(turns: Loop) -> tuple[Any, ...]:
+    """The accumulator is filled before the first piece alone."""
+    fill = next(s for s in turns.body if isinstance(s, Fill))
+    rest = tuple(s for s in turns.body if s is not fill)
+    return fill, dataclasses.replace(turns, body=rest)
+
+
+def of_the_next(turns: Loop) -> tuple[Any, ...]:
+    """What is stored goes to the tile of the next piece."""
+    store = next(s for s in walk(turns.body) if isinstance(s, Store))
+    at = tuple(i.substitute({"i": Index("i", 1)}) for i in store.at)
+    body = tuple(dataclasses.replace(store, at=at) if s is store else s for s in turns.body)
+    return (dataclasses.replace(turns, body=body),)
+
+
+def not_the_first(turns: Loop) -> tuple[Any, ...]:
+    return (dataclasses.replace(turns, start=Index(None, 1)),)
+
+
+WRONG = {"filled once": filled_once, "of the next": of_the_next, "from the second": not_the_first}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_pieces_that_are_not_apart_are_not_proved(name: str) -> None:
+    wrong = with_body(scheduled(MMA, fixup=False), WRONG[name])
+    verdict = cx.verify(wrong)
+    assert verdict.answer == "undecided", str(verdict)
+    with pytest.raises(KernelError):
+        whole_tiles(wrong)
+
+
+def test_a_slip_inside_a_tile_is_not_proved_given_a_plan() -> None:
+    kernel = scheduled(MMA, fixup=False)
+    for move in (
+        lambda s: dataclasses.replace(s, at=(s.at[0], s.at[1] + 16)),
+        lambda s: dataclasses.replace(s, at=(s.at[0] + 16, s.at[1])),
+    ):
+        verdict = cx.verify(changed(kernel, Load, move))
+        assert verdict.answer == "undecided"
+        assert "with a whole tile is disproved (ask verify(whole_tiles(" in str(verdict)

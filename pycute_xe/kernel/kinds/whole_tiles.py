@@ -8,13 +8,13 @@ from typing import Any
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index, Looked, Quotient, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
-from pycute_xe.kernel.ir.statements import If, Loop, Statement
+from pycute_xe.kernel.ir.statements import Await, If, Loop, Signal, Statement
 from pycute_xe.kernel.ir.walking import walk
 from pycute_xe.kernel.schedules.tables import FIELDS
 from pycute_xe.signatures import typed
 from pycute_xe.typing import is_tuple
 
-__all__ = ["whole_tiles"]
+__all__ = ["any_piece", "whole_tiles"]
 
 TABLES = ("work", "count", "W", "locks")
 _NUMBERS = [Index(None, number) for number in range(len(FIELDS))]
@@ -38,6 +38,70 @@ def whole_tiles(kernel: Kernel) -> Kernel:
     >>> print(*(f"{name} < {count}" for name, count in alone.grid))
     m < ceil_div(M, 256) n < ceil_div(N, 256)
     """
+    (turns, batched), tile = _turns(kernel), kernel.mma.tile_mnk
+    fixed: dict[str, Index] = {name: Index() for name in FIELDS}
+    fixed |= {"m": Index("m"), "n": Index("n"), "group": Index("l")}
+    fixed |= {"stop": Tiles("K", tile[2]), "first": Index(None, 1), "last": Index(None, 1)}
+    grid = (("m", Tiles("M", tile[0])), ("n", Tiles("N", tile[1])))
+    if batched:
+        grid = (("l", Index("L")), *grid)
+    return _with(kernel, grid, _told(turns.body, fixed), TABLES)
+
+
+def any_piece(kernel: Kernel) -> Kernel:
+    """Return the kernel in which a work-group does one piece, whatever the table says of it.
+
+    What the table may say is an index of the grid; no piece waits for another, so what it computes
+    is not what the plan does. Raises `KernelError` as `whole_tiles` does.
+
+    >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
+    >>> from pycute_xe.kernel.kinds.scheduled import scheduled
+    >>> mma = workgroup_mma(XE_DPAS_TT(8, "f32", "bf16"))
+    >>> print(*(name for name, _ in any_piece(scheduled(mma)).grid))
+    of_m of_n of_start of_stop of_first of_last
+    """
+    (turns, batched), tile = _turns(kernel), kernel.mma.tile_mnk
+    counts = {"m": Tiles("M", tile[0]), "n": Tiles("N", tile[1])}
+    counts |= {"group": Index("L")} if batched else {}
+    counts |= {"start": Tiles("K", tile[2]), "stop": Tiles("K", tile[2], 1)}
+    counts |= {"first": Index(None, 2), "last": Index(None, 2)}
+    values = {name: Index(f"of_{name}") if name in counts else Index() for name in FIELDS}
+    grid = tuple((f"of_{name}", count) for name, count in counts.items())
+    body = _without_waits(_told(turns.body, values))
+    return replace(_with(kernel, grid, body, ("work", "count", "locks")), computes=None)
+
+
+def _without_waits(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    out: list[Statement] = []
+    for statement in body:
+        if isinstance(statement, (If, Loop)):
+            inner = _without_waits(statement.body)
+            out += [replace(statement, body=inner)] if inner else []
+        elif not isinstance(statement, (Await, Signal)):
+            out.append(statement)
+    return tuple(out)
+
+
+def _with(
+    kernel: Kernel,
+    grid: tuple[tuple[str, Index], ...],
+    body: tuple[Statement, ...],
+    without: tuple[str, ...],
+) -> Kernel:
+    """Return a kernel of another grid and body, without some operands and unused fragments."""
+    touched = [statement.touched for statement in walk(body)]
+    used = {name for t in touched for name in (*t.reads, *t.writes, *t.updates)}
+    return replace(
+        kernel,
+        operands=tuple(o for o in kernel.operands if o.name not in without),
+        fragments=tuple(f for f in kernel.fragments if f.name in used),
+        grid=grid,
+        body=body,
+    )
+
+
+def _turns(kernel: Kernel) -> tuple[Loop, bool]:
+    """Return the loop over a work-group's pieces, and whether each problem has its own matrices."""
     names = {operand.name: operand for operand in kernel.operands}
     turns, *more = kernel.body
     planned = (("u", Index("U")),), "i", Index(), Index.element("count", Index("u"))
@@ -61,23 +125,7 @@ def whole_tiles(kernel: Kernel) -> Kernel:
             "experts are stacked, and where their rows begin is known to the plan alone",
             'ask the kernel made with groups="batch"',
         )
-    tile = kernel.mma.tile_mnk
-    fixed: dict[str, Index] = {name: Index() for name in FIELDS}
-    fixed |= {"m": Index("m"), "n": Index("n"), "group": Index("l")}
-    fixed |= {"stop": Tiles("K", tile[2]), "first": Index(None, 1), "last": Index(None, 1)}
-    grid = (("m", Tiles("M", tile[0])), ("n", Tiles("N", tile[1])))
-    if True in leads:
-        grid = (("l", Index("L")), *grid)
-    body = _told(turns.body, fixed)
-    touched = [statement.touched for statement in walk(body)]
-    used = {name for t in touched for name in (*t.reads, *t.writes, *t.updates)}
-    return replace(
-        kernel,
-        operands=tuple(o for o in kernel.operands if o.name not in TABLES),
-        fragments=tuple(f for f in kernel.fragments if f.name in used),
-        grid=grid,
-        body=body,
-    )
+    return turns, True in leads
 
 
 def _told(body: tuple[Statement, ...], values: dict[str, Index]) -> tuple[Statement, ...]:
