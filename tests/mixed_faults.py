@@ -42,6 +42,7 @@ __all__ = ["FAULTS", "right"]
 
 Fault: TypeAlias = Callable[[Kernel], Kernel]
 BASES = {"s4 by rows": 9, "u4 by columns": 10, "e2m1": 11, "e4m3 twice": 12, "s2": 5}
+BASES |= {"s4 zeros": 13, "u2 zeros": 14}
 
 
 def right(base: str) -> Kernel:
@@ -289,6 +290,42 @@ def swapped(layout: Layout) -> Layout:
     return Layout((2, 2, count // 4), (2, 1, 4))
 
 
+def zeros_at(change: Callable[[Index], Index]) -> Fault:
+    """Claim that the zero points lie in memory in another order than they are taken in."""
+
+    def value(x: Expression) -> Expression:
+        def leaf(one: Element | Slot) -> Expression:
+            if not isinstance(one, Element) or one.operand != "zero":
+                return one
+            return replace(one, at=(*one.at[:-1], change(one.at[-1])))
+
+        return rebuilt(x, leaf)
+
+    return claimed(value)
+
+
+def zeros_moved(slots: Callable[[Layout], Layout]) -> Fault:
+    """Exchange zero points before they are widened."""
+
+    def fault(kernel: Kernel) -> Kernel:
+        old = next(s for s in kernel.statements() if isinstance(s, Convert) and "zero" in s.source)
+        source = kernel.fragment(old.source)
+        move = Reorder(old.source, "tSszero", slots(Layout(source.elements, 1)))
+        more = replace(kernel, fragments=(*kernel.fragments, replace(source, name="tSszero")))
+        return more.replace(old, (move, replace(old, source="tSszero")))
+
+    return fault
+
+
+PACKED: dict[str, Fault] = {
+    "neighbours in a byte of zero points swapped": zeros_at(lambda n: n + 1 - 2 * (n % 2)),
+    "bytes of zero points swapped": zeros_at(lambda n: n + 2 - 4 * (n // 2 % 2)),
+    "every second zero point": zeros_at(lambda n: 2 * (n // 2)),
+    "zero points moved among bytes": zeros_moved(swapped),
+    "zero points turned": zeros_moved(turned),
+}
+"""Slips in zero points of which several share a byte."""
+
 ZEROED: dict[str, Fault] = {
     "the zero point is subtracted after the scale": valued(lambda b, z, s: b * s - z),
     "the zero point is added": valued(lambda b, z, s: (b + z) * s),
@@ -353,6 +390,9 @@ PLAIN: dict[str, Fault] = {
 FAULTS: dict[tuple[str, str], Fault] = {
     **{("s4 by rows", name): fault for name, fault in (ZEROED | GROUPED).items()},
     **{("u4 by columns", name): fault for name, fault in ZEROED.items()},
+    **{("u4 by columns", name): fault for name, fault in PACKED.items()},
+    **{("s4 zeros", name): fault for name, fault in (ZEROED | PACKED).items()},
+    **{("u2 zeros", name): fault for name, fault in PACKED.items()},
     **{("e2m1", name): fault for name, fault in GROUPED.items()},
     **{("e4m3 twice", name): fault for name, fault in TWICE.items()},
     **{("s2", name): fault for name, fault in PLAIN.items()},

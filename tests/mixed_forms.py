@@ -48,6 +48,21 @@ FORMS: tuple[Form, ...] = (
         ("row", "row"),
         {"transform_a": "A * sa[m,k/64]", "transform_b": "B * sb[k/64,n]"},
     ),
+    # Zero points that share bytes: two of s4, four of u2, and those of columns without groups.
+    (
+        ("f32", "bf16"),
+        {"B": "s4", "scale": "bf16", "zero": "s4"},
+        ("row", "row"),
+        {"transform_b": SCALED},
+    ),
+    (
+        ("f32", "f16"),
+        {"B": "u2", "scale": "f16", "zero": "u2"},
+        ("row", "col"),
+        {"transform_b": SCALED},
+    ),
+    (("f32", "f16"), {"B": "s8", "zero": "u4"}, ("row", "row"), {"transform_b": "B - zero[n]"}),
+    (("f32", "f16"), {"A": "u4", "za": "s4"}, ("row", "row"), {"transform_a": "A - za[m]"}),
 )
 
 

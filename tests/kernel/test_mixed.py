@@ -70,6 +70,14 @@ def test_scales_are_loaded_once_for_each_group() -> None:
         ({"transform_b": "B * s[k/64]"}, "is not indexed by n"),
         ({"transform_b": "B * s[n] + s"}, "s is indexed in two ways"),
         ({"transform_a": "A *"}, "it is not an expression"),
+        (
+            {"transform_b": "B - z[k/64,n]", "orders": {"z": "col"}},
+            "z[k/64,n] is stored by columns, where the values of one group",
+        ),
+        (
+            {"transform_a": "A - z[m,k/64]", "orders": {"z": "row"}},
+            "z[m,k/64] is stored by rows, where the values of one group",
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused_by_name(given: dict[str, Any], words: str) -> None:

@@ -18,6 +18,7 @@ ALWAYS = [
     ("s4 by rows", "neighbours in a byte swapped"),
     ("s4 by rows", "conversion missing"),
     ("e2m1", "the scale loaded once too few"),
+    ("s4 zeros", "neighbours in a byte of zero points swapped"),
 ]
 
 

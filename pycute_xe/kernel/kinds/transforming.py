@@ -112,12 +112,25 @@ def _vector(frame: Frame, name: str, leaf: Element, operation: str, text: str) -
         _demand_whole_groups(frame.mma, operation, text, leaf, group)
     modes = tuple(_extent(index, divisors[index]) for index in leaf.at)
     axis = leaf.at.index(Index(letter))
+    _demand_side_by_side(frame, operation, text, leaf, axis)
     operand = Operand(leaf.operand, frame.type_of(leaf.operand), modes, axis)
     first = (i for i, at in zip(frame.first, lead, strict=True) if Index(at) in batch)
     corner = (*first, frame.corner["mn".index(letter)])
     copy = vector_copy(frame.mma, letter, operand.value_type)
     gather = vector_gather(frame.mma, letter, name)
     return Vector(operand, copy, corner, groups[0] if groups else None, gather)
+
+
+def _demand_side_by_side(frame: Frame, operation: str, text: str, leaf: Element, axis: int) -> None:
+    """Refuse an order in which the values of a group do not lie side by side."""
+    order = "row" if axis == len(leaf.at) - 1 else "col"
+    declared = frame.orders.get(leaf.operand, order)
+    if declared != order and len(leaf.at) > 1:
+        wrong = (
+            f"{leaf} is stored by {'columns' if declared == 'col' else 'rows'}, where the values of "
+            "one group, which one message loads, do not lie side by side"
+        )
+        raise _refused(operation, text, wrong, f'use orders={{"{leaf.operand}": "{order}"}}')
 
 
 def _demand_whole_groups(
