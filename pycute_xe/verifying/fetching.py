@@ -41,7 +41,7 @@ class Counted:
 
     @cached_property
     def finest(self) -> Index | None:
-        """The count that grows with every step, None where there is not one."""
+        """The count that grows with every step, or None."""
         for count in self.steps[0]:
             values = [step[count] for step in self.steps]
             if all(y == x + 1 for x, y in pairwise(values)):

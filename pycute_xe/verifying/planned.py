@@ -42,12 +42,12 @@ def given_a_plan(kernel: Kernel, fixed: Mapping[str, int], found: Verdict, again
         elif inner is None:
             proofs.append(replace(proof, reason=f"{proof.reason}; {alone}"))
         else:
-            proofs.append(_judged(kernel, proof, inner, waits))
+            proofs.append(_judged(proof, inner, waits))
     return replace(found, proofs=tuple(proofs))
 
 
 def _alone(kernel: Kernel) -> Kernel | str:
-    """Return the kernel of whole tiles; or why there is none."""
+    """Return the kernel of whole tiles, or what stands in its way."""
     tiles = {s.mma.tile_mnk for s in walk(kernel.body) if isinstance(s, Mma)}
     if len(tiles) != 1 or kernel.shared:
         return "what its work-groups do with one tile is not a kernel of its own"
@@ -66,7 +66,7 @@ def _proved(verdict: Verdict, like: Proof) -> Proof | None:
     return next((replace(p, assumptions=(*p.assumptions, PLAN)) for p in found), None)
 
 
-def _judged(kernel: Kernel, proof: Proof, inner: Verdict, waits: bool) -> Proof:
+def _judged(proof: Proof, inner: Verdict, waits: bool) -> Proof:
     """Return what the proof of whole tiles says of a property."""
     mine = next(p for p in inner.proofs if p.property == proof.property)
     sure = mine and all(p for p in inner.proofs if p.property == "registers")

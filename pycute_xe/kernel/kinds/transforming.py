@@ -126,8 +126,9 @@ def _demand_side_by_side(frame: Frame, operation: str, text: str, leaf: Element,
     order = "row" if axis == len(leaf.at) - 1 else "col"
     declared = frame.orders.get(leaf.operand, order)
     if declared != order and len(leaf.at) > 1:
+        stored = "columns" if declared == "col" else "rows"
         wrong = (
-            f"{leaf} is stored by {'columns' if declared == 'col' else 'rows'}, where the values of "
+            f"{leaf} is stored by {stored}, where the values of "
             "one group, which one message loads, do not lie side by side"
         )
         raise _refused(operation, text, wrong, f'use orders={{"{leaf.operand}": "{order}"}}')
