@@ -154,7 +154,7 @@ class _Around:
 
     def _span(self, index: Index) -> int:
         """Return how far from zero an index gets by numbers and by loops that run so often."""
-        inner = ((self.closed[a], c) for a, c in index.terms if a in self.closed)
+        inner = ((self.closed[str(a)], c) for a, c in index.terms if a in self.closed)
         ends = (max(abs(x.start.offset), abs(x.stop.offset - 1)) * abs(c) for x, c in inner)
         return abs(index.offset) + sum(ends)
 

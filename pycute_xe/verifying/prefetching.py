@@ -178,7 +178,9 @@ class _Run:
             self.fetched = np.union1d(self.fetched, here)
             return
         self.loaded = np.union1d(self.loaded, here)
-        late = [] if self.missing else np.setdiff1d(here, self.fetched).tolist()
+        if self.missing:
+            return
+        late: list[int] = np.setdiff1d(here, self.fetched).tolist()
         for code in late:
             if not self._is_outside(code):
                 self.missing = f"{self._element(code)} is loaded, not prefetched"
