@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,7 +117,7 @@ def distinct(rows: Ints) -> tuple[Ints, Ints]:
     >>> distinct(np.array([[1, 2], [3, 4], [1, 2]]))
     (array([0, 1]), array([0, 1, 0]))
     """
-    factors: Ints = np.random.default_rng(0).integers(1, 1 << 62, rows.shape[1])
+    factors: Any = np.random.default_rng(0).integers(1, 1 << 62, rows.shape[1])
     keys: Ints = np.asarray(rows @ factors, dtype=np.int64)
     _, first, number = np.unique(keys, return_index=True, return_inverse=True)
     if not np.array_equal(rows[first[number]], rows):  # two keys agree by chance
