@@ -117,8 +117,8 @@ def distinct(rows: Ints) -> tuple[Ints, Ints]:
     >>> distinct(np.array([[1, 2], [3, 4], [1, 2]]))
     (array([0, 1]), array([0, 1, 0]))
     """
-    factors: Any = np.random.default_rng(0).integers(1, 1 << 62, rows.shape[1])
-    keys: Ints = np.asarray(rows @ factors, dtype=np.int64)
+    random: Any = np.random.default_rng(0)
+    keys: Ints = rows @ random.integers(1, 1 << 62, rows.shape[1])
     _, first, number = np.unique(keys, return_index=True, return_inverse=True)
     if not np.array_equal(rows[first[number]], rows):  # two keys agree by chance
         _, first, number = np.unique(rows, axis=0, return_index=True, return_inverse=True)
