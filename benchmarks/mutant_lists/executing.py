@@ -12,6 +12,7 @@ FAST = "tests/executing/test_fast.py"
 WRONG = "tests/executing/test_fast_wrong.py"
 NAMED = "tests/verifying/test_named_barriers.py tests/kernel/test_specialised_gemm.py"
 MIXED = "tests/kernel/test_mixed.py"
+TILED = "tests/executing/test_tiled.py"
 
 MUTANTS = [
     *mutants(
@@ -39,6 +40,24 @@ MUTANTS = [
         f"{RACING} {SUMS} {SCHEDULED}",
         ("& (reads < 2) & (adds < 2)", "& (reads < 2)", "additions are in any order"),
         ("& ~other.own", "", "a subgroup reads what it stored itself"),
+    ),
+    *mutants(
+        "executing/tiled/memory",
+        TILED,
+        ("if seen.any():", "if False:", "an element is stored once"),
+        ("if step < end:", "if False:", "tiles that overlap are left"),
+    ),
+    *mutants(
+        "executing/tiled/statements",
+        TILED,
+        ("block.demand(arrived=not arrives)", "block.demand(arrived=arrives)", "barriers are met"),
+        ("source.own = source.own and own", "pass", "what is looked at is not written over"),
+    ),
+    *mutants(
+        "executing/tiled/mapping",
+        TILED,
+        ("slots.count(statement.destination) == 1", "True", "what is read twice is kept"),
+        ("numbers.max() < bound.min()", "numbers.min() < bound.min()", "a mask cuts a tile"),
     ),
     *mutants(
         "executing/groups/later",

@@ -17,7 +17,16 @@ from pycute_xe.executing import fast
 from pycute_xe.executing.problem import prepare
 from pycute_xe.executing.tiled.running import tiled
 from pycute_xe.executing.tiled.statements import TILED
-from pycute_xe.kernel import BarrierArrive, BarrierWait, Kernel, Loop, Statement, Store, gemm
+from pycute_xe.kernel import (
+    BarrierArrive,
+    BarrierWait,
+    Convert,
+    Kernel,
+    Loop,
+    Statement,
+    Store,
+    gemm,
+)
 
 FORMS: dict[str, tuple[list[tuple[int, int]], dict[str, Any]]] = {
     "remainder": ([(19, 45)], {"stages": 0}),
@@ -95,6 +104,9 @@ def test_what_is_stored_twice_is_left_to_who_watches_races() -> None:
     assert on_tiles(kernel, **given.operands) is None
     with pytest.raises(cx.MachineError, match="race"):
         cx.run(kernel, **given.operands)
+    half = replace(last, at=(*last.at[:2], cx.kernel.Index("q") * 8, last.at[3]))
+    body = tuple(half if s is last else s for s in given.kernel.body)
+    assert on_tiles(replace(given.kernel, body=body, computes=None), **given.operands) is None
 
 
 def test_barriers_are_met() -> None:
@@ -121,6 +133,29 @@ def test_a_product_alone_is_one_of_tiles_too() -> None:
     assert found is not None
     wanted = np.maximum(2 * (a @ b), 0).astype(found["D"].dtype)
     assert np.array_equal(found["D"], wanted)
+
+
+def test_what_is_looked_at_is_not_written_over() -> None:
+    """A copy of the sums is kept, while they are doubled and compared with themselves."""
+    mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (32, 64, 32), ((2, 2, 1), (2, 1, 0)))
+    rng = np.random.default_rng(1)
+    a, b = (rng.integers(-4, 5, shape) for shape in ((70, 90), (90, 130)))
+    one = gemm(mma)
+    (store,) = (s for s in one.body if isinstance(s, Store))
+    held = one.fragment(store.fragment)
+    slot = cx.kernel.Slot(held.name)
+    larger = cx.kernel.Map(held.name, cx.kernel.apply("max", slot * 2, slot))
+    stores = Convert(held.name, "kept"), larger, store, replace(store, operand="E", fragment="kept")
+    out = replace(one.operand("D"), name="E")
+    fragments = (*one.fragments, replace(held, name="kept"))
+    body = tuple(x for s in one.body for x in (stores if s is store else (s,)))
+    kernel = replace(
+        one, operands=(*one.operands, out), fragments=fragments, body=body, computes=None
+    )
+    found = tiled(kernel, prepare(kernel, (a, b), {}, kernel.operand("A").value_type), None)
+    assert found is not None
+    assert np.array_equal(found["E"], a @ b)
+    assert np.array_equal(found["D"], np.maximum(2 * (a @ b), a @ b))
 
 
 KINDS: list[type[Statement]] = sorted(TILED, key=lambda kind: kind.__name__)
