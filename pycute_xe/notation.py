@@ -134,10 +134,11 @@ def cpp_layout(shape: Shape, stride: Stride) -> str:
     >>> cpp_layout((4, 33), (Basis(1, (1,)), Basis(3, (0, 1))))
     'Layout<Shape<_4,Int<33>>,Stride<E<1>,ScaledBasis<_3,0,1>>>'
     """
-    return f"Layout<{cpp_tree(shape, 'Shape')},{cpp_tree(stride, 'Stride')}>"
+    return f"Layout<{_tree(shape, 'Shape')},{_tree(stride, 'Stride')}>"
 
 
-def cpp_tree(tree: IntTuple, name: str) -> str:
+@typed
+def cpp_tree(tree: Stride, name: str) -> str:
     """Return the C++ type of a nested tuple of static integers, ``name`` being its template.
 
     Raises `ShapeError` for a leaf that is not an integer.
@@ -145,13 +146,17 @@ def cpp_tree(tree: IntTuple, name: str) -> str:
     >>> cpp_tree((8, (33, 4)), "Shape")
     'Shape<_8,Shape<Int<33>,_4>>'
     """
+    return _tree(tree, name)
+
+
+def _tree(tree: Stride, name: str) -> str:
     if is_tuple(tree):
-        return f"{name}<{','.join([cpp_tree(mode, name) for mode in tree])}>"
+        return f"{name}<{','.join([_tree(mode, name) for mode in tree])}>"
     if isinstance(tree, Basis):
         path = ",".join(map(str, tree.modes))
         if tree.value == 1:
             return f"E<{path}>"
-        return f"ScaledBasis<{cpp_tree(tree.value, name)},{path}>"
+        return f"ScaledBasis<{_tree(tree.value, name)},{path}>"
     if type(tree) is not int:
         raise ShapeError(
             "to_cpp",

@@ -16,7 +16,7 @@ from pycute_xe.compat import pycute
 from pycute_xe.compat.pycute_tuples import tuple_max
 from pycute_xe.errors import CoordError, CuteError, InputError, KernelError, RankError, ShapeError
 from pycute_xe.kernel.ir.statements import Touched
-from pycute_xe.notation import cpp_layout, parse_layout
+from pycute_xe.notation import cpp_layout, cpp_tree, parse_layout
 from pycute_xe.points import offsets
 from pycute_xe.symbolic import from_sympy
 
@@ -49,6 +49,13 @@ def test_a_tensor_read_past_the_end_of_its_data() -> None:
 def test_an_mma_atom_that_is_neither_older_nor_not() -> None:
     for legacy in (np.ones((2, 2)), 1, None):
         refused(InputError, "legacy is a ", cx.MmaAtom, OP, legacy)
+
+
+def test_a_type_of_a_tuple_that_nests_too_deep() -> None:
+    deep: Any = 1
+    for _ in range(2000):
+        deep = (deep,)
+    refused(InputError, "nests more than", cpp_tree, deep, "Shape")
 
 
 def test_replay_by_an_unknown_executor(gemm: cx.Kernel) -> None:

@@ -11,6 +11,7 @@ NAMED = "tests/verifying/test_named_barriers.py"
 PARTS = "tests/verifying/test_parts.py"
 NUMBERS = "tests/verifying/test_numbers.py"
 INVARIANTS = "tests/verifying/test_invariants.py"
+SLM = "tests/verifying/test_slm_faults.py"
 SPECIAL = "tests/kernel/test_specialised_gemm.py"
 UNSOUND = "tests/verifying/test_unsound.py"
 REDUCTIONS = "tests/verifying/test_reductions.py"
@@ -37,7 +38,7 @@ MUTANTS = [
     ),
     *mutants(
         "holding/turns",
-        SHARED,
+        f"{SHARED} {SLM}",
         (
             "values = range(int(self.least), -difference.offset)",
             "values = range(int(self.least), -difference.offset - 1)",
@@ -46,7 +47,7 @@ MUTANTS = [
     ),
     *mutants(
         "holding/sharing",
-        SHARED,
+        f"{SHARED} {SLM} {SPECIAL}",
         ("kept = to.size - 1 - last", "kept = last", "of two stores the later stays"),
         ("low < 0 or high >= array.elements", "low < 0 or high > array.elements", "the last"),
         ("low < 0 or high >= array.elements", "high >= array.elements", "before the first"),
@@ -61,7 +62,7 @@ MUTANTS = [
     ),
     *mutants(
         "holding/ordering",
-        f"tests/kernel/test_fences.py {SHARED}",
+        f"tests/kernel/test_fences.py {SHARED} {SLM}",
         ("if self.access.writes and not self.fenced:", "if False:", "stores need a fence"),
         ("trips = 1 + max([1,", "trips = max([1,", "a trip more than there are turns"),
         (
@@ -94,7 +95,7 @@ MUTANTS = [
     ),
     *mutants(
         "holding/rounds",
-        NAMED,
+        f"{NAMED} {SPECIAL}",
         ("if not 1 <= event.number <= 31:", "if not 1 <= event.number <= 32:", "31 barriers"),
         ("if counted != counts:", "if False:", "all count the same"),
         ("if number in arrivals:", "if False:", "who arrives twice"),
@@ -115,7 +116,7 @@ MUTANTS = [
     ),
     *mutants(
         "holding/problems",
-        NAMED,
+        f"{NAMED} {SPECIAL}",
         ("trips = 2 * (offset + divisor) + 2", "trips = offset + 1", "so many trips show all"),
         ("if len(free) > 1:", "if False:", "two sizes decide"),
         (

@@ -11,6 +11,7 @@ from sampling import sampled
 import pycute_xe as cx
 from pycute_xe.cutlass import LegacyCopyAtom, shipped_names
 from pycute_xe.errors import CuteError, InputError
+from pycute_xe.explaining.telling_feeds import feeding_pairs
 
 
 def told(name: str, value_type: str | None = None, **named: Any) -> str:
@@ -256,3 +257,9 @@ def test_the_words_are_explained_where_there_is_room() -> None:
     assert "faithful: " in words
     assert "reorder: " in words
     assert "bits.blocks x width x height" in words
+
+
+@pytest.mark.parametrize(("width", "operands"), [(16, "AB"), (32, "ABC")])
+def test_a_load_of_32_bits_may_feed_c(width: int, operands: str) -> None:
+    pairs = feeding_pairs(cx.get_atom(f"XE_2D_U{width}x8x16_LD_N"))
+    assert "".join(operand for *_, operand in pairs) == operands

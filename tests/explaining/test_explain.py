@@ -227,6 +227,21 @@ def test_the_steps_of_a_composition() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("operation", "operands", "told"),
+    [
+        (cx.composition, ((4, 8), (2,)), "B has 1 entries: the other modes of A drop out"),
+        (cx.composition, ((4, 8), cx.Layout((2, 2), (1, 3))), "reach 4, over its end at 4"),
+        (cx.composition, ((4, 8), cx.Layout(2, 8)), "a step of 8 is 2 times its 4 elements"),
+        (cx.composition, ((4, 8), cx.Layout(2, 4)), "a step of 4 is just its 4 elements"),
+        (cx.zipped_divide, ((4, 8), (2, 2, 2)), "the tiler has 3 entries, the layout 2 modes"),
+    ],
+)
+def test_what_a_step_says(operation: Any, operands: Any, told: str) -> None:
+    shape, other = operands
+    assert told in str(cx.explain(operation, cx.Layout(shape, (1, 5)), other))
+
+
 def test_it_names_the_step_that_refuses() -> None:
     told = explain(cx.composition, L((4, 6), (1, 100)), L((2, 3), (1, 3)))
     assert isinstance(told.refusal, DivisibilityError)
