@@ -173,7 +173,6 @@ MUTANTS = [
             "what is claimed behind the last trip",
         ),
         ("if any(t.reads or t.updates for t in touched):", "if False:", "a condition in a loop"),
-        ("loop.start + 1, before, earlier)", "loop.start, before, earlier)", "the first trip"),
     ),
     *mutants(
         "holding/claiming",
@@ -191,5 +190,10 @@ MUTANTS = [
         PARTS,
         ("divisor * extent == count)", "True)", "the last digit has no end"),
         ("if line.size % n == 0 and", "if", "a digit repeats"),
+    ),
+    *mutants(
+        "holding/entering",
+        f"{INVARIANTS} {UNSOUND} {PARTS} {SUMS}",
+        ("loop.start + 1, before, earlier)", "loop.start, before, earlier)", "the first trip"),
     ),
 ]

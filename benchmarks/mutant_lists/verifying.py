@@ -134,15 +134,6 @@ MUTANTS = [
         ("good.told(all_sizes", "bad.told(all_sizes", "where it is right"),
     ),
     *mutants(
-        "verifying/splitting",
-        f"{REDUCTIONS} {SUMS} {MAXIMA} {UNSOUND}",
-        (
-            "if not names:\n        return False",
-            "if not names:\n        return None",
-            "no elements",
-        ),
-    ),
-    *mutants(
         "verifying/patience",
         f"{PARTS} {SLIPS}",
         ("max(1, int(min(steps, left * a_second)))", "int(min(steps, left * a_second))", "0 steps"),
