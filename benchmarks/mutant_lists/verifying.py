@@ -87,23 +87,8 @@ MUTANTS = [
         ),
     ),
     *mutants(
-        "verifying/prefetching",
+        "verifying/fetching",
         PREFETCHING,
-        ("2 * max(map(abs, far)) + 3", "max(map(abs, far))", "trips beyond the distance"),
-        ("{count} >= {last_vain + 1}", "{count} >= {last_vain}", "from which trips on"),
-        ("if last_vain == trips:", "if False:", "in vain in every trip"),
-        ("if len(counts) > 1:", "if False:", "two sizes decide"),
-        ("            _demand_plain(index, variables)\n", "", "tiles by turns"),
-        (
-            "if not below.is_constant and below != self.count:",
-            "if False:",
-            "a condition of another size",
-        ),
-        (
-            "if self.origin not in (None, groups):",
-            "if False:",
-            "tiles of other work-groups",
-        ),
         ("if not loop.start.is_constant:", "if False:", "a loop that begins anywhere"),
     ),
     *mutants(

@@ -219,9 +219,15 @@ def test_prefetches_far_away_are_refused_by_name() -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda warm, main: (replace(warm, stop=Tiles("M", 32)), main), "its loops run"),
+        (
+            lambda warm, main: (replace(warm, stop=Tiles("M", 32)), main),
+            "loops of M and of K go over the same tiles",
+        ),
         (lambda warm, main: (warm, replace(main, start=Index("m"))), "the loop over k starts at m"),
-        (lambda warm, main: (warm, compared(main, Index("M"))), "a condition compares with M"),
+        (
+            lambda warm, main: (warm, compared(main, Index("M"))),
+            "a condition compares a loop of K with M",
+        ),
     ],
 )
 def test_loops_that_other_sizes_decide_are_not_followed(
