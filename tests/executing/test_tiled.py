@@ -136,7 +136,7 @@ def test_a_product_alone_is_one_of_tiles_too() -> None:
 
 
 def test_what_is_looked_at_is_not_written_over() -> None:
-    """A copy of the sums is kept, while they are doubled and compared with themselves."""
+    """Sums are compared with their doubles, and a copy is kept while more is added."""
     mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (32, 64, 32), ((2, 2, 1), (2, 1, 0)))
     rng = np.random.default_rng(1)
     a, b = (rng.integers(-4, 5, shape) for shape in ((70, 90), (90, 130)))
@@ -145,7 +145,9 @@ def test_what_is_looked_at_is_not_written_over() -> None:
     held = one.fragment(store.fragment)
     slot = cx.kernel.Slot(held.name)
     larger = cx.kernel.Map(held.name, cx.kernel.apply("max", slot * 2, slot))
-    stores = Convert(held.name, "kept"), larger, store, replace(store, operand="E", fragment="kept")
+    more = cx.kernel.Map(held.name, slot + 1)
+    kept = replace(store, operand="E", fragment="kept")
+    stores = larger, Convert(held.name, "kept"), more, store, kept
     out = replace(one.operand("D"), name="E")
     fragments = (*one.fragments, replace(held, name="kept"))
     body = tuple(x for s in one.body for x in (stores if s is store else (s,)))
@@ -154,8 +156,8 @@ def test_what_is_looked_at_is_not_written_over() -> None:
     )
     found = tiled(kernel, prepare(kernel, (a, b), {}, kernel.operand("A").value_type), None)
     assert found is not None
-    assert np.array_equal(found["E"], a @ b)
-    assert np.array_equal(found["D"], np.maximum(2 * (a @ b), a @ b))
+    assert np.array_equal(found["E"], np.maximum(2 * (a @ b), a @ b))
+    assert np.array_equal(found["D"], found["E"] + 1)
 
 
 KINDS: list[type[Statement]] = sorted(TILED, key=lambda kind: kind.__name__)
