@@ -24,7 +24,7 @@ from pycute_xe.verifying.formula import (
 )
 from pycute_xe.verifying.regions import Region
 
-__all__ = ["shortened"]
+__all__ = ["Definition", "defined", "shortened"]
 
 Equal = Callable[[Region, Formula, Formula], bool]
 
@@ -40,6 +40,25 @@ def shortened(
     names = _Names(equal, tuple(name for name in points.names if name.startswith("S_")))
     first, second = (names.formula(f, inside=False) for f in formulas)
     return (first, second) if names.are_clear else formulas
+
+
+Definition = tuple[tuple[str, ...], Term]
+"""A named sum: the names of its coordinates, and what is summed."""
+
+
+def defined(formula: Formula, sizes: tuple[str, ...]) -> tuple[Formula, dict[str, Definition]]:
+    """Return a formula with names for the sums inside functions, and what they stand for."""
+    names = _Names(_never, sizes)
+    short = names.formula(formula, inside=False)
+    return short, {name: (_formals(count), term) for name, _, count, term in names.known}
+
+
+def _never(_: Region, _one: Formula, _other: Formula) -> bool:
+    return False
+
+
+def _formals(count: int) -> tuple[str, ...]:
+    return tuple(f"a_{i + 1}" for i in range(count))
 
 
 @dataclass
@@ -107,7 +126,7 @@ class _Names:
 
     def _name(self, definition: Term, count: int) -> str:
         kind = "·".join(place.operand for place in definition.places)
-        formals = tuple(f"a_{i + 1}" for i in range(count))
+        formals = _formals(count)
         for name, other, number, earlier in self.known:
             if other == kind and number == count and self._same(formals, definition, earlier):
                 return name

@@ -6,35 +6,34 @@ is a question about sets of integers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from contextlib import suppress
 from itertools import permutations
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.verifying.abbreviating import shortened
-from pycute_xe.verifying.differences import Difference, joined, judged, more, repeats, spread
+from pycute_xe.verifying.differences import Difference, joined, judged, more, repeats
 from pycute_xe.verifying.formula import (
     Atom,
     Formula,
     Term,
     assuming,
     conditions_of,
+    depends_on,
     substituted,
 )
 from pycute_xe.verifying.matching import (
     MOST_ORDERS,
-    conjunction,
     coordinate_names,
     coordinates,
     grouped,
-    inside,
     links,
     orders,
     parted,
     picked,
-    spans,
     told,
     witnesses,
 )
+from pycute_xe.verifying.ranges import Extents, Ranges
 from pycute_xe.verifying.regions import Names, Region
 from pycute_xe.verifying.splitting import split
 
@@ -44,7 +43,7 @@ __all__ = ["compare"]
 CASES = 5
 """Conditions by whose cases formulas are compared."""
 
-Extents = Mapping[str, tuple[str, ...]]
+EXTREMES = ("max over", "min over")
 
 
 def compare(
@@ -55,7 +54,7 @@ def compare(
     ``extents`` gives the extents of each operand as texts: an element outside is zero.
     Raises `UndecidableError` where the terms cannot be matched.
     """
-    comparison = _Comparison(extents)
+    comparison = _Comparison(extents, points)
     actual, wanted = shortened(points, (actual, wanted), comparison.are_equal)
     conditions = conditions_of((actual, wanted), points.names)
     if not 0 < len(conditions) <= CASES:
@@ -68,9 +67,13 @@ def compare(
     return comparison.cases(points, actual, wanted, conditions)
 
 
-class _Comparison:
-    def __init__(self, extents: Extents) -> None:
-        self.extents = extents
+class _Comparison(Ranges):
+    """A comparison at the points of a region, and of parts of it."""
+
+    def __init__(self, extents: Extents, points: Region) -> None:
+        super().__init__(extents)
+        self.whole = points
+        self.known: dict[tuple[Atom, Atom], bool] = {}
 
     def are_equal(self, points: Region, one: Formula, other: Formula) -> bool:
         return self.formulas(points, one, other, as_set=False) is None
@@ -265,7 +268,9 @@ class _Comparison:
         self, joint: Region, ours: tuple[Atom, ...], theirs: tuple[Atom, ...], points: Region
     ) -> Difference | None:
         for mine, yours in zip(ours, theirs, strict=True):
-            as_set = mine.name in ("max over", "min over")
+            if self.are_the_same(mine, yours):
+                continue
+            as_set = mine.name in EXTREMES
             for a, b in zip(mine.arguments, yours.arguments, strict=True):
                 found = self.formulas(joint, a, b, as_set)
                 if found is not None:
@@ -275,26 +280,15 @@ class _Comparison:
                     )
         return None
 
-    def beyond(self, points: Region, *terms: Term) -> Difference | None:
-        """A maximum takes zeros from outside an operand for elements."""
-        for term in terms:
-            everything = self.range(points, term)
-            where = everything - everything.within(conjunction(inside(term, self.extents)))
-            if not where.is_empty:
-                words = f"{told(term)} is zero outside, which counts"
-                return Difference(where.to(points.names), "outside", words, term)
-        return None
-
-    def range(self, points: Region, term: Term) -> Region:
-        """Return the points and the values of a term's variables, be it zero there or not."""
-        region = spread(points, tuple(b.name for b in term.over))
-        return region.within(conjunction(spans(term), term.guards))
-
-    def domain(
-        self, points: Region, term: Term, links: tuple[str, ...], more: Names = ()
-    ) -> Region:
-        """Return the points and the values of a term's variables at which it is not zero."""
-        names = (*(b.name for b in term.over), *more)
-        texts = (*spans(term), *term.guards, *inside(term, self.extents), *links)
-        region = spread(points, names) if names else points
-        return region.within(conjunction(texts)) if texts else region
+    def are_the_same(self, mine: Atom, yours: Atom) -> bool:
+        """Whether functions of a point, sums left out, are equal at every point: asked once."""
+        if not (depends_on(mine) | depends_on(yours)) <= {*self.whole.names}:
+            return False
+        if (mine, yours) not in self.known:
+            self.known[mine, yours] = False  # as long as it is not shown
+            as_set = mine.name in EXTREMES
+            pairs = list(zip(mine.arguments, yours.arguments, strict=True))
+            with suppress(UndecidableError):
+                found = (self.formulas(self.whole, a, b, as_set) for a, b in pairs)
+                self.known[mine, yours] = all(difference is None for difference in found)
+        return self.known[mine, yours]

@@ -6,24 +6,31 @@ import ast
 import math
 import operator
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache, partial
+from functools import lru_cache, partial, reduce
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pycute_xe.converting import convert
 from pycute_xe.errors import UndecidableError
 from pycute_xe.kernel.spec.functions import FUNCTIONS
 from pycute_xe.numeric import as_numeric
-from pycute_xe.verifying.formula import WHOLE, Atom, Formula, Term, mentioned
+from pycute_xe.verifying.abbreviating import Definition, defined
+from pycute_xe.verifying.formula import WHOLE, Atom, Formula, Term, abbreviates, mentioned
 from pycute_xe.verifying.patience import in_time
 
-__all__ = ["Extents", "differ", "value_of", "value_with"]
+__all__ = ["Extents", "Value", "differ", "value_with"]
 
 MOST = 200_000
 """Products that are summed before a question is given up."""
 
 Extents = Mapping[str, tuple[str, ...]]
-Inputs = Callable[[str, tuple[int, ...]], float]
+Value: TypeAlias = "float | NDArray[np.float64]"
+"""A number, or one for each of several choices of inputs, evaluated side by side."""
+
+Inputs = Callable[[str, tuple[int, ...]], Value]
+Sizes = Mapping[str, int]
 Number = Callable[[Mapping[str, int]], float]
 
 
@@ -38,26 +45,35 @@ def differ(
 
     Raises `UndecidableError` where the sums are too long to try.
     """
-    for seed in seeds:
-        left, right = (value_of(f, point, extents, seed) for f in (actual, wanted))
-        if not math.isclose(left, right, rel_tol=1e-9, abs_tol=1e-12):
-            return True
-    return False
+
+    def inputs(name: str, at: tuple[int, ...]) -> Value:
+        return _input(name, at, seeds)
+
+    left, right = (value_with(f, point, extents, inputs) for f in (actual, wanted))
+    with np.errstate(all="ignore"):
+        most = np.maximum(1e-9 * np.maximum(np.abs(left), np.abs(right)), 1e-12)
+        near = np.isfinite(most) & (np.abs(left - right) <= most)
+        return not np.all((left == right) | near)
 
 
 class _Values:
-    def __init__(self, extents: Extents, inputs: Inputs) -> None:
+    def __init__(
+        self, extents: Extents, inputs: Inputs, sums: Mapping[str, Definition], sizes: Sizes
+    ) -> None:
         self.extents, self.inputs, self.left = extents, inputs, MOST
-        self.mentioned: dict[int, tuple[str, ...]] = {}
-        self.known: dict[tuple[int | None, ...], float] = {}
+        self.sums, self.sizes = sums, sizes
+        self.sum_at: dict[tuple[str, tuple[int, ...]], Value] = {}
+        self.mentioned: dict[int, tuple[int, tuple[str, ...]]] = {}
+        self.numbers: dict[Atom, int] = {}
+        self.known: dict[tuple[int | None, ...], Value] = {}
 
-    def formula(self, formula: Formula, names: Mapping[str, int]) -> float:
-        return float(sum(self.term(term, names) for term in formula))
+    def formula(self, formula: Formula, names: Mapping[str, int]) -> Value:
+        return sum((self.term(term, names) for term in formula), 0.0)
 
-    def term(self, term: Term, names: Mapping[str, int]) -> float:
-        return float(sum(self.products(term, names)))
+    def term(self, term: Term, names: Mapping[str, int]) -> Value:
+        return sum(self.products(term, names), 0.0)
 
-    def products(self, term: Term, names: Mapping[str, int]) -> Iterator[float]:
+    def products(self, term: Term, names: Mapping[str, int]) -> Iterator[Value]:
         for inner in self.spans(term, 0, dict(names)):
             self.left -= 1
             if self.left % 64 == 0:
@@ -66,13 +82,13 @@ class _Values:
                 raise UndecidableError("verify", {}, "a sum is too long to be tried", "")
             if not all(_number(guard, inner) for guard in term.guards):
                 continue
-            value = term.scale
+            value: Value = term.scale
             for place in term.places:
-                value *= self.element(
+                value = value * self.element(
                     place.operand, tuple(_number(t, inner) for t in place.at), inner
                 )
             for atom in term.atoms:
-                value *= self.atom(atom, inner)
+                value = value * self.atom(atom, inner)
             yield value
 
     def spans(self, term: Term, depth: int, names: dict[str, int]) -> Iterator[dict[str, int]]:
@@ -83,62 +99,80 @@ class _Values:
         for number in range(_number(bound.low, names), _number(bound.high, names)):
             yield from self.spans(term, depth + 1, {**names, bound.name: number})
 
-    def element(self, operand: str, at: tuple[int, ...], names: Mapping[str, int]) -> float:
+    def element(self, operand: str, at: tuple[int, ...], names: Mapping[str, int]) -> Value:
+        if abbreviates(operand):
+            return self.named_sum(operand, at)
         limits = (_number(text, names) for text in self.extents[operand])
         if not all(0 <= i < n for i, n in zip(at, limits, strict=True)):
             return 0.0
         return self.inputs(operand, at)
 
-    def atom(self, atom: Atom, names: Mapping[str, int]) -> float:
+    def named_sum(self, name: str, at: tuple[int, ...]) -> Value:
+        """Evaluate a sum that many terms share once for all of them."""
+        if (name, at) not in self.sum_at:
+            formals, term = self.sums[name]
+            inner = {**self.sizes, **dict(zip(formals, at, strict=True))}
+            self.sum_at[name, at] = self.term(term, inner)
+        return self.sum_at[name, at]
+
+    def atom(self, atom: Atom, names: Mapping[str, int]) -> Value:
         """Evaluate a function once for all trips of a sum on which it does not depend."""
         if id(atom) not in self.mentioned:
-            self.mentioned[id(atom)] = tuple(sorted(mentioned(atom)))
-        key = (id(atom), *map(names.get, self.mentioned[id(atom)]))
+            number = self.numbers.setdefault(atom, len(self.numbers))
+            self.mentioned[id(atom)] = number, tuple(sorted(mentioned(atom)))
+        number, inside = self.mentioned[id(atom)]
+        key = (number, *map(names.get, inside))
         if key not in self.known:
             self.known[key] = self.called(atom, names)
         return self.known[key]
 
-    def called(self, atom: Atom, names: Mapping[str, int]) -> float:
+    def called(self, atom: Atom, names: Mapping[str, int]) -> Value:
         if atom.name in ("max over", "min over"):
             values = [v for term in atom.arguments[0] for v in self.products(term, names)]
             if atom.name == "max over":  # what is minus infinity is left out of it
-                return max(values, default=-math.inf)
-            return min(values, default=math.nan)
-        values = [np.float64(self.formula(f, names)) for f in atom.arguments]
-        with np.errstate(all="ignore"):
-            return float(_meaning(atom.name)(*values))
-
-
-def value_of(formula: Formula, point: Mapping[str, int], extents: Extents, seed: int = 0) -> float:
-    """Return the value of a formula at a point, for one choice of inputs."""
-    return value_with(formula, point, extents, lambda name, at: _input(name, at, seed))
+                return reduce(np.maximum, values, -math.inf)
+            return reduce(np.minimum, values) if values else math.nan
+        return _meaning(atom.name)(
+            *(np.float64(1) * self.formula(f, names) for f in atom.arguments)
+        )
 
 
 def value_with(
     formula: Formula, point: Mapping[str, int], extents: Extents, inputs: Inputs
-) -> float:
+) -> Value:
     """Return the value of a formula at a point, for given elements of its operands.
 
     Raises `UndecidableError` where a sum is too long to try.
     """
-    return _Values(extents, inputs).formula(formula, point)
+    sizes = {name: value for name, value in point.items() if name.startswith("S_")}
+    short, sums = _defined(formula, tuple(sizes))
+    with np.errstate(all="ignore"):
+        return _Values(extents, inputs, sums, sizes).formula(short, point)
+
+
+@lru_cache(maxsize=64)
+def _defined(formula: Formula, sizes: tuple[str, ...]) -> tuple[Formula, Mapping[str, Definition]]:
+    return defined(formula, sizes)
 
 
 @lru_cache(maxsize=65536)
-def _input(operand: str, at: tuple[int, ...], seed: int) -> float:
+def _input(operand: str, at: tuple[int, ...], seeds: range) -> NDArray[np.float64]:
     """An input that depends on its place: any sign, around 1 or around 10."""
-    words = [seed, *(ord(letter) for letter in operand), *(index & 0xFFFFFFFF for index in at)]
-    return float(np.random.default_rng(words).normal()) * (1 + 9 * (seed % 2))
+    place = [*(ord(letter) for letter in operand), *(index & 0xFFFFFFFF for index in at)]
+    drawn = (
+        np.random.default_rng([seed, *place]).normal() * (1 + 9 * (seed % 2)) for seed in seeds
+    )
+    return np.array(list(drawn))
 
 
-def _meaning(name: str) -> Callable[..., float]:
+def _meaning(name: str) -> Callable[..., Value]:
     kind, _, numeric = name.rpartition(" ")
     if kind in ("to", "accumulated in"):
         return partial(_rounded, numeric)
     if kind == "lowest bits of":
         return partial(_wrapped, numeric)
     if name == WHOLE:
-        return float
+        return np.positive
     if name == "1/":
         return partial(np.divide, 1.0)
     if name in FUNCTIONS:
@@ -146,19 +180,19 @@ def _meaning(name: str) -> Callable[..., float]:
     return _nothing
 
 
-def _nothing(*_: float) -> float:
+def _nothing(*_: Value) -> Value:
     """What was never written equals nothing, itself included."""
     return math.nan
 
 
-def _wrapped(name: str, value: float) -> float:
+def _wrapped(name: str, value: Value) -> Value:
     numeric = as_numeric(name)
     low = -(1 << (numeric.bits - 1)) if numeric.kind == "signed" else 0
-    return float((np.rint(value) - low) % (1 << numeric.bits) + low)
+    return (np.rint(value) - low) % (1 << numeric.bits) + low
 
 
-def _rounded(name: str, value: float) -> float:
-    return float(convert(np.array([value]), name)[0])
+def _rounded(name: str, value: Value) -> Value:
+    return convert(np.atleast_1d(value), name).astype(np.float64).reshape(np.shape(value))
 
 
 _SIGNS: dict[type[ast.operator], Callable[[float, float], float]] = {

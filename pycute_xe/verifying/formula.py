@@ -31,6 +31,7 @@ __all__ = [
     "call",
     "choose",
     "conditions_of",
+    "depends_on",
     "mentioned",
     "multiply",
     "number",
@@ -252,6 +253,17 @@ def mentioned(atom: Atom) -> set[str]:
     texts += [guard for t in terms for guard in t.guards]
     inner = (mentioned(a) for t in terms for a in t.atoms)
     return set[str]().union(*map(_words, texts), *inner)
+
+
+def depends_on(atom: Atom) -> set[str]:
+    """Return the names that a function depends on: those of its own sums are left out."""
+    out: set[str] = set()
+    for term in (t for f in atom.arguments for t in f):
+        texts = [text for place in term.places for text in place.at]
+        texts += [*term.guards, *(text for b in term.over for text in (b.low, b.high))]
+        free = set[str]().union(*map(_words, texts), *map(depends_on, term.atoms))
+        out |= free - {b.name for b in term.over} - {"floor", "mod"}
+    return out
 
 
 def atoms_within(formula: Formula) -> Iterator[Atom]:

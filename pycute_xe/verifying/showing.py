@@ -7,8 +7,10 @@ many. Then nothing is disproved: no run could show it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pycute_xe.converting import convert
 from pycute_xe.kernel import Claim, Kernel
@@ -40,18 +42,20 @@ def is_seen(
         return True
     numeric = kernel.operand(failure.output).value_type
     tolerance = tolerance_of(claim.value, numeric)
-    for variant in VARIANTS:
-        in_time()
-        given = telling_inputs(
+    given = [
+        telling_inputs(
             kernel, failure.sizes, failure.operand, failure.element, failure.index, variant
         )
+        for variant in VARIANTS
+    ]
 
-        def element(
-            name: str, at: tuple[int, ...], given: Mapping[str, np.ndarray] = given
-        ) -> float:
-            return float(given[name][at]) if name in given else np.nan
+    @cache
+    def element(name: str, at: tuple[int, ...]) -> NDArray[np.float64]:
+        return np.array([float(one[name][at]) if name in one else np.nan for one in given])
 
-        actual, wanted = (value_with(f, point, extents, element) for f in formulas)
+    pairs = (np.broadcast_to(value_with(f, point, extents, element), len(given)) for f in formulas)
+    for actual, wanted in zip(*pairs, strict=True):
+        in_time()
         if not np.isnan(actual) and not np.isnan(wanted):
             actual, wanted = convert(np.array([actual, wanted]), numeric).astype(np.float64)
         if differ_by(float(actual), float(wanted), tolerance):

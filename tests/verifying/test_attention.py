@@ -64,7 +64,11 @@ def test_parts_put_together_are_proved() -> None:
         "causal, one key late",
         "causal, rows and columns exchanged",
         "the window begins one key early",
+        "O is not rescaled",
+        "the sum is not rescaled",
+        "the rescaling of the wrong row",
         "the maximum of the wrong row",
+        "the head of another group",
         "P is converted before the exponential",
     ],
 )
