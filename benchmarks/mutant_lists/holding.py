@@ -15,6 +15,7 @@ SLM = "tests/verifying/test_slm_faults.py"
 SPECIAL = "tests/kernel/test_specialised_gemm.py"
 UNSOUND = "tests/verifying/test_unsound.py"
 REDUCTIONS = "tests/verifying/test_reductions.py"
+RESCALED = "tests/verifying/test_rescaled_sums.py tests/verifying/test_attention.py"
 
 MUTANTS = [
     *mutants(
@@ -173,6 +174,32 @@ MUTANTS = [
             "what is claimed behind the last trip",
         ),
         ("if any(t.reads or t.updates for t in touched):", "if False:", "a condition in a loop"),
+    ),
+    *mutants(
+        "holding/entering",
+        f"{INVARIANTS} {UNSOUND} {PARTS} {SUMS} {RESCALED}",
+        ("*self.out[name].parts)]", ")]", "what a trip leaves unwritten"),
+        ("if not any(name in carried_by(term) for term in apart.terms):", "if True:", "a term"),
+    ),
+    *mutants(
+        "holding/scaling",
+        RESCALED,
+        ("numeric.bits >= 32", "numeric.bits >= 8", "a sum that rounds at every trip"),
+        ("inner.by is None and by is not None", "by is not None", "two factors"),
+        ("then is not None and alike(after, taken(then, held.which))", "then is not None", "m'"),
+        ("if side.by is None and not still:", "if False:", "a maximum that goes on alone"),
+        ("if now is None or not _is_finite(now):", "if now is None:", "an infinite exponent"),
+        ("after = since(Index(variable) + 1)", "after = since(Index(variable))", "which maximum"),
+        (
+            "return any(map(_is_finite, arguments)) and all(map(_is_below, arguments))",
+            "return True",
+            "a maximum without a number",
+        ),
+    ),
+    *mutants(
+        "holding/looping",
+        RESCALED,
+        ("if plain and times[id(statement)] == 1:", "if plain:", "a statement done twice"),
     ),
     *mutants(
         "holding/claiming",

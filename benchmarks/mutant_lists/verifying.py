@@ -14,6 +14,7 @@ PIECES = "tests/verifying/test_epilogue_tiles.py"
 REDUCTIONS = "tests/verifying/test_reductions.py"
 PARTS = "tests/verifying/test_parts.py"
 SLIPS = "tests/kernel/test_slips.py"
+RESCALED = "tests/verifying/test_rescaled_sums.py tests/verifying/test_attention.py"
 
 MUTANTS = [
     *mutants(
@@ -36,7 +37,7 @@ MUTANTS = [
         ),
         ("if not as_set and not yours.decides(by):", "if False:", "a claim that sums twice"),
         ("assuming(f, condition, holds) for f", "assuming(f, condition, True) for f", "cases"),
-        ("as_set = mine.name in (", "as_set = mine.name not in (", "sets are those of maxima"),
+        ("as_set = mine.name in EXTREMES", "as_set = mine.name not in EXTREMES", "sets of maxima"),
         (
             "if not x.over and not y.over and x.guards == y.guards:",
             "if not x.over and not y.over:",
@@ -117,6 +118,37 @@ MUTANTS = [
         f"{UNSOUND} {CLASSES} tests/verifying/test_gemm.py",
         ("if reach.is_bounded:", "if False:", "right for small sizes alone is wrong"),
         ("good.told(all_sizes", "bad.told(all_sizes", "where it is right"),
+    ),
+    *mutants(
+        "verifying/splitting",
+        f"{REDUCTIONS} {SUMS} {MAXIMA} {UNSOUND}",
+        ("if not as_set and not yours.decides(by):", "if False:", "which summand is which"),
+        ("if not as_set and not here.decides(by):", "if False:", "an element taken twice"),
+        (
+            "whole_of_mine is not None and not (whole_of_mine & taken).is_empty:",
+            "False:",
+            "two parts that take one element",
+        ),
+        ("if wrong is None or wrong.is_empty:", "if True:", "other elements beside functions"),
+    ),
+    *mutants(
+        "verifying/laws",
+        RESCALED,
+        ("if not _is_lowest(inner):", "if True:", "exp2 of minus infinity is zero"),
+        ("        if _is_lowest(inner):", "        if False:", "what is masked is no element"),
+        ("return sure and all(_is_finite((t,)) for t in families)", "return True", "finite"),
+        ("if len(mine) < 2:", "if len(mine) < 3:", "exponentials put together"),
+    ),
+    *mutants(
+        "verifying/abbreviating",
+        RESCALED,
+        ("if other == kind and number == count and self._same(", "if other == kind and (", "equal"),
+        ("return (first, second) if names.are_clear else formulas", "return formulas", "names"),
+    ),
+    *mutants(
+        "verifying/evaluating",
+        f"{RESCALED} tests/verifying/test_numbers.py",
+        ("near = np.isfinite(most) & (", "near = (", "infinity is near nothing"),
     ),
     *mutants(
         "verifying/patience",

@@ -286,9 +286,9 @@ class _Comparison(Ranges):
             return False
         if (mine, yours) not in self.known:
             self.known[mine, yours] = False  # as long as it is not shown
-            as_set = mine.name in EXTREMES
+            extreme = mine.name in EXTREMES
             pairs = list(zip(mine.arguments, yours.arguments, strict=True))
             with suppress(UndecidableError):
-                found = (self.formulas(self.whole, a, b, as_set) for a, b in pairs)
+                found = (self.formulas(self.whole, a, b, extreme) for a, b in pairs)
                 self.known[mine, yours] = all(difference is None for difference in found)
         return self.known[mine, yours]
