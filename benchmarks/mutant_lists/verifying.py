@@ -135,7 +135,7 @@ MUTANTS = [
         "verifying/laws",
         RESCALED,
         ("if not _is_lowest(inner):", "if True:", "exp2 of minus infinity is zero"),
-        ("        if _is_lowest(inner):", "        if False:", "what is masked is no element"),
+        ("        if _is_lowest(inner):", "        if False:", "what is masked is left out"),
         ("return sure and all(_is_finite((t,)) for t in families)", "return True", "finite"),
         ("if len(mine) < 2:", "if len(mine) < 3:", "exponentials put together"),
     ),
