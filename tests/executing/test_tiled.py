@@ -22,6 +22,7 @@ from pycute_xe.kernel import (
     BarrierWait,
     Convert,
     Kernel,
+    Load,
     Loop,
     Statement,
     Store,
@@ -192,3 +193,14 @@ def test_loops_of_which_subgroups_go_different_ways_are_left_to_registers() -> N
     apart = replace(loop, stop=loop.stop + cx.kernel.Index("subgroup"))
     body = tuple(apart if s is loop else s for s in given.kernel.body)
     assert on_tiles(replace(given.kernel, body=body, computes=None), **given.operands) is None
+
+
+def test_a_load_far_behind_an_operand_is_zeros_that_nobody_keeps() -> None:
+    mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (16, 32, 16), ((1, 1, 1), (1, 1, 0)))
+    kernel = gemm(mma, stages=0)
+    load = next(s for s in kernel.statements() if isinstance(s, Load))
+    far = kernel.replace(load, replace(load, at=(load.at[0], load.at[1] + 2**31)))
+    ones = np.ones((2, 2))
+    given = prepare(far, (ones, ones), {}, kernel.operand("A").value_type)
+    assert tiled(far, given, None) is None
+    assert not np.any(cx.run(far, ones, ones, dtype="bf16"))

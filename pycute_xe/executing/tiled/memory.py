@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,6 +22,8 @@ Reach: TypeAlias = "tuple[tuple[int, tuple[int, ...], int], ...]"
 
 # Elements of an operand that are kept as numbers beside it.
 _ROOM = 1 << 27
+# Elements that any operand may grow to.
+_NEAR = 1 << 22
 
 
 class Memory:
@@ -78,10 +81,14 @@ class Memory:
         return np.ascontiguousarray(self._new[name][tuple(map(slice, self.shape(name)))])
 
     def _grown(self, arrays: dict[str, Array], name: str, ends: tuple[int, ...]) -> Array:
-        """Return an array with room for what is stored behind its last elements."""
-        more = [max(0, n - have) for n, have in zip(ends, arrays[name].shape, strict=True)]
+        """Return an array with room for what is behind its last elements; `NotTiled` if far."""
+        array = arrays[name]
+        more = [max(0, n - have) for n, have in zip(ends, array.shape, strict=True)]
         if any(more):
-            arrays[name] = np.pad(arrays[name], [(0, n) for n in more])
+            wanted = prod(n + have for n, have in zip(more, array.shape, strict=True))
+            if wanted > max(4 * array.size, _NEAR):
+                raise NotTiled
+            arrays[name] = np.pad(array, [(0, n) for n in more])
         return arrays[name]
 
     def _numbers(self, name: str, ends: tuple[int, ...]) -> Array:
