@@ -195,7 +195,8 @@ MUTANTS = [
     ),
     *mutants(
         "drawing/dispatch",
-        "tests/drawing/test_drawing.py tests/drawing/test_atoms.py tests/drawing/test_views.py",
+        "tests/drawing/test_side_by_side.py tests/drawing/test_lsc.py tests/drawing/test_views.py "
+        "tests/drawing/test_ownership.py tests/drawing/test_drawing.py tests/drawing/test_atoms.py",
         ("return of_tiled_copy(x, subgroup)", "return of_tiled_copy(x, 0)", "which subgroup"),
         ("return of_tiled_mma(x, what, subgroup)", "return of_tiled_mma(x, what, 0)", "of an MMA"),
         ("return of_zooms(x, what, subgroup)", "return of_zooms(x, what, 0)", "of zooms"),

@@ -197,6 +197,8 @@ def test_a_named_barrier_holds_consumers_until_producers_have_come() -> None:
     codes = [(SIGNAL, NAMED), (SIGNAL,)]
     ends = meeting(codes, [arrival(3, 2, 1, 1), arrival(3, 1, 1, 1)])
     assert ends == ["1 ends", "0 ends"]
+    several = [arrival(3, 2, 2, 1), *[arrival(3, 1, 2, 1)] * 2]
+    assert meeting([*codes, (SIGNAL,)], several)[-1] == "0 ends"
     both = meeting([(SIGNAL, NAMED)] * 2, [arrival(3, 0, 2, 2)] * 2)
     assert len(both) == 2
     with pytest.raises(MachineError, match="others 2 and 2"):

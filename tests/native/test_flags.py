@@ -30,14 +30,19 @@ def test_flags_are_moved_to_registers_and_back(bits: int, number: int) -> None:
         instruction("mov", grf(3, "ud", (1,)), flag(number, "ud"), size=1),
         instruction("and", NULL, grf(4, "d"), grf(5, "d"), condition="ne", flag=2 * number),
         instruction("mov", grf(6, "uw", (1,)), flag(number), size=1),
+        instruction(
+            "and", NULL, grf(4, "d"), grf(5, "d"), condition="eq", flag=2 * number, first=16
+        ),
+        instruction("mov", grf(7, "uw", (1,)), flag(number, part=1), size=1),
     )
-    ones = np.array([lanes, [3] * 16], np.int32).tobytes()
+    ones = np.array([[1 - lane for lane in lanes], [3] * 16], np.int32).tobytes()
     state = after(bytes(GRF) + struct.pack("<I", bits).ljust(3 * GRF, b"\0") + ones, *code)
-    data = held(state, bytes(7 * GRF))
+    data = held(state, bytes(8 * GRF))
     assert element(data, 2, "uw", 0) == bits >> 16
     low = bits & 0xFFFF
     assert element(data, 3, "ud", 0) == low | (low ^ 0xFFFF) << 16
-    assert element(data, 6, "uw", 0) == low
+    assert element(data, 6, "uw", 0) == low ^ 0xFFFF
+    assert element(data, 7, "uw", 0) == low
 
 
 @pytest.mark.parametrize(
@@ -48,6 +53,7 @@ def test_flags_are_moved_to_registers_and_back(bits: int, number: int) -> None:
         instruction("add", flag(1, to=True), grf(1, "uw"), grf(2, "uw"), size=1),
         instruction("add", NULL, grf(1, "d"), grf(2, "d"), condition="ne", flag=0),
         instruction("and", NULL, grf(1, "d"), grf(2, "d"), condition="lt", flag=0),
+        instruction("and", NULL, grf(1, "d"), grf(2, "d"), condition="ne", flag=0, predicate="+"),
     ],
 )
 def test_other_uses_of_flags_are_refused(wrong: Instruction) -> None:

@@ -107,6 +107,26 @@ def test_floats_are_rounded_to_nearest_even_halves_and_brains(values: list[float
 
 
 @SMALL
+@example([0x1010001] * 16)
+@given(st.lists(st.integers(-(2**31), 2**31 - 1), min_size=16, max_size=16))
+def test_integers_are_rounded_to_brains_once(values: list[int]) -> None:
+    data = bytes(2 * GRF) + struct.pack("<16i", *values).ljust((ROOM - 2) * GRF, b"\0")
+    found = held(after(data, instruction("mov", grf(12, "bf", (1,)), grf(2, "d"))), data)
+    for lane, value in enumerate(values):
+        kept = struct.pack("<f", float(nearest(Fraction(value), 7, -126)))
+        assert found[12 * GRF + 2 * lane :][:2] == kept[2:]
+
+
+@pytest.mark.parametrize("saturate", [False, True])
+@pytest.mark.parametrize("to", INTEGERS)
+def test_what_is_not_a_number_becomes_zero(to: str, saturate: bool) -> None:
+    data = packed([math.nan, 3.75] * 8)
+    code = instruction("mov", grf(12, to, (1,)), grf(2, "f"), saturate=saturate)
+    wanted = stored(data, 12, to, dict(enumerate([0, 3] * 8)))
+    assert held(after(data, code), data) == wanted
+
+
+@SMALL
 @given(floats, st.sampled_from(INTEGERS))
 def test_floats_become_integers_towards_zero_saturated(values: list[float], to: str) -> None:
     data = packed(values)
@@ -178,6 +198,18 @@ def test_three_integers_and_negated_ones(data: bytes, op: str, number: int) -> N
         a, b = element(data, 2, "d", i), -element(data, 3, "d", i)
         wanted[i] = a + b * number if op == "mad" else a + b + number
     assert found == stored(data, 12, "d", wanted)
+
+
+@SMALL
+@given(registers, st.sampled_from(("and", "or", "xor", "not")))
+def test_of_bits_the_negation_is_the_complement(data: bytes, op: str) -> None:
+    sources = (grf(2, "ud"), grf(3, "ud", modifier="n"))[op == "not" :]
+    found = held(after(data, instruction(op, grf(12, "ud", (1,)), *sources)), data)
+    wanted: dict[int, int] = {}
+    for i in range(16):
+        a, b = element(data, 2, "ud", i), element(data, 3, "ud", i)
+        wanted[i] = b if op == "not" else INTEGER_OPERATIONS[op](a, 2**32 - 1 - b)
+    assert found == stored(data, 12, "ud", wanted)
 
 
 EXPRESSIONS = st.recursive(
@@ -330,19 +362,29 @@ def test_math_is_within_one_unit_in_the_last_place(values: list[float]) -> None:
             assert abs(got - exact) <= max(abs(exact) * 2.0**-23, 2.0**-149), (sub, value)
 
 
-def test_a_loop_of_jumps_runs_as_often_as_it_says() -> None:
+def counting(step: int) -> int:
+    """What a loop that adds a number up to 1200 leaves."""
     to, null = grf(1, "d", (1,)), Reg("null", 0, 0, Walk(-1, 1, 1), "d")
     code = (
         instruction("mov", to, Immediate("0x0", "d"), size=1),
-        instruction("add", to, grf(1, "d", (0, 1, 0)), Immediate("3", "w"), size=1),
+        instruction("add", to, grf(1, "d", (0, 1, 0)), Immediate(str(step), "w"), size=1),
         instruction(
-            "cmp", null, grf(1, "d", (0, 1, 0)), Immediate("20", "w"), condition="lt", flag=0
+            "cmp", null, grf(1, "d", (0, 1, 0)), Immediate("1200", "w"), condition="lt", flag=0
         ),
         instruction("sync", None, sub="nop"),
         instruction("jmpi", None, predicate="+", flag=0, target="again", size=1),
     )
     data = bytes(2 * GRF)
-    assert element(held(after(data, *code, labels={"again": 1}), data), 1, "d", 0) == 21
+    return element(held(after(data, *code, labels={"again": 1}), data), 1, "d", 0)
+
+
+def test_a_loop_of_jumps_runs_as_often_as_it_says() -> None:
+    assert counting(175) == 1225
+
+
+def test_a_thread_that_takes_more_steps_than_its_limit_is_ended() -> None:
+    with pytest.raises(MachineError, match="does not end"):
+        counting(2)
 
 
 DPAS = {
