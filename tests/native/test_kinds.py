@@ -29,7 +29,7 @@ def mma() -> cx.TiledMma:
 
 
 REFUSED = {
-    "work-groups that wait": (lambda: cx.kernel.scheduled(mma()), "to wait for another one"),
+    "work-groups that wait": (lambda: cx.kernel.scheduled(mma()), "wait for another one"),
     "named barriers": (lambda: specialised_gemm(mma()), "a wrong number of them"),
     "swizzled tiles": (
         lambda: cx.kernel.slm_gemm(mma(), swizzle_a=Swizzle(3, 3, 3)),
