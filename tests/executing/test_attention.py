@@ -30,6 +30,7 @@ FORMS: dict[str, tuple[list[tuple[int, int]], dict[str, Any]]] = {
     "packed": ([(20, 45), (7, 7)], {"packed": True, "causal": True}),
     "keys shared by subgroups": ([(8, 150)], {"across": 4, "sink": True}),
     "one query, keys shared": ([(1, 150)], {"across": 4, "queries": 1, "causal": True}),
+    "paged keys shared by subgroups": ([(1, 150)], {"across": 4, "queries": 1, "page": 64}),
     "packed, cached": ([(5, 45), (18, 64)], {"packed": True, "cached": True, "causal": True}),
     "packed queries, paged keys": ([(3, 45), (18, 64)], {"packed": True, "page": 32}),
 }

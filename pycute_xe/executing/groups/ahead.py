@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pycute_xe.kernel import Index, Kernel, Loop, walk
+from pycute_xe.kernel import Index, Kernel, Loop, Statement, walk
 
 __all__ = ["Ahead"]
 
@@ -34,7 +34,7 @@ class Ahead:
         self.columns = {name: grid[:, i, None] for i, (name, _) in enumerate(kernel.grid)}
         self.first, self.trips, self.var = 0, 1, ""
         self._tables: dict[int, tuple[Index, list[list[int | None]] | None]] = {}
-        every = (i for s in walk(kernel.body) for i in (*s.touched.indices, *getattr(s, "at", ())))
+        every = (i for s in walk(kernel.body) for i in (*s.touched.indices, *_places(s)))
         self._asked = {id(index): index for index in every}
         loop = next((s for s in kernel.body if isinstance(s, Loop)), None)
         if loop is not None and len(kernel.body) == 1:
@@ -96,3 +96,9 @@ class Ahead:
         for group, trip in np.argwhere(wrong).tolist():
             rows[group][trip] = None
         return rows
+
+
+def _places(statement: Statement) -> tuple[Index, ...]:
+    """Return where a statement says that it begins: shared arrays have one index."""
+    at = getattr(statement, "at", ())
+    return (at,) if isinstance(at, Index) else at
