@@ -16,7 +16,12 @@ MUTANTS = [
         ("step = -(-step // s)", "step = step // s", "what CuTe prints for a single element"),
         ("if len(tiler) < len(a):", "if False:", "modes that drop out are told"),
         ('count != 1 else "just"', 'count == 1 else "just"', "how often a step passes"),
-        ("uneven = here > 0 and (s % step or left % here)", "uneven = here > 0 and s % step", "by"),
+        (
+            "uneven = here > 0 and (s % step or left % here)",
+            "uneven = here > 0 and s % step",
+            "by",
+            "a step that divides the mode goes straight on in groups of what fits in it, or not",
+        ),
     ),
     *mutants(
         "explaining/dividing",

@@ -227,6 +227,7 @@ def test_with_which_mma_layouts_agree() -> None:
     older = "layouts match B of XE_8x16x16_F32BF16BF16F32_TT"
     assert older in sections("XE_2D_U16x16x16_LD_V")["feeds"]
     assert "match B of XE_DPAS_TT" in sections("XE_LOAD_2D_VNNI<16,16,16>")["feeds"]
+    assert "match B of XE_DPAS_TT" in sections("XE_LOAD_2D_TRANSPOSE<32,16,8>")["feeds"]
     # CUTLASS's own layouts of these are not the documented ownership.
     for name in ("XE_2D_U16x16x8_LD_T", "XE_2D_Packed_U8x8x32_LD_N"):
         assert "layouts match" not in sections(name)["feeds"]

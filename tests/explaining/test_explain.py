@@ -189,6 +189,7 @@ def test_swizzles(operation: Any, operands: Any) -> None:
         (cx.complement, (L((2, 2), (1, 3)), 4)),
         (cx.complement, (L((3, 4), (1, 4)), 100)),
         (cx.logical_divide, (L(24), L((2, 2), (1, 3)))),
+        (cx.logical_divide, (L(4), L((2, 2, 2), (1, 3, 7)))),
         (cx.logical_product, (L((2, 2), (1, 3)), 5)),
         (cx.logical_product, (L((2, 2), (1, 3)), L(2, 3))),
         (cx.complement, (L((2, 3), (2, 7)), 40)),
@@ -255,6 +256,9 @@ def test_modes_that_collide_are_told_apart_from_modes_that_are_uneven() -> None:
     # Each mode fits into 4:1; together they reach 3 + 3.
     told = ends_like(cx.composition, L((4, 6), (1, 100)), L((4, 4), (1, 1)))
     assert told.steps[-1].text.startswith("in the mode 4:1 of A the modes of B together reach 6")
+    # Two steps of 2 pass the first mode, and are 1 + 1 in the second one.
+    told = ends_like(cx.composition, L((2, 4, 3), (1, 10, 100)), L((2, 2), (2, 2)))
+    assert "in the mode 4:10 of A the modes of B together reach 2, below" in str(told)
 
 
 def test_a_swizzle_is_told_in_bits() -> None:

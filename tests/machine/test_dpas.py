@@ -301,14 +301,16 @@ def test_instructions_that_share_operands_are_done_as_in_turn(types: Types, over
     assert registers.data.tobytes() == others.data.tobytes()
 
 
-@pytest.mark.parametrize("gone", [0, 700, 1500])
-def test_the_first_instruction_that_faults_is_named(gone: int) -> None:
+# The last: of A what the third instruction reads, and of C what the first one does.
+@pytest.mark.parametrize("gone", [(0,), (700,), (1500,), (700, 1800)])
+def test_the_first_instruction_that_faults_is_named(gone: tuple[int, ...]) -> None:
     types = ("f32", "bf16", "bf16", "f32")
     instruction, told = Dpas(8, *types), list[str]()
     for done in (dpas.execute_all, lambda r, i, *at: in_turn(i, r, *at[:3])):
         registers, *at = filled_many(instruction, types)
-        registers.forget(gone, 4)
-        with pytest.raises(MachineError, match=f"byte {gone} ") as found:
+        for byte in gone:
+            registers.forget(byte, 4)
+        with pytest.raises(MachineError, match=f"byte {gone[-1]} ") as found:
             done(registers, instruction, *at, COUNTS)
         told.append(str(found.value))
     assert told[0] == told[1]
