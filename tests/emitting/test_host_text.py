@@ -9,9 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from small_kernels import fragment
 
 import pycute_xe as cx
 from pycute_xe.emitting import emit
+from pycute_xe.emitting.indices import ELEMENT
+from pycute_xe.emitting.launching import elements, group_numbers, pitch_name
+from pycute_xe.errors import KernelError
+from pycute_xe.kernel import Fill, Index, Kernel, Operand
 
 
 class Recorder:
@@ -70,3 +75,36 @@ def test_a_launcher_is_ten_lines() -> None:
     code = [line for line in text.split('"""')[2].splitlines() if line.strip()]
     assert len(code) <= 10
     assert max(map(len, text.splitlines())) < 200
+
+
+def test_a_launch_has_three_axes_and_parts_the_last() -> None:
+    counts = {"a": 2, "b": 3, "c": 2, "d": 3, "e": 2}
+    grid = tuple((name, Index(None, count)) for name, count in counts.items())
+    kernel = Kernel("axes", 1, (), (fragment("x", "f32", 8),), grid, (Fill("x", 2.0),))
+    lines = [line.removeprefix("const ").removeprefix("int ") for line in group_numbers(kernel)]
+    parted = re.compile(r"for \(; (.*); (.*)\) \+\+(\w+);")
+    text = "\n".join(parted.sub(r"while \1: \2; \3 += 1", line).rstrip(";") for line in lines)
+    found: set[tuple[int, ...]] = set()
+    for place in np.ndindex(2, 3, 12):
+        names: dict[str, Any] = {"get_group_id": place.__getitem__}
+        exec(text, names)
+        assert names["c"] + 2 * (names["d"] + 3 * names["e"]) == place[2]
+        found.add(tuple(names[name] for name in counts))
+    assert found == set(np.ndindex(*counts.values()))
+
+
+def test_operands_of_three_modes_have_two_pitches() -> None:
+    batch, matrix = Operand("A", "s32", ("L", "M", "K")), Operand("B", "s32", ("N", "K"))
+    assert [pitch_name(batch, mode) for mode in (0, 1)] == ["A_pitch0", "A_pitch1"]
+    assert pitch_name(matrix, 0) == "B_pitch"
+
+
+def test_elements_of_columns_are_not_looked_up() -> None:
+    x, read = (fragment("x", "f32", 8),), [f"{ELEMENT}B(m, n)"]
+    rows, columns = (
+        Kernel("k", 1, (Operand("B", "s32", ("N", "K"), contiguous=at),), x, (), (Fill("x", 2.0),))
+        for at in (1, 0)
+    )
+    assert len(elements(rows, read)) == 1
+    with pytest.raises(KernelError, match="row-major"):
+        elements(columns, read)
