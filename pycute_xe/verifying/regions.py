@@ -48,7 +48,7 @@ def effort(operations: int) -> Generator[None]:
     >>> with effort(3):
     ...     Region.where(("x",), "exists (d : x = 2*d)").least()
     Traceback (most recent call last):
-    pycute_xe.verifying.patience.TooHardError: verify(steps=3): the question is too hard...
+    pycute_xe.holding.patience.TooHardError: verify(steps=3): the question is too hard...
     """
     context = _context.get() or isl.Context()
     context.reset_operations()
