@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from itertools import product
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -66,7 +65,16 @@ def _problems(space: Space) -> Iterator[dict[str, int]]:
     names = tuple(space.naming.size_of)
     fixed = space.fixed
     spans = [(fixed[n],) if n in fixed else range(1, LARGEST) for n in names]
-    found = sorted(product(*spans), key=lambda sizes: (sum(sizes), sizes))
-    for sizes in found:
-        if sum(sizes) <= LARGEST:
+    for total in range(LARGEST + 1):
+        for sizes in _summing_to(total, spans):
             yield dict(zip(names, sizes, strict=True))
+
+
+def _summing_to(total: int, spans: Sequence[Sequence[int]]) -> Iterator[tuple[int, ...]]:
+    """Yield one number of each span, in order, that together are a total."""
+    if not spans:
+        yield from () if total else ((),)
+        return
+    for first in spans[0]:
+        if first <= total:
+            yield from ((first, *rest) for rest in _summing_to(total - first, spans[1:]))

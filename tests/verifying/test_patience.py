@@ -12,6 +12,7 @@ import pycute_xe as cx
 from pycute_xe.holding import computing, patience, placing
 from pycute_xe.kernel import Kernel
 from pycute_xe.verifying import prover
+from pycute_xe.verifying.trying import _summing_to
 
 SMALL = tiled_mma((32, 64, 32), (2, 4))
 KERNELS: dict[str, Kernel] = {
@@ -59,3 +60,10 @@ def test_following_stops_where_its_time_is_over(
     if clock.done >= times:
         assert verdict.answer == "undecided"
         assert any("isl, stopped after" in p.reason for p in verdict.proofs)
+
+
+def test_small_problems_of_many_sizes_are_made_as_they_are_asked_for() -> None:
+    spans = [range(1, 12)] * 40  # more products than can be listed
+    assert next(_summing_to(40, spans)) == (1,) * 40
+    assert list(_summing_to(4, [range(1, 12), (2,), range(1, 12)])) == [(1, 2, 1)]
+    assert [*_summing_to(4, [range(1, 4)] * 2)] == [(1, 3), (2, 2), (3, 1)]
