@@ -205,7 +205,8 @@ def summed(found: list[dict[str, Any]]) -> dict[str, Any]:
         into["rows"] += one["row"]["rows"]
         into["configurations"] += 1
         if not one["built"]:
-            _count(into["refused"], re.sub(r"\d+", "…", one["refused"]))
+            condition = one["refused"].partition(" [")[0]  # without its source
+            _count(into["refused"], re.sub(r"\d+", "…", condition))
             continue
         into["built"] += 1
         _count(into["verdicts"], one["verdict"])

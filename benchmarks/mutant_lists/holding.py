@@ -52,7 +52,7 @@ MUTANTS = [
         ("kept = to.size - 1 - last", "kept = last", "of two stores the later stays"),
         ("low < 0 or high >= array.elements", "low < 0 or high > array.elements", "the last"),
         ("low < 0 or high >= array.elements", "high >= array.elements", "before the first"),
-        ("if array.value_type.bits < 8:", "if False:", "narrow elements have no address"),
+        ("if array.value_type.bits < 8:", "if False:", "narrow elements cannot be addressed"),
         ("if (owner != owner[:1]).any():", "if False:", "what different statements stored"),
         (
             "if 0 < loop.stop.offset <= MOST_TRIPS else 0",

@@ -100,7 +100,7 @@ MUTANTS = [
         TOGETHER,
         ("elif middle % depth:", "elif depth > middle:", "whole tiles between the products"),
         ("max(unfit(first), unfit(second))", "unfit(first)", "either product"),
-        ("elif second.atom.op.A.bits < 8:", "elif False:", "narrow elements have no address"),
+        ("elif second.atom.op.A.bits < 8:", "elif False:", "narrow elements cannot be addressed"),
     ),
     *mutants(
         "kernel/kinds/endings",

@@ -32,7 +32,7 @@ class PortableWriter(OpenCLWriter):
         """Return an instruction as a call of the prelude."""
         call = _CALLS.get(type(instruction))
         if call is None:
-            raise _unsaid(instruction, f"{type(instruction).__name__} has no call in plain C")
+            raise _unsaid(instruction, f"{type(instruction).__name__} cannot be written in plain C")
         return call(self, instruction)
 
 
@@ -59,7 +59,7 @@ def _multiply(writer: OpenCLWriter, instruction: Multiply) -> str:
     types = dpas.src1_type, dpas.src2_type
     kind = writer.registers.kinds[dpas.dst.name]
     if f"\nXE_MULTIPLIES({', '.join((*types, kind))})" not in prelude(writer.prelude):
-        raise _unsaid(str(dpas), f"products of {' and '.join(types)} have no call in plain C")
+        raise _unsaid(str(dpas), f"products of {' and '.join(types)} cannot be written in plain C")
     operands = [_at(dpas.dst, kind), _at(dpas.src0 or dpas.dst, kind)]
     operands += [_at(register, "ud") for register in (dpas.src1, dpas.src2)]
     return f"XE_DPAS({types[0]}, {types[1]}, {dpas.repeat}, {kind}, {', '.join(operands)});"
@@ -72,7 +72,7 @@ def _at(register: Register, kind: str) -> str:
 def _alu(writer: OpenCLWriter, instruction: Alu) -> str:
     op = instruction.op.replace(".", "_")
     if f"#define XE_OP_{op}(" not in prelude(writer.prelude):
-        raise _unsaid(instruction.text, "the instruction has no call in plain C")
+        raise _unsaid(instruction.text, "the instruction cannot be written in plain C")
     operands = [_written(instruction.to)]
     if instruction.where is not None:
         operands.append(instruction.where.name)
@@ -109,7 +109,7 @@ def _operand(source: Source) -> str:
     elif isinstance(source.value, str):
         read = source.value
     else:
-        raise _unsaid(source.value, "a condition on indices has no call in plain C")
+        raise _unsaid(source.value, "a condition on indices cannot be written in plain C")
     return {"": read, "abs": f"XE_ABS({read})", "-": f"XE_MINUS({read})"}[source.modifier]
 
 

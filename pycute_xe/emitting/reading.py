@@ -28,7 +28,7 @@ KINDS = {
 }
 WHOLE = Region(1, 1, 0)
 
-# What a fragment is read as before it is widened: codes that have no type of their own here.
+# What a fragment is read as before it is widened: codes without a type of their own here.
 _CODES = {"bf16": "uw", "f8e5m2": "ub", "f8e4m3": "ub", "ue8m0": "ub"}
 
 

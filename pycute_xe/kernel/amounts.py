@@ -71,10 +71,10 @@ def _steps(body: tuple[Statement, ...], names: Mapping[str, int]) -> int:
     for statement in body:
         if isinstance(statement, Loop):
             try:
-                trips = max(0, statement.stop.at(names) - statement.start.at(names))
+                count = max(0, statement.stop.at(names) - statement.start.at(names))
             except CuteError:
-                trips = 1
-            total += trips * _steps(statement.body, {**names, statement.var: 0})
+                count = 1
+            total += count * _steps(statement.body, {**names, statement.var: 0})
         elif isinstance(statement, If):
             total += _steps(statement.body, names)
         else:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from pycute_xe.errors import CuteError
-from pycute_xe.kernel import Await, Index, Kernel, Mma, Signal, walk, whole_tiles
+from pycute_xe.kernel import Await, Index, Kernel, Signal, whole_tiles
 from pycute_xe.kernel.kinds.whole_tiles import any_piece
 from pycute_xe.verifying.verdict import Proof, Verdict
 
@@ -48,8 +48,7 @@ def given_a_plan(kernel: Kernel, fixed: Mapping[str, int], found: Verdict, again
 
 def _alone(kernel: Kernel) -> Kernel | str:
     """Return the kernel of whole tiles, or what stands in its way."""
-    tiles = {s.mma.tile_mnk for s in walk(kernel.body) if isinstance(s, Mma)}
-    if len(tiles) != 1 or kernel.shared:
+    if kernel.shared:
         return "what its work-groups do with one tile is not a kernel of its own"
     try:
         return whole_tiles(kernel)

@@ -35,7 +35,7 @@ def test_a_configuration_is_described_verified_and_run(row: Row) -> None:
 def test_block_scaled_products_are_refused_by_name() -> None:
     for row in ROWS:
         if row.form == "none":
-            assert "block-scaled DPAS has no rows" in judged(row)["refused"]
+            assert "block-scaled DPAS is not described" in judged(row)["refused"]
 
 
 def test_what_is_computed_wrongly_is_noticed() -> None:

@@ -12,11 +12,13 @@ import pycute_xe as cx
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel import (
     Fill,
+    Fragment,
     If,
     Index,
     Kernel,
     Load,
     Loop,
+    Mma,
     Store,
     scheduled,
     walk,
@@ -191,3 +193,18 @@ def test_a_slip_inside_a_tile_is_not_proved_given_a_plan() -> None:
         verdict = cx.verify(changed(kernel, Load, move))
         assert verdict.answer == "undecided"
         assert "with a whole tile is disproved (ask verify(whole_tiles(" in str(verdict)
+
+
+def test_two_tilings_are_refused() -> None:
+    kernel = scheduled(MMA, fixup=False)
+    product = next(s for s in kernel.statements() if isinstance(s, Mma))
+    twice = cx.workgroup_mma(MMA.atom.op, (16, 32, 32), ((1, 2, 1), (2, 1, 0)))
+    other = dataclasses.replace(product, mma=twice, a="tAll", b="tBll")
+    more = [
+        Fragment("tAll", "bf16", cx.size(twice.fragment("A")[1])),
+        Fragment("tBll", "bf16", cx.size(twice.fragment("B")[1])),
+    ]
+    kernel = dataclasses.replace(kernel, fragments=(*kernel.fragments, *more))
+    both = kernel.replace(product, (product, Fill("tAll"), Fill("tBll"), other))
+    with pytest.raises(KernelError, match="several tilings"):
+        whole_tiles(both)

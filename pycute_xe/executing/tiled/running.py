@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import product
 from typing import Any, TypeAlias
@@ -16,6 +16,7 @@ from pycute_xe.executing.tiled.block import Block, Kept
 from pycute_xe.executing.tiled.memory import Memory
 from pycute_xe.executing.tiled.statements import TILED, perform
 from pycute_xe.kernel import If, Index, Kernel, Loop, Mma, walk
+from pycute_xe.kernel.amounts import launches
 
 __all__ = ["tiled"]
 
@@ -40,7 +41,7 @@ def tiled(
     memory = Memory(kernel, problem.inputs, outputs)
     try:
         counts = [max(0, count.at(problem.sizes)) for _, count in kernel.grid]
-        parts = list(_parts(kernel, counts))
+        parts = list(_parts(kernel, launches(kernel, counts)))
         for done, part in enumerate(parts, 1):
             block = Block.of(kernel, problem.sizes, memory, part, kept)
             perform(block, kernel.body)
@@ -74,7 +75,7 @@ def _is_tiled(kernel: Kernel) -> bool:
     return not read & {name for s in statements for name in s.touched.to_memory}
 
 
-def _parts(kernel: Kernel, counts: list[int]) -> Iterator[tuple[slice, ...]]:
+def _parts(kernel: Kernel, counts: Sequence[int]) -> Iterator[tuple[slice, ...]]:
     """Cut the grid into blocks that take the same way through the program."""
     ways: list[Index] = []
     for s in walk(kernel.body):

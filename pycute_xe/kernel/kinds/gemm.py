@@ -121,8 +121,8 @@ def check_arguments(mma: object, stages: object, *copies: object) -> None:
     wrong, fix = "", ""
     if not isinstance(mma, TiledMma):
         wrong, fix = f"{type(mma).__name__} is not a tiled MMA", "use workgroup_mma(op, tile=…)"
-    elif unfit(mma)[0]:
-        wrong, fix = unfit(mma)
+    elif any(found := unfit(mma)):
+        wrong, fix = found
     elif type(stages) is not int or stages < 0:
         wrong, fix = f"stages is {stages!r}, which is not a count of tiles", "use 0 or more"
     elif any(not isinstance(copy, (*_COPIES, str, NoneType)) for copy in copies):

@@ -8,7 +8,7 @@ from typing import Any
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index, Looked, Quotient, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
-from pycute_xe.kernel.ir.statements import Await, If, Loop, Signal, Statement
+from pycute_xe.kernel.ir.statements import Await, If, Loop, Mma, Signal, Statement
 from pycute_xe.kernel.ir.walking import walk
 from pycute_xe.kernel.schedules.tables import FIELDS
 from pycute_xe.signatures import typed
@@ -124,6 +124,13 @@ def _turns(kernel: Kernel) -> tuple[Loop, bool]:
             {"kernel": kernel.name},
             "experts are stacked, and where their rows begin is known to the plan alone",
             'ask the kernel made with groups="batch"',
+        )
+    if len({s.mma.tile_mnk for s in walk(kernel.body) if isinstance(s, Mma)}) != 1:
+        raise KernelError(
+            "whole_tiles",
+            {"kernel": kernel.name},
+            "its work-groups multiply by several tilings, so a tile is not a kernel of its own",
+            "multiply by one tiled MMA",
         )
     return turns, True in leads
 
