@@ -7,6 +7,7 @@ integers, so that every index is a map that a proof can reason about.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -72,18 +73,14 @@ class Index:
     def __init__(self, name: str | None = None, offset: int = 0) -> None:
         """Make a name plus a constant, or the constant alone."""
         _checked_name(name)
-        _checked_integer("Index", offset)
         object.__setattr__(self, "terms", ((name, 1),) if name is not None else ())
-        object.__setattr__(self, "offset", int(offset))
+        object.__setattr__(self, "offset", _checked_integer("Index", offset))
 
     @classmethod
     @typed
     def of(cls, terms: Mapping[Atom, int], offset: int) -> Index:
         """Return the index with these multiples; zeros are dropped."""
-        made = cls(None, offset)
-        kept = sorted(((a, c) for a, c in terms.items() if c), key=lambda term: _order(term[0]))
-        object.__setattr__(made, "terms", tuple(kept))
-        return made
+        return _collected(terms, _checked_integer("Index", offset))
 
     @classmethod
     @typed
@@ -167,7 +164,7 @@ class Index:
         terms = dict(self.terms)
         for atom, c in more.terms:
             terms[atom] = terms.get(atom, 0) + c
-        return Index.of(terms, self.offset + more.offset)
+        return _collected(terms, self.offset + more.offset)
 
     __radd__ = __add__
 
@@ -181,22 +178,22 @@ class Index:
 
     def __mul__(self, scale: int) -> Index:
         """A multiple; `KernelError` for a factor that is not an integer."""
-        _checked_integer("Index", scale)
-        return Index.of({a: c * scale for a, c in self.terms}, self.offset * scale)
+        scale = _checked_integer("Index", scale)
+        return _collected({a: c * scale for a, c in self.terms}, self.offset * scale)
 
     __rmul__ = __mul__
 
     def __floordiv__(self, divisor: int) -> Index:
         """The quotient, rounded down; `KernelError` unless the divisor is a positive integer."""
-        _checked_integer("Index", divisor)
+        divisor = _checked_integer("Index", divisor)
         if divisor < 1:
             raise KernelError(
                 "Index", {"divisor": divisor}, "a divisor is 1 or more", "divide by an integer"
             )
         whole = {a: c // divisor for a, c in self.terms if c % divisor == 0}
-        rest = Index.of({a: c for a, c in self.terms if c % divisor}, self.offset % divisor)
-        out = Index.of(whole, self.offset // divisor)
-        return out if rest.is_constant else out + Index.of({Quotient(rest, divisor): 1}, 0)
+        rest = _collected({a: c for a, c in self.terms if c % divisor}, self.offset % divisor)
+        out = _collected(whole, self.offset // divisor)
+        return out if rest.is_constant else out + _collected({Quotient(rest, divisor): 1}, 0)
 
     def __mod__(self, divisor: int) -> Index:
         """The remainder, never negative."""
@@ -273,6 +270,17 @@ def _value(
     return values[atom]
 
 
+def _collected(terms: Mapping[Atom, int], offset: int) -> Index:
+    """Return the index of these multiples of atoms, which are known to be right."""
+    kept = [term for term in terms.items() if term[1]]
+    if len(kept) > 1:
+        kept.sort(key=lambda term: _order(term[0]))
+    made = object.__new__(Index)
+    object.__setattr__(made, "terms", tuple(kept))
+    object.__setattr__(made, "offset", offset)
+    return made
+
+
 def _order(atom: Atom) -> tuple[int, str]:
     return (0 if isinstance(atom, str) else 1, str(atom))
 
@@ -284,13 +292,13 @@ def _checked_name(name: object) -> None:
         )
 
 
-def _checked_integer(operation: str, value: object) -> None:
-    import operator
-
+def _checked_integer(operation: str, value: object) -> int:
+    if type(value) is int:
+        return value
     try:
         if isinstance(value, bool):
             raise TypeError
-        operator.index(value)  # pyright: ignore[reportArgumentType]
+        return operator.index(value)  # pyright: ignore[reportArgumentType]
     except TypeError as error:
         raise KernelError(
             operation,

@@ -31,6 +31,8 @@ HEAVY = 1 << 24
 """Bytes of operands that are made only in a process that can be stopped."""
 FEW = 2
 """Stores of one output beyond which the first tile is looked at for elements they leave out."""
+PRODUCTS = 100_000
+"""Products that are evaluated to find inputs that show a difference."""
 
 
 class Coverage(Faults):
@@ -118,7 +120,7 @@ class Coverage(Faults):
 
         Raises `UndecidableError` where none does.
         """
-        goes_on = a_while()
+        goes_on = a_while(PRODUCTS)
         for where, point in narrowed(difference.points, self.space.naming):
             if differ(*formulas, point, self.extents):
                 failure = failed(replace(difference, points=where), point)

@@ -18,7 +18,7 @@ from pycute_xe.kernel.spec.functions import FUNCTIONS
 from pycute_xe.numeric import as_numeric
 from pycute_xe.verifying.abbreviating import Definition, defined
 from pycute_xe.verifying.formula import WHOLE, Atom, Formula, Term, abbreviates, mentioned
-from pycute_xe.verifying.patience import in_time
+from pycute_xe.verifying.patience import EVALUATED, in_time
 
 __all__ = ["Extents", "Value", "differ", "value_with"]
 
@@ -76,6 +76,7 @@ class _Values:
     def products(self, term: Term, names: Mapping[str, int]) -> Iterator[Value]:
         for inner in self.spans(term, 0, dict(names)):
             self.left -= 1
+            EVALUATED.products += 1
             if self.left % 64 == 0:
                 in_time()
             if self.left < 0:

@@ -3,28 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import inf
-from time import perf_counter, process_time
+from time import perf_counter
 
 from pycute_xe.holding.patience import TooHardError, in_time, time_left, too_hard, until
 
-__all__ = ["TooHardError", "a_while", "in_time", "steps_left", "time_left", "too_hard", "until"]
+__all__ = [
+    "EVALUATED",
+    "TooHardError",
+    "a_while",
+    "in_time",
+    "steps_left",
+    "time_left",
+    "too_hard",
+    "until",
+]
 
-WHILE = 2.0
-"""Seconds of the processor for which numbers are tried."""
+
+@dataclass
+class Evaluated:
+    """How many products of elements have been evaluated, by all questions."""
+
+    products: int = 0
 
 
-def a_while() -> Callable[[], bool]:
-    """Return what tells whether a trial goes on that may stay open: at most half the time left.
+EVALUATED = Evaluated()
+
+
+def a_while(products: int) -> Callable[[], bool]:
+    """Return what tells whether a trial goes on: for so many products, at most half the time left.
+
+    A machine's speed decides nothing where no time is set.
 
     >>> with until(0.0):
-    ...     a_while()()
+    ...     a_while(1000)()
     False
     """
     left = time_left()
-    enough = process_time() + WHILE
+    enough = EVALUATED.products + products
     end = inf if left is None else perf_counter() + left / 2
-    return lambda: process_time() < enough and perf_counter() < end
+    return lambda: EVALUATED.products < enough and perf_counter() < end
 
 
 def steps_left(steps: int, a_second: int) -> int:

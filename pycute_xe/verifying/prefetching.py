@@ -126,8 +126,8 @@ class _Run:
     ends: tuple[float, ...]
     tiles: dict[int, Ints]
     concerned: dict[int, bool]
-    fetched: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    loaded: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    fetched: set[int] = field(default_factory=set[int])
+    loaded: set[int] = field(default_factory=set[int])
     missing: str = ""
     origin: tuple[Index, ...] | None = None
 
@@ -173,23 +173,23 @@ class _Run:
         self.origin = groups
         if id(statement) not in self.tiles:
             self.tiles[id(statement)] = _tile(statement, self.units)
-        here = self.tiles[id(statement)] + _code(np.array(start) // self.units)
+        tile = self.tiles[id(statement)] + _code(np.array(start) // self.units)
+        here: set[int] = set(tile.tolist())
         if isinstance(statement, Prefetch):
-            self.fetched = np.union1d(self.fetched, here)
+            self.fetched |= here
             return
-        self.loaded = np.union1d(self.loaded, here)
+        self.loaded |= here
         if self.missing:
             return
-        late: list[int] = np.setdiff1d(here, self.fetched).tolist()
-        for code in late:
+        for code in sorted(here - self.fetched):
             if not self._is_outside(code):
                 self.missing = f"{self._element(code)} is loaded, not prefetched"
                 return
 
     def vain(self) -> str:
         """Say which element is prefetched and never loaded; empty where none is."""
-        more = np.setdiff1d(self.fetched, self.loaded)
-        return f"{self._element(int(more[0]))} is prefetched, never loaded" if more.size else ""
+        more = self.fetched - self.loaded
+        return f"{self._element(min(more))} is prefetched, never loaded" if more else ""
 
     def _places(self, code: int) -> list[Index]:
         whole: list[Index] = []

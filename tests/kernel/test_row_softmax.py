@@ -63,7 +63,7 @@ def test_the_tile_of_the_field_is_legal_and_runs() -> None:
         cx.kernel.softmax_gemm(tiled_mma((32, 512, 32), (2, 16))),
         cx.kernel.top_k_gemm(tiled_mma((256, 256, 32), (8, 4))),
     ],
-    ids=str,
+    ids=lambda kernel: kernel.name,
 )
 def test_the_tiles_of_the_field_are_proved(kernel: Kernel) -> None:
     """Sums inside sums inside sums: what does not change by one of them takes no room for it."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.kernel.index import Index, as_index
-from pycute_xe.kernel.ir.statement import Statement, Touched
+from pycute_xe.kernel.ir.statement import Statement, Touched, once
 from pycute_xe.layout import Layout
 from pycute_xe.signatures import held_fields
 
@@ -50,6 +50,7 @@ class Prefetch(_Copying):
     modes: tuple[int | None, ...] = (0, 1)
 
     @property
+    @once
     def touched(self) -> Touched:
         """Touches memory without effect."""
         return Touched(prefetched=(self.operand,), indices=self.at)
@@ -61,6 +62,7 @@ class Load(_Moving):
     """Load a tile of an operand: message ``j`` fills slots ``j * copy.atom.values`` on."""
 
     @property
+    @once
     def touched(self) -> Touched:
         """Reads memory, writes the fragment."""
         return Touched(writes=(self.fragment,), from_memory=(self.operand,), indices=self.at)
@@ -72,6 +74,7 @@ class Store(_Moving):
     """Store a tile of an operand, clipped to the operand."""
 
     @property
+    @once
     def touched(self) -> Touched:
         """Reads the fragment, writes memory."""
         return Touched(reads=(self.fragment,), to_memory=(self.operand,), indices=self.at)
@@ -83,6 +86,7 @@ class AtomicStore(_Moving):
     """Add a tile to an operand element by element, each addition indivisible, in any order."""
 
     @property
+    @once
     def touched(self) -> Touched:
         """Reads the fragment, updates memory."""
         return Touched(
@@ -108,6 +112,7 @@ class SharedStore(Statement):
     at: Index = field(default_factory=Index)
 
     @property
+    @once
     def touched(self) -> Touched:
         """Reads the fragment, writes the array."""
         return Touched(reads=(self.fragment,), to_shared=(self.array,), indices=(self.at,))
@@ -124,6 +129,7 @@ class SharedLoad(Statement):
     at: Index = field(default_factory=Index)
 
     @property
+    @once
     def touched(self) -> Touched:
         """Reads the array, writes the fragment."""
         return Touched(writes=(self.fragment,), from_shared=(self.array,), indices=(self.at,))

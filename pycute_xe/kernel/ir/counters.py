@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pycute_xe.kernel.index import Index, as_index
-from pycute_xe.kernel.ir.statement import Statement, Touched
+from pycute_xe.kernel.ir.statement import Statement, Touched, once
 from pycute_xe.signatures import held_fields
 
 __all__ = ["Await", "Signal"]
@@ -41,6 +41,7 @@ class Await(_Counting):
     least: Index
 
     @property
+    @once
     def touched(self) -> Touched:
         """Reads the counter and meets the work-group."""
         indices = (*self.at, self.least)
@@ -58,6 +59,7 @@ class Signal(_Counting):
     by: Index
 
     @property
+    @once
     def touched(self) -> Touched:
         """Updates the counter and meets the work-group."""
         counter, indices = (self.operand,), (*self.at, self.by)

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index, as_index
-from pycute_xe.kernel.ir.statement import Statement, Touched
+from pycute_xe.kernel.ir.statement import Statement, Touched, once
 from pycute_xe.signatures import held_fields
 
 __all__ = ["NamedArrive", "NamedBarrier", "NamedWait", "Role"]
@@ -63,6 +63,7 @@ class NamedArrive(Statement):
     role: Role = "both"
 
     @property
+    @once
     def touched(self) -> Touched:
         """Arrives at a barrier of its own, not at that of the work-group."""
         return Touched(indices=(self.barrier.number,))
@@ -76,6 +77,7 @@ class NamedWait(Statement):
     barrier: NamedBarrier
 
     @property
+    @once
     def touched(self) -> Touched:
         """Waits at a barrier of its own, not at that of the work-group."""
         return Touched(indices=(self.barrier.number,))

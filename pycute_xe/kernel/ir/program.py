@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 from pycute_xe.errors import KernelError
@@ -30,7 +31,7 @@ class Program:
     computes: Specification | None = None
     shared: tuple[Shared, ...] = ()
 
-    @property
+    @cached_property
     def sizes(self) -> tuple[str, ...]:
         """The names of the extents that a problem binds, in the order of the operands."""
         return tuple(

@@ -17,7 +17,7 @@ from pycute_xe.kernel.index import Index, as_index
 from pycute_xe.kernel.ir.copies import AtomicStore, Load, Prefetch, SharedLoad, SharedStore, Store
 from pycute_xe.kernel.ir.counters import Await, Signal
 from pycute_xe.kernel.ir.named import NamedArrive, NamedBarrier, NamedWait
-from pycute_xe.kernel.ir.statement import Statement, Touched
+from pycute_xe.kernel.ir.statement import Statement, Touched, once
 from pycute_xe.kernel.spec.expression import Expression, Slot, as_expression, leaves
 from pycute_xe.kernel.spec.looking import check_depth, indices_of
 from pycute_xe.layout import Layout
@@ -62,6 +62,7 @@ class Fill(Statement):
     value: float = 0.0
 
     @property
+    @once
     def touched(self) -> Touched:
         """Writes the fragment."""
         return Touched(writes=(self.fragment,))
@@ -77,6 +78,7 @@ class Reorder(Statement):
     slots: Layout
 
     @property
+    @once
     def touched(self) -> Touched:
         """Reads one fragment, writes the other."""
         return Touched(reads=(self.source,), writes=(self.destination,))
@@ -97,6 +99,7 @@ class Part(Statement):
     first: int = 0
 
     @property
+    @once
     def touched(self) -> Touched:
         """Reads one fragment, writes the other."""
         return Touched(reads=(self.source,), writes=(self.destination,))
@@ -111,6 +114,7 @@ class Convert(Statement):
     destination: str
 
     @property
+    @once
     def touched(self) -> Touched:
         """Reads one fragment, writes the other."""
         return Touched(reads=(self.source,), writes=(self.destination,))
@@ -148,6 +152,7 @@ class Map(Statement):
         return tuple(dict.fromkeys(x.operand for x in slots))
 
     @property
+    @once
     def touched(self) -> Touched:
         """Reads fragments and scalars, writes one fragment; conditions need indices."""
         return Touched(
@@ -172,6 +177,7 @@ class Reduce(Statement):
     slots: Layout
 
     @property
+    @once
     def touched(self) -> Touched:
         """Reads one fragment, writes the other."""
         return Touched(reads=(self.source,), writes=(self.destination,))
@@ -192,6 +198,7 @@ class Mma(Statement):
     b: str
 
     @property
+    @once
     def touched(self) -> Touched:
         """Reads A and B, updates the accumulator."""
         return Touched(reads=(self.a, self.b), updates=(self.accumulator,))
@@ -203,6 +210,7 @@ class BarrierArrive(Statement):
     """Tell a split barrier of the work-group that this subgroup has come."""
 
     @property
+    @once
     def touched(self) -> Touched:
         """Arrives."""
         return Touched(meets="arrive")
@@ -214,6 +222,7 @@ class BarrierWait(Statement):
     """Wait until every subgroup of the work-group has come."""
 
     @property
+    @once
     def touched(self) -> Touched:
         """Waits."""
         return Touched(meets="wait")
@@ -230,6 +239,7 @@ class Fence(Statement):
     """
 
     @property
+    @once
     def touched(self) -> Touched:
         """Orders memory."""
         return Touched(meets="fence")
@@ -261,6 +271,7 @@ class Loop(Statement):
             check_depth("Loop", {"holds": name}, value)
 
     @property
+    @once
     def touched(self) -> Touched:
         """What its bounds need; what its body touches, the body says."""
         return Touched(indices=(self.start, self.stop))
@@ -282,6 +293,7 @@ class If(Statement):
         _checked_body("If", self.body)
 
     @property
+    @once
     def touched(self) -> Touched:
         """What its condition needs; what its body touches, the body says."""
         return Touched(indices=(self.index, self.below))
