@@ -3,7 +3,7 @@
 Each mutant of `mutant_lists/` is put into a copy of the repository, and the tests that it names
 run there until one fails: first the one that killed it before (`mutant_lists/killed_by.tsv`, which
 `--record` rewrites), then all of them, the quick ones first. A survivor is either equivalent, and
-the list says why, or shows what no test asks. `--floor` and `--only` choose.
+the list says why, or shows what no test asks. `--floor`, `--only` and `--new` choose.
 """
 
 from __future__ import annotations
@@ -190,16 +190,20 @@ def main() -> int:
     parser.add_argument("--floor", choices=FLOORS, action="append", help="may be given repeatedly")
     parser.add_argument("--record", action="store_true", help="note which tests killed")
     parser.add_argument("--only", default="", help="mutants whose file or text contains this")
+    parser.add_argument("--new", action="store_true", help="mutants that no test is known to kill")
     options = parser.parse_args()
     floors = options.floor or FLOORS
     listed = [mutant for floor in floors for mutant in FLOORS[floor]]
     chosen = [m for m in listed if options.only in f"{m.file} {m.old} {m.new}"]
+    if options.new:
+        known = killers()
+        chosen = [m for m in chosen if key(m) not in known and not m.equivalent]
     found: list[Outcome] = []
     for outcome in outcomes(chosen, options.jobs, options.examples):
         found.append(outcome)
         print(f"{len(found):3}/{len(chosen)} {shown(outcome)}", flush=True)
-    if options.record:
-        record(found)
+        if options.record:
+            record(found)
     counts = {v: sum(o.verdict == v for o in found) for v in ("killed", "equivalent", "SURVIVED")}
     print(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
     return 1 if counts["SURVIVED"] else 0

@@ -6,6 +6,7 @@ from mutant_lists.mutant import mutants
 
 REGIONS = "tests/emitting/test_regions.py"
 VISA = "tests/emitting/test_visa.py"
+LANES = "tests/emitting/test_lanes.py"
 STATEMENTS = "tests/emitting/test_statements.py"
 OPENCL = "tests/emitting/test_opencl.py"
 NAMES = "tests/emitting/test_names.py"
@@ -232,7 +233,7 @@ MUTANTS = [
     ),
     *mutants(
         "emitting/sharing",
-        STATEMENTS,
+        f"{LANES} {STATEMENTS}",
         ("-(-array.bytes // LINE) * LINE", "0", "arrays lie one after the other"),
         (
             "start + int(mine[0]) * (bits // 8) + lanes",
@@ -283,7 +284,7 @@ MUTANTS = [
     ),
     *mutants(
         "emitting/masking",
-        f"{STATEMENTS} tests/native/test_kinds.py",
+        f"{LANES} {STATEMENTS} tests/native/test_kinds.py",
         ("for count in (1, 2, 4, 8):", "for count in (1, 2, 4):", "16 lanes have numbers"),
         ("-1 * (rest + steps[0])", "rest + steps[0]", "which lanes are below"),
         ('("gt", rest + steps[0])', '("lt", rest + steps[0])', "a bound from the other side"),

@@ -7,6 +7,7 @@ from mutant_lists.mutant import mutants
 RACING = "tests/executing/test_racing_stores.py"
 SUMS = "tests/executing/test_planned_sums.py"
 SCHEDULED = "tests/executing/test_scheduled.py"
+PLANS = "tests/executing/test_plans.py"
 KINDS = "tests/executing/test_fast_kinds.py"
 FAST = "tests/executing/test_fast.py"
 WRONG = "tests/executing/test_fast_wrong.py"
@@ -107,7 +108,12 @@ MUTANTS = [
         "executing/groups/meeting",
         NAMED,
         ("if counted != counts:", "if False:", "all count the same"),
-        ("[:, None, :]) & ~own", "[:, None, :])", "a subgroup knows its own arrivals"),
+        (
+            "[:, None, :]) & ~own",
+            "[:, None, :])",
+            "a subgroup knows its own arrivals",
+            "who learned that the others came arrived since then, and learned of itself with them",
+        ),
         ("if not 1 <= number <= 31:", "if not 0 <= number <= 31:", "barrier 0 is another one"),
         ("if not 1 <= number <= 31:", "if not 1 <= number <= 32:", "there are 31"),
         ("if barrier.here.any():\n", "if False:\n", "a barrier that never fires"),
@@ -126,7 +132,7 @@ MUTANTS = [
     ),
     *mutants(
         "executing/groups/windows",
-        f"{SUMS} {SCHEDULED}",
+        f"{PLANS} {SUMS} {SCHEDULED}",
         (
             "begin is None or begin < 0 or step",
             "begin is None or step",
@@ -207,7 +213,7 @@ MUTANTS = [
     ),
     *mutants(
         "executing/whole_matrices/multiplying",
-        f"{FAST} {MIXED} {WRONG}",
+        f"{PLANS} {FAST} {MIXED} {WRONG}",
         (
             "if extent != b.axes[right.along].extent or not",
             "if not",
@@ -237,7 +243,7 @@ MUTANTS = [
     ),
     *mutants(
         "executing/whole_matrices/planning",
-        f"{WRONG} {KINDS} {FAST} {MIXED}",
+        f"{PLANS} {WRONG} {KINDS} {FAST} {MIXED}",
         (
             "if any(name in s.touched.to_memory for s in walk(planner.kernel.body)):",
             "if False:",
@@ -263,14 +269,19 @@ MUTANTS = [
     ),
     *mutants(
         "executing/whole_matrices/computing",
-        f"{FAST} {KINDS} {MIXED}",
+        f"{PLANS} {FAST} {KINDS} {MIXED}",
         ("found[..., ~inside] = 0", "pass", "k outside are zeros"),
-        ("names.count(store.operand) == 1)", "True)", "what is stored over later"),
+        (
+            "names.count(store.operand) == 1)",
+            "True)",
+            "what is stored over later",
+            "a plan with two stores of one operand is not made",
+        ),
         ("elif node.plus:", "elif False:", "an accumulator that begins with a number"),
     ),
     *mutants(
         "executing/whole_matrices/bodies",
-        f"{FAST} {WRONG}",
+        f"{PLANS} {FAST} {WRONG}",
         (
             "and (n in wide or updates.count(n) == 1)",
             "",

@@ -11,6 +11,9 @@ NAMED = "tests/verifying/test_named_barriers.py"
 PARTS = "tests/verifying/test_parts.py"
 NUMBERS = "tests/verifying/test_numbers.py"
 INVARIANTS = "tests/verifying/test_invariants.py"
+PLACES = "tests/verifying/test_shared_places.py"
+LOOPS = "tests/verifying/test_loops.py"
+FORMS = "tests/verifying/test_forms.py"
 SLM = "tests/verifying/test_slm_faults.py"
 SPECIAL = "tests/kernel/test_specialised_gemm.py"
 UNSOUND = "tests/verifying/test_unsound.py"
@@ -20,7 +23,7 @@ RESCALED = "tests/verifying/test_rescaled_sums.py tests/verifying/test_attention
 MUTANTS = [
     *mutants(
         "holding/adding",
-        f"{SUMS} {MAXIMA} {UNSOUND}",
+        f"{FORMS} {LOOPS} {SUMS} {MAXIMA} {UNSOUND}",
         (
             "if inner is not None and name not in carried_by(second):",
             "if inner is not None:",
@@ -48,7 +51,7 @@ MUTANTS = [
     ),
     *mutants(
         "holding/sharing",
-        f"{SHARED} {SLM} {SPECIAL}",
+        f"{PLACES} {SHARED} {SLM} {SPECIAL}",
         ("kept = to.size - 1 - last", "kept = last", "of two stores the later stays"),
         ("low < 0 or high >= array.elements", "low < 0 or high > array.elements", "the last"),
         ("low < 0 or high >= array.elements", "high >= array.elements", "before the first"),
@@ -63,7 +66,7 @@ MUTANTS = [
     ),
     *mutants(
         "holding/ordering",
-        f"tests/kernel/test_fences.py {SHARED} {SLM}",
+        f"tests/kernel/test_fences.py {PLACES} {SHARED} {SLM}",
         ("if self.access.writes and not self.fenced:", "if False:", "stores need a fence"),
         ("trips = 1 + max([1,", "trips = max([1,", "a trip more than there are turns"),
         (
@@ -154,13 +157,13 @@ MUTANTS = [
     ),
     *mutants(
         "holding/roles",
-        SPECIAL,
+        f"{PLACES} {SPECIAL}",
         ("if writers.setdefault(name, mine) != mine:", "if False:", "one set of writers"),
         ("one and not other for one, other", "other and not one for one, other", "who reads"),
     ),
     *mutants(
         "holding/looping",
-        f"{INVARIANTS} {UNSOUND} {PARTS} {SUMS}",
+        f"{LOOPS} {INVARIANTS} {UNSOUND} {PARTS} {SUMS}",
         (
             "surely = at_least(loop.stop - loop.start, kernel) >= 1",
             "surely = True",
@@ -177,13 +180,13 @@ MUTANTS = [
     ),
     *mutants(
         "holding/entering",
-        f"{INVARIANTS} {UNSOUND} {PARTS} {SUMS} {RESCALED}",
+        f"{FORMS} {LOOPS} {INVARIANTS} {UNSOUND} {PARTS} {SUMS} {RESCALED}",
         ("*self.out[name].parts)]", ")]", "what a trip leaves unwritten"),
         ("if not any(name in carried_by(term) for term in apart.terms):", "if True:", "a term"),
     ),
     *mutants(
         "holding/scaling",
-        RESCALED,
+        f"{FORMS} {RESCALED}",
         ("numeric.bits >= 32", "numeric.bits >= 8", "a sum that rounds at every trip"),
         ("inner.by is None and by is not None", "by is not None", "two factors"),
         ("then is not None and alike(after, taken(then, held.which))", "then is not None", "m'"),
@@ -220,7 +223,7 @@ MUTANTS = [
     ),
     *mutants(
         "holding/entering",
-        f"{INVARIANTS} {UNSOUND} {PARTS} {SUMS}",
+        f"{LOOPS} {INVARIANTS} {UNSOUND} {PARTS} {SUMS}",
         ("loop.start + 1, before, earlier)", "loop.start, before, earlier)", "the first trip"),
     ),
 ]

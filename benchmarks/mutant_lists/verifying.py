@@ -7,9 +7,11 @@ from mutant_lists.mutant import mutants
 MAXIMA = "tests/verifying/test_unsound_maxima.py"
 SUMS = "tests/verifying/test_conditional_sums.py"
 UNSOUND = "tests/verifying/test_unsound.py"
+TERMS = "tests/verifying/test_terms.py"
 INOUT = "tests/verifying/test_inout.py"
 CLASSES = "tests/verifying/test_classes.py"
 PREFETCHING = "tests/verifying/test_prefetching.py"
+OF_A_TILE = "tests/verifying/test_pieces.py"
 PIECES = "tests/verifying/test_epilogue_tiles.py"
 REDUCTIONS = "tests/verifying/test_reductions.py"
 PARTS = "tests/verifying/test_parts.py"
@@ -19,7 +21,7 @@ RESCALED = "tests/verifying/test_rescaled_sums.py tests/verifying/test_attention
 MUTANTS = [
     *mutants(
         "verifying/comparing",
-        f"{MAXIMA} {SUMS} {CLASSES} {UNSOUND}",
+        f"{TERMS} {MAXIMA} {SUMS} {CLASSES} {UNSOUND}",
         (
             "if not both.is_empty:\n                    twice",
             "if False:\n                    twice",
@@ -46,7 +48,7 @@ MUTANTS = [
     ),
     *mutants(
         "verifying/differences",
-        f"{CLASSES} {UNSOUND}",
+        f"{TERMS} {CLASSES} {UNSOUND}",
         ('("missing", yours, mine,', '("missing", mine, mine,', "what is not summed"),
         ('("foreign", mine, yours,', '("foreign", mine, mine,', "what should not be summed"),
     ),
@@ -74,7 +76,7 @@ MUTANTS = [
     ),
     *mutants(
         "verifying/covering",
-        f"{PIECES} {INOUT}",
+        f"{OF_A_TILE} {PIECES} {INOUT}",
         ("fills = len(group) == 1 or _is_box(joined)", "fills = True", "pieces fill a tile"),
         (
             "if any(sizes[name] != size for name, size in space.fixed.items()):",
@@ -121,7 +123,7 @@ MUTANTS = [
     ),
     *mutants(
         "verifying/splitting",
-        f"{REDUCTIONS} {SUMS} {MAXIMA} {UNSOUND}",
+        f"{TERMS} {REDUCTIONS} {SUMS} {MAXIMA} {UNSOUND}",
         ("if not as_set and not yours.decides(by):", "if False:", "which summand is which"),
         ("if not as_set and not here.decides(by):", "if False:", "an element taken twice"),
         (
@@ -133,7 +135,7 @@ MUTANTS = [
     ),
     *mutants(
         "verifying/laws",
-        RESCALED,
+        f"{TERMS} {RESCALED}",
         ("if not _is_lowest(inner):", "if True:", "exp2 of minus infinity is zero"),
         ("        if _is_lowest(inner):", "        if False:", "what is masked is left out"),
         ("return sure and all(_is_finite((t,)) for t in families)", "return True", "finite"),
@@ -141,7 +143,7 @@ MUTANTS = [
     ),
     *mutants(
         "verifying/abbreviating",
-        RESCALED,
+        f"{TERMS} {RESCALED}",
         ("if other == kind and number == count and self._same(", "if other == kind and (", "equal"),
         ("return (first, second) if names.are_clear else formulas", "return formulas", "names"),
     ),

@@ -96,7 +96,7 @@ def _is_apart(kernel: Kernel, stores: list[Touch]) -> bool:
         return False  # too far apart to number
     keys = np.asarray(np.ravel_multi_index(tuple((places - low).T), spans))
     owners = np.concatenate([subgroup for _, subgroup in owned])
-    order = np.argsort(keys)
+    order = np.argsort(keys, kind="stable")
     keys, owners = keys[order], owners[order]
     if ((keys[1:] == keys[:-1]) & (owners[1:] != owners[:-1])).any():
         return False  # two subgroups store to one place

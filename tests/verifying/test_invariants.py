@@ -113,6 +113,33 @@ def test_a_loop_that_may_not_be_run() -> None:
     assert cx.verify(short)
 
 
+def test_a_claim_in_terms_of_a_fragment_of_another_size() -> None:
+    made = looping(X, None, Map("y", Slot("x")))
+    loop = dataclasses.replace(made.loop("k"), holds=(("y", Slot("w")),))
+    for count, words in ((8, "at its start"), (16, "claims something of w")):
+        kernel = dataclasses.replace(
+            made,
+            fragments=(*made.fragments, fragment("w", "f32", count)),
+            body=(Fill("w", 2.0), *made.body[:2], loop, made.body[-1]),
+        )
+        verdict = cx.verify(kernel)
+        assert verdict.answer == "undecided"
+        assert words in str(verdict)
+
+
+def test_a_claimed_sum_in_a_narrow_type() -> None:
+    mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "bf16", "bf16"), (8, 16, 16), ((1, 1, 1), (1, 1, 0)))
+    gemm = cx.kernel.gemm(mma, stages=0)
+    loop = gemm.loop("k")
+    m, n = Index("m") * 8 + E // 16, Index("n") * 16 + E % 16
+    product = Element("A", (m, Index("q"))) * Element("B", (Index("q"), n))
+    for kind, words in (("bf16", "accumulated in bf16 is missing"), ("f32", "after a trip")):
+        holds = (("tCrC", Total("sum", (("q", K * 16),), product, cx.as_numeric(kind))),)
+        verdict = cx.verify(gemm.replace(loop, dataclasses.replace(loop, holds=holds)))
+        assert verdict.answer == "undecided"
+        assert words in str(verdict)
+
+
 def test_the_sum_of_a_product_as_a_claim() -> None:
     gemm = cx.kernel.gemm(tiled_mma((8, 16, 16), (1, 1)), stages=0)
     loop = gemm.loop("k")

@@ -13,6 +13,7 @@ import pytest
 from broken_kernels import tiled_mma
 
 import pycute_xe as cx
+from pycute_xe.holding.meeting import disorder
 from pycute_xe.kernel import If, Index, Kernel, Loop, NamedArrive, NamedBarrier, NamedWait
 
 RNG = np.random.default_rng(3)
@@ -78,15 +79,24 @@ def test_what_only_some_residues_of_k_do_is_seen() -> None:
     assert not comes_out_right(kernel, "reference")
 
 
-def test_numbers_from_0_and_counts_that_disagree_are_disproved_and_stop_both_executors() -> None:
-    zero = renumbered(lambda b: dataclasses.replace(b, number=b.number - 1))
+def test_numbers_beyond_the_31_and_counts_that_disagree_are_disproved_and_stop_both_executors() -> (
+    None
+):
+    zero, last = (
+        renumbered(lambda b, more=more: dataclasses.replace(b, number=b.number + more))
+        for more in (-1, 27)
+    )
 
     def more(s: Any) -> Any:
         late = isinstance(s, NamedArrive) and s.role == "producer"
         counted = dataclasses.replace(s.barrier, producers=COUNT + 1) if late else None
         return dataclasses.replace(s, barrier=counted) if late else s
 
-    for kernel, told in ((zero, "barrier 0 does not exist"), (edited(more), "counts 3 producers")):
+    for kernel, told in (
+        (zero, "barrier 0 does not exist"),
+        (last, "barrier 32 does not exist"),
+        (edited(more), "counts 3 producers"),
+    ):
         found = cx.verify(kernel).proofs[0]
         assert found.answer == "disproved"
         assert told in str(found.counterexample)
@@ -115,3 +125,88 @@ def test_many_trips_of_a_given_size_are_not_followed_one_by_one() -> None:
     """Otherwise the question takes minutes."""
     proof = cx.verify(right(), {"K": 1_000_000}).proofs[0]
     assert (proof.answer, "too many to follow" in proof.reason) == ("undecided", True)
+
+
+FULL, EMPTY = NamedBarrier(Index(None, 20), COUNT, COUNT), NamedBarrier(Index(None, 21), 2, 2)
+TRIPS = cx.kernel.Tiles("K", 16)
+
+
+def behind(*more: Any) -> Kernel:
+    """A right kernel with more behind it."""
+    return dataclasses.replace(right(), body=(*right().body, *more))
+
+
+def told(kernel: Kernel) -> str:
+    """What is wrong with its barriers where K is a tile, found without a proof of the rest."""
+    found = disorder(kernel, {"K": 16})
+    return found.words if found is not None else ""
+
+
+def by_roles(consumers: tuple[Any, ...], producers: tuple[Any, ...]) -> tuple[If, If]:
+    subgroup = Index("subgroup")
+    return If(subgroup, Index(None, COUNT), consumers), If(Index(None, 1), subgroup, producers)
+
+
+def test_a_subgroup_that_laps_another_one_of_its_kind_is_disproved() -> None:
+    """A producer that goes on before the other one has come is counted for both."""
+    consumers = [NamedArrive(FULL, "consumer"), NamedWait(FULL), NamedArrive(EMPTY, "producer")]
+    again = consumers[:2]
+    producers = [NamedArrive(FULL, "producer"), NamedArrive(EMPTY, "consumer")]
+    last = (NamedWait(EMPTY), NamedArrive(FULL, "producer"))
+    assert told(behind(*by_roles((*consumers, *again), (*producers, *last)))) == ""
+    early = (consumers[0], consumers[2], consumers[1])
+    laps = behind(*by_roles((*early, *again), (*producers[::-1], *last)))
+    assert "may arrive at named barrier 20 again" in told(laps)
+
+
+def test_a_producer_that_arrives_twice_is_disproved_and_stops_the_run() -> None:
+    once = NamedArrive(FULL, "producer")
+    waits = (NamedArrive(FULL, "consumer"), NamedWait(FULL))
+    assert told(behind(*by_roles(waits, (once,)))) == ""
+    kernel = behind(*by_roles(waits, (once, once)))
+    assert "again before it has fired" in told(kernel)
+    assert not comes_out_right(kernel, "reference")
+
+
+def test_what_only_a_ninth_tile_shows_is_seen() -> None:
+    """Stages are given back in five trips: whoever fills the sixth again, three later, waits."""
+    kernel = right()
+    (again,) = [
+        s for s in kernel.statements()
+        if isinstance(s, NamedArrive) and s.role == "producer" and s.barrier.number.at({"k": 0}) > 3
+    ]  # fmt: skip
+    seldom = kernel.replace(again, If(Index("k"), Index(None, 5), (again,)))
+    found = disorder(seldom, {})
+    assert found is not None
+    assert "waits for ever" in found.words
+    assert 8 * 16 < found.sizes["K"] <= 9 * 16
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        If(Index(None, 1), Index("M"), (NamedArrive(FULL, "producer"),)),
+        Loop(
+            "j",
+            Index(),
+            TRIPS,
+            (
+                If(
+                    Index(),
+                    Index("j"),
+                    (If(Index("j") * 50, TRIPS, (NamedArrive(FULL, "producer"),)),),
+                ),
+            ),
+        ),
+    ],
+    ids=["a second size", "far from the ends of a loop"],
+)
+def test_what_few_small_problems_do_not_show_is_undecided(more: Any) -> None:
+    """A producer arrives at a barrier that never fires: where M > 1, or beyond 50 tiles of K."""
+    kernel = behind(more)
+    with pytest.raises(cx.UndecidableError, match="depends on"):
+        disorder(kernel, {})
+    sizes = {"M": 2, "N": 1, "K": 1} if isinstance(more, If) else {"M": 1, "N": 1, "K": 16 * 51}
+    a, b = (np.zeros(shape) for shape in ((sizes["M"], sizes["K"]), (sizes["K"], 1)))
+    with pytest.raises(cx.MachineError):
+        cx.run(kernel, a, b, dtype="bf16", executor="reference")

@@ -25,7 +25,7 @@ from pycute_xe.kernel import (
     apply,
     total,
 )
-from pycute_xe.kernel.spec.expression import Expression
+from pycute_xe.kernel.spec.expression import Expression, Where, as_expression
 
 LOW = -1024.0
 K, M, N = map(Index, ("k", "m", "n"))
@@ -35,6 +35,8 @@ FACTOR = Map("fix", apply("exp2", TOP - NEW))
 KEEP = Map("top", NEW)
 ADD = Map("sum", SUM * FIX + apply("exp2", X - TOP))
 RIGHT = (LARGER, FACTOR, KEEP, ADD)
+LARGER_THAN_BEFORE = Map("new", apply("max", Slot("out"), X))
+TO_LARGER = Map("fix", apply("exp2", Slot("out") - LARGER_THAN_BEFORE.value))
 
 
 def of(k: str) -> Expression:
@@ -98,6 +100,9 @@ def test_another_exponential_is_followed_too() -> None:
         (LARGER, FACTOR, If(K % 2, Index(None, 1), (KEEP,)), ADD),
         (LARGER, FACTOR, KEEP, If(K % 2, Index(None, 1), (ADD,))),
         (LARGER, FACTOR, If(K, Index(None, 1), (KEEP, ADD))),
+        (LARGER, Map("fix", apply("exp2", TOP - X)), KEEP, ADD),
+        # The first time the largest is kept, it is X alone.
+        (Map("out", TOP), TO_LARGER, Map("new", X), KEEP, ADD, LARGER_THAN_BEFORE, KEEP),
     ],
 )
 def test_what_is_rescaled_otherwise_is_not_proved(body: tuple[Statement, ...]) -> None:
@@ -113,6 +118,17 @@ def test_a_tile_left_out_of_both_is_left_out_of_the_claim() -> None:
     verdict = cx.verify(even)
     assert verdict.counterexample is not None, str(verdict)
     assert cx.replay(even, verdict.counterexample).shows
+
+
+def test_a_maximum_that_goes_on_without_the_sum_is_not_followed() -> None:
+    """In odd trips only the maximum changes, and the sum stays as it was."""
+    even = If(K % 2, Index(None, 1), (ADD,))
+    top = apply("max", LOW, total("j", "L", of("j"), how="max"))
+    term = Where(Index("i") % 2, Index(None, 1), apply("exp2", of("i") - top), as_expression(0.0))
+    kernel = online(LARGER, FACTOR, KEEP, even, claim=total("i", "L", term))
+    x = np.stack([np.full((8, 16), value, np.float32) for value in (0, 1, 1)])
+    assert (np.asarray(cx.run(kernel, x)) == 1.0 + 1.0 / 1.0).all()
+    assert not cx.verify(kernel)
 
 
 def test_a_sum_that_rounds_at_every_trip_is_not_proved() -> None:

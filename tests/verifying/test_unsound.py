@@ -160,7 +160,9 @@ def test_a_grid_of_batches_is_not_rounded_up() -> None:
     made = cx.kernel.gemm(BF16, batch=True)
     assert cx.verify(made)
     wrong = dataclasses.replace(made, grid=(("l", Tiles("L", 2) * 2), *made.grid[1:]))
-    assert cx.verify(wrong).answer == "needs"
+    verdict = cx.verify(wrong)
+    assert verdict.answer == "needs"
+    assert [p.condition for p in verdict.proofs if not p] == ["(L) mod 2 = 0"]
     assert cx.verify(wrong, {"L": 4})
     assert not_proved(wrong, L=3).answer == "disproved"
 
