@@ -77,6 +77,7 @@ def test_what_only_some_residues_of_k_do_is_seen() -> None:
     assert proof.counterexample is not None
     assert proof.counterexample.sizes["K"] == 2
     assert not comes_out_right(kernel, "reference")
+    assert not comes_out_right(kernel, "fast")
 
 
 def test_numbers_beyond_the_31_and_counts_that_disagree_are_disproved_and_stop_both_executors() -> (
