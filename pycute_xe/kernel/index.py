@@ -7,12 +7,12 @@ integers, so that every index is a map that a proof can reason about.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from pycute_xe.errors import KernelError, quoted
+from pycute_xe.errors import KernelError
+from pycute_xe.kernel.given import checked_integer, checked_name
 from pycute_xe.signatures import STUMBLES, blame, typed
 
 __all__ = ["ELEMENT_INDEX", "SUBGROUP_INDEX", "Atom", "Index", "Quotient", "Tiles", "as_index"]
@@ -72,15 +72,15 @@ class Index:
 
     def __init__(self, name: str | None = None, offset: int = 0) -> None:
         """Make a name plus a constant, or the constant alone."""
-        _checked_name(name)
+        checked_name(name)
         object.__setattr__(self, "terms", ((name, 1),) if name is not None else ())
-        object.__setattr__(self, "offset", _checked_integer("Index", offset))
+        object.__setattr__(self, "offset", checked_integer("Index", offset))
 
     @classmethod
     @typed
     def of(cls, terms: Mapping[Atom, int], offset: int) -> Index:
         """Return the index with these multiples; zeros are dropped."""
-        return _collected(terms, _checked_integer("Index", offset))
+        return _collected(terms, checked_integer("Index", offset))
 
     @classmethod
     @typed
@@ -178,14 +178,14 @@ class Index:
 
     def __mul__(self, scale: int) -> Index:
         """A multiple; `KernelError` for a factor that is not an integer."""
-        scale = _checked_integer("Index", scale)
+        scale = checked_integer("Index", scale)
         return _collected({a: c * scale for a, c in self.terms}, self.offset * scale)
 
     __rmul__ = __mul__
 
     def __floordiv__(self, divisor: int) -> Index:
         """The quotient, rounded down; `KernelError` unless the divisor is a positive integer."""
-        divisor = _checked_integer("Index", divisor)
+        divisor = checked_integer("Index", divisor)
         if divisor < 1:
             raise KernelError(
                 "Index", {"divisor": divisor}, "a divisor is 1 or more", "divide by an integer"
@@ -283,26 +283,3 @@ def _collected(terms: Mapping[Atom, int], offset: int) -> Index:
 
 def _order(atom: Atom) -> tuple[int, str]:
     return (0 if isinstance(atom, str) else 1, str(atom))
-
-
-def _checked_name(name: object) -> None:
-    if name is not None and not (isinstance(name, str) and name.isidentifier()):
-        raise KernelError(
-            "Index", {"name": name}, "the name of an index is an identifier", 'write Index("k")'
-        )
-
-
-def _checked_integer(operation: str, value: object) -> int:
-    if type(value) is int:
-        return value
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        return operator.index(value)  # pyright: ignore[reportArgumentType]
-    except TypeError as error:
-        raise KernelError(
-            operation,
-            {"value": value},
-            f"{quoted(value)} is {type(value).__name__}, indices are integers",
-            "use an integer",
-        ) from error

@@ -18,6 +18,7 @@ from pycute_xe.verifying.patience import TooHardError, steps_left, until
 from pycute_xe.verifying.planned import given_a_plan
 from pycute_xe.verifying.questions import Questions
 from pycute_xe.verifying.regions import effort, further, session
+from pycute_xe.verifying.unrolling import given_sizes
 from pycute_xe.verifying.verdict import Proof, Verdict
 
 __all__ = ["verify", "verify_here"]
@@ -130,7 +131,8 @@ def verify_here(kernel: Kernel, fixed: Mapping[str, int], steps: int) -> Verdict
     least = min(failures, key=lambda pair: pair[0].rank, default=None)
     shown = least[1] if least else None
     found = Verdict(kernel.name, _words(kernel, fixed), tuple(proofs), shown)
-    return given_a_plan(kernel, fixed, found, partial(verify_here, steps=steps))
+    again = partial(verify_here, steps=steps)
+    return given_sizes(kernel, fixed, given_a_plan(kernel, fixed, found, again), again)
 
 
 @dataclass(frozen=True)

@@ -84,12 +84,18 @@ def test_a_true_claim_shows_a_wrong_specification() -> None:
         (alternating(E, 1.0, 0.0), "differs from element to element"),
     ],
 )
-def test_a_wrong_claim_shows_nothing(holds: Expression, words: str) -> None:
-    for claim in (alternating(Index("L"), 1.0, 0.0), as_expression(1.0), as_expression(7.0)):
-        verdict = cx.verify(looping(claim, holds, FLIP))
-        assert verdict.answer == "undecided", str(verdict)
-        assert verdict.counterexample is None
+def test_a_wrong_claim_proves_nothing(holds: Expression, words: str) -> None:
+    right = cx.verify(looping(alternating(Index("L"), 1.0, 0.0), holds, FLIP))
+    assert right.answer == "undecided", str(right)
+    assert right.counterexample is None
+    assert words in str(right)
+    for claim in (as_expression(1.0), as_expression(7.0)):
+        kernel = looping(claim, holds, FLIP)
+        verdict = cx.verify(kernel)
+        assert verdict.answer in ("undecided", "disproved"), str(verdict)
         assert words in str(verdict)
+        if verdict.counterexample is not None:  # of a problem whose trips are written out
+            assert cx.replay(kernel, verdict.counterexample).shows
 
 
 def test_a_claim_in_terms_of_fragments_and_elements() -> None:
@@ -156,5 +162,7 @@ def test_the_sum_of_a_product_as_a_claim() -> None:
     assert cx.verify(claimed(K * 8)).answer == "undecided"
     right = claimed(K * 16)
     twice = right.replace(find(right, Mma), (find(right, Mma), find(right, Mma)))
-    assert cx.verify(twice).answer == "undecided"
+    found = cx.verify(twice).counterexample
+    assert found is not None
+    assert cx.replay(twice, found).shows
     assert Tiles("K", 16) == loop.stop

@@ -14,6 +14,7 @@ from typing import Literal
 from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index, as_index
+from pycute_xe.kernel.ir.barriers import BarrierArrive, BarrierWait, Fence
 from pycute_xe.kernel.ir.copies import AtomicStore, Load, Prefetch, SharedLoad, SharedStore, Store
 from pycute_xe.kernel.ir.counters import Await, Signal
 from pycute_xe.kernel.ir.named import NamedArrive, NamedBarrier, NamedWait
@@ -202,47 +203,6 @@ class Mma(Statement):
     def touched(self) -> Touched:
         """Reads A and B, updates the accumulator."""
         return Touched(reads=(self.a, self.b), updates=(self.accumulator,))
-
-
-@held_fields
-@dataclass(frozen=True, slots=True)
-class BarrierArrive(Statement):
-    """Tell a split barrier of the work-group that this subgroup has come."""
-
-    @property
-    @once
-    def touched(self) -> Touched:
-        """Arrives."""
-        return Touched(meets="arrive")
-
-
-@held_fields
-@dataclass(frozen=True, slots=True)
-class BarrierWait(Statement):
-    """Wait until every subgroup of the work-group has come."""
-
-    @property
-    @once
-    def touched(self) -> Touched:
-        """Waits."""
-        return Touched(meets="wait")
-
-
-@held_fields
-@dataclass(frozen=True, slots=True)
-class Fence(Statement):
-    """Make earlier stores to shared memory visible to those who are met at a later barrier.
-
-    A barrier alone does not wait for stores: without a fence between the store and the arrival
-    `check` refuses the kernel, `verify` disproves it, and the `reference` executor stops. Source:
-    the row ``fence`` of ``atoms/arch.toml``.
-    """
-
-    @property
-    @once
-    def touched(self) -> Touched:
-        """Orders memory."""
-        return Touched(meets="fence")
 
 
 @held_fields

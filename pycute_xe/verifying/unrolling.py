@@ -1,0 +1,90 @@
+"""Floor 9: small problems with their loops written out, where no form is known of what loops make.
+
+Of a problem of given sizes the trips are known, and no question is asked about any trip. What is
+wrong there is wrong; what is right there is right for these sizes alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+from pycute_xe.errors import CuteError
+from pycute_xe.kernel import Kernel, Loop
+from pycute_xe.kernel.ir.trips import in_trips
+from pycute_xe.verifying.patience import time_left
+from pycute_xe.verifying.verdict import Proof, Verdict
+
+__all__ = ["FORMLESS", "given_sizes"]
+
+Again = Callable[[Kernel, Mapping[str, int]], Verdict]
+
+FORMLESS = "the loop over"
+"""What is said where it is a loop that no form is known of."""
+
+TRIPS = (2, 3)
+LARGEST = 4096
+"""The largest size that is tried, in elements."""
+
+
+def given_sizes(kernel: Kernel, fixed: Mapping[str, int], found: Verdict, again: Again) -> Verdict:
+    """Return a verdict with what small problems show of values that are undecided.
+
+    Where all sizes are given, with what they are there.
+    """
+    if not any(map(_is_open, found.proofs)) or found.answer != "undecided":
+        return found
+    known = fixed.keys() >= set(kernel.sizes)
+    for sizes in (dict(fixed),) if known else _problems(kernel, fixed):
+        left = time_left()
+        if left is not None and left < 0:
+            return found
+        try:
+            verdict = again(in_trips(kernel, sizes), sizes)
+        except (CuteError, RecursionError):  # formulas nest deeper with every trip
+            continue
+        proofs = tuple(_settled(proof, verdict, known) for proof in found.proofs)
+        if proofs != found.proofs:
+            shown = next((p.counterexample for p in proofs if p.counterexample), None)
+            return replace(found, proofs=proofs, counterexample=shown)
+    return found
+
+
+def _is_open(proof: Proof) -> bool:
+    values = proof.property.endswith(" values")
+    return values and proof.answer == "undecided" and FORMLESS in proof.reason
+
+
+def _settled(proof: Proof, verdict: Verdict, known: bool) -> Proof:
+    """Return what a small problem says of a property: that it holds counts if that was asked."""
+    if not _is_open(proof):
+        return proof
+    mine = next(p for p in verdict.proofs if p.property == proof.property)
+    if mine.answer == "disproved" or (mine and known):
+        return replace(mine, seconds=proof.seconds + mine.seconds)
+    return proof
+
+
+def _problems(kernel: Kernel, fixed: Mapping[str, int]) -> Iterator[dict[str, int]]:
+    """Yield sizes at which some loop makes one trip, two, or three; the other sizes are 1."""
+    ones = {name: fixed.get(name, 1) for name in kernel.sizes}
+    yield ones
+    loops = [s for s in kernel.statements() if isinstance(s, Loop)]
+    for trips in TRIPS:
+        for name in kernel.sizes:
+            mine = [loop for loop in loops if name in (loop.stop - loop.start).names]
+            if name not in fixed and mine:
+                yield from _least(ones, name, mine, trips)
+
+
+def _least(
+    ones: dict[str, int], name: str, loops: list[Loop], trips: int
+) -> Iterator[dict[str, int]]:
+    """Yield the problem with the least of a size at which one of some loops makes so many trips."""
+    for size in range(1, LARGEST):
+        sizes = ones | {name: size}
+        for loop in loops:
+            count = loop.stop - loop.start
+            if count.names <= sizes.keys() and not count.looked_up and count.at(sizes) >= trips:
+                yield sizes
+                return

@@ -1,0 +1,73 @@
+"""A kernel with its loops written out does what the kernel does, at the sizes it is written for."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from attention_problems import problem, tilings
+
+import pycute_xe as cx
+from pycute_xe.errors import KernelError
+from pycute_xe.kernel import Index, Loop, attention
+from pycute_xe.kernel.ir.trips import in_trips
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"epilogue": "relu(acc + bias[n])"}, {"a": "col", "stages": 0}],
+    ids=str,
+)
+def test_a_gemm(options: dict[str, Any]) -> None:
+    mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "s32", "s8"), (16, 32, 32), ((1, 1, 1), (1, 1, 1)))
+    kernel = cx.kernel.gemm(mma, **options)
+    sizes = {"M": 21, "N": 40, "K": 96}
+    alone = in_trips(kernel, sizes)
+    assert not any(isinstance(s, Loop) for s in alone.statements())
+    rng = np.random.default_rng(0)
+    given = {
+        operand.name: rng.integers(-8, 8, [sizes[str(mode)] for mode in operand.modes])
+        for operand in kernel.inputs
+    }
+    given = {name: x.astype("f4" if name == "bias" else "i1") for name, x in given.items()}
+    assert np.array_equal(cx.run(alone, **given), cx.run(kernel, **given))
+
+
+def test_attention() -> None:
+    """What a work-group's place decides stays a condition."""
+    one = problem(np.random.default_rng(0), tilings(), [(19, 45)], causal=True)
+    sizes = {"B": 1, "G": 2, "M": 19, "N": 45, "D": 24, "E": 32}
+    alone = in_trips(one.kernel, sizes)
+    assert not any(isinstance(s, Loop) for s in alone.statements())
+    found, wanted = (cx.run(kernel, **one.operands) for kernel in (alone, one.kernel))
+    assert found.tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "sizes", "condition"),
+    [
+        ({}, {"M": 9}, "over a depend on ceil_div(D, "),
+        ({"page": 32}, {"B": 1, "G": 1, "M": 9, "D": 1, "E": 1}, "lengths"),
+        ({}, {"M": 1, "N": 1 << 40, "D": 1}, "more than 1000 statements"),
+    ],
+    ids=["size", "looked up", "many"],
+)
+def test_what_is_not_known_is_refused(
+    options: dict[str, Any], sizes: dict[str, int], condition: str
+) -> None:
+    kernel = attention(*tilings(), **options)
+    with pytest.raises(KernelError, match=re.escape(condition)):
+        in_trips(kernel, sizes)
+
+
+def test_a_loop_whose_end_depends_on_the_place_is_refused() -> None:
+    mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (16, 32, 32), ((1, 1, 1), (1, 1, 1)))
+    kernel = cx.kernel.gemm(mma, stages=0)
+    loop = kernel.loop("k")
+    below = kernel.replace(loop, dataclasses.replace(loop, stop=Index("m", 1)))
+    with pytest.raises(KernelError, match="the loop over k depend on m"):
+        in_trips(below, {"M": 17, "N": 1, "K": 1})
+    assert in_trips(below, {"M": 16, "N": 1, "K": 1}).sizes == kernel.sizes
