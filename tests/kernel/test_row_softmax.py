@@ -132,6 +132,15 @@ def test_a_threshold_of_another_rank_is_disproved() -> None:
     disproved(kernel.replace(maps[1], dataclasses.replace(maps[1], value=value, gathers=gathers)))
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_every_register_of_the_largest_values_is_used(count: int) -> None:
+    """Values below the largest take registers only where they are asked for."""
+    kernel = cx.kernel.top_k_gemm(tiled_mma((16, 32, 16), (1, 2)), count=count)
+    touched = [s.touched for s in kernel.statements()]
+    used = {name for t in touched for name in (*t.reads, *t.writes, *t.updates)}
+    assert {fragment.name for fragment in kernel.fragments} == used
+
+
 def test_a_count_that_is_not_kept_is_refused() -> None:
     for count in (0, 9):
         with pytest.raises(cx.KernelError, match="must be 1 to 8"):

@@ -169,6 +169,13 @@ def test_a_producer_that_arrives_twice_is_disproved_and_stops_the_run() -> None:
     assert not comes_out_right(kernel, "reference")
 
 
+def test_a_barrier_that_never_fires_is_disproved_and_stops_both_executors() -> None:
+    alone = behind(If(Index("subgroup"), Index(None, 1), (NamedArrive(FULL, "producer"),)))
+    assert "which never fires" in told(alone)
+    assert not comes_out_right(alone, "reference")
+    assert not comes_out_right(alone, "fast")
+
+
 def test_what_only_a_ninth_tile_shows_is_seen() -> None:
     """Stages are given back in five trips: whoever fills the sixth again, three later, waits."""
     kernel = right()

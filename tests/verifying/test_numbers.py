@@ -10,13 +10,17 @@ from small_kernels import fragment, load_of, store_of
 
 import pycute_xe as cx
 from pycute_xe.kernel import (
+    BarrierArrive,
+    BarrierWait,
     Claim,
     Convert,
     Element,
     Fill,
     Index,
     Kernel,
+    Load,
     Map,
+    Mma,
     Operand,
     Reduce,
     Slot,
@@ -24,7 +28,7 @@ from pycute_xe.kernel import (
     Statement,
     rounded_to,
 )
-from pycute_xe.kernel.spec.expression import Expression, as_expression
+from pycute_xe.kernel.spec.expression import Expression, Total, as_expression
 from pycute_xe.layout import Layout
 
 M, N = Index("m"), Index("n")
@@ -91,3 +95,59 @@ def test_sums_in_narrow_floats_are_rounded() -> None:
     total = Reduce("sum", "x", "z", Layout((2, 64), (0, 1)))
     moved = kernel.replace(kernel.body[-1], (total, kernel.body[-1]))
     assert not cx.verify(dataclasses.replace(moved, computes=kernel.computes))
+
+
+def test_a_number_of_one_narrow_type_converted_to_another_is_rounded_twice() -> None:
+    x, both = Element("X", (M, N)), (Convert("x", "y"), Convert("y", "z"))
+    kinds = ("f32", "f16", "bf16")
+    assert cx.verify(small(kinds, rounded_to("bf16", rounded_to("f16", x)), *both))
+    for claim in (rounded_to("f16", x), rounded_to("bf16", x)):
+        assert not cx.verify(small(kinds, claim, *both))
+
+
+def test_sums_of_different_numbers_of_elements_are_left_undecided() -> None:
+    """The first sum and the last are of one element, the others of two."""
+    uneven = Reduce("sum", "x", "z", Layout((64, 2), (1, 1)))
+    verdict = cx.verify(small(("f32", "f32", "f32"), 0.0, Fill("z"), uneven))
+    assert verdict.answer == "undecided"
+    assert "different numbers of elements" in str(verdict)
+
+
+def test_products_added_up_in_two_types_are_two_sums() -> None:
+    """A product in bf16, to which another one is added in f32."""
+    narrow, wide = (
+        cx.workgroup_mma(cx.XE_DPAS_TT(8, kind, "bf16"), (8, 16, 16), ((1, 1, 1), (1, 1, 0)))
+        for kind in ("bf16", "f32")
+    )
+    gemm = cx.kernel.gemm(wide, stages=0)
+    first = {"k": Index()}
+    *loads, multiply = (
+        dataclasses.replace(s, at=tuple(i.substitute(first) for i in s.at))
+        if isinstance(s, Load)
+        else s
+        for s in gemm.loop("k").body
+        if not isinstance(s, (BarrierArrive, BarrierWait))
+    )
+    assert isinstance(multiply, Mma)
+    body = (
+        Fill("sum"),
+        *loads,
+        dataclasses.replace(multiply, mma=narrow, accumulator="sum"),
+        Map("tCrC", Slot("sum")),
+        multiply,
+        gemm.body[-1],
+    )
+    product = Element("A", (M, Index("k"))) * Element("B", (Index("k"), N))
+
+    def of(kind: str) -> Total:
+        return Total("sum", (("k", Index(None, 16)),), product, cx.as_numeric(kind))
+
+    sizes = {"A": ("M", 16), "B": (16, "N"), "D": ("M", "N")}
+    operands = tuple(dataclasses.replace(o, modes=sizes[o.name]) for o in gemm.operands)
+    for claim, right in ((of("bf16") + of("f32"), True), (2 * of("bf16"), False)):
+        claims = Specification((Claim("D", ("m", "n"), claim),))
+        fragments = (*gemm.fragments, fragment("sum", "bf16", 8))
+        kernel = dataclasses.replace(
+            gemm, operands=operands, fragments=fragments, body=body, computes=claims
+        )
+        assert bool(cx.verify(kernel)) == right
