@@ -1,17 +1,20 @@
 """The field's attention configurations: built, checked and run, each against float64.
 
 Rows are facts read from public sources (tests/data/README.md says which). Run as a program it
-judges every row, writes the results and the table of docs/attention.md.
+judges every row, writes the results and the table of docs/attention.md; a file named behind it
+keeps what is done, row by row, and is gone on with.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from multiprocessing import Pool
+from functools import partial
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
@@ -26,6 +29,9 @@ RESULTS = HERE / "data" / "family_attention_results.json"
 PAGE = HERE.parent / "docs" / "attention.md"
 # Relative to the largest value: of the weights' rounding, and the output's.
 ALLOWED = {"bf16": 2e-2, "f16": 2e-3}
+# Seconds for a proof; where operands say which rows are meant, no time helps.
+BUDGET, LOOKED_UP = 120.0, 10.0
+FORMS = ("whole", "packed", "paged", "keys over subgroups")
 
 
 @dataclass(frozen=True)
@@ -53,11 +59,26 @@ class Row:
         return "f16" if self.type.startswith("f8") else self.type
 
     def mmas(self) -> tuple[cx.TiledMma, cx.TiledMma]:
-        """Return the tilings of both products."""
+        """Return the tilings of both products: C++ rounds their tiles up to whole DPAS."""
         (queries, keys, depth), (m, n) = self.tile, self.subgroups
         op = cx.XE_DPAS_TT(min(8, queries // m), "f32", self.multiplied)
-        qk = cx.workgroup_mma(op, (queries, keys, depth), ((m, n, 1), (n, 1, 0)))
-        return qk, cx.workgroup_mma(op, (queries, self.columns, keys), ((m, 1, n), (n, 0, 1)))
+        made = partial(cx.workgroup_mma, op, round_up=True)
+        qk = made((queries, keys, depth), ((m, n, 1), (n, 1, 0)))
+        return qk, made((queries, self.columns, keys), ((m, 1, n), (n, 0, 1)))
+
+    @property
+    def keys(self) -> int:
+        """The keys of a tile as it is built."""
+        return self.mmas()[0].tile_mnk[1]
+
+    @property
+    def form(self) -> str:
+        """What a proof depends on: who shares the keys of a tile, and what says where rows are."""
+        if self.packed or "chunk" in self.kind:
+            return "packed"
+        if "paged" in self.kind:
+            return "paged"
+        return "keys over subgroups" if self.subgroups[1] > 1 else "whole"
 
     @property
     def options(self) -> dict[str, Any]:
@@ -65,7 +86,7 @@ class Row:
         found: dict[str, Any] = {"out": self.out, "stages": self.stages, "kind": self.type}
         found |= {"causal": self.causal, "packed": self.packed, "out_type": self.out_type}
         if "paged" in self.kind or "chunk" in self.kind:
-            found["page"] = max(64, self.tile[1])
+            found["page"] = max(64, self.keys)
         if "chunk" in self.kind:
             found |= {"packed": True, "causal": True}
         if "cachedkv" in self.kind:
@@ -74,7 +95,7 @@ class Row:
 
     def problems(self, heads: int = 1) -> Iterator[Problem]:
         """Yield problems at three edges: below a tile, at it, and a little more than it."""
-        queries, keys, _ = self.tile
+        queries, keys = self.tile[0], self.keys
         sizes = ((max(1, queries - 1), 0), (queries, keys), (queries + 1, keys + 1))
         for number, (m, n) in enumerate(sizes):
             m = 1 if "decode" in self.kind and number < 2 else m
@@ -122,6 +143,12 @@ def judged(row: Row) -> dict[str, Any]:
     return out
 
 
+def proved(row: Row) -> cx.Verdict:
+    """Return what `verify` says of a row's kernel, for all lengths."""
+    kernel = cx.kernel.attention(*row.mmas(), **row.options)
+    return cx.verify(kernel, budget=LOOKED_UP if row.form in ("packed", "paged") else BUDGET)
+
+
 # ------------------------------------------------------------------ the page
 
 TITLES = (
@@ -130,6 +157,7 @@ TITLES = (
     "described",
     "legal on PVC, on BMG",
     "refused",
+    "proved",
     "run and equal",
 )
 MADE = re.compile(r"(<!-- made: family_attention -->\n).*?(<!-- end of made -->\n)", re.DOTALL)
@@ -139,13 +167,14 @@ def summed(found: list[dict[str, Any]]) -> dict[str, Any]:
     """Count outcomes by group, kind and type, in rows of the sources."""
     groups: dict[str, Any] = {}
     for one in found:
-        none = {"rows": 0, "described": 0, "legal": {}, "refused": {}, "equal": 0}
+        none = {"rows": 0, "described": 0, "legal": {}, "refused": {}, "proved": 0, "equal": 0}
         into, count = groups.setdefault(one["heading"], none), one["rows"]
         into["rows"] += count
         if one["refused"]:
             into["refused"][one["refused"]] = into["refused"].get(one["refused"], 0) + count
             continue
         into["described"] += count
+        into["proved"] += count * (one["verify"] == "proved")
         into["equal"] += count * (not one["wrong"])
         for target, rules in one["check"].items():
             name = "refused" if rules else "legal"
@@ -156,11 +185,12 @@ def summed(found: list[dict[str, Any]]) -> dict[str, Any]:
 
 def page(text: str, results: dict[str, Any]) -> str:
     """The page with its table as the results say."""
-    lines = [f"| {' | '.join(TITLES)} |", "| --- | ---: | ---: | ---: | --- | ---: |"]
+    lines = [f"| {' | '.join(TITLES)} |", "| --- | ---: | ---: | ---: | --- | ---: | ---: |"]
     for name, found in results.items():
         legal = ", ".join(_legal(found, target) for target in ("pvc", "bmg"))
         refused = "; ".join(f"{words} ({count})" for words, count in found["refused"].items())
-        cells = (name, found["rows"], found["described"], legal, refused or "–", found["equal"])
+        counts = (found["proved"], found["equal"])
+        cells = (name, found["rows"], found["described"], legal, refused or "–", *counts)
         lines.append(f"| {' | '.join(map(str, cells))} |")
     return MADE.sub(lambda m: m[1] + "\n".join(lines) + "\n" + m[2], text)
 
@@ -171,18 +201,26 @@ def _legal(found: dict[str, Any], target: str) -> str:
     return str(found["legal"].get(target, 0)) if judged_ else "–"
 
 
-def main() -> None:
-    """Judge every row and write what came of it."""
-    found: list[dict[str, Any]] = []
-    with Pool(2) as pool:
-        for row, one in zip(rows(), pool.imap(judged, rows()), strict=True):
-            found.append(one)
-            if one["wrong"] or one["refused"]:
-                print(row, one, flush=True)
-    words = json.dumps(summed(found), indent=1, ensure_ascii=False)
+def main(kept: Path) -> None:
+    """Judge every row that is not in a file of results yet, and write what came of all."""
+    kept.touch()
+    found = {one["row"]: one for one in map(json.loads, kept.read_text().splitlines())}
+    for row in sorted(rows(), key=lambda row: FORMS.index(row.form)):
+        if repr(row) in found:
+            continue
+        one = found[repr(row)] = {"row": repr(row)} | judged(row)
+        if not one["refused"]:
+            verdict = proved(row)
+            reasons = {proof.property: proof.reason for proof in verdict.proofs if proof.reason}
+            one |= {"verify": verdict.answer, "why": reasons}
+        with kept.open("a") as file:
+            file.write(json.dumps(one) + "\n")
+        print(*(one.get(key) for key in ("row", "refused", "wrong", "verify", "why")), flush=True)
+    counts = summed([found[repr(row)] for row in rows()])
+    words = json.dumps(counts, indent=1, ensure_ascii=False)
     RESULTS.write_text(words + "\n", encoding="utf-8")
-    PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), summed(found)), encoding="utf-8")
+    PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), counts), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    main(Path(sys.argv[1] if sys.argv[1:] else f"{mkdtemp()}/rows.jsonl"))

@@ -42,16 +42,24 @@ def workgroup_mma(
     op: Dpas | MmaAtom,
     tile: tuple[int, int, int] = (256, 256, 32),
     subgroups: tuple[Shape, Stride] | Layout = ((8, 4, 1), (4, 1, 0)),
+    *,
+    round_up: bool = False,
 ) -> TiledMma:
     """Return the tiled MMA that CUTLASS builds from a work-group tile and a subgroup layout.
 
     Each subgroup computes one contiguous block of the tile. ``tile`` is (M, N, K) in elements,
     ``subgroups`` a layout (M, N, K) → subgroup number. Raises `DivisibilityError`, naming the
-    factors, when the tile is not a multiple of atom times subgroups. C++: ``TiledMMAHelper``.
+    factors, when the tile is not a multiple of atom times subgroups. With ``round_up`` each extent
+    becomes the next multiple, which is what C++ does in silence: right where the tile is taken from
+    the tiled MMA afterwards, as in attention, and wrong where the given one is divided, as in a
+    GEMM. C++: ``TiledMMAHelper``.
 
     >>> from pycute_xe.atom import XE_DPAS_TT
     >>> print(workgroup_mma(XE_DPAS_TT(8, "f32", "bf16")).permutation[0])
     (8,8,4):(1,32,8)
+    >>> one = XE_DPAS_TT(1, "f32", "bf16")
+    >>> workgroup_mma(one, (1, 16, 16), ((1, 8, 1), (8, 1, 0)), round_up=True).tile_mnk
+    (1, 128, 16)
     """
     atom = make_mma_atom(op)
     if not is_tuple(tile) or not all(type(extent) is int for extent in tile):
@@ -81,9 +89,9 @@ def workgroup_mma(
     permutations: list[Layout] = []
     counts = product_each(grid.shape)
     for name, want, extent, count in zip("MNK", tile, atom.shape_mnk, counts, strict=True):
-        if want < 1 or want % (extent * count):
+        if want < 1 or (want % (extent * count) and not round_up):
             raise _indivisible(name, want, extent, count, atom, grid)
-        shape = (extent, count, want // (extent * count))
+        shape = (extent, count, -(-want // (extent * count)))
         # Subgroups outermost: each one's repetitions lie side by side.
         permutations.append(coalesce(make_ordered_layout(shape, (0, 2, 1))))
     return TiledMma(atom, grid, tuple(permutations))

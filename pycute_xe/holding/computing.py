@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from pycute_xe.errors import KernelError
 from pycute_xe.exactness import is_exact
 from pycute_xe.holding.contents import Content, combined, nothing, undecided, whole
 from pycute_xe.holding.fitting import check_map
+from pycute_xe.holding.folding import folded
 from pycute_xe.holding.follower import Follower
 from pycute_xe.holding.nodes import (
     Accumulated,
@@ -75,6 +77,7 @@ def follow_map(walker: Follower, statement: Map) -> None:
     def make(nodes: tuple[Node, ...]) -> Node:
         held = dict(zip(names, nodes, strict=True))
         made = _expressed(statement.value, held, (walker.kernel.subgroups, size))
+        made = folded(made, partial(walker.fresh, "f"))
         if isinstance(statement.value, Slot):
             return _copied(made, walker.kernel.fragment(names[0]).value_type, fragment.value_type)
         return _kept(made, fragment.value_type)

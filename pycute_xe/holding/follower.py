@@ -26,8 +26,9 @@ Around: TypeAlias = "Loop | If"
 class Write:
     """A store's writes: element ``i`` of an operand gets what a node's position holds.
 
-    Position ``p`` of subgroup ``s`` goes to ``base[i] + places[s, p, i]``, where that is inside.
-    ``elements[p]`` is the register element, ``around`` the loops and conditions, outermost first.
+    Position ``p`` of subgroup ``who[s]`` goes to ``base[i] + places[s, p, i]``, where that is
+    inside; tables of the node count ``s`` too. ``elements[p]`` is the register element, ``around``
+    the loops and conditions, outermost first.
     """
 
     statement: Store | AtomicStore
@@ -36,6 +37,7 @@ class Write:
     places: Ints
     elements: Ints
     node: Node
+    who: Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from pycute_xe.holding.contents import Content, combined, nothing, number, undec
 from pycute_xe.holding.follower import HOLDS, Around, Followed, Follower, Promise, Read, Write
 from pycute_xe.holding.looping import follow_loop, last_writers, written_by
 from pycute_xe.holding.nodes import Choice, Leaf, Node
-from pycute_xe.holding.placing import of_first, taken
+from pycute_xe.holding.placing import of_some, taken
 from pycute_xe.holding.roles import check_roles
 from pycute_xe.holding.sharing import load_shared, store_shared
 from pycute_xe.holding.tables import by_subgroup, copied, moved
@@ -141,16 +141,13 @@ def _(walker: Follower, statement: Prefetch) -> None:
 def _(walker: Follower, statement: Store | AtomicStore) -> None:
     base, table, moves = placed(walker.kernel, statement)
     content, who = walker.read(statement, statement.fragment), walker.doing
-    if not np.array_equal(who, np.arange(who.size)):
-        raise undecided("what only some subgroups store is followed where they are the first ones")
     for part in content.parts:
         kept = np.flatnonzero(moves[part.elements])
         if not kept.size:
             continue
         elements = part.elements[kept]
-        node = of_first(taken(part.node, kept), who.size)
-        places = table[: who.size, elements]
-        found = Write(statement, walker.around, base, places, elements, node)
+        node = of_some(taken(part.node, kept), who)
+        found = Write(statement, walker.around, base, table[who][:, elements], elements, node, who)
         walker.found.writes.append(found)
 
 

@@ -13,7 +13,7 @@ from pycute_xe.holding.nodes import Carried, Leaf, Node, mapped
 from pycute_xe.holding.patience import in_time
 from pycute_xe.kernel.index import Index
 
-__all__ = ["distinct", "expanded", "of_first", "relocated", "substituted", "taken"]
+__all__ = ["distinct", "expanded", "of_some", "relocated", "substituted", "taken"]
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -36,13 +36,23 @@ def taken(node: Node, positions: Ints) -> Node:
     return mapped(node, leaf)
 
 
-def of_first(node: Node, subgroups: int) -> Node:
-    """Return what the first so many subgroups hold."""
+def of_some(node: Node, who: Ints) -> Node:
+    """Return what some subgroups hold, in the order given.
+
+    Raises `UndecidableError` for what is carried, where they are not the first ones: it is put in
+    later, by the subgroups' own numbers.
+    """
+    first = np.array_equal(who, np.arange(who.size))
 
     def leaf(x: Node) -> Node:
-        if isinstance(x, Leaf) and x.table.shape[0] > subgroups:
-            return replace(x, table=x.table[:subgroups])
-        return x
+        if isinstance(x, Carried) and not first:
+            raise UndecidableError(
+                "holding",
+                {"fragment": x.fragment},
+                f"{x.fragment} is stored inside a loop that changes it, by some subgroups",
+                "store it behind the loop, or by the first subgroups",
+            )
+        return replace(x, table=x.table[who]) if isinstance(x, Leaf) else x
 
     return mapped(node, leaf)
 

@@ -28,7 +28,7 @@ def united(writes: list[Write]) -> list[Write]:
     """Return writes as few as there are tiles: those of one tile at one time are one write."""
     groups: dict[tuple[object, ...], list[Write]] = {}
     for write in writes:
-        groups.setdefault((write.around, _loose(write)), []).append(write)
+        groups.setdefault((write.around, _loose(write), write.who.size), []).append(write)
     out: list[Write] = []
     for group in groups.values():
         joined = _joined(group)

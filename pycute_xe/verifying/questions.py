@@ -210,7 +210,7 @@ class Questions(Coverage):
             element=index,
             output=output,
             index=index,
-            subgroup=int(view.subgroup[flat]),
+            subgroup=int(write.who[view.subgroup[flat]]),
             register_element=int(write.elements[position]),
             element_bits=fragment.value_type.bits,
         )

@@ -62,3 +62,29 @@ def test_work_items_and_values_make_whole_messages(layout_tv: cx.Layout) -> None
     with pytest.raises(DivisibilityError, match="8 values each"):
         cx.make_tiled_copy(atom, layout_tv, (8, 24))
     assert isinstance(cx.make_tiled_copy(atom, cx.Layout((16, 16), (16, 1)), (8, 32)), TiledCopy)
+
+
+# What C++ (intel/sycl-tla at 6601377, compiled for the host) makes of tiles that are less than one
+# DPAS for each subgroup, or not a multiple: tile, subgroups, tile of the MMA, a permutation.
+ROUNDED = [
+    ((1, 16, 16), ((1, 2, 1), (0, 1, 0)), (1, 32, 16), 1, cx.Layout(32)),
+    ((1, 16, 16), ((1, 16, 1), (0, 1, 0)), (1, 256, 16), 1, cx.Layout(256)),
+    ((1, 24, 16), ((1, 2, 1), (0, 1, 0)), (1, 32, 16), 1, cx.Layout(32)),
+    ((1, 48, 16), ((1, 2, 1), (0, 1, 0)), (1, 64, 16), 1, cx.Layout((16, 2, 2), (1, 32, 16))),
+    ((1, 16, 16), ((1, 1, 8), (0, 0, 1)), (1, 16, 128), 2, cx.Layout(128)),
+    ((1, 16, 48), ((1, 1, 2), (0, 0, 1)), (1, 16, 64), 2, cx.Layout((16, 2, 2), (1, 32, 16))),
+]
+
+
+@pytest.mark.parametrize(("tile", "subgroups", "made", "mode", "permutation"), ROUNDED, ids=str)
+def test_tiles_are_rounded_up_as_in_cpp_where_asked_for(
+    tile: Any, subgroups: Any, made: Any, mode: int, permutation: cx.Layout
+) -> None:
+    op = XE_DPAS_TT(1, "f32", "bf16")
+    with pytest.raises(DivisibilityError, match="not a multiple of"):
+        workgroup_mma(op, tile, subgroups)
+    rounded = workgroup_mma(op, tile, subgroups, round_up=True)
+    assert rounded.tile_mnk == made
+    assert rounded.permutation[mode] == permutation
+    with pytest.raises(DivisibilityError, match="of the tile is 0"):
+        workgroup_mma(op, (0, *tile[1:]), subgroups, round_up=True)
