@@ -39,6 +39,8 @@ FORMS: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = (
     ({}, {"cached": True, "causal": True}),
     ({}, {"splits": 2, "lse": True}),
     ({"queries": 32, "subgroups": 2}, {"group": 2}),
+    ({"queries": 1, "keys": 16}, {}),
+    ({"queries": 2, "keys": 32, "across": 2}, {"out": 32}),
 )
 SIZES = ((1, 1), (7, 32), (16, 33), (18, 70), (3, 96), (21, 65))
 STEPS = 3_000_000

@@ -226,4 +226,42 @@ MUTANTS = [
         f"{LOOPS} {INVARIANTS} {UNSOUND} {PARTS} {SUMS}",
         ("loop.start + 1, before, earlier)", "loop.start, before, earlier)", "the first trip"),
     ),
+    *mutants(
+        "holding/folding",
+        "tests/verifying/test_folding.py",
+        ("or (apart != apart[0]).any()", "", "another distance at each position"),
+        ("if HOWS.get(function) != how or how", "if how", "the sum of two maxima"),
+        (
+            "over != beyond:\n                return",
+            "False:\n                return",
+            "of other extents",
+        ),
+        ("    if alike(x, y):", "    if False:", "the same set twice"),
+        ("x.operand != y.operand or", "", "elements of two operands"),
+        ("j.offset - i.offset for", "0 for", "distances in the base"),
+        (
+            "        case (Call(f, a), Call(g, b)) if f == g:",
+            "        case (Call(f, a), Call(g, b)):",
+            "two functions",
+        ),
+    ),
+    *mutants(
+        "holding/placing",
+        "tests/verifying/test_own_stores.py",
+        ("table=x.table[who]", "table=x.table[: who.size]", "what the first subgroups hold"),
+    ),
+    *mutants(
+        "verifying/changing",
+        "tests/verifying/test_own_stores.py",
+        ("int(rows[0]), table[rows]", "0, table[rows]", "other subgroups touch it"),
+    ),
+    *mutants(
+        "verifying/questions",
+        "tests/verifying/test_own_stores.py",
+        (
+            "int(write.who[view.subgroup[flat]])",
+            "int(view.subgroup[flat])",
+            "counted among those that store",
+        ),
+    ),
 ]

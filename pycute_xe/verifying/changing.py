@@ -78,6 +78,7 @@ def _elements(space: Space, touch: Touch, suffix: str) -> tuple[Region, Names]:
     naming, operand = space.naming, touch.statement.operand
     base, table, moves = placed(space.kernel, touch.statement, touch.around)
     used = np.flatnonzero(moves)
+    first, table = _doing(table, used, operand)
     used = used[(table[:, used] != FAR).all(axis=(0, 2))]
     if (table[:, np.setdiff1d(np.flatnonzero(moves), used)] != FAR).any():
         raise _unclear(operand)
@@ -90,16 +91,26 @@ def _elements(space: Space, touch: Touch, suffix: str) -> tuple[Region, Names]:
         digits = as_digits(table[:, used, mode])
         if digits is None:
             raise _unclear(operand)
-        inner = digits.text((f"s{suffix}", "e"))
+        inner = digits.text((f"(s{suffix} - {first})" if first else f"s{suffix}", "e"))
         texts.append(f"u_{mode} = {index_text(start, known)} + {inner}")
         texts.append(f"0 <= u_{mode} < {extents[mode]}")
-    texts += [f"0 <= s{suffix} < {table.shape[0]}", f"0 <= e < {used.size}"]
+    texts += [f"{first} <= s{suffix} < {first + table.shape[0]}", f"0 <= e < {used.size}"]
     known_names = frozenset(naming.variable_of.values())
     texts += [_renamed(t, known_names, suffix) for t in space.constraints(touch.around)]
     variables = [n for n in space.names_around(touch.around) if n not in naming.sizes]
     names = (*naming.sizes, *(f"{n}{suffix}" for n in variables), f"s{suffix}", *index)
     where = " and ".join(f"({t})" for t in texts)
     return Region.where((*names, "e"), where).to(names), names
+
+
+def _doing(table: Ints, used: Ints, operand: str) -> tuple[int, Ints]:
+    """Return the first of the subgroups that touch anything, and their rows."""
+    rows = np.flatnonzero((table[:, used] != FAR).any(axis=(1, 2)))
+    if not rows.size:
+        return 0, table
+    if rows[-1] - rows[0] + 1 != rows.size:
+        raise _unclear(operand)
+    return int(rows[0]), table[rows]
 
 
 def _renamed(text: str, names: frozenset[str], suffix: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from attention_faults import FAULTS, changed, of_map, right
 from attention_problems import tilings
 
 import pycute_xe as cx
-from pycute_xe.kernel import Fill, Kernel, Slot, apply, attention
+from pycute_xe.kernel import Fill, Kernel, Part, Slot, Statement, apply, attention
 from pycute_xe.kernel.kinds.attention_combine import attention_combine
 from pycute_xe.verifying.prover import verify_here
 from pycute_xe.verifying.verdict import Verdict
@@ -48,6 +49,20 @@ def test_attention_is_proved(options: dict[str, Any]) -> None:
 def test_rows_put_together_from_halves_are_proved() -> None:
     verdict = proofs(of({"causal": True}, queries=8))
     assert verdict, str(verdict)
+
+
+def test_half_a_row_taken_twice_is_disproved() -> None:
+    """Rows of 8 queries are put together from halves, which are followed as one set of keys."""
+    kernel = of({}, queries=8)
+
+    def again(s: Statement) -> Statement:
+        other = isinstance(s, Part) and s.destination == "tSrAdd0b"
+        return replace(s, first=0) if other else s
+
+    twice = changed(kernel, again)
+    found = proofs(twice).counterexample
+    assert found is not None
+    assert cx.replay(twice, found).shows
 
 
 def test_parts_put_together_are_proved() -> None:
