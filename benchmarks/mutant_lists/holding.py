@@ -252,7 +252,7 @@ MUTANTS = [
     ),
     *mutants(
         "verifying/changing",
-        "tests/verifying/test_own_stores.py",
+        "tests/verifying/test_inout.py",
         ("int(rows[0]), table[rows]", "0, table[rows]", "other subgroups touch it"),
     ),
     *mutants(

@@ -14,12 +14,18 @@ from pycute_xe.kernel import Index
 K = Index("k")
 
 
-def of(starts: list[int], operand: str = "A", base: Index = K, how: str = "max") -> Summed:
+def of(
+    starts: list[int],
+    operand: str = "A",
+    base: Index = K,
+    how: str = "max",
+    inner: str = "mul",
+) -> Summed:
     """The elements 0, 2, 4 behind a start, for each of some positions of two subgroups."""
     places = np.array(starts)[:, None] + 2 * np.arange(3)
     table = np.stack((places, 100 + places))[..., None]
     leaf = Leaf(operand, (base,), table, np.arange(len(starts)), ("r",))
-    return Summed(how, (("r", 3),), Call("mul", (leaf, Number(2.0))))
+    return Summed(how, (("r", 3),), Call(inner, (leaf, Number(2.0))))
 
 
 def places(node: Node, position: int) -> set[tuple[int, int]]:
@@ -52,7 +58,7 @@ def test_sets_at_one_distance_are_one(function: str, how: str) -> None:
         ("add", of([0, 20], how="sum"), of([7, 27])),
         ("sub", of([0, 20], how="sum"), of([7, 27], how="sum")),
         ("max", of([0]), Summed("max", (("r", 4),), of([1]).body)),
-        ("max", of([0]), Summed("max", (("r", 3),), Call("add", (of([1]).body, Number(2.0))))),
+        ("max", of([0]), of([1], inner="add")),
         ("max", of([0]), Summed("max", (("r", 3),), Choice(K, K, of([1]).body, Number(0.0)))),
     ],
 )

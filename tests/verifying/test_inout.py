@@ -32,6 +32,7 @@ from pycute_xe.kernel import (
     Store,
     Tiles,
 )
+from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.kernel.kinds.parts import gmem_stride
 from pycute_xe.kernel.spec.expression import Const, Expression, Where, apply, rounded_to
 from pycute_xe.layout import Layout
@@ -93,6 +94,16 @@ def test_a_product_added_to_what_lay_there_is_proved() -> None:
     out = cx.run(kernel, A=a, B=b, D=d, executor="reference")
     assert np.array_equal(out, d + a.astype(np.float32) @ b.astype(np.float32))
     assert not cx.verify(accumulating(late=True))
+
+
+def test_each_subgroup_may_store_what_it_added_to_in_a_statement_of_its_own() -> None:
+    kernel, mine = accumulating(), Index(SUBGROUP_INDEX)
+    store = find(kernel, Store)
+    turns = (
+        If(mine, Index(None, i + 1), (If(Index(None, i - 1), mine, (store,)),)) for i in range(4)
+    )
+    verdict = cx.verify(kernel.replace(store, tuple(turns)))
+    assert verdict, str(verdict)
 
 
 def test_sums_with_what_lay_there() -> None:

@@ -7,7 +7,14 @@ import dataclasses
 from broken_kernels import find, tiled_mma
 
 import pycute_xe as cx
-from pycute_xe.kernel import If, Index, Map, Slot, Statement, Store
+from pycute_xe.kernel import (
+    If,
+    Index,
+    Map,
+    Slot,
+    Statement,
+    Store,
+)
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 
 
