@@ -214,9 +214,9 @@ def _proofs(results: dict[str, Any]) -> str:
         for why, count in found["undecided"].items():
             left[why] = left.get(why, 0) + count
     counts = (sum(found[key] for found in results.values()) for key in ("proved", "described"))
-    others = "; ".join(f"{why} ({count})" for why, count in left.items())
+    others = "; ".join(f"{why.removeprefix('undecided: ')} ({n})" for why, n in left.items())
     proved_, described = counts
-    return f"Proved for all lengths: {proved_} of {described}. {others[:1].upper()}{others[1:]}."
+    return f"Proved for all lengths: {proved_} of {described} rows. Undecided: {others}."
 
 
 def _legal(found: dict[str, Any], target: str) -> str:
