@@ -21,6 +21,7 @@ from mutant_lists import (
     schedules,
     selecting,
     surfaces,
+    trips,
     verifying,
 )
 from mutant_lists.mutant import Mutant
@@ -35,10 +36,10 @@ FLOORS = {
     "emitting": emitting.MUTANTS,
     "esimd": esimd.MUTANTS,
     "native": native.MUTANTS,
-    "kernel": [*schedules.MUTANTS, *kinds.MUTANTS, *attention.MUTANTS],
+    "kernel": [*schedules.MUTANTS, *kinds.MUTANTS, *attention.MUTANTS, *trips.KERNEL],
     "executing": executing.MUTANTS,
     "holding": holding.MUTANTS,
-    "verifying": verifying.MUTANTS,
+    "verifying": [*verifying.MUTANTS, *trips.MUTANTS],
     "explaining": explaining.MUTANTS,
     "running": running.MUTANTS,
     "cli": surfaces.MUTANTS,

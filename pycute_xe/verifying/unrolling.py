@@ -51,8 +51,7 @@ def given_sizes(kernel: Kernel, fixed: Mapping[str, int], found: Verdict, again:
 
 
 def _is_open(proof: Proof) -> bool:
-    values = proof.property.endswith(" values")
-    return values and proof.answer == "undecided" and FORMLESS in proof.reason
+    return proof.property.endswith(" values") and FORMLESS in proof.reason
 
 
 def _settled(proof: Proof, verdict: Verdict, known: bool) -> Proof:
