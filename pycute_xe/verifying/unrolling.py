@@ -6,6 +6,7 @@ wrong there is wrong; what is right there is right for these sizes alone.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
@@ -32,10 +33,12 @@ def given_sizes(kernel: Kernel, fixed: Mapping[str, int], found: Verdict, again:
 
     Where all sizes are given, with what they are there.
     """
-    if not any(map(_is_open, found.proofs)) or found.answer != "undecided":
+    reasons = " ".join(proof.reason for proof in found.proofs if _is_open(proof))
+    if not reasons or found.answer != "undecided":
         return found
     known = fixed.keys() >= set(kernel.sizes)
-    for sizes in (dict(fixed),) if known else _problems(kernel, fixed):
+    formless = set(re.findall(rf"{FORMLESS} (\w+)", reasons))
+    for sizes in (dict(fixed),) if known else _problems(kernel, fixed, formless):
         left = time_left()
         if left is not None and left < 0:
             return found
@@ -64,11 +67,13 @@ def _settled(proof: Proof, verdict: Verdict, known: bool) -> Proof:
     return proof
 
 
-def _problems(kernel: Kernel, fixed: Mapping[str, int]) -> Iterator[dict[str, int]]:
-    """Yield sizes at which some loop makes one trip, two, or three; the other sizes are 1."""
+def _problems(
+    kernel: Kernel, fixed: Mapping[str, int], formless: set[str]
+) -> Iterator[dict[str, int]]:
+    """Yield sizes at which such a loop makes one trip, two, or three; the other sizes are 1."""
     ones = {name: fixed.get(name, 1) for name in kernel.sizes}
     yield ones
-    loops = [s for s in kernel.statements() if isinstance(s, Loop)]
+    loops = [s for s in kernel.statements() if isinstance(s, Loop) and s.var in formless]
     for trips in TRIPS:
         for name in kernel.sizes:
             mine = [loop for loop in loops if name in (loop.stop - loop.start).names]
