@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import product
 
+import numpy as np
+
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.follower import Write
 from pycute_xe.holding.meeting import has_roles
@@ -143,11 +145,12 @@ class Questions(Coverage):
         return self.shown(output, difference, (actual, wanted), failed)
 
     def _overwritten(self, number: int) -> bool:
-        """Whether a later store writes the same places of the same registers, if this is done."""
+        """Whether its subgroups later store to the same places, whenever they do this."""
         writes = self.followed.writes
         mine = writes[number]
         for later in writes[number + 1 :]:
             same = later.statement.operand == mine.statement.operand and later.base == mine.base
+            same = same and np.array_equal(later.who, mine.who)
             shape = later.places.shape == mine.places.shape
             if same and shape and (later.places == mine.places).all():
                 around = mine.around[: len(later.around)]

@@ -6,17 +6,18 @@ is computed is equal in real numbers, which says nothing of its last bit.
 
 from __future__ import annotations
 
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, product
 from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.errors import UndecidableError
-from pycute_xe.holding.follower import Write
+from pycute_xe.holding.follower import Write, situated
 from pycute_xe.holding.following import FAR, placed
 from pycute_xe.holding.nodes import Choice, Converted, Leaf, Node, Number, Picked, Scalar, Undefined
-from pycute_xe.kernel import Index, Kernel
+from pycute_xe.kernel import Index, Kernel, Loop, NamedWait
+from pycute_xe.kernel.ir.roles import doing
 from pycute_xe.verifying.changing import Touch, changed_before, changed_beside, touches
 from pycute_xe.verifying.failures import Failure
 from pycute_xe.verifying.points import Space
@@ -44,9 +45,11 @@ def check_races(space: Space, output: str, writes: list[Write]) -> None:
 
 
 def may_be_covered(space: Space, write: Write, failure: Failure) -> bool:
-    """Whether the subgroup that stores a wrong element may store to it again, later on."""
+    """Whether a wrong element may be stored to again, later on.
+
+    By the subgroup that stores it, or by another one behind a barrier.
+    """
     stores = touches(space, failure.output)[1]
-    mine = next(store for store in stores if store.statement is write.statement)
     known = {
         **space.naming.size_of,
         **{n: space.naming.variable_of[n] for n, _ in space.kernel.grid},
@@ -54,11 +57,37 @@ def may_be_covered(space: Space, write: Write, failure: Failure) -> bool:
     values = {**failure.variables, **failure.sizes}
     here = [f"{text} = {values[name]}" for name, text in known.items() if name in values]
     here += [f"u_{mode} = {index}" for mode, index in enumerate(failure.index)]
-    for later in stores:
+    where = " and ".join(here)
+    for mine, later in product(_occurrences(space, stores, write), stores):
         if later is mine and space.only_last_trips(write):
             continue
-        again = changed_before(space, later, mine)
-        if not again.within(" and ".join(here)).is_empty:
+        if not changed_before(space, later, mine).within(where).is_empty:
+            return True
+        behind = _barrier_between(space.kernel, mine, later)
+        if behind and not changed_beside(space, later, mine).within(where).is_empty:
+            return True
+    return False
+
+
+def _occurrences(space: Space, stores: list[Touch], write: Write) -> list[Touch]:
+    """Return where a store stands that did a write: one statement may stand in several places."""
+    subgroups = space.kernel.subgroups
+    return [
+        store
+        for store in stores
+        if store.statement is write.statement
+        and np.array_equal(np.flatnonzero(doing(store.around, subgroups)), write.who)
+    ]
+
+
+def _barrier_between(kernel: Kernel, store: Touch, later: Touch) -> bool:
+    """Whether a barrier may lie between two stores: behind the one, or in a loop around both."""
+    loops = {id(one) for one in store.around} & {id(one) for one in later.around}
+    for number, (statement, around) in enumerate(situated(kernel.body)):
+        if statement.touched.meets not in ("wait", "both") and not isinstance(statement, NamedWait):
+            continue
+        between = store.schedule[-1] < number < later.schedule[-1]
+        if between or any(isinstance(x, Loop) and id(x) in loops for x in around):
             return True
     return False
 

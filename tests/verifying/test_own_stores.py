@@ -4,18 +4,33 @@ from __future__ import annotations
 
 import dataclasses
 
+import numpy as np
+import pytest
 from broken_kernels import find, tiled_mma
+from small_kernels import fragment
 
 import pycute_xe as cx
+from pycute_xe.errors import MachineError
 from pycute_xe.kernel import (
+    BarrierArrive,
+    BarrierWait,
+    Claim,
+    Element,
+    Fill,
     If,
     Index,
+    Kernel,
+    Load,
     Map,
+    Operand,
     Slot,
+    Specification,
     Statement,
     Store,
+    Tiles,
 )
 from pycute_xe.kernel.index import SUBGROUP_INDEX
+from pycute_xe.layout import Layout
 
 
 def by_subgroup(number: int, *body: Statement) -> If:
@@ -46,3 +61,66 @@ def test_the_subgroup_that_stores_a_wrong_value_is_named() -> None:
     assert found is not None
     assert (found.subgroup, found.index) == (2, (8, 0))
     assert cx.replay(wrong, found).shows
+
+
+OWN = Index(SUBGROUP_INDEX)
+AT = (Index("g") * 16, Index())
+
+
+def store(of: str, rows: Index | int = 0) -> Store:
+    """Each of two subgroups stores 8 rows, so many rows below its own."""
+    places = Layout((2, 1), (1, 2))
+    copy = cx.make_block_2d_copy(cx.XE_STORE_2D(32, 8, 16), ("ld", 1), "f32", (2, 1), places)
+    return Store(copy, "Y", (AT[0] + rows, AT[1]), of, (0, 1))
+
+
+def copying(*body: Statement) -> Kernel:
+    """Y is claimed to be X; x holds the rows of X, y ones."""
+    places = Layout((2, 1), (1, 2))
+    copy = cx.make_block_2d_copy(cx.XE_LOAD_2D(32, 8, 16), ("ld", 1), "f32", (2, 1), places)
+    operands = (Operand("X", "f32", ("M", 16)), Operand("Y", "f32", ("M", 16), role="out"))
+    claim = Claim("Y", ("m", "n"), Element("X", (Index("m"), Index("n"))))
+    fragments = (fragment("x", "f32", 8), fragment("y", "f32", 8))
+    body = (Load(copy, "X", AT, "x", (0, 1)), Fill("y", 1), *body)
+    grid = (("g", Tiles("M", 16)),)
+    return Kernel("copying", 2, operands, fragments, grid, body, Specification((claim,)))
+
+
+X16 = np.arange(1, 257, dtype=np.float32).reshape(16, 16)
+
+
+@pytest.mark.parametrize("of", ["x", "y"])
+def test_what_another_subgroup_stores_over_in_no_order_is_not_proved(of: str) -> None:
+    """The second subgroup stores to the rows of the first, which stores them too."""
+    kernel = copying(by_subgroup(1, store(of, OWN * -8)), by_subgroup(0, store("x")), store("x"))
+    with pytest.raises(MachineError, match="nothing orders"):
+        cx.run(kernel, X16, executor="reference")
+    assert cx.verify(kernel).answer != "proved"
+    alone = copying(by_subgroup(1, store(of, OWN * -8)), by_subgroup(0, store("x")))
+    assert cx.verify(alone).answer != "proved"
+
+
+def test_what_another_subgroup_stores_over_behind_a_barrier_is_not_disproved() -> None:
+    meet = (BarrierArrive(), BarrierWait())
+    kernel = copying(by_subgroup(1, store("y", OWN * -8)), *meet, store("x"))
+    assert np.array_equal(cx.run(kernel, X16, executor="reference"), X16)
+    assert cx.verify(kernel).answer == "undecided"
+    wrong = copying(store("x"), *meet, by_subgroup(1, store("y", OWN * -8)))
+    found = cx.verify(wrong).counterexample
+    assert found is not None
+    assert cx.replay(wrong, found).shows
+
+
+def test_one_statement_that_stands_in_two_places_is_stored_over() -> None:
+    same = store("y")
+    right = (Map("y", Slot("x")),)
+    kernel = copying(
+        *right,
+        by_subgroup(0, same),
+        Fill("y", 1),
+        by_subgroup(1, same),
+        *right,
+        store("y"),
+    )
+    assert np.array_equal(cx.run(kernel, X16, executor="reference"), X16)
+    assert cx.verify(kernel).answer != "disproved"
