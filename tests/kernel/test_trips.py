@@ -13,7 +13,17 @@ from attention_problems import problem, tilings
 
 import pycute_xe as cx
 from pycute_xe.errors import KernelError
-from pycute_xe.kernel import If, Index, Loop, Mma, Statement, attention
+from pycute_xe.kernel import (
+    If,
+    Index,
+    Loop,
+    Mma,
+    NamedArrive,
+    NamedBarrier,
+    NamedWait,
+    Statement,
+    attention,
+)
 from pycute_xe.kernel.ir.trips import in_trips
 
 
@@ -95,3 +105,16 @@ def test_a_loop_whose_end_depends_on_the_place_is_refused() -> None:
     with pytest.raises(KernelError, match="the loop over k depend on m"):
         in_trips(below, {"M": 17, "N": 1, "K": 1})
     assert in_trips(below, {"M": 16, "N": 1, "K": 1}).sizes == kernel.sizes
+
+
+def test_barriers_whose_number_depends_on_the_trip() -> None:
+    mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (8, 16, 16), ((1, 1, 1), (1, 1, 0)))
+    kernel = cx.kernel.gemm(mma, stages=0)
+    barrier = NamedBarrier(Index("k") % 2 + 1, 1, 1)
+    product = next(s for s in kernel.statements() if isinstance(s, Mma))
+    kernel = kernel.replace(product, (NamedArrive(barrier), NamedWait(barrier), product))
+    alone = in_trips(kernel, {"M": 1, "N": 1, "K": 48})
+    waits = [s for s in alone.statements() if isinstance(s, NamedWait)]
+    assert [str(wait.barrier.number) for wait in waits] == ["1", "2", "1"]
+    given: dict[str, Any] = {"A": np.ones((1, 48)), "B": np.ones((48, 1)), "dtype": "bf16"}
+    assert cx.run(alone, **given) == cx.run(kernel, **given) == 48

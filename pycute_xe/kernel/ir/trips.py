@@ -9,6 +9,7 @@ from typing import Any
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.kernel import Kernel
+from pycute_xe.kernel.ir.named import NamedBarrier
 from pycute_xe.kernel.ir.statements import If, Loop, Statement
 from pycute_xe.kernel.spec.expression import Expression
 from pycute_xe.signatures import typed
@@ -84,7 +85,7 @@ def _with(value: Any, bound: Mapping[str, Index]) -> Any:
         return value.substitute(bound)
     if isinstance(value, tuple):
         return tuple(_with(one, bound) for one in value)  # pyright: ignore[reportUnknownVariableType]
-    if isinstance(value, (Statement, Expression)):
+    if isinstance(value, (Statement, Expression, NamedBarrier)):
         return replace(
             value, **{f.name: _with(getattr(value, f.name), bound) for f in fields(value)}
         )
