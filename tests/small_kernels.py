@@ -38,6 +38,7 @@ from pycute_xe.kernel import (
     Statement,
     Store,
 )
+from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.layout import Layout
 
 ROWS, COLUMNS = 8, 16
@@ -46,6 +47,12 @@ TILE = np.arange(ROWS * COLUMNS).reshape(ROWS, COLUMNS)
 
 def fragment(name: str, kind: str, slots: int) -> Fragment:
     return Fragment(name, cx.as_numeric(kind), slots)
+
+
+def by_subgroup(number: int, *body: Statement) -> If:
+    """What one subgroup does."""
+    mine = Index(SUBGROUP_INDEX)
+    return If(mine, Index(None, number + 1), (If(Index(None, number - 1), mine, body),))
 
 
 def shared_array(name: str, kind: str, elements: int) -> Shared:

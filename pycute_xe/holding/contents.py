@@ -6,6 +6,7 @@ once for all work-groups, subgroups and sizes; a loop is followed once for all i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -17,7 +18,16 @@ from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.nodes import Carried, Node, Number, Undefined
 from pycute_xe.holding.placing import taken
 
-__all__ = ["Content", "Part", "combined", "nothing", "undecided", "whole"]
+__all__ = [
+    "Content",
+    "Part",
+    "combined",
+    "loop_over",
+    "loops_named_in",
+    "nothing",
+    "undecided",
+    "whole",
+]
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -130,3 +140,17 @@ def combined(
 def undecided(what: str, fix: str = "") -> UndecidableError:
     """Return the refusal of what holding has no map for."""
     return UndecidableError("holding", {}, what, fix)
+
+
+def loop_over(var: str) -> str:
+    """Return how a refusal names the loop whose trips stand in the way, for `loops_named_in`."""
+    return f"the loop over {var}"
+
+
+def loops_named_in(reason: str) -> set[str]:
+    """Return the variables of the loops that a refusal names.
+
+    >>> sorted(loops_named_in(f"x is rescaled in {loop_over('k')} by what may be infinite"))
+    ['k']
+    """
+    return set(re.findall(loop_over(r"(\w+)"), reason))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.adding import NOTHING, carried_by, taken_apart
-from pycute_xe.holding.contents import Content, carried, combined, undecided
+from pycute_xe.holding.contents import Content, carried, combined, loop_over, undecided
 from pycute_xe.holding.nodes import (
     Accumulated,
     Call,
@@ -118,7 +118,7 @@ class Entering:
             )
             if made is None:
                 raise undecided(
-                    f"{name} is rescaled in the loop over {self.loop.var} by what may be infinite",
+                    f"{name} is rescaled in {loop_over(self.loop.var)} by what may be infinite",
                     "start a running maximum with a finite number",
                 )
             return made
@@ -141,7 +141,7 @@ def _rescaled_by(written: tuple[str, ...], out: State) -> dict[str, Ratio]:
 
 def _entangled(loop: Loop, name: str) -> UndecidableError:
     return undecided(
-        f"{name} after a trip of the loop over {loop.var} depends on what it was in "
+        f"{name} after a trip of {loop_over(loop.var)} depends on what it was in "
         "a way that is neither a sum nor a maximum",
         "claim what it holds",
     )

@@ -80,9 +80,9 @@ def _moved_on(x: Node, y: Node, name: str) -> Node | None:
             return x if alike(x, y) else None
 
 
-def _accumulated(x: Accumulated, parts: tuple[Node, ...]) -> Node:
+def _accumulated(x: Accumulated, parts: tuple[Node, ...]) -> Node | None:
     terms = tuple(part for part in parts[1:] if isinstance(part, Summed))
-    return replace(x, start=parts[0], terms=terms)
+    return replace(x, start=parts[0], terms=terms) if len(terms) == len(x.terms) else None
 
 
 def _all(xs: Sequence[Node], ys: Sequence[Node], name: str) -> tuple[Node, ...] | None:

@@ -44,9 +44,10 @@ def disorder(kernel: Kernel, fixed: dict[str, int]) -> Disorder | None:
     Otherwise the smallest one in which their order is another than is written: ``turned``.
     Raises `UndecidableError` where what subgroups do depends on more than loops and their numbers.
     """
-    for statement in kernel.statements():
-        for looked in (x for index in statement.touched.indices for x in index.looked_up):
-            raise UndecidableError("holding", {}, f"{looked} is known only in a run", "run it")
+    indices = (index for s in kernel.statements() for index in s.touched.indices)
+    looked = next((x for index in indices for x in index.looked_up), None)
+    if looked is not None:
+        raise UndecidableError("holding", {}, f"{looked} is known only in a run", "run it")
     groups = classes(kernel.body, kernel.subgroups)
     seen, first = Seen(kernel), dict.fromkeys((name for name, _ in kernel.grid), 0)
     turned: Disorder | None = None

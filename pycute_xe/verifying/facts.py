@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 from pycute_xe.errors import UndecidableError
-from pycute_xe.holding.contents import combined
+from pycute_xe.holding.contents import combined, loop_over
 from pycute_xe.holding.events import Disorder
 from pycute_xe.holding.follower import Followed, Promise
 from pycute_xe.holding.following import follow
@@ -86,7 +86,7 @@ class Facts:
                 raise UndecidableError(
                     "verify",
                     {"loop": var, "fragment": fragment},
-                    f"{fragment} is not what the loop over {var} claims {when}: {difference.words}",
+                    f"{fragment} is not what {loop_over(var)} claims {when}: {difference.words}",
                     "correct the claim, or leave it out",
                 )
 

@@ -6,22 +6,19 @@ wrong there is wrong; what is right there is right for these sizes alone.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from pycute_xe.errors import CuteError
+from pycute_xe.holding.contents import loops_named_in
 from pycute_xe.kernel import Kernel, Loop
 from pycute_xe.kernel.ir.trips import in_trips
 from pycute_xe.verifying.patience import time_left
 from pycute_xe.verifying.verdict import Proof, Verdict
 
-__all__ = ["FORMLESS", "given_sizes"]
+__all__ = ["given_sizes"]
 
 Again = Callable[[Kernel, Mapping[str, int]], Verdict]
-
-FORMLESS = "the loop over"
-"""What is said where it is a loop that no form is known of."""
 
 TRIPS = (2, 3)
 LARGEST = 4096
@@ -37,8 +34,7 @@ def given_sizes(kernel: Kernel, fixed: Mapping[str, int], found: Verdict, again:
     if not reasons or found.answer != "undecided":
         return found
     known = fixed.keys() >= set(kernel.sizes)
-    formless = set(re.findall(rf"{FORMLESS} (\w+)", reasons))
-    for sizes in (dict(fixed),) if known else _problems(kernel, fixed, formless):
+    for sizes in (dict(fixed),) if known else _problems(kernel, fixed, loops_named_in(reasons)):
         left = time_left()
         if left is not None and left < 0:
             return found
@@ -54,7 +50,7 @@ def given_sizes(kernel: Kernel, fixed: Mapping[str, int], found: Verdict, again:
 
 
 def _is_open(proof: Proof) -> bool:
-    return proof.property.endswith(" values") and FORMLESS in proof.reason
+    return proof.property.endswith(" values") and bool(loops_named_in(proof.reason))
 
 
 def _settled(proof: Proof, verdict: Verdict, known: bool) -> Proof:

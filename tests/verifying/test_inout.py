@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from broken_kernels import find, tiled_mma
-from small_kernels import fragment, load_of, store_of
+from small_kernels import by_subgroup, fragment, load_of, store_of
 
 import pycute_xe as cx
 from pycute_xe.kernel import (
@@ -32,7 +32,6 @@ from pycute_xe.kernel import (
     Store,
     Tiles,
 )
-from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.kernel.kinds.parts import gmem_stride
 from pycute_xe.kernel.spec.expression import Const, Expression, Where, apply, rounded_to
 from pycute_xe.layout import Layout
@@ -97,12 +96,9 @@ def test_a_product_added_to_what_lay_there_is_proved() -> None:
 
 
 def test_each_subgroup_may_store_what_it_added_to_in_a_statement_of_its_own() -> None:
-    kernel, mine = accumulating(), Index(SUBGROUP_INDEX)
+    kernel = accumulating()
     store = find(kernel, Store)
-    turns = (
-        If(mine, Index(None, i + 1), (If(Index(None, i - 1), mine, (store,)),)) for i in range(4)
-    )
-    verdict = cx.verify(kernel.replace(store, tuple(turns)))
+    verdict = cx.verify(kernel.replace(store, tuple(by_subgroup(i, store) for i in range(4))))
     assert verdict, str(verdict)
 
 

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 from broken_kernels import find, tiled_mma
-from small_kernels import fragment
+from small_kernels import by_subgroup, fragment
 
 import pycute_xe as cx
 from pycute_xe.errors import MachineError
@@ -17,7 +17,6 @@ from pycute_xe.kernel import (
     Claim,
     Element,
     Fill,
-    If,
     Index,
     Kernel,
     Load,
@@ -31,12 +30,6 @@ from pycute_xe.kernel import (
 )
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.layout import Layout
-
-
-def by_subgroup(number: int, *body: Statement) -> If:
-    """What one subgroup does."""
-    mine = Index(SUBGROUP_INDEX)
-    return If(mine, Index(None, number + 1), (If(Index(None, number - 1), mine, body),))
 
 
 def test_each_subgroup_may_store_in_a_statement_of_its_own() -> None:
