@@ -126,4 +126,4 @@ def test_the_floors_are_documented_as_they_are_enforced() -> None:
 
 def test_a_module_fits_a_few_screens() -> None:
     lines = {f: f.read_text().count("\n") for f in (ROOT / "pycute_xe").rglob("*.py")}
-    assert {str(f.name): n for f, n in lines.items() if n > 300} == {}
+    assert {str(f.name): n for f, n in lines.items() if n > 600} == {}

@@ -106,8 +106,8 @@ class Follower:
                 self.state[name] = content
 
     def fresh(self, name: str) -> str:
-        """Return a name for a variable that no other has."""
-        return f"{name}_{next(self.names)}"
+        """Return a name for a variable that no other has: no identity has two underscores."""
+        return f"{name}__{next(self.names)}"
 
 
 HOLDS: Meanings[Callable[[Follower, Statement], None]] = Meanings("holding")

@@ -7,17 +7,16 @@ from collections.abc import Mapping
 from pycute_xe.errors import UndecidableError
 from pycute_xe.kernel import Index, Kernel, Loop
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Quotient
+from pycute_xe.kernel.ir.identities import extents_of
 
 __all__ = ["Naming", "index_text"]
-
-USUAL = ("L", "M", "N", "K")
-"""The order in which sizes are told and counterexamples made small."""
 
 
 class Naming:
     """What sizes and variables of a kernel are called in formulas.
 
-    Prefixes keep them apart from words that isl knows.
+    Prefixes keep them apart from words that isl knows. Extents come in the order in which
+    counterexamples are made small.
 
     >>> import pycute_xe as cx
     >>> names = Naming(cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"))))
@@ -27,8 +26,7 @@ class Naming:
 
     def __init__(self, kernel: Kernel) -> None:
         """Name every size and variable."""
-        sizes = sorted(kernel.sizes, key=lambda n: USUAL.index(n) if n in USUAL else len(USUAL))
-        self.size_of = {name: f"S_{name}" for name in sizes}
+        self.size_of = {name: f"S_{name}" for name in extents_of(kernel)}
         self.variable_of = {name: f"v_{name}" for name, _ in kernel.grid}
         for statement in kernel.statements():
             if isinstance(statement, Loop):

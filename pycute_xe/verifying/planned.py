@@ -10,24 +10,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from pycute_xe.errors import CuteError
-from pycute_xe.kernel import Await, Index, Kernel, Signal, whole_tiles
-from pycute_xe.kernel.kinds.whole_tiles import any_piece
+from pycute_xe.kernel import Await, Kernel, Signal, whole_tiles
+from pycute_xe.kernel.kinds.whole_tiles import any_piece, follows_a_plan
 from pycute_xe.verifying.verdict import Proof, Verdict
 
 __all__ = ["given_a_plan"]
 
 Again = Callable[[Kernel, Mapping[str, int]], Verdict]
 
-TABLES = ("work", "count")
 PLAN = "work and count are the tables of a plan of which covers(plan) says that it is right"
 WHOLE = f"{PLAN}, and that its pieces are whole tiles"
 
 
 def given_a_plan(kernel: Kernel, fixed: Mapping[str, int], found: Verdict, again: Again) -> Verdict:
     """Return a verdict with what holds for plans; of a kernel that follows none as it was."""
-    if not set(TABLES) <= {operand.name for operand in kernel.operands}:
-        return found
-    if found.answer != "undecided" or kernel.grid != (("u", Index("U")),):
+    if found.answer != "undecided" or not follows_a_plan(kernel):
         return found
     alone = _alone(kernel)
     waits = any(isinstance(s, (Await, Signal)) for s in kernel.statements())

@@ -10,6 +10,7 @@ from time import perf_counter
 from pycute_xe.errors import CuteError, InputError, KernelError, MachineError, UndecidableError
 from pycute_xe.kernel import Counterexample, Kernel, Loop
 from pycute_xe.kernel.amounts import MOST_BYTES, MOST_STEPS, amount, steps, weight
+from pycute_xe.kernel.ir.identities import extents_of, identified
 from pycute_xe.signatures import typed
 from pycute_xe.verifying.apart import decided_apart
 from pycute_xe.verifying.conditions import condition_of
@@ -20,6 +21,7 @@ from pycute_xe.verifying.questions import Questions
 from pycute_xe.verifying.regions import effort, further, session
 from pycute_xe.verifying.unrolling import given_sizes
 from pycute_xe.verifying.verdict import Proof, Verdict
+from pycute_xe.verifying.wording import in_words_of
 
 __all__ = ["verify", "verify_here"]
 
@@ -83,13 +85,15 @@ def verify(
             "only kernels are verified",
             "build one with kernel.gemm(mma)",
         )
-    fixed = _checked(kernel, params)
+    given = _checked(kernel, params)
     if not _is_time(budget):
         raise InputError("verify", {"budget": budget}, "a budget is a time in seconds", "use 10")
     start = perf_counter()
+    alike, names = identified(kernel)
+    fixed = {names.sizes[name]: size for name, size in given.items()}
     try:
         with until(start + HERE * budget):
-            here = verify_here(kernel, fixed, int(min(STEPS, budget * STEPS_A_SECOND)))
+            here = verify_here(alike, fixed, int(min(STEPS, budget * STEPS_A_SECOND)))
     except RecursionError as error:
         raise KernelError(
             "verify",
@@ -98,14 +102,15 @@ def verify(
             "compute it in fewer steps, or store what is between",
         ) from error
     if not any(proof.reason == TOO_HARD for proof in here.proofs):
-        return here
+        return in_words_of(kernel, names, here)
     left = budget - (perf_counter() - start)
-    apart = decided_apart(kernel, fixed, left) if left > 0 else None
+    apart = decided_apart(alike, fixed, left) if left > 0 else None
     if apart is not None:
-        return apart
+        return in_words_of(kernel, names, apart)
     seconds = perf_counter() - start
     proofs = tuple(p if p.reason != TOO_HARD else _stopped(p, seconds) for p in here.proofs)
-    return Verdict(here.kernel, here.scope, proofs, here.counterexample)
+    cut = Verdict(here.kernel, here.scope, proofs, here.counterexample)
+    return in_words_of(kernel, names, cut)
 
 
 TOO_HARD = "the question is too hard"
@@ -165,7 +170,8 @@ def _asked(kernel: Kernel, questions: Questions) -> tuple[_Asked, ...]:
         out.append(_Asked("invariants", INVARIANT, (REAL, FINITE), questions.invariants))
     for operand in kernel.outputs:
         name = operand.name
-        index = ",".join(str(mode).lower() for mode in operand.modes)
+        claim = kernel.computes.of(name) if kernel.computes is not None else None
+        index = ",".join(claim.indices if claim else map(str, operand.modes))
         assumed = kernel.computes.assumes if kernel.computes is not None else ()
         out += [
             _Asked(
@@ -292,7 +298,6 @@ def _checked(kernel: Kernel, params: object) -> dict[str, int]:
 
 
 def _words(kernel: Kernel, params: Mapping[str, int]) -> str:
-    sizes = sorted(kernel.sizes, key=lambda n: "LMNK".find(n) if n in "LMNK" else 9)
-    free = ", ".join(name for name in sizes if name not in params)
+    free = ", ".join(name for name in extents_of(kernel) if name not in params)
     fixed = ", ".join(f"{name} = {value}" for name, value in params.items())
     return " with ".join(filter(None, (f"for all {free} >= 1" if free else "", fixed)))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index, Looked, Quotient, Tiles
+from pycute_xe.kernel.ir.identities import renamed
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.statements import Await, If, Loop, Mma, Signal, Statement
 from pycute_xe.kernel.ir.walking import walk
@@ -14,7 +16,7 @@ from pycute_xe.kernel.schedules.tables import FIELDS
 from pycute_xe.signatures import typed
 from pycute_xe.typing import is_tuple
 
-__all__ = ["any_piece", "whole_tiles"]
+__all__ = ["any_piece", "follows_a_plan", "whole_tiles"]
 
 TABLES = ("work", "count", "W", "locks")
 _NUMBERS = [Index(None, number) for number in range(len(FIELDS))]
@@ -38,6 +40,10 @@ def whole_tiles(kernel: Kernel) -> Kernel:
     >>> print(*(f"{name} < {count}" for name, count in alone.grid))
     m < ceil_div(M, 256) n < ceil_div(N, 256)
     """
+    return _by_usual_names(kernel, _whole)
+
+
+def _whole(kernel: Kernel) -> Kernel:
     (turns, batched), tile = _turns(kernel), kernel.mma.tile_mnk
     fixed: dict[str, Index] = {name: Index() for name in FIELDS}
     fixed |= {"m": Index("m"), "n": Index("n"), "group": Index("l")}
@@ -60,6 +66,10 @@ def any_piece(kernel: Kernel) -> Kernel:
     >>> print(*(name for name, _ in any_piece(scheduled(mma)).grid))
     of_m of_n of_start of_stop of_first of_last
     """
+    return _by_usual_names(kernel, _any)
+
+
+def _any(kernel: Kernel) -> Kernel:
     (turns, batched), tile = _turns(kernel), kernel.mma.tile_mnk
     counts = {"m": Tiles("M", tile[0]), "n": Tiles("N", tile[1])}
     counts |= {"group": Index("L")} if batched else {}
@@ -69,6 +79,78 @@ def any_piece(kernel: Kernel) -> Kernel:
     grid = tuple((f"of_{name}", count) for name, count in counts.items())
     body = _without_waits(_told(turns.body, values))
     return replace(_with(kernel, grid, body, ("work", "count", "locks")), computes=None)
+
+
+def _by_usual_names(kernel: Kernel, make: Callable[[Kernel], Kernel]) -> Kernel:
+    """Return what is made of a kernel under the names of `scheduled`, in the kernel's own names.
+
+    Tables, the scratch, the counters and the factors are what statements and the claim take for
+    them; so a kernel of other names is the same kernel.
+    """
+    usual = _usual_names(kernel)
+    if usual is None or all(a == b for names in usual for a, b in names.items()):
+        return make(kernel)
+    pairs = zip(usual, _taken(kernel), strict=True)
+    things, variables = (_injective(names, taken) for names, taken in pairs)
+    made = make(renamed(kernel, things, variables))
+    back = ({new: old for old, new in names.items()} for names in (things, variables))
+    return renamed(made, *back)
+
+
+def follows_a_plan(kernel: Kernel) -> bool:
+    """Whether each work-group looks up in tables how many pieces it has, and what they are."""
+    return _usual_names(kernel) is not None
+
+
+def _taken(kernel: Kernel) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    groups = (kernel.operands, kernel.fragments, kernel.shared)
+    bound = (*(name for name, _ in kernel.grid), *(s.var for s in walk(kernel.body) if _loops(s)))
+    return tuple(x.name for group in groups for x in group), (*kernel.sizes, *bound)
+
+
+def _injective(names: dict[str, str], taken: tuple[str, ...]) -> dict[str, str]:
+    """Return names under which no other name that is taken becomes one of the new ones."""
+    out, new = dict(names), set(names.values())
+    for name in taken:
+        if name not in out:
+            other = name
+            while other in new or (other != name and other in taken):
+                other += "_"
+            out[name] = other
+            new.add(other)
+    return out
+
+
+def _usual_names(kernel: Kernel) -> tuple[dict[str, str], dict[str, str]] | None:
+    """Return what operands, and variables, of a kernel that follows a plan are usually called."""
+    if len(kernel.grid) != 1 or len(kernel.body) != 1 or not isinstance(kernel.body[0], Loop):
+        return None
+    ((unit, units),), turns = kernel.grid, kernel.body[0]
+    counts = [looked for looked in turns.stop.looked_up if looked.at == (Index(unit),)]
+    piece = (Index(unit), Index(turns.var))
+    every = [looked for s in walk(kernel.body) for i in s.touched.indices for looked in i.looked_up]
+    tables = [looked.operand for looked in every if looked.at[:2] == piece]
+    if not (units.is_simple and units.terms and counts and tables and kernel.outputs):
+        return None
+    waits = [s.operand for s in walk(kernel.body) if isinstance(s, (Await, Signal))]
+    known = {counts[0].operand: "count", tables[0]: "work"} | dict.fromkeys(waits, "locks")
+    rest = [o for o in kernel.operands if o.name not in known]
+    known |= {o.name: "W" for o in rest if o.role == "scratch"}
+    known |= {kernel.outputs[0].name: "D"}
+    factors = [o for o in rest if o.role == "in" and len(o.modes) > 1][:2]
+    known |= {o.name: usual for o, usual in zip(factors, ("A", "B"), strict=False)}
+    modes = [str(mode) for mode in kernel.outputs[0].modes]
+    variables = {str(units): "U", unit: "u", turns.var: "i"}
+    variables |= dict(zip(reversed(modes), ("N", "M", "L"), strict=False))
+    depth = [str(mode) for o in factors[:1] for mode in o.modes if str(mode) not in modes]
+    variables |= dict.fromkeys(depth[-1:], "K")
+    if len(modes) == 2:  # experts are stacked, and their matrices are not
+        variables |= {str(mode): "L" for o in factors[1:] for mode in o.modes[:-2]}
+    return (known, variables) if set(variables) <= {*kernel.sizes, unit, turns.var} else None
+
+
+def _loops(statement: Statement) -> TypeGuard[Loop]:
+    return isinstance(statement, Loop)
 
 
 def _without_waits(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
