@@ -18,6 +18,7 @@ from pycute_xe.kernel import (
 from pycute_xe.verifying.changing import Touch, changed_before, changed_beside, touches
 from pycute_xe.verifying.comparing import compare
 from pycute_xe.verifying.coverage import Coverage, Point
+from pycute_xe.verifying.defining import undefined_claim
 from pycute_xe.verifying.differences import Difference
 from pycute_xe.verifying.facts import least
 from pycute_xe.verifying.failures import Failure, smallest
@@ -42,6 +43,9 @@ class Questions(Coverage):
 
     def values(self, output: str) -> Failure | None:
         """Return the smallest problem in which an element of an output is given a wrong value."""
+        nowhere = self._undefined_claim(output)
+        if nowhere is not None:
+            return nowhere
         mine = [(i, w) for i, w in enumerate(self.followed.writes) if w.statement.operand == output]
         if any(isinstance(write.statement, AtomicStore) for _, write in mine):
             return self._wrongly_added(output, mine)
@@ -60,6 +64,16 @@ class Questions(Coverage):
         if wrong is None:
             check_races(self.space, output, [write for _, write in mine])
         return wrong
+
+    def _undefined_claim(self, output: str) -> Failure | None:
+        """Return the smallest problem in which a claim names an element that there is not."""
+        found = undefined_claim(self.space, self.claim_of(output))
+        if found is None:
+            return None
+        point, words, region = found
+        return self.failure(
+            point, f"{output} values", words, region, operand=output, output=output, faults=True
+        )
 
     def _changed(self) -> Failure | None:
         """Return the smallest problem in which a load finds what another subgroup stores."""
