@@ -17,6 +17,7 @@ from pycute_xe.kernel import (
 )
 from pycute_xe.verifying.changing import Touch, changed_before, changed_beside, touches
 from pycute_xe.verifying.comparing import compare
+from pycute_xe.verifying.counting import Counting
 from pycute_xe.verifying.coverage import Coverage, Point
 from pycute_xe.verifying.defining import undefined_claim
 from pycute_xe.verifying.differences import Difference
@@ -38,7 +39,7 @@ WILD, WILDER = 6, 12
 can be stopped."""
 
 
-class Questions(Coverage):
+class Questions(Coverage, Counting):
     """The questions about a kernel, each answered by a smallest failure or None."""
 
     def values(self, output: str) -> Failure | None:
