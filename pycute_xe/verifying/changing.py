@@ -22,7 +22,7 @@ from pycute_xe.verifying.naming import index_text
 from pycute_xe.verifying.points import Space
 from pycute_xe.verifying.regions import Names, Region
 
-__all__ = ["Touch", "changed_before", "changed_beside", "elements", "touches"]
+__all__ = ["Touch", "changed_before", "changed_beside", "changed_by_others", "elements", "touches"]
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -62,6 +62,13 @@ def changed_beside(space: Space, load: Touch, store: Touch) -> Region:
     """Return where a subgroup loads an element that another one stores to, in any work-group."""
     both, names = _both(space, load, store)
     other = " or ".join(f"{n} != {n}_w" for n in (*space.naming.grid, "s"))
+    return both.within(other).to(names)
+
+
+def changed_by_others(space: Space, load: Touch, store: Touch) -> Region:
+    """Return where a work-group touches an element that another one stores to."""
+    both, names = _both(space, load, store)
+    other = " or ".join(f"{n} != {n}_w" for n in space.naming.grid) or "false"
     return both.within(other).to(names)
 
 

@@ -16,7 +16,7 @@ from typing import TypeAlias
 from pycute_xe.kernel.index import Index, Quotient
 from pycute_xe.kernel.spec.expression import Element, Expression, Total, Where, parts
 
-__all__ = ["Situated", "is_inside", "outside", "situated_elements"]
+__all__ = ["Situated", "is_inside", "never_negative", "outside", "situated_elements"]
 
 Guard: TypeAlias = "tuple[Index, Index]"
 """``index < below``."""
@@ -85,18 +85,25 @@ def is_inside(one: Situated, extents: tuple[Index, ...]) -> bool:
     False
     """
     return all(
-        _never_negative(index, one) and _never_negative(extent - index - 1, one)
+        _is_positive(index, one) and _is_positive(extent - index - 1, one)
         for index, extent in zip(one.element.at, extents, strict=True)
     )
 
 
-def _never_negative(index: Index, one: Situated) -> bool:
+def _is_positive(index: Index, one: Situated) -> bool:
     """Whether an index is 0 or more, alone or because a guard's difference is."""
     spare = [index, *(index - (below - guard - 1) for guard, below in one.guards)]
-    return any(not i.looked_up and _bounded(i, one.ranges) for i in spare)
+    return any(never_negative(i, one.ranges) for i in spare)
 
 
-def _bounded(index: Index, ranges: tuple[tuple[str, Index], ...]) -> bool:
+def never_negative(index: Index, ranges: tuple[tuple[str, Index], ...]) -> bool:
+    """Whether bounds show that an index is 0 or more, where variables run from 0 to extents.
+
+    >>> never_negative(Index("M") - 1 - Index("m"), (("m", Index("M")),))
+    True
+    """
+    if index.looked_up:
+        return False
     form = _linear(index, Fraction(1))
     for name, extent in reversed(ranges):
         scale = form.pop(name, Fraction(0))
