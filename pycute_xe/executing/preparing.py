@@ -6,7 +6,7 @@ from pycute_xe.arch import Target
 from pycute_xe.executing.problem import Problem
 from pycute_xe.executing.surfaces import place, place_poison
 from pycute_xe.executing.thread import Machine
-from pycute_xe.kernel import Kernel
+from pycute_xe.kernel import Await, Kernel
 from pycute_xe.machine import Memory, Trace
 from pycute_xe.machine.races import Span
 
@@ -26,9 +26,10 @@ def prepared(kernel: Kernel, problem: Problem, target: Target, trace: Trace) -> 
         if o.modes
     }
     scalars = {o.name: problem.inputs[o.name] for o in kernel.inputs if not o.modes}
+    waits = any(isinstance(s, Await) for s in kernel.statements())
     spans = {
-        o.name: Span(memory, placed[o.name].base, placed[o.name].nbytes, placed[o.name].told)
-        for o in kernel.operands
-        if o.modes and o.written
+        name: Span(memory, at.base, at.nbytes, at.told, ordered=waits)
+        for name, at in placed.items()
+        if kernel.operand(name).written
     }
     return Machine(kernel, memory, placed, scalars, problem.sizes, target, trace, spans)

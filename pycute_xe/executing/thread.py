@@ -109,7 +109,17 @@ class Thread:
 
     def index(self, index: Index, env: Env) -> int:
         """Return the number that an index is now."""
-        return index.at(env, self.machine.look_up)
+        return index.at(env, self.look_up)
+
+    def look_up(self, name: str, at: Sequence[int]) -> int:
+        """Return an element of an integer operand as it is now, and note who looked."""
+        machine, observer = self.machine, self.watched("reads", name)
+        value = machine.look_up(name, at)
+        if observer is not None:
+            placed = machine.placed[name]
+            first, nbytes = placed.address(at), max(placed.operand.value_type.bits // 8, 1)
+            observer(np.arange(first, first + nbytes), machine.memory.read(first, nbytes))
+        return value
 
     def below(self, index: Index, limit: Index, env: Env, elements: int) -> Any:
         """Tell for which elements of a fragment an index is below another."""

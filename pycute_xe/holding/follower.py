@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -64,8 +64,12 @@ class Promise:
 
 @dataclass(eq=False)
 class Followed:
-    """What following a kernel found: writes and reads in the order of the statements."""
+    """What following a kernel found: writes and reads in the order of the statements.
 
+    ``memory`` are the operands that are loaded back, with the tile of each or why there is none.
+    """
+
+    memory: Mapping[str, object] = field(default_factory=dict[str, object])
     writes: list[Write] = field(default_factory=list[Write])
     reads: list[Read] = field(default_factory=list[Read])
     promises: list[Promise] = field(default_factory=list[Promise])

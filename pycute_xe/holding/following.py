@@ -9,16 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.converting import convert
+from pycute_xe.errors import UndecidableError
 from pycute_xe.exactness import is_exact
 from pycute_xe.holding.computing import converted, follow_map, follow_mma, follow_reduce
 from pycute_xe.holding.contents import Content, combined, nothing, number, undecided, whole
 from pycute_xe.holding.follower import HOLDS, Around, Followed, Follower, Promise, Read, Write
 from pycute_xe.holding.looping import follow_loop, last_writers, written_by
+from pycute_xe.holding.memory import Tile, ever_left, load_back, loaded_back, store_through
 from pycute_xe.holding.nodes import Choice, Leaf, Node
+from pycute_xe.holding.placement import FAR, placed
 from pycute_xe.holding.placing import of_some, taken
 from pycute_xe.holding.roles import check_roles
-from pycute_xe.holding.sharing import load_shared, store_shared
-from pycute_xe.holding.tables import by_subgroup, copied, moved
+from pycute_xe.holding.sharing import ever_stored, load_shared, store_shared
+from pycute_xe.holding.tables import moved
 from pycute_xe.kernel import (
     AtomicStore,
     Await,
@@ -28,7 +31,6 @@ from pycute_xe.kernel import (
     Fence,
     Fill,
     If,
-    Index,
     Kernel,
     Load,
     Loop,
@@ -49,12 +51,9 @@ from pycute_xe.kernel import (
 from pycute_xe.kernel.ir.roles import chooses, doing
 from pycute_xe.numeric import Numeric
 
-__all__ = ["HOLDS", "Around", "Followed", "Read", "Write", "follow", "placed"]
+__all__ = ["FAR", "HOLDS", "Around", "Followed", "Read", "Write", "follow", "placed"]
 
 Ints: TypeAlias = NDArray[np.int64]
-
-FAR = -(1 << 40)
-"""A place outside every operand: what a load pads with is zero, as what lies outside is."""
 
 
 def follow(kernel: Kernel) -> Followed:
@@ -72,39 +71,11 @@ def follow(kernel: Kernel) -> Followed:
         HOLDS[statement]
     check_roles(kernel)
     state = {x.name: nothing(x.elements) for x in (*kernel.fragments, *kernel.shared)}
-    walker = Follower(kernel, state, Followed(), count())
+    memory = loaded_back(kernel)
+    state |= {name: tile.begun() for name, tile in memory.items() if isinstance(tile, Tile)}
+    walker = Follower(kernel, state, Followed(memory), count())
     walker.run(kernel.body)
     return walker.found
-
-
-def placed(
-    kernel: Kernel,
-    statement: Prefetch | Load | Store | AtomicStore,
-    around: tuple[Around, ...] = (),
-) -> tuple[tuple[Index, ...], Ints, NDArray[np.bool_]]:
-    """Return where a copy's register elements belong: index, table, and which of them move.
-
-    The table is (subgroup, element, mode of the operand). Subgroups that conditions around the
-    statement leave out touch nothing.
-    """
-    operand = kernel.operand(statement.operand)
-    tables = copied(statement.copy)
-    subgroups, elements, _ = tables.places.shape
-    out = np.zeros((subgroups, elements, len(operand.modes)), dtype=np.int64)
-    outside = np.broadcast_to(tables.padded, (subgroups, elements)).copy()
-    for axis, mode in enumerate(statement.modes):
-        if mode is None:
-            outside |= tables.places[..., axis] != 0
-        else:
-            out[..., mode] += tables.places[..., axis]
-    base: list[Index] = []
-    for mode, index in enumerate(statement.at):
-        rest, own = by_subgroup(index, subgroups)
-        out[..., mode] += own[:, None]
-        base.append(rest)
-    outside[~np.array(doing(around, subgroups))] = True
-    out[outside] = FAR
-    return tuple(base), out, tables.moves
 
 
 @HOLDS.of(Fill)
@@ -124,10 +95,15 @@ def _represented(value: float, numeric: Numeric) -> float:
 @HOLDS.of(Load)
 def _(walker: Follower, statement: Load) -> None:
     fragment = walker.kernel.fragment(statement.fragment)
+    old, tile = walker.state[fragment.name], walker.found.memory.get(statement.operand)
+    if isinstance(tile, Tile):
+        walker.state[fragment.name] = old.over(*load_back(walker, statement, tile))
+        return
+    if isinstance(tile, UndecidableError):
+        raise tile
     base, table, moves = placed(walker.kernel, statement)
     elements = np.flatnonzero(moves[: fragment.elements])
     leaf = Leaf(statement.operand, base, table[:, elements], np.arange(elements.size))
-    old = walker.state[fragment.name]
     walker.state[fragment.name] = old.over(elements, whole(elements.size, leaf))
 
 
@@ -149,6 +125,9 @@ def _(walker: Follower, statement: Store | AtomicStore) -> None:
         node = of_some(taken(part.node, kept), who)
         found = Write(statement, walker.around, base, table[who][:, elements], elements, node, who)
         walker.found.writes.append(found)
+    tile = walker.found.memory.get(statement.operand)
+    if isinstance(tile, Tile):
+        store_through(walker, statement, tile)
 
 
 @HOLDS.of(Reorder)
@@ -227,7 +206,7 @@ def _(walker: Follower, statement: If) -> None:
     walker.around = (*outer, statement)
     walker.run(statement.body)
     walker.around = outer
-    for name in written_by(statement.body):
+    for name in _known(written_by(statement.body), before):
         new, old = walker.state[name], before[name]
 
         def make(nodes: tuple[Node, ...]) -> Node:
@@ -252,7 +231,7 @@ def _(walker: Follower, statement: Loop) -> None:
         entry: dict[str, Content], keep: bool, settled: dict[str, Content] | None = None
     ) -> dict[str, Content]:
         last = {} if settled is None else last_writers(statement, settled)
-        found = walker.found if keep else Followed()
+        found = walker.found if keep else Followed(walker.found.memory)
         inner = Follower(
             walker.kernel,
             dict(entry),
@@ -270,7 +249,16 @@ def _(walker: Follower, statement: Loop) -> None:
         promise = Promise(statement, inside, name, when, found, claimed)
         walker.found.promises.append(promise)
 
-    written = written_by(statement.body)
+    written = _known(written_by(statement.body), walker.state)
+    arrays = {x.name: ever_stored(walker.kernel, statement, x.name) for x in walker.kernel.shared}
+    for name, tile in walker.found.memory.items():
+        if isinstance(tile, Tile):
+            arrays[name] = ever_left(walker.kernel, statement, tile)
     walker.state = follow_loop(
-        walker.kernel, statement, written, walker.state, trial, walker.fresh, promised
+        walker.kernel, statement, written, arrays, walker.state, trial, walker.fresh, promised
     )
+
+
+def _known(names: tuple[str, ...], state: dict[str, Content]) -> tuple[str, ...]:
+    """Return those of some names whose contents are followed."""
+    return tuple(name for name in names if name in state)

@@ -17,6 +17,7 @@ from pycute_xe.kernel.index import Index
 from pycute_xe.numeric import Numeric
 
 __all__ = [
+    "BESIDE",
     "Accumulated",
     "Bound",
     "Call",
@@ -36,6 +37,10 @@ __all__ = [
 ]
 
 Ints: TypeAlias = NDArray[np.int64]
+
+
+BESIDE = "what lies beside a row"
+"""A function of nothing, which equals nothing that is known: bytes between rows of an operand."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,9 +3,10 @@
 Work-groups are never in order, and threads of one only across a barrier (`Progress`). Two plain
 writes to a byte clash where neither is before the other and they leave different values: what stays
 depends on chance. Equal values are let pass, as hardware writes bytes whole and either may stay.
-Atomic additions never clash with one another, but with plain writes they do. Of a thread's writes
+Atomic additions never clash with one another, but with plain accesses they do. Of a thread's writes
 to a byte the last one counts; a read clashes with every write that another value comes from, and
-with an earlier one that changed the byte, unless its thread had written there itself.
+with an earlier one that changed the byte, unless its thread had written there itself. Waiting for a
+counter reads it, and clashes with plain writes alone.
 """
 
 from __future__ import annotations
@@ -24,11 +25,18 @@ from pycute_xe.machine.progress import Progress
 __all__ = ["Span", "wrote_before"]
 
 Ints: TypeAlias = NDArray[np.int64]
-Does = Literal["reads", "writes", "adds"]
+Does = Literal["reads", "writes", "adds", "awaits"]
 
-_READ, _WRITE, _ADD = 0, 1, 2
-_KINDS: Final[dict[Does, int]] = {"reads": _READ, "writes": _WRITE, "adds": _ADD}
-_WORDS: Final = ("reads", "writes", "adds to")
+_READ, _WRITE, _ADD, _AWAIT = 0, 1, 2, 3
+_KINDS: Final[dict[Does, int]] = {
+    "reads": _READ,
+    "writes": _WRITE,
+    "adds": _ADD,
+    "awaits": _AWAIT,
+}
+_WORDS: Final = ("reads", "writes", "adds to", "waits for")
+_LOOKS: Final = (_READ, _AWAIT)
+_ATOMIC: Final = (_ADD, _AWAIT)
 
 
 @dataclass
@@ -62,10 +70,20 @@ class _Rows:
         return _Rows(*(x[rows] for x in vars(self).values()))
 
 
+@dataclass(frozen=True)
+class _Left:
+    """Who touched bytes before, from 1 on, and what each left there."""
+
+    group: Ints
+    value: Bytes
+    thread: Ints
+
+
 class Span:
     """A range of memory that the work-groups of a grid write, watched for races.
 
-    ``name`` says in words what byte ``i`` of it is. `record` is called for every access, `close`
+    ``name`` says in words what byte ``i`` of it is; ``ordered`` tells that counters may order some
+    work-groups, so that all that each did is kept. `record` is called for every access, `close`
     when a work-group is done. Raises `RaceFault`, which names the byte and both threads.
 
     >>> from pycute_xe.machine.memory import Memory
@@ -79,18 +97,27 @@ class Span:
     pycute_xe.machine.faults.RaceFault: run(place=byte 0): race: thread 0 of work-group 0 writes...
     """
 
-    def __init__(self, memory: Memory, base: int, nbytes: int, name: Callable[[int], str]) -> None:
+    def __init__(
+        self,
+        memory: Memory,
+        base: int,
+        nbytes: int,
+        name: Callable[[int], str],
+        ordered: bool = False,
+    ) -> None:
         """Start with what lies in memory, touched by no work-group."""
+        self.ordered = ordered
         self.base, self.name = base, name
         self.before = memory.read(base, nbytes)
         self.now = self.before.copy()
         self.groups: list[str] = []
         self.known: list[tuple[int, int, Ints] | None] = []
         # The last work-group that did each kind of thing to a byte, from 1, and what it left there.
-        self.last = np.zeros((3, nbytes), dtype=np.int32)
-        self.left = np.zeros((3, nbytes), dtype=np.uint8)
-        self.threads = np.zeros((3, nbytes), dtype=np.int32)
+        self.last = np.zeros((4, nbytes), dtype=np.int32)
+        self.left = np.zeros((4, nbytes), dtype=np.uint8)
+        self.threads = np.zeros((4, nbytes), dtype=np.int32)
         self.logs: dict[str, _Log] = {}
+        self.past: list[dict[int, _Rows]] = []
 
     def record(
         self, does: Does, thread: Progress, addresses: Ints, data: Bytes, group: str = ""
@@ -105,7 +132,7 @@ class Span:
             log.places.append(places)
             log.data.append(data)
             log.old.append(self.now[places])
-            if does != "reads":
+            if _KINDS[does] not in _LOOKS:
                 self.now[places] = data
             log.heads.append((_KINDS[does], thread.index, len(log.clocks)))
             log.clocks.append(thread.clock.copy())
@@ -120,17 +147,25 @@ class Span:
         self.known.append((knows.index, knows.now, knows.clock.copy()) if knows else None)
         log = self.logs.pop(group, None) or self.logs.pop("", None)
         if log is None:
+            self._keep(dict.fromkeys(_KINDS.values(), _nothing()))
             return
         rows = _sorted(log)
         self._inside(rows, _padded(log.clocks))
-        for kind in (_READ, _WRITE, _ADD):
-            mine = rows.at((rows.kind == kind) & (rows.final | (rows.kind == _READ)))
+        counted = {
+            kind: rows.at((rows.kind == kind) & (rows.final | (kind in _LOOKS)))
+            for kind in _KINDS.values()
+        }
+        self._keep(counted)
+        for kind, mine in counted.items():
             self._against_others(mine, kind)
-        for kind in (_READ, _WRITE, _ADD):
-            mine = rows.at((rows.kind == kind) & (rows.final | (rows.kind == _READ)))
+        for kind, mine in counted.items():
             self.last[kind, mine.place] = len(self.groups)
             self.left[kind, mine.place] = mine.value
             self.threads[kind, mine.place] = mine.thread
+
+    def _keep(self, counted: dict[int, _Rows]) -> None:
+        if self.ordered:
+            self.past.append(counted)
 
     def _inside(self, rows: _Rows, clocks: Ints) -> None:
         """Refuse what two threads of this work-group did without a barrier between."""
@@ -154,23 +189,42 @@ class Span:
 
     def _against_others(self, mine: _Rows, kind: int) -> None:
         """Refuse what another work-group did to the same bytes: nothing orders the two."""
-        for other in (_READ, _WRITE, _ADD):
-            if kind == other and kind != _WRITE:
+        over = self._over()
+        for other in _KINDS.values():
+            if _agree(kind, other):
                 continue
             touched = self.last[other, mine.place] > 0
-            touched &= ~self._over()[self.last[other, mine.place]]
-            if _ADD not in (kind, other):
-                # What is read after another work-group wrote it could have been read before.
-                old = self.before if kind == _READ else self.left[other]
-                touched &= old[mine.place] != mine.value
-            for i in np.flatnonzero(touched)[:1]:
-                place = int(mine.place[i])
-                earlier = self.groups[int(self.last[other, place]) - 1]
-                raise self._race(
-                    place,
-                    f"thread {self.threads[other, place]} of {earlier} {_WORDS[other]}",
-                    f"thread {mine.thread[i]} of {self.groups[-1]} {_WORDS[kind]}",
-                )
+            touched &= ~over[self.last[other, mine.place]]
+            self._refuse(mine, kind, other, touched, self._of_last(other, mine.place))
+            if self.ordered:  # the last one may be over while one before it is not
+                for number in np.flatnonzero(~over[1:-1]).tolist():
+                    theirs = self.past[number][other]
+                    if theirs.place.size:
+                        at = np.searchsorted(theirs.place, mine.place).clip(
+                            0, theirs.place.size - 1
+                        )
+                        found = _Left(
+                            np.full(at.size, number + 1), theirs.value[at], theirs.thread[at]
+                        )
+                        self._refuse(mine, kind, other, theirs.place[at] == mine.place, found)
+
+    def _of_last(self, other: int, place: Ints) -> _Left:
+        return _Left(self.last[other, place], self.left[other, place], self.threads[other, place])
+
+    def _refuse(
+        self, mine: _Rows, kind: int, other: int, touched: NDArray[np.bool_], left: _Left
+    ) -> None:
+        if _ADD not in (kind, other):
+            # What is read after another work-group wrote it could have been read before.
+            old = self.before[mine.place] if kind in _LOOKS else left.value
+            touched = touched & (old != mine.value)
+        for i in np.flatnonzero(touched)[:1]:
+            earlier = self.groups[int(left.group[i]) - 1]
+            raise self._race(
+                int(mine.place[i]),
+                f"thread {left.thread[i]} of {earlier} {_WORDS[other]}",
+                f"thread {mine.thread[i]} of {self.groups[-1]} {_WORDS[kind]}",
+            )
 
     def _over(self) -> NDArray[np.bool_]:
         """Which of the earlier closings were over for the work-group of the last, from 1 on."""
@@ -192,13 +246,19 @@ class Span:
         )
 
 
+def _agree(one: int, other: int) -> bool:
+    """Whether two kinds of access never clash: only looks, or only atomic ones."""
+    return any(one in kinds and other in kinds for kinds in (_LOOKS, _ATOMIC))
+
+
 def _clash(a: _Rows, b: _Rows) -> NDArray[np.bool_]:
-    reads = (a.kind == _READ).astype(int) + (b.kind == _READ)
+    looks = np.isin(a.kind, _LOOKS).astype(int) + np.isin(b.kind, _LOOKS)
     adds = (a.kind == _ADD).astype(int) + (b.kind == _ADD)
-    both_final = (a.final & b.final) | (reads == 1)
+    atomic = np.isin(a.kind, _ATOMIC) & np.isin(b.kind, _ATOMIC)
+    both_final = (a.final & b.final) | (looks == 1)
     seen = _seen(a, b) | _seen(b, a)
     differ = (a.value != b.value) | (adds == 1) | seen
-    return (reads < 2) & (adds < 2) & both_final & differ
+    return (looks < 2) & ~atomic & both_final & differ
 
 
 def _seen(write: _Rows, read: _Rows) -> NDArray[np.bool_]:
@@ -224,6 +284,12 @@ def wrote_before(place: Ints, thread: Ints, writes: NDArray[np.bool_]) -> NDArra
     return out
 
 
+def _nothing() -> _Rows:
+    none = np.zeros(0, dtype=np.int64)
+    data, marks = none.astype(np.uint8), none.astype(np.bool_)
+    return _Rows(none, none, none, data, data, none, marks, marks)
+
+
 def _padded(clocks: list[Ints]) -> Ints:
     out = np.zeros((len(clocks), max(c.size for c in clocks)), dtype=np.int64)
     for row, clock in zip(out, clocks, strict=True):
@@ -240,7 +306,7 @@ def _sorted(log: _Log) -> _Rows:
     heads = np.repeat(np.array(log.heads, dtype=np.int64), counts, axis=0)
     place, value = np.concatenate(log.places), np.concatenate(log.data)
     kinds, threads, every = heads[:, 0], heads[:, 1], np.ones(place.size, dtype=bool)
-    reads = (kinds == _READ).any()
+    reads = np.isin(kinds, _LOOKS).any()
     own = wrote_before(place, threads, kinds == _WRITE) if reads else every
     old = np.concatenate(log.old)
     rows = _Rows(place, kinds, threads, value, old, heads[:, 2], own, every)

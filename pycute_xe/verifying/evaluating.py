@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.converting import convert
 from pycute_xe.errors import UndecidableError
+from pycute_xe.holding.nodes import BESIDE
 from pycute_xe.kernel.spec.functions import FUNCTIONS
 from pycute_xe.numeric import as_numeric
 from pycute_xe.verifying.abbreviating import Definition, defined
@@ -172,6 +173,8 @@ def _meaning(name: str) -> Callable[..., Value]:
         return partial(_rounded, numeric)
     if kind == "lowest bits of":
         return partial(_wrapped, numeric)
+    if name == BESIDE:
+        raise UndecidableError("verify", {}, f"{name} is asked for", "store and load inside rows")
     if name == WHOLE:
         return np.positive
     if name == "1/":

@@ -16,6 +16,7 @@ import numpy as np
 
 from pycute_xe.converting import convert
 from pycute_xe.errors import UndecidableError
+from pycute_xe.holding.nodes import BESIDE
 from pycute_xe.kernel.spec.functions import EXPONENTIALS
 from pycute_xe.numeric import Numeric
 from pycute_xe.verifying.formula import (
@@ -137,7 +138,7 @@ def _is_finite(formula: Formula) -> bool:
 
 
 def _is_finite_atom(atom: Atom) -> bool:
-    if atom.name in (UNDEFINED, "below", "min over"):
+    if atom.name in (UNDEFINED, BESIDE, "below", "min over"):
         return False
     if atom.name != MAXIMA:
         return all(map(_is_finite, atom.arguments))

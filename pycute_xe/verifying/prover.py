@@ -14,6 +14,7 @@ from pycute_xe.kernel.ir.identities import extents_of, identified
 from pycute_xe.signatures import typed
 from pycute_xe.verifying.apart import decided_apart
 from pycute_xe.verifying.conditions import condition_of
+from pycute_xe.verifying.counting import counts_plainly
 from pycute_xe.verifying.failures import Failure
 from pycute_xe.verifying.patience import TooHardError, steps_left, until
 from pycute_xe.verifying.planned import given_a_plan
@@ -44,6 +45,7 @@ SHARED = (
     f"{PAIRED}, and one, after a fence where the first is a store, lies between uses of an element "
     "of a shared array by two subgroups"
 )
+COUNTERS = "a counter is stored and loaded in an order with the signals of other work-groups"
 INVARIANT = "what loops claim to hold is so at their starts and after every trip"
 
 BUDGET = 10.0
@@ -168,6 +170,8 @@ def _asked(kernel: Kernel, questions: Questions) -> tuple[_Asked, ...]:
     ]
     if any(isinstance(s, Loop) and s.holds for s in kernel.statements()):
         out.append(_Asked("invariants", INVARIANT, (REAL, FINITE), questions.invariants))
+    if counts_plainly(kernel):
+        out.append(_Asked("counters", COUNTERS, (), questions.counters))
     for operand in kernel.outputs:
         name = operand.name
         claim = kernel.computes.of(name) if kernel.computes is not None else None

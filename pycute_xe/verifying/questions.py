@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
+from itertools import combinations_with_replacement, product
 
 import numpy as np
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.follower import Write
 from pycute_xe.holding.meeting import has_roles
+from pycute_xe.holding.memory import Tile
+from pycute_xe.holding.visible import is_ordered
 from pycute_xe.kernel import (
     AtomicStore,
     Load,
     Store,
 )
-from pycute_xe.verifying.changing import Touch, changed_before, changed_beside, touches
+from pycute_xe.verifying.changing import (
+    Touch,
+    changed_before,
+    changed_beside,
+    changed_by_others,
+    touches,
+)
 from pycute_xe.verifying.comparing import compare
+from pycute_xe.verifying.counting import Counting
 from pycute_xe.verifying.coverage import Coverage, Point
+from pycute_xe.verifying.defining import undefined_claim
 from pycute_xe.verifying.differences import Difference
 from pycute_xe.verifying.facts import least
 from pycute_xe.verifying.failures import Failure, smallest
@@ -37,11 +47,14 @@ WILD, WILDER = 6, 12
 can be stopped."""
 
 
-class Questions(Coverage):
+class Questions(Coverage, Counting):
     """The questions about a kernel, each answered by a smallest failure or None."""
 
     def values(self, output: str) -> Failure | None:
         """Return the smallest problem in which an element of an output is given a wrong value."""
+        nowhere = self._undefined_claim(output)
+        if nowhere is not None:
+            return nowhere
         mine = [(i, w) for i, w in enumerate(self.followed.writes) if w.statement.operand == output]
         if any(isinstance(write.statement, AtomicStore) for _, write in mine):
             return self._wrongly_added(output, mine)
@@ -61,18 +74,44 @@ class Questions(Coverage):
             check_races(self.space, output, [write for _, write in mine])
         return wrong
 
+    def _undefined_claim(self, output: str) -> Failure | None:
+        """Return the smallest problem in which a claim names an element that there is not."""
+        found = undefined_claim(self.space, self.claim_of(output))
+        if found is None:
+            return None
+        point, words, region = found
+        return self.failure(
+            point, f"{output} values", words, region, operand=output, output=output, faults=True
+        )
+
     def _changed(self) -> Failure | None:
-        """Return the smallest problem in which a load finds what another subgroup stores."""
+        """Return the smallest problem in which a load finds what another subgroup stores.
+
+        Raises `UndecidableError` where it may, and nothing is known of the order.
+        """
         found: list[Failure | None] = []
-        for operand in self.kernel.outputs:
+        for operand in self.kernel.operands:
+            tile = self.followed.memory.get(operand.name)
             loads, stores = touches(self.space, operand.name)
+            ordered = isinstance(tile, Tile) and is_ordered(self.kernel, tile)
             for load, store in product(loads, stores):
-                if self._keeps(store):
+                if operand.role != "scratch" and self._keeps(store):
                     continue
-                if not changed_before(self.space, load, store).is_empty:
+                before = changed_before(self.space, load, store)
+                if not isinstance(tile, Tile) and not before.is_empty:
                     raise _overwrites(operand.name)
-                found.append(self._beside(load, store))
+                found.append(self._beside(load, store, ordered))
+            if isinstance(tile, Tile):
+                self._demand_own(operand.name, stores, ordered)
         return least(found)
+
+    def _demand_own(self, operand: str, stores: list[Touch], ordered: bool) -> None:
+        """Demand that what a work-group loads back nobody else stored meanwhile."""
+        for one, other in combinations_with_replacement(stores, 2):
+            if not changed_by_others(self.space, one, other).is_empty:
+                raise _overwrites(operand)
+        if not ordered:
+            raise _overwrites(operand)
 
     def _keeps(self, store: Touch) -> bool:
         """Whether a store writes what lay there."""
@@ -87,13 +126,16 @@ class Questions(Coverage):
                 return False
         return bool(mine) and isinstance(store.statement, Store)
 
-    def _beside(self, load: Touch, store: Touch) -> Failure | None:
-        region = changed_beside(self.space, load, store)
+    def _beside(self, load: Touch, store: Touch, ordered: bool) -> Failure | None:
+        """Return where one subgroup loads what another stores, outside the group if ``ordered``."""
+        changed = changed_by_others if ordered else changed_beside
+        region = changed(self.space, load, store)
         point = smallest(region, self.space.naming)
         if point is None:
             return None
         name = load.statement.operand
-        if any(s.touched.meets for s in self.kernel.statements()) or has_roles(self.kernel):
+        meets = any(s.touched.meets for s in self.kernel.statements()) or has_roles(self.kernel)
+        if (meets and not ordered) or self.kernel.operand(name).role == "scratch":
             raise _overwrites(name)  # a barrier may lie between
         index = [point[f"u_{i}"] for i in range(len(self.extents[name]))]
         words = f"{name}{index} is loaded by one subgroup and stored to by another in no order"
