@@ -102,7 +102,7 @@ def _taken(node: Node, source: Numeric, compute: Numeric) -> Node:
     if compute.kind != "float":
         return as_read(node, source)
     if source.bits == 64 and source.kind != "float" and compute.bits < 64:
-        return Call(f"nearest {compute} of", (as_read(node, source),))  # in one step
+        return Call(f"nearest {compute}", (as_read(node, source),))  # a conversion takes two steps
     return converted(as_read(node, source), compute)
 
 
@@ -223,7 +223,9 @@ def follow_reduce(walker: Follower, statement: Reduce) -> None:
     to = walker.kernel.fragment(statement.destination).value_type
     total: Node = Summed(statement.how, ((name, int(counts[0])),), body, computed_in(to))
     if statement.how == "sum":
-        total = _kept(total, to, True)
+        total = _kept(total, to, to.name != "u64")
+    elif to.name == "u64":
+        raise undecided("a maximum of u64 is taken of numbers of s64", "use narrower integers")
     old = nothing(walker.kernel.fragment(statement.destination).elements)
     walker.state[statement.destination] = old.over(reached, whole(reached.size, total))
 
