@@ -101,8 +101,6 @@ def _taken(node: Node, source: Numeric, compute: Numeric) -> Node:
         return node
     if compute.kind != "float":
         return as_read(node, source)
-    if source.bits == 64 and source.kind != "float" and compute.bits < 64:
-        return Call(f"nearest {compute}", (as_read(node, source),))  # a conversion takes two steps
     return converted(as_read(node, source), compute)
 
 

@@ -168,7 +168,7 @@ def _input(operand: str, at: tuple[int, ...], seeds: range) -> NDArray[np.float6
 
 def _meaning(name: str) -> Callable[..., Value]:
     kind, _, numeric = name.rpartition(" ")
-    if kind in ("to", "nearest", "accumulated in", "summed in"):
+    if kind in ("to", "accumulated in", "summed in"):
         return partial(_rounded, numeric)
     if kind.removesuffix(" in") in FUNCTIONS:
         return partial(_computed, kind.removesuffix(" in"), numeric)

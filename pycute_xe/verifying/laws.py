@@ -37,7 +37,7 @@ from pycute_xe.verifying.formula import (
     summed,
 )
 from pycute_xe.verifying.matching import KEEP_ZERO
-from pycute_xe.verifying.spans import kept_type, span
+from pycute_xe.verifying.spans import greatest, kept_type, span
 
 __all__ = ["LIMITS", "UNDEFINED", "applied", "as_stored", "extreme", "is_number", "rounded"]
 
@@ -107,10 +107,19 @@ def rounded(to: Numeric, formula: Formula) -> Formula:
     if len(formula) == 1 and not formula[0].over and name in KEEP_ZERO and formula[0].guards:
         guards, inner = formula[0].guards, (replace(formula[0], guards=()),)
         return _guarded(guards, rounded(to, inner))
-    if _holds(to, formula):
+    if _holds(to, formula) and _through(to, formula) == formula:
         return formula
     clipped = _clipped(to, formula)
-    return rounded(to, clipped) if clipped != formula else call(name, formula)
+    found = span(clipped)
+    ends = (rounded(to, number(end)) for end in (found.low, found.high))
+    if is_number(clipped) or (isfinite(found.high - found.low) and next(ends) == next(ends)):
+        return rounded(to, number(found.low))
+    if _holds(to, clipped):
+        return clipped
+    if found.whole and to.kind != "float" and to.bits <= 32:  # nothing but the ends changes
+        low, high = bounds(to)
+        return _clamp(clipped, number(low), number(high))
+    return call(name, clipped)
 
 
 def as_stored(to: Numeric, formula: Formula) -> Formula:
@@ -119,7 +128,7 @@ def as_stored(to: Numeric, formula: Formula) -> Formula:
     An operand of the type holds no more than that of what is claimed. Roundings to types in which
     nothing is computed are said, but for those of numbers.
     """
-    if to.bits < 32:
+    if to.kind == "float" and to.bits < 32:
         return rounded(to, formula) if is_number(formula) else formula
     out: list[Formula] = []
     for guards, inner in _alternatives(formula):
@@ -176,18 +185,48 @@ def _clipped(to: Numeric, formula: Formula) -> Formula:
         limit = rounded(to, number_)
         if to.kind != "float" and limit == number(bounds(to)[end]):
             return inner
+        if not all(isfinite(term.scale) for term in limit):  # what lies beyond is infinite
+            beyond = number_[0].scale < 0 if name == "max" else number_[0].scale > 0
+            return inner if beyond else formula
         return _larger_or_smaller(name, inner, limit)
+    return _through(to, formula)
+
+
+def _through(to: Numeric, formula: Formula) -> Formula:
+    """Return what a conversion takes to the same numbers without one that was made before."""
     kept = kept_type(formula)
-    inside = _arguments(formula, f"to {kept}")
-    if to.kind == "float" or kept is None or inside is None:
+    found = _arguments(formula, f"to {kept}")
+    if kept is None or found is None:
         return formula
-    low, high = bounds(to)
-    if kept.kind == "float":
-        reaches = span(inside[0]).whole and max(-low, high) <= whole_to(kept)
-    else:
-        least, most = bounds(kept)
-        reaches = least <= low and high <= most
-    return _clipped(to, inside[0]) if reaches else formula
+    (inner,) = found
+    if _reaches(to, kept, inner):
+        return _clipped(to, inner)
+    for name, end in (("max", 0), ("min", 1)):
+        pair = _arguments(inner, name) or ()
+        for limit, other in (pair, pair[::-1]) if pair else ():
+            kept_limit = is_number(limit) and to.kind != "float"
+            if kept_limit and rounded(to, rounded(kept, limit)) == number(bounds(to)[end]):
+                return _clipped(to, rounded(kept, other))
+    return formula
+
+
+def _reaches(to: Numeric, kept: Numeric, inner: Formula) -> bool:
+    """Whether a conversion by way of another type gives what it gives at once.
+
+    All that the type changes lies beyond the ends of the last one, or below a half of integers.
+    """
+    if kept.kind != "float":
+        if to.kind == "float":
+            return False
+        (least, most), (low, high) = bounds(kept), bounds(to)
+        return least <= low and high <= most
+    most = greatest(to) if to.kind == "float" else float(max(-bounds(to)[0], bounds(to)[1]))
+    if span(inner).whole:
+        same = to.kind == "float" and whole_to(to) == whole_to(kept) and greatest(kept) >= most
+        return same or most <= whole_to(kept)
+    first = kept_type(inner)
+    fewer = first is not None and first.kind == "float" and whole_to(first) <= whole_to(kept)
+    return fewer and to.kind != "float" and kept.bits >= 8
 
 
 def _clipped_family(to: Numeric, term: Term) -> Term:
@@ -195,7 +234,8 @@ def _clipped_family(to: Numeric, term: Term) -> Term:
     if term.places or term.atoms:
         return term
     value = rounded(to, number(term.scale))
-    return replace(term, scale=value[0].scale) if value else term
+    kept = value and isfinite(value[0].scale)
+    return replace(term, scale=value[0].scale) if kept else term
 
 
 def _lowest_bits(to: Numeric, formula: Formula) -> Formula:
@@ -347,10 +387,31 @@ def _larger_or_smaller(name: str, left: Formula, right: Formula) -> Formula:
     larger = _first_if_larger(left, right)
     if larger is not None:
         return larger if name == "max" else right if larger is left else left
+    for inner, limit in ((left, right), (right, left)):
+        if is_number(limit) and (ordered := _in_order(name, inner, limit)) is not None:
+            return ordered
     over = any(_arguments(f, MAXIMA) or _is_infinite(f) for f in (left, right))
     if name == "max" and over:
         return _of_families((*_families(left), *_families(right)))
     return call(name, *sorted((left, right), key=signature))
+
+
+def _in_order(name: str, inner: Formula, limit: Formula) -> Formula | None:
+    """Return the maximum or the minimum of what has limits already, the upper one outermost."""
+    for other in ("max", "min"):
+        pair = _arguments(inner, other) or ()
+        first = next((f for f in pair if is_number(f)), None)
+        if first is None or _is_infinite(first) or _is_infinite(limit):
+            continue
+        rest = pair[0] if pair[1] == first else pair[1]
+        if name == other:
+            return _larger_or_smaller(name, rest, _larger_or_smaller(name, first, limit))
+        larger = _first_if_larger(first, limit)
+        if (name == "max") == (larger is limit):
+            return limit
+        if name == "max":
+            return _larger_or_smaller("min", _larger_or_smaller("max", rest, limit), first)
+    return None
 
 
 def _first_if_larger(left: Formula, right: Formula) -> Formula | None:

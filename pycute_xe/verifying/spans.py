@@ -179,13 +179,27 @@ def kept_type(formula: Formula) -> Numeric | None:
 
     What lies outside an operand is zero, which every type but one without a zero has.
     """
-    if len(formula) != 1 or formula[0].over or formula[0].scale != 1:
+    if len(formula) != 1 or formula[0].over or abs(formula[0].scale) != 1:
         return None
     (term,) = formula
     if len(term.places) + len(term.atoms) != 1:
         return None
-    if term.places:
-        return term.places[0].numeric
-    kind, _, name = term.atoms[0].name.rpartition(" ")
-    return as_numeric(name) if kind in ("to", "lowest bits of") else None
+    found = term.places[0].numeric if term.places else _kept_by(term.atoms[0])
+    return None if term.scale < 0 and found is not None and found.kind != "float" else found
+
+
+def _kept_by(atom: Atom) -> Numeric | None:
+    kind, _, name = atom.name.rpartition(" ")
+    if kind in ("to", "lowest bits of"):
+        return as_numeric(name)
+    if atom.name not in ("max", "min", "abs"):
+        return None
+    numbers = [f for f in atom.arguments if all(not t.places and not t.atoms for t in f)]
+    types = {kept_type(f) for f in atom.arguments if f not in numbers}
+    found = types.pop() if len(types) == 1 else None
+    if found is None or (atom.name == "abs" and found.kind == "signed"):
+        return None
+    values = np.array([sum(t.scale for t in f) for f in numbers])
+    kept = convert(values, found).astype(np.float64)
+    return found if np.array_equal(kept, values) else None
 

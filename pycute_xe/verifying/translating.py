@@ -75,8 +75,8 @@ class _Held:
                 return self.called(node, scope, how)
             case Converted(to, body):
                 inner = self.formula(body, scope, how.converted(to))
-                if how.excuses(to, inner):
-                    self.real.add(f"integers as {to}")
+                if how.excuses(to, inner, _rounds(body)):
+                    self.real.add(f"conversions to {to}")
                     return self.formula(body, scope, how)
                 return rounded(to, inner)
             case Summed():
@@ -85,7 +85,8 @@ class _Held:
                 inside = how.operand("add", numeric.kind == "float")
                 added = (self.total(t, scope, inside) for t in terms)
                 out = _typed(numeric, add(self.formula(start, scope, inside), *added))
-                return self.computed("accumulated", numeric, out, out, how)
+                opaque = call(f"accumulated in {numeric}", out)
+                return self.computed("accumulated", numeric, out, opaque, how)
             case Choice():
                 return self.choice(node, scope, how)
             case Picked():
@@ -94,9 +95,7 @@ class _Held:
                 return self.leaf(node, how)
 
     def called(self, node: Call, scope: tuple[str, ...], how: Reading) -> Formula:
-        name, kind = node.function, node.type
-        floats = kind is not None and kind.kind == "float"
-        rounds = floats and name not in CHOOSING and not _is_exact(node)
+        name, kind, rounds = node.function, node.type, _rounds(node)
         inside = how.operand(name, rounds)
         arguments = tuple(self.formula(a, scope, inside) for a in node.arguments)
         out = applied(name, arguments)
@@ -114,7 +113,7 @@ class _Held:
         if how.real:
             self.real.add(f"{what} in {numeric}")
             return formula
-        return call(f"{what} in {numeric}", formula) if opaque is formula else opaque
+        return opaque
 
     def leaf(
         self, node: Number | Scalar | Leaf | Undefined | Carried | Lost, how: Reading
@@ -158,7 +157,10 @@ class _Held:
         inner = self.formula(node.body, (*scope, *(b.name for b in bounds)), inside)
         if node.how == "sum":
             out = summed(tuple(bounds), inner)
-            return out if node.type is None else self.computed("summed", node.type, out, out, how)
+            if node.type is None:
+                return out
+            opaque = call(f"summed in {node.type}", out)
+            return self.computed("summed", node.type, out, opaque, how)
         return extreme(node.how, tuple(bounds), inner)
 
     def place(self, leaf: Leaf) -> Place:
@@ -186,16 +188,16 @@ class _Claimed:
     def formula(self, value: Expression, names: dict[str, str], how: Reading) -> Formula:
         match value:
             case Const(constant):
-                return number(constant)
+                return number(how.excused(constant))
             case Element(operand, at):
                 numeric = self.naming.type_of[operand]
                 return _element(Place(operand, tuple(self.text(i, names) for i in at), numeric))
             case Apply(name, arguments):
-                inside = how.operand(name, name not in CHOOSING and not _is_exact(value))
+                inside = how.operand(name, _rounds(value))
                 return applied(name, tuple(self.formula(a, names, inside) for a in arguments))
             case Rounded(to, body):
                 inner = self.formula(body, names, how.converted(to))
-                if how.excuses(to, inner):
+                if how.excuses(to, inner, _rounds(body)):
                     return self.formula(body, names, how)
                 return rounded(to, inner)
             case Total():
@@ -235,6 +237,15 @@ def _element(place: Place) -> Formula:
     found: Formula = (Term(1.0, (place,)),)
     zeroless = place.numeric is not None and place.numeric.name == "ue8m0"
     return call(WHOLE, found) if zeroless and place.at else found
+
+
+def _rounds(value: object) -> bool:
+    """Whether a value is a result that is read as one of real numbers."""
+    if isinstance(value, Apply):
+        return value.function not in CHOOSING and not _is_exact(value)
+    if not isinstance(value, Call) or value.type is None or value.type.kind != "float":
+        return False
+    return value.function not in CHOOSING and not _is_exact(value)
 
 
 def _is_exact(value: Call | Apply) -> bool:
