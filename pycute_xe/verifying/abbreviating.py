@@ -118,7 +118,7 @@ class _Names:
                     coordinates.append(outer)
                     outer = f"a_{len(coordinates)}"
                 at.append(f"{inner} + {outer}")
-            summed.append(Place(place.operand, tuple(at)))
+            summed.append(replace(place, at=tuple(at)))
         definition = Term(1.0, tuple(summed), (), term.over)
         name = self._name(definition, len(coordinates))
         places = (*free, Place(name, tuple(coordinates)))

@@ -96,10 +96,11 @@ class Coverage(Faults):
 
     def _not_kept(self, output: str, missing: Region, names: tuple[str, ...]) -> Failure | None:
         """Return where an element is never written though something else is claimed of it."""
-        before: Formula = (Term(1.0, (Place(output, names),)),)
+        numeric = self.kernel.operand(output).value_type
+        before: Formula = (Term(1.0, (Place(output, names, numeric),)),)
         claim = self.claim_of(output)
         places = dict(zip(claim.indices, names, strict=True))
-        wanted = claimed(claim.value, self.space.naming, places)
+        wanted = claimed(claim.value, self.space.naming, places, numeric)
         difference = compare(missing, before, wanted, self.extents)
         if difference is None:
             return None

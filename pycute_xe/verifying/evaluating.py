@@ -169,8 +169,10 @@ def _input(operand: str, at: tuple[int, ...], seeds: range) -> NDArray[np.float6
 
 def _meaning(name: str) -> Callable[..., Value]:
     kind, _, numeric = name.rpartition(" ")
-    if kind in ("to", "accumulated in"):
+    if kind in ("to", "accumulated in", "summed in"):
         return partial(_rounded, numeric)
+    if kind.removesuffix(" in") in FUNCTIONS:
+        return partial(_computed, kind.removesuffix(" in"), numeric)
     if kind == "lowest bits of":
         return partial(_wrapped, numeric)
     if name == BESIDE:
@@ -193,6 +195,10 @@ def _wrapped(name: str, value: Value) -> Value:
     numeric = as_numeric(name)
     low = -(1 << (numeric.bits - 1)) if numeric.kind == "signed" else 0
     return (np.rint(value) - low) % (1 << numeric.bits) + low
+
+
+def _computed(function: str, name: str, *arguments: Value) -> Value:
+    return _rounded(name, FUNCTIONS[function].meaning(np, *arguments))
 
 
 def _rounded(name: str, value: Value) -> Value:

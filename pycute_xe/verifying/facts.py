@@ -26,7 +26,8 @@ __all__ = ["Facts", "least", "turned_round"]
 class Facts:
     """A kernel under proof: what was followed, and the answers that share it.
 
-    ``fixed`` fixes sizes by name; a ``patient`` one asks what may take long.
+    ``fixed`` fixes sizes by name; a ``patient`` one asks what may take long. ``real`` gathers what
+    was read as real arithmetic, ``promised`` what was so where claims of loops were compared.
     """
 
     def __init__(
@@ -34,6 +35,7 @@ class Facts:
     ) -> None:
         self.kernel, self.patient = kernel, patient
         self.space = Space(kernel, fixed)
+        self.real, self.promised = set[str](), set[str]()
         self.extents = {o.name: self.space.extents(o.name) for o in kernel.operands}
 
     @cached_property
@@ -77,7 +79,8 @@ class Facts:
         both = combined(promise.found.count, (promise.found, promise.claimed), pair)
         for part, (found, claim) in zip(both.parts, pairs, strict=True):
             view = registers(self.kernel.subgroups, part.elements.size)
-            actual, wanted = (held(n, view, self.space.naming) for n in (found, claim))
+            naming, kind = self.space.naming, self.kernel.fragment(promise.fragment).value_type
+            actual, wanted = (held(n, view, naming, kind, self.promised) for n in (found, claim))
             points = self.space.in_registers(promise.around, view)
             difference = compare(points, actual, wanted, self.extents)
             if difference is not None:

@@ -89,6 +89,7 @@ class Faults(Facts):
     def invariants(self) -> None:
         """Raise `UndecidableError` where what a loop claims was not shown."""
         _ = self.followed
+        self.real |= self.promised
 
     def registers(self) -> Failure | None:
         """Return the smallest problem in which a statement reads what was never written."""

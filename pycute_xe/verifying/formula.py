@@ -12,6 +12,7 @@ from itertools import count
 from typing import TypeAlias
 
 from pycute_xe.errors import UndecidableError
+from pycute_xe.numeric import Numeric
 from pycute_xe.verifying.patience import in_time
 
 __all__ = [
@@ -52,10 +53,11 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An element of an operand at places that are texts."""
+    """An element of an operand at places that are texts, and its type where that is known."""
 
     operand: str
     at: tuple[str, ...]
+    numeric: Numeric | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +193,7 @@ def substituted(term: Term, names: dict[str, str]) -> Term:
         return term
     return Term(
         term.scale,
-        tuple(Place(p.operand, tuple(_text(t, names) for t in p.at)) for p in term.places),
+        tuple(replace(p, at=tuple(_text(t, names) for t in p.at)) for p in term.places),
         tuple(_atom(a, names) for a in term.atoms),
         tuple(
             Bounds(names.get(b.name, b.name), _text(b.low, names), _text(b.high, names))

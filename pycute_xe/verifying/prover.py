@@ -32,7 +32,8 @@ SURFACES = (
     "below 2**24 (`run` copies operands onto such surfaces)"
 )
 REAL = (
-    "sums and products are those of real numbers, in any order; roundings are where they are said"
+    "sums and products are those of real numbers, in any order, and roundings are where they are "
+    "said, of: "
 )
 FINITE = (
     "inputs are finite, and so is every number that is computed, also of the zeros that pad a "
@@ -169,7 +170,7 @@ def _asked(kernel: Kernel, questions: Questions) -> tuple[_Asked, ...]:
         ),
     ]
     if any(isinstance(s, Loop) and s.holds for s in kernel.statements()):
-        out.append(_Asked("invariants", INVARIANT, (REAL, FINITE), questions.invariants))
+        out.append(_Asked("invariants", INVARIANT, (FINITE,), questions.invariants))
     if counts_plainly(kernel):
         out.append(_Asked("counters", COUNTERS, (), questions.counters))
     for operand in kernel.outputs:
@@ -187,7 +188,7 @@ def _asked(kernel: Kernel, questions: Questions) -> tuple[_Asked, ...]:
             _Asked(
                 f"{name} values",
                 f"what is written to {name} is what is claimed",
-                (REAL, FINITE, RACES, *assumed),
+                (FINITE, RACES, *assumed),
                 partial(questions.values, name),
             ),
         ]
@@ -198,6 +199,7 @@ def _answered(asked: _Asked, questions: Questions, steps: int) -> tuple[Proof, F
     start = perf_counter()
     reason, failure = "", None
     condition = ""
+    questions.real.clear()
     try:
         with effort(steps_left(steps, STEPS_A_SECOND)):
             failure = asked.find()
@@ -226,8 +228,10 @@ def _answered(asked: _Asked, questions: Questions, steps: int) -> tuple[Proof, F
     answer = "undecided" if reason else "proved"
     if failure is not None:
         answer = "needs" if condition else "disproved"
+    real = (REAL + ", ".join(sorted(questions.real)),) if questions.real else ()
+    assumptions = (*real, *asked.assumptions)
     proof = Proof(
-        asked.name, answer, asked.statement, asked.assumptions, seconds, found, condition, reason
+        asked.name, answer, asked.statement, assumptions, seconds, found, condition, reason
     )
     return proof, failure
 

@@ -32,7 +32,7 @@ from pycute_xe.verifying.differences import Difference
 from pycute_xe.verifying.facts import least
 from pycute_xe.verifying.failures import Failure, smallest
 from pycute_xe.verifying.formula import Formula, Place, Term, add, summed
-from pycute_xe.verifying.laws import is_number, rounded
+from pycute_xe.verifying.laws import as_stored
 from pycute_xe.verifying.patience import too_hard
 from pycute_xe.verifying.racing import check_races, may_be_covered
 from pycute_xe.verifying.regions import Region
@@ -120,8 +120,9 @@ class Questions(Coverage, Counting):
         ]
         for i, write in mine:
             targets = self.space.targets(write, self.views[i])
-            before: Formula = (Term(1.0, (Place(write.statement.operand, targets),)),)
-            actual = held(write.node, self.views[i], self.space.naming)
+            numeric = self.kernel.operand(write.statement.operand).value_type
+            before: Formula = (Term(1.0, (Place(write.statement.operand, targets, numeric),)),)
+            actual = held(write.node, self.views[i], self.space.naming, numeric, self.real)
             if compare(self.points[i], actual, before, self.extents) is not None:
                 return False
         return bool(mine) and isinstance(store.statement, Store)
@@ -163,18 +164,19 @@ class Questions(Coverage, Counting):
         inside = [f"0 <= {u} < {n}" for u, n in zip(names, self.extents[output], strict=True)]
         sizes = self.space.naming.sizes
         points = Region.where((*sizes, *names), " and ".join([*self.space.sizes, *inside]))
-        actual: Formula = (Term(1.0, (Place(output, names),)),)
+        actual: Formula = (Term(1.0, (Place(output, names, numeric),)),)
         for i, write in mine:
             targets = self.space.targets(write, self.views[i])
             there = tuple(f"{u} = {t}" for u, t in zip(names, targets, strict=True))
             guards = (*there, *self.space.conditions(write))
-            terms = held(write.node, self.views[i], self.space.naming)
+            terms = held(write.node, self.views[i], self.space.naming, numeric, self.real)
             guarded = tuple(replace(t, guards=(*t.guards, *guards)) for t in terms)
             actual = add(actual, summed(self.space.spans(write, self.views[i]), guarded))
         claim = self.claim_of(output)
-        wanted = claimed(
-            claim.value, self.space.naming, dict(zip(claim.indices, names, strict=True))
-        )
+        places = dict(zip(claim.indices, names, strict=True))
+        wanted = claimed(claim.value, self.space.naming, places, numeric)
+        if numeric.kind == "float":
+            self.real.add(f"atomic additions in {numeric}")
         difference = compare(points, actual, wanted, self.extents)
         if difference is None:
             return None
@@ -205,11 +207,10 @@ class Questions(Coverage, Counting):
         targets = self.space.targets(write, view)
         claim = self.claim_of(write.statement.operand)
         names = dict(zip(claim.indices, (f"({t})" for t in targets), strict=True))
-        actual = held(write.node, view, self.space.naming)
-        wanted = claimed(claim.value, self.space.naming, names)
         numeric = self.kernel.operand(write.statement.operand).value_type
-        if numeric.bits < 32 and is_number(wanted):
-            wanted = rounded(numeric, wanted)  # a number is claimed as the output holds it
+        actual = held(write.node, view, self.space.naming, numeric, self.real)
+        wanted = claimed(claim.value, self.space.naming, names, numeric)
+        actual, wanted = as_stored(numeric, actual), as_stored(numeric, wanted)
         wild = quotients(actual)
         if wild > WILD:
             point = tried(write, view, self.space, actual, wanted, self.extents)
