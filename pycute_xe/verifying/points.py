@@ -67,7 +67,8 @@ class Space:
             if isinstance(one, Loop) and one.var in between:
                 trips = between[one.var]
                 if trips.since == "left":
-                    texts.append(_apart(self.naming.all[one.var], trips, self.naming.text(one.stop)))
+                    stop = self.naming.text(one.stop)
+                    texts.append(_apart(self.naming.all[one.var], trips, stop))
         other: dict[str, str] = {}
         apart = False  # a loop further out went on, or ended: those inside began anew
         for one in second.around:
