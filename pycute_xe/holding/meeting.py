@@ -18,6 +18,7 @@ from pycute_xe.holding.steadiness import is_steady
 from pycute_xe.holding.tables import by_subgroup
 from pycute_xe.kernel import (
     If,
+    Index,
     Kernel,
     Loop,
     NamedArrive,
@@ -133,6 +134,7 @@ class Runs:
         """Nothing has run; ``shortest`` are the fewest trips of each long loop so far."""
         self.shape, self.shortest = shape, dict[int, int]()
         self._runs: list[int] = []
+        self._places: dict[int, Index] = {}
 
     def events(self, sizes: dict[str, int], subgroup: int) -> Iterator[Event]:
         """Yield what a subgroup does in a problem of given sizes, in its first work-group."""
@@ -158,7 +160,7 @@ class Runs:
                         yield from self._body(inner, env, here, cuts)
                 case _:
                     if is_event(statement):
-                        yield _event(statement, env, here, cuts)
+                        yield self._event(statement, env, here, cuts)
 
     def _loop(
         self, loop: Loop, env: dict[str, int], key: Key, cuts: tuple[Cut, ...]
@@ -177,19 +179,24 @@ class Runs:
                 inside = (*cuts, (self._runs[long.depth], (trip - start) // long.unit))
             yield from self._body(loop.body, {**env, loop.var: trip}, (*key, trip), inside)
 
+    def _event(
+        self, statement: Statement, env: dict[str, int], key: Key, cuts: tuple[Cut, ...]
+    ) -> Event:
+        if isinstance(statement, (NamedArrive, NamedWait)):
+            return Event(statement, key, statement.barrier.number.at(env), 0, cuts)
+        if isinstance(statement, (SharedStore, SharedLoad)):
+            if id(statement) not in self._places:
+                self._places[id(statement)] = _place(statement)
+            return Event(statement, key, 0, self._places[id(statement)].at(env), cuts)
+        if statement.touched.meets == "both":
+            name = type(statement).__name__
+            raise UndecidableError("holding", {}, f"what {name} orders is not followed", "")
+        return Event(statement, key, 0, 0, cuts)
 
-def _event(
-    statement: Statement, env: dict[str, int], key: Key, cuts: tuple[Cut, ...]
-) -> Event:
-    if statement.touched.meets == "both":
-        name = type(statement).__name__
-        raise UndecidableError("holding", {}, f"what {name} orders is not followed", "")
-    if isinstance(statement, (NamedArrive, NamedWait)):
-        return Event(statement, key, statement.barrier.number.at(env), 0, cuts)
-    if isinstance(statement, (SharedStore, SharedLoad)):
-        try:
-            rest, _ = by_subgroup(statement.at, 1)
-            return Event(statement, key, 0, rest.at(env), cuts)
-        except CuteError as error:
-            raise UndecidableError("holding", {}, error.condition, "") from error
-    return Event(statement, key, 0, 0, cuts)
+
+def _place(statement: SharedStore | SharedLoad) -> Index:
+    """Return what is added to the places of all subgroups."""
+    try:
+        return by_subgroup(statement.at, 1)[0]
+    except CuteError as error:
+        raise UndecidableError("holding", {}, error.condition, "") from error

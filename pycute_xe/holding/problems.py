@@ -21,10 +21,11 @@ barrier have the same classes (else refused). Where these arrive as often in a c
 the other, a round joins trips at most ``shift`` cuts apart, whatever the size. A cut is *blocked*
 by a round that joins trips on both sides: by at most ``shift`` cuts.
 
-*Paths.* What is over for whom is a path along classes' events and rounds. A path that visits a
-class twice has a shorter one with the same ends, but for the subgroup it starts or ends with: so it
-takes no more than ``joins``, the number of classes plus one, rounds. A cut that none of these
-blocks lets a cell be inserted into the path: it remains a path.
+*Paths.* What is over for whom is a path along classes' events and rounds. All subgroups of a class
+arrive at its rounds, and are let pass by them: a path that comes back to a class has a shorter one
+with the same ends, unless it comes from one subgroup of a class to another one. So it takes no more
+than ``joins`` rounds, the number of classes. A cut that none of these blocks lets a cell be inserted
+into the path: it remains a path.
 
 *Races.* Two accesses without a path in a large problem: take out a cell before both, between, or
 behind. In each of the three the pair in the smaller problem is the same one for all cuts; if it had

@@ -20,7 +20,7 @@ def is_steady(shape: Shape, movers: Sequence[Mover], trips: Mapping[int, int]) -
 
     ``trips`` are the fewest trips of each long loop, by the loop's identity.
     """
-    joins = len(movers) + 1
+    joins = len(movers)
     for depth, (longs, start, cell) in enumerate(shape.depths()):
         done = [one for one in longs if id(one.loop) in trips]
         if not done:
