@@ -12,7 +12,7 @@ __all__ = ["Access", "Arrival", "Clock", "Cut", "Disorder", "Event", "Key", "Mov
 Key = tuple[int, ...]
 Clock: TypeAlias = tuple[int, ...]
 """How many events of each class are over."""
-Cut: TypeAlias = tuple[int, int]
+Cut: TypeAlias = tuple[Key, int]
 """Where in the long loops of one depth something happens: which run of a loop, behind which cut."""
 
 

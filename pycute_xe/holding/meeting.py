@@ -8,8 +8,6 @@ on what all who arrived knew. Which problems are followed, and why these are eno
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from pycute_xe.errors import CuteError, UndecidableError
 from pycute_xe.holding.events import Cut, Disorder, Event, Key, Mover
 from pycute_xe.holding.problems import Shape, is_event, refused, shape_of
@@ -32,7 +30,7 @@ from pycute_xe.kernel.ir.roles import chooses, classes
 
 __all__ = ["disorder", "has_roles"]
 
-MOST_EVENTS = 400_000
+MOST_EVENTS = 300_000
 """Events that are followed, those of all problems together."""
 MOST_AT_ONCE = 40_000
 """Events of one problem."""
@@ -65,7 +63,7 @@ class _Problems:
     def __init__(self, shape: Shape) -> None:
         self.shape, self.kernel = shape, shape.kernel
         self.groups = classes(self.kernel.body, self.kernel.subgroups)
-        self.common = Common(self.kernel)
+        self.common, self.runs = Common(self.kernel), Runs(shape)
         self.followed = 0
         self.turned: Disorder | None = None
 
@@ -105,20 +103,11 @@ class _Problems:
         """Follow a problem; return whether a larger one that is like it does no other things."""
         movers: list[Mover] = []
         start = (0,) * len(self.groups)
-        runs = Runs(self.shape)
-        room = min(MOST_AT_ONCE, FEW_EVENTS if self.shape.odd else MOST_AT_ONCE)
+        runs = self.runs
+        runs.shortest.clear()
         for group in self.groups:
-            events: list[Event] = []
-            for event in runs.events(sizes, group[0]):
-                events.append(event)
-                room -= 1
-                if room < 0:
-                    if self.shape.odd:
-                        raise refused(self.shape.odd, "")
-                    words = f"more than {MOST_AT_ONCE} events of one problem are too many to follow"
-                    raise UndecidableError("holding", {}, words, "")
-            movers.append(Mover(group, events, start, start))
-            self.followed += len(events)
+            movers.append(Mover(group, runs.events(sizes, group[0]), start, start))
+            self.followed += len(movers[-1].events)
         found = Rounds(self.kernel, movers, sizes, self.common).found()
         if found is not None and not found.turned:
             self.wrong = found
@@ -128,58 +117,89 @@ class _Problems:
 
 
 class Runs:
-    """What subgroups do in problems, loops written out."""
+    """What subgroups do in problems, loops written out.
+
+    What does not depend on the size is worked out once for every place in the program's order.
+    """
 
     def __init__(self, shape: Shape) -> None:
-        """Nothing has run; ``shortest`` are the fewest trips of each long loop so far."""
+        """Nothing has run; ``shortest`` are the fewest trips of each long loop in a problem."""
         self.shape, self.shortest = shape, dict[int, int]()
-        self._runs: list[int] = []
+        self._most = FEW_EVENTS if shape.odd else MOST_AT_ONCE
+        self._longs = {id(one.loop): one for one in shape.longs}
         self._places: dict[int, Index] = {}
+        self._known: dict[tuple[int, Key], Event] = {}
+        self._true: dict[tuple[int, Key], bool] = {}
+        self._sized = {
+            id(statement)
+            for statement in shape.kernel.statements()
+            if any(set(shape.kernel.sizes) & index.names for index in statement.touched.indices)
+        }
+        self._subgroup = 0
+        self._done: list[Event] = []
 
-    def events(self, sizes: dict[str, int], subgroup: int) -> Iterator[Event]:
-        """Yield what a subgroup does in a problem of given sizes, in its first work-group."""
+    def events(self, sizes: dict[str, int], subgroup: int) -> list[Event]:
+        """Return what a subgroup does in a problem of given sizes, in its first work-group.
+
+        Raises `UndecidableError` where that is too much.
+        """
         first = dict.fromkeys((name for name, _ in self.shape.kernel.grid), 0)
-        self._runs = [0] * (1 + max((x.depth for x in self.shape.longs), default=-1))
-        env = {**sizes, **first, SUBGROUP_INDEX: subgroup}
-        yield from self._body(self.shape.kernel.body, env, (), ())
+        self._subgroup, self._done = subgroup, []
+        self._body(self.shape.kernel.body, {**sizes, **first, SUBGROUP_INDEX: subgroup}, (), ())
+        return self._done
 
     def _body(
-        self,
-        body: tuple[Statement, ...],
-        env: dict[str, int],
-        key: Key,
-        cuts: tuple[Cut, ...],
-    ) -> Iterator[Event]:
+        self, body: tuple[Statement, ...], env: dict[str, int], key: Key, cuts: tuple[Cut, ...]
+    ) -> None:
         for place, statement in enumerate(body):
-            here = (*key, place)
-            match statement:
-                case Loop():
-                    yield from self._loop(statement, env, here, cuts)
-                case If(index, below, inner):
-                    if index.at(env) < below.at(env):
-                        yield from self._body(inner, env, here, cuts)
-                case _:
-                    if is_event(statement):
-                        yield self._event(statement, env, here, cuts)
+            if isinstance(statement, Loop):
+                if self.shape.meets_in(statement):
+                    self._loop(statement, env, (*key, place), cuts)
+            elif isinstance(statement, If):
+                here = (*key, place)
+                if self._holds(statement, env, here):
+                    self._body(statement.body, env, here, cuts)
+            elif is_event(statement):
+                self._done.append(self._event(statement, env, (*key, place), cuts))
 
-    def _loop(
-        self, loop: Loop, env: dict[str, int], key: Key, cuts: tuple[Cut, ...]
-    ) -> Iterator[Event]:
-        if not self.shape.meets_in(loop):
-            return
+    def _loop(self, loop: Loop, env: dict[str, int], key: Key, cuts: tuple[Cut, ...]) -> None:
         start, stop = loop.start.at(env), loop.stop.at(env)
-        long = self.shape.long(loop)
+        if stop - start > self._most or len(self._done) > self._most:
+            raise self._too_much(stop - start)
+        long, inside, here = self._longs.get(id(loop)), cuts, env.copy()
         if long is not None:
-            self._runs[long.depth] += 1
             least = self.shortest.get(id(loop), stop - start)
             self.shortest[id(loop)] = min(least, max(stop - start, 0))
         for trip in range(start, stop):
-            inside = cuts
+            here[loop.var] = trip
             if long is not None:
-                inside = (*cuts, (self._runs[long.depth], (trip - start) // long.unit))
-            yield from self._body(loop.body, {**env, loop.var: trip}, (*key, trip), inside)
+                inside = (*cuts, (key, (trip - start) // long.unit))
+            self._body(loop.body, here, (*key, trip), inside)
+
+    def _too_much(self, trips: int) -> UndecidableError:
+        if self.shape.odd:
+            return refused(self.shape.odd, "")
+        return UndecidableError("holding", {}, f"{trips} trips are too many to follow", "")
+
+    def _holds(self, condition: If, env: dict[str, int], key: Key) -> bool:
+        if id(condition) in self._sized:
+            return condition.index.at(env) < condition.below.at(env)
+        found = self._true.get((self._subgroup, key))
+        if found is None:
+            found = condition.index.at(env) < condition.below.at(env)
+            self._true[self._subgroup, key] = found
+        return found
 
     def _event(
+        self, statement: Statement, env: dict[str, int], key: Key, cuts: tuple[Cut, ...]
+    ) -> Event:
+        found = self._known.get((self._subgroup, key))
+        if found is None or found.cuts != cuts or id(statement) in self._sized:
+            found = self._made(statement, env, key, cuts)
+            self._known[self._subgroup, key] = found
+        return found
+
+    def _made(
         self, statement: Statement, env: dict[str, int], key: Key, cuts: tuple[Cut, ...]
     ) -> Event:
         if isinstance(statement, (NamedArrive, NamedWait)):

@@ -34,9 +34,12 @@ there is a cut that is not blocked, and the pair would have a path in the large 
 ``3 * joins * shift`` cuts, and 3 cells that hold the two or reach across them, make a race of the
 large problem one of the smaller. Arrivals that may lap their round are such pairs as well.
 
-*Waiting for ever, wrong counts, wrong order.* These are paths in the large problem: a cycle, one
-round, or a path against the program's order. A cell that touches none of its rounds can be taken
-out: each excludes a cell and ``shift`` cuts.
+*Wrong order.* If one is over before the other, but written behind it, then so are the two in the
+smaller problem, or they race there: in the order that is written they would be in order in the
+large one, too.
+
+*Waiting for ever, wrong counts.* These are a cycle of at most ``joins`` rounds, or a round. A cell
+that touches none of them can be taken out: each excludes a cell and ``shift`` cuts.
 
 *Nesting.* Depth by depth, innermost first: with the trips further out as they are the argument is
 the one above, and what is shown of few trips inside is a word for the loops around.
@@ -121,10 +124,6 @@ class Shape:
     def meets_in(self, loop: Loop) -> bool:
         """Whether subgroups meet in a loop, or use shared memory."""
         return id(loop) in self._met
-
-    def long(self, loop: Loop) -> Long | None:
-        """Return what is known of a long loop."""
-        return next((one for one in self.longs if one.loop is loop), None)
 
     def alike(self, size: int) -> tuple[int, ...]:
         """Return what problems of sizes that do the same have in common."""

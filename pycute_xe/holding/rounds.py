@@ -127,10 +127,10 @@ class Rounds:
         mover.arrivals.setdefault(barrier, []).append(mover.events[mover.at])
         if role != "producer":
             mover.owes[barrier] = len(before)
-        present = [
-            sum(len(self.movers[c].who) for c, x in arrivals.items() if x.role in (one, "both"))
-            for one in ("producer", "consumer")
-        ]
+        present = [0, 0]
+        for c, arrival in arrivals.items():
+            present[0] += len(self.movers[c].who) if arrival.role != "consumer" else 0
+            present[1] += len(self.movers[c].who) if arrival.role != "producer" else 0
         if present[0] > counts[0] or present[1] > counts[1]:
             return (
                 f"{present[0]} producers and {present[1]} consumers arrive at {_named(barrier)}, "

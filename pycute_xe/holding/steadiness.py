@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import permutations
 
-from pycute_xe.holding.events import Event, Mover
+from pycute_xe.holding.events import Event, Key, Mover
 from pycute_xe.holding.problems import Shape
 
 __all__ = ["is_steady"]
@@ -29,9 +29,10 @@ def is_steady(shape: Shape, movers: Sequence[Mover], trips: Mapping[int, int]) -
         shift = _shift(movers, depth, range(start, start + room), cell)
         if shift is None:
             return False
-        needed = 3 * joins * shift + 3 * cell
-        if len(movers) > 1:
-            needed = max(needed, joins * (cell + shift) + 3 * cell)
+        needed = max(
+            3 * joins * shift + 3 * cell,  # an access, or an arrival, in no order
+            joins * (cell + shift) + cell,  # a cycle of waits, or one round
+        )
         if room < needed:
             return False
     return True
@@ -78,7 +79,7 @@ def _between(
 
 def _in_cell(events: list[Event], depth: int, cell: range) -> list[list[int]]:
     """Return the numbers of the arrivals in a cell, those of each run of a loop together."""
-    found: dict[int, list[int]] = {}
+    found: dict[Key, list[int]] = {}
     for number, event in enumerate(events):
         if len(event.cuts) > depth and event.cuts[depth][1] in cell:
             found.setdefault(event.cuts[depth][0], []).append(number)
