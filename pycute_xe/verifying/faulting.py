@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from pycute_xe.arch.target import grf_bytes
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.follower import Around, Read, situated
@@ -41,8 +43,10 @@ class Faults(Facts):
             return None  # construction refuses halves of barriers without the other
         found = [(c, self._disordered(c)) for c in clashes(self.kernel)]
         sure = least(failure for clash, failure in found if clash.sure)
-        if sure is None and any(failure is not None for _, failure in found):
-            clash = next(c for c, failure in found if failure is not None)
+        clash = next((c for c, failure in found if failure is not None), None)
+        if sure is None and clash is not None:
+            with suppress(UndecidableError):
+                return self._unmet()  # what conditions decide is followed event by event
             raise UndecidableError(
                 "verify",
                 {"array": clash.first.statement.array},
@@ -53,7 +57,7 @@ class Faults(Facts):
         return sure
 
     def _unmet(self) -> Failure | None:
-        """Return the smallest problem in which subgroups with parts of their own do not meet."""
+        """Return the smallest problem in which subgroups do not meet as they should."""
         found = self.disorder()
         if found is None:
             return None

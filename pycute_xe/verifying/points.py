@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pycute_xe.holding.follower import Around, Write
-from pycute_xe.holding.ordering import Clash
+from pycute_xe.holding.ordering import FAR, Clash, Trips
 from pycute_xe.kernel import If, Index, Kernel, Loop
 from pycute_xe.kernel.ir.roles import chooses
 from pycute_xe.verifying.formula import Bounds
@@ -57,31 +57,40 @@ class Space:
         return Region.where(self.names_around(around), _all(self.constraints(around)))
 
     def both(self, clash: Clash) -> Region:
-        """Return where two accesses happen, the second so many trips of loops behind the first."""
-        first, second, later = clash.first.around, clash.second.around, dict(clash.later)
-        names = [*self.names_around(first)]
-        texts = [*self.constraints(first)]
+        """Return where two accesses happen, so many trips of loops apart."""
+        first, second = clash.first, clash.second
+        names = [*self.names_around(first.around)]
+        texts = [*self.constraints(first.around)]
+        between = {t.var: t for t in clash.trips if t.since != "begun"}
+        begun = {t.var: t for t in clash.trips if t.since == "begun"}
+        for one in first.around:
+            if isinstance(one, Loop) and one.var in between:
+                trips = between[one.var]
+                if trips.since == "left":
+                    stop = self.naming.text(one.stop)
+                    texts.append(_apart(self.naming.all[one.var], trips, stop))
         other: dict[str, str] = {}
-        apart = False  # a loop further out went on: those inside are anywhere
-        for one in second:
+        apart = False  # a loop further out went on, or ended: those inside began anew
+        for one in second.around:
             text = {**self.naming.all, **other}
-            if isinstance(one, Loop):
-                var = self.naming.variable_of[one.var]
-                if one in first and not apart:
-                    other[one.var] = f"({var} + {later.get(one.var, 0)})"
-                    apart = later.get(one.var, 0) > 0
-                else:
-                    other[one.var] = f"{var}_y"
-                    names.append(f"{var}_y")
-                low, high = (index_text(i, text) for i in (one.start, one.stop))
-                texts.append(f"{low} <= {other[one.var]} < {high}")
-            else:
+            if isinstance(one, If):
                 texts.append(f"{index_text(one.index, text)} < {index_text(one.below, text)}")
-        var, turn, span = clash.turn
-        if var:
-            mine = any(isinstance(one, Loop) and one.var == var for one in first)
-            name = self.naming.variable_of[var] if mine else other[var]
-            texts.append(f"({name} - {turn}) mod {span} = 0")
+                continue
+            low, high = (index_text(i, text) for i in (one.start, one.stop))
+            mine, trips = self.naming.variable_of[one.var], between.get(one.var)
+            if one in first.around and not apart and trips is None:
+                continue  # in the same trip
+            other[one.var] = f"{mine}_y"
+            names.append(f"{mine}_y")
+            texts.append(f"{low} <= {mine}_y < {high}")
+            if one in first.around and not apart and trips is not None and trips.since == "here":
+                texts.append(_apart(mine, trips, f"{mine}_y"))
+            elif one.var in begun:
+                texts.append(_apart(low, begun[one.var], f"{mine}_y"))
+            apart = True
+        texts.append(f"{self.naming.text(first.at)} = {clash.ats[0]}")
+        after = {**self.naming.all, **other}
+        texts.append(f"{index_text(second.at, after)} = {clash.ats[1]}")
         return Region.where(tuple(names), _all(tuple(texts)))
 
     def targets(self, write: Write, view: View) -> tuple[str, ...]:
@@ -144,6 +153,12 @@ class Space:
                 last = self.naming.text(one.stop - 1)
                 out.append(f"{self.naming.variable_of[one.var]} = {last}")
         return tuple(out)
+
+
+def _apart(one: str, trips: Trips, other: str) -> str:
+    """Return that so many trips lie between two values of a variable."""
+    sign = "<=" if trips.count == FAR else "="
+    return f"({one}) + {trips.count} {sign} {other}"
 
 
 def _mentioned(around: Around) -> frozenset[str]:
