@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.follower import Around
+from pycute_xe.holding.patience import charge
 from pycute_xe.holding.sharing import Places, places_of
 from pycute_xe.kernel import If, Kernel, Loop, SharedLoad, SharedStore, Statement
 from pycute_xe.kernel.index import SUBGROUP_INDEX
@@ -26,6 +27,9 @@ from pycute_xe.kernel.ir.paths import at_least
 __all__ = ["Access", "Clash", "clashes", "shared_element"]
 
 Ints: TypeAlias = NDArray[np.int64]
+
+COMPARED, USED = 100, 0.02
+"""Units for two accesses that are compared, and for an element that one of them uses."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,6 +204,7 @@ def _turns(one: _Open, var: str, turn: int, span: int) -> tuple[int, ...]:
 
 def shared_element(left: Ints, right: Ints) -> tuple[int, tuple[int, int]] | None:
     """Return the least element that two different subgroups use, and who."""
+    charge(COMPARED + USED * (left.size + right.size))
     room = int(max(left.max(), right.max(), 0)) + 1
     low, high = np.full(room, 1 << 30), np.full(room, -1)
     for subgroup, mine in enumerate(left):

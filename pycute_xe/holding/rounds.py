@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.events import Access, Arrival, Disorder, Mover
 from pycute_xe.holding.ordering import shared_element
+from pycute_xe.holding.patience import charge
 from pycute_xe.holding.tables import by_subgroup, moved
 from pycute_xe.kernel import (
     Fence,
@@ -21,6 +22,9 @@ from pycute_xe.kernel import (
 __all__ = ["Rounds", "Seen"]
 
 Ints = NDArray[np.int64]
+
+EVENT, PAIR = 10, 3
+"""Units for an event, and for two accesses that no barrier keeps apart."""
 
 
 class Rounds:
@@ -72,6 +76,7 @@ class Rounds:
 
     def step(self, number: int, mover: Mover) -> str:
         """Do one event; return what is wrong, "waits" where it has to wait, or nothing."""
+        charge(EVENT)
         event = mover.events[mover.at]
         match event.statement:
             case Fence():
@@ -167,6 +172,7 @@ class Rounds:
                 over = second.fenced if first.writes else second.known
                 if first is not second and over[first.mover] > first.at:
                     continue
+                charge(PAIR)
                 found = self.seen.both(first, second, self.movers)
                 if found is None:
                     continue

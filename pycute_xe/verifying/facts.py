@@ -26,13 +26,11 @@ __all__ = ["Facts", "least", "turned_round"]
 class Facts:
     """A kernel under proof: what was followed, and the answers that share it.
 
-    ``fixed`` fixes sizes by name; a ``patient`` one asks what may take long.
+    ``fixed`` fixes sizes by name.
     """
 
-    def __init__(
-        self, kernel: Kernel, fixed: Mapping[str, int] | None = None, patient: bool = False
-    ) -> None:
-        self.kernel, self.patient = kernel, patient
+    def __init__(self, kernel: Kernel, fixed: Mapping[str, int] | None = None) -> None:
+        self.kernel = kernel
         self.space = Space(kernel, fixed)
         self.extents = {o.name: self.space.extents(o.name) for o in kernel.operands}
 

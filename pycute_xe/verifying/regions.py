@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import json
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Literal
+from math import inf
+from typing import Any, Literal
 
 import islpy as isl
 
-from pycute_xe.verifying.patience import TooHardError, in_time, time_left
+from pycute_xe.verifying.apart import answered_apart
+from pycute_xe.verifying.patience import charge, time_left, too_hard, work_left
 
-__all__ = ["Names", "Region", "effort", "further", "session"]
+__all__ = ["Names", "Region", "session"]
 
 Names = tuple[str, ...]
 
 _context: ContextVar[isl.Context | None] = ContextVar("_context", default=None)
-_most: ContextVar[int] = ContextVar("_most", default=0)
-
-SLOWEST = 10_000
-"""The steps that such a question takes in a second, where it is slowest."""
-FEWEST = 5_000
-"""Steps that it may take in any case."""
 
 
 @contextmanager
 def session() -> Generator[None]:
-    """Make one account of steps for the regions of a proof; they must not be mixed with others'.
-
-    `effort` inside counts from zero each time.
-    """
+    """Count the steps of the regions of a proof; they must not be mixed with those of others."""
     token = _context.set(isl.Context())
     try:
         yield
@@ -38,78 +32,134 @@ def session() -> Generator[None]:
         _context.reset(token)
 
 
-@contextmanager
-def effort(operations: int) -> Generator[None]:
-    """Let isl take so many steps and no more, so that no kernel keeps a user waiting for ever.
+@dataclass(frozen=True)
+class _Pace:
+    """What a step of isl costs, up to so many steps, and beyond, where steps are slow.
 
-    The default GEMM takes some hundred thousand; 0 lifts the limit. Regions of one `session` share
-    its account. Raises `TooHardError` where isl gives up.
-
-    >>> with effort(3):
-    ...     Region.where(("x",), "exists (d : x = 2*d)").least()
-    Traceback (most recent call last):
-    pycute_xe.holding.patience.TooHardError: verify(steps=3): the question is too hard...
+    0 beyond: no call takes more.
     """
-    context = _context.get() or isl.Context()
+
+    units: float
+    steps: int
+    beyond: float
+
+
+READS = _Pace(0.13, 1_000_000, 0)
+SETS = _Pace(1.0, 10_000, 5)
+POINTS = _Pace(1.0, 4_000, 100)
+"""Searches for points: a step of a long one takes a hundred times as long as one of a short one."""
+
+PACES: Mapping[str, _Pace] = {
+    "Set": READS,
+    "Map": READS,
+    "apply": SETS,
+    "intersect": SETS,
+    "union": SETS,
+    "subtract": SETS,
+    "coalesce": SETS,
+    "gist": SETS,
+    "is_single_valued": SETS,
+    "is_empty": POINTS,
+    "is_bounded": POINTS,
+    "lexmin": POINTS,
+    "lexmax": POINTS,
+    "sample_point": POINTS,
+}
+
+CALL = 20
+"""Units that a call takes besides its steps."""
+FEW, TIMES = 500, 4
+"""Steps are counted by what they are fewer than: 500, four times as many, and so on."""
+APART = 300_000
+"""Units that it takes to begin another process."""
+
+_CHILD = f"""
+import json, sys, islpy as isl
+kinds, texts, call, most = json.load(sys.stdin)
+context = isl.Context()
+sets = [getattr(isl, kind)(text, context) for kind, text in zip(kinds, texts)]
+context.reset_operations()
+context.set_max_operations(most)
+try:
+    found, few = str(getattr(sets[0], call)(*sets[1:])), {FEW}
+    while few < most:
+        context.set_max_operations(few)
+        try:
+            isl.Val(1, context)
+            break
+        except isl.Error:
+            few *= {TIMES}
+    print(json.dumps([found, min(few, most)]))
+except isl.Error:
+    print(json.dumps(["", most]))
+"""
+"""Answers one call, of sets that are written out, in a process that can be stopped."""
+
+
+def _asked(call: str, *of: Any) -> Any:
+    """Return what isl answers, and charge for it. Raises `TooHardError` where it is too much.
+
+    A call cannot be interrupted: one that is long is asked again where it can be stopped.
+    """
+    context, pace = _context.get(), PACES[call]
+    first, *others = of
+
+    def ask() -> Any:
+        if pace is READS:
+            return getattr(isl, call)(first, context)
+        return getattr(first, call)(*others)
+
+    charge(CALL)
+    left = work_left()
+    if context is None or left == inf:
+        return ask()
+    most = max(1, int(min(pace.steps, left / pace.units)))
     context.reset_operations()
-    context.set_max_operations(operations)
-    token, most = _context.set(context), _most.set(operations)
+    context.set_max_operations(most)
     try:
-        yield
+        found = ask()
+        charge(pace.units * _fewer_than(context, most) / 2)
     except isl.Error as error:
-        raise TooHardError(
-            "verify",
-            {"steps": operations},
-            "the question is too hard to decide",
-            "fix some sizes with params, or use strides that nest evenly",
-        ) from error
+        if "operations" not in str(error):
+            raise too_hard("isl does not answer the question") from error
+    else:
+        return found
     finally:
         context.set_max_operations(0)
-        _context.reset(token)
-        _most.reset(most)
+    charge(pace.units * most)
+    return _asked_apart(call, of, pace)
 
 
-@contextmanager
-def further(operations: int) -> Generator[None]:
-    """Let isl take so many steps more inside `effort`, for a question that may stay open.
-
-    Raises `TooHardError` where isl gives up.
-    """
-    context = _context.get()
-    if context is None:
-        raise TooHardError("verify", {}, "no effort was allowed", "")
-    context.reset_operations()
-    context.set_max_operations(operations)
-    most = _most.set(operations)
-    try:
-        yield
-    except isl.Error as error:
-        raise TooHardError(
-            "verify", {"steps": operations}, "the question is too hard to decide", ""
-        ) from error
-    finally:
-        _most.reset(most)
+def _fewer_than(context: isl.Context, most: int) -> int:
+    """Return a number of steps, one of few, than which fewer have been taken."""
+    few = FEW
+    while few < most:
+        context.set_max_operations(few)
+        try:
+            isl.Val(1, context)
+        except isl.Error:
+            few *= TIMES
+        else:
+            return few
+    return most
 
 
-@contextmanager
-def _soon() -> Generator[None]:
-    """Let isl take no more steps than fit into the time that is left, however slow they are.
-
-    A step of a search for a least point or of a difference takes up to a hundred times as long as
-    others do.
-    """
-    context, most = _context.get(), _most.get()
-    left = time_left()
-    if context is None or left is None or not most:
-        yield
-        return
-    context.reset_operations()
-    context.set_max_operations(int(min(most, max(FEWEST, left * SLOWEST))))
-    try:
-        yield
-    finally:
-        context.reset_operations()
-        context.set_max_operations(most)
+def _asked_apart(call: str, of: tuple[Any, ...], pace: _Pace) -> Any:
+    """Return what isl answers in a process that is stopped where work or time are used up."""
+    charge(APART)
+    if not pace.beyond:
+        raise too_hard("the question is too long for isl")
+    most = max(1, int(work_left() / pace.beyond))
+    kinds, texts = [type(x).__name__ for x in of], list(map(str, of))
+    printed = answered_apart(_CHILD, json.dumps([kinds, texts, call, most]), time_left())
+    charge(0)  # the clock may have stopped it
+    if not printed:
+        raise too_hard("isl does not answer the question")
+    found, steps = json.loads(printed)
+    charge(steps * pace.beyond / 2 if found else work_left() + 1)
+    if found in ("True", "False"):
+        return found == "True"
+    return type(of[0])(found, _context.get())
 
 
 def _is_before(one: dict[str, int], other: dict[str, int], end: str) -> bool:
@@ -139,9 +189,8 @@ class Region:
     @classmethod
     def where(cls, names: Names, constraints: str) -> Region:
         """Return the points that satisfy constraints."""
-        in_time()
         text = f"{{ [{','.join(names)}] : {constraints or 'true'} }}"
-        return cls(names, isl.Set(text, _context.get()))
+        return cls(names, _asked("Set", text))
 
     @classmethod
     def nothing(cls, names: Names) -> Region:
@@ -157,10 +206,9 @@ class Region:
         >>> Region.where(("x",), "0 <= x < 3").to(("y",), "y = 2*x + 1").least()
         {'y': 1}
         """
-        in_time()
         old, new = ",".join(self.names), ",".join(names)
-        link = isl.Map(f"{{ [{old}] -> [{new}] : {constraints or 'true'} }}", _context.get())
-        return Region(names, self.points.apply(link))
+        link = _asked("Map", f"{{ [{old}] -> [{new}] : {constraints or 'true'} }}")
+        return Region(names, _asked("apply", self.points, link))
 
     def within(self, constraints: str) -> Region:
         """Return the points that satisfy constraints too."""
@@ -168,11 +216,11 @@ class Region:
 
     def __and__(self, other: Region) -> Region:
         """Return the common points of two regions over the same names."""
-        return Region(self.names, self.points.intersect(other.points))
+        return Region(self.names, _asked("intersect", self.points, other.points))
 
     def __or__(self, other: Region) -> Region:
         """Return the points of either of two regions over the same names."""
-        return Region(self.names, self.points.union(other.points))
+        return Region(self.names, _asked("union", self.points, other.points))
 
     def __sub__(self, other: Region) -> Region:
         """Return the points that are not in another region over the same names.
@@ -181,19 +229,18 @@ class Region:
         >>> (box - Region.where(("x",), "exists (d : x = 2*d)")).least()
         {'x': 1}
         """
-        with _soon():
-            return Region(self.names, self.points.subtract(other.points))
+        return Region(self.names, _asked("subtract", self.points, other.points))
 
     @property
     def divisions(self) -> int:
         """How many quotients its description needs, over all its convex pieces."""
-        pieces = self.points.coalesce().get_basic_sets()
+        pieces = _asked("coalesce", self.points).get_basic_sets()
         return sum(map(_quotients, pieces))
 
     @property
     def is_empty(self) -> bool:
         """Whether there is no point at all."""
-        return self.points.is_empty()
+        return _asked("is_empty", self.points)
 
     @property
     def is_bounded(self) -> bool:
@@ -202,7 +249,7 @@ class Region:
         >>> Region.where(("x",), "0 <= x").is_bounded, Region.where(("x",), "0 <= x < 9").is_bounded
         (False, True)
         """
-        return self.points.is_bounded()
+        return _asked("is_bounded", self.points)
 
     def told(self, given: Region, without: str = "") -> str:
         """Return the constraints beyond those given as text, a piece of all names left out.
@@ -211,7 +258,7 @@ class Region:
         >>> even.told(Region.where(("x",), "x >= 1"))
         '(x) mod 2 = 0'
         """
-        simple = self.points.gist(given.points).coalesce()
+        simple = _asked("coalesce", _asked("gist", self.points, given.points))
         text = str(simple).partition(":")[2].rpartition("}")[0].strip()
         return text.replace(without, "") if without else text
 
@@ -236,8 +283,7 @@ class Region:
             rest = Region(self.names, isl.Set(piece))
             if best is not None:
                 rest = rest.within(f"{best[self.names[0]]} {sign} {self.names[0]}")
-            with _soon():
-                point = None if rest.is_empty else rest._point(getattr(rest.points, end)())
+            point = None if rest.is_empty else rest._point(_asked(end, rest.points))
             if point is not None and (best is None or _is_before(point, best, end)):
                 best = point
         return best
@@ -246,7 +292,7 @@ class Region:
         return self.to((*order, *(n for n in self.names if n not in order))) if order else self
 
     def _point(self, single: isl.Set) -> dict[str, int]:
-        point = single.sample_point()
+        point = _asked("sample_point", single)
         values = (point.get_coordinate_val(isl.dim_type.set, i) for i in range(len(self.names)))
         return {name: int(v.to_python()) for name, v in zip(self.names, values, strict=True)}
 
@@ -255,8 +301,7 @@ class Region:
         codomain = tuple(name for name in self.names if name not in domain)
         names, inside = ",".join(self.names), ",".join(domain)
         text = f"{{ [{names}] -> [[{inside}] -> [{','.join(codomain)}]] }}"
-        graph = isl.Map(text, _context.get())
-        return codomain, self.points.apply(graph).unwrap()
+        return codomain, _asked("apply", self.points, _asked("Map", text)).unwrap()
 
     def decides(self, domain: Names) -> bool:
         """Tell whether some coordinates fix all others: whether a map is single valued.
@@ -265,7 +310,7 @@ class Region:
         >>> pairs.decides(("y",)), pairs.to(("x", "z"), "0 <= z < 2").decides(("x",))
         (True, False)
         """
-        return self._split(domain)[1].is_single_valued()
+        return _asked("is_single_valued", self._split(domain)[1])
 
     def repeats(self, by: Names, within: str = "true") -> Region:
         """Return the points that share some coordinates with an earlier point.
