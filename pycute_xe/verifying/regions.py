@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -34,24 +34,19 @@ def session() -> Generator[None]:
 
 @dataclass(frozen=True)
 class _Pace:
-    """What a step of isl costs, up to so many steps, and beyond, where steps are slow.
-
-    0 beyond: no call takes more.
-    """
+    """What a step of isl costs, up to so many steps, and beyond, where steps are slow."""
 
     units: float
     steps: int
     beyond: float
 
 
-READS = _Pace(0.13, 1_000_000, 0)
+READS = _Pace(0.13, 1_000_000, inf)
 SETS = _Pace(1.0, 10_000, 5)
 POINTS = _Pace(1.0, 4_000, 100)
 """Searches for points: a step of a long one takes a hundred times as long as one of a short one."""
 
 PACES: Mapping[str, _Pace] = {
-    "Set": READS,
-    "Map": READS,
     "apply": SETS,
     "intersect": SETS,
     "union": SETS,
@@ -96,21 +91,35 @@ except isl.Error:
 """Answers one call, of sets that are written out, in a process that can be stopped."""
 
 
+class _LongError(Exception):
+    """A call of isl takes more steps than it may in this process."""
+
+
+def _read(kind: type[isl.Set | isl.Map], text: str) -> Any:
+    """Return a set or a map that is written as text, and charge for it."""
+    context = _context.get()
+    try:
+        return _counted(READS, lambda: kind(text, context))
+    except _LongError as error:
+        raise too_hard("the question is too long for isl") from error
+
+
 def _asked(call: str, *of: Any) -> Any:
     """Return what isl answers, and charge for it. Raises `TooHardError` where it is too much.
 
     A call cannot be interrupted: one that is long is asked again where it can be stopped.
     """
-    context, pace = _context.get(), PACES[call]
     first, *others = of
+    try:
+        return _counted(PACES[call], lambda: getattr(first, call)(*others))
+    except _LongError:
+        return _asked_apart(call, of, PACES[call])
 
-    def ask() -> Any:
-        if pace is READS:
-            return getattr(isl, call)(first, context)
-        return getattr(first, call)(*others)
 
+def _counted(pace: _Pace, ask: Callable[[], Any]) -> Any:
+    """Return what a call of isl answers within the steps that it may take, and charge for it."""
     charge(CALL)
-    left = work_left()
+    context, left = _context.get(), work_left()
     if context is None or left == inf:
         return ask()
     most = max(1, int(min(pace.steps, left / pace.units)))
@@ -122,12 +131,11 @@ def _asked(call: str, *of: Any) -> Any:
     except isl.Error as error:
         if "operations" not in str(error):
             raise too_hard("isl does not answer the question") from error
-    else:
-        return found
+        charge(pace.units * most)
+        raise _LongError from error
     finally:
         context.set_max_operations(0)
-    charge(pace.units * most)
-    return _asked_apart(call, of, pace)
+    return found
 
 
 def _fewer_than(context: isl.Context, most: int) -> int:
@@ -147,8 +155,6 @@ def _fewer_than(context: isl.Context, most: int) -> int:
 def _asked_apart(call: str, of: tuple[Any, ...], pace: _Pace) -> Any:
     """Return what isl answers in a process that is stopped where work or time are used up."""
     charge(APART)
-    if not pace.beyond:
-        raise too_hard("the question is too long for isl")
     most = max(1, int(work_left() / pace.beyond))
     kinds, texts = [type(x).__name__ for x in of], list(map(str, of))
     printed = answered_apart(_CHILD, json.dumps([kinds, texts, call, most]), time_left())
@@ -190,7 +196,7 @@ class Region:
     def where(cls, names: Names, constraints: str) -> Region:
         """Return the points that satisfy constraints."""
         text = f"{{ [{','.join(names)}] : {constraints or 'true'} }}"
-        return cls(names, _asked("Set", text))
+        return cls(names, _read(isl.Set, text))
 
     @classmethod
     def nothing(cls, names: Names) -> Region:
@@ -207,7 +213,7 @@ class Region:
         {'y': 1}
         """
         old, new = ",".join(self.names), ",".join(names)
-        link = _asked("Map", f"{{ [{old}] -> [{new}] : {constraints or 'true'} }}")
+        link = _read(isl.Map, f"{{ [{old}] -> [{new}] : {constraints or 'true'} }}")
         return Region(names, _asked("apply", self.points, link))
 
     def within(self, constraints: str) -> Region:
@@ -301,7 +307,7 @@ class Region:
         codomain = tuple(name for name in self.names if name not in domain)
         names, inside = ",".join(self.names), ",".join(domain)
         text = f"{{ [{names}] -> [[{inside}] -> [{','.join(codomain)}]] }}"
-        return codomain, _asked("apply", self.points, _asked("Map", text)).unwrap()
+        return codomain, _asked("apply", self.points, _read(isl.Map, text)).unwrap()
 
     def decides(self, domain: Names) -> bool:
         """Tell whether some coordinates fix all others: whether a map is single valued.
