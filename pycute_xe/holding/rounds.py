@@ -23,8 +23,8 @@ __all__ = ["Rounds", "Seen"]
 
 Ints = NDArray[np.int64]
 
-EVENT, PAIR = 10, 3
-"""Units for an event, and for two accesses that no barrier keeps apart."""
+EVENT, PAIR = 10, 1
+"""Units for an event, and for two accesses that are compared."""
 
 
 class Rounds:
@@ -166,13 +166,13 @@ class Rounds:
         ordered = sorted(self.accesses, key=lambda access: access.event.key)
         turned = False
         for later, second in enumerate(ordered):
+            charge(PAIR * later)
             for first in ordered[: later + 1]:
                 if not (first.writes or second.writes):
                     continue
                 over = second.fenced if first.writes else second.known
                 if first is not second and over[first.mover] > first.at:
                     continue
-                charge(PAIR)
                 found = self.seen.both(first, second, self.movers)
                 if found is None:
                     continue

@@ -131,7 +131,7 @@ def _counted(pace: _Pace, ask: Callable[[], Any]) -> Any:
     except isl.Error as error:
         if "operations" not in str(error):
             raise too_hard("isl does not answer the question") from error
-        charge(pace.units * most)
+        charge(pace.units * most if most == pace.steps else left + 1)
         raise _LongError from error
     finally:
         context.set_max_operations(0)
