@@ -201,6 +201,20 @@ def test_a_clock_that_stands_still_decides_nothing(monkeypatch: pytest.MonkeyPat
     assert cx.verify(KERNELS["attention"])
 
 
+def test_a_long_step_is_not_begun_where_it_would_end_too_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A million units took four seconds: of two that are left half a million fill one and more."""
+    now = [0.0]
+    monkeypatch.setattr(patience, "perf_counter", lambda: now[0])
+    with allowed(1e9, seconds=6.0):
+        charge(1e6)
+        now[0] = 4.0
+        charge(0.5e6)
+        with pytest.raises(patience.ClockError, match=r"after 4\.0 s"):
+            charge(1e6)
+
+
 @pytest.mark.parametrize("budget", [0, -1, True, "10", None, math.nan])
 def test_what_is_no_time_is_no_budget(budget: Any) -> None:
     with pytest.raises(InputError, match="a budget is a time in seconds"):
