@@ -1,171 +1,17 @@
-"""Floor 9: sets of integer points with named coordinates; the only module that names islpy."""
+"""Floor 9: sets of integer points with named coordinates, decided by isl."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
-from math import inf
-from typing import Any, Literal
+from typing import Literal
 
 import islpy as isl
 
-from pycute_xe.verifying.apart import answered_apart
-from pycute_xe.verifying.patience import charge, time_left, too_hard, work_left
+from pycute_xe.verifying.calls import asked, read, session
 
 __all__ = ["Names", "Region", "session"]
 
 Names = tuple[str, ...]
-
-_context: ContextVar[isl.Context | None] = ContextVar("_context", default=None)
-
-
-@contextmanager
-def session() -> Generator[None]:
-    """Count the steps of the regions of a proof; they must not be mixed with those of others."""
-    token = _context.set(isl.Context())
-    try:
-        yield
-    finally:
-        _context.reset(token)
-
-
-@dataclass(frozen=True)
-class _Pace:
-    """What a step of isl costs, up to so many steps, and beyond, where steps are slow."""
-
-    units: float
-    steps: int
-    beyond: float
-
-
-READS = _Pace(0.13, 1_000_000, inf)
-SETS = _Pace(1.0, 10_000, 5)
-POINTS = _Pace(1.0, 4_000, 100)
-"""Searches for points: a step of a long one takes a hundred times as long as one of a short one."""
-
-PACES: Mapping[str, _Pace] = {
-    "apply": SETS,
-    "intersect": SETS,
-    "union": SETS,
-    "subtract": SETS,
-    "coalesce": SETS,
-    "gist": SETS,
-    "is_single_valued": SETS,
-    "is_empty": POINTS,
-    "is_bounded": POINTS,
-    "lexmin": POINTS,
-    "lexmax": POINTS,
-    "sample_point": POINTS,
-}
-
-CALL = 20
-"""Units that a call takes besides its steps."""
-FEW, TIMES = 500, 4
-"""Steps are counted by what they are fewer than: 500, four times as many, and so on."""
-APART = 300_000
-"""Units that it takes to begin another process."""
-
-_CHILD = f"""
-import json, sys, islpy as isl
-kinds, texts, call, most = json.load(sys.stdin)
-context = isl.Context()
-sets = [getattr(isl, kind)(text, context) for kind, text in zip(kinds, texts)]
-context.reset_operations()
-context.set_max_operations(most)
-try:
-    found, few = str(getattr(sets[0], call)(*sets[1:])), {FEW}
-    while few < most:
-        context.set_max_operations(few)
-        try:
-            isl.Val(1, context)
-            break
-        except isl.Error:
-            few *= {TIMES}
-    print(json.dumps([found, min(few, most)]))
-except isl.Error:
-    print(json.dumps(["", most]))
-"""
-"""Answers one call, of sets that are written out, in a process that can be stopped."""
-
-
-class _LongError(Exception):
-    """A call of isl takes more steps than it may in this process."""
-
-
-def _read(kind: type[isl.Set | isl.Map], text: str) -> Any:
-    """Return a set or a map that is written as text, and charge for it."""
-    context = _context.get()
-    try:
-        return _counted(READS, lambda: kind(text, context))
-    except _LongError as error:
-        raise too_hard("the question is too long for isl") from error
-
-
-def _asked(call: str, *of: Any) -> Any:
-    """Return what isl answers, and charge for it. Raises `TooHardError` where it is too much.
-
-    A call cannot be interrupted: one that is long is asked again where it can be stopped.
-    """
-    first, *others = of
-    try:
-        return _counted(PACES[call], lambda: getattr(first, call)(*others))
-    except _LongError:
-        return _asked_apart(call, of, PACES[call])
-
-
-def _counted(pace: _Pace, ask: Callable[[], Any]) -> Any:
-    """Return what a call of isl answers within the steps that it may take, and charge for it."""
-    charge(CALL)
-    context, left = _context.get(), work_left()
-    if context is None or left == inf:
-        return ask()
-    most = max(1, int(min(pace.steps, left / pace.units)))
-    context.reset_operations()
-    context.set_max_operations(most)
-    try:
-        found = ask()
-        charge(pace.units * _fewer_than(context, most) / 2)
-    except isl.Error as error:
-        if "operations" not in str(error):
-            raise too_hard("isl does not answer the question") from error
-        charge(pace.units * most if most == pace.steps else left + 1)
-        raise _LongError from error
-    finally:
-        context.set_max_operations(0)
-    return found
-
-
-def _fewer_than(context: isl.Context, most: int) -> int:
-    """Return a number of steps, one of few, than which fewer have been taken."""
-    few = FEW
-    while few < most:
-        context.set_max_operations(few)
-        try:
-            isl.Val(1, context)
-        except isl.Error:
-            few *= TIMES
-        else:
-            return few
-    return most
-
-
-def _asked_apart(call: str, of: tuple[Any, ...], pace: _Pace) -> Any:
-    """Return what isl answers in a process that is stopped where work or time are used up."""
-    charge(APART)
-    most = max(1, int(work_left() / pace.beyond))
-    kinds, texts = [type(x).__name__ for x in of], list(map(str, of))
-    printed = answered_apart(_CHILD, json.dumps([kinds, texts, call, most]), time_left())
-    charge(0)  # the clock may have stopped it
-    if not printed:
-        raise too_hard("isl does not answer the question")
-    found, steps = json.loads(printed)
-    charge(steps * pace.beyond / 2 if found else work_left() + 1)
-    if found in ("True", "False"):
-        return found == "True"
-    return type(of[0])(found, _context.get())
 
 
 def _is_before(one: dict[str, int], other: dict[str, int], end: str) -> bool:
@@ -196,7 +42,7 @@ class Region:
     def where(cls, names: Names, constraints: str) -> Region:
         """Return the points that satisfy constraints."""
         text = f"{{ [{','.join(names)}] : {constraints or 'true'} }}"
-        return cls(names, _read(isl.Set, text))
+        return cls(names, read(isl.Set, text))
 
     @classmethod
     def nothing(cls, names: Names) -> Region:
@@ -213,8 +59,8 @@ class Region:
         {'y': 1}
         """
         old, new = ",".join(self.names), ",".join(names)
-        link = _read(isl.Map, f"{{ [{old}] -> [{new}] : {constraints or 'true'} }}")
-        return Region(names, _asked("apply", self.points, link))
+        link = read(isl.Map, f"{{ [{old}] -> [{new}] : {constraints or 'true'} }}")
+        return Region(names, asked("apply", self.points, link))
 
     def within(self, constraints: str) -> Region:
         """Return the points that satisfy constraints too."""
@@ -222,11 +68,11 @@ class Region:
 
     def __and__(self, other: Region) -> Region:
         """Return the common points of two regions over the same names."""
-        return Region(self.names, _asked("intersect", self.points, other.points))
+        return Region(self.names, asked("intersect", self.points, other.points))
 
     def __or__(self, other: Region) -> Region:
         """Return the points of either of two regions over the same names."""
-        return Region(self.names, _asked("union", self.points, other.points))
+        return Region(self.names, asked("union", self.points, other.points))
 
     def __sub__(self, other: Region) -> Region:
         """Return the points that are not in another region over the same names.
@@ -235,18 +81,18 @@ class Region:
         >>> (box - Region.where(("x",), "exists (d : x = 2*d)")).least()
         {'x': 1}
         """
-        return Region(self.names, _asked("subtract", self.points, other.points))
+        return Region(self.names, asked("subtract", self.points, other.points))
 
     @property
     def divisions(self) -> int:
         """How many quotients its description needs, over all its convex pieces."""
-        pieces = _asked("coalesce", self.points).get_basic_sets()
+        pieces = asked("coalesce", self.points).get_basic_sets()
         return sum(map(_quotients, pieces))
 
     @property
     def is_empty(self) -> bool:
         """Whether there is no point at all."""
-        return _asked("is_empty", self.points)
+        return asked("is_empty", self.points)
 
     @property
     def is_bounded(self) -> bool:
@@ -255,7 +101,7 @@ class Region:
         >>> Region.where(("x",), "0 <= x").is_bounded, Region.where(("x",), "0 <= x < 9").is_bounded
         (False, True)
         """
-        return _asked("is_bounded", self.points)
+        return asked("is_bounded", self.points)
 
     def told(self, given: Region, without: str = "") -> str:
         """Return the constraints beyond those given as text, a piece of all names left out.
@@ -264,7 +110,7 @@ class Region:
         >>> even.told(Region.where(("x",), "x >= 1"))
         '(x) mod 2 = 0'
         """
-        simple = _asked("coalesce", _asked("gist", self.points, given.points))
+        simple = asked("coalesce", asked("gist", self.points, given.points))
         text = str(simple).partition(":")[2].rpartition("}")[0].strip()
         return text.replace(without, "") if without else text
 
@@ -289,7 +135,7 @@ class Region:
             rest = Region(self.names, isl.Set(piece))
             if best is not None:
                 rest = rest.within(f"{best[self.names[0]]} {sign} {self.names[0]}")
-            point = None if rest.is_empty else rest._point(_asked(end, rest.points))
+            point = None if rest.is_empty else rest._point(asked(end, rest.points))
             if point is not None and (best is None or _is_before(point, best, end)):
                 best = point
         return best
@@ -298,7 +144,7 @@ class Region:
         return self.to((*order, *(n for n in self.names if n not in order))) if order else self
 
     def _point(self, single: isl.Set) -> dict[str, int]:
-        point = _asked("sample_point", single)
+        point = asked("sample_point", single)
         values = (point.get_coordinate_val(isl.dim_type.set, i) for i in range(len(self.names)))
         return {name: int(v.to_python()) for name, v in zip(self.names, values, strict=True)}
 
@@ -307,7 +153,7 @@ class Region:
         codomain = tuple(name for name in self.names if name not in domain)
         names, inside = ",".join(self.names), ",".join(domain)
         text = f"{{ [{names}] -> [[{inside}] -> [{','.join(codomain)}]] }}"
-        return codomain, _asked("apply", self.points, _read(isl.Map, text)).unwrap()
+        return codomain, asked("apply", self.points, read(isl.Map, text)).unwrap()
 
     def decides(self, domain: Names) -> bool:
         """Tell whether some coordinates fix all others: whether a map is single valued.
@@ -316,7 +162,7 @@ class Region:
         >>> pairs.decides(("y",)), pairs.to(("x", "z"), "0 <= z < 2").decides(("x",))
         (True, False)
         """
-        return _asked("is_single_valued", self._split(domain)[1])
+        return asked("is_single_valued", self._split(domain)[1])
 
     def repeats(self, by: Names, within: str = "true") -> Region:
         """Return the points that share some coordinates with an earlier point.

@@ -21,8 +21,8 @@ class Proof:
 
     "disproved" comes with a smallest ``counterexample``; "needs" with the ``condition`` on the
     sizes under which the property holds, and a counterexample where it does not; "undecided" with
-    the ``reason``: what is not decided, or after how much work it was cut. ``statement`` says the property in
-    words, ``assumptions`` what it takes for granted, ``seconds`` how long it took.
+    the ``reason``: what is not decided, or after how much work it was cut. ``statement`` says the
+    property in words, ``assumptions`` what it takes for granted, ``seconds`` how long it took.
 
     >>> bool(Proof("D values", "proved", "D is what is claimed", (), 0.002))
     True

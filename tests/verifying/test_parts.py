@@ -16,8 +16,7 @@ from pycute_xe.bulk import table
 from pycute_xe.errors import KernelError
 from pycute_xe.holding.digits import as_digits
 from pycute_xe.kernel import Fill, Index, Kernel, Load, Mma, Store
-from pycute_xe.verifying import regions
-from pycute_xe.verifying.apart import answered_apart
+from pycute_xe.verifying import calls
 from pycute_xe.verifying.evaluating import value_with
 from pycute_xe.verifying.failures import Failure
 from pycute_xe.verifying.formula import Bounds, Formula, Place, Term, call, multiply, summed
@@ -262,16 +261,16 @@ def test_what_is_asked_in_another_process_is_what_is_answered_here(monkeypatch):
         ]
 
     here = answers()
-    short = dict.fromkeys(regions.PACES, dataclasses.replace(regions.SETS, steps=1))
-    monkeypatch.setattr(regions, "PACES", {**short, "sample_point": regions.POINTS})
-    monkeypatch.setattr(regions, "APART", 0)
-    asked = []
+    short = dict.fromkeys(calls.PACES, dataclasses.replace(calls.SETS, steps=1))
+    monkeypatch.setattr(calls, "PACES", {**short, "sample_point": calls.POINTS})
+    monkeypatch.setattr(calls, "APART", 0)
+    asked, answered = [], calls.answered_apart
 
     def apart(program, question, seconds):
         asked.append(json.loads(question)[2])
-        return answered_apart(program, question, seconds)
+        return answered(program, question, seconds)
 
-    monkeypatch.setattr(regions, "answered_apart", apart)
+    monkeypatch.setattr(calls, "answered_apart", apart)
     with session(), allowed(1e9):
         assert answers() == here
     assert {*asked} >= {"subtract", "lexmin", "apply", "is_single_valued"}
@@ -286,7 +285,7 @@ def test_a_time_beyond_what_clocks_count_is_no_limit(monkeypatch):
 
     monkeypatch.setattr("subprocess.run", run)
     for seconds in (5.0, 2.0**31 / 1000, float("inf")):
-        assert answered_apart("", "", seconds) == ""
+        assert calls.answered_apart("", "", seconds) == ""
     assert given == [5.0, None, None]
 
 
