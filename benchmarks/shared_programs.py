@@ -42,8 +42,9 @@ from pycute_xe.kernel import (
     Tiles,
 )
 from pycute_xe.layout import Layout
+from pycute_xe.verifying.patience import allowed
 from pycute_xe.verifying.questions import Questions
-from pycute_xe.verifying.regions import effort, session
+from pycute_xe.verifying.regions import session
 
 S, WIDE = Index("subgroup"), 16
 MEET = (BarrierArrive(), BarrierWait())
@@ -445,7 +446,7 @@ def judged(seed: int) -> Outcome:
         return Outcome(seed, "refused", str(error))
     start, notes = perf_counter(), ", ".join(one.notes)
     try:
-        with session(), effort(STEPS):
+        with session(), allowed(STEPS):
             found = Questions(one.kernel, {}).barriers()
     except UndecidableError as error:
         return Outcome(seed, "undecided", f"{notes}: {error.condition}", perf_counter() - start)

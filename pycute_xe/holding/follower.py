@@ -11,13 +11,16 @@ from numpy.typing import NDArray
 
 from pycute_xe.holding.contents import Content
 from pycute_xe.holding.nodes import Node
-from pycute_xe.holding.patience import in_time
+from pycute_xe.holding.patience import charge
 from pycute_xe.kernel import AtomicStore, If, Index, Kernel, Loop, Statement, Store
 from pycute_xe.kernel.ir.meanings import Meanings
 
 __all__ = ["HOLDS", "Around", "Followed", "Follower", "Promise", "Read", "Write", "situated"]
 
 Ints: TypeAlias = NDArray[np.int64]
+
+STATEMENT = 100
+"""Units for a statement that is followed."""
 
 Around: TypeAlias = "Loop | If"
 
@@ -103,7 +106,7 @@ class Follower:
     def run(self, body: tuple[Statement, ...]) -> None:
         """Follow statements one after the other."""
         for statement in body:
-            in_time()
+            charge(STATEMENT)
             HOLDS[statement](self, statement)
             if id(statement) in self.settled:
                 name, content = self.settled[id(statement)]

@@ -13,6 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from pycute_xe.holding.patience import charge
 from pycute_xe.kernel.index import Index
 from pycute_xe.numeric import Numeric
 
@@ -37,6 +38,9 @@ __all__ = [
 ]
 
 Ints: TypeAlias = NDArray[np.int64]
+
+NODE = 15
+"""Units for a node that is changed."""
 
 
 BESIDE = "what lies beside a row"
@@ -190,6 +194,7 @@ def mapped(
     def total(x: Summed) -> Summed:
         return replace(x, over=tuple(_bound(b, index) for b in x.over), body=inner(x.body))
 
+    charge(NODE)
     match node:
         case Call(_, arguments):
             return replace(node, arguments=tuple(map(inner, arguments)))

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.holding.follower import Around
+from pycute_xe.holding.patience import charge
 from pycute_xe.holding.periods import MOST_VALUES, period, values
 from pycute_xe.holding.tables import by_subgroup, moved
 from pycute_xe.kernel import If, Index, Kernel, Loop, SharedLoad, SharedStore, Statement
@@ -34,6 +35,8 @@ Ints: TypeAlias = NDArray[np.int64]
 
 FAR = 3
 """Trips that are told from one another: a barrier in every trip closes what is two trips back."""
+COMPARED, USED = 100, 0.02
+"""Units for two accesses that are compared, and for an element that one of them uses."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -289,6 +292,7 @@ def _is_if(around: Around) -> TypeGuard[If]:
 
 def shared_element(left: Ints, right: Ints) -> tuple[int, tuple[int, int]] | None:
     """Return the least element that two different subgroups use, and who."""
+    charge(COMPARED + USED * (left.size + right.size))
     room = int(max(left.max(), right.max(), 0)) + 1
     low, high = np.full(room, 1 << 30), np.full(room, -1)
     for subgroup, mine in enumerate(left):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.events import Access, Arrival, Clock, Disorder, Mover
 from pycute_xe.holding.ordering import shared_element
+from pycute_xe.holding.patience import charge
 from pycute_xe.holding.tables import by_subgroup, moved
 from pycute_xe.kernel import (
     Fence,
@@ -28,6 +29,9 @@ Kind: TypeAlias = tuple[int, int, int]
 
 NOWHERE = -(1 << 40)
 """The place of subgroups that are left out."""
+
+EVENT, PAIR = 10, 1
+"""Units for an event, and for two accesses that are compared."""
 
 
 class Rounds:
@@ -78,6 +82,7 @@ class Rounds:
 
     def step(self, number: int, mover: Mover) -> str:
         """Do one event; return what is wrong, "waits" where it has to wait, or nothing."""
+        charge(EVENT)
         event = mover.events[mover.at]
         match event.statement:
             case Fence():
@@ -172,6 +177,7 @@ class Rounds:
         turned = False
         for ones, others in self.common.pairs(self.movers):
             over = 0
+            charge(PAIR * (len(ones) + len(others)))
             for second in others:
                 known = second.fenced if ones[0].writes else second.known
                 while over < len(ones) and ones[over].at < known[ones[0].mover]:

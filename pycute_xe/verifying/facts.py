@@ -26,16 +26,15 @@ __all__ = ["Facts", "least", "turned_round"]
 class Facts:
     """A kernel under proof: what was followed, and the answers that share it.
 
-    ``fixed`` fixes sizes by name; a ``patient`` one asks what may take long. ``real`` gathers what
-    was read as real arithmetic, ``promised`` what was so where claims of loops were compared.
+    ``fixed`` fixes sizes by name. ``real`` gathers what was read as real arithmetic, ``promised``
+    what was so where claims of loops were compared.
     """
 
-    def __init__(
-        self, kernel: Kernel, fixed: Mapping[str, int] | None = None, patient: bool = False
-    ) -> None:
-        self.kernel, self.patient = kernel, patient
+    def __init__(self, kernel: Kernel, fixed: Mapping[str, int] | None = None) -> None:
+        self.kernel = kernel
         self.space = Space(kernel, fixed)
-        self.real, self.promised = set[str](), set[str]()
+        self.real: set[str] = set()
+        self.promised: set[str] = set()
         self.extents = {o.name: self.space.extents(o.name) for o in kernel.operands}
 
     @cached_property

@@ -8,12 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import count
 from typing import TypeAlias
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.numeric import Numeric
-from pycute_xe.verifying.patience import in_time
+from pycute_xe.verifying.patience import charge
 
 __all__ = [
     "Atom",
@@ -89,12 +88,12 @@ class Term:
 Formula: TypeAlias = "tuple[Term, ...]"
 """A sum of terms."""
 
-_fresh = count()
-
 WHOLE = "the whole of"
 """The function that gives its argument back, and keeps it together."""
 
 
+TERM, TEXT = 15, 6
+"""Units for a term of a sum, and for an index whose variables are renamed."""
 SUM_OF = "sum of "
 """What names of abbreviated sums begin with; no operand's name has a space."""
 
@@ -118,6 +117,7 @@ def add(*formulas: Formula) -> Formula:
     """Return a sum; terms that are alike to the letter are collected."""
     out: dict[Term, float] = {}
     for term in (t for formula in formulas for t in formula):
+        charge(TERM)
         key = _renamed(replace(term, scale=1.0))
         out[key] = out.get(key, 0.0) + term.scale
     return tuple(replace(term, scale=scale) for term, scale in out.items() if scale)
@@ -146,9 +146,8 @@ def multiply(left: Formula, right: Formula) -> Formula:
     products: list[Formula] = []
     for x in left:
         for y in right:
-            in_time()
-            other = _apart(y)
-            first = _apart(x)
+            first = _apart(x, 0)
+            other = _apart(y, len(x.over))
             products.append(
                 (
                     Term(
@@ -163,9 +162,9 @@ def multiply(left: Formula, right: Formula) -> Formula:
     return add(*products)
 
 
-def _apart(term: Term) -> Term:
-    """Give the variables of a sum names that no other sum has."""
-    return substituted(term, {b.name: f"c{next(_fresh)}" for b in term.over})
+def _apart(term: Term, taken: int) -> Term:
+    """Give the variables of a sum names that the other factor, which has so many, does not have."""
+    return substituted(term, {b.name: f"c{taken + i}" for i, b in enumerate(term.over)})
 
 
 def call(name: str, *arguments: Formula) -> Formula:
@@ -209,6 +208,7 @@ def _atom(atom: Atom, names: dict[str, str]) -> Atom:
 
 
 def _text(text: str, names: dict[str, str]) -> str:
+    charge(TEXT)
     return re.sub(r"[A-Za-z_]\w*", lambda found: names.get(found[0], found[0]), text)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
 
@@ -12,14 +12,13 @@ from pycute_xe.kernel import Counterexample, Kernel, Loop
 from pycute_xe.kernel.amounts import MOST_BYTES, MOST_STEPS, amount, steps, weight
 from pycute_xe.kernel.ir.identities import extents_of, identified
 from pycute_xe.signatures import typed
-from pycute_xe.verifying.apart import decided_apart
 from pycute_xe.verifying.conditions import condition_of
 from pycute_xe.verifying.counting import counts_plainly
 from pycute_xe.verifying.failures import Failure
-from pycute_xe.verifying.patience import TooHardError, steps_left, until
+from pycute_xe.verifying.patience import ClockError, TooHardError, allowed, at_most, work_left
 from pycute_xe.verifying.planned import given_a_plan
 from pycute_xe.verifying.questions import Questions
-from pycute_xe.verifying.regions import effort, further, session
+from pycute_xe.verifying.regions import session
 from pycute_xe.verifying.unrolling import given_sizes
 from pycute_xe.verifying.verdict import Proof, Verdict
 from pycute_xe.verifying.wording import in_words_of
@@ -50,12 +49,10 @@ COUNTERS = "a counter is stored and loaded in an order with the signals of other
 INVARIANT = "what loops claim to hold is so at their starts and after every trip"
 
 BUDGET = 10.0
-STEPS = 1_000_000
-STEPS_A_SECOND = 1_000_000
-CONDITION_STEPS = 1_000_000
-HERE = 0.6
-"""The part of a budget that is spent in this process; another one, which can be stopped, has the
-rest for what is left."""
+WORK_A_SECOND = 600_000
+"""Units of work for each second of a budget: an idle machine takes a third of the time."""
+CONDITION_WORK = 1_000_000
+"""Units, and half of what is left at most, for the condition under which a property holds."""
 
 
 @typed
@@ -67,7 +64,9 @@ def verify(
     The proofs follow the statements: what messages put into registers, what instructions take them
     for, what is summed and what is stored, and compare that with ``kernel.computes``; they do not
     trust what the layouts of copies claim. ``params`` fixes some of the sizes, by name; ``budget``
-    is a time in seconds, after which what is left is undecided, infinity for no end.
+    is a time in seconds, infinity for no end. It stands for an amount of work that an idle machine
+    does in a third of it: what is decided, and what is left undecided, is the same however busy the
+    machine is. Where it is too slow even so, the clock stops what is left, which is said.
     Raises `KernelError` for what is not a kernel and for statements without a meaning here,
     `InputError` for other params.
 
@@ -95,8 +94,8 @@ def verify(
     alike, names = identified(kernel)
     fixed = {names.sizes[name]: size for name, size in given.items()}
     try:
-        with until(start + HERE * budget):
-            here = verify_here(alike, fixed, int(min(STEPS, budget * STEPS_A_SECOND)))
+        with allowed(budget * WORK_A_SECOND, budget):
+            found = verify_here(alike, fixed)
     except RecursionError as error:
         raise KernelError(
             "verify",
@@ -104,43 +103,27 @@ def verify(
             "what its statements compute one after the other nests too deep to be followed",
             "compute it in fewer steps, or store what is between",
         ) from error
-    if not any(proof.reason == TOO_HARD for proof in here.proofs):
-        return in_words_of(kernel, names, here)
-    left = budget - (perf_counter() - start)
-    apart = decided_apart(alike, fixed, left) if left > 0 else None
-    if apart is not None:
-        return in_words_of(kernel, names, apart)
-    seconds = perf_counter() - start
-    proofs = tuple(p if p.reason != TOO_HARD else _stopped(p, seconds) for p in here.proofs)
-    cut = Verdict(here.kernel, here.scope, proofs, here.counterexample)
-    return in_words_of(kernel, names, cut)
+    return replace(in_words_of(kernel, names, found), seconds=perf_counter() - start)
 
 
-TOO_HARD = "the question is too hard"
-
-
-def _stopped(proof: Proof, seconds: float) -> Proof:
-    from dataclasses import replace
-
-    return replace(proof, reason=f"isl, stopped after {seconds:.1f} s", seconds=seconds)
-
-
-def verify_here(kernel: Kernel, fixed: Mapping[str, int], steps: int) -> Verdict:
-    """Return the verdict as far as so many steps of isl reach; no clock is read."""
+def verify_here(kernel: Kernel, fixed: Mapping[str, int]) -> Verdict:
+    """Return the verdict as far as the account of work reaches."""
+    start = perf_counter()
     proofs: list[Proof] = []
     failures: list[tuple[Failure, Counterexample]] = []
     with session():
-        questions = Questions(kernel, fixed, patient=not steps)
+        questions = Questions(kernel, fixed)
         for asked in _asked(kernel, questions):
-            proof, failure = _answered(asked, questions, steps)
+            proof, failure = _answered(asked, questions)
             proofs.append(proof)
             if failure is not None and proof.counterexample is not None:
                 failures.append((failure, proof.counterexample))
     least = min(failures, key=lambda pair: pair[0].rank, default=None)
     shown = least[1] if least else None
-    found = Verdict(kernel.name, _words(kernel, fixed), tuple(proofs), shown)
-    again = partial(verify_here, steps=steps)
-    return given_sizes(kernel, fixed, given_a_plan(kernel, fixed, found, again), again)
+    spent = perf_counter() - start
+    found = Verdict(kernel.name, _words(kernel, fixed), tuple(proofs), shown, spent)
+    planned = given_a_plan(kernel, fixed, found, verify_here)
+    return given_sizes(kernel, fixed, planned, verify_here)
 
 
 @dataclass(frozen=True)
@@ -195,18 +178,17 @@ def _asked(kernel: Kernel, questions: Questions) -> tuple[_Asked, ...]:
     return tuple(out)
 
 
-def _answered(asked: _Asked, questions: Questions, steps: int) -> tuple[Proof, Failure | None]:
+def _answered(asked: _Asked, questions: Questions) -> tuple[Proof, Failure | None]:
     start = perf_counter()
     reason, failure = "", None
     condition = ""
     questions.real.clear()
     try:
-        with effort(steps_left(steps, STEPS_A_SECOND)):
-            failure = asked.find()
-            if failure is not None:
-                condition = _condition(failure, questions)
-    except TooHardError:
-        reason = TOO_HARD
+        failure = asked.find()
+        if failure is not None:
+            condition = _condition(failure, questions)
+    except TooHardError as error:
+        reason, failure = error.condition, None
     except UndecidableError as error:
         reason = f"{error.condition}" + (f" ({error.fix})" if error.fix else "")
     except (KernelError, InputError):
@@ -248,10 +230,15 @@ def _too_large(kernel: Kernel, failure: Failure) -> str:
 
 
 def _condition(failure: Failure, questions: Questions) -> str:
-    """Return when the failure does not occur, where that is found soon: it is wrong either way."""
+    """Return when the failure does not occur, where that is found soon: it is wrong either way.
+
+    Raises `ClockError`: what the clock decides is not said of a kernel.
+    """
     try:
-        with further(steps_left(CONDITION_STEPS, STEPS_A_SECOND)):
+        with at_most(min(CONDITION_WORK, work_left() / 2)):
             return condition_of(failure, questions.space)
+    except ClockError:
+        raise
     except TooHardError:
         return ""
 

@@ -33,7 +33,6 @@ from pycute_xe.verifying.facts import least
 from pycute_xe.verifying.failures import Failure, smallest
 from pycute_xe.verifying.formula import Formula, Place, Term, add, summed
 from pycute_xe.verifying.laws import as_stored
-from pycute_xe.verifying.patience import too_hard
 from pycute_xe.verifying.racing import check_races, may_be_covered
 from pycute_xe.verifying.regions import Region
 from pycute_xe.verifying.translating import EXACT, claimed, held
@@ -42,9 +41,8 @@ from pycute_xe.verifying.views import View
 
 __all__ = ["Questions"]
 
-WILD, WILDER = 6, 12
-"""Quotients from which on small problems are tried first, and questions are left to a process that
-can be stopped."""
+WILD = 6
+"""Quotients from which on small problems are tried first."""
 
 
 class Questions(Coverage, Counting):
@@ -221,8 +219,6 @@ class Questions(Coverage, Counting):
                 if failure is not None:
                     self.demand_seen(failure, where, (actual, wanted), point)
                 return failure
-            if wild > WILDER and not self.patient:
-                raise too_hard("the maps of its registers take many quotients")
         difference = compare(points, actual, wanted, self.extents)
         if difference is None:
             return None

@@ -21,8 +21,8 @@ class Proof:
 
     "disproved" comes with a smallest ``counterexample``; "needs" with the ``condition`` on the
     sizes under which the property holds, and a counterexample where it does not; "undecided" with
-    the ``reason``: which question stopped, and after how long. ``statement`` says the property in
-    words, ``assumptions`` what it takes for granted, ``seconds`` how long it took.
+    the ``reason``: what is not decided, or after how much work it was cut. ``statement`` says the
+    property in words, ``assumptions`` what it takes for granted, ``seconds`` how long it took.
 
     >>> bool(Proof("D values", "proved", "D is what is claimed", (), 0.002))
     True
@@ -61,13 +61,15 @@ class Verdict:
     """All proofs of a kernel; truthy when every one is "proved".
 
     ``scope`` says for which sizes. ``counterexample`` is the smallest of those the proofs found,
-    least by the sum of the sizes and the sizes; then what stops a run comes first.
+    least by the sum of the sizes and the sizes; then what stops a run comes first. ``seconds`` is
+    the time that was spent.
     """
 
     kernel: str
     scope: str
     proofs: tuple[Proof, ...]
     counterexample: Counterexample | None
+    seconds: float = 0.0
 
     @property
     def answer(self) -> Answer:
@@ -85,11 +87,6 @@ class Verdict:
     def assumptions(self) -> tuple[str, ...]:
         """What the proofs take for granted, each once."""
         return tuple(dict.fromkeys(a for proof in self.proofs for a in proof.assumptions))
-
-    @property
-    def seconds(self) -> float:
-        """The time all proofs took."""
-        return sum(proof.seconds for proof in self.proofs)
 
     def __str__(self) -> str:
         """The outcome, a line for each proof, the assumptions, and what fails first."""
