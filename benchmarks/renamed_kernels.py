@@ -25,7 +25,7 @@ from kernel_changes import CHANGES
 
 import pycute_xe as cx
 from pycute_xe.errors import CuteError
-from pycute_xe.kernel import Claim, Index, Kernel, Loop, Operand, Specification
+from pycute_xe.kernel import Claim, Counterexample, Index, Kernel, Loop, Operand, Specification
 from pycute_xe.kernel.index import Looked, Quotient
 from pycute_xe.kernel.spec.expression import Element, Slot, Total
 from pycute_xe.verifying.verdict import Verdict
@@ -269,7 +269,7 @@ def _words(text: str, sizes: Table) -> str:
     return re.sub(r"\b[A-Za-z_]\w*", lambda m: sizes.get(m[0], m[0]), text)
 
 
-def _sizes(found: Any, sizes: Table) -> dict[str, int] | None:
+def _sizes(found: Counterexample | None, sizes: Table) -> dict[str, int] | None:
     return None if found is None else {sizes.get(n, n): x for n, x in found.sizes.items()}
 
 

@@ -1,4 +1,4 @@
-"""Attacks on proofs by names, periods, barriers and counters: no wrong kernel is proved, no right one disproved."""
+"""Attacks on proofs by names, periods, barriers and counters: none may be answered wrongly."""
 
 from __future__ import annotations
 
@@ -228,8 +228,23 @@ def late_numbers() -> tuple[dict[str, int], ...]:
     return ({"M": 1, "N": 1, "K": 31 * 31 + 1},)
 
 
+def met_in_some_trips(every: int, stages: int) -> Kernel:
+    """Store, barrier and load in every second or third trip only."""
+    trip = (put(K // every % stages), *FENCED, take(K // every % stages))
+    return of_two(
+        Loop("k", number(0), Index("K"), (If(K % every, number(1), trip),)),
+        more=(TRIPS,),
+        stages=stages,
+    )
+
+
 PERIODIC = [
     *map(ringed, PERIODS),
+    *(
+        Attack(f"a barrier in every trip of {every}, {stages} stages",
+               lambda e=every, s=stages: met_in_some_trips(e, s), stages > 1, problems(1, 2, 5, 9))
+        for every, stages in itertools.product((2, 3, 5), (1, 2, 3))
+    ),
     *(
         Attack(f"barriers: {name}", lambda a=a, b=b: meeting(a, b), right,
                late_numbers() if name == "the number 32" else ENDS)

@@ -1,4 +1,4 @@
-"""Attacks on proofs by undefined values, types that end, sums and maxima: none is answered wrongly."""
+"""Attacks on proofs by undefined values, finite types and maxima: none may be answered wrongly."""
 
 from __future__ import annotations
 
@@ -67,6 +67,10 @@ def through(*more: Any, back: Any = None, claim: Any = A) -> Kernel:
 
 
 UNDEFINED = [
+    Attack("scratch between work-groups", lambda: copied(
+        If(Index("r"), number(1), (store("W", "x"),)),
+        If(number(0), Index("r"), (load("W", "y"),)), more=(SCRATCH,),
+        grid=(*GRID, ("r", number(2)))), False),
     Attack("through scratch", through, True, decided=True),
     Attack("through scratch of another tile", lambda: through(back=(M * 8 + 8, N * 16)), False),
     Attack("scratch beside", lambda: through(back=(M * 8, N * 16 + 1)), False),
@@ -188,7 +192,8 @@ HOLDS = {
 WRAPS = {("u32", "s32"), ("s32", "u32"), ("u16", "s16"), ("u8", "s8"), ("s8", "u8")}
 """Maps keep the lowest bits of integers, which come back."""
 TYPES = [
-    Attack(f"{kind} in {through} by {by.__name__}", lambda k=kind, t=through, b=by: kept(k, t, by=b),
+    Attack(f"{kind} in {through} by {by.__name__}",
+           lambda k=kind, t=through, b=by: kept(k, t, by=b),
            right or (by is Map and (kind, through) in WRAPS), ({"M": 1, "N": 1},),
            edge_values(kind))
     for ((kind, through), right), by in itertools.product(HOLDS.items(), (Map, Convert))
@@ -199,8 +204,30 @@ def valued(value: Any, claim: Any, kinds: Any = ("f32", "f32", "f32")) -> Kernel
     return copied(Map("x", value), claim=claim, kinds=kinds)
 
 
+def in_f32(value: Any, claim: Any) -> Kernel:
+    """D, of f32, is computed from A, of s32."""
+    out = (Operand("D", "f32", ("M", "N"), role="out"),)
+    body = (load("A", "x", kind="s32"), Map("y", value), store("D", "y"))
+    return kernel(claim, *body, kinds=("s32", "f32", "f32"), more=out)
+
+
 TINY = 1e-46
+ODD = filled_with(2**24 + 1)
 FINITE = [
+    Attack("max of s32 as f32", lambda: in_f32(apply("max", X, 0), apply("max", A, 0)), False,
+           inputs=ODD),
+    Attack("twice s32 as f32", lambda: in_f32(X * 2, A * 2), False, inputs=ODD),
+    Attack("minus s32 as f32", lambda: in_f32(-X, -A), False, inputs=ODD),
+    Attack("s32 as f32", lambda: in_f32(X, A), False, inputs=ODD),
+    Attack("s32 rounded to f32", lambda: in_f32(X, rounded_to("f32", A)), True,
+           inputs=(integers, *ODD)),
+    Attack("at least 1e-46", lambda: valued(apply("at_least", X, TINY), apply("at_least", A, TINY)),
+           False, inputs=filled_with(0)),
+    Attack("below 0.7", lambda: valued(apply("max", apply("below", X, 0.7), -5), apply(
+        "max", apply("below", A, 0.7), -5)), False, inputs=filled_with(0.7)),
+    Attack("-129 in s8", lambda: copied(
+        Fill("x", -129), claim=Const(-129), kinds=("s8", "f32", "f32"),
+        more=(Operand("A", "s8", ("M", "N")), Operand("D", "s8", ("M", "N"), role="out"))), False),
     Attack("tiny and back", lambda: valued(X * TINY * 1e46, A), False, decided=False),
     Attack("tiny", lambda: valued(X + TINY, A), True, decided=False),
     Attack("a condition on a tiny number", lambda: valued(
