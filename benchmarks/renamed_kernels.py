@@ -265,8 +265,8 @@ def _property(name: str, things: Table) -> str:
 
 
 def _words(text: str, sizes: Table) -> str:
-    """Return a condition in the new names; Python's letters of words are those of identifiers."""
-    return re.sub(r"\b[A-Za-z_]\w*", lambda m: sizes.get(m[0], m[0]), text)
+    """Return a condition in the new names; a factor stands before a name without a sign."""
+    return re.sub(r"[A-Za-z_]\w*", lambda m: sizes.get(m[0], m[0]), text)
 
 
 def _sizes(found: Counterexample | None, sizes: Table) -> dict[str, int] | None:
