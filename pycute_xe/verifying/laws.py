@@ -357,8 +357,11 @@ def _families(formula: Formula) -> Formula:
     for guards, inner in _cases(formula):
         if _is_lowest(inner):
             continue
-        found = _arguments(inner, MAXIMA)
-        out += _guarded(guards, found[0] if found else _whole(inner))
+        found, pair = _arguments(inner, MAXIMA), _arguments(inner, "max")
+        if pair is not None:
+            out += _guarded(guards, tuple(t for f in pair for t in _families(f)))
+        else:
+            out += _guarded(guards, found[0] if found else _whole(inner))
     return tuple(out)
 
 

@@ -135,7 +135,7 @@ class Questions(Coverage):
         wanted = claimed(claim.value, self.space.naming, places, numeric)
         if numeric.kind == "float":
             self.real.add(f"atomic additions in {numeric}")
-        difference = compare(points, actual, wanted, self.extents)
+        difference = compare(points, actual, wanted, self.extents, self.least)
         if difference is None:
             return None
 
@@ -181,7 +181,7 @@ class Questions(Coverage):
                 return failure
             if wild > WILDER and not self.patient:
                 raise too_hard("the maps of its registers take many quotients")
-        difference = compare(points, actual, wanted, self.extents)
+        difference = compare(points, actual, wanted, self.extents, self.least)
         if difference is None:
             return None
 

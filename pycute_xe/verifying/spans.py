@@ -7,7 +7,7 @@ formula is built; where that says nothing, its values may be anything.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, inf, isfinite
 
 import numpy as np
@@ -17,7 +17,7 @@ from pycute_xe.converting import bounds, convert
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.verifying.formula import WHOLE, Atom, Formula, Place, Term
 
-__all__ = ["Span", "greatest", "kept_type", "span"]
+__all__ = ["Span", "element", "greatest", "kept_type", "span"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +103,11 @@ def _of_term(term: Term) -> Span:
     return out | ZERO if term.guards else out
 
 
+def element(term: Term) -> Span:
+    """Return between which numbers the elements of a maximum's family lie."""
+    return _of_term(replace(term, over=(), guards=()))
+
+
 def _of_place(place: Place) -> Span:
     if place.numeric is None:
         return ANY
@@ -129,7 +134,7 @@ def _converted(inner: Span, to: Numeric) -> Span:
 
 
 def _of_extreme(atom: Atom) -> Span:
-    families = [(t, _of_term(Term(t.scale, t.places, t.atoms))) for t in atom.arguments[0]]
+    families = [(t, element(t)) for t in atom.arguments[0]]
     every = [one for _, one in families]
     sure = [one for t, one in families if not t.over and not t.guards]
     low, high = min(one.low for one in every), max(one.high for one in every)
