@@ -69,7 +69,14 @@ NARROW = ("bf16", "f16", "f8e5m2", "f8e4m3")
 STORED = tuple(t for t in (*FLOATS, *INTEGERS) if cx.as_numeric(t).bits >= 8)
 EVERY = (*FLOATS, *INTEGERS)
 NUMBERS = (0.0, 1.0, -1.0, 2.0, 3.0, 0.5, 0.1, -0.1, 100.0, 127.0, -128.0, 255.0, 1000.0, 1e-46)
-ENDS = ((-128.0, 127.0), (-200.0, 300.0), (0.0, 255.0), (0.0, 6.0), (-0.1, 0.1), (-32768.0, 32767.0))
+ENDS = (
+    (-128.0, 127.0),
+    (-200.0, 300.0),
+    (0.0, 255.0),
+    (0.0, 6.0),
+    (-0.1, 0.1),
+    (-32768.0, 32767.0),
+)
 
 
 def ends(name: str) -> tuple[int, int]:
@@ -232,9 +239,7 @@ def step(r: random.Random, source: str, to: str) -> Step:
     return Step(to, r.choice(("abs", "relu")) if kind else "")
 
 
-def claimed(
-    r: random.Random, x: Expression, source: str, one: Step, exact: bool
-) -> Expression:
+def claimed(r: random.Random, x: Expression, source: str, one: Step, exact: bool) -> Expression:
     """Return what a step makes of an expression, as a specification says it.
 
     Roundings of sums and products are said where the result is to be ``exact``.
@@ -263,9 +268,7 @@ def bent(r: random.Random, claim: Expression) -> Expression:
 
     def gather(x: Expression) -> None:
         parts.append(x)
-        for y in getattr(x, "arguments", ()) or (
-            (x.body,) if isinstance(x, Rounded) else ()
-        ):
+        for y in getattr(x, "arguments", ()) or ((x.body,) if isinstance(x, Rounded) else ()):
             gather(y)
 
     gather(claim)
@@ -312,9 +315,10 @@ def edges(name: str) -> NDArray[np.generic]:
     kept = {x for y in found for x in (y, -y) if nearest(x, name) == x}
     some = sorted(random.Random(1).sample(sorted(kept), min(len(kept), 700)))
     as_numbers = [float(x) if name in FLOATS else int(x) for x in (*some, Fraction(0))]
-    return np.array([*as_numbers, -0.0 if name in FLOATS else 0], dtype=numpy_dtype(
-        "f32" if name == "tf32" else numeric
-    ))
+    return np.array(
+        [*as_numbers, -0.0 if name in FLOATS else 0],
+        dtype=numpy_dtype("f32" if name == "tf32" else numeric),
+    )
 
 
 def exactly(array: NDArray[np.generic], name: str) -> list[Number]:
@@ -420,9 +424,13 @@ def main() -> int:
         counts[one.answer, one.right] += 1
         bad += bool(one.bad)
         if one.bad or (options.show and one.right and one.answer != "proved"):
-            steps = " ".join(f"{s.function or 'copy'}{s.numbers or ''}->{s.to}" for s in one.program.steps)
-            print(f"{one.seed}: {one.program.first} {steps}; {one.program.claim}: "
-                  f"{one.bad or one.reason}")
+            steps = " ".join(
+                f"{s.function or 'copy'}{s.numbers or ''}->{s.to}" for s in one.program.steps
+            )
+            print(
+                f"{one.seed}: {one.program.first} {steps}; {one.program.claim}: "
+                f"{one.bad or one.reason}"
+            )
     right = sum(n for (_, is_right), n in counts.items() if is_right)
     left = counts["undecided", True]
     print({f"{a} {'right' if r else 'wrong'}": n for (a, r), n in sorted(counts.items())})

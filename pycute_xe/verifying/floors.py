@@ -43,17 +43,21 @@ class Floors(Ranges):
         if atom.name != MAXIMA:
             return replace(atom, arguments=arguments)
         (families,) = arguments
-        kept = tuple(f for f in families if not self._is_reached(points, f, families))
-        return replace(atom, arguments=(kept or families,))
+        kept = list(families)
+        for family in families:
+            others = [other for other in kept if other is not family]
+            if self._is_reached(points, family, others):
+                kept = others
+        return replace(atom, arguments=(tuple(kept),))
 
-    def _is_reached(self, points: Region, floor: Term, families: Formula) -> bool:
+    def _is_reached(self, points: Region, floor: Term, others: list[Term]) -> bool:
         """Whether a family is one number, and one of the others has an element at or above it."""
         value = _number(floor)
         if value is None:
             return False
         there: Region | None = None
-        for other in families:
-            if _number(other) is None and max(element(other).low, self.least) >= value:
+        for other in others:
+            if max(element(other).low, self.least) >= value:
                 there = self.range(points, floor).to(points.names) if there is None else there
                 if (there - self.range(points, other).to(points.names)).is_empty:
                     return True

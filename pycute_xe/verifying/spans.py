@@ -207,4 +207,3 @@ def _kept_by(atom: Atom) -> Numeric | None:
     values = np.array([sum(t.scale for t in f) for f in numbers])
     kept = convert(values, found).astype(np.float64)
     return found if np.array_equal(kept, values) else None
-
