@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from unsound_kernels import GRID, M, N, load, store
+from unsound_kernels import GRID, M, N, load, store  # pyright: ignore[reportMissingImports]
 
 import pycute_xe as cx
 from pycute_xe.bulk import numpy_dtype
@@ -47,6 +47,7 @@ from pycute_xe.kernel import (
     rounded_to,
 )
 from pycute_xe.kernel.spec.expression import Apply, Const, Rounded
+from pycute_xe.verifying.verdict import Verdict
 
 Number: TypeAlias = "Fraction | None"
 """An exact number; None where something overflowed, of which nothing is said."""
@@ -405,7 +406,7 @@ def outcome(seed: int) -> Outcome:
     return Outcome(seed, program, verdict.answer, not truth.wrong, bad, reason)
 
 
-def _shown(program: Program, verdict: cx.Verdict) -> bool:
+def _shown(program: Program, verdict: Verdict) -> bool:
     return verdict.counterexample is not None and bool(
         cx.replay(program.kernel, verdict.counterexample).shows
     )

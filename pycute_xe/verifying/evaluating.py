@@ -158,7 +158,7 @@ def _defined(formula: Formula, sizes: tuple[str, ...]) -> tuple[Formula, Mapping
 
 @lru_cache(maxsize=65536)
 def _input(operand: str, at: tuple[int, ...], seeds: range) -> NDArray[np.float64]:
-    """An input that depends on its place: any sign, around 1, around 10 or, seldom, around 10000."""
+    """An input that depends on its place: any sign, around 1, 10 or, seldom, 10000."""
     place = [*(ord(letter) for letter in operand), *(index & 0xFFFFFFFF for index in at)]
     drawn = (
         np.random.default_rng([seed, *place]).normal() * (1, 10, 1, 10, 1e4)[seed % 5]

@@ -39,7 +39,8 @@ class Facts:
         self.space = Space(kernel, fixed)
         wide = any(x.value_type.name == "f64" for x in (*kernel.fragments, *kernel.operands))
         self.least = -greatest(as_numeric("f64" if wide else "f32"))
-        self.real, self.promised = set[str](), set[str]()
+        self.real: set[str] = set()
+        self.promised: set[str] = set()
         self.extents = {o.name: self.space.extents(o.name) for o in kernel.operands}
 
     @cached_property

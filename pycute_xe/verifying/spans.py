@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import exp, inf, isfinite
+from typing import Any
 
 import numpy as np
 
@@ -60,7 +61,8 @@ def greatest(numeric: Numeric) -> float:
         return float((2 - 2.0**-10) * 2.0**127)
     import ml_dtypes
 
-    return float(ml_dtypes.finfo(numpy_dtype(numeric)).max)
+    most: Any = ml_dtypes.finfo(numpy_dtype(numeric))
+    return float(most.max)
 
 
 def of_type(numeric: Numeric) -> Span:
@@ -163,19 +165,50 @@ def _absolute(inner: Span) -> Span:
     return Span(least, most, inner.whole)
 
 
+def _same(inner: Span) -> Span:
+    return inner
+
+
+def _larger(one: Span, other: Span) -> Span:
+    whole = one.whole and other.whole
+    return Span(max(one.low, other.low), max(one.high, other.high), whole)
+
+
+def _smaller(one: Span, other: Span) -> Span:
+    whole = one.whole and other.whole
+    return Span(min(one.low, other.low), min(one.high, other.high), whole)
+
+
+def _one_over(inner: Span) -> Span:
+    return Span(0.0 if inner.low >= 0 else -inf, 0.0 if inner.high <= 0 else inf)
+
+
+def _always(low: float, high: float, whole: bool = False) -> Callable[..., Span]:
+    """The span of a function that lies between two numbers whatever it is given."""
+
+    def of(*_: Span) -> Span:
+        return Span(low, high, whole)
+
+    return of
+
+
+def _power(x: float) -> float:
+    return 2.0**x
+
+
 _OF: dict[str, Callable[..., Span]] = {
-    WHOLE: lambda x: x,
+    WHOLE: _same,
     "abs": _absolute,
-    "max": lambda x, y: Span(max(x.low, y.low), max(x.high, y.high), x.whole and y.whole),
-    "min": lambda x, y: Span(min(x.low, y.low), min(x.high, y.high), x.whole and y.whole),
+    "max": _larger,
+    "min": _smaller,
     "exp": _rising(exp, 0.0, inf),
-    "exp2": _rising(lambda x: 2.0**x, 0.0, inf),
-    "sqrt": lambda _: Span(0.0, inf),
-    "rsqrt": lambda _: Span(0.0, inf),
-    "sigmoid": lambda _: Span(0.0, 1.0),
-    "tanh": lambda _: Span(-1.0, 1.0),
-    "at_least": lambda _x, _y: Span(0.0, 1.0, True),
-    "1/": lambda x: Span(0.0 if x.low >= 0 else -inf, 0.0 if x.high <= 0 else inf),
+    "exp2": _rising(_power, 0.0, inf),
+    "sqrt": _always(0.0, inf),
+    "rsqrt": _always(0.0, inf),
+    "sigmoid": _always(0.0, 1.0),
+    "tanh": _always(-1.0, 1.0),
+    "at_least": _always(0.0, 1.0, whole=True),
+    "1/": _one_over,
 }
 
 
