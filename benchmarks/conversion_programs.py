@@ -169,7 +169,7 @@ class Step:
             return None if overflows and high >= 1 << 30 else Fraction(wrapped)
         compute = "f64" if self.to == "f64" else "f32"
         numbers = [nearest(Fraction(n), compute) for n in self.numbers]
-        taken = nearest(x, compute)
+        taken = converted(x, compute)
         found = of(self.function, [taken, *numbers]) if self.function else taken
         return nearest(nearest(found, compute), self.to)
 

@@ -30,7 +30,9 @@ class Span:
     whole: bool = False
 
     def __add__(self, other: Span) -> Span:
-        return Span(self.low + other.low, self.high + other.high, self.whole and other.whole)
+        low = -inf if -inf in (self.low, other.low) else self.low + other.low
+        high = inf if inf in (self.high, other.high) else self.high + other.high
+        return Span(low, high, self.whole and other.whole)
 
     def __mul__(self, other: Span) -> Span:
         ends = [_times(x, y) for x in (self.low, self.high) for y in (other.low, other.high)]
@@ -131,8 +133,10 @@ def _of_atom(atom: Atom) -> Span:
 
 def _converted(inner: Span, to: Numeric) -> Span:
     low, high = convert(np.array([inner.low, inner.high]), to).astype(np.float64).tolist()
-    own = of_type(to)
-    return Span(max(low, own.low), min(high, own.high), to.kind != "float" or inner.whole)
+    own = of_type(to)  # beyond its ends a NaN may lie, of which nothing is said
+    low = low if own.low <= low <= own.high else own.low
+    high = high if own.low <= high <= own.high else own.high
+    return Span(low, high, to.kind != "float" or inner.whole)
 
 
 def _of_extreme(atom: Atom) -> Span:
