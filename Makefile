@@ -96,6 +96,7 @@ fuzz: $(VENV)/.dev-stamp ## 200,000 calls with junk, 20,000 damaged files and ke
 	@$(PY) benchmarks/fuzz_kernels.py --count 20000
 	@$(PY) benchmarks/fuzz_attention.py
 	@$(PY) benchmarks/fuzz_softmax.py 2000
+	@$(PY) -W ignore benchmarks/conversion_programs.py --count 2000 --seed $(SEED)
 	@$(PY) benchmarks/schedules.py --no-ratios --seed $(SEED)
 	@$(PY) benchmarks/renamed_kernels.py --count 5000 --seed $(SEED)
 	@echo "tests of samples, in full: SEED=$(SEED) repeats them"

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from unsound_kernels import GRID, M, N, load, store
+from unsound_kernels import GRID, M, N, load, store  # pyright: ignore[reportMissingImports]
 
 import pycute_xe as cx
 from pycute_xe.bulk import numpy_dtype
@@ -47,6 +47,7 @@ from pycute_xe.kernel import (
     rounded_to,
 )
 from pycute_xe.kernel.spec.expression import Apply, Const, Rounded
+from pycute_xe.verifying.verdict import Verdict
 
 Number: TypeAlias = "Fraction | None"
 """An exact number; None where something overflowed, of which nothing is said."""
@@ -69,7 +70,14 @@ NARROW = ("bf16", "f16", "f8e5m2", "f8e4m3")
 STORED = tuple(t for t in (*FLOATS, *INTEGERS) if cx.as_numeric(t).bits >= 8)
 EVERY = (*FLOATS, *INTEGERS)
 NUMBERS = (0.0, 1.0, -1.0, 2.0, 3.0, 0.5, 0.1, -0.1, 100.0, 127.0, -128.0, 255.0, 1000.0, 1e-46)
-ENDS = ((-128.0, 127.0), (-200.0, 300.0), (0.0, 255.0), (0.0, 6.0), (-0.1, 0.1), (-32768.0, 32767.0))
+ENDS = (
+    (-128.0, 127.0),
+    (-200.0, 300.0),
+    (0.0, 255.0),
+    (0.0, 6.0),
+    (-0.1, 0.1),
+    (-32768.0, 32767.0),
+)
 
 
 def ends(name: str) -> tuple[int, int]:
@@ -161,7 +169,7 @@ class Step:
             return None if overflows and high >= 1 << 30 else Fraction(wrapped)
         compute = "f64" if self.to == "f64" else "f32"
         numbers = [nearest(Fraction(n), compute) for n in self.numbers]
-        taken = nearest(x, compute)
+        taken = converted(x, compute)
         found = of(self.function, [taken, *numbers]) if self.function else taken
         return nearest(nearest(found, compute), self.to)
 
@@ -232,9 +240,7 @@ def step(r: random.Random, source: str, to: str) -> Step:
     return Step(to, r.choice(("abs", "relu")) if kind else "")
 
 
-def claimed(
-    r: random.Random, x: Expression, source: str, one: Step, exact: bool
-) -> Expression:
+def claimed(r: random.Random, x: Expression, source: str, one: Step, exact: bool) -> Expression:
     """Return what a step makes of an expression, as a specification says it.
 
     Roundings of sums and products are said where the result is to be ``exact``.
@@ -263,9 +269,7 @@ def bent(r: random.Random, claim: Expression) -> Expression:
 
     def gather(x: Expression) -> None:
         parts.append(x)
-        for y in getattr(x, "arguments", ()) or (
-            (x.body,) if isinstance(x, Rounded) else ()
-        ):
+        for y in getattr(x, "arguments", ()) or ((x.body,) if isinstance(x, Rounded) else ()):
             gather(y)
 
     gather(claim)
@@ -312,9 +316,10 @@ def edges(name: str) -> NDArray[np.generic]:
     kept = {x for y in found for x in (y, -y) if nearest(x, name) == x}
     some = sorted(random.Random(1).sample(sorted(kept), min(len(kept), 700)))
     as_numbers = [float(x) if name in FLOATS else int(x) for x in (*some, Fraction(0))]
-    return np.array([*as_numbers, -0.0 if name in FLOATS else 0], dtype=numpy_dtype(
-        "f32" if name == "tf32" else numeric
-    ))
+    return np.array(
+        [*as_numbers, -0.0 if name in FLOATS else 0],
+        dtype=numpy_dtype("f32" if name == "tf32" else numeric),
+    )
 
 
 def exactly(array: NDArray[np.generic], name: str) -> list[Number]:
@@ -401,7 +406,7 @@ def outcome(seed: int) -> Outcome:
     return Outcome(seed, program, verdict.answer, not truth.wrong, bad, reason)
 
 
-def _shown(program: Program, verdict: cx.Verdict) -> bool:
+def _shown(program: Program, verdict: Verdict) -> bool:
     return verdict.counterexample is not None and bool(
         cx.replay(program.kernel, verdict.counterexample).shows
     )
@@ -420,9 +425,13 @@ def main() -> int:
         counts[one.answer, one.right] += 1
         bad += bool(one.bad)
         if one.bad or (options.show and one.right and one.answer != "proved"):
-            steps = " ".join(f"{s.function or 'copy'}{s.numbers or ''}->{s.to}" for s in one.program.steps)
-            print(f"{one.seed}: {one.program.first} {steps}; {one.program.claim}: "
-                  f"{one.bad or one.reason}")
+            steps = " ".join(
+                f"{s.function or 'copy'}{s.numbers or ''}->{s.to}" for s in one.program.steps
+            )
+            print(
+                f"{one.seed}: {one.program.first} {steps}; {one.program.claim}: "
+                f"{one.bad or one.reason}"
+            )
     right = sum(n for (_, is_right), n in counts.items() if is_right)
     left = counts["undecided", True]
     print({f"{a} {'right' if r else 'wrong'}": n for (a, r), n in sorted(counts.items())})

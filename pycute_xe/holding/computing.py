@@ -118,12 +118,15 @@ def follow_map(walker: Follower, statement: Map) -> None:
     names, to = statement.sources, fragment.value_type
     computation = _Computation(walker.kernel, (walker.kernel.subgroups, size), computed_in(to))
     types = computation.types(statement.value)
-    fits = all(is_exact(numeric, to) for numeric in types) and _fit(statement.value, to)
+    moves = all(is_exact(numeric, to) for numeric in types)
+    fits = moves and _fit(statement.value, to)
 
     def make(nodes: tuple[Node, ...]) -> Node:
         held = dict(zip(names, nodes, strict=True))
-        if isinstance(statement.value, (Slot, Element)) and is_exact(types[0], to):
-            return held[names[0]] if names else Scalar(statement.value.operand)  # pyright: ignore
+        if moves and isinstance(statement.value, Slot):
+            return held[statement.value.fragment]
+        if moves and isinstance(statement.value, Element):
+            return Scalar(statement.value.operand)
         made = computation.of(statement.value, held)
         return _kept(folded(made, partial(walker.fresh, "f")), to, fits)
 

@@ -13,10 +13,12 @@ from pycute_xe.holding.following import follow
 from pycute_xe.holding.meeting import disorder, has_roles
 from pycute_xe.holding.nodes import Node
 from pycute_xe.kernel import Kernel
+from pycute_xe.numeric import as_numeric
 from pycute_xe.verifying.comparing import compare
 from pycute_xe.verifying.failures import Failure
 from pycute_xe.verifying.points import Space
 from pycute_xe.verifying.regions import Region
+from pycute_xe.verifying.spans import greatest
 from pycute_xe.verifying.translating import held
 from pycute_xe.verifying.views import View, registers, view_of
 
@@ -33,6 +35,8 @@ class Facts:
     def __init__(self, kernel: Kernel, fixed: Mapping[str, int] | None = None) -> None:
         self.kernel = kernel
         self.space = Space(kernel, fixed)
+        wide = any(x.value_type.name == "f64" for x in (*kernel.fragments, *kernel.operands))
+        self.least = -greatest(as_numeric("f64" if wide else "f32"))
         self.real: set[str] = set()
         self.promised: set[str] = set()
         self.extents = {o.name: self.space.extents(o.name) for o in kernel.operands}
@@ -81,7 +85,7 @@ class Facts:
             naming, kind = self.space.naming, self.kernel.fragment(promise.fragment).value_type
             actual, wanted = (held(n, view, naming, kind, self.promised) for n in (found, claim))
             points = self.space.in_registers(promise.around, view)
-            difference = compare(points, actual, wanted, self.extents)
+            difference = compare(points, actual, wanted, self.extents, self.least)
             if difference is not None:
                 when = "at its start" if promise.when == "start" else "after a trip"
                 var, fragment = promise.loop.var, promise.fragment

@@ -73,6 +73,11 @@ def applied(name: str, arguments: tuple[Formula, ...]) -> Formula:
         return _MADE_OF[name](*arguments)
     if name in EXPONENTIALS:
         return _exponential(name, arguments[0])
+    return _opaque(name, arguments)
+
+
+def _opaque(name: str, arguments: tuple[Formula, ...]) -> Formula:
+    """Return a function of which little is known: it is left out where it changes nothing."""
     kind, _, numeric = name.rpartition(" ")
     if kind == "lowest bits of":
         return _lowest_bits(as_numeric(numeric), arguments[0])
@@ -140,7 +145,7 @@ def as_stored(to: Numeric, formula: Formula) -> Formula:
 
 
 def _alternatives(formula: Formula) -> list[tuple[tuple[str, ...], Formula]]:
-    """Return formulas of which at most one is not zero, and their conditions: at worst the whole."""
+    """Return formulas of which one at most is not zero, and their conditions."""
     parts: dict[tuple[str, ...], list[Term]] = {}
     for term in formula:
         bound = {b.name for b in term.over}
@@ -170,7 +175,7 @@ def _holds(to: Numeric, formula: Formula) -> bool:
 
 
 def _clipped(to: Numeric, formula: Formula) -> Formula:
-    """Return a formula whose values a conversion takes to the same numbers, simpler where it can be.
+    """Return a simpler formula whose values a conversion takes to the same numbers.
 
     Conversions do not fall: they may be taken inside of maxima and minima.
     """
@@ -358,8 +363,11 @@ def _families(formula: Formula) -> Formula:
     for guards, inner in _cases(formula):
         if _is_lowest(inner):
             continue
-        found = _arguments(inner, MAXIMA)
-        out += _guarded(guards, found[0] if found else _whole(inner))
+        found, pair = _arguments(inner, MAXIMA), _arguments(inner, "max")
+        if pair is not None:
+            out += _guarded(guards, tuple(t for f in pair for t in _families(f)))
+        else:
+            out += _guarded(guards, found[0] if found else _whole(inner))
     return tuple(out)
 
 
@@ -400,9 +408,9 @@ def _larger_or_smaller(name: str, left: Formula, right: Formula) -> Formula:
 def _in_order(name: str, inner: Formula, limit: Formula) -> Formula | None:
     """Return the maximum or the minimum of what has limits already, the upper one outermost."""
     for other in ("max", "min"):
-        pair = _arguments(inner, other) or ()
-        first = next((f for f in pair if is_number(f)), None)
-        if first is None or _is_infinite(first) or _is_infinite(limit):
+        pair = _arguments(inner, other)
+        first = next((f for f in pair or () if is_number(f)), None)
+        if pair is None or first is None or _is_infinite(first) or _is_infinite(limit):
             continue
         rest = pair[0] if pair[1] == first else pair[1]
         if name == other:
@@ -416,7 +424,7 @@ def _in_order(name: str, inner: Formula, limit: Formula) -> Formula | None:
 
 
 def _first_if_larger(left: Formula, right: Formula) -> Formula | None:
-    """Return the one of two formulas that is never below the other; None where that is not known."""
+    """Return the one of two formulas that is never below the other, if that is known."""
     if any(map(_is_infinite, (left, right))):
         return None
     one, other = span(left), span(right)

@@ -30,10 +30,7 @@ SURFACES = (
     "surfaces as their messages need them: base, width and pitch legal for the target, extents "
     "below 2**24 (`run` copies operands onto such surfaces)"
 )
-REAL = (
-    "sums and products are those of real numbers, in any order, and roundings are where they are "
-    "said, of: "
-)
+REAL = "sums and products are those of real numbers, in any order, roundings where they are said: "
 FINITE = (
     "inputs are finite, and so is every number that is computed, also of the zeros that pad a "
     "surface: nothing overflows its type and nothing is divided by zero, so that zero times a "

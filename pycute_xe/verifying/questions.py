@@ -175,7 +175,7 @@ class Questions(Coverage, Counting):
         wanted = claimed(claim.value, self.space.naming, places, numeric)
         if numeric.kind == "float":
             self.real.add(f"atomic additions in {numeric}")
-        difference = compare(points, actual, wanted, self.extents)
+        difference = compare(points, actual, wanted, self.extents, self.least)
         if difference is None:
             return None
 
@@ -219,7 +219,7 @@ class Questions(Coverage, Counting):
                 if failure is not None:
                     self.demand_seen(failure, where, (actual, wanted), point)
                 return failure
-        difference = compare(points, actual, wanted, self.extents)
+        difference = compare(points, actual, wanted, self.extents, self.least)
         if difference is None:
             return None
 

@@ -7,8 +7,9 @@ formula is built; where that says nothing, its values may be anything.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, inf, isfinite
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from pycute_xe.converting import bounds, convert
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.verifying.formula import WHOLE, Atom, Formula, Place, Term
 
-__all__ = ["Span", "greatest", "kept_type", "span"]
+__all__ = ["Span", "element", "greatest", "kept_type", "span"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,9 @@ class Span:
     whole: bool = False
 
     def __add__(self, other: Span) -> Span:
-        return Span(self.low + other.low, self.high + other.high, self.whole and other.whole)
+        low = -inf if -inf in (self.low, other.low) else self.low + other.low
+        high = inf if inf in (self.high, other.high) else self.high + other.high
+        return Span(low, high, self.whole and other.whole)
 
     def __mul__(self, other: Span) -> Span:
         ends = [_times(x, y) for x in (self.low, self.high) for y in (other.low, other.high)]
@@ -60,7 +63,8 @@ def greatest(numeric: Numeric) -> float:
         return float((2 - 2.0**-10) * 2.0**127)
     import ml_dtypes
 
-    return float(ml_dtypes.finfo(numpy_dtype(numeric)).max)
+    most: Any = ml_dtypes.finfo(numpy_dtype(numeric))
+    return float(most.max)
 
 
 def of_type(numeric: Numeric) -> Span:
@@ -103,6 +107,11 @@ def _of_term(term: Term) -> Span:
     return out | ZERO if term.guards else out
 
 
+def element(term: Term) -> Span:
+    """Return between which numbers the elements of a maximum's family lie."""
+    return _of_term(replace(term, over=(), guards=()))
+
+
 def _of_place(place: Place) -> Span:
     if place.numeric is None:
         return ANY
@@ -124,12 +133,14 @@ def _of_atom(atom: Atom) -> Span:
 
 def _converted(inner: Span, to: Numeric) -> Span:
     low, high = convert(np.array([inner.low, inner.high]), to).astype(np.float64).tolist()
-    own = of_type(to)
-    return Span(max(low, own.low), min(high, own.high), to.kind != "float" or inner.whole)
+    own = of_type(to)  # beyond its ends a NaN may lie, of which nothing is said
+    low = low if own.low <= low <= own.high else own.low
+    high = high if own.low <= high <= own.high else own.high
+    return Span(low, high, to.kind != "float" or inner.whole)
 
 
 def _of_extreme(atom: Atom) -> Span:
-    families = [(t, _of_term(Term(t.scale, t.places, t.atoms))) for t in atom.arguments[0]]
+    families = [(t, element(t)) for t in atom.arguments[0]]
     every = [one for _, one in families]
     sure = [one for t, one in families if not t.over and not t.guards]
     low, high = min(one.low for one in every), max(one.high for one in every)
@@ -158,19 +169,50 @@ def _absolute(inner: Span) -> Span:
     return Span(least, most, inner.whole)
 
 
+def _same(inner: Span) -> Span:
+    return inner
+
+
+def _larger(one: Span, other: Span) -> Span:
+    whole = one.whole and other.whole
+    return Span(max(one.low, other.low), max(one.high, other.high), whole)
+
+
+def _smaller(one: Span, other: Span) -> Span:
+    whole = one.whole and other.whole
+    return Span(min(one.low, other.low), min(one.high, other.high), whole)
+
+
+def _one_over(inner: Span) -> Span:
+    return Span(0.0 if inner.low >= 0 else -inf, 0.0 if inner.high <= 0 else inf)
+
+
+def _always(low: float, high: float, whole: bool = False) -> Callable[..., Span]:
+    """The span of a function that lies between two numbers whatever it is given."""
+
+    def of(*_: Span) -> Span:
+        return Span(low, high, whole)
+
+    return of
+
+
+def _power(x: float) -> float:
+    return 2.0**x
+
+
 _OF: dict[str, Callable[..., Span]] = {
-    WHOLE: lambda x: x,
+    WHOLE: _same,
     "abs": _absolute,
-    "max": lambda x, y: Span(max(x.low, y.low), max(x.high, y.high), x.whole and y.whole),
-    "min": lambda x, y: Span(min(x.low, y.low), min(x.high, y.high), x.whole and y.whole),
+    "max": _larger,
+    "min": _smaller,
     "exp": _rising(exp, 0.0, inf),
-    "exp2": _rising(lambda x: 2.0**x, 0.0, inf),
-    "sqrt": lambda _: Span(0.0, inf),
-    "rsqrt": lambda _: Span(0.0, inf),
-    "sigmoid": lambda _: Span(0.0, 1.0),
-    "tanh": lambda _: Span(-1.0, 1.0),
-    "at_least": lambda _x, _y: Span(0.0, 1.0, True),
-    "1/": lambda x: Span(0.0 if x.low >= 0 else -inf, 0.0 if x.high <= 0 else inf),
+    "exp2": _rising(_power, 0.0, inf),
+    "sqrt": _always(0.0, inf),
+    "rsqrt": _always(0.0, inf),
+    "sigmoid": _always(0.0, 1.0),
+    "tanh": _always(-1.0, 1.0),
+    "at_least": _always(0.0, 1.0, whole=True),
+    "1/": _one_over,
 }
 
 
@@ -202,4 +244,3 @@ def _kept_by(atom: Atom) -> Numeric | None:
     values = np.array([sum(t.scale for t in f) for f in numbers])
     kept = convert(values, found).astype(np.float64)
     return found if np.array_equal(kept, values) else None
-
