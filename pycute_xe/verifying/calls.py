@@ -37,16 +37,20 @@ def session() -> Generator[None]:
 
 @dataclass(frozen=True)
 class _Pace:
-    """What a step of isl costs, up to so many steps, and beyond, where steps are slow."""
+    """What a step of isl costs, up to so many steps, and beyond, where steps are slow.
 
+    They are counted by what they are fewer than: ``few``, four times as many, and so on.
+    """
+
+    few: int
     units: float
     steps: int
     beyond: float
 
 
-READS = _Pace(0.13, 1_000_000, inf)
-SETS = _Pace(1.0, 10_000, 5)
-POINTS = _Pace(1.0, 4_000, 100)
+READS = _Pace(8_000, 0.13, 1_000_000, inf)
+SETS = _Pace(500, 1.0, 10_000, 5)
+POINTS = _Pace(500, 1.0, 4_000, 100)
 """Searches for points: a step of a long one takes a hundred times as long as one of a short one."""
 
 PACES: Mapping[str, _Pace] = {
@@ -66,8 +70,8 @@ PACES: Mapping[str, _Pace] = {
 
 CALL = 20
 """Units that a call takes besides its steps."""
-FEW, TIMES = 500, 4
-"""Steps are counted by what they are fewer than: 500, four times as many, and so on."""
+TIMES = 4
+"""How many times as many steps are asked for next."""
 APART = 300_000
 """Units that it takes to begin another process."""
 
@@ -79,7 +83,7 @@ sets = [getattr(isl, kind)(text, context) for kind, text in zip(kinds, texts)]
 context.reset_operations()
 context.set_max_operations(most)
 try:
-    found, few = str(getattr(sets[0], call)(*sets[1:])), {FEW}
+    found, few = str(getattr(sets[0], call)(*sets[1:])), {SETS.few}
     while few < most:
         context.set_max_operations(few)
         try:
@@ -130,7 +134,7 @@ def _counted(pace: _Pace, ask: Callable[[], Any]) -> Any:
     context.set_max_operations(most)
     try:
         found = ask()
-        charge(pace.units * _fewer_than(context, most) / 2)
+        charge(pace.units * _fewer_than(context, pace.few, most) / 2)
     except isl.Error as error:
         if "operations" not in str(error):
             raise too_hard("isl does not answer the question") from error
@@ -141,9 +145,8 @@ def _counted(pace: _Pace, ask: Callable[[], Any]) -> Any:
     return found
 
 
-def _fewer_than(context: isl.Context, most: int) -> int:
-    """Return a number of steps, one of few, than which fewer have been taken."""
-    few = FEW
+def _fewer_than(context: isl.Context, few: int, most: int) -> int:
+    """Return a number of steps, of those that are asked for, than which fewer have been taken."""
     while few < most:
         context.set_max_operations(few)
         try:

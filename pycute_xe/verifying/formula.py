@@ -92,8 +92,8 @@ WHOLE = "the whole of"
 """The function that gives its argument back, and keeps it together."""
 
 
-TERM, TEXT = 15, 6
-"""Units for a term of a sum, and for an index whose variables are renamed."""
+TERM, TEXT = 15, 12
+"""Units for a term of a sum, and for what it is made of where variables are renamed."""
 SUM_OF = "sum of "
 """What names of abbreviated sums begin with; no operand's name has a space."""
 
@@ -190,6 +190,7 @@ def substituted(term: Term, names: dict[str, str]) -> Term:
     """Return a term with variables renamed everywhere."""
     if not names:
         return term
+    charge(TERM + TEXT * (len(term.places) + len(term.over) + len(term.guards)))
     return Term(
         term.scale,
         tuple(replace(p, at=tuple(_text(t, names) for t in p.at)) for p in term.places),
@@ -208,7 +209,6 @@ def _atom(atom: Atom, names: dict[str, str]) -> Atom:
 
 
 def _text(text: str, names: dict[str, str]) -> str:
-    charge(TEXT)
     return re.sub(r"[A-Za-z_]\w*", lambda found: names.get(found[0], found[0]), text)
 
 
