@@ -21,6 +21,7 @@ from typing import Any
 
 from pycute_xe import as_numeric
 from pycute_xe.errors import CuteError, UndecidableError
+from pycute_xe.holding.patience import TooHardError
 from pycute_xe.kernel import (
     BarrierArrive,
     BarrierWait,
@@ -450,7 +451,7 @@ def judged(seed: int) -> Outcome:
     try:
         with session(), effort(STEPS):
             found = Questions(one.kernel, {}).barriers()
-    except UndecidableError as error:
+    except (UndecidableError, TooHardError) as error:
         return Outcome(seed, "undecided", f"{notes}: {error.condition}", perf_counter() - start)
     seconds = perf_counter() - start
     if found is not None:
