@@ -340,7 +340,7 @@ class _Run:
                 self.flushed[me] = self.at[me] + 1
             case NamedArrive(barrier, role):
                 if not 1 <= value <= 31:
-                    return "misuse: no such barrier"
+                    return "misuse: barriers are numbered 1 to 31"
                 return self.arrive(me, value, role, (barrier.producers, barrier.consumers))
             case NamedWait():
                 return self.wait(me, value)
