@@ -90,10 +90,11 @@ emit-cpu: ## run emitted OpenCL C on Intel's CPU device (277 MB to fetch, 900 MB
 mutants: $(VENV)/.dev-stamp ## break the library on purpose, one change at a time: do the tests notice?
 	@$(PY) benchmarks/mutants.py
 
-fuzz: $(VENV)/.dev-stamp ## 200,000 calls with junk, 20,000 damaged files and kernels, 10,000 plans, and the long tests
+fuzz: $(VENV)/.dev-stamp ## 200,000 calls with junk, 20,000 damaged files and kernels, 5,000 programs of barriers, 10,000 plans, and the long tests
 	@$(PY) benchmarks/fuzz_calls.py
 	@$(PY) benchmarks/fuzz_files.py
 	@$(PY) benchmarks/fuzz_kernels.py --count 20000
+	@$(PY) benchmarks/shared_programs.py --count 5000 --seed $(SEED)
 	@$(PY) benchmarks/fuzz_attention.py
 	@$(PY) benchmarks/fuzz_softmax.py 2000
 	@$(PY) -W ignore benchmarks/conversion_programs.py --count 2000 --seed $(SEED)

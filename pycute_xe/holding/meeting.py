@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from pycute_xe.errors import CuteError, UndecidableError
 from pycute_xe.holding.events import Cut, Disorder, Event, Key, Mover
+from pycute_xe.holding.patience import in_time
 from pycute_xe.holding.problems import Shape, is_event, refused, shape_of
 from pycute_xe.holding.rounds import Common, Rounds
 from pycute_xe.holding.steadiness import is_steady
@@ -30,7 +31,7 @@ from pycute_xe.kernel.ir.roles import chooses, classes
 
 __all__ = ["disorder", "has_roles"]
 
-MOST_EVENTS = 300_000
+MOST_EVENTS = 250_000
 """Events that are followed, those of all problems together."""
 MOST_AT_ONCE = 40_000
 """Events of one problem."""
@@ -91,6 +92,7 @@ class _Problems:
 
     def demand_few(self, problems: int) -> None:
         """Refuse what is too much, and what no number of problems decides."""
+        in_time()
         odd = self.shape.odd
         if odd and (problems >= FEW or self.followed > FEW_EVENTS):
             raise refused(odd, "")

@@ -70,7 +70,7 @@ def period(index: Index, var: str) -> int:
     steps, grown = span(index, var)
     if grown:
         return 0
-    if index.names == {var} and steps <= MOST_VALUES:
+    if index.names == frozenset({var}) and steps <= MOST_VALUES:
         found = [index.at({var: turn}) for turn in range(steps)]
         return next(
             s for s in range(1, steps + 1) if steps % s == 0 and found[s:] + found[:s] == found

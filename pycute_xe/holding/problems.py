@@ -23,9 +23,9 @@ by a round that joins trips on both sides: by at most ``shift`` cuts.
 
 *Paths.* What is over for whom is a path along classes' events and rounds. All subgroups of a class
 arrive at its rounds, and are let pass by them: a path that comes back to a class has a shorter one
-with the same ends, unless it comes from one subgroup of a class to another one. So it takes no more
-than ``joins`` rounds, the number of classes. A cut that none of these blocks lets a cell be inserted
-into the path: it remains a path.
+with the same ends, unless it comes from one subgroup of a class to another one. So it takes no
+more than ``joins`` rounds, the number of classes. A cut that none of these blocks lets a cell be
+inserted into the path: it remains a path.
 
 *Races.* Two accesses without a path in a large problem: take out a cell before both, between, or
 behind. In each of the three the pair in the smaller problem is the same one for all cuts; if it had
@@ -76,6 +76,7 @@ from pycute_xe.kernel.ir.roles import chooses
 __all__ = ["Long", "Shape", "is_event", "shape_of"]
 
 EVENTS = (NamedArrive, NamedWait, SharedStore, SharedLoad)
+
 
 @dataclass(eq=False)
 class Long:
@@ -296,13 +297,13 @@ def _of_size(index: Index, size: str, sign: bool) -> Iterator[tuple[Index, bool]
 
     Of an index of the size alone, only its ``sign`` may count.
     """
-    if sign and index.names == {size}:
+    if sign and index.names == frozenset({size}):
         yield index, True
         return
     for atom, scale in index.terms:
         part = Index.of({atom: scale}, 0)
         if size in part.names:
-            plain = isinstance(atom, Quotient) and part.names == {size}
+            plain = isinstance(atom, Quotient) and part.names == frozenset({size})
             yield (part if plain else Index(size)), False
 
 

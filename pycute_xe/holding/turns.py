@@ -70,7 +70,7 @@ class Turns:
             nowhere = replace(self, now=frozenset())
             return (nowhere, self) if first + difference.offset >= 0 else None
         repeats = period(difference, self.var)
-        if difference.names != {self.var} or not repeats or self.span % repeats:
+        if difference.names != frozenset({self.var}) or not repeats or self.span % repeats:
             return None
         below = frozenset(r for r in self.now if difference.at({self.var: r}) < 0)
         return replace(self, now=below), replace(self, now=self.now - below)

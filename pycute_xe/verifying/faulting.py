@@ -29,6 +29,9 @@ from pycute_xe.verifying.naming import index_text
 
 __all__ = ["Faults"]
 
+MOST_REGIONS = 16
+"""Pairs of accesses that are asked about one by one, before problems are followed for all."""
+
 
 class Faults(Facts):
     """The questions whose failures stop a run."""
@@ -41,7 +44,11 @@ class Faults(Facts):
             return self._unmet()
         if not self.kernel.shared:
             return None  # construction refuses halves of barriers without the other
-        found = [(c, self._disordered(c)) for c in clashes(self.kernel)]
+        asked = clashes(self.kernel)
+        if len(asked) > MOST_REGIONS:
+            with suppress(UndecidableError):
+                return self._unmet()
+        found = [(c, self._disordered(c)) for c in asked]
         sure = least(failure for clash, failure in found if clash.sure)
         clash = next((c for c, failure in found if failure is not None), None)
         if sure is None and clash is not None:
