@@ -16,7 +16,7 @@ from pycute_xe.holding.contents import Content, combined, nothing, number, undec
 from pycute_xe.holding.follower import HOLDS, Around, Followed, Follower, Promise, Read, Write
 from pycute_xe.holding.looping import follow_loop, last_writers, written_by
 from pycute_xe.holding.memory import Tile, ever_left, load_back, loaded_back, store_through
-from pycute_xe.holding.nodes import Choice, Leaf, Node
+from pycute_xe.holding.nodes import Choice, Leaf, Lost, Node
 from pycute_xe.holding.placement import FAR, placed
 from pycute_xe.holding.placing import of_some, taken
 from pycute_xe.holding.roles import check_roles
@@ -56,8 +56,8 @@ __all__ = ["FAR", "HOLDS", "Around", "Followed", "Read", "Write", "follow", "pla
 Ints: TypeAlias = NDArray[np.int64]
 
 
-def follow(kernel: Kernel) -> Followed:
-    """Follow every register element of a kernel to what is stored.
+def follow(kernel: Kernel, asked: str = "") -> Followed:
+    """Follow every register element of a kernel to what is stored, and ``asked`` to its end.
 
     Raises `UndecidableError` where a content has no map, `KernelError` for kinds of statements that
     have no meaning here, `MachineError` for blocks that start between elements.
@@ -71,10 +71,11 @@ def follow(kernel: Kernel) -> Followed:
         HOLDS[statement]
     check_roles(kernel)
     state = {x.name: nothing(x.elements) for x in (*kernel.fragments, *kernel.shared)}
-    memory = loaded_back(kernel)
+    memory = loaded_back(kernel, asked)
     state |= {name: tile.begun() for name, tile in memory.items() if isinstance(tile, Tile)}
     walker = Follower(kernel, state, Followed(memory), count())
     walker.run(kernel.body)
+    walker.found.left.update((name, walker.state[name]) for name in memory if name in walker.state)
     return walker.found
 
 
@@ -96,15 +97,18 @@ def _represented(value: float, numeric: Numeric) -> float:
 def _(walker: Follower, statement: Load) -> None:
     fragment = walker.kernel.fragment(statement.fragment)
     old, tile = walker.state[fragment.name], walker.found.memory.get(statement.operand)
-    if isinstance(tile, Tile):
-        walker.state[fragment.name] = old.over(*load_back(walker, statement, tile))
-        return
-    if isinstance(tile, UndecidableError):
-        raise tile
     base, table, moves = placed(walker.kernel, statement)
     elements = np.flatnonzero(moves[: fragment.elements])
     leaf = Leaf(statement.operand, base, table[:, elements], np.arange(elements.size))
-    walker.state[fragment.name] = old.over(elements, whole(elements.size, leaf))
+    new = whole(elements.size, leaf)
+    try:
+        if isinstance(tile, Tile):
+            new = load_back(walker, statement, tile)
+        elif isinstance(tile, UndecidableError):
+            raise tile
+    except UndecidableError as error:
+        new = whole(elements.size, Lost(fragment.name, error.condition, written=True))
+    walker.state[fragment.name] = old.over(elements, new)
 
 
 @HOLDS.of(Prefetch)
@@ -126,7 +130,7 @@ def _(walker: Follower, statement: Store | AtomicStore) -> None:
         found = Write(statement, walker.around, base, table[who][:, elements], elements, node, who)
         walker.found.writes.append(found)
     tile = walker.found.memory.get(statement.operand)
-    if isinstance(tile, Tile):
+    if isinstance(tile, Tile) and isinstance(statement, Store):
         store_through(walker, statement, tile)
 
 
