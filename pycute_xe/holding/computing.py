@@ -39,7 +39,7 @@ from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX, Index
 from pycute_xe.kernel.spec.expression import Apply, Const, Expression, Rounded, Total, Where
 from pycute_xe.numeric import Numeric
 
-__all__ = ["converted", "follow_map", "follow_mma", "follow_reduce"]
+__all__ = ["converted", "follow_map", "follow_mma", "follow_reduce", "tested"]
 
 
 def _kept(node: Node, to: Numeric) -> Node:
@@ -106,7 +106,7 @@ def _expressed(value: Expression, held: dict[str, Node], shape: tuple[int, int])
         case Where(index, below, then, otherwise):
             if not (index.names | below.names) & {SUBGROUP_INDEX, ELEMENT_INDEX}:
                 return Choice(index, below, inner(then), inner(otherwise))
-            return Picked(_tested(index - below, shape), inner(then), inner(otherwise))
+            return Picked(tested(index - below, shape), inner(then), inner(otherwise))
         case Total() | Element():
             raise KernelError(
                 "holding",
@@ -116,7 +116,7 @@ def _expressed(value: Expression, held: dict[str, Node], shape: tuple[int, int])
             )
 
 
-def _tested(place: Index, shape: tuple[int, int]) -> Leaf:
+def tested(place: Index, shape: tuple[int, int]) -> Leaf:
     """Return the places of the elements of a fragment: what all share, and a table."""
     subgroups, elements = np.indices(shape)
     own = {SUBGROUP_INDEX: subgroups, ELEMENT_INDEX: elements}

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from pycute_xe.converting import convert
 from pycute_xe.errors import UndecidableError
 from pycute_xe.exactness import is_exact
-from pycute_xe.holding.computing import converted, follow_map, follow_mma, follow_reduce
+from pycute_xe.holding.computing import converted, follow_map, follow_mma, follow_reduce, tested
 from pycute_xe.holding.contents import Content, combined, nothing, number, undecided, whole
 from pycute_xe.holding.follower import HOLDS, Around, Followed, Follower, Promise, Read, Write
 from pycute_xe.holding.looping import follow_loop, last_writers, written_by
 from pycute_xe.holding.memory import Tile, ever_left, load_back, loaded_back, store_through
-from pycute_xe.holding.nodes import Choice, Leaf, Lost, Node
+from pycute_xe.holding.nodes import Choice, Leaf, Lost, Node, Picked
 from pycute_xe.holding.placement import FAR, placed
 from pycute_xe.holding.placing import of_some, taken
 from pycute_xe.holding.roles import check_roles
@@ -47,8 +47,9 @@ from pycute_xe.kernel import (
     Signal,
     Statement,
     Store,
+    walk,
 )
-from pycute_xe.kernel.ir.roles import chooses, doing
+from pycute_xe.kernel.ir.roles import chooses, doing, mixes
 from pycute_xe.numeric import Numeric
 
 __all__ = ["FAR", "HOLDS", "Around", "Followed", "Read", "Write", "follow", "placed"]
@@ -207,16 +208,44 @@ def _(walker: Follower, statement: If) -> None:
         _follow_some(walker, statement)
         return
     before, outer = dict(walker.state), walker.around
+    written = _known(written_by(statement.body), before)
+    if mixes(statement):
+        _demand_registers(walker, statement, written)
     walker.around = (*outer, statement)
     walker.run(statement.body)
     walker.around = outer
-    for name in _known(written_by(statement.body), before):
+    for name in written:
         new, old = walker.state[name], before[name]
+        if not mixes(statement):
 
-        def make(nodes: tuple[Node, ...]) -> Node:
-            return Choice(statement.index, statement.below, nodes[0], nodes[1])
+            def make(nodes: tuple[Node, ...]) -> Node:
+                return Choice(statement.index, statement.below, nodes[0], nodes[1])
 
-        walker.state[name] = combined(new.count, (new, old), make)
+            walker.state[name] = combined(new.count, (new, old), make)
+            continue
+        shape = (walker.kernel.subgroups, new.count)
+        test = whole(new.count, tested(statement.index - statement.below, shape))
+        walker.state[name] = combined(new.count, (new, old, test), _picked)
+
+
+def _picked(nodes: tuple[Node, ...]) -> Node:
+    """Return what some subgroups hold and what the others do, by the place that is tested."""
+    new, old, test = nodes
+    if not isinstance(test, Leaf):
+        raise undecided("a condition on the subgroup is no place")
+    return Picked(test, new, old)
+
+
+def _demand_registers(walker: Follower, statement: If, written: tuple[str, ...]) -> None:
+    """Refuse conditions on the subgroup and more around what subgroups share."""
+    inner = tuple(walk(statement.body))
+    shares = any(s.touched.meets or s.touched.from_shared or s.touched.to_shared for s in inner)
+    fragments = {fragment.name for fragment in walker.kernel.fragments}
+    if shares or not fragments.issuperset(written) or walker.active or any(map(chooses, inner)):
+        raise undecided(
+            f"what some subgroups do where {statement.index} < {statement.below} is not followed",
+            "let conditions on the subgroup's number stand alone around it",
+        )
 
 
 def _follow_some(walker: Follower, statement: If) -> None:
