@@ -49,7 +49,7 @@ from pycute_xe.kernel.spec.expression import (
 )
 from pycute_xe.numeric import Numeric, as_numeric
 
-__all__ = ["changed", "computed_in", "follow_map", "follow_mma", "follow_reduce"]
+__all__ = ["changed", "computed_in", "follow_map", "follow_mma", "follow_reduce", "tested"]
 
 
 INTEGERS = as_numeric("s64")
@@ -182,7 +182,7 @@ class _Computation:
             case Where(index, below, then, otherwise):
                 if not (index.names | below.names) & {SUBGROUP_INDEX, ELEMENT_INDEX}:
                     return Choice(index, below, inner(then), inner(otherwise))
-                test = _tested(index - below, self.shape)
+                test = tested(index - below, self.shape)
                 return Picked(test, inner(then), inner(otherwise))
             case Total() | Element():
                 raise KernelError(
@@ -193,7 +193,7 @@ class _Computation:
                 )
 
 
-def _tested(place: Index, shape: tuple[int, int]) -> Leaf:
+def tested(place: Index, shape: tuple[int, int]) -> Leaf:
     """Return the places of the elements of a fragment: what all share, and a table."""
     subgroups, elements = np.indices(shape)
     own = {SUBGROUP_INDEX: subgroups, ELEMENT_INDEX: elements}

@@ -69,10 +69,12 @@ class Promise:
 class Followed:
     """What following a kernel found: writes and reads in the order of the statements.
 
-    ``memory`` are the operands that are loaded back, with the tile of each or why there is none.
+    ``memory`` are the operands that are followed, with the tile of each or why there is none;
+    ``left`` is what lies in each tile at the end.
     """
 
     memory: Mapping[str, object] = field(default_factory=dict[str, object])
+    left: dict[str, Content] = field(default_factory=dict[str, Content])
     writes: list[Write] = field(default_factory=list[Write])
     reads: list[Read] = field(default_factory=list[Read])
     promises: list[Promise] = field(default_factory=list[Promise])

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.errors import UndecidableError
-from pycute_xe.holding.computing import changed, follow_map, follow_mma, follow_reduce
+from pycute_xe.holding.computing import changed, follow_map, follow_mma, follow_reduce, tested
 from pycute_xe.holding.contents import Content, combined, nothing, number, undecided, whole
 from pycute_xe.holding.follower import HOLDS, Around, Followed, Follower, Promise, Read, Write
 from pycute_xe.holding.looping import follow_loop, last_writers, written_by
 from pycute_xe.holding.memory import Tile, ever_left, load_back, loaded_back, store_through
-from pycute_xe.holding.nodes import Choice, Leaf, Node
+from pycute_xe.holding.nodes import Choice, Leaf, Lost, Node, Picked
 from pycute_xe.holding.placement import FAR, placed
 from pycute_xe.holding.placing import of_some, taken
 from pycute_xe.holding.roles import check_roles
@@ -45,16 +45,17 @@ from pycute_xe.kernel import (
     Signal,
     Statement,
     Store,
+    walk,
 )
-from pycute_xe.kernel.ir.roles import chooses, doing
+from pycute_xe.kernel.ir.roles import chooses, doing, mixes
 
 __all__ = ["FAR", "HOLDS", "Around", "Followed", "Read", "Write", "follow", "placed"]
 
 Ints: TypeAlias = NDArray[np.int64]
 
 
-def follow(kernel: Kernel) -> Followed:
-    """Follow every register element of a kernel to what is stored.
+def follow(kernel: Kernel, asked: str = "") -> Followed:
+    """Follow every register element of a kernel to what is stored, and ``asked`` to its end.
 
     Raises `UndecidableError` where a content has no map, `KernelError` for kinds of statements that
     have no meaning here, `MachineError` for blocks that start between elements.
@@ -68,10 +69,11 @@ def follow(kernel: Kernel) -> Followed:
         HOLDS[statement]
     check_roles(kernel)
     state = {x.name: nothing(x.elements) for x in (*kernel.fragments, *kernel.shared)}
-    memory = loaded_back(kernel)
+    memory = loaded_back(kernel, asked)
     state |= {name: tile.begun() for name, tile in memory.items() if isinstance(tile, Tile)}
     walker = Follower(kernel, state, Followed(memory), count())
     walker.run(kernel.body)
+    walker.found.left.update((name, walker.state[name]) for name in memory if name in walker.state)
     return walker.found
 
 
@@ -86,15 +88,18 @@ def _(walker: Follower, statement: Fill) -> None:
 def _(walker: Follower, statement: Load) -> None:
     fragment = walker.kernel.fragment(statement.fragment)
     old, tile = walker.state[fragment.name], walker.found.memory.get(statement.operand)
-    if isinstance(tile, Tile):
-        walker.state[fragment.name] = old.over(*load_back(walker, statement, tile))
-        return
-    if isinstance(tile, UndecidableError):
-        raise tile
     base, table, moves = placed(walker.kernel, statement)
     elements = np.flatnonzero(moves[: fragment.elements])
     leaf = Leaf(statement.operand, base, table[:, elements], np.arange(elements.size))
-    walker.state[fragment.name] = old.over(elements, whole(elements.size, leaf))
+    new = whole(elements.size, leaf)
+    try:
+        if isinstance(tile, Tile):
+            new = load_back(walker, statement, tile)
+        elif isinstance(tile, UndecidableError):
+            raise tile
+    except UndecidableError as error:
+        new = whole(elements.size, Lost(fragment.name, error.condition, written=True))
+    walker.state[fragment.name] = old.over(elements, new)
 
 
 @HOLDS.of(Prefetch)
@@ -116,7 +121,7 @@ def _(walker: Follower, statement: Store | AtomicStore) -> None:
         found = Write(statement, walker.around, base, table[who][:, elements], elements, node, who)
         walker.found.writes.append(found)
     tile = walker.found.memory.get(statement.operand)
-    if isinstance(tile, Tile):
+    if isinstance(tile, Tile) and isinstance(statement, Store):
         store_through(walker, statement, tile)
 
 
@@ -190,16 +195,44 @@ def _(walker: Follower, statement: If) -> None:
         _follow_some(walker, statement)
         return
     before, outer = dict(walker.state), walker.around
+    written = _known(written_by(statement.body), before)
+    if mixes(statement):
+        _demand_registers(walker, statement, written)
     walker.around = (*outer, statement)
     walker.run(statement.body)
     walker.around = outer
-    for name in _known(written_by(statement.body), before):
+    for name in written:
         new, old = walker.state[name], before[name]
+        if not mixes(statement):
 
-        def make(nodes: tuple[Node, ...]) -> Node:
-            return Choice(statement.index, statement.below, nodes[0], nodes[1])
+            def make(nodes: tuple[Node, ...]) -> Node:
+                return Choice(statement.index, statement.below, nodes[0], nodes[1])
 
-        walker.state[name] = combined(new.count, (new, old), make)
+            walker.state[name] = combined(new.count, (new, old), make)
+            continue
+        shape = (walker.kernel.subgroups, new.count)
+        test = whole(new.count, tested(statement.index - statement.below, shape))
+        walker.state[name] = combined(new.count, (new, old, test), _picked)
+
+
+def _picked(nodes: tuple[Node, ...]) -> Node:
+    """Return what some subgroups hold and what the others do, by the place that is tested."""
+    new, old, test = nodes
+    if not isinstance(test, Leaf):
+        raise undecided("a condition on the subgroup is no place")
+    return Picked(test, new, old)
+
+
+def _demand_registers(walker: Follower, statement: If, written: tuple[str, ...]) -> None:
+    """Refuse conditions on the subgroup and more around what subgroups share."""
+    inner = tuple(walk(statement.body))
+    shares = any(s.touched.meets or s.touched.from_shared or s.touched.to_shared for s in inner)
+    fragments = {fragment.name for fragment in walker.kernel.fragments}
+    if shares or not fragments.issuperset(written) or walker.active or any(map(chooses, inner)):
+        raise undecided(
+            f"what some subgroups do where {statement.index} < {statement.below} is not followed",
+            "let conditions on the subgroup's number stand alone around it",
+        )
 
 
 def _follow_some(walker: Follower, statement: If) -> None:

@@ -23,6 +23,7 @@ from pycute_xe.holding.nodes import (
     BESIDE,
     Call,
     Carried,
+    Converted,
     Leaf,
     Node,
     Number,
@@ -73,26 +74,26 @@ class Tile:
         return np.where(far, self.count, np.asarray(flat, np.int64))
 
     def begun(self) -> Content:
-        """Return what lies there first: integers of scratch are zero, other scratch undefined."""
-        if self.operand.role != "scratch":
+        """Return what lies there first: integers of scratch are zero, others undefined."""
+        if self.operand.role == "inout":
             table = self.places[None]
             leaf = Leaf(self.operand.name, self.base, table, np.arange(self.count))
             return whole(self.count, leaf)
-        undefined = self.operand.value_type.kind == "float"
+        undefined = self.operand.value_type.kind == "float" or self.operand.role == "out"
         return nothing(self.count) if undefined else number(self.count, 0.0)
 
 
-def loaded_back(kernel: Kernel) -> dict[str, Tile | UndecidableError]:
+def loaded_back(kernel: Kernel, asked: str = "") -> dict[str, Tile | UndecidableError]:
     """Return the operands that are loaded where a store to them may come first, with their tiles.
 
-    Scratch is one wherever it is loaded: nothing else says what lies in it.
+    Scratch is one wherever it is loaded: nothing else says what lies in it. So is what is asked.
     """
     out: dict[str, Tile | UndecidableError] = {}
     for operand in kernel.operands:
         mine = list(_accesses(kernel, operand.name))
-        if not operand.written or not any(isinstance(s, Load) for _, s, _ in mine):
-            continue
-        if operand.role != "scratch" and not _stored_before(mine):
+        loads = any(isinstance(s, Load) for _, s, _ in mine)
+        scratch = operand.role == "scratch" and loads
+        if not operand.written or not (scratch or _stored_before(mine) or operand.name == asked):
             continue
         try:
             out[operand.name] = _tile(kernel, operand, mine)
@@ -178,8 +179,8 @@ def store_through(walker: Follower, statement: Store, tile: Tile) -> None:
         # Of two that go to one place the later stays; two subgroups there are a race.
         places, last = np.unique(to[inside][::-1], return_index=True)
         last = np.count_nonzero(inside) - 1 - last
-        picked = (x[inside][last][None] for x in (which, whose))
-        node = _own(relocated(part.node, *picked), name)
+        which, whose = (x[inside][last][None] for x in (which, whose))
+        node = _unclipped(tile, _own(relocated(part.node, which, whose), name), tile.places[places])
         old = old.over(places, whole(places.size, node))
     walker.state[name] = old
 
@@ -195,8 +196,27 @@ def _own(node: Node, name: str) -> Node:
     return mapped(node, leaf)
 
 
-def load_back(walker: Follower, statement: Load, tile: Tile) -> tuple[Ints, Content]:
-    """Return which elements of a fragment a load fills, and what they hold then.
+def _unclipped(tile: Tile, node: Node, at: Ints) -> Node:
+    """Return a node as it is inside the operand: nothing asks what is stored outside."""
+    match node:
+        case Call(_, arguments):
+            return replace(node, arguments=tuple(_unclipped(tile, x, at) for x in arguments))
+        case Converted(_, body):
+            return replace(node, body=_unclipped(tile, body, at))
+        case Picked(test, then, otherwise) if not test.bound:
+            for mode, (index, extent) in enumerate(zip(tile.base, tile.operand.modes, strict=True)):
+                if np.array_equal(test.table[:, test.select], at[None, :, [mode]]):
+                    if test.base == (index - extent,):
+                        return _unclipped(tile, then, at)
+                    if test.base == (index,):
+                        return _unclipped(tile, otherwise, at)
+            return node
+        case _:
+            return node
+
+
+def load_back(walker: Follower, statement: Load, tile: Tile) -> Content:
+    """Return what the elements of a fragment hold that a load fills.
 
     Raises `UndecidableError` where nothing may lie there.
     """
@@ -216,21 +236,28 @@ def load_back(walker: Follower, statement: Load, tile: Tile) -> tuple[Ints, Cont
     if (owners != owners[:1]).any():
         raise undecided(f"subgroups load what different statements stored to {statement.operand}")
     out = Content(elements.size, ())
-    for number_ in np.unique(owners[0]).tolist():
+    for number_, part in enumerate((*held.parts, None)):
         mine = np.flatnonzero(owners[0] == number_)
-        if number_ == len(held.parts):
-            node: Node = Number(0.0)
-        else:
+        if not mine.size:
+            continue
+        node: Node = Number(0.0)
+        if part is not None:
             which = place[positions[:, mine]]
-            node = relocated(held.parts[number_].node, which, np.zeros_like(which))
-            node = _clipped(walker.kernel, tile, node, positions[:, mine])
+            stored = relocated(part.node, which, np.zeros_like(which))
+            node = _clipped(walker.kernel, tile, stored, positions[:, mine])
         if contains(node, Undefined):
             raise undecided(
                 f"{statement.operand} is loaded before anything was stored there, on some path",
                 "store to it first",
             )
         out = replace(out, parts=(*out.parts, Part(mine, node)))
-    return elements, out
+    return out
+
+
+def _lay_there(tile: Tile, node: Leaf, at: Ints) -> bool:
+    """Whether elements are those that lay at places of a tile at first."""
+    same = (node.operand, node.base, node.bound) == (tile.operand.name, tile.base, ())
+    return same and np.array_equal(node.table[:, node.select], at)
 
 
 def _clipped(kernel: Kernel, tile: Tile, node: Node, positions: Ints) -> Node:
@@ -238,10 +265,10 @@ def _clipped(kernel: Kernel, tile: Tile, node: Node, positions: Ints) -> Node:
 
     Of a row, what lies behind its end is not known: a surface may be wider than the operand.
     """
-    at, own = tile.places[positions], np.arange(positions.shape[1])
-    begun = isinstance(node, Leaf) and (node.operand, node.base) == (tile.operand.name, tile.base)
-    if begun and np.array_equal(node.table[:, node.select], at):
-        return node  # what lay there at first is zero outside as it is
+    at: Ints = tile.places[positions]
+    own: Ints = np.arange(positions.shape[1], dtype=np.int64)
+    if isinstance(node, Leaf) and _lay_there(tile, node, at):
+        return node  # it is zero outside as it is
     for mode, (index, extent) in enumerate(zip(tile.base, tile.operand.modes, strict=True)):
         table = at[..., mode][..., None]
         if not never_negative(extent - 1 - index - int(table.max()), kernel.grid):

@@ -108,7 +108,7 @@ def elements(
         texts.append(f"0 <= u_{mode} < {extents[mode]}")
     texts += [f"{first} <= s{suffix} < {first + table.shape[0]}", f"0 <= e < {used.size}"]
     known_names = frozenset(naming.variable_of.values())
-    texts += [_renamed(t, known_names, suffix) for t in space.constraints(around)]
+    texts += [_renamed(t, known_names, suffix) for t in space.constraints(around, f"s{suffix}")]
     variables = [n for n in space.names_around(around) if n not in naming.sizes]
     names = (*naming.sizes, *(f"{n}{suffix}" for n in variables), f"s{suffix}", *index)
     where = " and ".join(f"({t})" for t in texts)

@@ -16,7 +16,7 @@ def undefined_claim(space: Space, claim: Claim) -> tuple[dict[str, int], str, Re
     """Return where a claim names an element outside its operand: a point, in words, all points.
 
     Raises `UndecidableError` for indices known only in a run, and where conditions are around the
-    element: the claim's value is then computed as if it lay inside.
+    element, or a sum as long as another index says: then the value is computed as if it lay inside.
     """
     modes = space.kernel.operand(claim.output).modes
     ranges = tuple(zip(claim.indices, modes, strict=True))
@@ -28,7 +28,8 @@ def undefined_claim(space: Space, claim: Claim) -> tuple[dict[str, int], str, Re
         if point is None:
             continue
         words = f"{one} is claimed, and lies outside {one.element.operand}"
-        if one.guards or len({one.ranges, ranges}) > 1:
+        variables = {name for name, _ in one.ranges}
+        if one.guards or any(extent.names & variables for _, extent in one.ranges):
             sizes = ", ".join(f"{n} = {point[text]}" for n, text in space.naming.size_of.items())
             raise UndecidableError(
                 "verify", {"claim": claim}, f"{words} at {sizes}", "tighten the condition around it"

@@ -8,7 +8,7 @@ from pycute_xe.arch.target import grf_bytes
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.follower import Around, Read, situated
 from pycute_xe.holding.meeting import has_roles
-from pycute_xe.holding.nodes import Choice, Lost, Node, Undefined
+from pycute_xe.holding.nodes import Choice, Lost, Node, Picked, Undefined, contains
 from pycute_xe.holding.ordering import Clash, clashes
 from pycute_xe.holding.sharing import outside
 from pycute_xe.holding.tables import beside, copied
@@ -170,8 +170,7 @@ class Faults(Facts):
         for mode, ahead in beside(statement):
             at, extent = index_text(statement.at[mode], names), self.extents[operand][mode]
             wrong = [f"{at} + {n} < 0 or {at} + {n} >= {extent}" for n in ahead]
-            happens = self.space.happens(around)
-            points = happens.to((*happens.names, "s"), f"0 <= s < {self.kernel.subgroups}")
+            points = self.space.happens_in(around)
             region = points.within(" or ".join(wrong))
             point = smallest(region, self.space.naming)
             if point is not None:
@@ -229,4 +228,8 @@ def _ways_to_undefined(
             *_ways_to_undefined(node.then, (*guards, (node, True))),
             *_ways_to_undefined(node.otherwise, (*guards, (node, False))),
         ]
+    if isinstance(node, Picked) and contains(node, Undefined):
+        raise UndecidableError(
+            "verify", {}, "whether a register was written depends on the subgroup", "fill it first"
+        )
     return []  # the statement that computed it has read it before

@@ -183,7 +183,21 @@ def summed(over: tuple[Bounds, ...], formula: Formula) -> Formula:
     """Return the sum of a formula over variables; nothing where one has no values."""
     if any(bounds.low == bounds.high for bounds in over):
         return ()
-    return add(tuple(replace(t, over=(*over, *t.over)) for t in formula))
+    return add(tuple(_counted(replace(t, over=(*over, *t.over))) for t in formula))
+
+
+def _counted(term: Term) -> Term:
+    """Return a sum without variables of so many values on which nothing depends: a multiple."""
+    kept: list[Bounds] = []
+    for bounds in term.over:
+        others = replace(term, scale=1.0, over=tuple(b for b in term.over if b != bounds))
+        constant = bounds.low.isdecimal() and bounds.high.isdecimal()
+        count = int(bounds.high) - int(bounds.low) if constant else 0
+        if count > 0 and bounds.name not in mentioned(Atom("", ((others,),))):
+            term = replace(term, scale=term.scale * count)
+        else:
+            kept.append(bounds)
+    return replace(term, over=tuple(kept))
 
 
 def substituted(term: Term, names: dict[str, str]) -> Term:

@@ -9,8 +9,10 @@ import numpy as np
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.follower import Write
+from pycute_xe.holding.following import follow
 from pycute_xe.holding.meeting import has_roles
 from pycute_xe.holding.memory import Tile
+from pycute_xe.holding.nodes import Undefined
 from pycute_xe.holding.visible import is_ordered
 from pycute_xe.kernel import (
     AtomicStore,
@@ -37,7 +39,7 @@ from pycute_xe.verifying.racing import check_races, may_be_covered
 from pycute_xe.verifying.regions import Region
 from pycute_xe.verifying.translating import EXACT, claimed, held
 from pycute_xe.verifying.trying import quotients, tried
-from pycute_xe.verifying.views import View
+from pycute_xe.verifying.views import View, view_of
 
 __all__ = ["Questions"]
 
@@ -50,27 +52,60 @@ class Questions(Coverage, Counting):
 
     def values(self, output: str) -> Failure | None:
         """Return the smallest problem in which an element of an output is given a wrong value."""
-        nowhere = self._undefined_claim(output)
-        if nowhere is not None:
+        try:
+            found = self._stored(output)
+        except UndecidableError:
+            nowhere = self._undefined_claim(output)
+            if nowhere is None:
+                raise
             return nowhere
+        return found or self._undefined_claim(output)
+
+    def _stored(self, output: str) -> Failure | None:
+        """Return the smallest problem in which something else is stored than is claimed."""
         mine = [(i, w) for i, w in enumerate(self.followed.writes) if w.statement.operand == output]
         if any(isinstance(write.statement, AtomicStore) for _, write in mine):
             return self._wrongly_added(output, mine)
         changed = self._changed()
         if changed is not None:
             return changed
-        found = [(w, self._wrong(i, w)) for i, w in mine if not self._overwritten(i)]
+        views, points = self.views, self.points
+        judged = ((i, w) for i, w in mine if not self._overwritten(i))
+        found = [(w, self._wrong(w, views[i], points[i])) for i, w in judged]
         wrong = least(f for w, f in found if f and not may_be_covered(self.space, w, f))
         if wrong is None and any(failure is not None for _, failure in found):
-            raise UndecidableError(
-                "verify",
-                {"output": output},
-                f"elements of {output} that hold something else may be stored to again",
-                "store once, behind the loop or the condition",
-            )
+            return self._wrong_at_last(output)
         if wrong is None:
             check_races(self.space, output, [write for _, write in mine])
         return wrong
+
+    def _wrong_at_last(self, output: str) -> Failure | None:
+        """Compare what lies in an output at the end with what is claimed.
+
+        Raises `UndecidableError` where its stores are in no order, or lie in several places.
+        """
+        followed = follow(self.kernel, output)
+        tile, left = followed.memory.get(output), followed.left.get(output)
+        stores = touches(self.space, output)[1]
+        if not isinstance(tile, Tile) or left is None or not is_ordered(self.kernel, tile):
+            raise _stored_again(output)
+        if any(
+            not changed_by_others(self.space, one, other).is_empty
+            for one, other in combinations_with_replacement(stores, 2)
+        ):
+            raise _stored_again(output)
+        written = (w.statement for w in self.followed.writes if w.statement.operand == output)
+        statement = next(written)
+        found: list[Failure | None] = []
+        for part in left.parts:
+            if isinstance(part.node, Undefined):
+                continue  # whether that is written is another question
+            places = tile.places[part.elements][None]
+            none = np.zeros_like(part.elements)
+            write = Write(statement, (), tile.base, places, none, part.node, np.arange(1))
+            view = view_of(write)
+            found.append(self._wrong(write, view, self.space.points(write, view)))
+        return least(found)
 
     def _undefined_claim(self, output: str) -> Failure | None:
         """Return the smallest problem in which a claim names an element that there is not."""
@@ -88,6 +123,7 @@ class Questions(Coverage, Counting):
         Raises `UndecidableError` where it may, and nothing is known of the order.
         """
         found: list[Failure | None] = []
+        tiles: list[tuple[str, list[Touch], bool]] = []
         for operand in self.kernel.operands:
             tile = self.followed.memory.get(operand.name)
             loads, stores = touches(self.space, operand.name)
@@ -100,7 +136,9 @@ class Questions(Coverage, Counting):
                     raise _overwrites(operand.name)
                 found.append(self._beside(load, store, ordered))
             if isinstance(tile, Tile):
-                self._demand_own(operand.name, stores, ordered)
+                tiles.append((operand.name, stores, ordered))
+        for name, stores, ordered in tiles if least(found) is None else ():
+            self._demand_own(name, stores, ordered)
         return least(found)
 
     def _demand_own(self, operand: str, stores: list[Touch], ordered: bool) -> None:
@@ -166,7 +204,7 @@ class Questions(Coverage, Counting):
         for i, write in mine:
             targets = self.space.targets(write, self.views[i])
             there = tuple(f"{u} = {t}" for u, t in zip(names, targets, strict=True))
-            guards = (*there, *self.space.conditions(write))
+            guards = (*there, *self.space.conditions(write, self.views[i]))
             terms = held(write.node, self.views[i], self.space.naming, numeric, self.real)
             guarded = tuple(replace(t, guards=(*t.guards, *guards)) for t in terms)
             actual = add(actual, summed(self.space.spans(write, self.views[i]), guarded))
@@ -200,8 +238,7 @@ class Questions(Coverage, Counting):
                     return True
         return False
 
-    def _wrong(self, number: int, write: Write) -> Failure | None:
-        view, points = self.views[number], self.points[number]
+    def _wrong(self, write: Write, view: View, points: Region) -> Failure | None:
         targets = self.space.targets(write, view)
         claim = self.claim_of(write.statement.operand)
         names = dict(zip(claim.indices, (f"({t})" for t in targets), strict=True))
@@ -256,6 +293,15 @@ class Questions(Coverage, Counting):
             register_element=int(write.elements[position]),
             element_bits=fragment.value_type.bits,
         )
+
+
+def _stored_again(output: str) -> UndecidableError:
+    return UndecidableError(
+        "verify",
+        {"output": output},
+        f"elements of {output} that hold something else may be stored to again",
+        "store once, behind the loop or the condition",
+    )
 
 
 def _overwrites(operand: str) -> UndecidableError:

@@ -6,11 +6,26 @@ import dataclasses
 
 import numpy as np
 import pytest
+from small_kernels import fragment
 from unsound_kernels import A, K, M, N, kernel, load, store
 
 import pycute_xe as cx
 from pycute_xe.errors import KernelError
-from pycute_xe.kernel import Element, Expression, Fill, Index, Loop, Operand, total
+from pycute_xe.kernel import (
+    Claim,
+    Element,
+    Expression,
+    Fill,
+    Index,
+    Kernel,
+    Loop,
+    Map,
+    Operand,
+    Slot,
+    Specification,
+    Tiles,
+    total,
+)
 from pycute_xe.kernel.spec.expression import Where
 from pycute_xe.kernel.spec.inside import Situated, is_inside, situated_elements
 
@@ -91,27 +106,31 @@ def test_bounds_never_contradict_small_problems() -> None:
 
 
 def test_what_small_problems_do_not_show_is_left_to_the_proof() -> None:
-    """7 M = 11 N + 1 holds first at 8 rows and 5 columns."""
-    near = Where(COLUMNS * 11, ROWS * 7, BELOW, A)
-    claim = Where(ROWS * 7, COLUMNS * 11 + 2, near, A)
-    values = cx.verify(kernel(claim, LOAD, STORE)).proofs[-1]
+    """7 M = 11 N + 1 holds first at 8 rows and 5 columns; behind the last row are zeros."""
+
+    def chosen(below: Expression, here: Expression) -> Expression:
+        near = Where(COLUMNS * 11, ROWS * 7, below, here)
+        return Where(ROWS * 7, COLUMNS * 11 + 2, near, here)
+
+    body = (LOAD, load("A", "y", (M * 8 + 1, N * 16)), Map("x", chosen(Slot("y"), Slot("x"))))
+    values = cx.verify(kernel(chosen(BELOW, A), *body, STORE)).proofs[-1]
     assert values.answer == "undecided"
     assert "A[m+1,n] is claimed, and lies outside A at M = 8, N = 5" in values.reason
 
 
 def test_what_has_a_value_at_some_sizes_is_asked_for_those_alone() -> None:
-    """Rows two by two: the second one of the last two is missing where there are few."""
-    first = load("A", "x", (Index(), N * 16))
-    both = kernel(Element("A", (ROWS - ROWS + 2, N)), first, STORE)
-    found = cx.verify(both).counterexample
+    claim = Claim("D", ("m", "n"), Element("A", (Index(None, 2), N)))
+    operands = (Operand("A", "f32", ("M", "N")), Operand("D", "f32", (1, "N"), role="out"))
+    body = (load("A", "x", (Index(None, 2), N * 16)), store("D", "x", (Index(), N * 16)))
+    grid, claims = (("n", Tiles("N", 16)),), Specification((claim,))
+    third = Kernel("third", 1, operands, (fragment("x", "f32", 8),), grid, body, claims)
+    assert cx.verify(third, {"M": 3})
+    found = cx.verify(third).counterexample
     assert found is not None
     assert "A[2,n] is claimed, and lies outside A" in found.message
-    shown = cx.replay(both, found)
+    shown = cx.replay(third, found)
     assert shown.shows
     assert "the claim has no value at these sizes: element 2 is read" in str(shown.fault)
-    third = dataclasses.replace(first, at=(Index(None, 2), N * 16))
-    right = kernel(Element("A", (Index(None, 2), N)), third, STORE)
-    assert cx.verify(right, {"M": 1}).answer == "disproved"
 
 
 @pytest.mark.parametrize("name", ["W", "D"])

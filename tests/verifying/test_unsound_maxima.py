@@ -96,7 +96,7 @@ def test_padding_behind_a_condition_counts() -> None:
     not_proved(wrong, M=8, K=1)
 
 
-def test_what_a_claim_takes_behind_the_last_batch_is_zero() -> None:
+def test_what_a_claim_takes_from_outside_is_zero() -> None:
     wrong = maxima(largest("K", behind(K)), batch(K), loop=("k", Index(None, 1), Index("K")))
     assert cx.verify(wrong, {"K": 9}).answer != "proved"
 

@@ -7,7 +7,7 @@ refused. `verify` decides the rest.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import islice, product
@@ -104,33 +104,48 @@ def never_negative(index: Index, ranges: tuple[tuple[str, Index], ...]) -> bool:
     """
     if index.looked_up:
         return False
-    form = _linear(index, Fraction(1))
+    bound = frozenset(name for name, _ in ranges)
+    form = _linear(index, Fraction(1), bound)
     for name, extent in reversed(ranges):
         scale = form.pop(name, Fraction(0))
         if scale < 0:
             if extent.looked_up:
                 return False
-            _add(form, _linear(extent - 1, scale))
+            _add(form, _linear(extent - 1, scale, bound))
+    while quotients := [atom for atom in form if isinstance(atom, Quotient)]:
+        for atom in quotients:
+            _add(form, _quotient(atom, form.pop(atom), frozenset()))
     offset = form.pop("", Fraction(0))
     # An integer above -1 is 0 or more.
     return all(scale >= 0 for scale in form.values()) and offset + sum(form.values()) > -1
 
 
-def _linear(index: Index, scale: Fraction) -> dict[str, Fraction]:
-    """Return a linear form that is at most ``scale * index``; the constant has no name."""
-    form = {"": scale * index.offset}
+Form: TypeAlias = "dict[str | Quotient, Fraction]"
+"""Multiples of names and of quotients of sizes; the constant has no name."""
+
+
+def _linear(index: Index, scale: Fraction, bound: frozenset[str]) -> Form:
+    """Return a form that is at most ``scale * index``, quotients of variables resolved."""
+    form: Form = {"": scale * index.offset}
     for atom, times in index.terms:
         own = scale * times
-        if isinstance(atom, str):
+        if isinstance(atom, Quotient):
+            inner = atom.index.names & bound
+            _add(form, _quotient(atom, own, bound) if inner else {atom: own})
+        elif isinstance(atom, str):
             _add(form, {atom: own})
-        elif isinstance(atom, Quotient):
-            _add(form, _linear(atom.index, own / atom.divisor))
-            if own > 0:
-                _add(form, {"": -own * (atom.divisor - 1) / atom.divisor})
     return form
 
 
-def _add(form: dict[str, Fraction], more: Mapping[str, Fraction]) -> None:
+def _quotient(atom: Quotient, scale: Fraction, bound: frozenset[str]) -> Form:
+    """Return a form that is at most a multiple of a quotient, between two exact ones."""
+    form = _linear(atom.index, scale / atom.divisor, bound)
+    if scale > 0:
+        _add(form, {"": -scale * (atom.divisor - 1) / atom.divisor})
+    return form
+
+
+def _add(form: Form, more: Form) -> None:
     for name, scale in more.items():
         form[name] = form.get(name, Fraction(0)) + scale
 
