@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from pycute_xe.errors import CuteError, UndecidableError
 from pycute_xe.holding.events import Cut, Disorder, Event, Key, Mover
-from pycute_xe.holding.patience import in_time
+from pycute_xe.holding.patience import charge
 from pycute_xe.holding.problems import Shape, is_event, refused, shape_of
 from pycute_xe.holding.rounds import Common, Rounds
 from pycute_xe.holding.steadiness import is_steady
@@ -35,6 +35,8 @@ MOST_EVENTS = 250_000
 """Events that are followed, those of all problems together."""
 MOST_AT_ONCE = 40_000
 """Events of one problem."""
+PROBLEM = 100
+"""Units for a problem that is followed, beside those of its events."""
 FEW = 32
 """Problems that are looked at where no number of them is enough: a fault is one all the same."""
 FEW_EVENTS = 20_000
@@ -92,7 +94,7 @@ class _Problems:
 
     def demand_few(self, problems: int) -> None:
         """Refuse what is too much, and what no number of problems decides."""
-        in_time()
+        charge(PROBLEM)
         odd = self.shape.odd
         if odd and (problems >= FEW or self.followed > FEW_EVENTS):
             raise refused(odd, "")

@@ -63,8 +63,8 @@ def greatest(numeric: Numeric) -> float:
         return float((2 - 2.0**-10) * 2.0**127)
     import ml_dtypes
 
-    most: Any = ml_dtypes.finfo(numpy_dtype(numeric))
-    return float(most.max)
+    finfo: Any = ml_dtypes.finfo
+    return float(finfo(numpy_dtype(numeric)).max)
 
 
 def of_type(numeric: Numeric) -> Span:
