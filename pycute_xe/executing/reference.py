@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import product
 from typing import Any
@@ -49,7 +50,7 @@ from pycute_xe.kernel import (
     Mma,
     NamedArrive,
     NamedWait,
-    Part,
+    Part as Taken,
     Prefetch,
     Reduce,
     Reorder,
@@ -74,7 +75,7 @@ from pycute_xe.machine import (
 from pycute_xe.machine.fenced import FencedSlm
 from pycute_xe.machine.workgroup import CounterWait
 
-__all__ = ["DOES", "execute"]
+__all__ = ["DOES", "Part", "execute", "perform"]
 
 Meeting = Arrive | Wait | CounterWait
 Does = Callable[[Thread, Any, Env], "Iterator[Meeting] | None"]
@@ -95,38 +96,76 @@ def execute(
     Raises `MachineError` for whatever hardware leaves undefined, and `KernelError` for a statement
     without a meaning here.
     """
+    machine = perform(kernel, problem, target, trace, Part(), progress)
+    return {o.name: fetch(machine.memory, machine.placed[o.name]) for o in kernel.outputs}
+
+
+@dataclass(frozen=True)
+class Part:
+    """Which work-groups of a grid run, by their variables, and which of their subgroups.
+
+    None stands for all. Subgroups that share memory or meet at counters only run together.
+    """
+
+    groups: tuple[Env, ...] | None = None
+    subgroups: tuple[int, ...] | None = None
+
+
+def perform(
+    kernel: Kernel,
+    problem: Problem,
+    target: Target,
+    trace: Trace,
+    part: Part,
+    progress: Callable[[float], None] | None = None,
+) -> Machine:
+    """Run a part of a grid on one machine, and return the machine as it is then.
+
+    Raises as `execute` does.
+    """
     for statement in kernel.statements():
         DOES[statement]
     machine = prepared(kernel, problem, target, trace)
     env = dict(problem.sizes)
-    counts = [max(0, count.at(env, machine.look_up)) for _, count in kernel.grid]
-    groups = list(product(*map(range, launches(kernel, counts))))
-    bound = (dict(zip((v for v, _ in kernel.grid), group, strict=True)) for group in groups)
-    going = (_group(machine, env, at, number) for number, at in enumerate(bound))
+    groups = _grid(machine, env) if part.groups is None else part.groups
+    mine = range(kernel.subgroups) if part.subgroups is None else part.subgroups
+    going = (_group(machine, env, at, number, mine) for number, at in enumerate(groups))
     for done, name in enumerate(launched(going, machine.counters), 1):
         machine.close(name)
         if progress is not None:
             progress(done / len(groups))
-    return {o.name: fetch(machine.memory, machine.placed[o.name]) for o in kernel.outputs}
+    return machine
 
 
-def _group(machine: Machine, env: Env, at: Env, number: int) -> tuple[str, Iterator[list[str]]]:
+def _grid(machine: Machine, env: Env) -> list[Env]:
+    kernel = machine.kernel
+    counts = [max(0, count.at(env, machine.look_up)) for _, count in kernel.grid]
+    names = [name for name, _ in kernel.grid]
+    groups = product(*map(range, launches(kernel, counts)))
+    return [dict(zip(names, group, strict=True)) for group in groups]
+
+
+def _group(
+    machine: Machine, env: Env, at: Env, number: int, subgroups: Sequence[int]
+) -> tuple[str, Iterator[list[str]]]:
     """Return a work-group that is about to begin, and its name."""
     name = f"work-group {', '.join(f'{v} = {i}' for v, i in at.items())}".strip()
     machine.counters.enter(name, number)
-    return name, _run_group(machine, {**env, **at}, name)
+    return name, _run_group(machine, {**env, **at}, name, subgroups)
 
 
-def _run_group(machine: Machine, env: Env, group: str) -> Iterator[list[str]]:
-    kernel, count = machine.kernel, machine.kernel.subgroups
+def _run_group(
+    machine: Machine, env: Env, group: str, subgroups: Sequence[int]
+) -> Iterator[list[str]]:
+    kernel = machine.kernel
     offsets, nbytes = machine.registers()
     shared, room = shared_room(kernel)
     slm = FencedSlm(room)
-    watched = [Progress(i, count) for i in range(count)]
+    watched = [Progress(i, len(subgroups)) for i in range(len(subgroups))]
     threads = [
         Thread(
             machine,
-            i,
+            subgroup,
             RegisterFile(nbytes, machine.target.grf_bytes),
             offsets,
             slm,
@@ -134,7 +173,7 @@ def _run_group(machine: Machine, env: Env, group: str) -> Iterator[list[str]]:
             mine,
             group,
         )
-        for i, mine in enumerate(watched)
+        for subgroup, mine in zip(subgroups, watched, strict=True)
     ]
     bodies = [_body(t, kernel.body, {**env, "subgroup": t.subgroup}) for t in threads]
     yield from workgroup.stepped(bodies, watched, trace=machine.trace)
@@ -236,8 +275,8 @@ def _(thread: Thread, statement: Reorder, _env: Env) -> None:
     thread.write_some(target.name, from_codes(out, bits), reached, "reorder")
 
 
-@DOES.of(Part)
-def _(thread: Thread, statement: Part, _env: Env) -> None:
+@DOES.of(Taken)
+def _(thread: Thread, statement: Taken, _env: Env) -> None:
     source = thread.machine.fragment(statement.source)
     whole = codes(thread.bytes(source.name, source.elements, "part"), source.value_type.bits)
     found = whole[statement.first + _table(statement.slots)]

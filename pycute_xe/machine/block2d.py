@@ -27,6 +27,7 @@ from pycute_xe.arch import Block2D, Surface
 from pycute_xe.errors import MachineError
 from pycute_xe.machine.block2d_table import Index, Table, addresses, load_table, store_table
 from pycute_xe.machine.memory import Memory
+from pycute_xe.machine.pages import Pages
 from pycute_xe.machine.registers import RegisterFile
 from pycute_xe.machine.trace import Trace
 
@@ -164,7 +165,7 @@ def _inside(table: Table, surface: Surface, left: int, top: int) -> bool:
 
 def _clip(
     memory: Memory, table: Table, surface: Surface, left: int, top: int
-) -> tuple[NDArray[np.uint8], Index, NDArray[np.bool_]] | None:
+) -> tuple[NDArray[np.uint8] | Pages, Index, NDArray[np.bool_]] | None:
     """The live bytes, the index of each byte inside the surface, and which bytes those are."""
     x0, x1 = max(left, 0), min(left + table.wide, surface.width)
     y0, y1 = max(top, 0), min(top + table.high, surface.height)
@@ -181,11 +182,12 @@ def _clip(
 
 def _whole(
     memory: Memory, table: Table, surface: Surface, left: int, top: int
-) -> NDArray[np.uint8]:
-    """The live bytes from the first byte of a block that lies wholly inside the surface."""
+) -> tuple[NDArray[np.uint8] | Pages, Index]:
+    """The live bytes, and the index of each byte of a block that is wholly inside the surface."""
     first = surface.base + top * surface.pitch + left
     buffer, start = memory.span(first, (table.high - 1) * surface.pitch + table.wide)
-    return buffer[start:]
+    places = addresses(table, surface.pitch)
+    return (buffer, places + start) if isinstance(buffer, Pages) else (buffer[start:], places)
 
 
 def _addresses(
@@ -206,11 +208,12 @@ def _from_memory(
     observer: Observer | None = None,
 ) -> int:
     if _inside(table, surface, left, top):
-        places = addresses(table, surface.pitch)
-        data[table.where] = _whole(memory, table, surface, left, top)[places]
+        buffer, index = _whole(memory, table, surface, left, top)
+        found = buffer[index]
+        data[table.where] = found
         if observer is not None:
             first = surface.base + top * surface.pitch + left
-            observer(first + places, data[table.where])
+            observer(first + addresses(table, surface.pitch), found)
         return table.where.size
     clipped = _clip(memory, table, surface, left, top)
     if clipped is None:
@@ -232,11 +235,11 @@ def _to_memory(
     observer: Observer | None = None,
 ) -> int:
     if _inside(table, surface, left, top):
-        found = _whole(memory, table, surface, left, top)
-        places = addresses(table, surface.pitch)
-        found[places] = data
+        buffer, index = _whole(memory, table, surface, left, top)
+        buffer[index] = data
         if observer is not None:
-            observer(surface.base + top * surface.pitch + left + places, data)
+            first = surface.base + top * surface.pitch + left
+            observer(first + addresses(table, surface.pitch), data)
         return table.where.size
     clipped = _clip(memory, table, surface, left, top)
     if clipped is None:

@@ -8,7 +8,6 @@ from typing import TypeAlias
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.kernel import Claim
-from pycute_xe.kernel.amounts import MOST_BYTES, MOST_STEPS, steps, weight
 from pycute_xe.verifying.comparing import compare
 from pycute_xe.verifying.covering import left_out, united
 from pycute_xe.verifying.differences import Difference
@@ -16,7 +15,7 @@ from pycute_xe.verifying.evaluating import differ
 from pycute_xe.verifying.failures import Failure, smallest
 from pycute_xe.verifying.faulting import Faults
 from pycute_xe.verifying.formula import Formula, Place, Term
-from pycute_xe.verifying.patience import a_while, too_hard
+from pycute_xe.verifying.patience import a_while
 from pycute_xe.verifying.regions import Region
 from pycute_xe.verifying.seeking import narrowed
 from pycute_xe.verifying.showing import is_seen
@@ -142,10 +141,7 @@ class Coverage(Faults):
             raise _agreeing(failure.output, difference)
 
     def _is_seen(self, failure: Failure, formulas: tuple[Formula, Formula], point: Point) -> bool:
-        claim, large = self.claim_of(failure.output), weight(self.kernel, failure.sizes)
-        replayed = large <= MOST_BYTES and steps(self.kernel, failure.sizes) <= MOST_STEPS
-        if replayed and large > HEAVY and not self.patient:
-            raise too_hard("the operands that show it are large")
+        claim = self.claim_of(failure.output)
         return is_seen(self.kernel, claim, failure, formulas, point, self.extents)
 
     def claim_of(self, output: str) -> Claim:

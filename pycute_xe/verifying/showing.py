@@ -14,15 +14,18 @@ from numpy.typing import NDArray
 
 from pycute_xe.converting import convert
 from pycute_xe.kernel import Claim, Kernel
-from pycute_xe.kernel.amounts import MOST_BYTES, MOST_STEPS, steps, weight
+from pycute_xe.kernel.amounts import weight
 from pycute_xe.kernel.showing import differ_by, tolerance_of
-from pycute_xe.kernel.telling_inputs import VARIANTS, telling_inputs
+from pycute_xe.kernel.telling_inputs import telling_fields, telling_inputs, variants
 from pycute_xe.verifying.evaluating import Extents, value_with
 from pycute_xe.verifying.failures import Failure
 from pycute_xe.verifying.formula import Formula
 from pycute_xe.verifying.patience import in_time
 
 __all__ = ["is_seen"]
+
+DENSE = 1 << 16
+"""Bytes of operands up to which inputs are arrays, which are looked at faster."""
 
 
 def is_seen(
@@ -35,18 +38,14 @@ def is_seen(
 ) -> bool:
     """Tell whether what is stored and what is claimed are told apart on inputs of a replay.
 
-    Problems that are too large for a replay are taken to be: it is said of them that none is done.
-    Raises `UndecidableError` where the sums are too long to try.
+    Of large problems the inputs are made only where they are looked at. Raises `UndecidableError` where the sums are too long to try.
     """
-    if weight(kernel, failure.sizes) > MOST_BYTES or steps(kernel, failure.sizes) > MOST_STEPS:
-        return True
     numeric = kernel.operand(failure.output).value_type
     tolerance = tolerance_of(claim.value, numeric)
+    inputs = telling_inputs if weight(kernel, failure.sizes) <= DENSE else telling_fields
     given = [
-        telling_inputs(
-            kernel, failure.sizes, failure.operand, failure.element, failure.index, variant
-        )
-        for variant in VARIANTS
+        inputs(kernel, failure.sizes, failure.operand, failure.element, failure.index, variant)
+        for variant in variants(kernel)
     ]
 
     @cache

@@ -1,0 +1,386 @@
+"""Floor 10: a proof is run once: a kernel on the machine, beside what it claims."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycute_xe.arch import get_target
+from pycute_xe.converting import convert
+from pycute_xe.errors import CuteError, InputError, KernelError, MachineError
+from pycute_xe.executing.problem import Problem
+from pycute_xe.executing.reaching import Group, grid_space, sample, writers
+from pycute_xe.executing.reference import Part, perform
+from pycute_xe.executing.space import Space
+from pycute_xe.executing.surfaces import fetch_part
+from pycute_xe.executing.thread import Machine
+from pycute_xe.kernel import AtomicStore, Await, If, Kernel, Loop, Signal, Statement
+from pycute_xe.kernel.field import Field
+from pycute_xe.kernel.index import Index
+from pycute_xe.kernel.showing import is_moved
+from pycute_xe.kernel.spec.computing import compute_part
+from pycute_xe.machine import Trace
+from pycute_xe.trials.data import DATA, EDGES, INEXACT, Data, exact, fields
+from pycute_xe.trials.sizes import least_sizes, telling_sizes
+from pycute_xe.trials.work import groups_in, work_of_subgroup
+from pycute_xe.verifying.verdict import Run, Tried
+
+__all__ = ["LIMIT", "Contradiction", "trial"]
+
+Sizes: TypeAlias = Mapping[str, int]
+
+LIMIT = 400_000
+"""Work that a trial does at most, by `work_of_subgroup`."""
+FAR = 1 << 20
+"""The largest size that is tried for the sake of a condition."""
+
+
+@dataclass(frozen=True)
+class Contradiction:
+    """A run that shows what a proof rules out: the output that is wrong, or none for a fault."""
+
+    output: str
+    words: str
+
+
+def trial(
+    kernel: Kernel, fixed: Mapping[str, int], limit: int = LIMIT
+) -> tuple[Tried, Contradiction | None]:
+    """Run a kernel that is said to be right, and compare it with its specification.
+
+    It runs at the smallest sizes, then with an interior and an edge tile in every tiled mode and
+    two trips more than a loop has stages, then where conditions turn that did not before. Numbers
+    are compared bit for bit where small ones leave everything exact. ``limit`` is in units of work.
+    """
+    if kernel.computes is None:
+        return Tried((), "nothing is claimed of it"), None
+    if why := _untold(kernel):
+        return Tried((), why), None
+    runs: list[Run] = []
+    reasons: list[str] = []
+    left = limit
+    for sizes, data, seed in _problems(kernel, fixed):
+        asked = _Asked(kernel, sizes, data, fields(kernel, sizes, data, seed))
+        chosen = _chosen(asked, left)
+        if isinstance(chosen, str):
+            reasons.append(chosen)
+            continue
+        left -= chosen.work
+        words = _ran(asked, chosen)
+        if words is not None:
+            return Tried(tuple(runs)), words
+        runs.append(Run(tuple(sizes.items()), asked.words, chosen.groups, groups_in(kernel, sizes)))
+    unmet = _unmet(kernel, fixed)
+    return Tried(tuple(runs), "; ".join([*dict.fromkeys(reasons), *unmet])), None
+
+
+def _untold(kernel: Kernel) -> str:
+    """Say why no inputs are known that the kernel is made for; empty where they are."""
+    looked = {
+        x.operand
+        for s in kernel.statements()
+        for index in (*s.touched.indices, *(count for _, count in kernel.grid))
+        for x in index.looked_up
+    }
+    tables = sorted(looked & {o.name for o in kernel.inputs})
+    if tables:
+        return f"it looks up elements of {', '.join(tables)}, of which any may be asked for"
+    return ""
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A problem of a trial; ``data`` is None for edge values."""
+
+    kernel: Kernel
+    sizes: Sizes
+    data: Data | None
+    inputs: Mapping[str, Field]
+
+    @property
+    def words(self) -> str:
+        return EDGES if self.data is None else self.data.name
+
+    def look_up(self, name: str, at: tuple[Any, ...]) -> Any:
+        """Return elements of an input; `KernelError` for what the kernel writes itself."""
+        if name not in self.inputs or self.kernel.operand(name).written:
+            raise KernelError("trial", {"operand": name}, "it is known only in a run", "run it")
+        return self.inputs[name][tuple(map(np.asarray, at))].astype(np.int64)
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """What is run: parts of the grid, each on a machine of its own; the work that it is.
+
+    ``element`` is what is compared where other work-groups add to elements, too.
+    """
+
+    parts: tuple[tuple[Part, tuple[int, ...] | None], ...]
+    groups: int
+    work: int
+
+
+def _problems(
+    kernel: Kernel, fixed: Mapping[str, int]
+) -> Iterator[tuple[dict[str, int], Data | None, int]]:
+    """Yield the sizes of a trial, each with its data and a seed."""
+    least, telling = least_sizes(kernel, fixed), telling_sizes(kernel, fixed)
+    claims = kernel.computes.claims if kernel.computes is not None else ()
+    # In a moved value nothing is summed: edges of types show what small numbers do not.
+    edges = any(is_moved(claim.value) for claim in claims)
+    for number, sizes in enumerate((telling, least)):
+        yield sizes, _data(kernel, sizes), number
+    if edges:
+        yield telling, None, 7
+    for sizes in _turning(kernel, telling, fixed):
+        yield sizes, _data(kernel, sizes), 3
+
+
+def _data(kernel: Kernel, sizes: Sizes) -> Data:
+    claims = kernel.computes.claims if kernel.computes is not None else ()
+    found = [exact(kernel, sizes, claim.value) for claim in claims]
+    known = [DATA.index(data) for data in found if data is not None]
+    return INEXACT if len(known) < len(found) else DATA[max(known, default=0)]
+
+
+# ---------------------------------------------------------------- conditions
+
+
+def _conditions(
+    body: tuple[Statement, ...], space: Space
+) -> Iterator[tuple[If, Space, Space]]:
+    """Yield conditions, each with the points at which it is so, and at which it is not."""
+    for statement in body:
+        if isinstance(statement, Loop):
+            inner = space.bound(statement.var, statement.start, statement.stop)
+            yield from _conditions(statement.body, inner)
+        elif isinstance(statement, If):
+            inside = space.where(statement.index, statement.below)
+            outside = space.where(statement.below - 1, statement.index)
+            yield statement, inside, outside
+            yield from _conditions(statement.body, inside)
+
+
+def _turned(kernel: Kernel, sizes: Sizes) -> dict[If, tuple[bool, bool]]:
+    """Return of each condition whether it is met at some point, and not met at some."""
+    asked = _Asked(kernel, sizes, None, {})
+    if groups_in(kernel, sizes) > 1 << 16:
+        return {}
+    try:
+        space = grid_space(kernel, sizes, asked.look_up)
+        found = list(_conditions(kernel.body, space))
+    except CuteError:
+        return {}
+    out: dict[If, tuple[bool, bool]] = {}
+    for one, inside, outside in found:
+        met, unmet = out.get(one, (False, False))
+        out[one] = (met or inside.size > 0, unmet or outside.size > 0)
+    return out
+
+
+def _turning(
+    kernel: Kernel, telling: Sizes, fixed: Mapping[str, int]
+) -> Iterator[dict[str, int]]:
+    """Yield larger sizes at which conditions turn that did not at the telling ones."""
+    wanted = {(one, way) for one, ways in _turned(kernel, telling).items()
+              for way in (0, 1) if not ways[way]}  # fmt: skip
+    for one, way in sorted(wanted, key=lambda pair: (str(pair[0].index), pair[1])):
+        if (one, way) not in wanted:
+            continue
+        names = _sizes_of(kernel, one) - fixed.keys()
+        sizes = dict(telling)
+        while names and max(sizes[name] for name in names) * 2 <= FAR:
+            sizes |= {name: 2 * sizes[name] for name in names}
+            found = _turned(kernel, sizes)
+            if one in found and found[one][way]:
+                wanted -= {(x, w) for x, ways in found.items() for w in (0, 1) if ways[w]}
+                yield sizes
+                break
+
+
+def _sizes_of(kernel: Kernel, one: If) -> set[str]:
+    """Return the sizes that a condition depends on, those of its variables' ranges included."""
+    limits: dict[str, frozenset[str]] = {name: count.names for name, count in kernel.grid}
+    for statement in kernel.statements():
+        if isinstance(statement, Loop):
+            limits[statement.var] = statement.start.names | statement.stop.names
+    names = set(one.index.names | one.below.names)
+    for _ in range(len(limits)):
+        names |= {more for name in names for more in limits.get(name, frozenset())}
+    return names & set(kernel.sizes)
+
+
+def _unmet(kernel: Kernel, fixed: Mapping[str, int]) -> list[str]:
+    """Say which conditions no size of a trial turns."""
+    sizes = [telling_sizes(kernel, fixed), least_sizes(kernel, fixed)]
+    sizes += _turning(kernel, sizes[0], fixed)
+    met: dict[If, tuple[bool, bool]] = {}
+    for one in sizes:
+        for condition, ways in _turned(kernel, one).items():
+            before = met.get(condition, (False, False))
+            met[condition] = (before[0] or ways[0], before[1] or ways[1])
+    return [
+        f"{condition.index} < {condition.below} is {'never' if not ways[0] else 'always'} so there"
+        for condition, ways in met.items()
+        if not all(ways)
+    ]
+
+
+# ---------------------------------------------------------------- what runs
+
+
+def _chosen(asked: _Asked, left: int) -> _Chosen | str:
+    """Choose what runs: the whole grid, or work-groups of each kind; a reason where none fits."""
+    kernel, sizes = asked.kernel, asked.sizes
+    each, count = work_of_subgroup(kernel, sizes), groups_in(kernel, sizes)
+    whole = each * count * kernel.subgroups
+    if whole <= left:
+        return _Chosen(((Part(), None),), count, whole)
+    needs = f"it needs {whole:,} units of work, of which {left:,} are left"
+    if _together(kernel):
+        return f"its work-groups only run together: {needs}"
+    try:
+        parts = _parts(asked)
+    except CuteError as error:
+        return f"{needs} ({error.condition})"
+    alone = _alone(kernel)
+    for tight in (False, True):
+        subgroups = _some(kernel.subgroups) if tight and alone else None
+        mine = parts[:2] if tight else parts
+        found = sum(len(groups) for groups, _ in mine)
+        work = found * each * (kernel.subgroups if subgroups is None else len(subgroups))
+        if work <= left:
+            return _Chosen(
+                tuple((Part(tuple(groups), subgroups), at) for groups, at in mine), found, work
+            )
+    return needs
+
+
+def _some(count: int) -> tuple[int, ...]:
+    return tuple(sorted({0, count - 1, count // 2, count // 3}))
+
+
+def _together(kernel: Kernel) -> bool:
+    """Whether work-groups read what others write."""
+    scratch = any(o.role == "scratch" for o in kernel.operands)
+    return scratch or any(isinstance(s, (Await, Signal)) for s in kernel.statements())
+
+
+def _alone(kernel: Kernel) -> bool:
+    """Whether a subgroup does without the others: it shares no memory with them."""
+    return not kernel.shared
+
+
+def _parts(asked: _Asked) -> list[tuple[list[Group], tuple[int, ...] | None]]:
+    """Return work-groups that are run together, and the element that is compared; None for all."""
+    kernel, sizes = asked.kernel, asked.sizes
+    if any(isinstance(s, AtomicStore) for s in kernel.statements()):
+        out: list[tuple[list[Group], tuple[int, ...] | None]] = []
+        for end in (0, 1):
+            name = kernel.outputs[0].name
+            shape = tuple(mode.at(sizes) for mode in kernel.outputs[0].modes)
+            at = tuple(end * (extent - 1) for extent in shape)
+            out.append((writers(kernel, sizes, asked.look_up, name, at, 64), at))
+        return out
+    names = [name for name, _ in kernel.grid]
+    space = grid_space(kernel, sizes, asked.look_up)
+    groups = {tuple(g.values()): g for g in sample(space, names)}
+    if groups_in(kernel, sizes) <= 1 << 16:
+        for _, inside, outside in _conditions(kernel.body, space):
+            for side in (inside, outside):
+                groups |= {tuple(g.values()): g for g in list(sample(side, names))[:2]}
+    return [([group], None) for group in list(groups.values())[:12]]
+
+
+# ---------------------------------------------------------------- a run, and what it shows
+
+
+def _ran(asked: _Asked, chosen: _Chosen) -> Contradiction | None:
+    """Run what was chosen; say where it differs from what is claimed."""
+    kernel, sizes = asked.kernel, dict(asked.sizes)
+    for part, at in chosen.parts:
+        problem = Problem(kernel, sizes, dict(asked.inputs), pages=True)
+        try:
+            machine = perform(kernel, problem, get_target("bmg"), Trace(), part)
+        except (MachineError, KernelError, InputError) as fault:
+            return Contradiction("", f"at {_told(sizes)}, with {asked.words}: {fault.condition}")
+        for operand in kernel.outputs:
+            words = _differs(asked, machine, operand.name, part, at)
+            if words:
+                return Contradiction(operand.name, f"at {_told(sizes)}, with {asked.words}: {words}")
+    return None
+
+
+def _differs(
+    asked: _Asked, machine: Machine, name: str, part: Part, at: tuple[int, ...] | None
+) -> str:
+    kernel = asked.kernel
+    if kernel.computes is None:
+        return ""
+    value, numeric = kernel.computes.of(name).value, kernel.operand(name).value_type
+    if asked.data is None and not is_moved(value):
+        return ""
+    window, kept = _window(machine, name, part, at)
+    if window is None:
+        return ""
+    wanted = compute_part(kernel.computes, asked.inputs, asked.sizes, name, window)
+    expected = convert(wanted, numeric).astype(np.float64)
+    actual = fetch_part(machine.memory, machine.placed[name], window).astype(np.float64)
+    wrong = _unequal(actual, expected, _tolerance(asked, value, numeric.bits)) & kept
+    if not wrong.any():
+        return ""
+    place = tuple(int(i) for i in np.argwhere(wrong)[0])
+    element = ", ".join(str(w.start + i) for w, i in zip(window, place, strict=True))
+    return f"{name}[{element}] is {actual[place]:g}, claimed is {expected[place]:g}"
+
+
+def _window(
+    machine: Machine, name: str, part: Part, at: tuple[int, ...] | None
+) -> tuple[tuple[range, ...] | None, Any]:
+    """Return what is compared of an output, and which of its elements; None for nothing."""
+    placed = machine.placed[name]
+    if part.groups is None:
+        return tuple(map(range, placed.shape)), True
+    if at is not None:
+        own = len(at) == len(placed.shape) and all(a < n for a, n in zip(at, placed.shape))
+        return (tuple(range(a, a + 1) for a in at) if own else None), True
+    written = machine.spans[name].written()
+    if not written.size:
+        return None, True
+    elements = placed.elements(written)
+    elements = elements[(elements < np.array(placed.shape)).all(axis=1)]
+    low, high = elements.min(axis=0), elements.max(axis=0)
+    window = tuple(range(int(a), int(b) + 1) for a, b in zip(low, high, strict=True))
+    kept = np.zeros(tuple(map(len, window)), np.bool_)
+    kept[tuple((elements - low).T)] = True
+    return window, kept
+
+
+def _tolerance(asked: _Asked, value: Any, bits: int) -> float:
+    """Return by how much of the largest number a right output may be off."""
+    if asked.data is not INEXACT:
+        return 0.0
+    kernel = asked.kernel
+    narrow = [f for f in kernel.fragments if f.value_type.kind == "float" and f.value_type.bits < 32]
+    return 2.0**-6 if narrow or bits < 32 else 2.0**-12
+
+
+def _unequal(
+    actual: NDArray[Any], expected: NDArray[Any], tolerance: float
+) -> NDArray[np.bool_]:
+    same = (actual == expected) | (np.isnan(actual) & np.isnan(expected))
+    if not tolerance:
+        return ~same
+    finite = np.isfinite(expected)  # what is not is not claimed
+    largest = float(np.abs(expected[finite]).max(initial=0.0))
+    with np.errstate(invalid="ignore"):
+        near = np.abs(actual - expected) <= tolerance * largest
+    return finite & ~near
+
+
+def _told(sizes: Sizes) -> str:
+    return " ".join(f"{name}={size}" for name, size in sizes.items())
