@@ -267,7 +267,7 @@ def _(thread: Thread, statement: SharedStore, env: Env) -> None:
 @DOES.of(Reorder)
 def _(thread: Thread, statement: Reorder, _env: Env) -> None:
     source, target = (thread.machine.fragment(n) for n in (statement.source, statement.destination))
-    bits, slots = source.value_type.bits, _table(statement.slots)
+    bits, slots = source.value_type.bits, thread.machine.once(_table, statement.slots)
     found = codes(thread.bytes(source.name, slots.size, "reorder"), bits)[: slots.size]
     out = np.zeros(target.elements, dtype=found.dtype)
     reached = np.zeros(target.elements, dtype=bool)
@@ -279,7 +279,7 @@ def _(thread: Thread, statement: Reorder, _env: Env) -> None:
 def _(thread: Thread, statement: Taken, _env: Env) -> None:
     source = thread.machine.fragment(statement.source)
     whole = codes(thread.bytes(source.name, source.elements, "part"), source.value_type.bits)
-    found = whole[statement.first + _table(statement.slots)]
+    found = whole[statement.first + thread.machine.once(_table, statement.slots)]
     data = from_codes(found, source.value_type.bits)
     everything = np.ones(found.size, dtype=bool)
     thread.write_some(statement.destination, data, everything, "part")
@@ -298,7 +298,7 @@ def _(thread: Thread, statement: Map, env: Env) -> None:
 
     def slot(name: str) -> NDArray[Any]:
         held = thread.numbers(name, "map")
-        return held[_table(gathers[name])] if name in gathers else held
+        return held[thread.machine.once(_table, gathers[name])] if name in gathers else held
 
     below = partial(thread.below, env=env, elements=fragment.elements)
     sources = Sources(slot, lambda name: thread.machine.scalars[name], below)
@@ -309,7 +309,7 @@ def _(thread: Thread, statement: Map, env: Env) -> None:
 @DOES.of(Reduce)
 def _(thread: Thread, statement: Reduce, _env: Env) -> None:
     target = thread.machine.fragment(statement.destination)
-    slots = _table(statement.slots)
+    slots = thread.machine.once(_table, statement.slots)
     values = thread.numbers(statement.source, "reduce")
     totals, reached = reduced(values, slots, target.elements, statement.how, target.value_type)
     data = to_bytes(totals, target.value_type)
@@ -330,7 +330,7 @@ def _table(slots: Layout) -> NDArray[np.int64]:
 
 @DOES.of(Mma)
 def _(thread: Thread, statement: Mma, _env: Env) -> None:
-    op, (reps_m, reps_n, reps_k) = statement.mma.atom.op, _repetitions(statement.mma)
+    op, (reps_m, reps_n, reps_k) = statement.mma.atom.op, thread.machine.once(_repetitions, statement.mma)
     acc, a, b = (thread.offsets[n] for n in (statement.accumulator, statement.a, statement.b))
     for k in range(reps_k):
         src1, src2 = b + k * reps_n * op.bytes_B, a + k * reps_m * op.bytes_A

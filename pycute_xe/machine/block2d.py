@@ -133,9 +133,14 @@ def prefetch(
     128
     """
     _expect(message, "prefetch", 0, 1)
-    table = load_table(message, 1)
-    data = np.zeros(table.nbytes, dtype=np.uint8)
-    moved = _from_memory(memory, table, surface, x * message.element_bytes, y, data)
+    table, left = load_table(message, 1), x * message.element_bytes
+    if _inside(table, surface, left, y):
+        first = surface.base + y * surface.pitch + left
+        memory.span(first, (table.high - 1) * surface.pitch + table.wide)
+        moved = table.where.size
+    else:
+        clipped = _clip(memory, table, surface, left, y)
+        moved = clipped[1].size if clipped is not None else 0
     if trace is not None:
         trace.message("prefetch", str(message), moved)
     return moved

@@ -26,8 +26,6 @@ __all__ = ["Coverage", "Point"]
 
 Point: TypeAlias = Mapping[str, int]
 
-HEAVY = 1 << 24
-"""Bytes of operands that are made only in a process that can be stopped."""
 FEW = 2
 """Stores of one output beyond which the first tile is looked at for elements they leave out."""
 PRODUCTS = 100_000
