@@ -16,7 +16,7 @@ from pycute_xe.executing.space import Space
 from pycute_xe.kernel import AtomicStore, If, Kernel, Loop, Statement, Store
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index
 
-__all__ = ["Group", "grid_space", "sample", "writers"]
+__all__ = ["Group", "grid_space", "sample", "writers", "writing_subgroups"]
 
 Group: TypeAlias = "dict[str, int]"
 LookUp: TypeAlias = Callable[[str, tuple[Any, ...]], Any]
@@ -57,13 +57,29 @@ def writers(
     return [found[key] for key in sorted(found)]
 
 
+def writing_subgroups(
+    kernel: Kernel, sizes: Mapping[str, int], look_up: LookUp, output: str, element: Sequence[int]
+) -> tuple[int, ...]:
+    """Return the subgroups whose own messages may reach an element in some work-group."""
+    found: set[int] = set()
+    for statement, space in _stores(kernel.body, grid_space(kernel, sizes, look_up)):
+        if statement.operand != output:
+            continue
+        here = _reaching(space, statement, element)
+        for subgroup in sorted(set(range(kernel.subgroups)) - found):
+            mine = _reaching(here.at(SUBGROUP_INDEX, subgroup), statement, element, subgroup)
+            if mine.size:
+                found.add(subgroup)
+    return tuple(sorted(found))
+
+
 def groups_of(space: Space, names: Sequence[str], most: int) -> list[Group]:
     """Return the work-groups of a space. Raises `InputError` for more than ``most``."""
-    space, axis = space.joined(names) if _rows(space, names) <= MOST_ROWS else (space, None)
-    if axis is None or any(next(iter(a.values())).size == 0 for a in space.axes):
-        if axis is None:
-            raise _many("the grid", (), _rows(space, names), most)
+    if _rows(space, names) > MOST_ROWS:
+        raise _many("the grid", (), _rows(space, names), most)
+    if any(next(iter(axis.values())).size == 0 for axis in space.axes):
         return []
+    space, axis = space.joined(names)
     if not names:
         return [{}]
     rows = np.unique(np.stack([axis[name] for name in names], axis=1), axis=0)
@@ -101,10 +117,15 @@ def _stores(
             yield statement, space
 
 
-def _reaching(space: Space, statement: Store | AtomicStore, element: Sequence[int]) -> Space:
-    """Return the points at which the tile of a store may have an element."""
-    copy = statement.copy
-    starts = anchors(copy).reshape(-1, len(copy.tiler_mn))
+def _reaching(
+    space: Space,
+    statement: Store | AtomicStore,
+    element: Sequence[int],
+    subgroup: int | None = None,
+) -> Space:
+    """Return the points at which the tile of a store, or a subgroup's part, may have an element."""
+    copy, rank = statement.copy, len(statement.copy.tiler_mn)
+    starts = (anchors(copy) if subgroup is None else anchors(copy)[subgroup]).reshape(-1, rank)
     wide = {copy.x_mode: copy.block.width, copy.y_mode: copy.block.height}
     low, high = dict.fromkeys(range(len(element)), 0), dict.fromkeys(range(len(element)), 1)
     for number, mode in enumerate(statement.modes):

@@ -330,7 +330,8 @@ def _table(slots: Layout) -> NDArray[np.int64]:
 
 @DOES.of(Mma)
 def _(thread: Thread, statement: Mma, _env: Env) -> None:
-    op, (reps_m, reps_n, reps_k) = statement.mma.atom.op, thread.machine.once(_repetitions, statement.mma)
+    op = statement.mma.atom.op
+    reps_m, reps_n, reps_k = thread.machine.once(_repetitions, statement.mma)
     acc, a, b = (thread.offsets[n] for n in (statement.accumulator, statement.a, statement.b))
     for k in range(reps_k):
         src1, src2 = b + k * reps_n * op.bytes_B, a + k * reps_m * op.bytes_A

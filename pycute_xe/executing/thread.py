@@ -24,7 +24,6 @@ from pycute_xe.numeric import Numeric
 __all__ = ["Env", "Machine", "Thread", "shared_room"]
 
 Env = Mapping[str, int]
-T = TypeVar("T")
 R = TypeVar("R")
 Ints = NDArray[np.int64]
 
@@ -48,11 +47,14 @@ class Machine:
     _fragments: dict[str, Fragment] = field(default_factory=dict[str, Fragment])
     _once: dict[tuple[Any, int], Any] = field(default_factory=dict["tuple[Any, int]", Any])
 
-    def once(self, function: Callable[[T], R], value: T) -> R:
-        """Return a function of a part of the kernel, which is asked for once: parts hash slowly."""
+    def once(self, function: Callable[..., R], value: Any, *rest: Any) -> R:
+        """Return a function of a part of the kernel, which is asked for once: parts hash slowly.
+
+        What is ``rest`` is always the same for that part.
+        """
         key = function, id(value)
         if key not in self._once:
-            self._once[key] = function(value)
+            self._once[key] = function(value, *rest)
         return self._once[key]
 
     def fragment(self, name: str) -> Fragment:

@@ -12,11 +12,11 @@ from pycute_xe.arch import get_target
 from pycute_xe.converting import convert
 from pycute_xe.errors import InputError, KernelError, MachineError
 from pycute_xe.executing.problem import Problem, prepare
-from pycute_xe.executing.reaching import Group, writers
+from pycute_xe.executing.reaching import Group, writers, writing_subgroups
 from pycute_xe.executing.reference import Part, perform
 from pycute_xe.executing.runner import Executor, demand_executor, outputs_of
 from pycute_xe.executing.surfaces import fetch_part
-from pycute_xe.kernel import AtomicStore, Await, Counterexample, Kernel, Signal
+from pycute_xe.kernel import Await, Counterexample, Kernel, Signal
 from pycute_xe.kernel.amounts import MOST_BYTES, MOST_STEPS, amount, steps, weight
 from pycute_xe.kernel.binding import bind_sizes
 from pycute_xe.kernel.field import Field
@@ -268,11 +268,13 @@ def _concerned(
         )
         groups |= {tuple(group.values()): group for group in found}
     each, subgroups = work_of_subgroup(kernel, problem.sizes), range(kernel.subgroups)
-    alone = not kernel.shared and not any(
-        isinstance(s, (AtomicStore, Await, Signal)) for s in kernel.statements()
-    )
-    if alone and len(groups) * each * len(subgroups) > MOST_WORK:
-        subgroups = (counterexample.subgroup,)
+    if not kernel.shared and len(groups) * each * len(subgroups) > MOST_WORK:
+        found = (
+            writing_subgroups(kernel, problem.sizes, look_up, output, counterexample.index)
+            if counterexample.index
+            else ()
+        )
+        subgroups = found or (counterexample.subgroup,)
     if len(groups) * each * len(subgroups) > MOST_WORK:
         raise _too_long(kernel, problem.sizes, len(groups) * each * len(subgroups))
     return Part(tuple(groups[key] for key in sorted(groups)), tuple(subgroups))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,7 +14,7 @@ from pycute_xe.arch import get_target
 from pycute_xe.converting import convert
 from pycute_xe.errors import CuteError, InputError, KernelError, MachineError
 from pycute_xe.executing.problem import Problem
-from pycute_xe.executing.reaching import Group, grid_space, sample, writers
+from pycute_xe.executing.reaching import Group, grid_space, sample, writers, writing_subgroups
 from pycute_xe.executing.reference import Part, perform
 from pycute_xe.executing.space import Space
 from pycute_xe.executing.surfaces import fetch_part
@@ -33,7 +34,7 @@ __all__ = ["LIMIT", "Contradiction", "trial"]
 
 Sizes: TypeAlias = Mapping[str, int]
 
-LIMIT = 400_000
+LIMIT = 200_000
 """Work that a trial does at most, by `work_of_subgroup`."""
 FAR = 1 << 20
 """The largest size that is tried for the sake of a condition."""
@@ -132,7 +133,7 @@ def _problems(
     claims = kernel.computes.claims if kernel.computes is not None else ()
     # In a moved value nothing is summed: edges of types show what small numbers do not.
     edges = any(is_moved(claim.value) for claim in claims)
-    for number, sizes in enumerate((telling, least)):
+    for number, sizes in enumerate((least, telling)):
         yield sizes, _data(kernel, sizes), number
     if edges:
         yield telling, None, 7
@@ -247,17 +248,28 @@ def _chosen(asked: _Asked, left: int) -> _Chosen | str:
         parts = _parts(asked)
     except CuteError as error:
         return f"{needs} ({error.condition})"
-    alone = _alone(kernel)
-    for tight in (False, True):
-        subgroups = _some(kernel.subgroups) if tight and alone else None
-        mine = parts[:2] if tight else parts
-        found = sum(len(groups) for groups, _ in mine)
-        work = found * each * (kernel.subgroups if subgroups is None else len(subgroups))
+    # All kinds, the first and the last work-group, the last; then with some subgroups alone.
+    for kept, some in product((slice(None), slice(2), slice(1, 2)), (False, True)):
+        mine = tuple(_part(asked, part, some) for part in parts[kept] or parts[:1])
+        runs = [(len(p.groups or ()), len(p.subgroups or range(kernel.subgroups))) for p, _ in mine]
+        work = sum(groups * subgroups * each for groups, subgroups in runs)
         if work <= left:
-            return _Chosen(
-                tuple((Part(tuple(groups), subgroups), at) for groups, at in mine), found, work
-            )
+            return _Chosen(mine, sum(groups for groups, _ in runs), work)
     return needs
+
+
+def _part(
+    asked: _Asked, part: tuple[list[Group], tuple[int, ...] | None], some: bool
+) -> tuple[Part, tuple[int, ...] | None]:
+    """Return work-groups to run, with some of their subgroups alone where those can do without."""
+    (groups, at), kernel = part, asked.kernel
+    if not some or kernel.shared:  # what they share, they only do together
+        return Part(tuple(groups)), at
+    if at is None:
+        return Part(tuple(groups), _some(kernel.subgroups)), at
+    name = kernel.outputs[0].name
+    mine = writing_subgroups(kernel, asked.sizes, asked.look_up, name, at)
+    return Part(tuple(groups), mine or None), at
 
 
 def _some(count: int) -> tuple[int, ...]:
@@ -268,11 +280,6 @@ def _together(kernel: Kernel) -> bool:
     """Whether work-groups read what others write."""
     scratch = any(o.role == "scratch" for o in kernel.operands)
     return scratch or any(isinstance(s, (Await, Signal)) for s in kernel.statements())
-
-
-def _alone(kernel: Kernel) -> bool:
-    """Whether a subgroup does without the others: it shares no memory with them."""
-    return not kernel.shared
 
 
 def _parts(asked: _Asked) -> list[tuple[list[Group], tuple[int, ...] | None]]:
