@@ -30,6 +30,8 @@ from pycute_xe.trials.work import work_of_subgroup
 
 __all__ = ["Replay", "replay", "shown"]
 
+WHOLE = 1 << 14
+"""Statements up to which the reference runs the whole grid."""
 SOON = 1 << 12
 """Statements up to which a replay inside `verify` runs the whole grid."""
 MOST_WORK = 10_000_000
@@ -88,8 +90,8 @@ def replay(
     """Run a counterexample on its own inputs, and compare with the kernel's specification.
 
     ``executor`` as for `run`. A run that the machine stops, or that the executor refuses, shows the
-    counterexample too, and so does a claim that has no value there. Of a problem of more than 1 GiB
-    or a million statements the reference runs only what the counterexample concerns: the
+    counterexample too, and so does a claim that has no value there. Of a problem of more than
+    16,384 statements the reference runs only what the counterexample concerns: the
     work-groups that store the element and the one that is named. Raises `KernelError` for a kernel
     without a specification, `InputError` for sizes at which even that is too much.
     """
@@ -143,12 +145,12 @@ def _played(
 ) -> Replay:
     sizes = {n: s for n, s in counterexample.sizes.items() if n in kernel.sizes}
     known = set(kernel.sizes) <= sizes.keys()
-    large = known and (weight(kernel, sizes) > MOST_BYTES or steps(kernel, sizes) > MOST_STEPS)
-    if not large:
-        return _played_whole(kernel, counterexample, variant, executor)
-    if executor != "reference" or _together(kernel):
+    alone = executor == "reference" and not _together(kernel)
+    if known and alone and steps(kernel, sizes) > WHOLE:
+        return _played_part(kernel, counterexample, variant)
+    if known and (weight(kernel, sizes) > MOST_BYTES or steps(kernel, sizes) > MOST_STEPS):
         raise _too_large(kernel, sizes)
-    return _played_part(kernel, counterexample, variant)
+    return _played_whole(kernel, counterexample, variant, executor)
 
 
 def _too_large(kernel: Kernel, sizes: dict[str, int]) -> InputError:

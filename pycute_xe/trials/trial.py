@@ -169,7 +169,7 @@ def _conditions(
 def _turned(kernel: Kernel, sizes: Sizes) -> dict[If, tuple[bool, bool]]:
     """Return of each condition whether it is met at some point, and not met at some."""
     asked = _Asked(kernel, sizes, None, {})
-    if groups_in(kernel, sizes) > 1 << 16:
+    if groups_in(kernel, sizes) > 1 << 19:
         return {}
     try:
         space = grid_space(kernel, sizes, asked.look_up)
@@ -296,7 +296,7 @@ def _parts(asked: _Asked) -> list[tuple[list[Group], tuple[int, ...] | None]]:
     names = [name for name, _ in kernel.grid]
     space = grid_space(kernel, sizes, asked.look_up)
     groups = {tuple(g.values()): g for g in sample(space, names)}
-    if groups_in(kernel, sizes) <= 1 << 16:
+    if groups_in(kernel, sizes) <= 1 << 19:
         for _, inside, outside in _conditions(kernel.body, space):
             for side in (inside, outside):
                 groups |= {tuple(g.values()): g for g in list(sample(side, names))[:2]}
