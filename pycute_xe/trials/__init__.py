@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from pycute_xe.trials.replaying import Replay, replay
-from pycute_xe.trials.verify import verify
+from pycute_xe.trials.verifier import verify
 
 __all__ = ["Replay", "replay", "verify"]

@@ -97,6 +97,7 @@ def replay(
     """
     _demand(kernel, counterexample)
     demand_executor("replay", executor)
+    _claims(kernel)
     first = _played(kernel, counterexample, executor, 0)
     if first.shows:
         return first
@@ -176,7 +177,6 @@ def _played_whole(
     variant: int,
     executor: Executor = "reference",
 ) -> Replay:
-    claims = _claims(kernel)
     known = {n: s for n, s in counterexample.sizes.items() if n in kernel.sizes}
     inputs = counterexample.inputs(kernel, variant)
     problem = prepare(kernel, (), {**known, **inputs}, None)
@@ -189,13 +189,12 @@ def _played_whole(
         outputs = outputs_of(problem, get_target("bmg"), Trace(), executor)
     except (MachineError, KernelError) as fault:
         return replace(made, fault=fault)
-    tolerance = tolerance_of(claims.of(name).value, kernel.operand(name).value_type)
-    return replace(made, actual=outputs[name], tolerance=tolerance)
+    return _beside(kernel, made, outputs[name])
 
 
 def _played_part(kernel: Kernel, counterexample: Counterexample, variant: int) -> Replay:
     """Run the work-groups that a counterexample concerns, and look at its element alone."""
-    claims, one = _claims(kernel), counterexample
+    one = counterexample
     known = {n: s for n, s in one.sizes.items() if n in kernel.sizes}
     fields = telling_fields(kernel, known, one.operand, one.element, one.index, variant)
     shapes = {name: found.shape for name, found in fields.items()}
@@ -214,8 +213,15 @@ def _played_part(kernel: Kernel, counterexample: Counterexample, variant: int) -
     except (MachineError, KernelError) as fault:
         return replace(made, fault=fault)
     actual = fetch_part(machine.memory, machine.placed[name], window)
-    tolerance = tolerance_of(claims.of(name).value, kernel.operand(name).value_type)
-    return replace(made, actual=actual, tolerance=tolerance)
+    return _beside(kernel, made, actual)
+
+
+def _beside(kernel: Kernel, made: Replay, actual: NDArray[Any]) -> Replay:
+    """Return what should be, with what is beside it; where nothing is claimed, only faults show."""
+    if kernel.computes is None:
+        return made
+    value, numeric = kernel.computes.of(made.output).value, kernel.operand(made.output).value_type
+    return replace(made, actual=actual, tolerance=tolerance_of(value, numeric))
 
 
 def _expected(
@@ -226,11 +232,12 @@ def _expected(
     window: tuple[range, ...],
 ) -> Replay:
     """Return what a window should be, both as it is and as it should be; or why it has no value."""
-    claims, sizes = _claims(kernel), problem.sizes
+    claims, nothing = kernel.computes, np.zeros(tuple(map(len, window)))
+    if claims is None:
+        return Replay(counterexample, problem.inputs, nothing, nothing, name)
     try:
-        wanted = compute_part(claims, problem.inputs, sizes, name, window)
+        wanted = compute_part(claims, problem.inputs, problem.sizes, name, window)
     except InputError as error:
-        nothing = np.zeros(tuple(map(len, window)))
         fault = KernelError(
             "replay",
             {"claim": claims.of(name)},
