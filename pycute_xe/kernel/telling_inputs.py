@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pycute_xe.kernel.binding import shape_of
@@ -278,9 +277,7 @@ def _close(
     return out + (both // span - 1) / (1 << _BITS.get(numeric.name, 15) - 2)
 
 
-def _wide(
-    numeric: Numeric, draw: Draw, places: tuple[NDArray[np.int64], ...]
-) -> NDArray[Any]:
+def _wide(numeric: Numeric, draw: Draw, places: tuple[NDArray[np.int64], ...]) -> NDArray[Any]:
     """Return numbers of as many bits as a type holds, up to 13 and a sign."""
     from pycute_xe.converting import bounds
 
@@ -291,9 +288,7 @@ def _wide(
     return draw(places, -most, most) / 64
 
 
-def _edge(
-    numeric: Numeric, draw: Draw, places: tuple[NDArray[np.int64], ...]
-) -> NDArray[Any]:
+def _edge(numeric: Numeric, draw: Draw, places: tuple[NDArray[np.int64], ...]) -> NDArray[Any]:
     from pycute_xe.kernel.field import edges
 
     found = edges(numeric)

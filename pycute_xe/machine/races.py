@@ -85,9 +85,8 @@ class Span:
         self.base, self.name = base, name
         buffer, start = memory.span(base, nbytes)
         self.pages = buffer if isinstance(buffer, Pages) else None
-        self.before: Bytes = (
-            np.zeros(0, np.uint8) if self.pages is not None else buffer[start : start + nbytes].copy()
-        )
+        whole = 0 if self.pages is not None else nbytes
+        self.before: Bytes = buffer[start : start + whole].copy()
         nbytes = self.before.size
         self.now = self.before.copy()
         self.groups: list[str] = []

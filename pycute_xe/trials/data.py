@@ -1,4 +1,4 @@
-"""Floor 10: what a trial feeds a kernel: numbers whose every sum and product is exact, and edges."""
+"""Floor 10: what a trial feeds a kernel: numbers whose every sum is exact, and edges of types."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from pycute_xe.kernel.spec.expression import (
 )
 from pycute_xe.numeric import Numeric
 
-__all__ = ["DATA", "EDGES", "Data", "Grain", "exact", "fields"]
+__all__ = ["DATA", "EDGES", "INEXACT", "WIDE", "Data", "Grain", "exact", "fields"]
 
 Sizes: TypeAlias = Mapping[str, int]
 
@@ -65,23 +65,31 @@ class Data:
         return Grain(min(wanted.most, wanted.unit * 2**bits), wanted.unit)
 
 
+WIDE = (
+    Data("integers of 8 bits and sixteenths", Grain(127), Grain(127 / 16, 1 / 16)),
+    Data("integers of 8 bits", Grain(127), Grain(127)),
+    Data("integers of 5 bits and sixteenths", Grain(31), Grain(127 / 16, 1 / 16)),
+)
+"""Numbers whose products have more bits than narrow types hold, so that their roundings show."""
 DATA = (
-    Data("sixteenths and small integers", Grain(2), Grain(127 / 16, 1 / 16)),
+    Data("small integers and sixteenths", Grain(2), Grain(127 / 16, 1 / 16)),
     Data("small integers", Grain(2), Grain(5)),
     Data("the integers -1, 0 and 1", Grain(1), Grain(1)),
 )
 """What is fed to a kernel: the first of these that leaves every number exact."""
+
 INEXACT = Data("eighths", Grain(1 / 4, 1 / 8), Grain(1 / 2, 1 / 8))
 
 
-def exact(kernel: Kernel, sizes: Sizes, value: Expression) -> Data | None:
-    """Return the data on which everything that is claimed is exact, None where there are none."""
+def exact(kernel: Kernel, sizes: Sizes, among: tuple[Data, ...] = DATA) -> Data | None:
+    """Return the first data on which everything that is claimed is exact, None for none."""
+    claims = kernel.computes.claims if kernel.computes is not None else ()
     floats = {s.mma.atom.op.C for s in kernel.statements() if isinstance(s, Mma)}
     bits = min((SIGNIFICANT.get(kind.name, 24) for kind in floats), default=24)
     summed = _summed(kernel)
-    for data in DATA:
+    for data in among:
         grains = {o.name: data.grain(o, o.name in summed) for o in kernel.inputs}
-        if _grain(value, grains, sizes, bits) is not None:
+        if all(_grain(claim.value, grains, sizes, bits) is not None for claim in claims):
             return data
     return None
 
@@ -97,9 +105,7 @@ def _within(value: Expression) -> list[Expression]:
     return [value, *(inner for part in parts(value) for inner in _within(part))]
 
 
-def _grain(
-    value: Expression, given: Mapping[str, Grain], sizes: Sizes, bits: int
-) -> Grain | None:
+def _grain(value: Expression, given: Mapping[str, Grain], sizes: Sizes, bits: int) -> Grain | None:
     """Return the numbers that an expression may be, None where some are not exact."""
     inner = [_grain(part, given, sizes, bits) for part in parts(value)]
     known = [one for one in inner if one is not None]
@@ -164,7 +170,8 @@ _GRAINS: Mapping[type, Callable[[Any, list[Grain], Any, Sizes], Grain | None]] =
 def fields(kernel: Kernel, sizes: Sizes, data: Data | None, seed: int) -> dict[str, Field]:
     """Return the inputs of a kernel by name; edge values where there are no ``data``."""
     summed = _summed(kernel)
-    looked = {x.operand for s in kernel.statements() for i in s.touched.indices for x in i.looked_up}
+    indices = [index for s in kernel.statements() for index in s.touched.indices]
+    looked = {x.operand for index in indices for x in index.looked_up}
     out: dict[str, Field] = {}
     for number, operand in enumerate(kernel.inputs):
         shape, kind = shape_of(operand, sizes), operand.value_type

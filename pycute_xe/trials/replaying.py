@@ -198,9 +198,7 @@ def _played_part(kernel: Kernel, counterexample: Counterexample, variant: int) -
     known = {n: s for n, s in one.sizes.items() if n in kernel.sizes}
     fields = telling_fields(kernel, known, one.operand, one.element, one.index, variant)
     shapes = {name: found.shape for name, found in fields.items()}
-    problem = Problem(
-        kernel, bind_sizes(kernel.operands, shapes, known), dict(fields), pages=True
-    )
+    problem = Problem(kernel, bind_sizes(kernel.operands, shapes, known), dict(fields), pages=True)
     name = one.output or kernel.outputs[0].name
     at = one.index or (0,) * len(kernel.operand(name).modes)
     window = tuple(range(i, i + 1) for i in at)
@@ -272,9 +270,7 @@ def _concerned(
         mine = {name: counterexample.where[name] for name in names}
         groups[tuple(mine.values())] = mine
     if counterexample.index:
-        found = writers(
-            kernel, problem.sizes, look_up, output, counterexample.index, MOST_GROUPS
-        )
+        found = writers(kernel, problem.sizes, look_up, output, counterexample.index, MOST_GROUPS)
         groups |= {tuple(group.values()): group for group in found}
     each, subgroups = work_of_subgroup(kernel, problem.sizes), range(kernel.subgroups)
     if not kernel.shared and len(groups) * each * len(subgroups) > MOST_WORK:

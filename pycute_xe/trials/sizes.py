@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from math import lcm
 
 from pycute_xe.errors import CuteError
-from pycute_xe.kernel import If, Kernel, Loop, Prefetch, Statement
+from pycute_xe.kernel import AtomicStore, If, Kernel, Load, Loop, Prefetch, Statement, Store
 from pycute_xe.kernel.index import Index, Quotient
 from pycute_xe.kernel.ir.walking import walk
 
@@ -73,6 +73,13 @@ def _unit(kernel: Kernel, size: str) -> int:
     counts = [count for _, count in kernel.grid]
     counts += [i for s in kernel.statements() for i in s.touched.indices]
     found = [divisor for index in counts for divisor in _divisors(index, size)]
+    found += [
+        tile
+        for s in kernel.statements()
+        if isinstance(s, (Load, Store, AtomicStore))
+        for mode, tile in zip(s.modes, s.copy.tiler_mn, strict=True)
+        if mode is not None and kernel.operand(s.operand).modes[mode] == Index(size)
+    ]
     return max((divisor for divisor in found if divisor <= 1024), default=1)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, TypeAlias
@@ -16,17 +16,14 @@ from pycute_xe.errors import CuteError, InputError, KernelError, MachineError
 from pycute_xe.executing.problem import Problem
 from pycute_xe.executing.reaching import Group, grid_space, sample, writers, writing_subgroups
 from pycute_xe.executing.reference import Part, perform
-from pycute_xe.executing.space import Space
 from pycute_xe.executing.surfaces import fetch_part
 from pycute_xe.executing.thread import Machine
-from pycute_xe.kernel import AtomicStore, Await, If, Kernel, Loop, Signal, Statement
-from pycute_xe.kernel.field import Field
-from pycute_xe.kernel.index import Index
+from pycute_xe.kernel import AtomicStore, Await, Kernel, Signal
 from pycute_xe.kernel.showing import is_moved
 from pycute_xe.kernel.spec.computing import compute_part
 from pycute_xe.machine import Trace
-from pycute_xe.trials.data import DATA, EDGES, INEXACT, Data, exact, fields
-from pycute_xe.trials.sizes import least_sizes, telling_sizes
+from pycute_xe.trials.data import INEXACT, fields
+from pycute_xe.trials.problems import Asked, conditions, problems, unmet
 from pycute_xe.trials.work import groups_in, work_of_subgroup
 from pycute_xe.verifying.verdict import Run, Tried
 
@@ -36,8 +33,6 @@ Sizes: TypeAlias = Mapping[str, int]
 
 LIMIT = 200_000
 """Work that a trial does at most, by `work_of_subgroup`."""
-FAR = 1 << 20
-"""The largest size that is tried for the sake of a condition."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +59,8 @@ def trial(
     runs: list[Run] = []
     reasons: list[str] = []
     left = limit
-    for sizes, data, seed in _problems(kernel, fixed):
-        asked = _Asked(kernel, sizes, data, fields(kernel, sizes, data, seed))
+    for sizes, data, seed in problems(kernel, fixed):
+        asked = Asked(kernel, sizes, data, fields(kernel, sizes, data, seed))
         chosen = _chosen(asked, left)
         if isinstance(chosen, str):
             reasons.append(chosen)
@@ -74,9 +69,10 @@ def trial(
         words = _ran(asked, chosen)
         if words is not None:
             return Tried(tuple(runs)), words
-        runs.append(Run(tuple(sizes.items()), asked.words, chosen.groups, groups_in(kernel, sizes)))
-    unmet = _unmet(kernel, fixed)
-    return Tried(tuple(runs), "; ".join([*dict.fromkeys(reasons), *unmet])), None
+        of = groups_in(kernel, sizes)
+        runs.append(Run(tuple(sizes.items()), asked.words, chosen.groups, of))
+    why = [*dict.fromkeys(reasons), *unmet(kernel, fixed)]
+    return Tried(tuple(runs), "; ".join(why)), None
 
 
 def _untold(kernel: Kernel) -> str:
@@ -94,26 +90,6 @@ def _untold(kernel: Kernel) -> str:
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """A problem of a trial; ``data`` is None for edge values."""
-
-    kernel: Kernel
-    sizes: Sizes
-    data: Data | None
-    inputs: Mapping[str, Field]
-
-    @property
-    def words(self) -> str:
-        return EDGES if self.data is None else self.data.name
-
-    def look_up(self, name: str, at: tuple[Any, ...]) -> Any:
-        """Return elements of an input; `KernelError` for what the kernel writes itself."""
-        if name not in self.inputs or self.kernel.operand(name).written:
-            raise KernelError("trial", {"operand": name}, "it is known only in a run", "run it")
-        return self.inputs[name][tuple(map(np.asarray, at))].astype(np.int64)
-
-
-@dataclass(frozen=True)
 class _Chosen:
     """What is run: parts of the grid, each on a machine of its own; the work that it is.
 
@@ -125,116 +101,10 @@ class _Chosen:
     work: int
 
 
-def _problems(
-    kernel: Kernel, fixed: Mapping[str, int]
-) -> Iterator[tuple[dict[str, int], Data | None, int]]:
-    """Yield the sizes of a trial, each with its data and a seed."""
-    least, telling = least_sizes(kernel, fixed), telling_sizes(kernel, fixed)
-    claims = kernel.computes.claims if kernel.computes is not None else ()
-    # In a moved value nothing is summed: edges of types show what small numbers do not.
-    edges = any(is_moved(claim.value) for claim in claims)
-    for number, sizes in enumerate((least, telling)):
-        yield sizes, _data(kernel, sizes), number
-    if edges:
-        yield telling, None, 7
-    for sizes in _turning(kernel, telling, fixed):
-        yield sizes, _data(kernel, sizes), 3
-
-
-def _data(kernel: Kernel, sizes: Sizes) -> Data:
-    claims = kernel.computes.claims if kernel.computes is not None else ()
-    found = [exact(kernel, sizes, claim.value) for claim in claims]
-    known = [DATA.index(data) for data in found if data is not None]
-    return INEXACT if len(known) < len(found) else DATA[max(known, default=0)]
-
-
-# ---------------------------------------------------------------- conditions
-
-
-def _conditions(
-    body: tuple[Statement, ...], space: Space
-) -> Iterator[tuple[If, Space, Space]]:
-    """Yield conditions, each with the points at which it is so, and at which it is not."""
-    for statement in body:
-        if isinstance(statement, Loop):
-            inner = space.bound(statement.var, statement.start, statement.stop)
-            yield from _conditions(statement.body, inner)
-        elif isinstance(statement, If):
-            inside = space.where(statement.index, statement.below)
-            outside = space.where(statement.below - 1, statement.index)
-            yield statement, inside, outside
-            yield from _conditions(statement.body, inside)
-
-
-def _turned(kernel: Kernel, sizes: Sizes) -> dict[If, tuple[bool, bool]]:
-    """Return of each condition whether it is met at some point, and not met at some."""
-    asked = _Asked(kernel, sizes, None, {})
-    if groups_in(kernel, sizes) > 1 << 19:
-        return {}
-    try:
-        space = grid_space(kernel, sizes, asked.look_up)
-        found = list(_conditions(kernel.body, space))
-    except CuteError:
-        return {}
-    out: dict[If, tuple[bool, bool]] = {}
-    for one, inside, outside in found:
-        met, unmet = out.get(one, (False, False))
-        out[one] = (met or inside.size > 0, unmet or outside.size > 0)
-    return out
-
-
-def _turning(
-    kernel: Kernel, telling: Sizes, fixed: Mapping[str, int]
-) -> Iterator[dict[str, int]]:
-    """Yield larger sizes at which conditions turn that did not at the telling ones."""
-    wanted = {(one, way) for one, ways in _turned(kernel, telling).items()
-              for way in (0, 1) if not ways[way]}  # fmt: skip
-    for one, way in sorted(wanted, key=lambda pair: (str(pair[0].index), pair[1])):
-        if (one, way) not in wanted:
-            continue
-        names = _sizes_of(kernel, one) - fixed.keys()
-        sizes = dict(telling)
-        while names and max(sizes[name] for name in names) * 2 <= FAR:
-            sizes |= {name: 2 * sizes[name] for name in names}
-            found = _turned(kernel, sizes)
-            if one in found and found[one][way]:
-                wanted -= {(x, w) for x, ways in found.items() for w in (0, 1) if ways[w]}
-                yield sizes
-                break
-
-
-def _sizes_of(kernel: Kernel, one: If) -> set[str]:
-    """Return the sizes that a condition depends on, those of its variables' ranges included."""
-    limits: dict[str, frozenset[str]] = {name: count.names for name, count in kernel.grid}
-    for statement in kernel.statements():
-        if isinstance(statement, Loop):
-            limits[statement.var] = statement.start.names | statement.stop.names
-    names = set(one.index.names | one.below.names)
-    for _ in range(len(limits)):
-        names |= {more for name in names for more in limits.get(name, frozenset())}
-    return names & set(kernel.sizes)
-
-
-def _unmet(kernel: Kernel, fixed: Mapping[str, int]) -> list[str]:
-    """Say which conditions no size of a trial turns."""
-    sizes = [telling_sizes(kernel, fixed), least_sizes(kernel, fixed)]
-    sizes += _turning(kernel, sizes[0], fixed)
-    met: dict[If, tuple[bool, bool]] = {}
-    for one in sizes:
-        for condition, ways in _turned(kernel, one).items():
-            before = met.get(condition, (False, False))
-            met[condition] = (before[0] or ways[0], before[1] or ways[1])
-    return [
-        f"{condition.index} < {condition.below} is {'never' if not ways[0] else 'always'} so there"
-        for condition, ways in met.items()
-        if not all(ways)
-    ]
-
-
 # ---------------------------------------------------------------- what runs
 
 
-def _chosen(asked: _Asked, left: int) -> _Chosen | str:
+def _chosen(asked: Asked, left: int) -> _Chosen | str:
     """Choose what runs: the whole grid, or work-groups of each kind; a reason where none fits."""
     kernel, sizes = asked.kernel, asked.sizes
     each, count = work_of_subgroup(kernel, sizes), groups_in(kernel, sizes)
@@ -259,7 +129,7 @@ def _chosen(asked: _Asked, left: int) -> _Chosen | str:
 
 
 def _part(
-    asked: _Asked, part: tuple[list[Group], tuple[int, ...] | None], some: bool
+    asked: Asked, part: tuple[list[Group], tuple[int, ...] | None], some: bool
 ) -> tuple[Part, tuple[int, ...] | None]:
     """Return work-groups to run, with some of their subgroups alone where those can do without."""
     (groups, at), kernel = part, asked.kernel
@@ -282,7 +152,7 @@ def _together(kernel: Kernel) -> bool:
     return scratch or any(isinstance(s, (Await, Signal)) for s in kernel.statements())
 
 
-def _parts(asked: _Asked) -> list[tuple[list[Group], tuple[int, ...] | None]]:
+def _parts(asked: Asked) -> list[tuple[list[Group], tuple[int, ...] | None]]:
     """Return work-groups that are run together, and the element that is compared; None for all."""
     kernel, sizes = asked.kernel, asked.sizes
     if any(isinstance(s, AtomicStore) for s in kernel.statements()):
@@ -297,7 +167,7 @@ def _parts(asked: _Asked) -> list[tuple[list[Group], tuple[int, ...] | None]]:
     space = grid_space(kernel, sizes, asked.look_up)
     groups = {tuple(g.values()): g for g in sample(space, names)}
     if groups_in(kernel, sizes) <= 1 << 19:
-        for _, inside, outside in _conditions(kernel.body, space):
+        for _, inside, outside in conditions(kernel.body, space):
             for side in (inside, outside):
                 groups |= {tuple(g.values()): g for g in list(sample(side, names))[:2]}
     return [([group], None) for group in list(groups.values())[:12]]
@@ -306,7 +176,7 @@ def _parts(asked: _Asked) -> list[tuple[list[Group], tuple[int, ...] | None]]:
 # ---------------------------------------------------------------- a run, and what it shows
 
 
-def _ran(asked: _Asked, chosen: _Chosen) -> Contradiction | None:
+def _ran(asked: Asked, chosen: _Chosen) -> Contradiction | None:
     """Run what was chosen; say where it differs from what is claimed."""
     kernel, sizes = asked.kernel, dict(asked.sizes)
     for part, at in chosen.parts:
@@ -318,12 +188,13 @@ def _ran(asked: _Asked, chosen: _Chosen) -> Contradiction | None:
         for operand in kernel.outputs:
             words = _differs(asked, machine, operand.name, part, at)
             if words:
-                return Contradiction(operand.name, f"at {_told(sizes)}, with {asked.words}: {words}")
+                place = f"at {_told(sizes)}, with {asked.words}"
+                return Contradiction(operand.name, f"{place}: {words}")
     return None
 
 
 def _differs(
-    asked: _Asked, machine: Machine, name: str, part: Part, at: tuple[int, ...] | None
+    asked: Asked, machine: Machine, name: str, part: Part, at: tuple[int, ...] | None
 ) -> str:
     kernel = asked.kernel
     if kernel.computes is None:
@@ -337,7 +208,7 @@ def _differs(
     wanted = compute_part(kernel.computes, asked.inputs, asked.sizes, name, window)
     expected = convert(wanted, numeric).astype(np.float64)
     actual = fetch_part(machine.memory, machine.placed[name], window).astype(np.float64)
-    wrong = _unequal(actual, expected, _tolerance(asked, value, numeric.bits)) & kept
+    wrong = _unequal(actual, expected, _tolerance(asked, numeric.bits)) & kept
     if not wrong.any():
         return ""
     place = tuple(int(i) for i in np.argwhere(wrong)[0])
@@ -353,7 +224,8 @@ def _window(
     if part.groups is None:
         return tuple(map(range, placed.shape)), True
     if at is not None:
-        own = len(at) == len(placed.shape) and all(a < n for a, n in zip(at, placed.shape))
+        # It was chosen in the first output; of the others nothing is compared.
+        own = name == machine.kernel.outputs[0].name
         return (tuple(range(a, a + 1) for a in at) if own else None), True
     written = machine.spans[name].written()
     if not written.size:
@@ -367,18 +239,17 @@ def _window(
     return window, kept
 
 
-def _tolerance(asked: _Asked, value: Any, bits: int) -> float:
+def _tolerance(asked: Asked, bits: int) -> float:
     """Return by how much of the largest number a right output may be off."""
     if asked.data is not INEXACT:
         return 0.0
     kernel = asked.kernel
-    narrow = [f for f in kernel.fragments if f.value_type.kind == "float" and f.value_type.bits < 32]
+    floats = [f.value_type for f in kernel.fragments if f.value_type.kind == "float"]
+    narrow = any(kind.bits < 32 for kind in floats)
     return 2.0**-6 if narrow or bits < 32 else 2.0**-12
 
 
-def _unequal(
-    actual: NDArray[Any], expected: NDArray[Any], tolerance: float
-) -> NDArray[np.bool_]:
+def _unequal(actual: NDArray[Any], expected: NDArray[Any], tolerance: float) -> NDArray[np.bool_]:
     same = (actual == expected) | (np.isnan(actual) & np.isnan(expected))
     if not tolerance:
         return ~same

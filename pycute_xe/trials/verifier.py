@@ -57,9 +57,7 @@ def verify(
     return replace(found, proofs=proofs, counterexample=least or next(iter(left), None))
 
 
-def _proof_tried(
-    kernel: Kernel, fixed: dict[str, int], found: Verdict, limit: int
-) -> Verdict:
+def _proof_tried(kernel: Kernel, fixed: dict[str, int], found: Verdict, limit: int) -> Verdict:
     """Return a verdict whose proof was run; undecided where the machine says otherwise."""
     tried, wrong = trial(kernel, fixed, limit)
     if wrong is None:

@@ -38,7 +38,8 @@ def is_seen(
 ) -> bool:
     """Tell whether what is stored and what is claimed are told apart on inputs of a replay.
 
-    Of large problems the inputs are made only where they are looked at. Raises `UndecidableError` where the sums are too long to try.
+    Of large problems the inputs are made only where they are looked at. Raises `UndecidableError`
+    where the sums are too long to try.
     """
     numeric = kernel.operand(failure.output).value_type
     tolerance = tolerance_of(claim.value, numeric)
