@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pycute_xe.arch import Target
+from pycute_xe.executing.paging import place_field, place_pages
 from pycute_xe.executing.problem import Problem
-from pycute_xe.executing.surfaces import Placed, place, place_field, place_pages, place_poison
+from pycute_xe.executing.surfaces import Placed, place, place_poison
 from pycute_xe.executing.thread import Machine
 from pycute_xe.kernel import Kernel, Operand
 from pycute_xe.kernel.field import Field
@@ -31,8 +32,9 @@ def _placed(memory: Memory, problem: Problem, operand: Operand, target: Target) 
     shape = problem.shape(operand.name)
     if operand.role in ("in", "inout"):
         given = problem.inputs[operand.name]
-        found = place_field if isinstance(given, Field) else place
-        return found(memory, operand, given, target)
+        if isinstance(given, Field):
+            return place_field(memory, operand, given, target)
+        return place(memory, operand, given, target)
     counts = operand.role == "scratch" and operand.value_type.kind != "float"
     if problem.pages:
         return place_pages(memory, operand, shape, target, 0 if counts else 0xFF)

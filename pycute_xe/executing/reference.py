@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
-from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.algebra import coalesce
-from pycute_xe.arch import Target
 from pycute_xe.atom import TiledMma
 from pycute_xe.bulk import table
 from pycute_xe.converting import convert
 from pycute_xe.executing.copying import add_tile, copy_tile
 from pycute_xe.executing.elementwise import Sources, mapped
-from pycute_xe.executing.preparing import prepared
-from pycute_xe.executing.problem import Problem
 from pycute_xe.executing.reducing import reduced
 from pycute_xe.executing.sharing import load_shared, store_shared
-from pycute_xe.executing.surfaces import fetch
 from pycute_xe.executing.thread import (
     Env,
-    Machine,
     Thread,
     codes,
     from_codes,
-    shared_room,
     to_bytes,
 )
-from pycute_xe.executing.waiting import launched, meet_at_counter
+from pycute_xe.executing.waiting import meet_at_counter
 from pycute_xe.kernel import (
     AtomicStore,
     Await,
@@ -42,7 +34,6 @@ from pycute_xe.kernel import (
     Fence,
     Fill,
     If,
-    Kernel,
     Load,
     Loop,
     Map,
@@ -60,22 +51,17 @@ from pycute_xe.kernel import (
     Statement,
     Store,
 )
-from pycute_xe.kernel.amounts import launches, trips
+from pycute_xe.kernel.amounts import trips
 from pycute_xe.layout import Layout
 from pycute_xe.machine import (
     BarrierArrive as Arrive,
     BarrierWait as Wait,
     NamedBarrier,
-    Progress,
-    RegisterFile,
-    Trace,
     dpas,
-    workgroup,
 )
-from pycute_xe.machine.fenced import FencedSlm
 from pycute_xe.machine.workgroup import CounterWait
 
-__all__ = ["DOES", "Part", "execute", "perform"]
+__all__ = ["DOES", "body_of"]
 
 Meeting = Arrive | Wait | CounterWait
 Does = Callable[[Thread, Any, Env], "Iterator[Meeting] | None"]
@@ -84,102 +70,8 @@ DOES: Meanings[Does] = Meanings("run")
 """What each kind of statement does to a subgroup; those that may meet others are generators."""
 
 
-def execute(
-    kernel: Kernel,
-    problem: Problem,
-    target: Target,
-    trace: Trace,
-    progress: Callable[[float], None] | None = None,
-) -> dict[str, NDArray[Any]]:
-    """Run every work-group of the grid on one machine and return the outputs by name.
-
-    Raises `MachineError` for whatever hardware leaves undefined, and `KernelError` for a statement
-    without a meaning here.
-    """
-    machine = perform(kernel, problem, target, trace, Part(), progress)
-    return {o.name: fetch(machine.memory, machine.placed[o.name]) for o in kernel.outputs}
-
-
-@dataclass(frozen=True)
-class Part:
-    """Which work-groups of a grid run, by their variables, and which of their subgroups.
-
-    None stands for all. Subgroups that share memory or meet at counters only run together.
-    """
-
-    groups: tuple[Env, ...] | None = None
-    subgroups: tuple[int, ...] | None = None
-
-
-def perform(
-    kernel: Kernel,
-    problem: Problem,
-    target: Target,
-    trace: Trace,
-    part: Part,
-    progress: Callable[[float], None] | None = None,
-) -> Machine:
-    """Run a part of a grid on one machine, and return the machine as it is then.
-
-    Raises as `execute` does.
-    """
-    for statement in kernel.statements():
-        DOES[statement]
-    machine = prepared(kernel, problem, target, trace)
-    env = dict(problem.sizes)
-    groups = _grid(machine, env) if part.groups is None else part.groups
-    mine = range(kernel.subgroups) if part.subgroups is None else part.subgroups
-    going = (_group(machine, env, at, number, mine) for number, at in enumerate(groups))
-    for done, name in enumerate(launched(going, machine.counters), 1):
-        machine.close(name)
-        if progress is not None:
-            progress(done / len(groups))
-    return machine
-
-
-def _grid(machine: Machine, env: Env) -> list[Env]:
-    kernel = machine.kernel
-    counts = [max(0, count.at(env, machine.look_up)) for _, count in kernel.grid]
-    names = [name for name, _ in kernel.grid]
-    groups = product(*map(range, launches(kernel, counts)))
-    return [dict(zip(names, group, strict=True)) for group in groups]
-
-
-def _group(
-    machine: Machine, env: Env, at: Env, number: int, subgroups: Sequence[int]
-) -> tuple[str, Iterator[list[str]]]:
-    """Return a work-group that is about to begin, and its name."""
-    name = f"work-group {', '.join(f'{v} = {i}' for v, i in at.items())}".strip()
-    machine.counters.enter(name, number)
-    return name, _run_group(machine, {**env, **at}, name, subgroups)
-
-
-def _run_group(
-    machine: Machine, env: Env, group: str, subgroups: Sequence[int]
-) -> Iterator[list[str]]:
-    kernel = machine.kernel
-    offsets, nbytes = machine.registers()
-    shared, room = shared_room(kernel)
-    slm = FencedSlm(room)
-    watched = [Progress(i, len(subgroups)) for i in range(len(subgroups))]
-    threads = [
-        Thread(
-            machine,
-            subgroup,
-            RegisterFile(nbytes, machine.target.grf_bytes),
-            offsets,
-            slm,
-            shared,
-            mine,
-            group,
-        )
-        for subgroup, mine in zip(subgroups, watched, strict=True)
-    ]
-    bodies = [_body(t, kernel.body, {**env, "subgroup": t.subgroup}) for t in threads]
-    yield from workgroup.stepped(bodies, watched, trace=machine.trace)
-
-
-def _body(thread: Thread, body: tuple[Statement, ...], env: Env) -> Iterator[Meeting]:
+def body_of(thread: Thread, body: tuple[Statement, ...], env: Env) -> Iterator[Meeting]:
+    """Do the statements of a body one by one, and yield where others are to be met."""
     for statement in body:
         meets = DOES[statement](thread, statement, env)
         if meets is not None:
@@ -190,13 +82,13 @@ def _body(thread: Thread, body: tuple[Statement, ...], env: Env) -> Iterator[Mee
 def _(thread: Thread, statement: Loop, env: Env) -> Iterator[Meeting]:
     start, stop = (thread.index(i, env) for i in (statement.start, statement.stop))
     for value in trips(statement, start, stop):
-        yield from _body(thread, statement.body, {**env, statement.var: value})
+        yield from body_of(thread, statement.body, {**env, statement.var: value})
 
 
 @DOES.of(If)
 def _(thread: Thread, statement: If, env: Env) -> Iterator[Meeting]:
     if thread.index(statement.index, env) < thread.index(statement.below, env):
-        yield from _body(thread, statement.body, env)
+        yield from body_of(thread, statement.body, env)
 
 
 @DOES.of(BarrierArrive)

@@ -148,6 +148,14 @@ def _of_const(value: Any, _known: Any, _given: Any, _sizes: Any) -> Grain | None
     return Grain(number, unit) if unit is not None else None
 
 
+def _of_element(value: Any, _known: Any, given: Mapping[str, Grain], _sizes: Any) -> Grain | None:
+    return given.get(value.operand)
+
+
+def _of_parts(_value: Any, known: list[Grain], _given: Any, _sizes: Any) -> Grain:
+    return _widest(known)
+
+
 def _of_total(value: Any, known: list[Grain], _given: Any, sizes: Sizes) -> Grain:
     count = 1
     for _, extent in value.over:
@@ -159,10 +167,10 @@ def _of_total(value: Any, known: list[Grain], _given: Any, sizes: Sizes) -> Grai
 
 _GRAINS: Mapping[type, Callable[[Any, list[Grain], Any, Sizes], Grain | None]] = {
     Const: _of_const,
-    Element: lambda value, _known, given, _sizes: given.get(value.operand),
+    Element: _of_element,
     Apply: _of_apply,
-    Rounded: lambda _value, known, _given, _sizes: known[0],
-    Where: lambda _value, known, _given, _sizes: _widest(known),
+    Rounded: _of_parts,
+    Where: _of_parts,
     Total: _of_total,
 }
 

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from pycute_xe.arch import get_target
 from pycute_xe.converting import convert
 from pycute_xe.errors import InputError, KernelError, MachineError
+from pycute_xe.executing.launching import Part, perform
+from pycute_xe.executing.paging import fetch_part
 from pycute_xe.executing.problem import Problem, prepare
 from pycute_xe.executing.reaching import Group, writers, writing_subgroups
-from pycute_xe.executing.reference import Part, perform
 from pycute_xe.executing.runner import Executor, demand_executor, outputs_of
-from pycute_xe.executing.surfaces import fetch_part
 from pycute_xe.kernel import Await, Counterexample, Kernel, Signal
 from pycute_xe.kernel.amounts import MOST_BYTES, MOST_STEPS, amount, steps, weight
 from pycute_xe.kernel.binding import bind_sizes

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from pycute_xe.arch import get_target
 from pycute_xe.converting import convert
 from pycute_xe.errors import CuteError, InputError, KernelError, MachineError
+from pycute_xe.executing.launching import Part, perform
+from pycute_xe.executing.paging import fetch_part
 from pycute_xe.executing.problem import Problem
 from pycute_xe.executing.reaching import Group, grid_space, sample, writers, writing_subgroups
-from pycute_xe.executing.reference import Part, perform
-from pycute_xe.executing.surfaces import fetch_part
+from pycute_xe.executing.reference import DOES
 from pycute_xe.executing.thread import Machine
 from pycute_xe.kernel import AtomicStore, Await, Kernel, Signal
 from pycute_xe.kernel.showing import is_moved
@@ -76,7 +77,12 @@ def trial(
 
 
 def _untold(kernel: Kernel) -> str:
-    """Say why no inputs are known that the kernel is made for; empty where they are."""
+    """Say why a kernel is not run: it cannot be, or no inputs are known; empty where it is."""
+    try:
+        for statement in kernel.statements():
+            DOES[statement]
+    except KernelError as error:
+        return error.condition
     looked = {
         x.operand
         for s in kernel.statements()

@@ -78,7 +78,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """The runs by which a proof was tried, and the reason for those that there are none of.
+    """The runs by which a proof was tried, and why others were not done.
 
     Truthy where there was a run. Every run came out as claimed: one that does not undoes the proof.
     """
