@@ -32,7 +32,7 @@ __all__ = ["LIMIT", "Contradiction", "trial"]
 
 Sizes: TypeAlias = Mapping[str, int]
 
-LIMIT = 200_000
+LIMIT = 240_000
 """Work that a trial does at most, by `work_of_subgroup`."""
 
 
