@@ -80,7 +80,9 @@ class Tile:
             leaf = Leaf(self.operand.name, self.base, table, np.arange(self.count))
             return whole(self.count, leaf)
         undefined = self.operand.value_type.kind == "float" or self.operand.role == "out"
-        return nothing(self.count) if undefined else number(self.count, 0.0, self.operand.value_type)
+        return (
+            nothing(self.count) if undefined else number(self.count, 0.0, self.operand.value_type)
+        )
 
 
 def loaded_back(kernel: Kernel, asked: str = "") -> dict[str, Tile | UndecidableError]:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.machine.faults import RaceFault
 from pycute_xe.machine.memory import Bytes, Memory
+from pycute_xe.machine.pages import Pages
 from pycute_xe.machine.progress import Progress
 
 __all__ = ["Span", "wrote_before"]
@@ -108,7 +109,11 @@ class Span:
         """Start with what lies in memory, touched by no work-group."""
         self.ordered = ordered
         self.base, self.name = base, name
-        self.before = memory.read(base, nbytes)
+        buffer, start = memory.span(base, nbytes)
+        self.pages = buffer if isinstance(buffer, Pages) else None
+        whole = 0 if self.pages is not None else nbytes
+        self.before: Bytes = buffer[start : start + whole].copy()
+        nbytes = self.before.size
         self.now = self.before.copy()
         self.groups: list[str] = []
         self.known: list[tuple[int, int, Ints] | None] = []
@@ -128,7 +133,7 @@ class Span:
         """
         if addresses.size:
             log = self.logs.setdefault(group, _Log())
-            places = addresses - self.base
+            places = self._places(addresses - self.base)
             log.places.append(places)
             log.data.append(data)
             log.old.append(self.now[places])
@@ -136,6 +141,25 @@ class Span:
                 self.now[places] = data
             log.heads.append((_KINDS[does], thread.index, len(log.clocks)))
             log.clocks.append(thread.clock.copy())
+
+    def _places(self, index: Ints) -> Ints:
+        """Return where bytes are kept here: as in memory, or as in the pages that were touched."""
+        if self.pages is None:
+            return index
+        places, more = self.pages.rooms(index), self.pages.room.size - self.now.size
+        if more:
+            new = self.pages.first[-more:]
+            self.before, self.now = (np.concatenate([x, new]) for x in (self.before, self.now))
+            wider = ((0, 0), (0, more))
+            self.last, self.left, self.threads = (
+                np.pad(x, wider) for x in (self.last, self.left, self.threads)
+            )
+        return places
+
+    def written(self) -> Ints:
+        """Return the index of every byte that a closed work-group stored or added to."""
+        places = np.flatnonzero(self.last[_WRITE:].any(axis=0))
+        return places if self.pages is None else self.pages.indices_of(places)
 
     def close(self, group: str, knows: Progress | None = None) -> None:
         """Compare what a work-group's threads did, and what it did with earlier work-groups.
@@ -240,7 +264,7 @@ class Span:
     def _race(self, place: int, one: str, other: str, way_out: str = "") -> RaceFault:
         return RaceFault(
             "run",
-            {"place": self.name(place)},
+            {"place": self.name(place if self.pages is None else self.pages.index_of(place))},
             f"race: {one} it and {other} it, the bytes differ, and nothing orders the two",
             f"{way_out} give every element one writer".strip(),
         )

@@ -1,4 +1,4 @@
-"""Floor 9: `verify`, the verb: four answers, within a budget."""
+"""Floor 9: `prove`: four answers, within a budget, which `pycute_xe.trials` then tries."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from time import perf_counter
 
 from pycute_xe.errors import CuteError, InputError, KernelError, MachineError, UndecidableError
 from pycute_xe.kernel import Counterexample, Kernel, Loop
-from pycute_xe.kernel.amounts import MOST_BYTES, MOST_STEPS, amount, steps, weight
 from pycute_xe.kernel.ir.identities import extents_of, identified
 from pycute_xe.signatures import typed
 from pycute_xe.verifying.conditions import condition_of
@@ -23,7 +22,7 @@ from pycute_xe.verifying.unrolling import given_sizes
 from pycute_xe.verifying.verdict import Proof, Verdict
 from pycute_xe.verifying.wording import in_words_of
 
-__all__ = ["verify", "verify_here"]
+__all__ = ["BUDGET", "WORK_A_SECOND", "prove", "verify_here"]
 
 CLIPPED = "outside a surface loads give zero and stores are dropped, value by value"
 SURFACES = (
@@ -53,7 +52,7 @@ CONDITION_WORK = 1_000_000
 
 
 @typed
-def verify(
+def prove(
     kernel: Kernel, params: Mapping[str, int] | None = None, *, budget: float = BUDGET
 ) -> Verdict:
     """Prove that a kernel computes what it claims for all sizes >= 1, or find where it does not.
@@ -69,12 +68,12 @@ def verify(
 
     >>> import pycute_xe as cx
     >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")))
-    >>> bool(verify(gemm))
+    >>> bool(prove(gemm))
     True
     >>> import dataclasses
     >>> loop = gemm.loop("k")
     >>> short = gemm.replace(loop, dataclasses.replace(loop, stop=loop.stop - 1))
-    >>> print(str(verify(short).counterexample).splitlines()[0])
+    >>> print(str(prove(short).counterexample).splitlines()[0])
     D values: D[0, 0]: A·B is not summed
     """
     if not isinstance(kernel, Kernel):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -200,8 +199,6 @@ def _answered(asked: _Asked, questions: Questions) -> tuple[Proof, Failure | Non
         )
     except CuteError as error:  # a copy without a layout: every reader stops there
         reason = str(error)
-    if failure is not None and (large := _too_large(questions.kernel, failure)):
-        reason, failure = large, None
     seconds = perf_counter() - start
     found = _counterexample(failure) if failure is not None else None
     answer = "undecided" if reason else "proved"
@@ -213,17 +210,6 @@ def _answered(asked: _Asked, questions: Questions) -> tuple[Proof, Failure | Non
         asked.name, answer, asked.statement, assumptions, seconds, found, condition, reason
     )
     return proof, failure
-
-
-def _too_large(kernel: Kernel, failure: Failure) -> str:
-    """Say that a counterexample is more than a replay runs; empty where it is not."""
-    nbytes, done = weight(kernel, failure.sizes), steps(kernel, failure.sizes)
-    sizes = " ".join(f"{name}={size}" for name, size in failure.sizes.items())
-    if nbytes > MOST_BYTES:
-        return f"{failure.message} at {sizes}, whose operands take {amount(nbytes)}: not replayed"
-    if done > MOST_STEPS:
-        return f"{failure.message} at {sizes}, where {done} statements are done: not replayed"
-    return ""
 
 
 def _condition(failure: Failure, questions: Questions) -> str:

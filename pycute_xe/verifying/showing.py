@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from pycute_xe.converting import convert
 from pycute_xe.kernel import Claim, Kernel
-from pycute_xe.kernel.amounts import MOST_BYTES, MOST_STEPS, steps, weight
+from pycute_xe.kernel.amounts import weight
 from pycute_xe.kernel.binding import shape_of
 from pycute_xe.kernel.showing import differ_by, tolerance_of
-from pycute_xe.kernel.telling_inputs import VARIANTS, telling_inputs
+from pycute_xe.kernel.telling_inputs import telling_fields, telling_inputs, variants
 from pycute_xe.verifying.evaluating import Extents, value_with
 from pycute_xe.verifying.failures import Failure
 from pycute_xe.verifying.formula import Formula
@@ -28,7 +28,9 @@ from pycute_xe.verifying.patience import charge
 __all__ = ["is_seen"]
 
 INPUTS, ELEMENT = 100, 0.1
-"""Units that it takes to make the inputs of a replay, and each element of them."""
+"""Units that it takes to make the inputs of a replay, and each element of arrays."""
+DENSE = 1 << 16
+"""Bytes of operands up to which inputs are arrays, which are looked at faster."""
 
 
 def is_seen(
@@ -41,22 +43,19 @@ def is_seen(
 ) -> bool:
     """Tell whether what is stored and what is claimed are told apart on inputs of a replay.
 
-    Problems that are too large for a replay are taken to be: it is said of them that none is done.
-    Raises `UndecidableError` where the sums are too long to try.
+    Of large problems the inputs are made only where they are looked at. Raises `UndecidableError`
+    where the sums are too long to try.
     """
-    if weight(kernel, failure.sizes) > MOST_BYTES or steps(kernel, failure.sizes) > MOST_STEPS:
-        return True
     numeric = kernel.operand(failure.output).value_type
     tolerance = tolerance_of(claim.value, numeric)
-    given: list[dict[str, NDArray[Any]]] = []
-    elements = sum(prod(shape_of(o, failure.sizes)) for o in kernel.inputs)
-    for variant in VARIANTS:
+    dense = weight(kernel, failure.sizes) <= DENSE
+    inputs = telling_inputs if dense else telling_fields
+    elements = sum(prod(shape_of(o, failure.sizes)) for o in kernel.inputs) if dense else 0
+    given: list[Mapping[str, Any]] = []
+    for variant in variants(kernel):
         charge(INPUTS + elements * ELEMENT)
-        given.append(
-            telling_inputs(
-                kernel, failure.sizes, failure.operand, failure.element, failure.index, variant
-            )
-        )
+        place = failure.element, failure.index, variant
+        given.append(inputs(kernel, failure.sizes, failure.operand, *place))
 
     @cache
     def element(name: str, at: tuple[int, ...]) -> NDArray[np.float64]:

@@ -67,15 +67,12 @@ def test_the_smallest_sizes_that_show_it_are_told() -> None:
     assert not_replayed(wrong, verdict) == ""
 
 
-def test_large_operands_are_made_where_the_work_is_allowed() -> None:
+def test_large_operands_are_looked_at_where_they_differ() -> None:
     """Columns behind the first 2,400,000 come from the tile before."""
     before = load("A", "x", (M * 8, N * 16 - 16))
     wrong = kernel(A, load("A", "x"), If(Index(None, 149_999), N, (before,)), store("D", "x"))
-    with allowed(1_000_000):
-        here = verify_here(wrong, {})
-    assert here.answer == "undecided", str(here)
-    verdict = cx.verify(wrong, budget=60)
-    assert verdict.answer == "disproved", str(verdict)
+    assert verify_here(wrong, {}).answer == "disproved"
+    assert cx.verify(wrong).answer == "disproved"
 
 
 def test_functions_inside_sums_are_tried_in_time() -> None:
