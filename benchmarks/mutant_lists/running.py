@@ -44,7 +44,7 @@ MUTANTS = [
         "verifying/showing",
         SEEN,
         ("float(wanted), tolerance)", "float(wanted), 0.0)", "the tolerance of a replay counts"),
-        ("for variant in VARIANTS\n", "for variant in VARIANTS[:33]\n", "sums that vanish"),
+        ("for variant in VARIANTS:", "for variant in VARIANTS[:33]:", "sums that vanish"),
     ),
     *mutants(
         "kernel/kinds/attention_tile",
