@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
 
@@ -114,8 +114,6 @@ TOO_HARD = "the question is too hard"
 
 
 def _stopped(proof: Proof, seconds: float) -> Proof:
-    from dataclasses import replace
-
     return replace(proof, reason=f"isl, stopped after {seconds:.1f} s", seconds=seconds)
 
 
