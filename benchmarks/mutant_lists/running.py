@@ -31,9 +31,13 @@ MUTANTS = [
     *mutants(
         "machine/races",
         RACING,
+        ("self.now[places] = data", "pass", "a write that changes nothing is not seen"),
+    ),
+    *mutants(
+        "machine/accesses",
+        RACING,
         ("| (adds == 1) | seen", "| (adds == 1)", "a read sees a write before it"),
         ("(write.old != write.value) & ~read.own", "(write.old != write.value)", "its own writes"),
-        ("self.now[places] = data", "pass", "a write that changes nothing is not seen"),
     ),
     *mutants(
         "executing/whole_matrices/planning",

@@ -109,12 +109,16 @@ MUTANTS = [
             "loaded while others add",
         ),
         ("if numeric.name not in EXACT:", "if False:", "additions round"),
+        ("if around == later.around:", "if True:", "a later store that is not always done"),
+    ),
+    *mutants(
+        "verifying/loading",
+        f"{INOUT} tests/verifying/test_memory.py",
         (
             "any(s.touched.meets for s in self.kernel.statements()) or has_roles(self.kernel)",
             "has_roles(self.kernel)",
             "a barrier may lie between",
         ),
-        ("if around == later.around:", "if True:", "a later store that is not always done"),
     ),
     *mutants(
         "verifying/conditions",

@@ -32,7 +32,7 @@ class Counters:
     def signal(self, place: Place, before: int, value: int, mine: Progress) -> None:
         """Note that a counter became ``value``; what was known before stays known.
 
-        Of what nobody had signalled, as the counter was ``before``, nothing was known.
+        As long as the counter was ``before``, nothing was known.
         """
         past = self.history.setdefault(place, [(before, np.zeros(0, dtype=np.int64))])
         known, earlier = mine.release(), past[-1][1]

@@ -69,7 +69,7 @@ class Promise:
 class Followed:
     """What following a kernel found: writes and reads in the order of the statements.
 
-    ``memory`` are the operands that are followed, with the tile of each or why there is none;
+    ``memory`` are the operands that are followed, each with its tile, or why it has no tile;
     ``left`` is what lies in each tile at the end.
     """
 

@@ -219,7 +219,7 @@ def _picked(nodes: tuple[Node, ...]) -> Node:
     """Return what some subgroups hold and what the others do, by the place that is tested."""
     new, old, test = nodes
     if not isinstance(test, Leaf):
-        raise undecided("a condition on the subgroup is no place")
+        raise undecided("a condition on the subgroup is not followed")
     return Picked(test, new, old)
 
 

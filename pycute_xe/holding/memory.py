@@ -88,13 +88,12 @@ class Tile:
 def loaded_back(kernel: Kernel, asked: str = "") -> dict[str, Tile | UndecidableError]:
     """Return the operands that are loaded where a store to them may come first, with their tiles.
 
-    Scratch is one wherever it is loaded: nothing else says what lies in it. So is what is asked.
+    Scratch is one wherever it is used: nothing else says what lies in it. So is what is asked.
     """
     out: dict[str, Tile | UndecidableError] = {}
     for operand in kernel.operands:
         mine = list(_accesses(kernel, operand.name))
-        loads = any(isinstance(s, Load) for _, s, _ in mine)
-        scratch = operand.role == "scratch" and loads
+        scratch = operand.role == "scratch" and bool(mine)
         if not operand.written or not (scratch or _stored_before(mine) or operand.name == asked):
             continue
         try:
@@ -126,7 +125,7 @@ def _stored_before(mine: list[Met]) -> bool:
 
 
 def _tile(kernel: Kernel, operand: Operand, mine: list[Met]) -> Tile:
-    """Return the box around all accesses. Raises `UndecidableError` where there is none."""
+    """Return the box around all accesses. Raises `UndecidableError` without one."""
     loops = {s.var for s in kernel.statements() if isinstance(s, Loop)}
     found: list[Ints] = []
     bases: set[tuple[Index, ...]] = set()

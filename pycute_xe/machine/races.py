@@ -12,63 +12,36 @@ counter reads it, and clashes with plain writes alone.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pycute_xe.machine.accesses import (
+    ADD,
+    KINDS,
+    LOOKS,
+    WORDS,
+    WRITE,
+    Does,
+    Log,
+    Rows,
+    agree,
+    clash,
+    no_rows,
+    padded,
+    sorted_rows,
+    wrote_before,
+)
 from pycute_xe.machine.faults import RaceFault
 from pycute_xe.machine.memory import Bytes, Memory
 from pycute_xe.machine.pages import Pages
 from pycute_xe.machine.progress import Progress
 
-__all__ = ["Span", "wrote_before"]
+__all__ = ["Does", "Span", "wrote_before"]
 
 Ints: TypeAlias = NDArray[np.int64]
-Does = Literal["reads", "writes", "adds", "awaits"]
-
-_READ, _WRITE, _ADD, _AWAIT = 0, 1, 2, 3
-_KINDS: Final[dict[Does, int]] = {
-    "reads": _READ,
-    "writes": _WRITE,
-    "adds": _ADD,
-    "awaits": _AWAIT,
-}
-_WORDS: Final = ("reads", "writes", "adds to", "waits for")
-_LOOKS: Final = (_READ, _AWAIT)
-_ATOMIC: Final = (_ADD, _AWAIT)
-
-
-@dataclass
-class _Log:
-    """What the threads of one work-group did, in the order in which they ran."""
-
-    places: list[Ints] = field(default_factory=list[Ints])
-    data: list[Bytes] = field(default_factory=list[Bytes])
-    old: list[Bytes] = field(default_factory=list[Bytes])
-    heads: list[tuple[int, int, int]] = field(default_factory=list[tuple[int, int, int]])
-    clocks: list[Ints] = field(default_factory=list[Ints])
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """Accesses byte by byte, sorted by place: kind, thread, value before and after, and when.
-
-    ``own`` is whether the thread wrote the byte before, ``final`` whether it does not again.
-    """
-
-    place: Ints
-    kind: Ints
-    thread: Ints
-    value: Bytes
-    old: Bytes
-    epoch: Ints
-    own: NDArray[np.bool_]
-    final: NDArray[np.bool_]
-
-    def at(self, rows: Ints | NDArray[np.bool_]) -> _Rows:
-        return _Rows(*(x[rows] for x in vars(self).values()))
 
 
 @dataclass(frozen=True)
@@ -121,8 +94,8 @@ class Span:
         self.last = np.zeros((4, nbytes), dtype=np.int32)
         self.left = np.zeros((4, nbytes), dtype=np.uint8)
         self.threads = np.zeros((4, nbytes), dtype=np.int32)
-        self.logs: dict[str, _Log] = {}
-        self.past: list[dict[int, _Rows]] = []
+        self.logs: dict[str, Log] = {}
+        self.past: list[dict[int, Rows]] = []
 
     def record(
         self, does: Does, thread: Progress, addresses: Ints, data: Bytes, group: str = ""
@@ -132,14 +105,14 @@ class Span:
         ``group`` tells work-groups apart that run in turns.
         """
         if addresses.size:
-            log = self.logs.setdefault(group, _Log())
+            log = self.logs.setdefault(group, Log())
             places = self._places(addresses - self.base)
             log.places.append(places)
             log.data.append(data)
             log.old.append(self.now[places])
-            if _KINDS[does] not in _LOOKS:
+            if KINDS[does] not in LOOKS:
                 self.now[places] = data
-            log.heads.append((_KINDS[does], thread.index, len(log.clocks)))
+            log.heads.append((KINDS[does], thread.index, len(log.clocks)))
             log.clocks.append(thread.clock.copy())
 
     def _places(self, index: Ints) -> Ints:
@@ -158,7 +131,7 @@ class Span:
 
     def written(self) -> Ints:
         """Return the index of every byte that a closed work-group stored or added to."""
-        places = np.flatnonzero(self.last[_WRITE:].any(axis=0))
+        places = np.flatnonzero(self.last[WRITE:].any(axis=0))
         return places if self.pages is None else self.pages.indices_of(places)
 
     def close(self, group: str, knows: Progress | None = None) -> None:
@@ -171,13 +144,13 @@ class Span:
         self.known.append((knows.index, knows.now, knows.clock.copy()) if knows else None)
         log = self.logs.pop(group, None) or self.logs.pop("", None)
         if log is None:
-            self._keep(dict.fromkeys(_KINDS.values(), _nothing()))
+            self._keep(dict.fromkeys(KINDS.values(), no_rows()))
             return
-        rows = _sorted(log)
-        self._inside(rows, _padded(log.clocks))
+        rows = sorted_rows(log)
+        self._inside(rows, padded(log.clocks))
         counted = {
-            kind: rows.at((rows.kind == kind) & (rows.final | (kind in _LOOKS)))
-            for kind in _KINDS.values()
+            kind: rows.at((rows.kind == kind) & (rows.final | (kind in LOOKS)))
+            for kind in KINDS.values()
         }
         self._keep(counted)
         for kind, mine in counted.items():
@@ -187,11 +160,11 @@ class Span:
             self.left[kind, mine.place] = mine.value
             self.threads[kind, mine.place] = mine.thread
 
-    def _keep(self, counted: dict[int, _Rows]) -> None:
+    def _keep(self, counted: dict[int, Rows]) -> None:
         if self.ordered:
             self.past.append(counted)
 
-    def _inside(self, rows: _Rows, clocks: Ints) -> None:
+    def _inside(self, rows: Rows, clocks: Ints) -> None:
         """Refuse what two threads of this work-group did without a barrier between."""
         group = self.groups[-1]
         for step in range(1, rows.place.size):
@@ -203,19 +176,17 @@ class Span:
             now_b = clocks[b.epoch, b.thread]
             ordered = clocks[b.epoch, a.thread] >= now_a
             ordered |= clocks[a.epoch, b.thread] >= now_b
-            apart = (a.thread != b.thread) & ~ordered & _clash(a, b)
+            apart = (a.thread != b.thread) & ~ordered & clash(a, b)
             for i in np.flatnonzero(apart)[:1]:
-                one, other = (
-                    f"thread {x.thread[i]} of {group} {_WORDS[x.kind[i]]}" for x in (a, b)
-                )
+                one, other = (f"thread {x.thread[i]} of {group} {WORDS[x.kind[i]]}" for x in (a, b))
                 barrier = "let a barrier of the work-group lie between, or"
                 raise self._race(int(a.place[i]), one, other, barrier)
 
-    def _against_others(self, mine: _Rows, kind: int) -> None:
+    def _against_others(self, mine: Rows, kind: int) -> None:
         """Refuse what another work-group did to the same bytes: nothing orders the two."""
         over = self._over()
-        for other in _KINDS.values():
-            if _agree(kind, other):
+        for other in KINDS.values():
+            if agree(kind, other):
                 continue
             touched = self.last[other, mine.place] > 0
             touched &= ~over[self.last[other, mine.place]]
@@ -236,18 +207,18 @@ class Span:
         return _Left(self.last[other, place], self.left[other, place], self.threads[other, place])
 
     def _refuse(
-        self, mine: _Rows, kind: int, other: int, touched: NDArray[np.bool_], left: _Left
+        self, mine: Rows, kind: int, other: int, touched: NDArray[np.bool_], left: _Left
     ) -> None:
-        if _ADD not in (kind, other):
+        if ADD not in (kind, other):
             # What is read after another work-group wrote it could have been read before.
-            old = self.before[mine.place] if kind in _LOOKS else left.value
+            old = self.before[mine.place] if kind in LOOKS else left.value
             touched = touched & (old != mine.value)
         for i in np.flatnonzero(touched)[:1]:
             earlier = self.groups[int(left.group[i]) - 1]
             raise self._race(
                 int(mine.place[i]),
-                f"thread {left.thread[i]} of {earlier} {_WORDS[other]}",
-                f"thread {mine.thread[i]} of {self.groups[-1]} {_WORDS[kind]}",
+                f"thread {left.thread[i]} of {earlier} {WORDS[other]}",
+                f"thread {mine.thread[i]} of {self.groups[-1]} {WORDS[kind]}",
             )
 
     def _over(self) -> NDArray[np.bool_]:
@@ -268,75 +239,3 @@ class Span:
             f"race: {one} it and {other} it, the bytes differ, and nothing orders the two",
             f"{way_out} give every element one writer".strip(),
         )
-
-
-def _agree(one: int, other: int) -> bool:
-    """Whether two kinds of access never clash: only looks, or only atomic ones."""
-    return any(one in kinds and other in kinds for kinds in (_LOOKS, _ATOMIC))
-
-
-def _clash(a: _Rows, b: _Rows) -> NDArray[np.bool_]:
-    looks = np.isin(a.kind, _LOOKS).astype(int) + np.isin(b.kind, _LOOKS)
-    adds = (a.kind == _ADD).astype(int) + (b.kind == _ADD)
-    atomic = np.isin(a.kind, _ATOMIC) & np.isin(b.kind, _ATOMIC)
-    both_final = (a.final & b.final) | (looks == 1)
-    seen = _seen(a, b) | _seen(b, a)
-    differ = (a.value != b.value) | (adds == 1) | seen
-    return (looks < 2) & ~atomic & both_final & differ
-
-
-def _seen(write: _Rows, read: _Rows) -> NDArray[np.bool_]:
-    """Whether a read finds what an earlier write changed, and not what its own thread wrote."""
-    both = (write.kind == _WRITE) & (read.kind == _READ)
-    return both & (write.epoch < read.epoch) & (write.old != write.value) & ~read.own
-
-
-def wrote_before(place: Ints, thread: Ints, writes: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return for each access, in order of time, whether its thread wrote its place before.
-
-    >>> place, thread = np.array([4, 4, 4, 5]), np.array([0, 0, 1, 0])
-    >>> wrote_before(place, thread, np.array([True, False, False, False])).tolist()
-    [False, True, False, False]
-    """
-    order = np.lexsort((np.arange(place.size), thread, place))
-    mine = writes[order].astype(np.int64)
-    earlier = np.cumsum(mine) - mine
-    first = np.ones(place.size, dtype=bool)
-    first[1:] = (place[order][1:] != place[order][:-1]) | (thread[order][1:] != thread[order][:-1])
-    out = np.empty(place.size, dtype=bool)
-    out[order] = earlier > np.maximum.accumulate(np.where(first, earlier, 0))
-    return out
-
-
-def _nothing() -> _Rows:
-    none = np.zeros(0, dtype=np.int64)
-    data, marks = none.astype(np.uint8), none.astype(np.bool_)
-    return _Rows(none, none, none, data, data, none, marks, marks)
-
-
-def _padded(clocks: list[Ints]) -> Ints:
-    out = np.zeros((len(clocks), max(c.size for c in clocks)), dtype=np.int64)
-    for row, clock in zip(out, clocks, strict=True):
-        row[: clock.size] = clock
-    return out
-
-
-def _sorted(log: _Log) -> _Rows:
-    """Sort accesses by place; of a thread's writes to a byte those that count are marked.
-
-    Where nothing is read, only those are kept.
-    """
-    counts = [p.size for p in log.places]
-    heads = np.repeat(np.array(log.heads, dtype=np.int64), counts, axis=0)
-    place, value = np.concatenate(log.places), np.concatenate(log.data)
-    kinds, threads, every = heads[:, 0], heads[:, 1], np.ones(place.size, dtype=bool)
-    reads = np.isin(kinds, _LOOKS).any()
-    own = wrote_before(place, threads, kinds == _WRITE) if reads else every
-    old = np.concatenate(log.old)
-    rows = _Rows(place, kinds, threads, value, old, heads[:, 2], own, every)
-    rows = rows.at(np.lexsort((np.arange(place.size), rows.thread, rows.kind, rows.place)))
-    same = np.ones(place.size - 1, dtype=bool)
-    for part in (rows.place, rows.kind, rows.thread):
-        same &= part[1:] == part[:-1]
-    rows.final[:-1] = ~same
-    return rows if reads else rows.at(rows.final)

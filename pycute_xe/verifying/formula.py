@@ -143,23 +143,21 @@ def _level(term: Term) -> int:
 
 def multiply(left: Formula, right: Formula) -> Formula:
     """Return a product, distributed over the sums."""
-    products: list[Formula] = []
+    products: list[Term] = []
     for x in left:
         for y in right:
             first = _apart(x, 0)
             other = _apart(y, len(x.over))
             products.append(
-                (
-                    Term(
-                        first.scale * other.scale,
-                        (*first.places, *other.places),
-                        (*first.atoms, *other.atoms),
-                        (*first.over, *other.over),
-                        tuple(dict.fromkeys((*first.guards, *other.guards))),
-                    ),
+                Term(
+                    first.scale * other.scale,
+                    (*first.places, *other.places),
+                    (*first.atoms, *other.atoms),
+                    (*first.over, *other.over),
+                    tuple(dict.fromkeys((*first.guards, *other.guards))),
                 )
             )
-    return add(*products)
+    return add(tuple(products))
 
 
 def _apart(term: Term, taken: int) -> Term:
@@ -187,17 +185,13 @@ def summed(over: tuple[Bounds, ...], formula: Formula) -> Formula:
 
 
 def _counted(term: Term) -> Term:
-    """Return a sum without variables of so many values on which nothing depends: a multiple."""
-    kept: list[Bounds] = []
-    for bounds in term.over:
-        others = replace(term, scale=1.0, over=tuple(b for b in term.over if b != bounds))
-        constant = bounds.low.isdecimal() and bounds.high.isdecimal()
-        count = int(bounds.high) - int(bounds.low) if constant else 0
-        if count > 0 and bounds.name not in mentioned(Atom("", ((others,),))):
-            term = replace(term, scale=term.scale * count)
-        else:
-            kept.append(bounds)
-    return replace(term, over=tuple(kept))
+    """Return a multiple in the place of sums over what nothing depends on."""
+    for one in term.over:
+        others = replace(term, over=tuple(b for b in term.over if b != one))
+        times = int(one.high) - int(one.low) if (one.low + one.high).isdecimal() else 0
+        if times > 0 and one.name not in mentioned(Atom("", ((others,),))):
+            term = replace(others, scale=term.scale * times)
+    return term
 
 
 def substituted(term: Term, names: dict[str, str]) -> Term:

@@ -77,7 +77,7 @@ class Space:
     def subgroup(self, around: tuple[Around, ...], view: View, who: Ints | None = None) -> str:
         """Return the subgroup at each point, where conditions around depend on it.
 
-        Raises `UndecidableError` where it is no sum of digits of the point.
+        Raises `UndecidableError` where it is not a sum of digits of the point.
         """
         if not any(mixes(one) for one in around):
             return ""
@@ -87,7 +87,7 @@ class Space:
             raise UndecidableError(
                 "verify",
                 {},
-                "a condition depends on the subgroup, which is no sum of digits of the place",
+                "a condition depends on the subgroup, which is not a sum of digits of a place",
                 "use copies whose layouts nest evenly",
             )
         return digits.text(view.names)

@@ -3,38 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import combinations_with_replacement, product
+from itertools import combinations_with_replacement
 
 import numpy as np
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.follower import Write
 from pycute_xe.holding.following import follow
-from pycute_xe.holding.meeting import has_roles
 from pycute_xe.holding.memory import Tile
 from pycute_xe.holding.nodes import Undefined
 from pycute_xe.holding.visible import is_ordered
 from pycute_xe.kernel import (
     AtomicStore,
     Load,
-    Store,
 )
 from pycute_xe.verifying.changing import (
-    Touch,
-    changed_before,
-    changed_beside,
     changed_by_others,
     touches,
 )
 from pycute_xe.verifying.comparing import compare
 from pycute_xe.verifying.counting import Counting
-from pycute_xe.verifying.coverage import Coverage, Point
+from pycute_xe.verifying.coverage import Point
 from pycute_xe.verifying.defining import undefined_claim
 from pycute_xe.verifying.differences import Difference
 from pycute_xe.verifying.facts import least
 from pycute_xe.verifying.failures import Failure, smallest
 from pycute_xe.verifying.formula import Formula, Place, Term, add, summed
 from pycute_xe.verifying.laws import as_stored
+from pycute_xe.verifying.loading import Loading
 from pycute_xe.verifying.racing import check_races, may_be_covered
 from pycute_xe.verifying.regions import Region
 from pycute_xe.verifying.translating import EXACT, claimed, held
@@ -47,7 +43,7 @@ WILD = 6
 """Quotients from which on small problems are tried first."""
 
 
-class Questions(Coverage, Counting):
+class Questions(Loading, Counting):
     """The questions about a kernel, each answered by a smallest failure or None."""
 
     def values(self, output: str) -> Failure | None:
@@ -66,7 +62,7 @@ class Questions(Coverage, Counting):
         mine = [(i, w) for i, w in enumerate(self.followed.writes) if w.statement.operand == output]
         if any(isinstance(write.statement, AtomicStore) for _, write in mine):
             return self._wrongly_added(output, mine)
-        changed = self._changed()
+        changed = self.changed()
         if changed is not None:
             return changed
         views, points = self.views, self.points
@@ -108,7 +104,7 @@ class Questions(Coverage, Counting):
         return least(found)
 
     def _undefined_claim(self, output: str) -> Failure | None:
-        """Return the smallest problem in which a claim names an element that there is not."""
+        """Return the smallest problem in which a claim names an element outside its operand."""
         found = undefined_claim(self.space, self.claim_of(output))
         if found is None:
             return None
@@ -116,67 +112,6 @@ class Questions(Coverage, Counting):
         return self.failure(
             point, f"{output} values", words, region, operand=output, output=output, faults=True
         )
-
-    def _changed(self) -> Failure | None:
-        """Return the smallest problem in which a load finds what another subgroup stores.
-
-        Raises `UndecidableError` where it may, and nothing is known of the order.
-        """
-        found: list[Failure | None] = []
-        tiles: list[tuple[str, list[Touch], bool]] = []
-        for operand in self.kernel.operands:
-            tile = self.followed.memory.get(operand.name)
-            loads, stores = touches(self.space, operand.name)
-            ordered = isinstance(tile, Tile) and is_ordered(self.kernel, tile)
-            for load, store in product(loads, stores):
-                if operand.role != "scratch" and self._keeps(store):
-                    continue
-                before = changed_before(self.space, load, store)
-                if not isinstance(tile, Tile) and not before.is_empty:
-                    raise _overwrites(operand.name)
-                found.append(self._beside(load, store, ordered))
-            if isinstance(tile, Tile):
-                tiles.append((operand.name, stores, ordered))
-        for name, stores, ordered in tiles if least(found) is None else ():
-            self._demand_own(name, stores, ordered)
-        return least(found)
-
-    def _demand_own(self, operand: str, stores: list[Touch], ordered: bool) -> None:
-        """Demand that what a work-group loads back nobody else stored meanwhile."""
-        for one, other in combinations_with_replacement(stores, 2):
-            if not changed_by_others(self.space, one, other).is_empty:
-                raise _overwrites(operand)
-        if not ordered:
-            raise _overwrites(operand)
-
-    def _keeps(self, store: Touch) -> bool:
-        """Whether a store writes what lay there."""
-        mine = [
-            (i, w) for i, w in enumerate(self.followed.writes) if w.statement is store.statement
-        ]
-        for i, write in mine:
-            targets = self.space.targets(write, self.views[i])
-            numeric = self.kernel.operand(write.statement.operand).value_type
-            before: Formula = (Term(1.0, (Place(write.statement.operand, targets, numeric),)),)
-            actual = held(write.node, self.views[i], self.space.naming, numeric, self.real)
-            if compare(self.points[i], actual, before, self.extents) is not None:
-                return False
-        return bool(mine) and isinstance(store.statement, Store)
-
-    def _beside(self, load: Touch, store: Touch, ordered: bool) -> Failure | None:
-        """Return where one subgroup loads what another stores, outside the group if ``ordered``."""
-        changed = changed_by_others if ordered else changed_beside
-        region = changed(self.space, load, store)
-        point = smallest(region, self.space.naming)
-        if point is None:
-            return None
-        name = load.statement.operand
-        meets = any(s.touched.meets for s in self.kernel.statements()) or has_roles(self.kernel)
-        if (meets and not ordered) or self.kernel.operand(name).role == "scratch":
-            raise _overwrites(name)  # a barrier may lie between
-        index = [point[f"u_{i}"] for i in range(len(self.extents[name]))]
-        words = f"{name}{index} is loaded by one subgroup and stored to by another in no order"
-        return self.failure(point, f"{name} values", words, region, operand=name, faults=True)
 
     def _wrongly_added(self, output: str, mine: list[tuple[int, Write]]) -> Failure | None:
         """Compare what all stores add to an element, and what it was, with what is claimed."""
@@ -301,13 +236,4 @@ def _stored_again(output: str) -> UndecidableError:
         {"output": output},
         f"elements of {output} that hold something else may be stored to again",
         "store once, behind the loop or the condition",
-    )
-
-
-def _overwrites(operand: str) -> UndecidableError:
-    return UndecidableError(
-        "verify",
-        {"operand": operand},
-        f"an element of {operand} is loaded after it was stored to, on some path",
-        "load it before, or give the result an operand of its own",
     )
