@@ -160,8 +160,9 @@ def _of_total(value: Any, known: list[Grain], _given: Any, sizes: Sizes) -> Grai
     count = 1
     for _, extent in value.over:
         # What is counted by other variables is no longer than what they are counted by.
-        names = dict.fromkeys(extent.names, max(sizes.values(), default=1)) | dict(sizes)
-        count *= max(1, extent.at(names, lambda *_: max(sizes.values(), default=1)))
+        most = max(sizes.values(), default=1)
+        names = dict.fromkeys(extent.names, most) | dict(sizes)
+        count *= max(1, extent.at(names, lambda _name, _at: most))
     return Grain(known[0].most * (count if value.how == "sum" else 1), known[0].unit)
 
 
