@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pycute_xe.kernel.building.builder import KernelBuilder
+from pycute_xe.kernel.building.spread import Share
 from pycute_xe.kernel.counterexample import Counterexample
 from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
@@ -49,6 +51,7 @@ from pycute_xe.kernel.kinds.splitting import split_k
 from pycute_xe.kernel.kinds.top_k import top_k_gemm
 from pycute_xe.kernel.kinds.whole_tiles import whole_tiles
 from pycute_xe.kernel.owning import Moved, owner_of
+from pycute_xe.kernel.spec.equations import read_specification
 from pycute_xe.kernel.spec.expression import (
     Element,
     Expression,
@@ -75,6 +78,7 @@ __all__ = [
     "If",
     "Index",
     "Kernel",
+    "KernelBuilder",
     "Load",
     "Loop",
     "Map",
@@ -90,6 +94,7 @@ __all__ = [
     "Prefetch",
     "Reduce",
     "Reorder",
+    "Share",
     "Shared",
     "SharedLoad",
     "SharedStore",
@@ -109,6 +114,7 @@ __all__ = [
     "gmem_stride",
     "matrix",
     "owner_of",
+    "read_specification",
     "rounded_to",
     "slm_gemm",
     "softmax_gemm",
