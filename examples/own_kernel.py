@@ -15,7 +15,7 @@ BF16 = cx.bulk.numpy_dtype("bf16")
 
 
 def relu() -> Kernel:
-    """D = relu(A): eight subgroups have equal parts of a tile of 64 x 64."""
+    """The relu of a matrix: eight subgroups have equal parts of a tile of 64 x 64."""
     k = KernelBuilder("my_relu", 8)
     A, D = k.input("A", "f32", ("M", "N")), k.output("D", "f32", ("M", "N"))
     m, n = k.grid(m=Tiles("M", 64), n=Tiles("N", 64))

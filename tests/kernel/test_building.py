@@ -119,16 +119,16 @@ def test_rows_of_other_subgroups_meet_in_shared_memory() -> None:
     """The maximum of rows that two subgroups share, by two parts of an array."""
     k = KernelBuilder("peaks", 2)
     X, D = k.input("X", "f32", ("M", 32)), k.output("D", "f32", ("M", 32))
-    (m,) = k.grid(m=Tiles("M", 16))
-    k.shared("s", "f32", (16, 32))
-    k.load("x", X, k.parts((16, 32), (1, 2)), at=(m * 16, 0))
+    (m,) = k.grid(m=Tiles("M", 32))
+    k.shared("s", "f32", (32, 32))
+    k.load("x", X, k.parts((32, 32), (1, 2)), at=(m * 32, 0))
     k.share("s", "x")
     k.fence()
     k.barrier()
-    k.take("y", "s", k.parts((16, 32), (2, 1)))
+    k.take("y", "s", k.parts((32, 32), (2, 1)))
     k.reduce("top", "max", "y", axis=1)
     k.map("z", "y - top")
-    k.store(D, "z", at=(m * 16, 0))
+    k.store(D, "z", at=(m * 32, 0))
     kernel = k.build("D[m,n] = X[m,n] - max(j, X[m,j])")
     assert cx.verify(kernel), str(cx.verify(kernel))
     x = np.random.default_rng(0).standard_normal((21, 32)).astype(np.float32)
@@ -312,6 +312,15 @@ def claim_without_an_extent(k: KernelBuilder) -> None:
     k.computes("D[m,n] = sum(i, A[m,i+i])")  # slip
 
 
+def rows_that_fill_no_register(k: KernelBuilder) -> None:
+    k.load("x", "A", k.parts((32, 64), (4, 1)), at=("m", 0))
+    k.reduce("r", "max", "x", axis=1)  # slip
+
+
+def parts_for_others(k: KernelBuilder) -> None:
+    k.load("x", "A", k.parts((32, 64), (8, 1)), at=("m", 0))  # slip
+
+
 def without_use(k: KernelBuilder) -> None:
     k.load("x", "A", (32, 64), at=("m", 0))
     k.build("D[m,n] = sum(k, A[m,k])")  # slip
@@ -347,6 +356,8 @@ SLIPS: dict[Callable[[KernelBuilder], None], str] = {
     claim_of_an_unknown_name: "X is not an operand",
     claim_of_unbound_index: "the name k is unknown",
     claim_without_an_extent: "nothing says how far it runs",
+    rows_that_fill_no_register: "each subgroup has 8 rows",
+    parts_for_others: "8 x 1 parts are for 8 subgroups, the kernel has 4",
     without_use: "x is never used",
 }
 
@@ -372,8 +383,15 @@ def test_a_slip_is_refused_at_its_line(slip: Callable[[KernelBuilder], None]) ->
 def test_a_kernel_without_the_slip_goes_on() -> None:
     """A refused line leaves nothing behind: the right one may follow."""
     k = loaded()
-    for wrong in (lambda: k.mma("acc", "b", "a"), lambda: k.output("A", "f32", ("M",))):
+    wrong = (
+        lambda: k.mma("acc", "b", "a"),
+        lambda: k.output("A", "f32", ("M",)),
+        lambda: k.load("c", "A", Share(MMA, "A"), at=("m", "z")),
+        lambda: k.load("c", "A", Share(MMA, "A"), at=("m", 0, 0)),
+    )
+    for slip in wrong:
         with pytest.raises(KernelError):
-            wrong()
+            slip()
+    k.load("c", "B", Share(MMA, "B"), at=(0, "n"))
     k.mma("acc", "a", "b")
     assert [type(s).__name__ for s in k.so_far][-1] == "Mma"

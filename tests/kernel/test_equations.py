@@ -63,7 +63,7 @@ def test_conditions_and_indices() -> None:
         ("D[m,n] = X[m,n]", "X is not an operand"),
         ("D[m,n] = A[m,i]", "the name i is unknown"),
         ("D[m,n] = sum(i, 1)", "nothing says how far it runs"),
-        ("D[m,n] = A[m*n,0]", "an index is multiplied by integers only"),
+        ("D[m,n] = A[m*n,0]", "an index is multiplied and divided by integers only"),
         ("D[m,n] = where(A[m,n], 1, 0)", "a condition compares two indices"),
         ("D[m,n] = sum(k, A[m,k], f31)", "it is not a sum"),
         ("D[m,n] = D[m,n]", "has no value before the kernel stores it"),

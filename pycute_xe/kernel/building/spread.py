@@ -124,7 +124,7 @@ class Spread:
             raise KernelError(
                 "KernelBuilder",
                 {"tile": tile, "over": over},
-                f"{over[0]} x {over[1]} subgroups do not cut {tile[0]} x {tile[1]} into equal parts",
+                f"{over[0]} x {over[1]} subgroups do not cut {tile[0]} x {tile[1]} evenly",
                 "use divisors of the tile",
             )
         part = tuple(extent // n for extent, n in zip(tile, over, strict=True))
@@ -174,10 +174,8 @@ class Spread:
             return None
         if not np.array_equal(self.starts[:, axes], source.starts[:, axes]):
             return None
-        held = {
-            tuple(at): e for e, at in reversed(list(enumerate(source.places[:, axes].tolist())))
-        }
-        found = [held.get(tuple(at)) for at in self.places[:, axes].tolist()]
+        held = _numbered(source.places[:, axes])
+        found = [held.get(at) for at in _rows(self.places[:, axes])]
         if None in found:
             return None
         return layout_of([e for e in found if e is not None]) if found[0] == 0 else None
@@ -186,8 +184,8 @@ class Spread:
         """Return the reorder into another spread of the tile, None where elements change hands."""
         if self.tile != to.tile or not np.array_equal(self.starts, to.starts):
             return None
-        where = {tuple(at): e for e, at in enumerate(to.places.tolist())}
-        found = [where.get(tuple(at)) for at in self.places.tolist()]
+        where = _numbered(to.places)
+        found = [where.get(at) for at in _rows(self.places)]
         if None in found or len(where) != len(found):
             return None
         return layout_of([e for e in found if e is not None])
@@ -285,6 +283,18 @@ def _coordinates(layout: Layout) -> Ints:
     at = np.zeros((found.shape[0], 2), dtype=np.int64)
     at[:, : found.shape[1]] = found
     return at
+
+
+def _rows(places: Ints) -> list[tuple[int, ...]]:
+    return [tuple(int(x) for x in at) for at in places]
+
+
+def _numbered(places: Ints) -> dict[tuple[int, ...], int]:
+    """Return the first element at each place."""
+    found: dict[tuple[int, ...], int] = {}
+    for element, at in enumerate(_rows(places)):
+        found.setdefault(at, element)
+    return found
 
 
 def _two(tile: tuple[int, ...]) -> tuple[int, int]:

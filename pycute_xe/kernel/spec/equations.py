@@ -29,6 +29,15 @@ from pycute_xe.signatures import typed
 __all__ = ["Notation", "read_claim", "read_specification"]
 
 
+_SUMS: dict[type[ast.operator], Callable[[Index, Index], Index]] = {
+    ast.Add: lambda x, y: x + y,
+    ast.Sub: lambda x, y: x - y,
+}
+_QUOTIENTS: dict[type[ast.operator], Callable[[Index, int], Index]] = {
+    ast.Div: lambda x, by: x // by,
+    ast.FloorDiv: lambda x, by: x // by,
+    ast.Mod: lambda x, by: x % by,
+}
 # Each comparison as ``index < below``.
 _BELOW: dict[type[ast.cmpop], Callable[[Index, Index], tuple[Index, Index]]] = {
     ast.Lt: lambda x, y: (x, y),
@@ -144,7 +153,7 @@ class Notation(Reader):
 
     def total(self, how: str, over: ast.expr, rest: list[ast.expr]) -> Expression:
         """Return a sum or a maximum over a variable."""
-        extent, accumulator = None, None
+        extent = None
         if isinstance(over, ast.Compare):
             first, extent = self.condition(over, bound=True)
             name = str(first)
@@ -154,7 +163,7 @@ class Notation(Reader):
             case [_, ast.Name(kind)] if kind in numerics():
                 accumulator = as_numeric(kind)
             case [_]:
-                pass
+                accumulator = None
             case _:
                 fix = f'write "{how}({name}, …)" or "{how}({name}, …, f32)"'
                 raise KernelError(self.operation, {"text": self.text}, "it is not a sum", fix)
@@ -203,34 +212,27 @@ class Notation(Reader):
                 return -1 * self.index(inner)
             case ast.Subscript(ast.Name(name), place):
                 return Index.element(name, *self.places(place))
-            case ast.Call(ast.Name("ceil_div"), [inner, ast.Constant(by)], []) if _whole(by):
-                return (self.index(inner) + (by - 1)) // by
-            case ast.BinOp(left, ast.Div() | ast.FloorDiv(), ast.Constant(by)) if _whole(by):
-                return self.index(left) // by
-            case ast.BinOp(left, ast.Mod(), ast.Constant(by)) if _whole(by):
-                return self.index(left) % by
-            case ast.BinOp(left, ast.Add(), right):
-                return self.index(left) + self.index(right)
-            case ast.BinOp(left, ast.Sub(), right):
-                return self.index(left) - self.index(right)
+            case ast.Call(ast.Name("ceil_div"), [inner, by], []):
+                divisor = self.number(by)
+                return (self.index(inner) + (divisor - 1)) // divisor
+            case ast.BinOp(left, sign, right) if type(sign) in _SUMS:
+                return _SUMS[type(sign)](self.index(left), self.index(right))
             case ast.BinOp(left, ast.Mult(), right):
-                return self.multiple(node, self.index(left), self.index(right))
+                one, other = self.index(left), self.index(right)
+                return other * one.offset if one.is_constant else one * self.number(right)
+            case ast.BinOp(left, sign, right) if type(sign) in _QUOTIENTS:
+                return _QUOTIENTS[type(sign)](self.index(left), self.number(right))
             case _:
                 raise self.refused(node, "an index is made of names and integers")
 
-    def multiple(self, node: ast.expr, left: Index, right: Index) -> Index:
-        """Return a product of which one side is an integer."""
-        if left.is_constant:
-            return right * left.offset
-        if right.is_constant:
-            return left * right.offset
-        raise self.refused(node, "an index is multiplied by integers only")
+    def number(self, node: ast.expr) -> int:
+        """Return an integer by which an index is multiplied or divided."""
+        found = self.index(node)
+        if not found.is_constant:
+            raise self.refused(node, "an index is multiplied and divided by integers only")
+        return found.offset
 
     def unknown(self, name: str, known: str) -> KernelError:
         """Return the refusal of a name that stands for nothing."""
         given = {"text": self.text[:80]}
         return KernelError(self.operation, given, f"the name {name} is unknown", f"use {known}")
-
-
-def _whole(value: object) -> bool:
-    return type(value) is int and value > 0
