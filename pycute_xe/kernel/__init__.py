@@ -43,6 +43,7 @@ from pycute_xe.kernel.kinds.chained_gemm import chained_gemm
 from pycute_xe.kernel.kinds.dual_gemm import dual_gemm
 from pycute_xe.kernel.kinds.gemm import gemm
 from pycute_xe.kernel.kinds.parts import gmem_stride
+from pycute_xe.kernel.kinds.recipe import Epilogue, Input, Mainloop, Schedule, Step, kernel
 from pycute_xe.kernel.kinds.row_softmax import softmax_gemm
 from pycute_xe.kernel.kinds.scheduled import scheduled
 from pycute_xe.kernel.kinds.slm_gemm import slm_gemm
@@ -69,6 +70,7 @@ __all__ = [
     "BarrierWait",
     "Claim",
     "Convert",
+    "Epilogue",
     "Counterexample",
     "Element",
     "Expression",
@@ -77,10 +79,12 @@ __all__ = [
     "Fragment",
     "If",
     "Index",
+    "Input",
     "Kernel",
     "KernelBuilder",
     "Load",
     "Loop",
+    "Mainloop",
     "Map",
     "Meanings",
     "Mma",
@@ -95,6 +99,7 @@ __all__ = [
     "Reduce",
     "Reorder",
     "Share",
+    "Schedule",
     "Shared",
     "SharedLoad",
     "SharedStore",
@@ -102,6 +107,7 @@ __all__ = [
     "Slot",
     "Specification",
     "Statement",
+    "Step",
     "Store",
     "Tiles",
     "Touched",
@@ -112,6 +118,7 @@ __all__ = [
     "dual_gemm",
     "gemm",
     "gmem_stride",
+    "kernel",
     "matrix",
     "owner_of",
     "read_specification",

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.errors import KernelError
-from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
-from pycute_xe.kernel.ir.operands import Fragment, Operand, Order, matrix
-from pycute_xe.kernel.ir.statements import Fill, Map
-from pycute_xe.kernel.kinds.endings import Ending, product_of, unfit
-from pycute_xe.kernel.kinds.mainloop import mainloop
-from pycute_xe.kernel.kinds.parts import Side, by_registers, operand_copy
+from pycute_xe.kernel.ir.operands import Operand, Order
+from pycute_xe.kernel.ir.statements import Map
+from pycute_xe.kernel.kinds.calls import Given, recipe_of
+from pycute_xe.kernel.kinds.endings import unfit
+from pycute_xe.kernel.kinds.recipe import Step, kernel
 from pycute_xe.kernel.spec.expression import Element, Expression, Slot, leaves, rebuilt
 from pycute_xe.kernel.spec.parsing import parse
-from pycute_xe.layout import size
-from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import typed
-
-__all__ = ["dual_gemm"]
 
 HELD = {"acc0": "tCrC", "acc1": "tCrC1"}
 """The accumulators: their names in an expression, and their fragments."""
+
+__all__ = ["dual_gemm"]
 
 
 @typed
@@ -32,12 +31,7 @@ def dual_gemm(
     stages: int = 2,
     *,
     combine: str = "silu(acc0) * acc1",
-    epilogue: str | None = None,
-    d_type: Numeric | str | None = None,
-    types: dict[str, Numeric | str] | None = None,
-    orders: dict[str, Order] | None = None,
-    also: dict[str, str] | None = None,
-    epilogue_tile: tuple[int, int] | None = None,
+    **given: Unpack[Given],
 ) -> Kernel:
     """Return the kernel ``D = combine(A B0, A B1)``, element by element, with one load of A.
 
@@ -51,47 +45,15 @@ def dual_gemm(
     >>> str(kernel.computes).partition(" = ")[2]
     'bf16(sum(k, A[m,k]*B0[k,n], f32)*sum(k, A[m,k]*B1[k,n], f32))'
     """
-    op, held = mma.atom.op, by_registers(mma)
-    value = _combined(mma, combine)
-    ending = Ending(d, epilogue, d_type, types or {}, orders or {}, also or {}, epilogue_tile)
-    behind = ending.read(held)
-    tile_m, tile_n, _ = mma.tile_mnk
-    m, n, k = Index("m") * tile_m, Index("n") * tile_n, Index()
-    sides = (
-        Side("A", operand_copy(held, "A", a), held, (0, 1), (m, k), reordered=True),
-        *(
-            Side(name, operand_copy(held, "B", b), held, (1, 0), (k, n), reordered=True)
-            for name in ("B0", "B1")
-        ),
-    )
+    loop, ending, groups = recipe_of("dual_gemm", mma, (a, b, d), given, ahead=stages, many=2)
+    value, types = _combined(mma, combine), ending.types or {}
     scalars = dict.fromkeys(x.operand for x in leaves(value) if isinstance(x, Element))
-    operands = (
-        matrix("A", op.A, ("M", "K"), a),
-        *(matrix(name, op.B, ("K", "N"), b) for name in ("B0", "B1")),
-        *(Operand(name, ending.types.get(name, "f32"), ()) for name in scalars),
-        *behind.operands,
+    step = Step(
+        (Map("tCrC", _rebuilt(value, {name: Slot(x) for name, x in HELD.items()})),),
+        lambda *products: _rebuilt(value, dict(zip(HELD, products, strict=True))),
+        tuple(Operand(name, types.get(name, "f32"), ()) for name in scalars),
     )
-    slots = size(mma.fragment("C")[1])
-    return Kernel(
-        "dual_gemm",
-        mma.num_subgroups,
-        operands,
-        (
-            *(Fragment(name, op.D, slots) for name in HELD.values()),
-            *(fragment for side in sides for fragment in side.fragments()),
-            *behind.fragments,
-        ),
-        (("m", Tiles("M", tile_m)), ("n", Tiles("N", tile_n))),
-        (
-            *(Fill(name) for name in HELD.values()),
-            *mainloop(mma, sides, stages, tuple(HELD.values())),
-            Map("tCrC", _rebuilt(value, {name: Slot(x) for name, x in HELD.items()})),
-            *behind.statements,
-        ),
-        behind.specification(
-            _rebuilt(value, {f"acc{i}": product_of(op.D, ("A", f"B{i}")) for i in range(2)})
-        ),
-    )
+    return kernel(loop, ending, groups, step=step, name="dual_gemm")
 
 
 def _rebuilt(value: Expression, by: dict[str, Expression]) -> Expression:

@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-from types import NoneType
+from typing import Unpack
 
-from pycute_xe.atom.block2d_op import Block2DOp
-from pycute_xe.atom.copy_atom import CopyAtom
-from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
-from pycute_xe.cutlass import LegacyCopyAtom
-from pycute_xe.errors import KernelError
-from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
-from pycute_xe.kernel.ir.operands import Fragment, Order, matrix
-from pycute_xe.kernel.ir.statements import Fill
-from pycute_xe.kernel.kinds.endings import Ending, product_of, unfit
-from pycute_xe.kernel.kinds.given_copies import GivenCopy, given_copy
-from pycute_xe.kernel.kinds.mainloop import mainloop
-from pycute_xe.kernel.kinds.parts import by_registers
-from pycute_xe.kernel.kinds.transforming import operand_side, transformed_operands
-from pycute_xe.layout import size
-from pycute_xe.numeric import Numeric, as_numeric
+from pycute_xe.kernel.ir.operands import Order
+from pycute_xe.kernel.kinds.calls import Given, recipe_of
+from pycute_xe.kernel.kinds.recipe import kernel
 from pycute_xe.signatures import typed
 
-__all__ = ["check_arguments", "gemm"]
-
-_COPIES = (TiledCopy, Block2DOp, CopyAtom, LegacyCopyAtom)
+__all__ = ["gemm"]
 
 
 @typed
@@ -35,21 +21,7 @@ def gemm(
     b: Order = "row",
     d: Order = "row",
     stages: int = 2,
-    *,
-    copy_a: GivenCopy = None,
-    copy_b: GivenCopy = None,
-    copy_d: GivenCopy = None,
-    reorder_a: bool = True,
-    reorder_b: bool = True,
-    transform_a: str | None = None,
-    transform_b: str | None = None,
-    epilogue: str | None = None,
-    d_type: Numeric | str | None = None,
-    types: dict[str, Numeric | str] | None = None,
-    orders: dict[str, Order] | None = None,
-    also: dict[str, str] | None = None,
-    batch: bool = False,
-    epilogue_tile: tuple[int, int] | None = None,
+    **given: Unpack[Given],
 ) -> Kernel:
     """Return the kernel ``D[m,n] = epilogue(sum(k, A[m,k] * B[k,n]))`` of a tiled MMA.
 
@@ -78,55 +50,4 @@ def gemm(
     >>> print(str(gemm(mma, epilogue="relu(acc + bias[n])", d_type="bf16")).splitlines()[1].strip())
     computes   D[m,n] = bf16(relu(sum(k, A[m,k]*B[k,n], f32) + bias[n]))
     """
-    check_arguments(mma, stages, copy_a, copy_b, copy_d)
-    op, (tile_m, tile_n, _) = mma.atom.op, mma.tile_mnk
-    lead = ("L",) if batch else ()
-    first = (Index("l"),) if batch else ()
-    m, n = Index("m") * tile_m, Index("n") * tile_n
-    declared = types or {}
-    ending = Ending(d, epilogue, d_type, declared, orders or {}, also or {}, epilogue_tile)
-    row, column, k = len(lead), len(lead) + 1, Index()
-    held = by_registers(mma)
-    frame = ending.frame(held, lead)
-    kinds = {name: as_numeric(declared.get(name, getattr(op, name))) for name in ("A", "B")}
-    copies = (
-        given_copy(held, "A", a, copy_a, kinds["A"]),
-        given_copy(held, "B", b, copy_b, kinds["B"]),
-    )
-    sides = (
-        operand_side(frame, "A", copies[0], (row, column), (*first, m, k), reorder_a, transform_a),
-        operand_side(frame, "B", copies[1], (column, row), (*first, k, n), reorder_b, transform_b),
-    )
-    stored = None if copy_d is None else given_copy(held, "D", d, copy_d, ending.numeric(held))
-    behind = ending.read(held, lead, stored)
-    operands = (
-        matrix("A", kinds["A"], (*lead, "M", "K"), a),
-        matrix("B", kinds["B"], (*lead, "K", "N"), b),
-        *transformed_operands(sides),
-        *behind.operands,
-    )
-    accumulator = Fragment("tCrC", op.D, size(mma.fragment("C")[1]))
-    loaded = (fragment for side in sides for fragment in side.fragments())
-    fragments = (accumulator, *loaded, *behind.fragments)
-    body = (Fill("tCrC"), *mainloop(mma, sides, stages), *behind.statements)
-    grid = (("m", Tiles("M", tile_m)), ("n", Tiles("N", tile_n)))
-    if batch:
-        grid = (("l", Index("L")), *grid)
-    claim = behind.specification(product_of(op.D, (sides[0].factor, sides[1].factor), first))
-    return Kernel("gemm", mma.num_subgroups, operands, fragments, grid, body, claim)
-
-
-def check_arguments(mma: object, stages: object, *copies: object) -> None:
-    """Refuse slips that would otherwise surface far from here."""
-    wrong, fix = "", ""
-    if not isinstance(mma, TiledMma):
-        wrong, fix = f"{type(mma).__name__} is not a tiled MMA", "use workgroup_mma(op, tile=…)"
-    elif any(found := unfit(mma)):
-        wrong, fix = found
-    elif type(stages) is not int or stages < 0:
-        wrong, fix = f"stages is {stages!r}, which is not a count of tiles", "use 0 or more"
-    elif any(not isinstance(copy, (*_COPIES, str, NoneType)) for copy in copies):
-        wrong = "a copy is neither a tiled copy, an atom nor the name of one"
-        fix = "use make_block_2d_copy_A(mma, strides, op=…)"
-    if wrong:
-        raise KernelError("gemm", {"mma": mma, "stages": stages}, wrong, fix)
+    return kernel(*recipe_of("gemm", mma, (a, b, d), given, ahead=stages))

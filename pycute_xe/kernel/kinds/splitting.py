@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Unpack
+
 from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.errors import KernelError
-from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
-from pycute_xe.kernel.ir.operands import Fragment, Order, matrix
-from pycute_xe.kernel.ir.statements import AtomicStore, Fill, Reorder, Statement
-from pycute_xe.kernel.kinds.endings import product_of
-from pycute_xe.kernel.kinds.gemm import check_arguments
-from pycute_xe.kernel.kinds.mainloop import Stretch, stretched
-from pycute_xe.kernel.kinds.parts import Side, by_registers, operand_copy, store_reorder
-from pycute_xe.kernel.spec.expression import Element
-from pycute_xe.kernel.spec.specification import Claim, Specification
-from pycute_xe.layout import size
+from pycute_xe.kernel.ir.operands import Order
+from pycute_xe.kernel.kinds.calls import Given, recipe_of
+from pycute_xe.kernel.kinds.recipe import kernel
 from pycute_xe.signatures import typed
 
 __all__ = ["split_k"]
@@ -30,6 +26,7 @@ def split_k(
     stages: int = 2,
     *,
     chunk: int | None = None,
+    **given: Unpack[Given],
 ) -> Kernel:
     """Return the kernel ``D[m,n] += sum(k, A[m,k] * B[k,n])`` whose K is shared by work-groups.
 
@@ -48,55 +45,14 @@ def split_k(
     >>> print(kernel.loop("k").stop, "trips; tile", 4 * Index("k") + Index("s"))
     ceil_div(-s+ceil_div(K, 32), 4) trips; tile 4*k+s
     """
-    check_arguments(mma, stages)
-    given = parts if chunk is None else chunk
-    if (parts is None) == (chunk is None) or type(given) is not int or given < 1:
+    loop, ending, groups = recipe_of("split_k", mma, (a, b, d), given, ahead=stages)
+    count = parts if chunk is None else chunk
+    if (parts is None) == (chunk is None) or type(count) is not int or count < 1:
         raise KernelError(
             "split_k",
             {"parts": parts, "chunk": chunk},
             "one of parts and chunk must be given, 1 or more",
             "write split_k(mma, 4) or split_k(mma, chunk=16)",
         )
-    op, (tile_m, tile_n, tile_k) = mma.atom.op, mma.tile_mnk
-    m, n, held, k = Index("m") * tile_m, Index("n") * tile_n, by_registers(mma), Index()
-    copies = operand_copy(held, "A", a), operand_copy(held, "B", b)
-    sides = (
-        Side("A", copies[0], held, (0, 1), (m, k), reordered=True),
-        Side("B", copies[1], held, (1, 0), (k, n), reordered=True),
-    )
-    copy = operand_copy(held, "D", d)
-    slots = size(mma.fragment("C")[1])
-    fragments = [Fragment("tCrC", op.D, slots), *(f for s in sides for f in s.fragments())]
-    moved, source = store_reorder(held, copy), "tCrC"
-    ending: tuple[Statement, ...] = ()
-    if moved is not None:
-        source, ending = "tDrD", (Reorder("tCrC", "tDrD", moved),)
-        fragments.append(Fragment("tDrD", op.D, slots))
-    part, count = _part(parts, chunk, tile_k)
-    body = (
-        Fill("tCrC"),
-        *stretched(held, sides, stages, part),
-        *ending,
-        AtomicStore(copy, "D", (m, n), source),
-    )
-    operands = (
-        matrix("A", op.A, ("M", "K"), a),
-        matrix("B", op.B, ("K", "N"), b),
-        matrix("D", op.D, ("M", "N"), d, role="inout"),
-    )
-    product = product_of(op.D, (sides[0].factor, sides[1].factor))
-    old = Element("D", (Index("m"), Index("n")))
-    claim = Specification((Claim("D", ("m", "n"), old + product),))
-    grid = (("s", count), ("m", Tiles("M", tile_m)), ("n", Tiles("N", tile_n)))
-    return Kernel("split_k", mma.num_subgroups, operands, tuple(fragments), grid, body, claim)
-
-
-def _part(parts: int | None, chunk: int | None, tile_k: int) -> tuple[Stretch, Index]:
-    """Return the trips of a part, and how many parts there are."""
-    s, trips = Index("s"), Tiles("K", tile_k)
-    if parts is not None:
-        stop = (trips - s + (parts - 1)) // parts
-        return Stretch(Index(), stop, lambda j: parts * j + s), Index(None, parts)
-    each = chunk or 1
-    # Trips beyond K multiply zeros.
-    return Stretch(Index(), Index(None, each), lambda j: each * s + j), Tiles("K", tile_k * each)
+    shared_out = replace(groups, parts=parts, chunk=chunk)
+    return kernel(loop, ending, shared_out, name="split_k")
