@@ -41,14 +41,10 @@ from pycute_xe.kernel.kinds.attention import attention
 from pycute_xe.kernel.kinds.attention_combine import attention_combine
 from pycute_xe.kernel.kinds.chained_gemm import chained_gemm
 from pycute_xe.kernel.kinds.dual_gemm import dual_gemm
-from pycute_xe.kernel.kinds.gemm import gemm
+from pycute_xe.kernel.kinds.gemms import gemm, scheduled, slm_gemm, specialised_gemm, split_k
 from pycute_xe.kernel.kinds.parts import gmem_stride
 from pycute_xe.kernel.kinds.recipe import Epilogue, Input, Mainloop, Schedule, Step, kernel
 from pycute_xe.kernel.kinds.row_softmax import softmax_gemm
-from pycute_xe.kernel.kinds.scheduled import scheduled
-from pycute_xe.kernel.kinds.slm_gemm import slm_gemm
-from pycute_xe.kernel.kinds.specialised_gemm import specialised_gemm
-from pycute_xe.kernel.kinds.splitting import split_k
 from pycute_xe.kernel.kinds.top_k import top_k_gemm
 from pycute_xe.kernel.kinds.whole_tiles import whole_tiles
 from pycute_xe.kernel.owning import Moved, owner_of

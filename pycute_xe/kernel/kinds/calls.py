@@ -45,7 +45,7 @@ def recipe_of(
     given: Given,
     *,
     ahead: int = 0,
-    stages: int = 0,
+    stages: int | None = None,
     many: int = 0,
 ) -> Recipe:
     """Return the recipe of what a caller gives; with ``many``, of B0, B1 and so on.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Unpack
 
 from pycute_xe.atom.tiled_mma import TiledMma
@@ -63,7 +62,7 @@ def chained_gemm(
     rows, middle, _ = first.tile_mnk
     around = groups.frame(by_registers(first), ending, middle)
     frame = groups.frame(by_registers(second), ending, None)
-    sides = (side_of(around, "A", loop.a), side_of(around, "B0", replace(loop.b, transform=None)))
+    sides = (side_of(around, "A", loop.a), side_of(around, "B0", loop.bs[0]))
     other = side_of(frame, "B1", Input(b1))
     tail, lead = ending.tail(frame), frame.lead
     multiply = Mma(first, "tPrC", sides[0].read, sides[1].read)

@@ -264,16 +264,20 @@ class Tail:
         in_place = last and compute == self.frame.mma.atom.op.D
         held = "tCrC" if in_place else self.fragment(f"tEf{name}", compute)
 
+        self.stores.append(self.mapped(held, value, "tCrC", self.slots))
+        return held
+
+    def mapped(self, result: str, value: Expression, acc: str, held: dict[str, str]) -> Map:
+        """Return what computes an expression from fragments of the accumulator and of operands."""
+
         def leaf(x: Element | Slot) -> Expression:
             if isinstance(x, Slot):
-                return Slot("tCrC")
-            return Slot(self.slots[x.operand]) if x.at else x
+                return Slot(acc)
+            return Slot(held[x.operand]) if x.at else x
 
-        mapped = rebuilt(value, leaf)
-        used = {x.fragment for x in leaves(mapped) if isinstance(x, Slot)}
-        gathers = tuple((n, by) for n, by in self.gathers.items() if n in used)
-        self.stores.append(Map(held, mapped, gathers))
-        return held
+        found = rebuilt(value, leaf)
+        used = {x.fragment for x in leaves(found) if isinstance(x, Slot)}
+        return Map(result, found, tuple((n, by) for n, by in self.gathers.items() if n in used))
 
     def _stored(self, name: str, held: str, numeric: Numeric, copy: TiledCopy) -> None:
         frame = self.frame

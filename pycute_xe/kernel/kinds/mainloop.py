@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
+from pycute_xe.composed import ComposedLayout
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index, Tiles
 from pycute_xe.kernel.ir.named import NamedArrive, NamedBarrier, NamedWait
 from pycute_xe.kernel.ir.statements import (
+    AtomicStore,
     BarrierArrive,
     BarrierWait,
     Fence,
     If,
+    Load,
     Loop,
     Mma,
+    Prefetch,
+    SharedLoad,
+    SharedStore,
     Statement,
+    Store,
 )
 from pycute_xe.kernel.kinds.shared_tiles import MEET
 from pycute_xe.kernel.kinds.side import Side
+from pycute_xe.layout import Layout, make_layout
 
-__all__ = ["Stretch", "all_k", "by_some", "produced_loop", "register_loop", "shared_loop"]
+__all__ = ["Stretch", "by_some", "doubled", "produced_loop", "register_loop", "shared_loop"]
 
 
 @dataclass(frozen=True)
@@ -38,7 +47,7 @@ class Stretch:
         return cls(Index(), Tiles("K", mma.tile_mnk[2]), whole=True)
 
 
-def all_k(sides: tuple[Side, ...]) -> tuple[Statement, ...]:
+def _all_k(sides: tuple[Side, ...]) -> tuple[Statement, ...]:
     """Return the loads of what all k share."""
     return tuple(s for side in sides for s in side.before_loop(None, Index()))
 
@@ -54,7 +63,7 @@ def register_loop(
     """
     depth, trip = mma.tile_mnk[2], Index("k")
     groups = frozenset[int]().union(*(side.groups for side in sides))
-    ready = (*all_k(sides), *_warm_up(sides, part))
+    ready = (*_all_k(sides), *_warm_up(sides, part))
     largest = max(groups, default=depth)
     if not part.whole or len(groups) > 1 or largest == depth:
         body = _trip(depth, sides, part, trip, tuple(sorted(groups)), products)
@@ -145,7 +154,7 @@ def shared_loop(
     def stores(trip: Index) -> tuple[Statement, ...]:
         return tuple(side.store(trip) for side in shared)
 
-    ready = (*all_k(sides), *_warm_up(beside, part))
+    ready = (*_all_k(sides), *_warm_up(beside, part))
     own = _direct(mma, sides, part, k)
     if stages == 1:
         body = (*loads(k), *own, BarrierArrive(), BarrierWait(), *stores(k), *MEET)
@@ -187,7 +196,7 @@ def produced_loop(
         *(statement for side in sides for statement in side.ready()),
         *products,
     )
-    before = (*all_k(sides), *_warm_up(beside, part))
+    before = (*_all_k(sides), *_warm_up(beside, part))
     producers = If(Index(None, count - 1), Index(SUBGROUP_INDEX), produced)
     loop = Loop("k", part.start, part.stop, (producers, by_some(mma, consumed)))
     return (*((by_some(mma, before),) if before else ()), loop)
@@ -196,3 +205,29 @@ def produced_loop(
 def by_some(mma: TiledMma, body: tuple[Statement, ...]) -> If:
     """Return what only the subgroups of an MMA do, not those beside them."""
     return If(Index(SUBGROUP_INDEX), Index(None, mma.num_subgroups), body)
+
+
+def doubled(statement: Statement) -> Statement:
+    """Return a statement in which subgroups beyond those of the MMA do what the first ones do."""
+    match statement:
+        case Loop() | If():
+            return replace(statement, body=tuple(map(doubled, statement.body)))
+        case Load() | Prefetch() | Store() | AtomicStore():
+            return replace(statement, copy=_doubled_copy(statement.copy))
+        case SharedStore() | SharedLoad():
+            return replace(statement, places=_doubled_places(statement.places))
+        case _:
+            return statement
+
+
+def _doubled_copy(copy: TiledCopy) -> TiledCopy:
+    threads, values = copy.layout_tv_tiled
+    return replace(copy, layout_tv_tiled=make_layout(make_layout(threads, Layout(2, 0)), values))
+
+
+def _doubled_places(places: Layout | ComposedLayout) -> Layout | ComposedLayout:
+    if isinstance(places, ComposedLayout):
+        inner = _doubled_places(places.layout)
+        return replace(places, layout=inner)
+    subgroups, elements = places
+    return make_layout(make_layout(subgroups, Layout(2, 0)), elements)

@@ -25,12 +25,12 @@ from pycute_xe.kernel.kinds.given_copies import GivenCopy, check_given, given_co
 from pycute_xe.kernel.kinds.mainloop import (
     Stretch,
     by_some,
+    doubled,
     produced_loop,
     register_loop,
     shared_loop,
 )
 from pycute_xe.kernel.kinds.parts import by_registers
-from pycute_xe.kernel.kinds.producers import doubled
 from pycute_xe.kernel.kinds.shared_tiles import cooperative_copy
 from pycute_xe.kernel.kinds.side import Side, transformed_operands
 from pycute_xe.kernel.kinds.transforming import Transform
@@ -43,16 +43,17 @@ from pycute_xe.swizzle import Swizzle
 __all__ = ["Epilogue", "Input", "Mainloop", "Schedule", "Step", "kernel", "side_of"]
 
 
-@held_fields
 @dataclass(frozen=True)
 class Input:
     """An operand that is multiplied: how it lies in memory, and how it comes to the registers.
 
-    ``numeric`` is the type in memory, the MMA's by default; ``transform`` an expression of what is
-    loaded, such as ``(B - zero[k/128,n]) * scale[k/128,n]``, that is multiplied in its place.
+    ``numeric`` is the type in memory, the MMA's by default; it is converted behind its load.
+    ``transform`` is an expression that is multiplied in its place, with scalars, a value for each
+    ``m`` or ``n``, and one for each group along k, loaded once for the group, which must be a
+    multiple of the tile's K: ``(B - zero[k/128,n]) * scale[k/128,n]``.
     ``copy`` is a tiled copy, an atom to tile, or its name, CUTLASS's choice by default;
     ``reorders=False`` lets the MMA read the registers as the copy left them. ``ahead`` tiles of K
-    are prefetched. With ``stages`` the subgroups load the tile together, and so many tiles lie in
+    are prefetched. With ``stages``, 1 to 3, the subgroups load a tile together and so many lie in
     shared memory, permuted by ``swizzle`` against bank conflicts.
     """
 
@@ -62,7 +63,7 @@ class Input:
     copy: GivenCopy = None
     reorders: bool = True
     ahead: int = 2
-    stages: int = 0
+    stages: int | None = None
     swizzle: Swizzle | None = None
 
 
@@ -102,10 +103,15 @@ class Mainloop:
     producers: bool = False
 
     @property
+    def bs(self) -> tuple[Input, ...]:
+        """The right sides."""
+        return (self.b,) if isinstance(self.b, Input) else self.b
+
+    @property
     def factors(self) -> dict[str, Input]:
-        """The operands by name: A, and B or B0, B1, …"""
-        many = {f"B{i}": b for i, b in enumerate(self.b)} if isinstance(self.b, tuple) else None
-        return {"A": self.a} | ({"B": self.b} if isinstance(self.b, Input) else many or {})
+        """The operands by name: A, and B, or B0 and B1."""
+        names = ("B",) if isinstance(self.b, Input) else (f"B{i}" for i in range(len(self.b)))
+        return {"A": self.a} | dict(zip(names, self.bs, strict=True))
 
     @property
     def accumulators(self) -> tuple[str, ...]:
@@ -128,9 +134,13 @@ class Mainloop:
 class Epilogue:
     """What becomes of a product: an expression of ``acc``, how D lies, and what else is stored.
 
-    ``types`` and ``orders`` declare operands of the expression and of transforms; ``also`` names
-    further outputs; ``tile`` cuts a subgroup's share of D, loaded, computed and stored in turn.
-    C++: ``CollectiveEpilogue``.
+    ``value`` is of ``acc``, numbers, scalars by name, matrices ``C`` or ``X[m,n]``, ``bias[n]`` and
+    ``bias[m]``, and functions (`pycute_xe.kernel.spec.functions`); ``types`` and ``orders`` declare
+    them and what transforms read (the accumulator's type and rows by default). ``numeric`` converts
+    last, to nearest even, integers saturated. ``also`` names further outputs, their expressions,
+    and vectors of sums: ``{"rows[m]": "sum(n, D[m,n])"}`` adds to what the vector had. ``tile``
+    cuts each subgroup's share of D into so many rows and columns, loaded, computed and stored in
+    turn; CUTLASS's is the shape of one DPAS. C++: ``CollectiveEpilogue``.
     """
 
     value: str | None = None
@@ -185,7 +195,7 @@ class Schedule:
         return self.parts is not None or self.chunk is not None
 
     def frame(self, mma: TiledMma, epilogue: Epilogue, columns: int | None) -> Frame:
-        """Return where a work-group's tile stands; ``columns`` are those of a tile of whole rows."""
+        """Return where a work-group's tile stands; ``columns`` are those of whole rows."""
         lead = ("L",) if self.groups == "batch" else ()
         corner, first = (Index("m"), Index("n")), tuple(Index(name.lower()) for name in lead)
         if self.plan:
@@ -331,7 +341,7 @@ def side_of(frame: Frame, name: str, given: Input) -> Side:
     m, n = frame.corner
     modes = (rank, rank + 1) if role == "A" else (rank + 1, rank)
     before = (*frame.first, *((m, Index()) if role == "A" else (Index(), n)))
-    if given.stages:
+    if given.stages is not None:
         tile = mma.operand_tile(role)
         copy = cooperative_copy(tile, mma.num_subgroups, role, given.order, numeric)
     else:
@@ -339,7 +349,7 @@ def side_of(frame: Frame, name: str, given: Input) -> Side:
     transform = None if given.transform is None else Transform.read(frame, name, given.transform)
     return Side(
         name, copy, mma, modes, before, given.reorders, transform,
-        given.ahead, given.stages, given.swizzle,
+        given.ahead, given.stages or 0, given.swizzle,
     )  # fmt: skip
 
 
@@ -351,7 +361,7 @@ def _check(
 ) -> None:
     """Refuse slips that would otherwise surface far from here, and what does not go together."""
     factors = mainloop.factors
-    mma, stages = mainloop.mma, {x.stages for x in factors.values()} - {0}
+    mma, stages = mainloop.mma, {x.stages for x in factors.values()} - {None}
     wrong, fix = unfit(mma) if isinstance(mma, TiledMma) else ("", "")  # pyright: ignore[reportUnnecessaryIsInstance]
     for letter, given in factors.items():
         wrong, fix = (wrong, fix) if wrong else _unfit_input(mma, letter, given)
@@ -370,12 +380,12 @@ def _unfit_input(mma: TiledMma, name: str, given: Input) -> tuple[str, str]:
     numeric = as_numeric(given.numeric or getattr(mma.atom.op, name[0]))
     if type(given.ahead) is not int or given.ahead < 0:
         return f"stages is {given.ahead!r}, which is not a count of tiles", "use 0 or more"
-    if given.stages and numeric.bits < 8:
+    if given.stages is not None and numeric.bits < 8:
         wrong = f"elements of {numeric} are narrower than a byte, and shared memory has bytes"
         return wrong, "share them in a wider type, or use kernel.gemm"
-    if given.stages and not 1 <= given.stages <= 3:
+    if given.stages is not None and not 1 <= given.stages <= 3:
         return f"stages is {given.stages}, which must be 1 to 3", "use 2"
-    if given.stages and (given.copy is not None or not given.reorders):
+    if given.stages is not None and (given.copy is not None or not given.reorders):
         return f"{name} is loaded by all subgroups together", "leave copy and reorders out"
     return "", ""
 
@@ -384,7 +394,7 @@ def _clash(
     mainloop: Mainloop, epilogue: Epilogue, schedule: Schedule, step: Step | None
 ) -> tuple[str, str]:
     """Return why parts of a recipe do not go together, and a way out; else nothing."""
-    shared = any(given.stages for given in mainloop.factors.values())
+    shared = any(given.stages is not None for given in mainloop.factors.values())
     more = len(mainloop.accumulators) > 1
     for count in (schedule.parts, schedule.chunk):
         if count is not None and (type(count) is not int or count < 1):
@@ -403,15 +413,13 @@ def _clash(
         ),
         (
             schedule.splits and (epilogue != Epilogue(order=epilogue.order) or step is not None),
-            "parts of K are added to D by atomics, so that no work-group has the sum that an "
-            "epilogue is of",
+            "parts of K are added to D by atomics, no work-group has the sum for an epilogue",
             "use Schedule(plan=True), whose last piece has the sum",
         ),
         (
             schedule.plan and shared,
-            "pieces of a plan follow one another, and would store to shared memory that subgroups "
-            "still read",
-            "load by registers: Input(stages=0)",
+            "a piece of a plan would store to shared memory while subgroups read the last one's",
+            "load by registers: Input(stages=None)",
         ),
         (
             schedule.plan and bool(epilogue.also),

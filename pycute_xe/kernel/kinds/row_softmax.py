@@ -10,7 +10,6 @@ from typing import Literal, Unpack
 import numpy as np
 
 from pycute_xe.atom.tiled_mma import TiledMma
-from pycute_xe.bulk import table
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.operands import Fragment, Order, Shared
@@ -19,7 +18,7 @@ from pycute_xe.kernel.kinds.calls import Given, Recipe, recipe_of
 from pycute_xe.kernel.kinds.endings import along
 from pycute_xe.kernel.kinds.recipe import Step, kernel
 from pycute_xe.kernel.kinds.shared_tiles import MEET, separated
-from pycute_xe.kernel.kinds.vectors import vector_gather
+from pycute_xe.kernel.kinds.vectors import accumulator_places, vector_gather
 from pycute_xe.kernel.spec.expression import (
     Expression,
     Slot,
@@ -130,7 +129,8 @@ class RowReduction:
     def reduced(self, how: How, name: str, source: str = "tCrC") -> tuple[Statement, ...]:
         """Return what reduces the rows of a fragment into ``tSr`` and a name."""
         rows, height = self.rows, self.mma.tile_mnk[0]
-        first, beside = self._starts()
+        first, column = (accumulator_places(self.mma, x).min(axis=1) for x in "mn")
+        beside = column // (self.mma.tile_mnk[1] // self.beside)
         each = np.arange(rows, dtype=np.int64)
         others = np.arange(self.beside, dtype=np.int64) * height
         put = separated(first + height * beside, each)
@@ -145,21 +145,8 @@ class RowReduction:
 
     def mapped(self, value: Expression, destination: str = "tCrC") -> Map:
         """Return what computes a fragment from ``tCrC`` and reductions of its rows."""
-        names = {x.fragment for x in _slots(value)} - {"tCrC"}
+        names = {x.fragment for x in leaves(value) if isinstance(x, Slot)} - {"tCrC"}
         return Map(destination, value, tuple((name, self.by_row) for name in sorted(names)))
-
-    def _starts(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return where each subgroup's rows begin, and its number along N."""
-        (_, threads), _ = self.mma.fragment("C")
-        found = table(threads).reshape(size(threads), -1)
-        at = np.zeros((found.shape[0], 2), dtype=np.int64)
-        at[:, : found.shape[1]] = found
-        at = at[table(self.mma.operand_subgroups("C")).reshape(-1)]
-        return at[:, 0], at[:, 1] // (self.mma.tile_mnk[1] // self.beside)
-
-
-def _slots(value: Expression) -> list[Slot]:
-    return [x for x in leaves(value) if isinstance(x, Slot)]
 
 
 def check_rows(kind: str, mma: TiledMma) -> None:

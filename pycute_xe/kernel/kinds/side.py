@@ -51,10 +51,11 @@ F32 = as_numeric("f32")
 class Side:
     """One operand that is loaded: its copy, and its registers up to those that the MMA reads.
 
-    ``name`` begins with the operand of the MMA, A or B. ``modes`` are the operand's modes that the
-    copy's tile runs along; ``before`` are its indices without those along K. ``ahead`` tiles are
-    prefetched. ``stages`` tiles lie in shared memory one behind the other, 0 where it is passed by,
-    and ``swizzle`` permutes the elements of each.
+    ``name`` begins with the operand of the MMA, A or B, unless ``of`` says which. ``modes`` are
+    the operand's modes that the copy's tile runs along; ``before`` are its indices without those
+    along K. ``ahead`` tiles are prefetched; ``stages`` tiles lie in shared memory one behind the
+    other, 0 where it is passed by, and ``swizzle`` permutes the elements of each. ``names`` are
+    those of what is converted, of what the MMA reads, and of that where nothing is reordered.
     """
 
     name: str
@@ -67,11 +68,13 @@ class Side:
     ahead: int = 0
     stages: int = 0
     swizzle: Swizzle | None = None
+    of: str = ""
+    names: tuple[str, str, str] = ("t{0}v{0}", "tCr{0}", "tCr{0}")
 
     @property
     def role(self) -> str:
         """The operand of the MMA that it is: A or B."""
-        return self.name[0]
+        return self.of or self.name[0]
 
     @property
     def compute(self) -> Numeric:
@@ -99,14 +102,17 @@ class Side:
     @property
     def read(self) -> str:
         """The fragment that the MMA reads."""
-        return f"tCr{self.name}" if self.reorders or not self.is_plain else self.loaded
+        if self.is_plain and not self.reorders and not self.stages:
+            return self.loaded
+        return self.names[1 if self.reorders else 2].format(self.name)
 
     def fragments(self) -> tuple[Fragment, ...]:
         """Return the registers on the way, and those of what a transform reads."""
         x, memory, mma = self.name, self.copy.value_type, self.mma
-        copied, whole = self.copy.messages * self.copy.atom.values, size(mma.fragment(self.role)[1])
+        copied: int = self.copy.messages * self.copy.atom.values
+        whole: int = size(mma.fragment(self.role)[1])
         kinds = {self.loaded: memory, f"t{x}s{x}": memory, f"t{x}m{x}": memory}
-        kinds |= {f"t{x}v{x}": self.carrier, f"tCv{x}": self.carrier, f"tCf{x}": F32}
+        kinds |= {self.names[0].format(x): self.carrier, f"tCv{x}": self.carrier, f"tCf{x}": F32}
         kinds |= {self.read: self.compute}
         chain = (*self.load(Index()), *self._taken(), *self.ready())
         names = dict.fromkeys(statement.touched.writes[0] for statement in chain)
@@ -222,7 +228,7 @@ class Side:
         in_place = self.transform is None or self.carrier == self.compute
         ready = self.read if in_place else f"tCv{x}"
         if self.carrier != self.copy.value_type:
-            name = ready if turned is None else f"t{x}v{x}"
+            name = ready if turned is None else self.names[0].format(x)
             out.append(Convert(held, name))
             held = name
         if turned is not None:
