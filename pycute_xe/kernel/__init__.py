@@ -40,8 +40,14 @@ from pycute_xe.kernel.ir.walking import walk
 from pycute_xe.kernel.kinds.attention import attention
 from pycute_xe.kernel.kinds.attention_combine import attention_combine
 from pycute_xe.kernel.kinds.chained_gemm import chained_gemm
-from pycute_xe.kernel.kinds.dual_gemm import dual_gemm
-from pycute_xe.kernel.kinds.gemms import gemm, scheduled, slm_gemm, specialised_gemm, split_k
+from pycute_xe.kernel.kinds.gemms import (
+    dual_gemm,
+    gemm,
+    scheduled,
+    slm_gemm,
+    specialised_gemm,
+    split_k,
+)
 from pycute_xe.kernel.kinds.parts import gmem_stride
 from pycute_xe.kernel.kinds.recipe import Epilogue, Input, Mainloop, Schedule, Step, kernel
 from pycute_xe.kernel.kinds.row_softmax import softmax_gemm

@@ -18,9 +18,9 @@ from pycute_xe.kernel.ir.statements import (
     SharedStore,
     Statement,
 )
-from pycute_xe.kernel.kinds.calls import Given, recipe_of
 from pycute_xe.kernel.kinds.endings import along, product_of, unfit
 from pycute_xe.kernel.kinds.epilogue import Frame
+from pycute_xe.kernel.kinds.gemms import Given, recipe_of
 from pycute_xe.kernel.kinds.mainloop import Stretch, register_loop
 from pycute_xe.kernel.kinds.parts import by_registers
 from pycute_xe.kernel.kinds.recipe import Input, side_of

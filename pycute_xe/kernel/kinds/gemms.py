@@ -3,20 +3,107 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal, Unpack
+from typing import Literal, TypedDict, Unpack
 
 from pycute_xe.atom.tiled_mma import TiledMma
-from pycute_xe.errors import KernelError
+from pycute_xe.errors import InputError, KernelError
 from pycute_xe.kernel.ir.kernel import Kernel
-from pycute_xe.kernel.ir.operands import Order
-from pycute_xe.kernel.kinds.calls import Given, recipe_of
-from pycute_xe.kernel.kinds.recipe import Mainloop, Schedule, kernel
+from pycute_xe.kernel.ir.operands import Operand, Order
+from pycute_xe.kernel.ir.statements import Map
+from pycute_xe.kernel.kinds.endings import unfit
+from pycute_xe.kernel.kinds.given_copies import GivenCopy
+from pycute_xe.kernel.kinds.recipe import Epilogue, Input, Mainloop, Schedule, Step, kernel
+from pycute_xe.kernel.spec.expression import Element, Expression, Slot, leaves, rebuilt
+from pycute_xe.kernel.spec.parsing import parse
+from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import typed
 from pycute_xe.swizzle import Swizzle
 
-__all__ = ["gemm", "scheduled", "slm_gemm", "specialised_gemm", "split_k"]
+__all__ = [
+    "Given",
+    "Recipe",
+    "dual_gemm",
+    "gemm",
+    "recipe_of",
+    "scheduled",
+    "slm_gemm",
+    "specialised_gemm",
+    "split_k",
+]
 
 Groups = Literal["none", "batch", "stacked"]
+HELD = {"acc0": "tCrC", "acc1": "tCrC1"}
+"""The accumulators: their names in an expression, and their fragments."""
+
+__all__ = ["dual_gemm"]
+Recipe = tuple[Mainloop, Epilogue, Schedule]
+
+
+class Given(TypedDict, total=False):
+    """What every kind of GEMM may be given by name; `Input` and `Epilogue` say what it means.
+
+    ``types`` holds the types in memory of A and B too; ``batch`` gives every matrix a leading mode.
+    """
+
+    copy_a: GivenCopy
+    copy_b: GivenCopy
+    copy_d: GivenCopy
+    reorder_a: bool
+    reorder_b: bool
+    transform_a: str | None
+    transform_b: str | None
+    epilogue: str | None
+    d_type: Numeric | str | None
+    types: dict[str, Numeric | str] | None
+    orders: dict[str, Order] | None
+    also: dict[str, str] | None
+    batch: bool
+    epilogue_tile: tuple[int, int] | None
+
+
+def recipe_of(
+    kind: str,
+    mma: TiledMma,
+    orders: tuple[Order, Order, Order],
+    given: Given,
+    *,
+    ahead: int = 0,
+    stages: int | None = None,
+    many: int = 0,
+) -> Recipe:
+    """Return the recipe of what a caller gives; with ``many``, of B0, B1 and so on.
+
+    Raises `InputError` for an argument that no kind has.
+    """
+    unknown = next((name for name in given if name not in Given.__annotations__), None)
+    if unknown is not None:
+        known = ", ".join(Given.__annotations__)
+        wrong = f"{unknown} is not an argument of {kind}"
+        raise InputError(kind, {unknown: given.get(unknown)}, wrong, f"use {known}")
+    types = given.get("types") or {}
+
+    def factor(name: str, order: Order) -> Input:
+        transform = given.get("transform_a" if name == "A" else "transform_b")
+        if many and transform is not None and name != "A":
+            transform = transform.replace("B", name)
+        return Input(
+            order,
+            types.get(name),
+            transform,
+            given.get("copy_a" if name == "A" else "copy_b"),
+            given.get("reorder_a" if name == "A" else "reorder_b", True),
+            ahead,
+            stages,
+        )
+
+    a, b, d = orders
+    each = tuple(factor(f"B{i}", b) for i in range(many))
+    ending = Epilogue(
+        given.get("epilogue"), given.get("d_type"), d, given.get("types"), given.get("orders"),
+        given.get("also"), given.get("epilogue_tile"), given.get("copy_d"),
+    )  # fmt: skip
+    groups = Schedule("batch" if given.get("batch") else "none")
+    return Mainloop(mma, factor("A", a), each or factor("B", b)), ending, groups
 
 
 @typed
@@ -194,3 +281,57 @@ def scheduled(
     loop, ending, _ = recipe_of("scheduled", mma, (a, b, d), given, ahead=stages)
     plan = Schedule(groups, plan=True, fixup=fixup)
     return kernel(loop, ending, plan, name="scheduled")
+
+
+@typed
+def dual_gemm(
+    mma: TiledMma,
+    a: Order = "row",
+    b: Order = "row",
+    d: Order = "row",
+    stages: int = 2,
+    *,
+    combine: str = "silu(acc0) * acc1",
+    **given: Unpack[Given],
+) -> Kernel:
+    """Return the kernel ``D = combine(A B0, A B1)``, element by element, with one load of A.
+
+    ``combine`` is an expression of ``acc0``, ``acc1``, numbers, scalars by name and functions; what
+    it gives is the ``acc`` of ``epilogue``. B0 and B1 are stored alike. All else is as in `gemm`.
+    Raises `KernelError` for parts that do not fit. C++: ``applications/dual_gemm``.
+
+    >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
+    >>> mma = workgroup_mma(XE_DPAS_TT(8, "f32", "bf16"), (128, 128, 64))
+    >>> kernel = dual_gemm(mma, combine="acc0 * acc1", d_type="bf16")
+    >>> str(kernel.computes).partition(" = ")[2]
+    'bf16(sum(k, A[m,k]*B0[k,n], f32)*sum(k, A[m,k]*B1[k,n], f32))'
+    """
+    loop, ending, groups = recipe_of("dual_gemm", mma, (a, b, d), given, ahead=stages, many=2)
+    value, types = _combined(mma, combine), ending.types or {}
+    scalars = dict.fromkeys(x.operand for x in leaves(value) if isinstance(x, Element))
+    step = Step(
+        (Map("tCrC", _rebuilt(value, {name: Slot(x) for name, x in HELD.items()})),),
+        lambda *products: _rebuilt(value, dict(zip(HELD, products, strict=True))),
+        tuple(Operand(name, types.get(name, "f32"), ()) for name in scalars),
+    )
+    return kernel(loop, ending, groups, step=step, name="dual_gemm")
+
+
+def _rebuilt(value: Expression, by: dict[str, Expression]) -> Expression:
+    return rebuilt(value, lambda x: by[x.fragment] if isinstance(x, Slot) else x)
+
+
+def _combined(mma: TiledMma, text: str) -> Expression:
+    """Return what combines the accumulators, refused where no registers hold it."""
+    value = parse(text, frozenset(HELD), ())
+    used = {x.fragment for x in leaves(value) if isinstance(x, Slot)}
+    op, wrong, fix = mma.atom.op, "", ""
+    if op.D.name != "f32" or op.C != op.D:
+        wrong, fix = f"the accumulators are {op.C} and {op.D}", "use an atom that adds in f32"
+    elif used != set(HELD):
+        wrong, fix = "the expression does not read both accumulators", 'write "acc0 * acc1"'
+    else:
+        wrong, fix = unfit(mma)
+    if wrong:
+        raise KernelError("dual_gemm", {"combine": text, "mma": mma}, wrong, fix)
+    return value

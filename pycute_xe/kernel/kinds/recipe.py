@@ -83,6 +83,14 @@ class Step:
     rows: bool = False
 
 
+def _itself(product: Expression) -> Expression:
+    return product
+
+
+PLAIN = Step((), _itself)
+"""The step that leaves an accumulator as it is."""
+
+
 @dataclass(frozen=True)
 class Mainloop:
     """The loop over K: A is multiplied by each B, into an accumulator for each.
@@ -151,6 +159,11 @@ class Epilogue:
     also: dict[str, str] | None = None
     tile: tuple[int, int] | None = None
     copy: GivenCopy = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether D is the product as it is accumulated."""
+        return not any((self.value, self.numeric, self.also, self.tile, self.copy))
 
     def tail(self, frame: Frame) -> Tail:
         """Return the operands and statements behind the main loop, and what they compute."""
@@ -262,43 +275,29 @@ def kernel(
     >>> print(split.computes)
     D[m,n] = D[m,n] + sum(k, A[m,k]*B[k,n], f32)
     """
-    ending, plan = epilogue or Epilogue(), schedule or Schedule()
-    _check(name, mainloop, ending, plan, step)
+    ending, plan, between = epilogue or Epilogue(), schedule or Schedule(), step or PLAIN
+    _check(name, mainloop, ending, plan, between)
     mma, op = by_registers(mainloop.mma), mainloop.mma.atom.op
-    whole_rows = step is not None and step.rows
-    frame = plan.frame(mma, ending, mma.tile_mnk[1] if whole_rows else None)
-    frames = {"A": frame}
-    if plan.groups == "stacked":
-        frames["B"] = replace(frame, lead=("L",), first=(table_field("group"),))
-    sides = tuple(
-        side_of(frames.get(x[0], frame), x, given) for x, given in mainloop.factors.items()
+    frame = plan.frame(mma, ending, mma.tile_mnk[1] if between.rows else None)
+    stacked = replace(frame, lead=("L",), first=(table_field("group"),))
+    given = tuple(
+        (stacked if x != "A" and plan.groups == "stacked" else frame, x, one)
+        for x, one in mainloop.factors.items()
     )
-    tail = ending.tail(frame)
-    at = tuple(Index(x.lower()) for x in frame.lead)
-    factors = tuple(side.factor for side in sides)
-    products = tuple(product_of(op.D, (factors[0], other), at) for other in factors[1:])
-    claim = tail.specification(products[0] if step is None else step.claim(*products))
-    behind = (*(step.statements if step else ()), *tail.statements)
-    fills = tuple(map(Fill, mainloop.accumulators))
-    loop = mainloop.loop(sides, plan.stretch(mma))
-    fix = None
-    if plan.plan and plan.fixup:
-        fix = Fixup(frame, op.D)
-        behind = fix.around(behind)
-    body = (*fills, *loop, *behind)
-    if plan.plan:
-        body = (Loop("i", Index(), Index.element("count", Index("u")), body),)
-    if mainloop.producers:
-        apart = (by_some(mma, fills), *loop, by_some(mma, behind))
-        body = tuple(map(doubled, apart))
+    sides = tuple(side_of(*one) for one in given)
+    tail, at = ending.tail(frame), tuple(Index(x.lower()) for x in frame.lead)
+    products = (product_of(op.D, (sides[0].factor, side.factor), at) for side in sides[1:])
+    claim = tail.specification(between.claim(*products))
+    fix = Fixup(frame, op.D) if plan.plan and plan.fixup else None
+    behind = (*between.statements, *tail.statements)
     slots = size(mma.fragment("C")[1])
     return Kernel(
         name,
         mma.num_subgroups * (1 + mainloop.producers),
         (
-            *_matrices(mainloop, sides, frames, frame),
+            *(_operand_of(*one) for one in given),
             *transformed_operands(sides),
-            *(step.operands if step else ()),
+            *between.operands,
             *tail.operands[:-1],
             *(TABLES if plan.plan else ()),
             *(fix.operands() if fix else ()),
@@ -307,31 +306,35 @@ def kernel(
         (
             *(Fragment(x, op.D, slots) for x in mainloop.accumulators),
             *(fragment for side in sides for fragment in side.fragments()),
-            *(step.fragments if step else ()),
+            *between.fragments,
             *tail.fragments,
             *(fix.fragments() if fix else ()),
         ),
-        plan.grid(mma, whole_rows),
-        body,
+        plan.grid(mma, between.rows),
+        _body(mainloop, plan, sides, fix.around(behind) if fix else behind),
         None if plan.groups == "stacked" else claim,
-        (*(array for side in sides for array in side.shared()), *(step.shared if step else ())),
+        (*(array for side in sides for array in side.shared()), *between.shared),
     )
 
 
-def _matrices(
-    mainloop: Mainloop, sides: tuple[Side, ...], frames: dict[str, Frame], frame: Frame
-) -> tuple[Operand, ...]:
-    rows, columns = frame.extents
-    modes = {"A": (rows, "K"), "B": ("K", columns)}
-    return tuple(
-        matrix(
-            side.name,
-            side.copy.value_type,
-            (*frames.get(side.role, frame).lead, *modes[side.role]),
-            mainloop.factors[side.name].order,
-        )
-        for side in sides
-    )
+def _body(
+    mainloop: Mainloop, plan: Schedule, sides: tuple[Side, ...], behind: tuple[Statement, ...]
+) -> tuple[Statement, ...]:
+    mma = by_registers(mainloop.mma)
+    fills = tuple(map(Fill, mainloop.accumulators))
+    loop = mainloop.loop(sides, plan.stretch(mma))
+    if mainloop.producers:
+        return tuple(map(doubled, (by_some(mma, fills), *loop, by_some(mma, behind))))
+    if plan.plan:
+        turns = Index.element("count", Index("u"))
+        return (Loop("i", Index(), turns, (*fills, *loop, *behind)),)
+    return (*fills, *loop, *behind)
+
+
+def _operand_of(frame: Frame, name: str, given: Input) -> Operand:
+    numeric = given.numeric or getattr(frame.mma.atom.op, name[0])
+    modes = (frame.extents[0], "K") if name == "A" else ("K", frame.extents[1])
+    return matrix(name, numeric, (*frame.lead, *modes), given.order)
 
 
 def side_of(frame: Frame, name: str, given: Input) -> Side:
@@ -357,19 +360,17 @@ def side_of(frame: Frame, name: str, given: Input) -> Side:
 
 
 def _check(
-    name: str, mainloop: Mainloop, epilogue: Epilogue, schedule: Schedule, step: Step | None
+    name: str, mainloop: Mainloop, epilogue: Epilogue, schedule: Schedule, step: Step
 ) -> None:
     """Refuse slips that would otherwise surface far from here, and what does not go together."""
-    factors = mainloop.factors
-    mma, stages = mainloop.mma, {x.stages for x in factors.values()} - {None}
-    wrong, fix = unfit(mma) if isinstance(mma, TiledMma) else ("", "")  # pyright: ignore[reportUnnecessaryIsInstance]
-    for letter, given in factors.items():
-        wrong, fix = (wrong, fix) if wrong else _unfit_input(mma, letter, given)
-    if not wrong and len(stages) > 1:
-        wrong, fix = "operands lie in shared memory in different stages", "use one number of stages"
-    if not wrong and mainloop.producers and not stages:
-        wrong, fix = "producers have no shared memory to fill", "give an Input stages=2"
-    wrong, fix = (wrong, fix) if wrong else _clash(mainloop, epilogue, schedule, step)
+    mma, factors = mainloop.mma, mainloop.factors
+    stages = {x.stages for x in factors.values()} - {None}
+    if not isinstance(mma, TiledMma):  # pyright: ignore[reportUnnecessaryIsInstance]
+        wrong, fix = f"{type(mma).__name__} is not a tiled MMA", "use workgroup_mma(op, tile=…)"
+    else:
+        inputs = (_unfit_input(mma, x, given) for x, given in factors.items())
+        found = (unfit(mma), *inputs, _clash(mainloop, epilogue, schedule, step))
+        wrong, fix = next((one for one in found if one[0]), ("", ""))
     if wrong:
         given = {"mma": mma, "stages": next(iter(stages), factors["A"].ahead)}
         raise KernelError(name if stages else "gemm", given, wrong, fix)
@@ -391,16 +392,30 @@ def _unfit_input(mma: TiledMma, name: str, given: Input) -> tuple[str, str]:
 
 
 def _clash(
-    mainloop: Mainloop, epilogue: Epilogue, schedule: Schedule, step: Step | None
+    mainloop: Mainloop, epilogue: Epilogue, schedule: Schedule, step: Step
 ) -> tuple[str, str]:
     """Return why parts of a recipe do not go together, and a way out; else nothing."""
-    shared = any(given.stages is not None for given in mainloop.factors.values())
-    more = len(mainloop.accumulators) > 1
+    stages = {given.stages for given in mainloop.factors.values()} - {None}
     for count in (schedule.parts, schedule.chunk):
         if count is not None and (type(count) is not int or count < 1):
             return f"a split of {count!r} parts", "use 1 or more"
     rules = (
-        (more and step is None, "nothing puts the accumulators together", "give a step"),
+        (len(stages) > 1, "operands lie in shared memory in different stages", "use one number"),
+        (
+            mainloop.producers and not stages,
+            "producers have no shared memory to fill",
+            "give an Input stages=2",
+        ),
+        (
+            mainloop.producers and (schedule.plan or bool(step.shared)),
+            "producers do not meet those that multiply behind the loop",
+            "leave producers out",
+        ),
+        (
+            len(mainloop.accumulators) > 1 and step is PLAIN,
+            "nothing puts the accumulators together",
+            "give a step",
+        ),
         (
             schedule.parts is not None and schedule.chunk is not None,
             "K is shared out by parts and by chunk",
@@ -412,12 +427,12 @@ def _clash(
             "leave parts and chunk out",
         ),
         (
-            schedule.splits and (epilogue != Epilogue(order=epilogue.order) or step is not None),
+            schedule.splits and (not epilogue.is_plain or step is not PLAIN),
             "parts of K are added to D by atomics, no work-group has the sum for an epilogue",
             "use Schedule(plan=True), whose last piece has the sum",
         ),
         (
-            schedule.plan and shared,
+            schedule.plan and bool(stages),
             "a piece of a plan would store to shared memory while subgroups read the last one's",
             "load by registers: Input(stages=None)",
         ),
@@ -427,12 +442,12 @@ def _clash(
             "use Schedule(groups=…) without a plan",
         ),
         (
-            schedule.plan and schedule.fixup and step is not None,
+            schedule.plan and schedule.fixup and step is not PLAIN,
             "pieces add up one accumulator, without a step",
             "use fixup=False, and a plan of whole tiles",
         ),
         (
-            schedule.plan and step is not None and step.rows,
+            schedule.plan and step.rows,
             "whole rows are those of one tile, which a plan may part",
             "leave the plan out",
         ),

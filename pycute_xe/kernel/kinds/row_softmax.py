@@ -14,8 +14,8 @@ from pycute_xe.errors import KernelError
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.operands import Fragment, Order, Shared
 from pycute_xe.kernel.ir.statements import Map, Reduce, SharedLoad, SharedStore, Statement
-from pycute_xe.kernel.kinds.calls import Given, Recipe, recipe_of
 from pycute_xe.kernel.kinds.endings import along
+from pycute_xe.kernel.kinds.gemms import Given, Recipe, recipe_of
 from pycute_xe.kernel.kinds.recipe import Step, kernel
 from pycute_xe.kernel.kinds.shared_tiles import MEET, separated
 from pycute_xe.kernel.kinds.vectors import accumulator_places, vector_gather

@@ -11,8 +11,8 @@ from pycute_xe.errors import KernelError
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.operands import Fragment, Order
 from pycute_xe.kernel.ir.statements import Statement
-from pycute_xe.kernel.kinds.calls import Given, recipe_of
 from pycute_xe.kernel.kinds.endings import along
+from pycute_xe.kernel.kinds.gemms import Given, recipe_of
 from pycute_xe.kernel.kinds.row_softmax import RowReduction, by_rows, check_rows
 from pycute_xe.kernel.spec.expression import Expression, Slot, apply, total
 from pycute_xe.layout import size
