@@ -9,12 +9,13 @@ SLM = "tests/kernel/test_slm_gemm.py"
 SPECIAL = "tests/kernel/test_specialised_gemm.py"
 TOGETHER = "tests/kernel/test_products_together.py"
 ROWS = "tests/kernel/test_row_softmax.py"
+RECIPES = "tests/kernel/test_recipes.py"
 MIXED = "tests/kernel/test_mixed.py"
 WHOLE = "tests/verifying/test_whole_tiles.py"
 
 MUTANTS = [
     *mutants(
-        "kernel/kinds/scheduled",
+        "kernel/kinds/fixup",
         f"{SCHEDULED} {WHOLE}",
         ("If(first, one, (wait, add))", "If(first, one, (add,))", "who adds waits first"),
         (
@@ -24,75 +25,69 @@ MUTANTS = [
         ),
         ("If(none, first, (store,))", "If(none, last, (store,))", "the first piece stores"),
         (
-            'None if groups == "stacked" else claim',
-            "claim",
-            "what stacked experts compute is not one formula",
-        ),
-        (
-            '(*first, _field("m"), _field("n"))',
-            '(*first, _field("m"), Index())',
+            '(*frame.first, table_field("m"), table_field("n"))',
+            '(*frame.first, table_field("m"), Index())',
             "each tile has a counter",
         ),
     ),
     *mutants(
-        "kernel/kinds/splitting",
-        SCHEDULED,
+        "kernel/kinds/recipe",
+        f"{SCHEDULED} {SLM} {RECIPES}",
+        (
+            'None if plan.groups == "stacked" else claim',
+            "claim",
+            "what stacked experts compute is not one formula",
+        ),
         (
             "stop = (trips - s + (parts - 1)) // parts",
             "stop = trips // parts",
             "parts have different numbers of tiles",
         ),
-        ('Tiles("K", tile_k * each)', 'Tiles("K", tile_k)', "no more parts than there are"),
-        ("type(given) is not int or given < 1", "type(given) is not int", "one part at least"),
+        ('Tiles("K", tile_k * self.chunk)', 'Tiles("K", tile_k)', "no more parts than there are"),
+        ("and not 1 <= given.stages <= 3:", "and not 1 <= given.stages <= 4:", "3 stages at most"),
+        ("and not 1 <= given.stages <= 3:", "and not 0 <= given.stages <= 3:", "1 stage at least"),
+        ("is not None and numeric.bits < 8:", "is not None and False:", "either may be too narrow"),
+        ("schedule.plan and bool(stages),", "False,", "pieces share no stage"),
+        ("not epilogue.is_plain or", "False or", "an epilogue needs the sum"),
     ),
     *mutants(
-        "kernel/kinds/slm_gemm",
-        SLM,
-        ("and not 1 <= stages <= 3:", "and not 1 <= stages <= 4:", "3 stages at most"),
-        ("and not 1 <= stages <= 3:", "and not 0 <= stages <= 3:", "1 stage at least"),
+        "kernel/kinds/gemms",
+        f"{SCHEDULED} {TOGETHER}",
+        ("type(count) is not int or count < 1", "type(count) is not int", "one part at least"),
+        ("elif used != set(HELD):", "elif not used:", "both accumulators are read"),
         (
-            "(*loads, BarrierArrive(), BarrierWait(), *stores, *MEET, *multiply)",
-            "(*loads, *stores, *MEET, *multiply)",
+            'op.D.name != "f32" or op.C != op.D',
+            'op.D.name != "f32"',
+            "what goes in is what comes out",
+        ),
+    ),
+    *mutants(
+        "kernel/kinds/mainloop",
+        f"{SLM} {SPECIAL}",
+        (
+            "(*loads(k), *own, BarrierArrive(), BarrierWait(), *stores(k), *MEET)",
+            "(*loads(k), *own, *stores(k), *MEET)",
             "a tile is read before the next is written over it",
         ),
         (
-            "op.A if op.A.bits < op.B.bits else op.B",
-            "op.A",
-            "either operand may be too narrow",
-        ),
-        (
-            "for tile in range(stages - 1) for s",
-            "for tile in range(stages) for s",
+            "for trip in range(stages - 1))",
+            "for trip in range(stages))",
             "one stage stays free",
         ),
-    ),
-    *mutants(
-        "kernel/kinds/specialised_gemm",
-        SPECIAL,
         (
             "If(Index(None, stages - 1), k, (NamedArrive(empty",
             "If(Index(None, stages), k, (NamedArrive(empty",
             "the first stage that is filled again",
         ),
         (
-            "If(k + stages, trips, (NamedArrive(empty",
-            "If(k, trips, (NamedArrive(empty",
+            "If(k + stages, part.stop, (NamedArrive(empty",
+            "If(k, part.stop, (NamedArrive(empty",
             "no subgroup waits for the last stages",
         ),
         (
             "Fence(),\n        NamedArrive(full",
             "NamedArrive(full",
             "stores are seen before the barrier fires",
-        ),
-    ),
-    *mutants(
-        "kernel/kinds/dual_gemm",
-        TOGETHER,
-        ("elif used != set(HELD):", "elif not used:", "both accumulators are read"),
-        (
-            'op.D.name != "f32" or op.C != op.D',
-            'op.D.name != "f32"',
-            "what goes in is what comes out",
         ),
     ),
     *mutants(
@@ -122,7 +117,7 @@ MUTANTS = [
         "kernel/kinds/row_softmax",
         ROWS,
         ("elif rows % 16:", "elif rows % 8:", "rows fill registers"),
-        ("at[:, 1] // (self.mma.tile_mnk[1] // self.beside)", "at[:, 1] * 0", "who is beside"),
+        ("column // (self.mma.tile_mnk[1] // self.beside)", "column * 0", "who is beside"),
         ("if groups_k != 1:", "if False:", "parts of sums have no maximum"),
     ),
     *mutants(
@@ -142,14 +137,20 @@ MUTANTS = [
         f"{MIXED} {SCHEDULED}",
         ("if group % depth:", "if depth % group:", "groups are whole tiles"),
         (
-            'whole = self.compute.kind == "float" and is_exact(self.copy.value_type, self.compute)',
-            'whole = self.compute.kind == "float"',
-            "what is loaded is not rounded before it is scaled",
-        ),
-        (
             "if seen.setdefault(leaf.operand, leaf.at) != leaf.at:",
             "if False:",
             "a vector has one index",
+        ),
+        ("or len(groups) > 1:", "or False:", "one group along k"),
+        ('if index == Index("k"):\n        return 1', "if False:\n        return 1", "groups of 1"),
+    ),
+    *mutants(
+        "kernel/kinds/side",
+        f"{MIXED} {SCHEDULED}",
+        (
+            'whole = self.compute.kind == "float" and is_exact(self.copy.value_type, self.compute)',
+            'whole = self.compute.kind == "float"',
+            "what is loaded is not rounded before it is scaled",
         ),
         (
             "return element if exact else rounded_to(self.compute, element)",
@@ -161,8 +162,6 @@ MUTANTS = [
             "return tuple(o for transform in found for o in transform.operands)",
             "a scalar of both sides is one operand",
         ),
-        ("or len(groups) > 1:", "or False:", "one group along k"),
-        ('if index == Index("k"):\n        return 1', "if False:\n        return 1", "groups of 1"),
     ),
     *mutants(
         "kernel/kinds/whole_tiles",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pycute_xe.kernel.building.builder import KernelBuilder
-from pycute_xe.kernel.building.spread import Share
 from pycute_xe.kernel.counterexample import Counterexample
 from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
@@ -64,6 +63,7 @@ from pycute_xe.kernel.spec.expression import (
     total,
 )
 from pycute_xe.kernel.spec.specification import Claim, Specification
+from pycute_xe.kernel.tiles.spread import Share
 
 __all__ = [
     "AtomicStore",

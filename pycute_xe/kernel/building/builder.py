@@ -12,7 +12,6 @@ from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.kernel.building.draft import Draft, SharedArray, Tile, Tiling, line
-from pycute_xe.kernel.building.spread import Share, Spread, modes_of
 from pycute_xe.kernel.index import (
     SUBGROUP_INDEX,
     Condition,
@@ -45,6 +44,7 @@ from pycute_xe.kernel.ir.statements import (
 from pycute_xe.kernel.spec.equations import read_claim
 from pycute_xe.kernel.spec.expression import Expression, Slot, leaves
 from pycute_xe.kernel.spec.specification import Specification
+from pycute_xe.kernel.tiles.spread import Share, Spread, modes_of
 from pycute_xe.layout import Layout, size
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.signatures import typed

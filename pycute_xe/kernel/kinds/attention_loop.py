@@ -29,9 +29,10 @@ from pycute_xe.kernel.ir.statements import (
 from pycute_xe.kernel.kinds.attention_form import Form, Keys
 from pycute_xe.kernel.kinds.attention_masks import guarded, unmasked
 from pycute_xe.kernel.kinds.attention_rows import Rows
-from pycute_xe.kernel.kinds.parts import copy_slots, gmem_stride, mma_slots, subgroup_tv
+from pycute_xe.kernel.kinds.parts import gmem_stride
 from pycute_xe.kernel.kinds.side import Side
 from pycute_xe.kernel.spec.expression import Element, Slot, apply
+from pycute_xe.kernel.tiles.slots import copy_slots, mma_slots, subgroup_tv
 from pycute_xe.layout import Layout, size
 
 __all__ = ["LOG2E", "LOWEST", "Mainloop"]

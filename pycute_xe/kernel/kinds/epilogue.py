@@ -24,7 +24,7 @@ from pycute_xe.kernel.ir.statements import (
     Statement,
     Store,
 )
-from pycute_xe.kernel.kinds.parts import copy_slots, mma_slots, operand_copy, store_reorder
+from pycute_xe.kernel.kinds.parts import operand_copy, store_reorder
 from pycute_xe.kernel.kinds.reductions import add_reduction, is_reduction
 from pycute_xe.kernel.kinds.vectors import vector_copy, vector_gather
 from pycute_xe.kernel.spec.expression import (
@@ -37,6 +37,7 @@ from pycute_xe.kernel.spec.expression import (
 )
 from pycute_xe.kernel.spec.parsing import parse
 from pycute_xe.kernel.spec.specification import Claim, Specification
+from pycute_xe.kernel.tiles.slots import copy_slots, mma_slots
 from pycute_xe.layout import Layout, size
 from pycute_xe.numeric import Numeric, as_numeric
 

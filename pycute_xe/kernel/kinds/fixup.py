@@ -17,9 +17,10 @@ from pycute_xe.kernel.ir.statements import (
     Store,
 )
 from pycute_xe.kernel.kinds.epilogue import Frame
-from pycute_xe.kernel.kinds.parts import copy_slots, mma_slots, operand_copy, store_reorder
+from pycute_xe.kernel.kinds.parts import operand_copy, store_reorder
 from pycute_xe.kernel.schedules.tables import FIELDS
 from pycute_xe.kernel.spec.expression import Slot
+from pycute_xe.kernel.tiles.slots import copy_slots, mma_slots
 from pycute_xe.layout import size
 from pycute_xe.numeric import Numeric
 

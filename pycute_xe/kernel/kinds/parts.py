@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from pycute_xe.atom.block2d_copy import (
     make_block_2d_copy_A,
     make_block_2d_copy_B,
@@ -11,24 +9,21 @@ from pycute_xe.atom.block2d_copy import (
     make_block_2d_copy_D,
 )
 from pycute_xe.atom.block2d_op import Block2DOp
-from pycute_xe.atom.reordering import in_register_order, is_identity, reorder
+from pycute_xe.atom.reordering import is_identity, reorder
 from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.errors import CuteError, KernelError
 from pycute_xe.kernel.ir.operands import Order
-from pycute_xe.layout import Layout, make_layout, size
+from pycute_xe.kernel.tiles.slots import copy_slots, mma_slots
+from pycute_xe.layout import Layout, size
 from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import typed
 
 __all__ = [
-    "by_registers",
-    "copy_slots",
     "gmem_stride",
-    "mma_slots",
     "operand_copy",
     "reordered",
     "store_reorder",
-    "subgroup_tv",
 ]
 
 _MAKERS = {
@@ -132,18 +127,6 @@ def _unmoved(
     )
 
 
-def by_registers(mma: TiledMma) -> TiledMma:
-    """Return a tiled MMA whose layouts say where the instruction finds its operands.
-
-    >>> from pycute_xe.atom import workgroup_mma
-    >>> from pycute_xe.cutlass import get_atom
-    >>> mma = workgroup_mma(get_atom("XE_8x16x16_F32BF16BF16F32_TT"))
-    >>> mma.atom.faithful, by_registers(mma).atom.faithful
-    (False, True)
-    """
-    return replace(mma, atom=mma.atom.by_registers) if mma.atom.legacy else mma
-
-
 def subgroup_share(mma: TiledMma, operand: str) -> tuple[int, ...]:
     """Return the extents of the part of an operand's tile that one subgroup works on.
 
@@ -155,23 +138,6 @@ def subgroup_share(mma: TiledMma, operand: str) -> tuple[int, ...]:
     m, n, k = (size(mode) for mode in mma.atom_layout_mnk)
     shares = {"A": (tile_m // m, tile_k // k), "B": (tile_n // n, tile_k // k)}
     return shares.get(operand, (tile_m // m, tile_n // n))
-
-
-def subgroup_tv(fragment: Layout, bits: int) -> Layout:
-    """Return (lane, value) → coordinate of one subgroup's fragment, in the registers' order."""
-    (lanes, _), values = fragment
-    return in_register_order(make_layout(lanes, values), bits)
-
-
-def copy_slots(copy: TiledCopy) -> Layout:
-    """Return register element → coordinate in the tile, for the first subgroup of a copy."""
-    return subgroup_tv(copy.fragment, copy.value_type.bits)
-
-
-def mma_slots(mma: TiledMma, role: str) -> Layout:
-    """Return register element → coordinate in the tile, for the first subgroup of an MMA."""
-    op = mma.atom.op
-    return subgroup_tv(mma.fragment(role), {"A": op.A, "B": op.B, "C": op.D}[role].bits)
 
 
 def store_reorder(mma: TiledMma, copy: TiledCopy) -> Layout | None:

@@ -30,11 +30,11 @@ from pycute_xe.kernel.kinds.mainloop import (
     register_loop,
     shared_loop,
 )
-from pycute_xe.kernel.kinds.parts import by_registers
 from pycute_xe.kernel.kinds.shared_tiles import cooperative_copy
 from pycute_xe.kernel.kinds.side import Side, transformed_operands
 from pycute_xe.kernel.kinds.transforming import Transform
 from pycute_xe.kernel.spec.expression import Expression
+from pycute_xe.kernel.tiles.slots import by_registers
 from pycute_xe.layout import size
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.signatures import held_fields, typed

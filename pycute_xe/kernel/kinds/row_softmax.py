@@ -17,7 +17,7 @@ from pycute_xe.kernel.ir.statements import Map, Reduce, SharedLoad, SharedStore,
 from pycute_xe.kernel.kinds.endings import along
 from pycute_xe.kernel.kinds.gemms import Given, Recipe, recipe_of
 from pycute_xe.kernel.kinds.recipe import Step, kernel
-from pycute_xe.kernel.kinds.shared_tiles import MEET, separated
+from pycute_xe.kernel.kinds.shared_tiles import MEET
 from pycute_xe.kernel.kinds.vectors import accumulator_places, vector_gather
 from pycute_xe.kernel.spec.expression import (
     Expression,
@@ -26,6 +26,7 @@ from pycute_xe.kernel.spec.expression import (
     leaves,
     total,
 )
+from pycute_xe.kernel.tiles.slots import separated
 from pycute_xe.layout import Layout, cosize, size
 from pycute_xe.signatures import typed
 

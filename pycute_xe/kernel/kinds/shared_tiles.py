@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from pycute_xe.algebra import zipped_divide
 from pycute_xe.atom.block2d_copy import make_block_2d_copy
 from pycute_xe.atom.block2d_op import XE_LOAD_2D
-from pycute_xe.atom.reordering import layout_of
 from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.bulk import table
@@ -23,8 +22,9 @@ from pycute_xe.kernel.ir.statements import (
     Fence,
     Statement,
 )
-from pycute_xe.kernel.kinds.parts import copy_slots, gmem_stride, mma_slots
-from pycute_xe.layout import Layout, make_layout, size
+from pycute_xe.kernel.kinds.parts import gmem_stride
+from pycute_xe.kernel.tiles.slots import copy_slots, mma_slots, separated
+from pycute_xe.layout import Layout, size
 from pycute_xe.numeric import Numeric
 from pycute_xe.swizzle import Swizzle
 
@@ -35,7 +35,6 @@ __all__ = [
     "copy_places",
     "fragment_places",
     "operand_places",
-    "separated",
 ]
 
 MEET: tuple[Statement, ...] = (Fence(), BarrierArrive(), BarrierWait())
@@ -120,19 +119,6 @@ def _placed(place: Layout, layout: Layout) -> Ints:
     at = np.zeros((found.shape[0], 2), dtype=np.int64)
     at[:, : found.shape[1]] = found
     return table(place).reshape(columns, rows)[at[:, 1], at[:, 0]]
-
-
-def separated(starts: Ints, inside: Ints) -> Layout:
-    """Return a layout of two modes from the places where subgroups begin, and those within."""
-    modes = [layout_of(tuple(int(x) for x in part)) for part in (starts, inside)]
-    if any(mode is None for mode in modes):
-        raise KernelError(
-            "slm_gemm",
-            {"places": inside.size},
-            "no layout says where the elements of a subgroup lie in shared memory",
-            "use workgroup_mma(op, tile, subgroups)",
-        )
-    return make_layout(*(mode for mode in modes if mode is not None))
 
 
 def check_swizzle(swizzle: Swizzle | None, name: str, elements: int) -> None:

@@ -28,16 +28,16 @@ from pycute_xe.kernel.ir.statements import (
     SharedStore,
     Statement,
 )
-from pycute_xe.kernel.kinds.parts import copy_slots, mma_slots, reordered
+from pycute_xe.kernel.kinds.parts import reordered
 from pycute_xe.kernel.kinds.shared_tiles import (
     check_swizzle,
     copy_places,
     fragment_places,
     operand_places,
-    separated,
 )
 from pycute_xe.kernel.kinds.transforming import Transform
 from pycute_xe.kernel.spec.expression import Element, Expression, Slot, rebuilt, rounded_to
+from pycute_xe.kernel.tiles.slots import copy_slots, mma_slots, separated
 from pycute_xe.layout import Layout, make_layout, size
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.swizzle import Swizzle

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.errors import KernelError
-from pycute_xe.kernel.index import Index, Quotient, Tiles
+from pycute_xe.kernel.index import Index, Quotient, Tiles, as_index
 from pycute_xe.kernel.ir.operands import Operand
 from pycute_xe.kernel.ir.statements import Map
 from pycute_xe.kernel.kinds.epilogue import Frame
@@ -102,7 +102,7 @@ def _vector(frame: Frame, name: str, leaf: Element, operation: str, text: str) -
         raise _refused(operation, text, wrong, f"write {leaf.operand}[k/128,{letter}]")
     for group in groups:
         _demand_whole_groups(frame.mma, operation, text, leaf, group)
-    modes = tuple(_extent(index, divisors[index]) for index in leaf.at)
+    modes = tuple(_extent(frame, index, divisors[index]) for index in leaf.at)
     axis = leaf.at.index(Index(letter))
     _demand_side_by_side(frame, operation, text, leaf, axis)
     operand = Operand(leaf.operand, frame.type_of(leaf.operand), modes, axis)
@@ -140,8 +140,11 @@ def _demand_whole_groups(
         )
 
 
-def _extent(index: Index, group: int | None) -> Index:
-    return Index(str(index).upper()) if group is None else Tiles("K", group)
+def _extent(frame: Frame, index: Index, group: int | None) -> Index:
+    if group is not None:
+        return Tiles("K", group)
+    rows, columns = frame.extents
+    return as_index({"m": rows, "n": columns}.get(str(index), str(index).upper()))
 
 
 def _divisor(index: Index) -> int | None:

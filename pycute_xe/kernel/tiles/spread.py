@@ -22,8 +22,7 @@ from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.bulk import table
 from pycute_xe.errors import CuteError, KernelError
 from pycute_xe.kernel.ir.operands import Operand
-from pycute_xe.kernel.kinds.parts import by_registers, copy_slots, mma_slots
-from pycute_xe.kernel.kinds.shared_tiles import separated
+from pycute_xe.kernel.tiles.slots import by_registers, copy_slots, mma_slots, separated
 from pycute_xe.layout import Layout, make_layout, size
 from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import held_fields
@@ -106,7 +105,7 @@ class Spread:
         down = subgroups // across
         if width * bits % 32 or tile[y] % down:
             raise KernelError(
-                "KernelBuilder",
+                "tile",
                 {"tile": tile, "subgroups": subgroups, "bits": bits},
                 f"{subgroups} subgroups cannot take equal parts of a tile of {tile[0]} x {tile[1]}",
                 "use a larger tile or fewer subgroups",
@@ -122,7 +121,7 @@ class Spread:
         """
         if any(n < 1 or extent % n for extent, n in zip(tile, over, strict=True)):
             raise KernelError(
-                "KernelBuilder",
+                "tile",
                 {"tile": tile, "over": over},
                 f"{over[0]} x {over[1]} subgroups do not cut {tile[0]} x {tile[1]} evenly",
                 "use divisors of the tile",
@@ -150,7 +149,9 @@ class Spread:
         starts[:, other] = 0
         found = np.unique(self.places[:, axis])
         if not np.array_equal(found, np.arange(found.size)):
-            raise _refused(self, "the rows or columns of a subgroup do not lie side by side")
+            raise _refused(
+                self, f"a subgroup's {('rows', 'columns')[axis]} do not lie side by side"
+            )
         places = np.zeros((found.size, 2), dtype=np.int64)
         places[:, axis] = found
         tile = (self.tile[0], 1) if axis == 0 else (1, self.tile[1])
@@ -213,7 +214,7 @@ class Spread:
             wrong = "no block messages move a subgroup's part"
             raise _refused(self, f"{wrong} of {numeric}", "give a copy: make_block_2d_copy(op, …)")
         if 1 in self.tile and self.tile[1 - x] == 1:
-            return self._row(verb, numeric, x, part[x])
+            return self.row(verb, numeric, x, part[x])
         y, (make, most) = 1 - x, MESSAGES[verb]
         width, height = gcd(part[x], 512 // numeric.bits), gcd(part[y], most)
         if width * numeric.bits % 32:
@@ -235,7 +236,7 @@ class Spread:
         tv = make_layout(make_layout(lanes, threads), make_layout(values, messages))
         return TiledCopy(atom, tv, self.tile, x, y)
 
-    def _row(
+    def row(
         self, verb: Literal["load", "store"], numeric: Numeric, x: int, count: int
     ) -> TiledCopy:
         """Return the copy of a vector: a whole register a message, which may reach past a part."""
@@ -244,7 +245,8 @@ class Spread:
             wrong = f"a subgroup has {count} values, a message of {width} would write beyond them"
             raise _refused(self, wrong, f"give each subgroup a multiple of {width}")
         make, _ = MESSAGES[verb]
-        atom = make_copy_atom(make(numeric.bits, 1, width), numeric)
+        moved = max(8, numeric.bits)
+        atom = make_copy_atom(make(moved, 1, grf_bytes() * 8 // moved), numeric)
         values = make_layout(atom.layout_ref_tv[1], Layout(-(-count // width), width))
         threads = make_layout(atom.layout_ref_tv[0], self._starts(self.starts[:, x]))
         return TiledCopy(atom, make_layout(threads, values), (1, self.tile[x]), 1, 0)
@@ -267,7 +269,7 @@ def contiguous_axis(operand: Operand) -> int:
     if rank == 0 or axis < 0:
         wrong = f"{operand.name} has no matrix in its last two modes"
         fix = "make one of its last two modes contiguous, or read a scalar by name"
-        raise KernelError("KernelBuilder", {"operand": operand}, wrong, fix)
+        raise KernelError("tile", {"operand": operand}, wrong, fix)
     return axis
 
 
@@ -304,4 +306,4 @@ def _two(tile: tuple[int, ...]) -> tuple[int, int]:
 
 def _refused(spread: Spread, wrong: str, fix: str = "use a tile of equal parts") -> KernelError:
     tile = " x ".join(map(str, spread.tile))
-    return KernelError("KernelBuilder", {"tile": tile}, wrong, fix)
+    return KernelError("tile", {"tile": tile}, wrong, fix)
