@@ -112,10 +112,16 @@ class Draft:
         check_statement(program, head)
         check_defined(program)
         arrived = is_arrived(program, tuple(block.body), block.arrived)
+        before, depth = self.mark(), len(self._blocks)
         self._blocks.append(_Block(head, arrived))
-        yield
-        inner = tuple(self._blocks.pop().body)
-        self._append(replace(head, body=inner))
+        try:
+            yield
+            inner = tuple(self._blocks.pop().body)
+            self._append(replace(head, body=inner))
+        except BaseException:
+            del self._blocks[depth:]
+            self.back_to(before)
+            raise
 
     def _declare(self, **parts: object) -> None:
         """Add to the parts, unless a name stands for two things then."""
