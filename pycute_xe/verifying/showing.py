@@ -55,7 +55,8 @@ def is_seen(
     for variant in variants(kernel):
         charge(INPUTS + elements * ELEMENT)
         place = failure.element, failure.index, variant
-        given.append(inputs(kernel, failure.sizes, failure.operand, *place))
+        filled = dict(failure.filled)
+        given.append(inputs(kernel, failure.sizes, failure.operand, *place, filled))
 
     @cache
     def element(name: str, at: tuple[int, ...]) -> NDArray[np.float64]:
