@@ -384,7 +384,7 @@ def _of_families(families: Formula) -> Formula:
     if len(different) == 1 and not different[0].over and not different[0].guards:
         inner = _arguments(different, WHOLE)
         return inner[0] if inner else different
-    return call(MAXIMA, different)
+    return call(MAXIMA, tuple(sorted(different, key=repr)))  # maxima of the same are alike
 
 
 def _whole(formula: Formula) -> Formula:
