@@ -160,6 +160,22 @@ class _Codes:
         width = self.numeric.bits // 8
         return np.sign(keys) * abs(keys).astype(f"i{width}").view(f"f{width}").astype(np.float64)
 
+    def near(self, low: Keys, high: Keys) -> NDArray[np.float64]:
+        """Return numbers of f64 at the ends of intervals of keys, or next to them."""
+        if self.numeric.kind == "float":
+            found = [self.between(keys, keys).low for keys in (low, high)]
+        else:
+            ends = [low.astype(np.float64), high.astype(np.float64)]
+            found = [ends[0], np.nextafter(ends[0], np.inf), np.nextafter(ends[1], -np.inf)]
+            found = [np.rint(number) for number in (*found, ends[1])]
+        return self._own(np.concatenate(found))
+
+    def _own(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return those that are numbers of the type, in order."""
+        least, most = (-np.inf, np.inf) if self.numeric.kind == "float" else (self.least, self.most)
+        inside = (numbers >= least) & (numbers <= most) & (abs(numbers) != 2.0**63)
+        return np.unique(numbers[inside & np.isfinite(numbers)])
+
     def some(self) -> NDArray[np.float64]:
         """Return numbers at the edges of the type, between them, and in no order."""
         random = np.random.default_rng(0)
@@ -169,9 +185,7 @@ class _Codes:
         others = [convert(edges(as_numeric(n)).astype(np.float64), self.numeric) for n in _EDGES]
         halves = [n.astype(np.float64) + by for n in (own, *others) for by in (-0.5, 0.0, 0.5)]
         near = convert(np.concatenate(halves), self.numeric).astype(np.float64)
-        found = np.concatenate([own, near, drawn.low[drawn.low == drawn.high]])
-        exact = abs(found) < (np.inf if self.numeric.kind == "float" else 2.0**63)
-        return np.unique(found[exact])
+        return self._own(np.concatenate([own, near, drawn.low[drawn.low == drawn.high]]))
 
 
 _EDGES = ("f32", "bf16", "f16", "f8e5m2", "f8e4m3", "s32", "u32", "s16", "u16", "s8", "u8", "s4")
@@ -221,18 +235,14 @@ class _Functions:
                 return Outcome()
             one, other = self.values(self.codes.between(low, high))
             left = ~one.same(other)
-            if (left & (low == high)).any():
-                return self._at_keys(low[left & (low == high)])
+            clear = left & (one.apart(other) | (low == high))
+            if clear.any():
+                found = self.at(self.codes.near(low[clear], high[clear]))
+                return Outcome(number=found.number)
             low, high = low[left], high[left]
             middle = low + (high - low) // 2
             low, high = np.concatenate([low, middle + 1]), np.concatenate([middle, high])
         return Outcome(True)
-
-    def _at_keys(self, keys: Keys) -> Outcome:
-        """Return the number at which functions differ that are not the same there, if it is one."""
-        element = self.codes.between(keys, keys)
-        found = self.at(element.low[element.low == element.high])
-        return Outcome(number=found.number)
 
 
 def _plain(number: float) -> tuple[bool, float, bool]:

@@ -170,9 +170,16 @@ def _unknown(like: Interval) -> Interval:
 
 
 def _known(found: Interval, *given: Interval) -> Interval:
-    """Return what was computed of numbers; anything where one was NaN, or it is."""
+    """Return what was computed of numbers; NaN of NaN alone, anything where one may be NaN."""
     wrong = np.isnan(found.low) | np.isnan(found.high)
-    return _where(~reduce(np.logical_or, (x.nan for x in given), wrong), found, _unknown(found))
+    some = reduce(np.logical_or, (x.nan for x in given), wrong)
+    alone = reduce(np.logical_or, (x.is_nan for x in given))
+    return _where(alone, _nan(found), _where(some, _unknown(found), found))
+
+
+def _nan(like: Interval) -> Interval:
+    shape = like.low.shape
+    return Interval(np.full(shape, np.inf), np.full(shape, -np.inf), np.ones(shape, np.bool_))
 
 
 def _sum(x: Interval, y: Interval) -> Interval:

@@ -115,6 +115,9 @@ def rounded(to: Numeric, formula: Formula) -> Formula:
         return _guarded(guards, rounded(to, inner))
     if _holds(to, formula) and _through(to, formula) == formula:
         return formula
+    size = _arguments(formula, "abs")
+    if size is not None and name in KEEP_ZERO and to.kind == "float":  # it is rounded either way
+        return applied("abs", (rounded(to, size[0]),))
     clipped = _clipped(to, formula)
     found = span(clipped)
     ends = (rounded(to, number(end)) for end in (found.low, found.high))
@@ -213,6 +216,7 @@ def _through(to: Numeric, formula: Formula) -> Formula:
         pair = _arguments(inner, name) or ()
         for limit, other in (pair, pair[::-1]) if pair else ():
             kept_limit = is_number(limit) and to.kind != "float"
+            kept_limit = kept_limit and not may_be_nan(kept, span(other))
             if kept_limit and rounded(to, rounded(kept, limit)) == number(bounds(to)[end]):
                 return _clipped(to, rounded(kept, other))
     return formula
@@ -231,10 +235,13 @@ def _reaches(to: Numeric, kept: Numeric, inner: Formula) -> bool:
     most = greatest(to) if to.kind == "float" else float(max(-bounds(to)[0], bounds(to)[1]))
     if may_be_nan(kept, span(inner)):
         return False
+    first = kept_type(inner)
+    integers = first is not None and first.kind != "float"
+    if integers and kept.name == "f64" and to.kind == "float":
+        return True  # that is the way integers of 64 bits become floats
     if span(inner).whole:
         same = to.kind == "float" and whole_to(to) == whole_to(kept) and greatest(kept) >= most
         return same or most <= whole_to(kept)
-    first = kept_type(inner)
     fewer = first is not None and first.kind == "float" and whole_to(first) <= whole_to(kept)
     reaches = most <= greatest(kept) or span(inner).high <= greatest(kept)
     return fewer and to.kind != "float" and kept.bits >= 8 and reaches

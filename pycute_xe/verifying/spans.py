@@ -113,12 +113,9 @@ def _of_atom(atom: Atom) -> Span:
 
 
 def _converted(inner: Span, to: Numeric) -> Span:
-    low, high = convert(np.array([inner.low, inner.high]), to).astype(np.float64).tolist()
     if may_be_nan(to, inner):
         return ANY
-    own = of_type(to)  # what is computed overflows no type, an element may
-    low = low if isfinite(inner.low) else own.low
-    high = high if isfinite(inner.high) else own.high
+    low, high = convert(np.array([inner.low, inner.high]), to).astype(np.float64).tolist()
     return Span(low, high, to.kind != "float" or inner.whole)
 
 
@@ -130,7 +127,7 @@ def may_be_nan(to: Numeric, inner: Span) -> bool:
     >>> may_be_nan(as_numeric("f8e4m3"), of_type(as_numeric("f16")))
     True
     """
-    ends = np.array([x for x in (inner.low, inner.high) if isfinite(x)])
+    ends = np.array([inner.low, inner.high])
     return bool(np.isnan(convert(ends, to).astype(np.float64)).any())
 
 
