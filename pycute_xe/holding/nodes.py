@@ -65,16 +65,21 @@ class Undefined:
 
 @dataclass(frozen=True, eq=False)
 class Carried:
-    """What a fragment, or a shared array, held at the start of a loop's trip.
+    """What a fragment, or a shared array, held at the start of a trip of the loop over ``loop``.
 
     Position ``p`` holds element ``which[p, …]`` of the subgroup's own fragment; with ``subgroup``,
     both are (subgroup, position, …), and say whose. The axes behind are ``bound``.
     """
 
     fragment: str
+    loop: str
     which: Ints
     subgroup: Ints | None = None
     bound: tuple[str, ...] = ()
+
+    def begins(self, name: str, loop: str) -> bool:
+        """Whether it is of a fragment, and of a trip of this loop, not of one around it."""
+        return self.fragment == name and self.loop == loop
 
 
 @dataclass(frozen=True, eq=False)
