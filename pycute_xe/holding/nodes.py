@@ -190,7 +190,7 @@ def mapped(
 ) -> Node:
     """Return a node with its leaves replaced: numbers, scalars, elements, what is carried.
 
-    ``index`` changes indices of conditions and of bounds of sums.
+    ``index`` changes indices of conditions and of bounds of sums; what is decided then is left out.
     """
 
     def inner(x: Node) -> Node:
@@ -210,7 +210,10 @@ def mapped(
         case Accumulated(_, start, terms):
             return replace(node, start=inner(start), terms=tuple(map(total, terms)))
         case Choice(left, right, then, otherwise):
-            return Choice(_index(left, index), _index(right, index), inner(then), inner(otherwise))
+            left, right = _index(left, index), _index(right, index)
+            if index is not None and (found := left - right).is_constant:
+                return inner(then if found.offset < 0 else otherwise)
+            return Choice(left, right, inner(then), inner(otherwise))
         case Picked(test, then, otherwise):
             return Picked(_place(test, leaf), inner(then), inner(otherwise))
         case Number() | Undefined() | Carried() | Lost() | Scalar() | Leaf():
