@@ -43,22 +43,33 @@ class Apart:
     """What was carried, the terms that come to it, and by which function: one for all of them.
 
     ``numeric`` is the type of the accumulator where products are added up; None for functions.
+    ``type`` is what the function is computed in.
     """
 
     start: Node
     terms: tuple[Node, ...] = ()
     function: str = ""
     numeric: Numeric | None = None
+    type: Numeric | None = None
 
-    def then(self, function: str, terms: tuple[Node, ...], numeric: Numeric | None) -> Apart | None:
+    def then(
+        self,
+        function: str,
+        terms: tuple[Node, ...],
+        numeric: Numeric | None,
+        type: Numeric | None = None,
+    ) -> Apart | None:
         """Take more terms in; None where they are of another kind, as a maximum of a sum is."""
         if self.function not in ("", function):
+            return None
+        if type is not None and self.type not in (None, type):
             return None
         if self.terms and self.numeric != numeric:
             narrow = (n for n in (self.numeric, numeric) if n is not None and n.bits < 32)
             if any(narrow) or (self.numeric and numeric):
                 return None  # each rounds in its own way
-        return Apart(self.start, (*self.terms, *terms), function, numeric or self.numeric)
+        every = (*self.terms, *terms)
+        return Apart(self.start, every, function, numeric or self.numeric, type or self.type)
 
 
 def taken_apart(node: Node, name: str) -> Apart | None:
@@ -77,7 +88,7 @@ def taken_apart(node: Node, name: str) -> Apart | None:
             for first, second in ((left, right), (right, left)):
                 inner = taken_apart(first, name)
                 if inner is not None and name not in carried_by(second):
-                    return inner.then(node.function, (second,), None)
+                    return inner.then(node.function, (second,), None, node.type)
             return None
         case Choice(_, _, then, otherwise):
             return _chosen(node, taken_apart(then, name), taken_apart(otherwise, name))
@@ -96,6 +107,8 @@ def _chosen(choice: Choice, then: Apart | None, otherwise: Apart | None) -> Apar
     nothing = Number(NOTHING.get(function, 0.0))
     if then.terms and otherwise.terms and then.numeric != otherwise.numeric:
         return None
+    if then.type and otherwise.type and then.type != otherwise.type:
+        return None
 
     def where(term: Node, holds: bool) -> Node:
         if isinstance(term, Summed) and function == "add":
@@ -105,7 +118,7 @@ def _chosen(choice: Choice, then: Apart | None, otherwise: Apart | None) -> Apar
 
     terms = (*(where(t, True) for t in then.terms), *(where(t, False) for t in otherwise.terms))
     numeric = then.numeric or otherwise.numeric
-    return Apart(then.start, terms, function, numeric)
+    return Apart(then.start, terms, function, numeric, then.type or otherwise.type)
 
 
 def _is_same(one: Node, other: Node) -> bool:

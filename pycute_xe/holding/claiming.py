@@ -12,6 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from pycute_xe.holding.computing import computed_in
 from pycute_xe.holding.contents import Content, undecided, whole
 from pycute_xe.holding.nodes import (
     Accumulated,
@@ -28,6 +29,7 @@ from pycute_xe.holding.nodes import (
 from pycute_xe.kernel import Element, Index, Kernel, Loop, Slot
 from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX
 from pycute_xe.kernel.spec.expression import Apply, Const, Expression, Rounded, Total, Where
+from pycute_xe.numeric import Numeric
 
 __all__ = ["claims_of"]
 
@@ -43,7 +45,8 @@ def claims_of(kernel: Kernel, loop: Loop, known: dict[str, Content]) -> dict[str
     out: dict[str, Content] = {}
     for name, value in loop.holds:
         count = kernel.fragment(name).elements
-        out[name] = whole(count, _Claimed(kernel, known, count).node(value, {}))
+        computed = computed_in(kernel.fragment(name).value_type)
+        out[name] = whole(count, _Claimed(kernel, known, count, computed).node(value, {}))
     return out
 
 
@@ -52,11 +55,12 @@ class _Claimed:
     kernel: Kernel
     known: dict[str, Content]
     count: int
+    compute: Numeric
 
     def node(self, value: Expression, names: dict[str, Index]) -> Node:
         match value:
             case Const(number):
-                return Number(number)
+                return Number(number, self.compute)
             case Slot(fragment):
                 return self.slot(fragment)
             case Element(operand, ()):
@@ -64,7 +68,8 @@ class _Claimed:
             case Element():
                 return self.leaf(value, names)
             case Apply(function, arguments):
-                return Call(function, tuple(self.node(a, names) for a in arguments))
+                parts = tuple(self.node(a, names) for a in arguments)
+                return Call(function, parts, self.compute)
             case Rounded(to, body):
                 return Converted(to, self.node(body, names))
             case Total():
@@ -90,7 +95,7 @@ class _Claimed:
             own = f"{name}_claimed"
             over.append((own, Index(), self.uniform(extent.substitute(names))))
             inner[name] = Index(own)
-        summed = Summed(value.how, tuple(over), self.node(value.body, inner))
+        summed = Summed(value.how, tuple(over), self.node(value.body, inner), self.compute)
         if value.accumulator is None or value.how != "sum":
             return summed
         return Accumulated(value.accumulator, Number(0.0), (summed,))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
+from pycute_xe.converting import bounds
 from pycute_xe.errors import KernelError
 from pycute_xe.exactness import is_exact
 from pycute_xe.holding.contents import Content, combined, nothing, undecided, whole
-from pycute_xe.holding.fitting import check_map
+from pycute_xe.holding.fitting import check_map, constants
 from pycute_xe.holding.folding import folded
 from pycute_xe.holding.follower import Follower
 from pycute_xe.holding.nodes import (
@@ -30,35 +31,79 @@ from pycute_xe.holding.placing import expanded, taken
 from pycute_xe.holding.tables import moved, multiplied
 from pycute_xe.kernel import (
     Element,
+    Kernel,
     Map,
     Mma,
     Reduce,
     Slot,
 )
 from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX, Index
-from pycute_xe.kernel.spec.expression import Apply, Const, Expression, Rounded, Total, Where
-from pycute_xe.numeric import Numeric
+from pycute_xe.kernel.spec.expression import (
+    Apply,
+    Const,
+    Expression,
+    Rounded,
+    Total,
+    Where,
+    leaves,
+)
+from pycute_xe.numeric import Numeric, as_numeric
 
-__all__ = ["converted", "follow_map", "follow_mma", "follow_reduce"]
+__all__ = ["changed", "computed_in", "follow_map", "follow_mma", "follow_reduce"]
 
 
-def _kept(node: Node, to: Numeric) -> Node:
-    """What a type keeps of a result: narrow floats round, narrow integers keep the lowest bits."""
-    if to.kind == "float":
-        return converted(node, to) if to.bits < 32 or to.name == "tf32" else node
-    return Call(f"lowest bits of {to}", (node,)) if to.bits < 32 else node
+INTEGERS = as_numeric("s64")
+"""What integers are computed in."""
 
 
-def _copied(node: Node, source: Numeric, to: Numeric) -> Node:
-    """What a type keeps of what another holds."""
-    if is_exact(source, to):
+def computed_in(to: Numeric) -> Numeric:
+    """Return the type in which the elements of a fragment are computed."""
+    if to.kind != "float":
+        return INTEGERS
+    return as_numeric("f64" if to.bits == 64 else "f32")
+
+
+def _kept(node: Node, to: Numeric, fits: bool) -> Node:
+    """What a type keeps of a result: floats round, integers keep the lowest bits.
+
+    Integers of 32 bits and more that are made of such as ``fit`` do not overflow.
+    """
+    if to == computed_in(to):
         return node
-    return converted(node, to) if to.kind == "float" else Call(f"lowest bits of {to}", (node,))
+    if to.kind == "float":
+        return converted(node, to)
+    return node if fits and to.bits >= 32 else lowest_bits(node, to)
+
+
+def lowest_bits(node: Node, to: Numeric) -> Node:
+    """Return the integer of a type that has the lowest bits of a node."""
+    return Call(f"lowest bits of {to}", (node,))
+
+
+def as_read(node: Node, source: Numeric) -> Node:
+    """Return elements of a type as the numbers that they are computed with: 64-bit integers."""
+    return lowest_bits(node, INTEGERS) if source.name == "u64" else node
+
+
+def changed(node: Node, source: Numeric, to: Numeric) -> Node:
+    """Return what a conversion makes of elements of a type."""
+    return node if is_exact(source, to) else converted(as_read(node, source), to)
 
 
 def converted(node: Node, to: Numeric) -> Node:
     """Return a node converted to a type, once."""
     return node if isinstance(node, Converted) and node.to == to else Converted(to, node)
+
+
+def _taken(node: Node, source: Numeric, compute: Numeric) -> Node:
+    """Return elements of a type as a computation takes them: floats are rounded to its own."""
+    if is_exact(source, compute):
+        return node
+    if compute.kind != "float":
+        return as_read(node, source)
+    if source.bits == 64 and source.kind != "float" and compute.bits < 64:
+        return Call(f"nearest {compute} of", (as_read(node, source),))  # in one step
+    return converted(as_read(node, source), compute)
 
 
 def follow_map(walker: Follower, statement: Map) -> None:
@@ -72,15 +117,17 @@ def follow_map(walker: Follower, statement: Map) -> None:
         by = gathers.get(name)
         picked = np.arange(size) if by is None else moved(by)
         contents.append(content.at(picked))
-    names = statement.sources
+    names, to = statement.sources, fragment.value_type
+    computation = _Computation(walker.kernel, (walker.kernel.subgroups, size), computed_in(to))
+    types = computation.types(statement.value)
+    fits = all(is_exact(numeric, to) for numeric in types) and _fit(statement.value, to)
 
     def make(nodes: tuple[Node, ...]) -> Node:
         held = dict(zip(names, nodes, strict=True))
-        made = _expressed(statement.value, held, (walker.kernel.subgroups, size))
-        made = folded(made, partial(walker.fresh, "f"))
-        if isinstance(statement.value, Slot):
-            return _copied(made, walker.kernel.fragment(names[0]).value_type, fragment.value_type)
-        return _kept(made, fragment.value_type)
+        if isinstance(statement.value, (Slot, Element)) and is_exact(types[0], to):
+            return held[names[0]] if names else Scalar(statement.value.operand)  # pyright: ignore
+        made = computation.of(statement.value, held)
+        return _kept(folded(made, partial(walker.fresh, "f")), to, fits)
 
     if contents:
         walker.state[fragment.name] = combined(size, tuple(contents), make)
@@ -88,32 +135,61 @@ def follow_map(walker: Follower, statement: Map) -> None:
         walker.state[fragment.name] = whole(size, make(()))
 
 
-def _expressed(value: Expression, held: dict[str, Node], shape: tuple[int, int]) -> Node:
-    def inner(part: Expression) -> Node:
-        return _expressed(part, held, shape)
+def _fit(value: Expression, to: Numeric) -> bool:
+    """Whether a type of integers holds every constant of an expression."""
+    if to.kind == "float":
+        return True
+    low, high = bounds(to)
+    return all(low <= number <= high for number in constants(value))
 
-    match value:
-        case Const(number_):
-            return Number(number_)
-        case Slot(name):
-            return held[name]
-        case Element(operand, ()):
-            return Scalar(operand)
-        case Apply(function, arguments):
-            return Call(function, tuple(map(inner, arguments)))
-        case Rounded(to, body):
-            return converted(inner(body), to)
-        case Where(index, below, then, otherwise):
-            if not (index.names | below.names) & {SUBGROUP_INDEX, ELEMENT_INDEX}:
-                return Choice(index, below, inner(then), inner(otherwise))
-            return Picked(_tested(index - below, shape), inner(then), inner(otherwise))
-        case Total() | Element():
-            raise KernelError(
-                "holding",
-                {"value": value},
-                f"{type(value).__name__} is not elementwise",
-                "load elements into a fragment, and use Reduce for sums",
-            )
+
+@dataclass(frozen=True)
+class _Computation:
+    """An expression computed for the elements of a fragment, in a type."""
+
+    kernel: Kernel
+    shape: tuple[int, int]
+    compute: Numeric
+
+    def types(self, value: Expression) -> list[Numeric]:
+        """Return the types of what an expression is made of."""
+        return [
+            self.kernel.fragment(leaf.fragment).value_type
+            if isinstance(leaf, Slot)
+            else self.kernel.operand(leaf.operand).value_type
+            for leaf in leaves(value)
+        ]
+
+    def of(self, value: Expression, held: dict[str, Node]) -> Node:
+        """Return the node of an expression; ``held`` is what fragments hold."""
+
+        def inner(part: Expression) -> Node:
+            return self.of(part, held)
+
+        match value:
+            case Const(number_):
+                return Number(number_, self.compute)
+            case Slot(name):
+                return _taken(held[name], self.kernel.fragment(name).value_type, self.compute)
+            case Element(operand, ()):
+                numeric = self.kernel.operand(operand).value_type
+                return _taken(Scalar(operand), numeric, self.compute)
+            case Apply(function, arguments):
+                return Call(function, tuple(map(inner, arguments)), self.compute)
+            case Rounded(to, body):
+                return _taken(converted(inner(body), to), to, self.compute)
+            case Where(index, below, then, otherwise):
+                if not (index.names | below.names) & {SUBGROUP_INDEX, ELEMENT_INDEX}:
+                    return Choice(index, below, inner(then), inner(otherwise))
+                test = _tested(index - below, self.shape)
+                return Picked(test, inner(then), inner(otherwise))
+            case Total() | Element():
+                raise KernelError(
+                    "holding",
+                    {"value": value},
+                    f"{type(value).__name__} is not elementwise",
+                    "load elements into a fragment, and use Reduce for sums",
+                )
 
 
 def _tested(place: Index, shape: tuple[int, int]) -> Leaf:
@@ -144,9 +220,10 @@ def follow_reduce(walker: Follower, statement: Reduce) -> None:
     sources = np.argsort(to, kind="stable").reshape(reached.size, int(counts[0]))
     name = walker.fresh("r")
     body = expanded(node, sources, name)
-    total: Node = Summed(statement.how, ((name, int(counts[0])),), body)
+    to = walker.kernel.fragment(statement.destination).value_type
+    total: Node = Summed(statement.how, ((name, int(counts[0])),), body, computed_in(to))
     if statement.how == "sum":
-        total = _kept(total, walker.kernel.fragment(statement.destination).value_type)
+        total = _kept(total, to, True)
     old = nothing(walker.kernel.fragment(statement.destination).elements)
     walker.state[statement.destination] = old.over(reached, whole(reached.size, total))
 

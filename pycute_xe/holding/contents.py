@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.nodes import Carried, Node, Number, Undefined
 from pycute_xe.holding.placing import taken
+from pycute_xe.numeric import Numeric
 
 __all__ = [
     "Content",
@@ -111,9 +112,9 @@ def carried(count: int, fragment: str) -> Content:
     return whole(count, Carried(fragment, np.arange(count)))
 
 
-def number(count: int, value: float) -> Content:
-    """Return a content of one number."""
-    return whole(count, Number(value))
+def number(count: int, value: float, numeric: Numeric) -> Content:
+    """Return a content of one number, as a type holds it."""
+    return whole(count, Number(value, numeric))
 
 
 def combined(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.errors import UndecidableError
-from pycute_xe.holding.adding import NOTHING, carried_by, taken_apart
+from pycute_xe.holding.adding import NOTHING, Apart, carried_by, taken_apart
 from pycute_xe.holding.contents import Content, carried, combined, loop_over, undecided
 from pycute_xe.holding.nodes import (
     Accumulated,
@@ -31,6 +31,7 @@ from pycute_xe.holding.placing import relocated, substituted
 from pycute_xe.holding.scaling import Ratio, is_own, scaled_apart, scaled_sum
 from pycute_xe.holding.turns import Turns, period_of, pruned
 from pycute_xe.kernel import Index, Loop
+from pycute_xe.numeric import Numeric
 
 __all__ = ["Entering", "adds", "carried_in", "renewed", "unrolled"]
 
@@ -216,12 +217,12 @@ def _summed(
     """What an accumulator holds when trip ``var`` begins: what it was, and all earlier terms."""
     variable = fresh(loop.var)
 
-    def over_trips(term: Node, how: str) -> Summed:
+    def over_trips(term: Node, how: str, kind: Numeric | None) -> Summed:
         moved_ = substituted(term, {loop.var: Index(variable)})
         span = (variable, loop.start, Index(loop.var))
         if isinstance(moved_, Summed) and moved_.how == how:
-            return replace(moved_, over=(span, *moved_.over))
-        return Summed(how, (span,), moved_)
+            return replace(moved_, over=(span, *moved_.over), type=moved_.type or kind)
+        return Summed(how, (span,), moved_, kind)
 
     def make(nodes: tuple[Node, ...]) -> Node:
         start, node = nodes
@@ -231,10 +232,10 @@ def _summed(
         if not apart.terms:
             return start
         if apart.numeric is not None:
-            added = tuple(over_trips(t, "sum") for t in apart.terms)
+            added = tuple(over_trips(t, "sum", None) for t in apart.terms)
             return Accumulated(apart.numeric, start, added)
         for term in apart.terms:
-            start = _with_all(loop, apart.function, start, term, over_trips)
+            start = _with_all(loop, apart, start, term, over_trips)
         return start
 
     return combined(out.count, (before, out), make)
@@ -242,12 +243,13 @@ def _summed(
 
 def _with_all(
     loop: Loop,
-    function: str,
+    apart: Apart,
     start: Node,
     term: Node,
-    over_trips: Callable[[Node, str], Summed],
+    over_trips: Callable[[Node, str, Numeric | None], Summed],
 ) -> Node:
     """Take in the terms of all trips, under a condition that all share where there is one."""
+    function = apart.function
     how = {"add": "sum", "max": "max", "min": "min"}[function]
     if how != "sum" and isinstance(term, Choice):
         shared = loop.var not in term.index.names | term.below.names
@@ -255,8 +257,8 @@ def _with_all(
         none = [isinstance(side, Number) and side.value == NOTHING[function] for side in sides]
         if shared and any(none):
             then, otherwise = (
-                start if nothing else _with_all(loop, function, start, side, over_trips)
+                start if nothing else _with_all(loop, apart, start, side, over_trips)
                 for nothing, side in zip(none, sides, strict=True)
             )
             return Choice(term.index, term.below, then, otherwise)
-    return Call(function, (start, over_trips(term, how)))
+    return Call(function, (start, over_trips(term, how, apart.type)), apart.type)

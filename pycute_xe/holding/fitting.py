@@ -9,7 +9,7 @@ from pycute_xe.kernel import Element, Kernel, Map, Slot
 from pycute_xe.kernel.spec.expression import Apply, Const, Expression, Rounded, Total, Where
 from pycute_xe.numeric import Numeric
 
-__all__ = ["check_map"]
+__all__ = ["check_map", "constants"]
 
 _OF_INTEGERS = frozenset({"add", "mul", "max", "min", "abs", "relu", "clamp"})
 """Functions that give whole numbers of whole numbers."""
@@ -29,7 +29,7 @@ def check_map(kernel: Kernel, statement: Map) -> None:
             )
         return
     computed = "f64" if to.bits == 64 else "f32"
-    for number in _constants(statement.value):
+    for number in constants(statement.value):
         if isfinite(number) and abs(number) > _MOST[computed]:
             raise undecided(f"{number:g} is infinite in {computed}", "scale by what it can hold")
 
@@ -55,15 +55,16 @@ def _is_whole(kernel: Kernel, value: Expression) -> bool:
             return False
 
 
-def _constants(value: Expression) -> list[float]:
+def constants(value: Expression) -> list[float]:
+    """Return the numbers that an expression is written with."""
     match value:
         case Const(number):
             return [number]
         case Apply(_, arguments):
-            return [n for a in arguments for n in _constants(a)]
+            return [n for a in arguments for n in constants(a)]
         case Rounded(_, body) | Total(_, _, body):
-            return _constants(body)
+            return constants(body)
         case Where(_, _, then, otherwise):
-            return [*_constants(then), *_constants(otherwise)]
+            return [*constants(then), *constants(otherwise)]
         case Slot() | Element():
             return []

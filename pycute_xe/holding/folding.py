@@ -40,8 +40,10 @@ def folded(node: Node, fresh: Callable[[], str]) -> Node:
     ((('f', 2), ('r', 4)), [0, 1, 2, 3, 4, 5, 6, 7])
     """
     match node:
-        case Call(function, (Summed(how, over, x), Summed(other, beyond, y))):
+        case Call(function, (Summed(how, over, x) as first, Summed(other, beyond, y) as second)):
             if HOWS.get(function) != how or how != other or over != beyond:
+                return node
+            if how == "sum" and not first.type == second.type == node.type:
                 return node
         case _:
             return node
@@ -49,7 +51,9 @@ def folded(node: Node, fresh: Callable[[], str]) -> Node:
         return node
     name = fresh()
     body = _moved_on(x, y, name)
-    return node if body is None else Summed(how, ((name, 2), *over), body)
+    if body is None:
+        return node
+    return replace(first, over=((name, 2), *over), body=body)
 
 
 def _moved_on(x: Node, y: Node, name: str) -> Node | None:
@@ -57,15 +61,15 @@ def _moved_on(x: Node, y: Node, name: str) -> Node | None:
     match x, y:
         case (Leaf(), Leaf()):
             return _leaf(x, y, name)
-        case (Call(f, a), Call(g, b)) if f == g:
+        case (Call(f, a), Call(g, b)) if f == g and x.type == y.type:
             parts = _all(a, b, name)
-            return None if parts is None else Call(f, parts)
+            return None if parts is None else replace(x, arguments=parts)
         case (Converted(f, a), Converted(g, b)) if f == g:
             body = _moved_on(a, b, name)
             return None if body is None else Converted(f, body)
-        case (Summed(f, over, a), Summed(g, beyond, b)) if f == g and over == beyond:
+        case (Summed(f, over, a), Summed(g, beyond, b)) if (f, over, x.type) == (g, beyond, y.type):
             body = _moved_on(a, b, name)
-            return None if body is None else Summed(f, over, body)
+            return None if body is None else replace(x, body=body)
         case (Accumulated(f, a, terms), Accumulated(g, b, more)) if f == g:
             parts = _all((a, *terms), (b, *more), name)
             return None if parts is None else _accumulated(x, parts)

@@ -8,9 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pycute_xe.converting import convert
-from pycute_xe.exactness import is_exact
-from pycute_xe.holding.computing import converted, follow_map, follow_mma, follow_reduce
+from pycute_xe.holding.computing import changed, follow_map, follow_mma, follow_reduce
 from pycute_xe.holding.contents import Content, combined, nothing, number, undecided, whole
 from pycute_xe.holding.follower import HOLDS, Around, Followed, Follower, Promise, Read, Write
 from pycute_xe.holding.looping import follow_loop, last_writers, written_by
@@ -47,7 +45,6 @@ from pycute_xe.kernel import (
     Store,
 )
 from pycute_xe.kernel.ir.roles import chooses, doing
-from pycute_xe.numeric import Numeric
 
 __all__ = ["HOLDS", "Around", "Followed", "Read", "Write", "follow", "placed"]
 
@@ -110,15 +107,8 @@ def placed(
 @HOLDS.of(Fill)
 def _(walker: Follower, statement: Fill) -> None:
     fragment = walker.kernel.fragment(statement.fragment)
-    value = _represented(float(statement.value), fragment.value_type)
-    walker.state[fragment.name] = number(fragment.elements, value)
-
-
-def _represented(value: float, numeric: Numeric) -> float:
-    """Return the number that a type holds for another; f32 is read as real numbers in its range."""
-    rounded = float(convert(np.array([value]), numeric)[0])
-    real = numeric.name in ("f32", "f64") and abs(rounded - value) <= abs(value) * 2.0**-24
-    return value if real else rounded
+    value = float(statement.value)
+    walker.state[fragment.name] = number(fragment.elements, value, fragment.value_type)
 
 
 @HOLDS.of(Load)
@@ -171,10 +161,7 @@ def _(walker: Follower, statement: Part) -> None:
 def _(walker: Follower, statement: Convert) -> None:
     source, to = (walker.kernel.fragment(n) for n in (statement.source, statement.destination))
     content = walker.read(statement, source.name)
-    exact = is_exact(source.value_type, to.value_type)
-    walker.state[to.name] = (
-        content if exact else content.each(lambda n: converted(n, to.value_type))
-    )
+    walker.state[to.name] = content.each(lambda n: changed(n, source.value_type, to.value_type))
 
 
 @HOLDS.of(Map)

@@ -37,7 +37,7 @@ def alike(one: Node, other: Node) -> bool:
         case (Undefined(), Undefined()):
             return True
         case (Number(x), Number(y)):
-            return x == y
+            return x == y and one.type == other.type
         case (Scalar(x), Scalar(y)):
             return x == y
         case (Leaf(), Leaf()):
@@ -45,7 +45,7 @@ def alike(one: Node, other: Node) -> bool:
         case (Carried(), Carried()):
             return _carried(one, other)
         case (Call(f, x), Call(g, y)):
-            return f == g and _all(x, y)
+            return f == g and one.type == other.type and _all(x, y)
         case (Converted(f, x), Converted(g, y)):
             return f == g and alike(x, y)
         case _:
@@ -55,7 +55,8 @@ def alike(one: Node, other: Node) -> bool:
 def _sums(one: Node, other: Node) -> bool:
     match one, other:
         case (Summed(f, over, x), Summed(g, beyond, y)):
-            return f == g and over == beyond and alike(x, y)
+            same = f == g and over == beyond and one.type == other.type
+            return same and alike(x, y)
         case (Accumulated(f, x, terms), Accumulated(g, y, more)):
             return f == g and alike(x, y) and _all(terms, more)
         case (Choice(i, j, x, y), Choice(k, m, z, w)):

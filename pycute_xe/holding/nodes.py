@@ -40,9 +40,13 @@ Ints: TypeAlias = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Number:
-    """The same number everywhere."""
+    """The same number everywhere, as it is written; what its ``type`` holds of it is computed with.
+
+    Without a type it is exact.
+    """
 
     value: float
+    type: Numeric | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,10 +104,14 @@ class Leaf:
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """A scalar function."""
+    """A scalar function, and the type in which it is computed: every result is one of its numbers.
+
+    A type of integers stands for 64-bit ones, and no type for what is exact.
+    """
 
     function: str
     arguments: tuple[Node, ...]
+    type: Numeric | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,11 +128,15 @@ Bound: TypeAlias = "tuple[str, int] | tuple[str, Index, Index]"
 
 @dataclass(frozen=True, eq=False)
 class Summed:
-    """A sum, or a maximum, over variables: some inside a tile, some of loops."""
+    """A sum, or a maximum, over variables: some inside a tile, some of loops.
+
+    ``type`` is what a sum is computed in, as of a `Call`.
+    """
 
     how: str
     over: tuple[Bound, ...]
     body: Node
+    type: Numeric | None = None
 
 
 @dataclass(frozen=True, eq=False)

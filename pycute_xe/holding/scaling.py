@@ -35,10 +35,14 @@ from pycute_xe.holding.nodes import (
 from pycute_xe.holding.placing import substituted, taken
 from pycute_xe.kernel import Index, Loop
 from pycute_xe.kernel.spec.functions import EXPONENTIALS
+from pycute_xe.numeric import as_numeric
 
 __all__ = ["Scaled", "is_own", "scaled_apart", "scaled_sum"]
 
 Ints: TypeAlias = NDArray[np.int64]
+
+REAL = as_numeric("f32")
+"""What a rescaled sum is computed in: a law of real numbers puts it together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,8 +112,8 @@ def _with(scaled: Scaled | None, terms: tuple[Node, ...]) -> Scaled | None:
 
 def _times(term: Node, factor: Node) -> Node:
     if isinstance(term, Summed) and term.how == "sum":
-        return replace(term, body=Call("mul", (term.body, factor)))
-    return Call("mul", (term, factor))
+        return replace(term, body=Call("mul", (term.body, factor), REAL), type=REAL)
+    return Call("mul", (term, factor), REAL)
 
 
 def _ratio(node: Node, out: Mapping[str, Node], known: Ratio | None) -> Ratio | None:
@@ -200,19 +204,21 @@ def scaled_sum(
 
     def since(trip: Index) -> Node:
         then = substituted(now, {loop.var: trip})
-        return Call(function, (Call("add", (then, Call("mul", (Number(-1.0), now)))),))
+        less = Call("mul", (Number(-1.0), now), REAL)
+        return Call(function, (Call("add", (then, less), REAL),), REAL)
 
     after = since(Index(variable) + 1)
-    out: Node = Call("mul", (start, since(loop.start)))
+    out: Node = Call("mul", (start, since(loop.start)), REAL)
     if isinstance(start, Number) and start.value == 0:
         out = start
     for term in apart.terms:
         there = _times(substituted(resolved(term), {loop.var: Index(variable)}), after)
         span = (variable, loop.start, Index(loop.var))
         if isinstance(there, Summed):
-            out = Call("add", (out, replace(there, over=(span, *there.over))))
+            total = replace(there, over=(span, *there.over), type=REAL)
         else:
-            out = Call("add", (out, Summed("sum", (span,), there)))
+            total = Summed("sum", (span,), there, REAL)
+        out = Call("add", (out, total), REAL)
     return out
 
 
