@@ -22,6 +22,7 @@ from pycute_xe.numeric import Numeric
 __all__ = [
     "Content",
     "Part",
+    "carried",
     "combined",
     "loop_over",
     "loops_named_in",

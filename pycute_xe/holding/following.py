@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from pycute_xe.holding.computing import changed, follow_map, follow_mma, follow_reduce
 from pycute_xe.holding.contents import Content, combined, nothing, number, undecided, whole
-from pycute_xe.holding.follower import HOLDS, Around, Followed, Follower, Promise, Read, Write
+from pycute_xe.holding.follower import HOLDS, Around, Followed, Follower, Form, Promise, Read, Write
 from pycute_xe.holding.looping import follow_loop, last_writers, written_by
+from pycute_xe.holding.recurring import follow_recurrence
 from pycute_xe.holding.nodes import Choice, Leaf, Node
 from pycute_xe.holding.placing import of_some, taken
 from pycute_xe.holding.roles import check_roles
@@ -54,8 +55,10 @@ FAR = -(1 << 40)
 """A place outside every operand: what a load pads with is zero, as what lies outside is."""
 
 
-def follow(kernel: Kernel) -> Followed:
+def follow(kernel: Kernel, form: Form = "proof") -> Followed:
     """Follow every register element of a kernel to what is stored.
+
+    Loops are closed to sums, and what they claim or rescale, or (``form="recur"``) to recurrences.
 
     Raises `UndecidableError` where a content has no map, `KernelError` for kinds of statements that
     have no meaning here, `MachineError` for blocks that start between elements.
@@ -69,7 +72,7 @@ def follow(kernel: Kernel) -> Followed:
         HOLDS[statement]
     check_roles(kernel)
     state = {x.name: nothing(x.elements) for x in (*kernel.fragments, *kernel.shared)}
-    walker = Follower(kernel, state, Followed(), count())
+    walker = Follower(kernel, state, Followed(), count(), form=form)
     walker.run(kernel.body)
     return walker.found
 
@@ -248,6 +251,7 @@ def _(walker: Follower, statement: Loop) -> None:
             (*walker.around, statement),
             walker.active,
             last,
+            walker.form,
         )
         inner.run(statement.body)
         return inner.state
@@ -258,6 +262,11 @@ def _(walker: Follower, statement: Loop) -> None:
         walker.found.promises.append(promise)
 
     written = written_by(statement.body)
+    if walker.form == "recur":
+        walker.state = follow_recurrence(
+            walker.kernel, statement, walker.around, written, walker.state, trial, walker.fresh
+        )
+        return
     walker.state = follow_loop(
         walker.kernel, statement, written, walker.state, trial, walker.fresh, promised
     )

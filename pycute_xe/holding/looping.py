@@ -18,7 +18,7 @@ from pycute_xe.kernel import If, Index, Kernel, Loop, Statement, walk
 from pycute_xe.kernel.ir.paths import at_least
 from pycute_xe.kernel.ir.roles import chooses
 
-__all__ = ["follow_loop", "last_writers", "written_by"]
+__all__ = ["Trial", "arrays_at", "behind", "carried_over", "follow_loop", "last_writers", "written_by"]
 
 State: TypeAlias = "dict[str, Content]"
 
@@ -53,9 +53,9 @@ def follow_loop(
     """
     claims = claims_of(kernel, loop, {n: c for n, c in before.items() if n not in written})
     others = tuple(name for name in written if name not in claims)
-    entry = before | {name: _carried_over(kernel, loop, name, before[name]) for name in others}
+    entry = before | {name: carried_over(kernel, loop, name, before[name]) for name in others}
     out = trial(entry | claims, False)
-    early = _arrays(kernel, loop, others, before, out)
+    early = arrays_at(kernel, loop, others, before, out)
     if early:  # with what arrays hold, what is read of them at this trip is told apart
         out = trial(entry | early | claims, False) | {name: out[name] for name in early}
     rest = tuple(name for name in others if name not in early)
@@ -77,16 +77,20 @@ def follow_loop(
         if adds(out[name], name) or name in ratios:
             result[name] = begun.each(lambda n: substituted(n, {loop.var: loop.stop}))
             continue
-        ended = after[name].each(lambda n: substituted(n, {loop.var: loop.stop - 1}))
-        if surely:
-            result[name] = ended
-        else:
-            result[name] = combined(
-                ended.count,
-                (ended, before[name]),
-                lambda nodes: Choice(loop.start, loop.stop, nodes[0], nodes[1]),
-            )
+        result[name] = behind(loop, surely, before[name], after[name])
     return result
+
+
+def behind(loop: Loop, surely: bool, before: Content, after: Content) -> Content:
+    """Return what a fragment that every trip writes anew holds behind a loop."""
+    ended = after.each(lambda n: substituted(n, {loop.var: loop.stop - 1}))
+    if surely:
+        return ended
+    return combined(
+        ended.count,
+        (ended, before),
+        lambda nodes: Choice(loop.start, loop.stop, nodes[0], nodes[1]),
+    )
 
 
 def _claimed_behind(kernel: Kernel, loop: Loop, before: State, claims: State) -> State:
@@ -108,7 +112,7 @@ def _at(content: Content, loop: Loop, trip: Index) -> Content:
     return content.each(lambda n: substituted(n, {loop.var: trip}))
 
 
-def _carried_over(kernel: Kernel, loop: Loop, name: str, before: Content) -> Content:
+def carried_over(kernel: Kernel, loop: Loop, name: str, before: Content) -> Content:
     """Return what stands for a fragment when a trip begins.
 
     Elements never written before the loop stay so, where no condition keeps the first trip from
@@ -129,7 +133,7 @@ def _carried_over(kernel: Kernel, loop: Loop, name: str, before: Content) -> Con
     return out
 
 
-def _arrays(
+def arrays_at(
     kernel: Kernel, loop: Loop, others: tuple[str, ...], before: State, out: State
 ) -> State:
     """Return what shared arrays hold when trip ``var`` starts, of those that only loads fill."""

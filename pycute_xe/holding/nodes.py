@@ -7,14 +7,18 @@ its operand each of them comes from as an index, the same for the whole work-gro
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.kernel.index import Index
+from pycute_xe.kernel.ir.statements import If, Loop
 from pycute_xe.numeric import Numeric
+
+if TYPE_CHECKING:
+    from pycute_xe.holding.contents import Content
 
 __all__ = [
     "Accumulated",
@@ -28,7 +32,9 @@ __all__ = [
     "Node",
     "Number",
     "Picked",
+    "Recurrence",
     "Scalar",
+    "State",
     "Summed",
     "Undefined",
     "contains",
@@ -66,6 +72,34 @@ class Carried:
     which: Ints
     subgroup: Ints | None = None
     bound: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Recurrence:
+    """A loop whose state is no sum: what each fragment holds before it, and behind one trip.
+
+    In the second of ``parts[name]``, `State` of this recurrence stands for what a trip begins with.
+    """
+
+    loop: Loop
+    around: tuple[Loop | If, ...]
+    parts: dict[str, tuple[Content, Content]] = field(
+        default_factory=dict["str", "tuple[Content, Content]"]
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class State(Carried):
+    """What a fragment holds when a trip of a recurrence begins, or behind its loop.
+
+    ``fragment`` is a name that no other state has; ``name`` is that in the recurrence, and ``at``
+    gives the variables of the loops around it.
+    """
+
+    recurrence: Recurrence | None = None
+    name: str = ""
+    at: tuple[tuple[str, Index], ...] = ()
+    behind: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,11 +175,12 @@ class Summed:
 
 @dataclass(frozen=True, eq=False)
 class Accumulated:
-    """``start`` plus sums, accumulated in a type."""
+    """``start`` plus sums, accumulated in a type; one instruction sums ``step`` terms at once."""
 
     numeric: Numeric
     start: Node
     terms: tuple[Summed, ...]
+    step: int = 0
 
 
 @dataclass(frozen=True, eq=False)

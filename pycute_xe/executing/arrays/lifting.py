@@ -1,0 +1,542 @@
+"""Floor 9: terms in the coordinates of what they are stored to.
+
+A store writes position ``p`` of subgroup ``s`` to a place in a tile. The coordinates of that place
+become variables in the stead of ``s`` and ``p``, and so do those of the registers of a recurrence;
+every place of a term is a sum of functions of them, of the grid and of the variables of sums. That
+is looked at in the tables, never assumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycute_xe.executing.arrays.places import separated
+from pycute_xe.holding.contents import undecided
+from pycute_xe.holding.nodes import (
+    Accumulated,
+    Bound,
+    Call,
+    Carried,
+    Choice,
+    Converted,
+    Leaf,
+    Lost,
+    Node,
+    Number,
+    Picked,
+    Recurrence,
+    Scalar,
+    State,
+    Summed,
+    Undefined,
+    mapped,
+)
+from pycute_xe.kernel import Index
+from pycute_xe.numeric import Numeric
+
+__all__ = ["Lifted", "Lifter", "Place", "Space", "boxed", "needed_by", "outside_of", "partition", "space_of", "steps_of"]
+
+Ints: TypeAlias = NDArray[np.int64]
+
+ROOM = 1 << 23
+"""Numbers of a table of places."""
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Where something lies: an index plus tables over variables."""
+
+    base: Index
+    parts: tuple[tuple[tuple[str, ...], Ints], ...]
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The variables on which it depends."""
+        return self.base.names.union(*(names for names, _ in self.parts))
+
+
+@dataclass(frozen=True, eq=False)
+class Lifted:
+    """A term whose places are functions of variables: its kind, its parts, and what it names.
+
+    ``given`` is what the kind needs besides; equal terms are one object.
+    """
+
+    kind: type
+    given: tuple[Any, ...]
+    parts: tuple[Lifted, ...]
+    places: tuple[Place, ...]
+    names: frozenset[str]
+    number: int
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """Registers by coordinates: ``index`` is (coordinate, …) → subgroup * positions + position.
+
+    There is a name for each coordinate.
+    """
+
+    shape: tuple[int, int]
+    names: tuple[str, ...]
+    index: Ints
+
+    def of(self, column: Ints) -> tuple[int, list[tuple[tuple[str, ...], Ints]]]:
+        """Return a number for each register as a function of the coordinates."""
+        offset, parts = separated(column.reshape(-1)[self.index])
+        return offset, [(tuple(self.names[a] for a in axes), x) for axes, x in parts]
+
+
+def partition(column: Ints) -> Ints:
+    """Return numbers, from 0 up in the order of the values, for what is equal."""
+    return np.unique(column, return_inverse=True)[1].reshape(-1)
+
+
+def boxed(columns: Sequence[Ints]) -> tuple[list[list[int]], Ints]:
+    """Return what columns together tell apart, as coordinates, and which entries are where.
+
+    Each coordinate is a list of columns. Entries that all columns tell nothing apart of share a
+    place; where there are as many everywhere, a last axis tells them apart.
+
+    >>> rows, columns = np.repeat(np.arange(2), 3), np.tile(np.arange(3), 2)
+    >>> boxed([rows, columns])
+    ([[0], [1]], array([[0, 1, 2],
+           [3, 4, 5]]))
+    """
+    numbers = [partition(column) for column in columns]
+    sizes = [int(n.max()) + 1 if n.size else 0 for n in numbers]
+    groups = [[i] for i, size in enumerate(sizes) if size > 1]
+    whole = _joint([numbers[g[0]] for g in groups], columns[0].size)
+    distinct = int(whole.max()) + 1 if whole.size else 0
+    if groups and distinct != int(np.prod([sizes[g[0]] for g in groups])):
+        groups = [[g[0] for g in groups]]
+        keys, shape = [whole], [distinct]
+    else:
+        keys, shape = [numbers[g[0]] for g in groups], [sizes[g[0]] for g in groups]
+    flat: Ints = np.zeros(columns[0].size, np.int64)
+    for key, size in zip(keys, shape, strict=True):
+        flat = flat * size + key
+    order = np.argsort(flat, kind="stable")
+    counts = np.bincount(flat, minlength=distinct)
+    if counts.size and (counts != counts[0]).any():
+        raise undecided("some places are written by more registers than others")
+    rank = int(counts[0]) if counts.size else 0
+    return groups, order.reshape(*shape, rank) if rank != 1 else order.reshape(shape)
+
+
+def _joint(numbers: Sequence[Ints], size: int) -> Ints:
+    flat: Ints = np.zeros(size, np.int64)
+    for one in numbers:
+        flat = partition(flat * (int(one.max()) + 1) + one)
+    return flat
+
+
+@dataclass(eq=False)
+class Lifter:
+    """Makes terms in coordinates; ``states`` are those of the recurrences met so far."""
+
+    subgroups: int
+    terms: dict[Any, Lifted] = field(default_factory=dict[Any, Lifted])
+    spaces: dict[tuple[int, str], Space] = field(default_factory=dict["tuple[int, str]", Space])
+    stepped: dict[tuple[int, str], tuple[Lifted, Lifted]] = field(
+        default_factory=dict["tuple[int, str]", "tuple[Lifted, Lifted]"]
+    )
+
+    def make(
+        self,
+        kind: type,
+        given: tuple[Any, ...],
+        parts: tuple[Lifted, ...] = (),
+        places: tuple[Place, ...] = (),
+        bound: frozenset[str] = frozenset(),
+        more: frozenset[str] = frozenset(),
+    ) -> Lifted:
+        """Return a term, the same for the same."""
+        keys = tuple(
+            (p.base, tuple((names, x.shape, x.tobytes()) for names, x in p.parts)) for p in places
+        )
+        key = (kind, given, tuple(p.number for p in parts), keys)
+        if key not in self.terms:
+            names = frozenset[str]().union(*(p.names for p in parts), *(p.names for p in places))
+            names = (names - bound) | more
+            self.terms[key] = Lifted(kind, given, parts, places, names, len(self.terms))
+        return self.terms[key]
+
+    def lift(self, node: Node, space: Space) -> Lifted:
+        """Return a node in the coordinates of a space."""
+        return _Walk(self, space).of(node)
+
+
+@dataclass(eq=False)
+class _Walk:
+    lifter: Lifter
+    space: Space
+    known: dict[int, tuple[Node, Lifted]] = field(default_factory=dict["int", "tuple[Node, Lifted]"])
+
+    def of(self, node: Node) -> Lifted:
+        if id(node) not in self.known:
+            self.known[id(node)] = node, LIFTS[type(node)](self, node)
+        return self.known[id(node)][1]
+
+    def table(
+        self, base: Index, table: Ints, select: Ints | None, bound: tuple[str, ...]
+    ) -> Place:
+        """Return a place: an index plus ``table[s, select[p], …]``, the last axes are ``bound``."""
+        corner = (0,) * len(bound)
+        own = table[(..., *corner)]
+        column = own if select is None else own[:, select]
+        column = np.broadcast_to(column, self.space.shape)
+        offset, rest = _apart(table, len(bound))
+        if rest is None:
+            entries = self.space.index.size * int(np.prod(table.shape[2:]))
+            if entries > ROOM:
+                raise undecided("a place mixes too many variables")
+            whole = table if select is None else table[:, select]
+            whole = np.broadcast_to(whole, (*self.space.shape, *table.shape[2:]))
+            flat = whole.reshape(-1, *table.shape[2:])[self.space.index]
+            constant, parts = separated(flat)
+            names = (*self.space.names, *bound)
+            named = [(tuple(names[a] for a in axes), x) for axes, x in parts]
+            return Place(base + constant, tuple(named))
+        constant, parts = self.space.of(np.ascontiguousarray(column))
+        parts += [(tuple(bound[a] for a in axes), x) for axes, x in rest]
+        return Place(base + (constant + offset), tuple(parts))
+
+
+def _apart(table: Ints, rank: int) -> tuple[int, list[tuple[tuple[int, ...], Ints]] | None]:
+    """Return what the last axes add to the first two, None where they do not only add."""
+    if not rank:
+        return 0, []
+    along = table[0, 0] - table[0, 0].reshape(-1)[0]
+    corner = (0,) * rank
+    own = table[(..., *corner)]
+    if not np.array_equal(own.reshape(own.shape + (1,) * rank) + along, table):
+        return 0, None
+    return separated(along)
+
+
+def _number(walk: _Walk, node: Number) -> Lifted:
+    return walk.lifter.make(Number, (node.value, node.type))
+
+
+def _undefined(walk: _Walk, _node: Undefined) -> Lifted:
+    return walk.lifter.make(Undefined, ())
+
+
+def _lost(walk: _Walk, node: Lost | Carried) -> Lifted:
+    why = node.why if isinstance(node, Lost) else f"{node.fragment} is carried over"
+    return walk.lifter.make(Lost, (why,))
+
+
+def _scalar(walk: _Walk, node: Scalar) -> Lifted:
+    return walk.lifter.make(Scalar, (node.operand,))
+
+
+def _leaf(walk: _Walk, node: Leaf) -> Lifted:
+    places = tuple(
+        walk.table(base, node.table[..., i], node.select, node.bound)
+        for i, base in enumerate(node.base)
+    )
+    return walk.lifter.make(Leaf, (node.operand,), (), places)
+
+
+def _call(walk: _Walk, node: Call) -> Lifted:
+    parts = tuple(map(walk.of, node.arguments))
+    return walk.lifter.make(Call, (node.function, node.type), parts)
+
+
+def _converted(walk: _Walk, node: Converted) -> Lifted:
+    return walk.lifter.make(Converted, (node.to,), (walk.of(node.body),))
+
+
+def _summed(walk: _Walk, node: Summed) -> Lifted:
+    names, more = _bounds(node.over)
+    body = walk.of(node.body)
+    return walk.lifter.make(
+        Summed, (node.how, node.over, node.type), (body,), (), names, more - names
+    )
+
+
+def _bounds(over: tuple[Bound, ...]) -> tuple[frozenset[str], frozenset[str]]:
+    names = frozenset(bound[0] for bound in over)
+    indices = [part for bound in over for part in bound[1:] if isinstance(part, Index)]
+    return names, frozenset[str]().union(*(i.names for i in indices))
+
+
+def _accumulated(walk: _Walk, node: Accumulated) -> Lifted:
+    parts = (walk.of(node.start), *(walk.of(term) for term in node.terms))
+    return walk.lifter.make(Accumulated, (node.numeric, node.step), parts)
+
+
+def _choice(walk: _Walk, node: Choice) -> Lifted:
+    parts = walk.of(node.then), walk.of(node.otherwise)
+    return walk.lifter.make(Choice, (), parts, (Place(node.index - node.below, ()),))
+
+
+def _picked(walk: _Walk, node: Picked) -> Lifted:
+    test = node.test
+    place = walk.table(test.base[0], test.table[..., 0], test.select, test.bound)
+    return walk.lifter.make(Choice, (), (walk.of(node.then), walk.of(node.otherwise)), (place,))
+
+
+def _state(walk: _Walk, node: State) -> Lifted:
+    recurrence = node.recurrence
+    if recurrence is None:
+        raise undecided(f"{node.fragment} is carried over")
+    space = space_of(walk.lifter, recurrence, node.name)
+    coordinates = _coordinates(space)
+    places: list[Place] = []
+    for numbers in coordinates:
+        if node.subgroup is None:
+            table = numbers[:, node.which]
+        else:
+            table = numbers[node.subgroup, node.which]
+        places.append(walk.table(Index(), table, None, node.bound))
+    places += [Place(value, ()) for _, value in node.at]
+    outer = tuple(var for var, _ in node.at)
+    names = frozenset({f"state {id(recurrence)}"}) if not node.behind else frozenset[str]()
+    more = outside_of(recurrence, node.name) | names
+    given = (recurrence, node.name, node.behind, outer)
+    found = walk.lifter.make(State, given, (), tuple(places))
+    merged = found.names | more
+    if merged != found.names:
+        object.__setattr__(found, "names", merged)
+    return found
+
+
+LIFTS: dict[type, Callable[[_Walk, Any], Lifted]] = {
+    Number: _number,
+    Undefined: _undefined,
+    Lost: _lost,
+    Carried: _lost,
+    Scalar: _scalar,
+    Leaf: _leaf,
+    Call: _call,
+    Converted: _converted,
+    Summed: _summed,
+    Accumulated: _accumulated,
+    Choice: _choice,
+    Picked: _picked,
+    State: _state,
+}
+
+
+# ---------------------------------------------------------------- recurrences
+
+
+def _coordinates(space: Space) -> list[Ints]:
+    """Return for each coordinate which one each register has: (subgroup, position)."""
+    out: list[Ints] = []
+    for axis, count in enumerate(space.index.shape[: len(space.names)]):
+        numbers = np.zeros(space.shape[0] * space.shape[1], np.int64)
+        shape = [1] * space.index.ndim
+        shape[axis] = count
+        numbers[space.index] = np.arange(count).reshape(shape)
+        out.append(numbers.reshape(space.shape))
+    return out
+
+
+def nodes_of(recurrence: Recurrence, name: str) -> tuple[Node, Node]:
+    """Return what a fragment holds before a recurrence, and behind a trip."""
+    found = tuple(content.single for content in recurrence.parts[name])
+    if found[0] is None or found[1] is None:
+        raise undecided(f"several statements fill {name}, which a loop carries over")
+    return found[0], found[1]
+
+
+def space_of(lifter: Lifter, recurrence: Recurrence, name: str) -> Space:
+    """Return the coordinates of the registers of a fragment that a recurrence carries over.
+
+    Registers of which all that is ever computed is the same share a place.
+    """
+    if (id(recurrence), name) in lifter.spaces:
+        return lifter.spaces[id(recurrence), name]
+    needed, found = [name], {name: _columns(lifter, recurrence, name)}
+    for one in needed:
+        for other in _needs(recurrence, one):
+            if other not in found:
+                needed.append(other)
+                found[other] = _columns(lifter, recurrence, other)
+    for _ in range(len(needed) + 2):
+        changed = False
+        for one in needed:
+            for state in _states_in(recurrence, one):
+                for column in found[state.name]:
+                    changed |= _add(found[one], _gathered(column, state))
+        if not changed:
+            break
+    else:
+        raise undecided(f"what {name} depends on goes round")
+    for one in needed:
+        key = id(recurrence), one
+        if key in lifter.spaces:
+            continue
+        shape = found[one][0].shape if found[one] else (lifter.subgroups, _count(recurrence, one))
+        columns = _finest(found[one]) or [np.zeros(shape, np.int64)]
+        groups, index = boxed([column.reshape(-1) for column in columns])
+        if index.ndim > len(groups):
+            index = index[..., 0]
+        names = tuple(f"{one}@{len(lifter.spaces)}.{i}" for i in range(len(groups)))
+        lifter.spaces[key] = Space((shape[0], shape[1]), names, index)
+    return lifter.spaces[id(recurrence), name]
+
+
+def _count(recurrence: Recurrence, name: str) -> int:
+    return recurrence.parts[name][0].count
+
+
+def _finest(columns: list[Ints]) -> list[Ints]:
+    """Return columns without those that another one tells apart, too."""
+    numbers = [partition(c.reshape(-1)) for c in columns]
+    sizes = [int(n.max()) + 1 for n in numbers]
+    kept: list[int] = []
+    for i in sorted(range(len(columns)), key=lambda i: -sizes[i]):
+        fine = (_joint([numbers[j], numbers[i]], numbers[i].size).max() + 1 for j in kept)
+        if not any(int(n) == sizes[j] for j, n in zip(kept, fine, strict=True)):
+            kept.append(i)
+    return [columns[i] for i in sorted(kept)]
+
+
+def _add(columns: list[Ints], column: Ints) -> bool:
+    """Add a column unless one of them tells the same apart; return whether it was new."""
+    number = partition(column.reshape(-1))
+    if not number.any():
+        return False
+    if any(np.array_equal(partition(c.reshape(-1)), number) for c in columns):
+        return False
+    columns.append(column)
+    return True
+
+
+def _gathered(column: Ints, state: State) -> Ints:
+    """Return what tells registers apart that read others, of which a column is known."""
+    if state.subgroup is None:
+        found = column[:, state.which]
+    else:
+        found = column[state.subgroup, state.which]
+    return _first(found)
+
+
+def _first(table: Ints) -> Ints:
+    """Return a column: of more axes than two, a number for what all of them say."""
+    if table.ndim == 2:
+        return table
+    rank = table.ndim - 2
+    if _apart(table, rank)[1] is not None:
+        return table[(..., *(0,) * rank)]
+    rows = table.reshape(table.shape[0] * table.shape[1], -1)
+    return np.unique(rows, axis=0, return_inverse=True)[1].reshape(table.shape[:2])
+
+
+def _columns(lifter: Lifter, recurrence: Recurrence, name: str) -> list[Ints]:
+    shape = lifter.subgroups, _count(recurrence, name)
+    out: list[Ints] = []
+    for leaf in _leaves(nodes_of(recurrence, name)):
+        for i in range(leaf.table.shape[-1]):
+            column = _first(leaf.table[..., i])[:, leaf.select]
+            _add(out, np.broadcast_to(column, shape))
+    for state in _ends(nodes_of(recurrence, name)):
+        if isinstance(state, State) and state.recurrence not in (None, recurrence):
+            space = space_of(lifter, state.recurrence, state.name)
+            for column in _coordinates(space):
+                _add(out, np.broadcast_to(_gathered(column, state), shape))
+    return out
+
+
+def _leaves(nodes: tuple[Node, ...]) -> list[Leaf]:
+    return [x for x in _ends(nodes) if isinstance(x, Leaf)]
+
+
+def _ends(nodes: tuple[Node, ...]) -> list[Node]:
+    out: list[Node] = []
+
+    def leaf(x: Node) -> Node:
+        out.append(x)
+        return x
+
+    for node in nodes:
+        mapped(node, leaf)
+    return out
+
+
+def _states_in(recurrence: Recurrence, name: str) -> list[State]:
+    ends = _ends(nodes_of(recurrence, name))
+    return [x for x in ends if isinstance(x, State) and x.recurrence is recurrence]
+
+
+def _needs(recurrence: Recurrence, name: str) -> list[str]:
+    return list(dict.fromkeys(state.name for state in _states_in(recurrence, name)))
+
+
+def steps_of(lifter: Lifter, recurrence: Recurrence, name: str) -> tuple[Lifted, Lifted]:
+    """Return what a fragment holds before a recurrence, and behind a trip, in its coordinates."""
+    key = id(recurrence), name
+    if key not in lifter.stepped:
+        space = space_of(lifter, recurrence, name)
+        start, step = nodes_of(recurrence, name)
+        lifter.stepped[key] = lifter.lift(start, space), lifter.lift(step, space)
+    return lifter.stepped[key]
+
+
+def needed_by(recurrence: Recurrence, names: Iterable[str]) -> list[str]:
+    """Return the fragments whose state those of some names need, themselves among them."""
+    out = list(dict.fromkeys(names))
+    for one in out:
+        out += [other for other in _needs(recurrence, one) if other not in out]
+    return out
+
+
+def outside_of(recurrence: Recurrence, name: str) -> frozenset[str]:
+    """Return the variables outside a recurrence on which a fragment's state depends."""
+    loop = recurrence.loop
+    found = set(loop.start.names | loop.stop.names)
+    for one in needed_by(recurrence, (name,)):
+        found |= _free(nodes_of(recurrence, one))
+    return frozenset(found - {loop.var})
+
+
+def _free(nodes: tuple[Node, ...]) -> set[str]:
+    out: set[str] = set()
+    bound: set[str] = set()
+
+    def walk(node: Node) -> None:
+        match node:
+            case Leaf():
+                for index in node.base:
+                    out.update(index.names)
+            case Call():
+                for x in node.arguments:
+                    walk(x)
+            case Converted():
+                walk(node.body)
+            case Summed():
+                names, more = _bounds(node.over)
+                bound.update(names)
+                out.update(more)
+                walk(node.body)
+            case Accumulated():
+                walk(node.start)
+                for x in node.terms:
+                    walk(x)
+            case Choice():
+                out.update(node.index.names | node.below.names)
+                walk(node.then)
+                walk(node.otherwise)
+            case Picked():
+                out.update(node.test.base[0].names)
+                walk(node.then)
+                walk(node.otherwise)
+            case State():
+                for _, value in node.at:
+                    out.update(value.names)
+            case Number() | Undefined() | Lost() | Carried() | Scalar():
+                pass
+
+    for node in nodes:
+        walk(node)
+    return out - bound
