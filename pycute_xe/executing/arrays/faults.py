@@ -24,6 +24,7 @@ from pycute_xe.holding.sharing import outside
 from pycute_xe.holding.tables import beside, copied, demand_whole_registers
 from pycute_xe.kernel import (
     AtomicStore,
+    If,
     Index,
     Kernel,
     Load,
@@ -35,7 +36,7 @@ from pycute_xe.kernel import (
     Store,
 )
 from pycute_xe.kernel.index import SUBGROUP_INDEX
-from pycute_xe.kernel.ir.roles import doing
+from pycute_xe.kernel.ir.roles import chooses, doing
 
 __all__ = ["demand_sound"]
 
@@ -181,6 +182,9 @@ _ORDERS: dict[int, tuple[Kernel, bool]] = {}
 
 def _meet(kernel: Kernel, sizes: dict[str, int]) -> None:
     """Demand that barriers order what subgroups do to shared memory."""
+    mixed = (s for s in kernel.statements() if isinstance(s, If) and not chooses(s))
+    if kernel.shared and any(SUBGROUP_INDEX in (s.index - s.below).names for s in mixed):
+        raise undecided("which subgroups share memory depends on more than their numbers")
     if not kernel.shared and not has_roles(kernel):
         return
     known = _ORDERS.get(id(kernel))

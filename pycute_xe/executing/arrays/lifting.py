@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pycute_xe.executing.arrays.places import separated
+from pycute_xe.executing.arrays.places import Axis, Field, separated
 from pycute_xe.holding.contents import undecided
 from pycute_xe.holding.nodes import (
     Accumulated,
@@ -37,6 +37,7 @@ from pycute_xe.holding.nodes import (
     mapped,
 )
 from pycute_xe.kernel import Index
+from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.numeric import Numeric
 
 __all__ = ["Lifted", "Lifter", "Place", "Space", "boxed", "needed_by", "outside_of", "partition", "space_of", "steps_of"]
@@ -79,17 +80,37 @@ class Lifted:
 class Space:
     """Registers by coordinates: ``index`` is (coordinate, …) → subgroup * positions + position.
 
-    There is a name for each coordinate.
+    There is a name for each coordinate, and one for the number of the subgroup: ``who[s]``.
     """
 
     shape: tuple[int, int]
     names: tuple[str, ...]
     index: Ints
+    subgroup: str
+    who: Ints
 
     def of(self, column: Ints) -> tuple[int, list[tuple[tuple[str, ...], Ints]]]:
         """Return a number for each register as a function of the coordinates."""
         offset, parts = separated(column.reshape(-1)[self.index])
         return offset, [(tuple(self.names[a] for a in axes), x) for axes, x in parts]
+
+
+    def own(self, index: Index) -> Index:
+        """Return an index in which a subgroup's number is that of the space."""
+        if SUBGROUP_INDEX not in index.names:
+            return index
+        return index.substitute({SUBGROUP_INDEX: Index(self.subgroup)})
+
+    def env(self, axes: tuple[Axis, ...]) -> dict[str, Field]:
+        """Return the coordinates as fields, each over its axis."""
+        out = {
+            name: Field(0, (((axis,), np.arange(axis.size)),))
+            for name, axis in zip(self.names, axes, strict=True)
+        }
+        subgroups = np.broadcast_to(self.who[:, None], self.shape)
+        offset, parts = separated(subgroups.reshape(-1)[self.index])
+        named = tuple((tuple(axes[a] for a in which), x) for which, x in parts)
+        return {**out, self.subgroup: Field(offset, named)}
 
 
 def partition(column: Ints) -> Ints:
@@ -275,7 +296,7 @@ def _accumulated(walk: _Walk, node: Accumulated) -> Lifted:
 
 def _choice(walk: _Walk, node: Choice) -> Lifted:
     parts = walk.of(node.then), walk.of(node.otherwise)
-    return walk.lifter.make(Choice, (), parts, (Place(node.index - node.below, ()),))
+    return walk.lifter.make(Choice, (), parts, (Place(walk.space.own(node.index - node.below), ()),))
 
 
 def _picked(walk: _Walk, node: Picked) -> Lifted:
@@ -381,8 +402,9 @@ def space_of(lifter: Lifter, recurrence: Recurrence, name: str) -> Space:
         groups, index = boxed([column.reshape(-1) for column in columns])
         if index.ndim > len(groups):
             index = index[..., 0]
-        names = tuple(f"{one}@{len(lifter.spaces)}.{i}" for i in range(len(groups)))
-        lifter.spaces[key] = Space((shape[0], shape[1]), names, index)
+        names = tuple(f"{one}__{len(lifter.spaces)}_{i}" for i in range(len(groups)))
+        own, who = f"{one}__{len(lifter.spaces)}_subgroup", np.arange(shape[0])
+        lifter.spaces[key] = Space((shape[0], shape[1]), names, index, own, who)
     return lifter.spaces[id(recurrence), name]
 
 
@@ -440,6 +462,8 @@ def _columns(lifter: Lifter, recurrence: Recurrence, name: str) -> list[Ints]:
         for i in range(leaf.table.shape[-1]):
             column = _first(leaf.table[..., i])[:, leaf.select]
             _add(out, np.broadcast_to(column, shape))
+    if SUBGROUP_INDEX in _free(nodes_of(recurrence, name)):
+        _add(out, np.broadcast_to(np.arange(shape[0])[:, None], shape))
     for state in _ends(nodes_of(recurrence, name)):
         if isinstance(state, State) and state.recurrence not in (None, recurrence):
             space = space_of(lifter, state.recurrence, state.name)
@@ -497,7 +521,7 @@ def outside_of(recurrence: Recurrence, name: str) -> frozenset[str]:
     found = set(loop.start.names | loop.stop.names)
     for one in needed_by(recurrence, (name,)):
         found |= _free(nodes_of(recurrence, one))
-    return frozenset(found - {loop.var})
+    return frozenset(found - {loop.var, SUBGROUP_INDEX})
 
 
 def _free(nodes: tuple[Node, ...]) -> set[str]:

@@ -14,7 +14,6 @@ from pycute_xe.holding.contents import undecided
 from pycute_xe.kernel import If, Index, Kernel, Loop
 from pycute_xe.kernel.amounts import launches
 from pycute_xe.kernel.index import SUBGROUP_INDEX
-from pycute_xe.kernel.ir.roles import chooses
 
 __all__ = ["Points", "constants", "points_of"]
 
@@ -63,7 +62,7 @@ def points_of(
     """Return the points of a statement: groups of variables that do not depend on one another.
 
     Of variables that are not ``wanted``, and on which none of these depend, nothing is said.
-    Conditions on subgroups alone are left out.
+    Conditions on subgroups are left out.
     """
     around = tuple(around)
     needed = _needed(kernel, around, wanted)
@@ -79,7 +78,8 @@ def points_of(
                 if var in needed:
                     groups = _with_loop(groups, env, var, start, stop, look_up)
             case If(index, below):
-                if not chooses(one):
+                # Conditions that mix subgroups with others are left to who asks.
+                if SUBGROUP_INDEX not in (index - below).names:
                     groups = _with_condition(groups, env, index - below, look_up)
     return groups
 
@@ -92,7 +92,7 @@ def _needed(
         return frozenset(every)
     found = set(wanted)
     for one in around:
-        if isinstance(one, If) and not chooses(one):
+        if isinstance(one, If) and SUBGROUP_INDEX not in (one.index - one.below).names:
             found |= (one.index - one.below).names
     for one in reversed(around):
         if isinstance(one, Loop) and one.var in found:

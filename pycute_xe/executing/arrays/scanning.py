@@ -14,6 +14,7 @@ from pycute_xe.converting import host_dtype
 from pycute_xe.executing.arrays.evaluating import Evaluation, Run
 from pycute_xe.executing.arrays.lifting import (
     Lifted,
+    Space,
     needed_by,
     outside_of,
     space_of,
@@ -43,7 +44,7 @@ class _Part:
     name: str
     groups: tuple[int, ...]
     counts: tuple[int, ...]
-    names: tuple[str, ...]
+    space: Space
     type: Numeric
     start: Lifted
     step: Lifted
@@ -62,7 +63,7 @@ def exits(
 
     def leading(ev: Evaluation) -> tuple[Field, ...]:
         env = dict(ev.env)
-        for var, place in zip(outer, term.places[len(part.names) :], strict=True):
+        for var, place in zip(outer, term.places[len(part.space.names) :], strict=True):
             env[var] = ev.place(place)
         return tuple(_number_of(groups[g], env) for g in part.groups)
 
@@ -106,7 +107,7 @@ def _scanned(
         start, step = steps_of(run.lifter, recurrence, name)
         mine = tuple(i for i, g in enumerate(groups) if g.columns.keys() & outside[name])
         parts[name] = _Part(
-            name, mine, space.index.shape, space.names, _type_of(run, name), start, step
+            name, mine, space.index.shape, space, _type_of(run, name), start, step
         )
     arrays = {
         p.name: np.empty((*(groups[g].size for g in p.groups), *p.counts), host_dtype(p.type))
@@ -160,8 +161,7 @@ def _block(
     own: dict[str, tuple[Axis, ...]] = {}
     for part in parts.values():
         own[part.name] = tuple(Axis(count) for count in part.counts)
-        for name, axis in zip(part.names, own[part.name], strict=True):
-            env[name] = Field(0, (((axis,), np.arange(axis.size)),))
+        env |= part.space.env(own[part.name])
     outer = Evaluation(run, env)
     leading = {p.name: tuple(axes[g] for g in p.groups) for p in parts.values()}
     state = {

@@ -14,11 +14,13 @@ from pycute_xe.executing.arrays.evaluating import Evaluation, Run
 from pycute_xe.executing.arrays.lifting import Lifted, Lifter, Place, Space, boxed
 from pycute_xe.executing.arrays.places import Axis, Field, index_field, joined, separated
 from pycute_xe.executing.arrays.points import Points, constants, points_of
-from pycute_xe.executing.arrays.values import Value, as_held, compact, numbers, scattered
+from pycute_xe.executing.arrays.values import Value, as_held, compact, gathered, scattered
 from pycute_xe.holding.contents import undecided
 from pycute_xe.holding.follower import Write
 from pycute_xe.holding.following import FAR
-from pycute_xe.kernel import AtomicStore
+from pycute_xe.kernel import AtomicStore, If
+from pycute_xe.kernel.index import SUBGROUP_INDEX
+from pycute_xe.kernel.ir.roles import chooses
 
 __all__ = ["Stored", "store", "stored"]
 
@@ -34,6 +36,7 @@ class Stored:
     space: Space
     places: tuple[Place, ...]
     term: Lifted
+    tests: tuple[Place, ...] = ()
 
     @property
     def adds(self) -> bool:
@@ -49,15 +52,20 @@ def stored(lifter: Lifter, write: Write, number: int) -> Stored | None:
     if not inside.size:
         return None
     groups, index = boxed([np.ascontiguousarray(column) for column in flat[inside].T])
-    names = [f"write {number}.{i}" for i in range(len(groups))]
+    names = [f"write__{number}_{i}" for i in range(len(groups))]
     if index.ndim > len(groups):
-        names.append(f"write {number}.again")
-    space = Space(shape, tuple(names), inside[index])
+        names.append(f"write__{number}_again")
+    space = Space(shape, tuple(names), inside[index], f"write__{number}_subgroup", write.who)
     places: list[Place] = []
     for mode, base in enumerate(write.base):
         offset, parts = space.of(np.ascontiguousarray(write.places[..., mode]))
         places.append(Place(base + offset, tuple(parts)))
-    return Stored(write, space, tuple(places), lifter.lift(write.node, space))
+    tests = tuple(
+        Place(space.own(one.index - one.below), ())
+        for one in write.around
+        if isinstance(one, If) and not chooses(one) and SUBGROUP_INDEX in (one.index - one.below).names
+    )
+    return Stored(write, space, tuple(places), lifter.lift(write.node, space), tests)
 
 
 def store(
@@ -74,14 +82,14 @@ def store(
     env = constants(run.sizes)
     for group in groups:
         env |= group.with_axis(Axis(group.size))
-    for name, count in zip(one.space.names, one.space.index.shape, strict=True):
-        env[name] = Field(0, (((Axis(count),), np.arange(count)),))
+    env |= one.space.env(tuple(Axis(count) for count in one.space.index.shape))
     env = _divided(run, env, one)
     env, at, apart = _fused(run, env, one, array.shape if trims else None)
     if not all(axis.size for place in at for axis in place.axes):
         return
     numeric = run.kernel.operand(write.statement.operand).value_type
-    value = Evaluation(run, env).value(one.term)
+    ev = Evaluation(run, env)
+    value, tests = ev.value(one.term), tuple(map(ev.place, one.tests))
     axes = joined(place.axes for place in at)
     others = tuple(a for a in joined(f.axes for f in env.values()) if a not in axes)
     if one.adds:
@@ -89,26 +97,19 @@ def store(
     elif any(axis in value.axes for axis in others):
         raise undecided(f"several subgroups store different elements of {write.statement.operand}")
     value = as_held(value, numeric)
-    if not apart or not trims:
-        at, axes, value = _flattened(at, axes, value, array.shape)
+    if not apart or not trims or tests:
+        at, axes, value = _flattened(at, axes, value, array.shape, tests)
         if not at[0].axes[0].size:
             return
         _demand_one(at, array.shape, one)
     if touched is not None:
-        seen, _ = _taken(touched, at)
-        if seen.any():
+        if gathered(touched, at)[1].any():
             raise undecided(f"two statements store one element of {write.statement.operand}")
         scattered(touched, at, Value((), np.asarray(True), numeric), axes, False)
     if one.adds:
         _add(array, at, value, axes)
     else:
         scattered(array, at, value, axes, False)
-
-
-def _taken(array: Array, at: tuple[Field, ...]) -> tuple[tuple[Axis, ...], Array]:
-    from pycute_xe.executing.arrays.values import gathered
-
-    return gathered(array, at)
 
 
 def _add(array: Array, at: tuple[Field, ...], value: Value, axes: tuple[Axis, ...]) -> None:
@@ -133,7 +134,11 @@ def _added_up(value: Value, axes: tuple[Axis, ...], others: tuple[Axis, ...]) ->
 
 
 def _flattened(
-    at: tuple[Field, ...], axes: tuple[Axis, ...], value: Value, shape: Sequence[int]
+    at: tuple[Field, ...],
+    axes: tuple[Axis, ...],
+    value: Value,
+    shape: Sequence[int],
+    tests: tuple[Field, ...],
 ) -> tuple[tuple[Field, ...], tuple[Axis, ...], Value]:
     """Return places and values one by one, of those that lie inside."""
     whole = tuple(axis.size for axis in axes)
@@ -141,6 +146,8 @@ def _flattened(
     for place, extent in zip(at, shape, strict=True):
         numbers_ = compact(place, axes)
         inside = inside & (numbers_ >= 0) & (numbers_ < extent)
+    for test in tests:
+        inside = inside & (compact(test, axes) < 0)
     inside = np.broadcast_to(inside, whole)
     count = int(inside.sum())
     axis = Axis(count)
