@@ -36,6 +36,7 @@ from pycute_xe.holding.nodes import (
     Undefined,
 )
 from pycute_xe.kernel import Index, Kernel
+from pycute_xe.kernel.amounts import MOST_TRIPS
 from pycute_xe.kernel.spec.functions import FUNCTIONS
 from pycute_xe.numeric import Numeric, as_numeric
 
@@ -140,50 +141,70 @@ class Evaluation:
 
 
 def _opened(ev: Evaluation, term: Lifted) -> tuple[Evaluation, Axis, tuple[Field, ...]]:
-    over: tuple[Bound, ...] = term.given[1]
-    env, tests, columns = dict(ev.env), list[Field](), list[tuple[str, Field, int]]()
-    for bound in over:
-        if len(bound) == 2:
-            columns.append((bound[0], Field(), bound[1]))
-            continue
-        start, stop = (ev.index(i) for i in bound[1:])
-        length = stop + start * -1
-        if not length.parts:
-            columns.append((bound[0], start, max(0, length.offset)))
-            continue
-        numbers_ = compact(length, length.axes)
-        least, most = (int(numbers_.min()), int(numbers_.max())) if numbers_.size else (0, 0)
-        columns.append((bound[0], start, max(0, most)))
-        if least < most:
-            tests.append((len(columns) - 1, length))  # pyright: ignore[reportArgumentType]
-    counts = [count for _, _, count in columns]
-    size = int(np.prod(counts, dtype=np.int64))
-    along = np.indices(counts).reshape(len(counts), size) if counts else np.zeros((0, size), int)
-    kept = _needed(ev, term, columns, along)
-    axis = Axis(size if kept is None else kept.size)
-    steps = [Field(0, (((axis,), row if kept is None else row[kept]),)) for row in along]
-    for (name, start, _), step in zip(columns, steps, strict=True):
-        env[name] = start + step
-    masks = tuple(steps[number] + length * -1 for number, length in tests)  # pyright: ignore
-    names = frozenset(name for name, _, _ in columns)
-    return Evaluation(ev.run, env, ev, names), axis, masks
+    own = _Over(Axis(1))
+    for bound in term.given[1]:
+        own = own.within(ev, bound)
+    inner = own.evaluation(ev)
+    nothing = _outside(inner, term.parts[0], own.axis)
+    if nothing is not None:
+        own = own.of(np.flatnonzero(~nothing))
+        inner = own.evaluation(ev)
+    return inner, own.axis, own.tests
 
 
-def _needed(
-    ev: Evaluation, term: Lifted, columns: list[tuple[str, Field, int]], along: Ints
-) -> Ints | None:
-    """Return the points of a sum of products at which not both factors lie outside operands."""
-    body = term.parts[0]
+@dataclass(frozen=True, eq=False)
+class _Over:
+    """The points of a sum: an axis, its variables as fields, and what must be below zero."""
+
+    axis: Axis
+    fields: tuple[tuple[str, Field], ...] = ()
+    tests: tuple[Field, ...] = ()
+
+    def evaluation(self, ev: Evaluation) -> Evaluation:
+        """Return where the body of the sum is evaluated."""
+        own = dict(self.fields)
+        return Evaluation(ev.run, {**ev.env, **own}, ev, frozenset(own))
+
+    def of(self, which: Ints) -> _Over:
+        """Return some of the points, or one several times."""
+        change = {self.axis: (axis := Axis(which.size), which)}
+        fields = tuple((name, field.moved(change)) for name, field in self.fields)
+        return _Over(axis, fields, tuple(test.moved(change) for test in self.tests))
+
+    def within(self, ev: Evaluation, bound: Bound) -> _Over:
+        """Return the points with one variable more, which runs fastest."""
+        start, length = Field(), Field(bound[1]) if len(bound) == 2 else Field()
+        if len(bound) == 3:
+            inner = self.evaluation(ev)
+            start = inner.index(bound[1])
+            length = inner.index(bound[2]) + start * -1
+        masked = any(axis is not self.axis for axis in length.axes)
+        if length.parts and not masked:
+            counts = np.maximum(length.over((self.axis,)), 0)
+        else:
+            most = length.range[1] if _has_points(length) else 0
+            counts = np.full(self.axis.size, max(0, most))
+        if counts.max(initial=0) > MOST_TRIPS:
+            raise undecided(f"{bound[0]} takes too many values")
+        size = int(counts.sum())
+        which = np.repeat(np.arange(counts.size), counts)
+        wide = self.of(which)
+        steps = np.arange(size) - np.repeat(np.cumsum(counts) - counts, counts)
+        step = Field(0, (((wide.axis,), steps),))
+        change = {self.axis: (wide.axis, which)}
+        field, tests = start.moved(change) + step, wide.tests
+        if masked and length.range[0] < length.range[1]:
+            tests = (*tests, step + length.moved(change) * -1)
+        return _Over(wide.axis, (*wide.fields, (bound[0], field)), tests)
+
+
+def _outside(ev: Evaluation, body: Lifted, axis: Axis) -> NDArray[np.bool_] | None:
+    """Return the points of a sum of products at which both factors lie outside operands."""
     if body.kind is not Call or body.given[0] != "mul" or body.given[1] is not None:
         return None
-    axis = Axis(along.shape[1])
-    env = dict(ev.env)
-    for (name, start, _), row in zip(columns, along, strict=True):
-        env[name] = start + Field(0, (((axis,), row),))
-    inner = Evaluation(ev.run, env, ev, frozenset(name for name, _, _ in columns))
-    nothing = [_zeros(inner, part, axis) for part in body.parts]
-    both = nothing[0] & nothing[1]
-    return np.flatnonzero(~both) if both.any() else None
+    one, other = (_zeros(ev, part, axis) for part in body.parts)
+    both = one & other
+    return both if both.any() else None
 
 
 def _zeros(ev: Evaluation, term: Lifted, axis: Axis) -> NDArray[np.bool_]:
