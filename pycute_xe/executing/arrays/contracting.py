@@ -16,6 +16,9 @@ __all__ = ["contract"]
 
 Array: TypeAlias = NDArray[Any]
 
+ALONE, SMALL = 1 << 19, 1 << 23
+"""Multiplications that one thread does, and below which two are of no use."""
+
 
 def contract(x: Value, y: Value, over: Axis, to: Numeric, step: int, start: Value | None) -> Value:
     """Return ``start`` plus the sum of ``x * y`` over an axis, accumulated in a type.
@@ -46,12 +49,28 @@ def contract(x: Value, y: Value, over: Axis, to: Numeric, step: int, start: Valu
         total = held.astype(start.array.dtype).reshape(
             *(a.size for a in batch), left.shape[-2], right.shape[-2]
         )
+    if total is None and left.ndim == 2 and right.ndim == 2:
+        left = _in_bands(left, right.shape[0])
     with np.errstate(over="ignore", invalid="ignore"):
         found = multiplied_into(total, left, right, (x.type, y.type, to), step)
         out = Value(axes, found.reshape(shape), to)
         if start is None or narrow:
             return out
         return _added(out, start)
+
+
+def _in_bands(left: Array, columns: int) -> Array:
+    """Return a matrix as bands of rows whose products are so small that one thread takes each.
+
+    Waiting for a second thread takes longer than a small product does.
+    """
+    rows, depth = left.shape
+    if not ALONE < rows * columns * depth < SMALL:
+        return left
+    band = max(1, ALONE // (columns * depth))
+    while rows % band:
+        band -= 1
+    return left.reshape(rows // band, band, depth) if band >= 8 else left
 
 
 def _matrices(value: Value, batch: tuple[Axis, ...], own: tuple[Axis, ...], over: Axis) -> Array:

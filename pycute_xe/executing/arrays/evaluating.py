@@ -63,6 +63,7 @@ class Run:
     lifter: Lifter
     exits: Callable[[Run, Lifted], tuple[Array, Numeric, Callable[[Evaluation], tuple[Field, ...]]]]
     known: dict[Any, Any] = field(default_factory=dict[Any, Any])
+    types: Mapping[str, Numeric] = field(default_factory=dict[str, Numeric])
 
     def look_up(self, operand: str, at: tuple[Field, ...]) -> Field:
         """Return elements of an integer operand as a field."""
@@ -92,8 +93,11 @@ class Evaluation:
     )
     values: dict[int, Value] = field(default_factory=dict[int, Value])
     fields: dict[int, tuple[Place, Field]] = field(default_factory=dict["int", "tuple[Place, Field]"])
-    sums: dict[int, tuple[Evaluation, Axis, tuple[Field, ...]]] = field(
-        default_factory=dict["int", "tuple[Evaluation, Axis, tuple[Field, ...]]"]
+    sums: dict[Any, tuple[Evaluation, Axis, tuple[Field, ...]]] = field(
+        default_factory=dict["Any", "tuple[Evaluation, Axis, tuple[Field, ...]]"]
+    )
+    fixed: dict[Any, tuple[Any, Field, Index, list[tuple[tuple[str, ...], Ints]]]] = field(
+        default_factory=dict["Any", "tuple[Any, Field, Index, list[tuple[tuple[str, ...], Any]]]"]
     )
 
     def value(self, term: Lifted) -> Value:
@@ -108,16 +112,36 @@ class Evaluation:
         """Return a place as a field."""
         if self.outer is not None and not place.names & self.own:
             return self.outer.place(place)
-        if id(place) not in self.fields:
-            out = index_field(place.base, self.env, self.run.look_up)
-            for names, table in place.parts:
+        known = self.fields.get(id(place))
+        if known is None:
+            out, base, parts = Field(), place.base, place.parts
+            if self.outer is not None:
+                out, base, parts = self.outer.without(place, self.own)
+            out = out + index_field(base, self.env, self.run.look_up)
+            for names, table in parts:
                 out = out + self.tabled(names, table)
-            self.fields[id(place)] = place, out
-        return self.fields[id(place)][1]
+            known = self.fields[id(place)] = place, out
+        return known[1]
+
+    def without(
+        self, place: Place, own: frozenset[str]
+    ) -> tuple[Field, Index, list[tuple[tuple[str, ...], Ints]]]:
+        """Return what a place is without some variables of an inner evaluation, and the rest."""
+        key = id(place), own
+        if key not in self.fixed:
+            rest = {a: c for a, c in place.base.terms if Index.of({a: 1}, 0).names & own}
+            still = place.base - Index.of(rest, 0)
+            tables = [(names, table) for names, table in place.parts if not own & set(names)]
+            fixed = self.place(Place(still, tuple(tables)))
+            moving = [(names, table) for names, table in place.parts if own & set(names)]
+            self.fixed[key] = place, fixed, Index.of(rest, 0), moving
+        return self.fixed[key][1:]
 
     def tabled(self, names: tuple[str, ...], table: Ints) -> Field:
         """Return a table of some variables as a field."""
         at = tuple(self.env[name] for name in names)
+        if len(at) == 1 and at[0].is_whole and at[0].axes[0].size == table.size:
+            return Field(0, ((at[0].axes, table),))
         axes, found = gathered(table, at)
         return Field(0, ((axes, found),)) if axes else Field(int(found))
 
@@ -127,9 +151,11 @@ class Evaluation:
 
     def inside(self, term: Lifted) -> tuple[Evaluation, Axis, tuple[Field, ...]]:
         """Return where a sum's body is evaluated, its axis, and what must be below zero."""
-        if term.number not in self.sums:
-            self.sums[term.number] = _opened(self, term)
-        return self.sums[term.number]
+        over = term.given[1]
+        key: Any = term.number if any(len(bound) == 3 for bound in over) else over
+        if key not in self.sums:
+            self.sums[key] = _opened(self, term)
+        return self.sums[key]
 
     def state(self, name: str) -> tuple[tuple[Axis, ...], Array, Numeric]:
         """Return what a fragment holds when the trip at hand begins."""
@@ -145,6 +171,8 @@ def _opened(ev: Evaluation, term: Lifted) -> tuple[Evaluation, Axis, tuple[Field
     for bound in term.given[1]:
         own = own.within(ev, bound)
     inner = own.evaluation(ev)
+    if all(len(bound) == 2 for bound in term.given[1]):
+        return inner, own.axis, own.tests
     nothing = _outside(inner, term.parts[0], own.axis)
     if nothing is not None:
         own = own.of(np.flatnonzero(~nothing))
@@ -246,13 +274,13 @@ def _lost(_ev: Evaluation, term: Lifted) -> Value:
 
 def _scalar(ev: Evaluation, term: Lifted) -> Value:
     name = term.given[0]
-    return Value((), ev.run.memory[name], ev.run.kernel.operand(name).value_type)
+    return Value((), ev.run.memory[name], ev.run.types[name])
 
 
 def _leaf(ev: Evaluation, term: Lifted) -> Value:
     name = term.given[0]
     axes, array = gathered(ev.run.memory[name], tuple(map(ev.place, term.places)))
-    return Value(axes, array, ev.run.kernel.operand(name).value_type)
+    return Value(axes, array, ev.run.types[name])
 
 
 def _call(ev: Evaluation, term: Lifted) -> Value:

@@ -8,8 +8,10 @@ is looked at in the tables, never assumed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import count
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -55,7 +57,7 @@ class Place:
     base: Index
     parts: tuple[tuple[tuple[str, ...], Ints], ...]
 
-    @property
+    @cached_property
     def names(self) -> frozenset[str]:
         """The variables on which it depends."""
         return self.base.names.union(*(names for names, _ in self.parts))
@@ -164,6 +166,10 @@ class Lifter:
     subgroups: int
     terms: dict[Any, Lifted] = field(default_factory=dict[Any, Lifted])
     spaces: dict[tuple[int, str], Space] = field(default_factory=dict["tuple[int, str]", Space])
+    free: dict[int, tuple[Node, frozenset[str]]] = field(
+        default_factory=dict["int", "tuple[Node, frozenset[str]]"]
+    )
+    names: dict[object, str] = field(default_factory=dict[object, str])
     stepped: dict[tuple[int, str], tuple[Lifted, Lifted]] = field(
         default_factory=dict["tuple[int, str]", "tuple[Lifted, Lifted]"]
     )
@@ -188,6 +194,17 @@ class Lifter:
             self.terms[key] = Lifted(kind, given, parts, places, names, len(self.terms))
         return self.terms[key]
 
+    def name(
+        self, recurrence: Recurrence, label: str, values: object, others: tuple[str, ...]
+    ) -> str:
+        """Return the name of a coordinate, which fragments share whose places are alike."""
+        for again in range(len(others) + 1):
+            key = id(recurrence), label, values, again
+            name = self.names.setdefault(key, f"state__{len(self.names)}")
+            if name not in others:
+                return name
+        raise undecided(f"{label} tells too much apart")
+
     def lift(self, node: Node, space: Space) -> Lifted:
         """Return a node in the coordinates of a space."""
         return _Walk(self, space).of(node)
@@ -197,7 +214,35 @@ class Lifter:
 class _Walk:
     lifter: Lifter
     space: Space
+    called: dict[str, Index] = field(default_factory=dict[str, Index])
+    columns: dict[str, tuple[str, Ints]] = field(
+        default_factory=dict["str", "tuple[str, NDArray[np.int64]]"]
+    )
     known: dict[int, tuple[Node, Lifted]] = field(default_factory=dict["int", "tuple[Node, Lifted]"])
+
+    def used(self, node: Node) -> set[str]:
+        """Return what variables of sums around a node are called, of those that it names."""
+        names = names_of(self.lifter, node)
+        found = {str(index) for name, index in self.called.items() if name in names}
+        return found | {whole for name, (whole, _) in self.columns.items() if name in names}
+
+    def place(self, base: Index, parts: Iterable[tuple[tuple[str, ...], Ints]]) -> Place:
+        """Return a place in which variables of sums are called alike where they do the like."""
+        return Place(base.substitute(self.called) if self.called else base, self.fused(parts))
+
+    def fused(
+        self, parts: Iterable[tuple[tuple[str, ...], Ints]]
+    ) -> tuple[tuple[tuple[str, ...], Ints], ...]:
+        out: dict[tuple[str, ...], Ints] = {}
+        for names, table in parts:
+            for name in names:
+                if name in self.called:
+                    own = str(self.called[name])
+                    names = tuple(own if n == name else n for n in names)
+                elif name in self.columns:
+                    names, table = _fuse(names, table, name, self.columns)
+            out[names] = out[names] + table if names in out else table
+        return tuple((names, table) for names, table in out.items() if table.any())
 
     def of(self, node: Node) -> Lifted:
         if id(node) not in self.known:
@@ -223,10 +268,25 @@ class _Walk:
             constant, parts = separated(flat)
             names = (*self.space.names, *bound)
             named = [(tuple(names[a] for a in axes), x) for axes, x in parts]
-            return Place(base + constant, tuple(named))
+            return self.place(base + constant, named)
         constant, parts = self.space.of(np.ascontiguousarray(column))
         parts += [(tuple(bound[a] for a in axes), x) for axes, x in rest]
-        return Place(base + (constant + offset), tuple(parts))
+        return self.place(base + (constant + offset), parts)
+
+
+def _fuse(
+    names: tuple[str, ...], table: Ints, name: str, columns: dict[str, tuple[str, Ints]]
+) -> tuple[tuple[str, ...], Ints]:
+    """Return a table with a variable of a sum replaced by the one that runs over all of them."""
+    whole, column = columns[name]
+    if whole not in names:
+        return tuple(whole if n == name else n for n in names), table.take(
+            column, axis=names.index(name)
+        )
+    one, other = names.index(whole), names.index(name)
+    moved = np.moveaxis(table, (one, other), (0, 1))[np.arange(column.size), column]
+    rest = [n for n in names if n not in (whole, name)]
+    return (whole, *rest), moved
 
 
 def _apart(table: Ints, rank: int) -> tuple[int, list[tuple[tuple[int, ...], Ints]] | None]:
@@ -276,11 +336,63 @@ def _converted(walk: _Walk, node: Converted) -> Lifted:
 
 
 def _summed(walk: _Walk, node: Summed) -> Lifted:
-    names, more = _bounds(node.over)
-    body = walk.of(node.body)
-    return walk.lifter.make(
-        Summed, (node.how, node.over, node.type), (body,), (), names, more - names
-    )
+    tiles = [bound for bound in node.over if len(bound) == 2]
+    counts = [bound[1] for bound in tiles]
+    size = int(np.prod(counts, dtype=np.int64))
+    rows = np.indices(counts, dtype=np.int64).reshape(len(counts), size)
+    found, order = _totalled(walk, node, tiles, rows)
+    if order is not None:
+        found, _ = _totalled(walk, node, tiles, rows[:, order])
+    return found
+
+
+def _totalled(
+    walk: _Walk, node: Summed, tiles: Sequence[tuple[str, int]], rows: Ints
+) -> tuple[Lifted, Ints | None]:
+    """Return a sum whose variables are called by how deep they lie, and a better order of a tile's.
+
+    Sums over one tile are sums over one variable then, whatever order registers have: what is
+    inside is the same term.
+    """
+    called, columns, over = dict(walk.called), dict(walk.columns), list[Bound]()
+    used = walk.used(node.body)
+    tile = _other(f"tile__{rows.shape[1]}", used)
+    for bound in node.over:
+        if len(bound) == 3:
+            start, stop = (i.substitute(called) if called else i for i in bound[1:])
+            name = _other("loop_", used | {str(x[0]) for x in over})
+            called[bound[0]] = Index(name)
+            over.append((name, start, stop))
+    for bound, row in zip(tiles, rows, strict=True):
+        columns[bound[0]] = tile, row
+    if tiles:
+        over.append((tile, rows.shape[1]))
+    inner = _Walk(walk.lifter, walk.space, called, columns)
+    body = inner.of(node.body)
+    names, more = _bounds(tuple(over))
+    given = node.how, tuple(over), node.type
+    found = walk.lifter.make(Summed, given, (body,), (), names, more - names)
+    return found, _order(body, tile) if tiles else None
+
+
+def _other(name: str, used: set[str]) -> str:
+    """Return a name that is not used."""
+    return next(own for i in count() if (own := f"{name}_{i}") not in used)
+
+
+def _order(body: Lifted, tile: str) -> Ints | None:
+    """Return in which order the first table that tells a tile's elements apart goes up."""
+    for place in _places(body):
+        for names, table in place.parts:
+            if names == (tile,) and np.unique(table).size == table.size:
+                return None if (np.diff(table) > 0).all() else np.argsort(table)
+    return None
+
+
+def _places(term: Lifted) -> Iterator[Place]:
+    yield from term.places
+    for part in term.parts:
+        yield from _places(part)
 
 
 def _bounds(over: tuple[Bound, ...]) -> tuple[frozenset[str], frozenset[str]]:
@@ -296,7 +408,7 @@ def _accumulated(walk: _Walk, node: Accumulated) -> Lifted:
 
 def _choice(walk: _Walk, node: Choice) -> Lifted:
     parts = walk.of(node.then), walk.of(node.otherwise)
-    return walk.lifter.make(Choice, (), parts, (Place(walk.space.own(node.index - node.below), ()),))
+    return walk.lifter.make(Choice, (), parts, (walk.place(walk.space.own(node.index - node.below), ()),))
 
 
 def _picked(walk: _Walk, node: Picked) -> Lifted:
@@ -318,10 +430,10 @@ def _state(walk: _Walk, node: State) -> Lifted:
         else:
             table = numbers[node.subgroup, node.which]
         places.append(walk.table(Index(), table, None, node.bound))
-    places += [Place(value, ()) for _, value in node.at]
+    places += [walk.place(value, ()) for _, value in node.at]
     outer = tuple(var for var, _ in node.at)
     names = frozenset({f"state {id(recurrence)}"}) if not node.behind else frozenset[str]()
-    more = outside_of(recurrence, node.name) | names
+    more = outside_of(walk.lifter, recurrence, node.name) | names
     given = (recurrence, node.name, node.behind, outer)
     found = walk.lifter.make(State, given, (), tuple(places))
     merged = found.names | more
@@ -388,7 +500,7 @@ def space_of(lifter: Lifter, recurrence: Recurrence, name: str) -> Space:
         for one in needed:
             for state in _states_in(recurrence, one):
                 for column in found[state.name]:
-                    changed |= _add(found[one], _gathered(column, state))
+                    changed |= _add(found[one], column.label, _gathered(column.numbers, state))
         if not changed:
             break
     else:
@@ -397,14 +509,18 @@ def space_of(lifter: Lifter, recurrence: Recurrence, name: str) -> Space:
         key = id(recurrence), one
         if key in lifter.spaces:
             continue
-        shape = found[one][0].shape if found[one] else (lifter.subgroups, _count(recurrence, one))
-        columns = _finest(found[one]) or [np.zeros(shape, np.int64)]
-        groups, index = boxed([column.reshape(-1) for column in columns])
+        shape = lifter.subgroups, _count(recurrence, one)
+        columns = _finest(found[one]) or [_Column("", np.zeros(shape, np.int64))]
+        groups, index = boxed([column.numbers.reshape(-1) for column in columns])
         if index.ndim > len(groups):
             index = index[..., 0]
-        names = tuple(f"{one}__{len(lifter.spaces)}_{i}" for i in range(len(groups)))
         own, who = f"{one}__{len(lifter.spaces)}_subgroup", np.arange(shape[0])
-        lifter.spaces[key] = Space((shape[0], shape[1]), names, index, own, who)
+        names: tuple[str, ...] = ()
+        for group in groups:
+            label = " ".join(columns[i].label for i in group)
+            values = tuple(np.unique(columns[i].numbers).tobytes() for i in group)
+            names = (*names, lifter.name(recurrence, label, values, names))
+        lifter.spaces[key] = Space(shape, names, index, own, who)
     return lifter.spaces[id(recurrence), name]
 
 
@@ -412,9 +528,17 @@ def _count(recurrence: Recurrence, name: str) -> int:
     return recurrence.parts[name][0].count
 
 
-def _finest(columns: list[Ints]) -> list[Ints]:
+@dataclass(frozen=True, eq=False)
+class _Column:
+    """A number for each register, (subgroup, position), and what it is a place in."""
+
+    label: str
+    numbers: Ints
+
+
+def _finest(columns: list[_Column]) -> list[_Column]:
     """Return columns without those that another one tells apart, too."""
-    numbers = [partition(c.reshape(-1)) for c in columns]
+    numbers = [partition(c.numbers.reshape(-1)) for c in columns]
     sizes = [int(n.max()) + 1 for n in numbers]
     kept: list[int] = []
     for i in sorted(range(len(columns)), key=lambda i: -sizes[i]):
@@ -424,14 +548,14 @@ def _finest(columns: list[Ints]) -> list[Ints]:
     return [columns[i] for i in sorted(kept)]
 
 
-def _add(columns: list[Ints], column: Ints) -> bool:
+def _add(columns: list[_Column], label: str, column: Ints) -> bool:
     """Add a column unless one of them tells the same apart; return whether it was new."""
     number = partition(column.reshape(-1))
     if not number.any():
         return False
-    if any(np.array_equal(partition(c.reshape(-1)), number) for c in columns):
+    if any(np.array_equal(partition(c.numbers.reshape(-1)), number) for c in columns):
         return False
-    columns.append(column)
+    columns.append(_Column(label, column))
     return True
 
 
@@ -455,20 +579,20 @@ def _first(table: Ints) -> Ints:
     return np.unique(rows, axis=0, return_inverse=True)[1].reshape(table.shape[:2])
 
 
-def _columns(lifter: Lifter, recurrence: Recurrence, name: str) -> list[Ints]:
+def _columns(lifter: Lifter, recurrence: Recurrence, name: str) -> list[_Column]:
     shape = lifter.subgroups, _count(recurrence, name)
-    out: list[Ints] = []
+    out: list[_Column] = []
     for leaf in _leaves(nodes_of(recurrence, name)):
         for i in range(leaf.table.shape[-1]):
             column = _first(leaf.table[..., i])[:, leaf.select]
-            _add(out, np.broadcast_to(column, shape))
-    if SUBGROUP_INDEX in _free(nodes_of(recurrence, name)):
-        _add(out, np.broadcast_to(np.arange(shape[0])[:, None], shape))
+            _add(out, f"{leaf.operand}.{i}", np.broadcast_to(column, shape))
+    if SUBGROUP_INDEX in _free(lifter, nodes_of(recurrence, name)):
+        _add(out, "subgroup", np.broadcast_to(np.arange(shape[0])[:, None], shape))
     for state in _ends(nodes_of(recurrence, name)):
         if isinstance(state, State) and state.recurrence not in (None, recurrence):
             space = space_of(lifter, state.recurrence, state.name)
             for column in _coordinates(space):
-                _add(out, np.broadcast_to(_gathered(column, state), shape))
+                _add(out, state.name, np.broadcast_to(_gathered(column, state), shape))
     return out
 
 
@@ -515,52 +639,46 @@ def needed_by(recurrence: Recurrence, names: Iterable[str]) -> list[str]:
     return out
 
 
-def outside_of(recurrence: Recurrence, name: str) -> frozenset[str]:
+def outside_of(lifter: Lifter, recurrence: Recurrence, name: str) -> frozenset[str]:
     """Return the variables outside a recurrence on which a fragment's state depends."""
     loop = recurrence.loop
     found = set(loop.start.names | loop.stop.names)
     for one in needed_by(recurrence, (name,)):
-        found |= _free(nodes_of(recurrence, one))
+        found |= _free(lifter, nodes_of(recurrence, one))
     return frozenset(found - {loop.var, SUBGROUP_INDEX})
 
 
-def _free(nodes: tuple[Node, ...]) -> set[str]:
-    out: set[str] = set()
-    bound: set[str] = set()
+def _free(lifter: Lifter, nodes: Iterable[Node]) -> frozenset[str]:
+    return frozenset[str]().union(*(names_of(lifter, node) for node in nodes))
 
-    def walk(node: Node) -> None:
-        match node:
-            case Leaf():
-                for index in node.base:
-                    out.update(index.names)
-            case Call():
-                for x in node.arguments:
-                    walk(x)
-            case Converted():
-                walk(node.body)
-            case Summed():
-                names, more = _bounds(node.over)
-                bound.update(names)
-                out.update(more)
-                walk(node.body)
-            case Accumulated():
-                walk(node.start)
-                for x in node.terms:
-                    walk(x)
-            case Choice():
-                out.update(node.index.names | node.below.names)
-                walk(node.then)
-                walk(node.otherwise)
-            case Picked():
-                out.update(node.test.base[0].names)
-                walk(node.then)
-                walk(node.otherwise)
-            case State():
-                for _, value in node.at:
-                    out.update(value.names)
-            case Number() | Undefined() | Lost() | Carried() | Scalar():
-                pass
 
-    for node in nodes:
-        walk(node)
-    return out - bound
+def names_of(lifter: Lifter, node: Node) -> frozenset[str]:
+    """Return the variables that a node names and does not bind."""
+    known = lifter.free.get(id(node))
+    if known is None:
+        known = lifter.free[id(node)] = node, _names(lifter, node)
+    return known[1]
+
+
+def _names(lifter: Lifter, node: Node) -> frozenset[str]:
+    match node:
+        case Leaf():
+            return frozenset(node.bound).union(*(index.names for index in node.base))
+        case Call():
+            return _free(lifter, node.arguments)
+        case Converted():
+            return names_of(lifter, node.body)
+        case Summed():
+            names, more = _bounds(node.over)
+            return (names_of(lifter, node.body) | more) - names
+        case Accumulated():
+            return _free(lifter, (node.start, *node.terms))
+        case Choice():
+            own = node.index.names | node.below.names
+            return own | _free(lifter, (node.then, node.otherwise))
+        case Picked():
+            return _free(lifter, (node.test, node.then, node.otherwise))
+        case State():
+            return frozenset(node.bound).union(*(value.names for _, value in node.at))
+        case Number() | Undefined() | Lost() | Carried() | Scalar():
+            return frozenset()

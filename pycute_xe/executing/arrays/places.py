@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.kernel.index import Index, Looked, Quotient
 
-__all__ = ["Axis", "Env", "Field", "LookUp", "index_field", "joined", "separated", "spread"]
+__all__ = ["Axis", "Env", "Field", "LookUp", "index_field", "joined", "run_of", "separated", "spread"]
 
 Ints: TypeAlias = NDArray[np.int64]
 LookUp: TypeAlias = Callable[[str, tuple["Field", ...]], "Field"]
@@ -79,7 +79,8 @@ class Field:
         out: Any = np.full((1,) * len(axes), self.offset, np.int64)
         for own, numbers in self.parts:
             out = out + spread(numbers, own, axes)
-        return np.broadcast_to(out, tuple(axis.size for axis in axes))
+        shape = tuple(axis.size for axis in axes)
+        return out if out.shape == shape else np.broadcast_to(out, shape)
 
     def moved(self, change: Mapping[Axis, tuple[Axis, Ints]]) -> Field:
         """Return the field where points of axes are points of others: ``change[old]``."""
@@ -89,6 +90,13 @@ class Field:
         for axes, numbers in self.parts:
             out = out + Field(0, (_moved(axes, numbers, change),))
         return out
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it counts the points of one axis."""
+        if self.offset or len(self.parts) != 1 or len(self.parts[0][0]) != 1:
+            return False
+        return run_of(self.parts[0][1]) == 0
 
     @property
     def range(self) -> tuple[int, int]:
@@ -122,6 +130,16 @@ def spread(array: NDArray[Any], own: Sequence[Axis], axes: Sequence[Axis]) -> ND
 def joined(groups: Iterable[Iterable[Axis]]) -> tuple[Axis, ...]:
     """Return the axes of several, each once, in the order in which they come."""
     return tuple(dict.fromkeys(axis for axes in groups for axis in axes))
+
+
+def run_of(numbers: Ints) -> int | None:
+    """Return the first of numbers that follow on one another, None where they do not."""
+    if not numbers.size:
+        return 0
+    first, last = int(numbers[0]), int(numbers[-1])
+    if last - first != numbers.size - 1:
+        return None
+    return first if numbers.size < 3 or bool((numbers[1:] - numbers[:-1] == 1).all()) else None
 
 
 Env: TypeAlias = Mapping[str, Field]

@@ -68,7 +68,9 @@ def run_on_arrays(problem: Problem) -> Mapping[str, Array]:
     """
     kernel = problem.kernel
     made = plan(kernel)
-    run = Run(kernel, problem.sizes, _memory(problem), made.lifter, exits)
+    named = (*kernel.operands, *kernel.fragments, *kernel.shared)
+    types = {one.name: one.value_type for one in named}
+    run = Run(kernel, problem.sizes, _memory(problem), made.lifter, exits, types=types)
     demand_sound(run, made.found)
     out = {o.name: problem.blank(o.name) for o in kernel.operands if o.written}
     trims = not _shares(made)

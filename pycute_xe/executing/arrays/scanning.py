@@ -33,7 +33,7 @@ __all__ = ["exits"]
 Array: TypeAlias = NDArray[Any]
 Ints: TypeAlias = NDArray[np.int64]
 
-BLOCK = 1 << 10
+BLOCK = 1 << 13
 """Registers' rows of a block of work-groups: about what the caches hold of its intermediates."""
 
 
@@ -99,7 +99,7 @@ def _scanned(
 ) -> tuple[dict[str, _Part], list[Points], dict[str, Array]]:
     asked = [name for key, name in run.lifter.spaces if key == id(recurrence)]
     names = needed_by(recurrence, asked)
-    outside = {name: outside_of(recurrence, name) for name in names}
+    outside = {name: outside_of(run.lifter, recurrence, name) for name in names}
     groups = points_of(run.kernel, run.sizes, recurrence.around, run.look_up)
     parts: dict[str, _Part] = {}
     for name in names:
@@ -107,7 +107,7 @@ def _scanned(
         start, step = steps_of(run.lifter, recurrence, name)
         mine = tuple(i for i, g in enumerate(groups) if g.columns.keys() & outside[name])
         parts[name] = _Part(
-            name, mine, space.index.shape, space, _type_of(run, name), start, step
+            name, mine, space.index.shape, space, run.types[name], start, step
         )
     arrays = {
         p.name: np.empty((*(groups[g].size for g in p.groups), *p.counts), host_dtype(p.type))
@@ -122,13 +122,6 @@ def _scanned(
 
 def _rows(parts: dict[str, _Part]) -> int:
     return max(int(np.prod(part.counts[:1], dtype=np.int64)) for part in parts.values())
-
-
-def _type_of(run: Run, name: str) -> Numeric:
-    for one in (*run.kernel.fragments, *run.kernel.shared):
-        if one.name == name:
-            return one.value_type
-    raise undecided(f"{name} has no type")
 
 
 def _blocks(counts: list[int], rows: int) -> Iterator[tuple[range, ...]]:
@@ -159,8 +152,10 @@ def _block(
         axes[number] = Axis(len(which))
         env |= groups[number].some(np.arange(which.start, which.stop)).with_axis(axes[number])
     own: dict[str, tuple[Axis, ...]] = {}
+    shared: dict[str, Axis] = {}
     for part in parts.values():
-        own[part.name] = tuple(Axis(count) for count in part.counts)
+        pairs = zip(part.space.names, part.counts, strict=True)
+        own[part.name] = tuple(shared.setdefault(name, Axis(count)) for name, count in pairs)
         env |= part.space.env(own[part.name])
     outer = Evaluation(run, env)
     leading = {p.name: tuple(axes[g] for g in p.groups) for p in parts.values()}

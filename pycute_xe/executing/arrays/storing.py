@@ -87,7 +87,7 @@ def store(
     env, at, apart = _fused(run, env, one, array.shape if trims else None)
     if not all(axis.size for place in at for axis in place.axes):
         return
-    numeric = run.kernel.operand(write.statement.operand).value_type
+    numeric = run.types[write.statement.operand]
     ev = Evaluation(run, env)
     value, tests = ev.value(one.term), tuple(map(ev.place, one.tests))
     axes = joined(place.axes for place in at)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.converting import convert, host_dtype, wrap
-from pycute_xe.executing.arrays.places import Axis, Field, joined, spread
+from pycute_xe.executing.arrays.places import Axis, Field, joined, run_of, spread
 from pycute_xe.executing.numbers import widened
 from pycute_xe.numeric import Numeric
 
@@ -100,25 +100,33 @@ def _by_modes(array: Array, places: tuple[Field, ...]) -> tuple[tuple[Axis, ...]
     axes = joined(place.axes for place in places)
     shape = tuple(axis.size for axis in axes)
     whole: list[int] = []
+    begin: list[slice] = []
     into: list[slice | Ints] = []
-    complete = True
+    takes: list[tuple[int, Ints]] = []
     for mode, place in enumerate(places):
-        at, extent = place.over(place.axes).reshape(-1), array.shape[mode]
+        extent = array.shape[mode]
+        at = place.over(place.axes).reshape(-1)
+        first = run_of(at)
         whole.append(at.size)
+        if first is not None:
+            low, high = max(first, 0), max(0, min(first + at.size, extent))
+            begin.append(slice(min(low, high), high))
+            low = min(low, high)
+            into.append(slice(low - first, high - first) if high > low else slice(0, 0))
+            continue
         inside = (at >= 0) & (at < extent)
-        if not inside.all():
-            complete = False
+        begin.append(slice(None))
+        if inside.all():
+            into.append(slice(0, at.size))
+        else:
             kept = np.flatnonzero(inside)
-            into.append(_run(kept))
+            into.append(kept)
             at = at[kept]
-        else:
-            into.append(slice(None))
-        run = _run(at)
-        if isinstance(run, slice):
-            array = array[(slice(None),) * mode + (run,)]
-        else:
-            array = array.take(run, axis=mode)
-    if complete:
+        takes.append((mode, at))
+    array = array[tuple(begin)]
+    for mode, at in takes:
+        array = array.take(at, axis=mode)
+    if list(array.shape) == whole:
         return axes, array.reshape(shape)
     out = np.zeros(whole, array.dtype)
     if sum(not isinstance(one, slice) for one in into) > 1:
@@ -131,12 +139,8 @@ def _by_modes(array: Array, places: tuple[Field, ...]) -> tuple[tuple[Axis, ...]
 
 def _run(at: Ints) -> slice | Ints:
     """Return places as a slice where they follow on one another."""
-    if not at.size:
-        return slice(0, 0)
-    first = int(at[0])
-    if int(at[-1]) - first == at.size - 1 and (at.size < 3 or bool((at[1:] - at[:-1] == 1).all())):
-        return slice(first, first + at.size)
-    return at
+    first = run_of(at)
+    return at if first is None else slice(first, first + at.size)
 
 
 def scattered(
