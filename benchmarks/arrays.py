@@ -20,7 +20,11 @@ Given = tuple[Kernel, dict[str, Any], Callable[[], Any]]
 
 
 def mma(
-    tile: tuple[int, int, int] = (256, 256, 32), m: int = 8, n: int = 4, a: str = "bf16", b: str = ""
+    tile: tuple[int, int, int] = (256, 256, 32),
+    m: int = 8,
+    n: int = 4,
+    a: str = "bf16",
+    b: str = "",
 ) -> Any:
     """Return a tiling of a work-group."""
     return cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", a, b or a), tile, ((m, n, 1), (n, 1, 0)))
@@ -66,7 +70,10 @@ def products(size: int) -> Iterator[tuple[str, Given]]:
             lambda: np.maximum(plain() + bias, 0),
         ),
     )
-    yield "split-k", (cx.kernel.split_k(mma(), 4), {**given, "D": np.zeros((size, size), np.float32)}, plain)
+    yield (
+        "split-k",
+        (cx.kernel.split_k(mma(), 4), {**given, "D": np.zeros((size, size), np.float32)}, plain),
+    )
     yield "shared memory", (cx.kernel.slm_gemm(mma()), given, plain)
     yield (
         "named barriers",

@@ -15,7 +15,17 @@ from pycute_xe.holding.patience import in_time
 from pycute_xe.kernel import AtomicStore, If, Index, Kernel, Loop, Statement, Store
 from pycute_xe.kernel.ir.meanings import Meanings
 
-__all__ = ["HOLDS", "Around", "Followed", "Follower", "Form", "Promise", "Read", "Write", "situated"]
+__all__ = [
+    "HOLDS",
+    "Around",
+    "Followed",
+    "Follower",
+    "Form",
+    "Promise",
+    "Read",
+    "Write",
+    "situated",
+]
 
 Ints: TypeAlias = NDArray[np.int64]
 

@@ -12,9 +12,9 @@ from pycute_xe.holding.computing import changed, follow_map, follow_mma, follow_
 from pycute_xe.holding.contents import Content, combined, nothing, number, undecided, whole
 from pycute_xe.holding.follower import HOLDS, Around, Followed, Follower, Form, Promise, Read, Write
 from pycute_xe.holding.looping import follow_loop, last_writers, written_by
-from pycute_xe.holding.recurring import follow_recurrence
 from pycute_xe.holding.nodes import Choice, Leaf, Node
 from pycute_xe.holding.placing import of_some, taken
+from pycute_xe.holding.recurring import follow_recurrence
 from pycute_xe.holding.roles import check_roles
 from pycute_xe.holding.sharing import load_shared, store_shared
 from pycute_xe.holding.tables import by_subgroup, copied, moved
@@ -190,8 +190,12 @@ def _(walker: Follower, statement: Statement) -> None:
 
 @HOLDS.of(Await, Signal)
 def _(walker: Follower, statement: Await | Signal) -> None:
-    """What other work-groups have done by then is not a map of this one's variables."""
-    del walker
+    """What other work-groups have done by then is not a map of this one's variables.
+
+    A run takes what memory holds when a statement's turn comes.
+    """
+    if walker.form == "recur":
+        return
     raise undecided(
         f"{type(statement).__name__}: work-groups that wait for one another are not followed",
         "ask covers(plan), and run it with the reference executor",

@@ -18,7 +18,15 @@ from pycute_xe.kernel import If, Index, Kernel, Loop, Statement, walk
 from pycute_xe.kernel.ir.paths import at_least
 from pycute_xe.kernel.ir.roles import chooses
 
-__all__ = ["Trial", "arrays_at", "behind", "carried_over", "follow_loop", "last_writers", "written_by"]
+__all__ = [
+    "Trial",
+    "arrays_at",
+    "behind",
+    "carried_over",
+    "follow_loop",
+    "last_writers",
+    "written_by",
+]
 
 State: TypeAlias = "dict[str, Content]"
 

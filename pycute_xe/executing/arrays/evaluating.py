@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pycute_xe.converting import convert, host_dtype, wrap
 from pycute_xe.executing.arrays.contracting import contract
 from pycute_xe.executing.arrays.lifting import Lifted, Lifter, Place
-from pycute_xe.executing.arrays.places import Axis, Field, index_field, joined
+from pycute_xe.executing.arrays.places import Axis, Field, index_field, joined, separated
 from pycute_xe.executing.arrays.values import Value, compact, gathered, numbers
 from pycute_xe.executing.numbers import widened
 from pycute_xe.holding.contents import undecided
@@ -74,7 +74,10 @@ def look_up_in(array: Array, at: tuple[Field, ...]) -> Field:
     """Return elements of an array as a field; those outside are not asked for."""
     axes, found = gathered(array, at)
     whole = found.astype(np.int64)
-    return Field(0, ((axes, whole),)) if axes else Field(int(whole))
+    if not axes:
+        return Field(int(whole))
+    offset, parts = separated(whole)
+    return Field(offset, tuple((tuple(axes[i] for i in own), x) for own, x in parts))
 
 
 @dataclass(eq=False)
@@ -92,7 +95,9 @@ class Evaluation:
         default_factory=dict["str", "tuple[tuple[Axis, ...], NDArray[Any], Numeric]"]
     )
     values: dict[int, Value] = field(default_factory=dict[int, Value])
-    fields: dict[int, tuple[Place, Field]] = field(default_factory=dict["int", "tuple[Place, Field]"])
+    fields: dict[int, tuple[Place, Field]] = field(
+        default_factory=dict["int", "tuple[Place, Field]"]
+    )
     sums: dict[Any, tuple[Evaluation, Axis, tuple[Field, ...]]] = field(
         default_factory=dict["Any", "tuple[Evaluation, Axis, tuple[Field, ...]]"]
     )

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.errors import CuteError
+from pycute_xe.executing.arrays.counters import demand_counted, waits
 from pycute_xe.executing.arrays.evaluating import Run
 from pycute_xe.executing.arrays.places import Axis, Field, index_field
 from pycute_xe.executing.arrays.points import Points, constants, points_of
@@ -21,9 +22,10 @@ from pycute_xe.holding.meeting import disorder, has_roles
 from pycute_xe.holding.nodes import Choice, Lost, Node, State, Undefined
 from pycute_xe.holding.ordering import clashes
 from pycute_xe.holding.sharing import outside
-from pycute_xe.holding.tables import beside, copied, demand_whole_registers
+from pycute_xe.holding.tables import Copied, beside, copied, demand_whole_registers
 from pycute_xe.kernel import (
     AtomicStore,
+    Await,
     If,
     Index,
     Kernel,
@@ -32,6 +34,7 @@ from pycute_xe.kernel import (
     Prefetch,
     SharedLoad,
     SharedStore,
+    Signal,
     Statement,
     Store,
 )
@@ -47,7 +50,10 @@ Guard: TypeAlias = tuple[Choice, bool]
 def demand_sound(run: Run, found: Followed) -> None:
     """Raise `UndecidableError` where a run may fault, or its order matters."""
     _meet(run.kernel, dict(run.sizes))
-    _loads_before_stores(run.kernel)
+    if waits(run.kernel):
+        demand_counted(run)
+    else:
+        _loads_before_stores(run.kernel)
     for statement, around in situated(run.kernel.body):
         _demand_places(run, statement, around)
     for read in found.reads:
@@ -108,22 +114,28 @@ def _env(run: Run, groups: list[Points]) -> tuple[dict[str, Field], tuple[Axis, 
 
 
 def _demand_places(run: Run, statement: Statement, around: tuple[Around, ...]) -> None:
-    for index in statement.touched.indices:
-        for looked in index.looked_up:
-            shape = run.memory[looked.operand].shape
-            for at, extent in zip(looked.at, shape, strict=True):
-                _demand_within(run, at, around, 0, extent, (0,))
+    for looked in (x for index in statement.touched.indices for x in index.looked_up):
+        _demand_element(run, looked.operand, looked.at, around)
     match statement:
         case Prefetch() | Load() | Store() | AtomicStore():
             _demand_messages(run, statement, around)
         case SharedLoad() | SharedStore():
             if outside(run.kernel, statement, around):
                 raise undecided(f"{statement.array} is used outside")
+        case Await() | Signal():
+            _demand_element(run, statement.operand, statement.at, around)
         case Mma(_, accumulator, a, b):
             if accumulator in (a, b):
                 raise undecided("instructions read what earlier ones of a multiplication wrote")
         case _:
             return
+
+
+def _demand_element(
+    run: Run, operand: str, at: tuple[Index, ...], around: tuple[Around, ...]
+) -> None:
+    for index, extent in zip(at, run.memory[operand].shape, strict=True):
+        _demand_within(run, index, around, 0, extent, (0,))
 
 
 def _demand_messages(
@@ -165,7 +177,12 @@ def _numbers(run: Run, index: Index, around: tuple[Around, ...]) -> Ints:
 
 
 def _demand_within(
-    run: Run, index: Index, around: tuple[Around, ...], low: int, high: int, ahead: list[int] | tuple[int, ...]
+    run: Run,
+    index: Index,
+    around: tuple[Around, ...],
+    low: int,
+    high: int,
+    ahead: list[int] | tuple[int, ...],
 ) -> None:
     numbers = _numbers(run, index, around)
     if not numbers.size:
@@ -216,7 +233,9 @@ def _loads_before_stores(kernel: Kernel) -> None:
     """Demand that what is loaded of an operand that is stored to is what its subgroup stores."""
     stores = [(s, a) for s, a in situated(kernel.body) if isinstance(s, (Store, AtomicStore))]
     loads = [(s, a) for s, a in situated(kernel.body) if isinstance(s, (Load, Prefetch))]
-    looked = {x.operand for s in kernel.statements() for i in s.touched.indices for x in i.looked_up}
+    looked = {
+        x.operand for s in kernel.statements() for i in s.touched.indices for x in i.looked_up
+    }
     written = {s.operand for s, _ in stores}
     if looked & written:
         raise undecided("an index is looked up in what the kernel writes")
@@ -230,25 +249,20 @@ def _loads_before_stores(kernel: Kernel) -> None:
                 continue
             if order[id(load)] > order[id(other)] or isinstance(other, AtomicStore):
                 raise undecided(f"{load.operand} is loaded behind a store")
-            loops = [[one for one in x if not _is_plain(one)] for x in (around, beyond)]
-            if loops[0] != loops[1] or not _same_tiles(load, other):
+            if around != beyond or not _same_tiles(load, other):
                 raise undecided(f"{load.operand} is loaded by others than store it")
-
-
-def _is_plain(one: Around) -> bool:
-    return False if one else True
 
 
 def _same_tiles(load: Load, other: Store) -> bool:
     """Whether each subgroup loads what it stores."""
     if load.at != other.at or load.modes != other.modes:
         return False
-    mine, theirs = (_sets(copied(s.copy).places, copied(s.copy)) for s in (load, other))
+    mine, theirs = (_sets(copied(s.copy)) for s in (load, other))
     return mine.shape == theirs.shape and bool((mine == theirs).all())
 
 
-def _sets(places: Ints, tables: object) -> Ints:
-    kept = np.flatnonzero(tables.moves & ~tables.padded)  # pyright: ignore
-    rows = places[:, kept]
+def _sets(tables: Copied) -> Ints:
+    """Return the places of each subgroup in order."""
+    rows = tables.places[:, np.flatnonzero(tables.moves & ~tables.padded)]
     order = np.lexsort(tuple(rows[..., i] for i in range(rows.shape[2])), axis=-1)
     return np.take_along_axis(rows, order[..., None], axis=1)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import count
+from itertools import count as counted
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -40,9 +40,19 @@ from pycute_xe.holding.nodes import (
 )
 from pycute_xe.kernel import Index
 from pycute_xe.kernel.index import SUBGROUP_INDEX
-from pycute_xe.numeric import Numeric
 
-__all__ = ["Lifted", "Lifter", "Place", "Space", "boxed", "needed_by", "outside_of", "partition", "space_of", "steps_of"]
+__all__ = [
+    "Lifted",
+    "Lifter",
+    "Place",
+    "Space",
+    "boxed",
+    "needed_by",
+    "outside_of",
+    "partition",
+    "space_of",
+    "steps_of",
+]
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -95,7 +105,6 @@ class Space:
         """Return a number for each register as a function of the coordinates."""
         offset, parts = separated(column.reshape(-1)[self.index])
         return offset, [(tuple(self.names[a] for a in axes), x) for axes, x in parts]
-
 
     def own(self, index: Index) -> Index:
         """Return an index in which a subgroup's number is that of the space."""
@@ -218,7 +227,9 @@ class _Walk:
     columns: dict[str, tuple[str, Ints]] = field(
         default_factory=dict["str", "tuple[str, NDArray[np.int64]]"]
     )
-    known: dict[int, tuple[Node, Lifted]] = field(default_factory=dict["int", "tuple[Node, Lifted]"])
+    known: dict[int, tuple[Node, Lifted]] = field(
+        default_factory=dict["int", "tuple[Node, Lifted]"]
+    )
 
     def used(self, node: Node) -> set[str]:
         """Return what variables of sums around a node are called, of those that it names."""
@@ -249,9 +260,7 @@ class _Walk:
             self.known[id(node)] = node, LIFTS[type(node)](self, node)
         return self.known[id(node)][1]
 
-    def table(
-        self, base: Index, table: Ints, select: Ints | None, bound: tuple[str, ...]
-    ) -> Place:
+    def table(self, base: Index, table: Ints, select: Ints | None, bound: tuple[str, ...]) -> Place:
         """Return a place: an index plus ``table[s, select[p], …]``, the last axes are ``bound``."""
         corner = (0,) * len(bound)
         own = table[(..., *corner)]
@@ -377,7 +386,7 @@ def _totalled(
 
 def _other(name: str, used: set[str]) -> str:
     """Return a name that is not used."""
-    return next(own for i in count() if (own := f"{name}_{i}") not in used)
+    return next(own for i in counted() if (own := f"{name}_{i}") not in used)
 
 
 def _order(body: Lifted, tile: str) -> Ints | None:
@@ -408,7 +417,9 @@ def _accumulated(walk: _Walk, node: Accumulated) -> Lifted:
 
 def _choice(walk: _Walk, node: Choice) -> Lifted:
     parts = walk.of(node.then), walk.of(node.otherwise)
-    return walk.lifter.make(Choice, (), parts, (walk.place(walk.space.own(node.index - node.below), ()),))
+    return walk.lifter.make(
+        Choice, (), parts, (walk.place(walk.space.own(node.index - node.below), ()),)
+    )
 
 
 def _picked(walk: _Walk, node: Picked) -> Lifted:

@@ -15,7 +15,17 @@ from numpy.typing import NDArray
 
 from pycute_xe.kernel.index import Index, Looked, Quotient
 
-__all__ = ["Axis", "Env", "Field", "LookUp", "index_field", "joined", "run_of", "separated", "spread"]
+__all__ = [
+    "Axis",
+    "Env",
+    "Field",
+    "LookUp",
+    "index_field",
+    "joined",
+    "run_of",
+    "separated",
+    "spread",
+]
 
 Ints: TypeAlias = NDArray[np.int64]
 LookUp: TypeAlias = Callable[[str, tuple["Field", ...]], "Field"]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.errors import UndecidableError
+from pycute_xe.executing.arrays.counters import waits
 from pycute_xe.executing.arrays.evaluating import Run
 from pycute_xe.executing.arrays.faults import demand_sound
 from pycute_xe.executing.arrays.lifting import Lifter
@@ -18,7 +19,7 @@ from pycute_xe.executing.arrays.storing import Stored, store, stored
 from pycute_xe.executing.problem import Problem
 from pycute_xe.holding.follower import Followed
 from pycute_xe.holding.following import follow
-from pycute_xe.kernel import Kernel
+from pycute_xe.kernel import Kernel, Load
 
 __all__ = ["Plan", "plan", "run_on_arrays"]
 
@@ -73,20 +74,22 @@ def run_on_arrays(problem: Problem) -> Mapping[str, Array]:
     run = Run(kernel, problem.sizes, _memory(problem), made.lifter, exits, types=types)
     demand_sound(run, made.found)
     out = {o.name: problem.blank(o.name) for o in kernel.operands if o.written}
-    trims = not _shares(made)
+    turns = waits(kernel)
+    if turns:  # what is loaded is what others have left there
+        run.memory = {**run.memory, **out}
+    loaded = {s.operand for s in kernel.statements() if isinstance(s, Load)}
     counts = [one.write.statement.operand for one in made.stores]
-    touched = {
-        name: np.zeros(out[name].shape, np.bool_) for name in out if counts.count(name) > 1
-    }
+    touched = {name: np.zeros(out[name].shape, np.bool_) for name in out if counts.count(name) > 1}
     for one in made.stores:
         name = one.write.statement.operand
-        store(run, one, out[name], touched.get(name), trims)
+        store(
+            run,
+            one,
+            out[name],
+            None if turns and name in loaded else touched.get(name),
+            name in loaded and not turns,
+        )
     return {o.name: out[o.name] for o in kernel.outputs}
-
-
-def _shares(made: Plan) -> bool:
-    """Whether terms are shared between what is stored and what is summed over."""
-    return False
 
 
 def _memory(problem: Problem) -> dict[str, Array]:

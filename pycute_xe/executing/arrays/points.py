@@ -15,7 +15,7 @@ from pycute_xe.kernel import If, Index, Kernel, Loop
 from pycute_xe.kernel.amounts import launches
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 
-__all__ = ["Points", "constants", "points_of"]
+__all__ = ["Points", "constants", "joint", "points_of"]
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -100,6 +100,12 @@ def _needed(
     return frozenset(found & every)
 
 
+def joint(groups: list[Points]) -> Points:
+    """Return the points of several groups as one."""
+    names = frozenset(name for group in groups for name in group.columns)
+    return _joined(groups, names)[0]
+
+
 def _joined(groups: list[Points], names: frozenset[str]) -> tuple[Points, list[Points]]:
     """Return the groups of some variables as one, and the others."""
     mine = [g for g in groups if g.columns.keys() & names]
@@ -119,9 +125,7 @@ def _joined(groups: list[Points], names: frozenset[str]) -> tuple[Points, list[P
     return Points(columns, size if mine else 1), rest
 
 
-def _numbers(
-    index: Index, group: Points, env: Mapping[str, Field], look_up: LookUp
-) -> Ints:
+def _numbers(index: Index, group: Points, env: Mapping[str, Field], look_up: LookUp) -> Ints:
     axis = Axis(group.size)
     own = {name: Field(0, (((axis,), x),)) for name, x in group.columns.items()}
     if SUBGROUP_INDEX in index.names:

@@ -106,9 +106,7 @@ def _scanned(
         space = space_of(run.lifter, recurrence, name)
         start, step = steps_of(run.lifter, recurrence, name)
         mine = tuple(i for i, g in enumerate(groups) if g.columns.keys() & outside[name])
-        parts[name] = _Part(
-            name, mine, space.index.shape, space, run.types[name], start, step
-        )
+        parts[name] = _Part(name, mine, space.index.shape, space, run.types[name], start, step)
     arrays = {
         p.name: np.empty((*(groups[g].size for g in p.groups), *p.counts), host_dtype(p.type))
         for p in parts.values()

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.converting import host_dtype
+from pycute_xe.errors import UndecidableError
 from pycute_xe.executing.arrays.evaluating import Evaluation, Run
 from pycute_xe.executing.arrays.lifting import Lifted, Lifter, Place, Space, boxed
-from pycute_xe.executing.arrays.places import Axis, Field, index_field, joined, separated
-from pycute_xe.executing.arrays.points import Points, constants, points_of
+from pycute_xe.executing.arrays.places import Axis, Field, joined, separated
+from pycute_xe.executing.arrays.points import constants, points_of
 from pycute_xe.executing.arrays.values import Value, as_held, compact, gathered, scattered
 from pycute_xe.holding.contents import undecided
 from pycute_xe.holding.follower import Write
@@ -21,6 +22,7 @@ from pycute_xe.holding.following import FAR
 from pycute_xe.kernel import AtomicStore, If
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.kernel.ir.roles import chooses
+from pycute_xe.numeric import Numeric
 
 __all__ = ["Stored", "store", "stored"]
 
@@ -63,15 +65,19 @@ def stored(lifter: Lifter, write: Write, number: int) -> Stored | None:
     tests = tuple(
         Place(space.own(one.index - one.below), ())
         for one in write.around
-        if isinstance(one, If) and not chooses(one) and SUBGROUP_INDEX in (one.index - one.below).names
+        if isinstance(one, If)
+        and not chooses(one)
+        and SUBGROUP_INDEX in (one.index - one.below).names
     )
     return Stored(write, space, tuple(places), lifter.lift(write.node, space), tests)
 
 
 def store(
-    run: Run, one: Stored, array: Array, touched: NDArray[np.bool_] | None, trims: bool
+    run: Run, one: Stored, array: Array, touched: NDArray[np.bool_] | None, loaded: bool
 ) -> None:
     """Put what a write stores into an array; ``touched`` tells what others wrote.
+
+    What is ``loaded``, too, must be stored once.
 
     Raises `UndecidableError` where several writers meet, and one cannot tell who comes last.
     """
@@ -84,7 +90,7 @@ def store(
         env |= group.with_axis(Axis(group.size))
     env |= one.space.env(tuple(Axis(count) for count in one.space.index.shape))
     env = _divided(run, env, one)
-    env, at, apart = _fused(run, env, one, array.shape if trims else None)
+    env, at, apart = _fused(run, env, one, array.shape)
     if not all(axis.size for place in at for axis in place.axes):
         return
     numeric = run.types[write.statement.operand]
@@ -94,14 +100,16 @@ def store(
     others = tuple(a for a in joined(f.axes for f in env.values()) if a not in axes)
     if one.adds:
         value = _added_up(value, axes, others)
+    elif loaded and any(axis.size > 1 for axis in others):
+        raise undecided(f"{write.statement.operand} is loaded and stored again and again")
     elif any(axis in value.axes for axis in others):
         raise undecided(f"several subgroups store different elements of {write.statement.operand}")
     value = as_held(value, numeric)
-    if not apart or not trims or tests:
+    if not apart or tests:
         at, axes, value = _flattened(at, axes, value, array.shape, tests)
         if not at[0].axes[0].size:
             return
-        _demand_one(at, array.shape, one)
+        _demand_one(at, array.shape, one, numeric)
     if touched is not None:
         if gathered(touched, at)[1].any():
             raise undecided(f"two statements store one element of {write.statement.operand}")
@@ -158,8 +166,8 @@ def _flattened(
     return places, (axis,), Value((axis,), new, value.type)
 
 
-def _demand_one(at: tuple[Field, ...], shape: Sequence[int], one: Stored) -> None:
-    if one.adds:
+def _demand_one(at: tuple[Field, ...], shape: Sequence[int], one: Stored, numeric: Numeric) -> None:
+    if one.adds and (numeric.kind != "float" or numeric.bits >= 32):
         return
     flat = np.ravel_multi_index([place.over(place.axes) for place in at], tuple(shape))
     if np.bincount(flat).max(initial=0) > 1:
@@ -185,7 +193,7 @@ def _divided(run: Run, env: dict[str, Field], one: Stored) -> dict[str, Field]:
             continue
         try:
             groups, index = boxed(mine)
-        except Exception:  # noqa: BLE001, S112
+        except Exception:  # noqa: BLE001
             continue
         if len(groups) < 2:
             continue
