@@ -40,7 +40,7 @@ from pycute_xe.kernel.amounts import MOST_TRIPS
 from pycute_xe.kernel.spec.functions import FUNCTIONS
 from pycute_xe.numeric import Numeric, as_numeric
 
-__all__ = ["Evaluation", "Run", "look_up_in"]
+__all__ = ["Evaluation", "Run", "look_up_in", "product_of"]
 
 Array: TypeAlias = NDArray[Any]
 Ints: TypeAlias = NDArray[np.int64]
@@ -54,7 +54,8 @@ ROOM = 1 << 28
 class Run:
     """What a run has: its kernel, sizes, memory as it was at first, and terms met before.
 
-    ``exits`` gives the state of a fragment behind a recurrence.
+    ``exits`` gives the state of a fragment behind a recurrence; ``again`` are the operands whose
+    product is asked for more than once.
     """
 
     kernel: Kernel
@@ -64,6 +65,17 @@ class Run:
     exits: Callable[[Run, Lifted], tuple[Array, Numeric, Callable[[Evaluation], tuple[Field, ...]]]]
     known: dict[Any, Any] = field(default_factory=dict[Any, Any])
     types: Mapping[str, Numeric] = field(default_factory=dict[str, Numeric])
+    again: frozenset[tuple[str, str]] = frozenset()
+
+    def wide(self, name: str) -> tuple[Array, Numeric]:
+        """Return an operand as it is multiplied: float32 of narrow floats."""
+        numeric = self.types[name]
+        if numeric.kind != "float" or (numeric.bits >= 32 and numeric.name != "tf32"):
+            return self.memory[name], numeric
+        if ("wide", name) not in self.known:
+            self.known["wide", name] = self.memory[name], widened(self.memory[name], numeric)
+        before, found = self.known["wide", name]
+        return (found, F32) if before is self.memory[name] else (self.memory[name], numeric)
 
     def look_up(self, operand: str, at: tuple[Field, ...]) -> Field:
         """Return elements of an integer operand as a field."""
@@ -95,6 +107,7 @@ class Evaluation:
         default_factory=dict["str", "tuple[tuple[Axis, ...], NDArray[Any], Numeric]"]
     )
     values: dict[int, Value] = field(default_factory=dict[int, Value])
+    factors: dict[int, Value] = field(default_factory=dict[int, Value])
     fields: dict[int, tuple[Place, Field]] = field(
         default_factory=dict["int", "tuple[Place, Field]"]
     )
@@ -112,6 +125,18 @@ class Evaluation:
         if term.number not in self.values:
             self.values[term.number] = VALUES[term.kind](self, term)
         return self.values[term.number]
+
+    def factor(self, term: Lifted) -> Value:
+        """Return the value of a term that is multiplied."""
+        if term.kind is not Leaf:
+            return self.value(term)
+        if self.outer is not None and not term.names & self.own:
+            return self.outer.factor(term)
+        if term.number not in self.factors:
+            array, numeric = self.run.wide(term.given[0])
+            axes, found = gathered(array, tuple(map(self.place, term.places)))
+            self.factors[term.number] = Value(axes, found, numeric)
+        return self.factors[term.number]
 
     def place(self, place: Place) -> Field:
         """Return a place as a field."""
@@ -373,6 +398,10 @@ class _Product:
 def _accumulated(ev: Evaluation, term: Lifted) -> Value:
     numeric, step = term.given
     start, total = term.parts[0], None
+    if ev.run.again and product_of(term) in ev.run.again:
+        found = _part_of_product(ev, term)
+        if found is not None:
+            return found
     if not (start.kind is Number and start.given[0] == 0):
         total = ev.value(start)
     narrow = numeric.kind == "float" and numeric.bits < 32
@@ -396,6 +425,71 @@ def _accumulated(ev: Evaluation, term: Lifted) -> Value:
     return total
 
 
+def product_of(term: Lifted) -> tuple[str, str] | None:
+    """Return the operands, each of two modes, of which a term is elements of a product."""
+    if term.kind is not Accumulated or len(term.parts) != 2:
+        return None
+    start, body = term.parts[0], term.parts[1].parts[0]
+    if start.kind is not Number or start.given[0] != 0 or body.kind is not Call:
+        return None
+    leaves = [part for part in body.parts if part.kind is Leaf and len(part.places) == 2]
+    if body.given != ("mul", None) or len(leaves) != 2:
+        return None
+    return leaves[0].given[0], leaves[1].given[0]
+
+
+def _part_of_product(ev: Evaluation, term: Lifted) -> Value | None:
+    """Return elements of the product of two whole operands, which is computed once."""
+    inner, axis, tests = ev.inside(term.parts[1])
+    leaves = term.parts[1].parts[0].parts
+    ends: list[tuple[str, int, Ints]] = []
+    for leaf in leaves:
+        fields = [inner.place(place) for place in leaf.places]
+        along = [i for i, place in enumerate(fields) if axis in place.axes]
+        if len(along) != 1 or fields[along[0]].axes != (axis,):
+            return None
+        ends.append((leaf.given[0], along[0], fields[along[0]].over((axis,))))
+    across = tuple(
+        inner.place(leaf.places[1 - along])
+        for leaf, (_, along, _) in zip(leaves, ends, strict=True)
+    )
+    shape = tuple(ev.run.memory[name].shape[1 - along] for name, along, _ in ends)
+    inside = all(
+        _has_points(place) and place.range[0] >= 0 and place.range[1] < extent
+        for place, extent in zip(across, shape, strict=True)
+    )
+    key = "product", term.given, tuple((name, along, at.tobytes()) for name, along, at in ends)
+    if tests or (not inside and not _all_finite(ev.run, ends)):
+        return None
+    if key not in ev.run.known:
+        ev.run.known[key] = _whole_product(ev.run, term.given, ends, shape)
+    axes, found = gathered(ev.run.known[key], across)
+    return Value(axes, found, term.given[0])
+
+
+def _whole_product(
+    run: Run, given: tuple[Numeric, int], ends: list[tuple[str, int, Ints]], shape: tuple[int, ...]
+) -> Array:
+    over = Axis(ends[0][2].size)
+    values: list[Value] = []
+    for (name, along, at), extent in zip(ends, shape, strict=True):
+        line = Field(0, (((Axis(extent),), np.arange(extent)),))
+        places = (Field(0, (((over,), at),)), line)
+        array, numeric = run.wide(name)
+        axes, found = gathered(array, places if along == 0 else places[::-1])
+        values.append(Value(axes, found, numeric))
+    numeric, step = given
+    return contract(values[0], values[1], over, numeric, step or over.size or 1, None).array
+
+
+def _all_finite(run: Run, ends: list[tuple[str, int, Ints]]) -> bool:
+    for name, _, _ in ends:
+        if ("finite", name) not in run.known:
+            array, numeric = run.wide(name)
+            run.known["finite", name] = _is_finite(Value((), array, numeric))
+    return all(run.known["finite", name] for name, _, _ in ends)
+
+
 def _of_loops(term: Lifted) -> bool:
     return any(len(bound) == 3 for bound in term.given[1])
 
@@ -403,7 +497,7 @@ def _of_loops(term: Lifted) -> bool:
 def _products(ev: Evaluation, body: Lifted) -> list[_Product]:
     """Return the products that a body is the sum of, each under its conditions."""
     if body.kind is Call and body.given[0] == "mul" and body.given[1] is None:
-        x, y = (ev.value(part) for part in body.parts)
+        x, y = (ev.factor(part) for part in body.parts)
         return [_Product(x, y)]
     if body.kind is not Choice:
         return [_Product(ev.value(body), None)]

@@ -6,6 +6,7 @@ Whatever is not shown to be sound is left to the byte machine, which says what i
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -194,9 +195,6 @@ def _demand_within(
 # ---------------------------------------------------------------- order
 
 
-_ORDERS: dict[int, tuple[Kernel, bool]] = {}
-
-
 def _meet(kernel: Kernel, sizes: dict[str, int]) -> None:
     """Demand that barriers order what subgroups do to shared memory."""
     mixed = (s for s in kernel.statements() if isinstance(s, If) and not chooses(s))
@@ -204,12 +202,7 @@ def _meet(kernel: Kernel, sizes: dict[str, int]) -> None:
         raise undecided("which subgroups share memory depends on more than their numbers")
     if not kernel.shared and not has_roles(kernel):
         return
-    known = _ORDERS.get(id(kernel))
-    if known is None or known[0] is not kernel:
-        if len(_ORDERS) > 64:
-            _ORDERS.clear()
-        known = _ORDERS[id(kernel)] = kernel, _ordered(kernel)
-    if known[1]:
+    if _ordered(kernel):
         return
     if has_roles(kernel):
         wrong = disorder(kernel, sizes)
@@ -219,6 +212,7 @@ def _meet(kernel: Kernel, sizes: dict[str, int]) -> None:
     raise undecided("no barrier orders what subgroups do to shared memory")
 
 
+@lru_cache(maxsize=128)
 def _ordered(kernel: Kernel) -> bool:
     """Whether that is so for all sizes."""
     if not has_roles(kernel):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.executing.arrays.counters import waits
-from pycute_xe.executing.arrays.evaluating import Run
+from pycute_xe.executing.arrays.evaluating import Run, product_of
 from pycute_xe.executing.arrays.faults import demand_sound
 from pycute_xe.executing.arrays.lifting import Lifter
 from pycute_xe.executing.arrays.scanning import exits
@@ -34,32 +35,36 @@ class Plan:
     found: Followed
     lifter: Lifter
     stores: tuple[Stored, ...]
-
-
-_PLANS: dict[int, tuple[Kernel, Plan | UndecidableError]] = {}
-_MOST = 64
+    again: frozenset[tuple[str, str]]
 
 
 def plan(kernel: Kernel) -> Plan:
     """Return the plan of a kernel, remembered. Raises `UndecidableError` where it has none."""
-    known = _PLANS.get(id(kernel))
-    if known is None or known[0] is not kernel:
-        while len(_PLANS) >= _MOST:
-            _PLANS.pop(next(iter(_PLANS)))
-        try:
-            made: Plan | UndecidableError = _planned(kernel)
-        except UndecidableError as error:
-            made = error
-        known = _PLANS[id(kernel)] = kernel, made
-    if isinstance(known[1], UndecidableError):
-        raise known[1]
-    return known[1]
+    found = _known(kernel)
+    if isinstance(found, UndecidableError):
+        raise found
+    return found
+
+
+@lru_cache(maxsize=128)
+def _known(kernel: Kernel) -> Plan | UndecidableError:
+    try:
+        return _planned(kernel)
+    except UndecidableError as error:
+        return error
 
 
 def _planned(kernel: Kernel) -> Plan:
     found, lifter = follow(kernel, "recur"), Lifter(kernel.subgroups)
     stores = (stored(lifter, write, i) for i, write in enumerate(found.writes))
-    return Plan(kernel, found, lifter, tuple(one for one in stores if one is not None))
+    kept = tuple(one for one in stores if one is not None)
+    return Plan(kernel, found, lifter, kept, _again(lifter))
+
+
+def _again(lifter: Lifter) -> frozenset[tuple[str, str]]:
+    """Return the operands of which several terms are elements of the product."""
+    pairs = [pair for term in lifter.terms.values() if (pair := product_of(term)) is not None]
+    return frozenset(pair for pair in pairs if pairs.count(pair) > 1)
 
 
 def run_on_arrays(problem: Problem) -> Mapping[str, Array]:
@@ -71,7 +76,9 @@ def run_on_arrays(problem: Problem) -> Mapping[str, Array]:
     made = plan(kernel)
     named = (*kernel.operands, *kernel.fragments, *kernel.shared)
     types = {one.name: one.value_type for one in named}
-    run = Run(kernel, problem.sizes, _memory(problem), made.lifter, exits, types=types)
+    run = Run(
+        kernel, problem.sizes, _memory(problem), made.lifter, exits, types=types, again=made.again
+    )
     demand_sound(run, made.found)
     out = {o.name: problem.blank(o.name) for o in kernel.operands if o.written}
     turns = waits(kernel)

@@ -193,7 +193,7 @@ def _divided(run: Run, env: dict[str, Field], one: Stored) -> dict[str, Field]:
             continue
         try:
             groups, index = boxed(mine)
-        except Exception:  # noqa: BLE001
+        except UndecidableError:
             continue
         if len(groups) < 2:
             continue
