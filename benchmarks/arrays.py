@@ -116,11 +116,12 @@ def attentions(size: int) -> Iterator[tuple[str, Given]]:
     op = cx.XE_DPAS_TT(8, "f32", "bf16")
     first = cx.workgroup_mma(op, (128, 64, 32), ((8, 1, 1), (1, 1, 0)))
     second = cx.workgroup_mma(op, (128, 32, 64), ((8, 1, 1), (1, 0, 1)))
-    for name, heads, options in (
+    kinds: tuple[tuple[str, int, dict[str, Any]], ...] = (
         ("attention", 1, {}),
         ("attention, causal", 1, {"causal": True}),
         ("attention, 4 heads", 4, {}),
-    ):
+    )
+    for name, heads, options in kinds:
         q, k, v = (random(1, heads, size, 64) for _ in range(3))
         wide = [x.astype(np.float32)[0] for x in (q, k, v)]
 

@@ -77,7 +77,7 @@ def demand_counted(run: Run) -> None:
 def _events(run: Run, shared: set[str]) -> list[list[_Event]]:
     """Return what each work-group does, in its order."""
     kernel, found = run.kernel, dict[tuple[int, ...], list[tuple[tuple[int, ...], _Event]]]()
-    loops: list[Around] | None = None
+    loops: list[Loop] | None = None
     for number, (statement, around) in enumerate(situated(kernel.body)):
         if not isinstance(statement, (Load, Store, AtomicStore, Await, Signal)):
             continue
@@ -90,7 +90,7 @@ def _events(run: Run, shared: set[str]) -> list[list[_Event]]:
         if any(SUBGROUP_INDEX in i.names for one in around for i in one.touched.indices):
             raise undecided("some subgroups alone wait or signal")
         own = tuple(name for name, _ in kernel.grid)
-        variables = tuple(one.var for one in mine if isinstance(one, Loop))
+        variables = tuple(one.var for one in mine)
         if any(SUBGROUP_INDEX in i.names for i in statement.at):
             raise undecided("subgroups move tiles of their own")
         for names, at, amount in _points(run, statement, around):

@@ -404,25 +404,30 @@ def _accumulated(ev: Evaluation, term: Lifted) -> Value:
             return found
     if not (start.kind is Number and start.given[0] == 0):
         total = ev.value(start)
+    products = [(axis, one) for part in term.parts[1:] for axis, one in _terms(ev, part)]
     narrow = numeric.kind == "float" and numeric.bits < 32
-    if narrow and len(term.parts) > 2 and any(_of_loops(one) for one in term.parts[1:]):
+    turns = any(_of_loops(one) for one in term.parts[1:]) or len(products) >= len(term.parts)
+    if narrow and len(products) > 1 and turns:
         raise undecided("several products are added by turns, each rounded")
-    for one in term.parts[1:]:
-        inner, axis, tests = ev.inside(one)
-        masks = tuple((test, True) for test in tests)
-        products = _products(inner, one.parts[0])
-        if narrow and len(products) > 1:
-            raise undecided("several products are added by turns, each rounded")
-        for product in products:
-            x, y = _masked(replace(product, tests=(*product.tests, *masks)))
-            if y is None:
-                y = Value((axis,), np.ones(axis.size, x.array.dtype), x.type)
-            total = contract(x, y, axis, numeric, step or axis.size or 1, total)
+    for axis, one in products:
+        x, y = _masked(one)
+        if y is None:
+            y = Value((axis,), np.ones(axis.size, x.array.dtype), x.type)
+        total = contract(x, y, axis, numeric, step or axis.size or 1, total)
     if total is None:
         return Value((), np.zeros((), host_dtype(numeric)), numeric)
     if total.type != numeric:
         total = Value(total.axes, convert(widened(total.array, total.type), numeric), numeric)
     return total
+
+
+def _terms(ev: Evaluation, term: Lifted) -> list[tuple[Axis, _Product]]:
+    """Return the products that a sum is made of, and what each is summed over."""
+    inner, axis, tests = ev.inside(term)
+    masks = tuple((test, True) for test in tests)
+    return [
+        (axis, replace(one, tests=(*one.tests, *masks))) for one in _products(inner, term.parts[0])
+    ]
 
 
 def product_of(term: Lifted) -> tuple[str, str] | None:
@@ -566,7 +571,8 @@ def _choice(ev: Evaluation, term: Lifted) -> Value:
     numeric = _common(then.type, otherwise.type)
     if then.type != otherwise.type:
         then, otherwise = (Value(v.axes, numbers(v, numeric), numeric) for v in (then, otherwise))
-    axes = joined(sorted((then.axes, otherwise.axes, test.axes), key=lambda a: -len(a)))
+    sides = sorted((then.axes, otherwise.axes, test.axes), key=len, reverse=True)
+    axes = joined(sides)
     _demand_room(axes)
     array = np.where(compact(test, axes) < 0, then.over(axes), otherwise.over(axes))
     return Value(axes, np.broadcast_to(array, [a.size for a in axes]), numeric)

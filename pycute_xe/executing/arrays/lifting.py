@@ -500,39 +500,42 @@ def space_of(lifter: Lifter, recurrence: Recurrence, name: str) -> Space:
     """
     if (id(recurrence), name) in lifter.spaces:
         return lifter.spaces[id(recurrence), name]
-    needed, found = [name], {name: _columns(lifter, recurrence, name)}
-    for one in needed:
-        for other in _needs(recurrence, one):
-            if other not in found:
-                needed.append(other)
-                found[other] = _columns(lifter, recurrence, other)
-    for _ in range(len(needed) + 2):
-        changed = False
-        for one in needed:
-            for state in _states_in(recurrence, one):
-                for column in found[state.name]:
-                    changed |= _add(found[one], column.label, _gathered(column.numbers, state))
-        if not changed:
-            break
-    else:
-        raise undecided(f"what {name} depends on goes round")
-    for one in needed:
-        key = id(recurrence), one
-        if key in lifter.spaces:
-            continue
-        shape = lifter.subgroups, _count(recurrence, one)
-        columns = _finest(found[one]) or [_Column("", np.zeros(shape, np.int64))]
-        groups, index = boxed([column.numbers.reshape(-1) for column in columns])
-        if index.ndim > len(groups):
-            index = index[..., 0]
-        own, who = f"{one}__{len(lifter.spaces)}_subgroup", np.arange(shape[0])
-        names: tuple[str, ...] = ()
-        for group in groups:
-            label = " ".join(columns[i].label for i in group)
-            values = tuple(np.unique(columns[i].numbers).tobytes() for i in group)
-            names = (*names, lifter.name(recurrence, label, values, names))
-        lifter.spaces[key] = Space(shape, names, index, own, who)
+    found = _told_apart(lifter, recurrence, name)
+    for one, columns in found.items():
+        if (id(recurrence), one) not in lifter.spaces:
+            lifter.spaces[id(recurrence), one] = _space(lifter, recurrence, one, columns)
     return lifter.spaces[id(recurrence), name]
+
+
+def _told_apart(lifter: Lifter, recurrence: Recurrence, name: str) -> dict[str, list[_Column]]:
+    """Return what tells registers of a fragment apart, and of those whose state it needs."""
+    needed = needed_by(recurrence, (name,))
+    found = {one: _columns(lifter, recurrence, one) for one in needed}
+    pairs = [(one, state) for one in needed for state in _states_in(recurrence, one)]
+    for _ in range(len(needed) + 2):
+        changed = [
+            _add(found[one], column.label, _gathered(column.numbers, state))
+            for one, state in pairs
+            for column in tuple(found[state.name])
+        ]
+        if not any(changed):
+            return found
+    raise undecided(f"what {name} depends on goes round")
+
+
+def _space(lifter: Lifter, recurrence: Recurrence, one: str, known: list[_Column]) -> Space:
+    shape = lifter.subgroups, _count(recurrence, one)
+    columns = _finest(known) or [_Column("", np.zeros(shape, np.int64))]
+    groups, index = boxed([column.numbers.reshape(-1) for column in columns])
+    if index.ndim > len(groups):
+        index = index[..., 0]
+    own, who = f"{one}__{len(lifter.spaces)}_subgroup", np.arange(shape[0])
+    names: tuple[str, ...] = ()
+    for group in groups:
+        label = " ".join(columns[i].label for i in group)
+        values = tuple(np.unique(columns[i].numbers).tobytes() for i in group)
+        names = (*names, lifter.name(recurrence, label, values, names))
+    return Space(shape, names, index, own, who)
 
 
 def _count(recurrence: Recurrence, name: str) -> int:
@@ -587,7 +590,8 @@ def _first(table: Ints) -> Ints:
     if _apart(table, rank)[1] is not None:
         return table[(..., *(0,) * rank)]
     rows = table.reshape(table.shape[0] * table.shape[1], -1)
-    return np.unique(rows, axis=0, return_inverse=True)[1].reshape(table.shape[:2])
+    number: Ints = np.asarray(np.unique(rows, axis=0, return_inverse=True)[1], np.int64)
+    return number.reshape(table.shape[:2])
 
 
 def _columns(lifter: Lifter, recurrence: Recurrence, name: str) -> list[_Column]:

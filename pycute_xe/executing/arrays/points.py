@@ -1,4 +1,4 @@
-"""Floor 9: the points at which a statement is done: work-groups, and trips of the loops around it."""
+"""Floor 9: the points at which a statement is done: work-groups, and trips of loops around it."""
 
 from __future__ import annotations
 

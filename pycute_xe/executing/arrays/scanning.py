@@ -72,7 +72,7 @@ def exits(
 
 def _number_of(group: Points, env: dict[str, Field]) -> Field:
     """Return the number of the point at which variables are."""
-    names = [n for n, x in group.columns.items()]
+    names = list(group.columns)
     if len(names) == 1:
         first = group.columns[names[0]]
         if first.size and (np.diff(first) == 1).all():
@@ -86,7 +86,7 @@ def _number_of(group: Points, env: dict[str, Field]) -> Field:
         asked = asked * span + (compact(env[name], axes) - low)
         keys = keys * span + (group.columns[name] - low)
     order = np.argsort(keys)
-    places = np.searchsorted(keys[order], asked).clip(0, group.size - 1)
+    places: Ints = np.clip(np.searchsorted(keys[order], asked), 0, group.size - 1)
     found = order[places]
     if (keys[found] != asked).any():
         raise undecided("state of work-groups that have none is asked for")

@@ -81,51 +81,48 @@ def store(
 
     Raises `UndecidableError` where several writers meet, and one cannot tell who comes last.
     """
-    write = one.write
-    groups = points_of(run.kernel, run.sizes, write.around, run.look_up)
+    name = one.write.statement.operand
+    groups = points_of(run.kernel, run.sizes, one.write.around, run.look_up)
     if not all(group.size for group in groups):
         return
     env = constants(run.sizes)
     for group in groups:
         env |= group.with_axis(Axis(group.size))
     env |= one.space.env(tuple(Axis(count) for count in one.space.index.shape))
-    env = _divided(run, env, one)
-    env, at, apart = _fused(run, env, one, array.shape)
+    env, at, apart = _fused(run, _divided(run, env, one), one, array.shape)
     if not all(axis.size for place in at for axis in place.axes):
         return
-    numeric = run.types[write.statement.operand]
     ev = Evaluation(run, env)
     value, tests = ev.value(one.term), tuple(map(ev.place, one.tests))
     axes = joined(place.axes for place in at)
     others = tuple(a for a in joined(f.axes for f in env.values()) if a not in axes)
-    if one.adds:
-        value = _added_up(value, axes, others)
-    elif loaded and any(axis.size > 1 for axis in others):
-        raise undecided(f"{write.statement.operand} is loaded and stored again and again")
-    elif any(axis in value.axes for axis in others):
-        raise undecided(f"several subgroups store different elements of {write.statement.operand}")
-    value = as_held(value, numeric)
+    value = as_held(_of_writers(value, others, one, loaded), run.types[name])
     if not apart or tests:
         at, axes, value = _flattened(at, axes, value, array.shape, tests)
-        if not at[0].axes[0].size:
+        if not axes[0].size:
             return
-        _demand_one(at, array.shape, one, numeric)
+        _demand_one(at, array.shape, one, run.types[name])
     if touched is not None:
         if gathered(touched, at)[1].any():
-            raise undecided(f"two statements store one element of {write.statement.operand}")
-        scattered(touched, at, Value((), np.asarray(True), numeric), axes, False)
-    if one.adds:
-        _add(array, at, value, axes)
-    else:
-        scattered(array, at, value, axes, False)
-
-
-def _add(array: Array, at: tuple[Field, ...], value: Value, axes: tuple[Axis, ...]) -> None:
+            raise undecided(f"two statements store one element of {name}")
+        scattered(touched, at, Value((), np.asarray(True), run.types[name]), axes, False)
     with np.errstate(over="ignore", invalid="ignore"):
-        scattered(array, at, value, axes, True)
+        scattered(array, at, value, axes, one.adds)
 
 
-def _added_up(value: Value, axes: tuple[Axis, ...], others: tuple[Axis, ...]) -> Value:
+def _of_writers(value: Value, others: tuple[Axis, ...], one: Stored, loaded: bool) -> Value:
+    """Return what all writers of an element leave there; ``others`` are axes of writers alone."""
+    name = one.write.statement.operand
+    if one.adds:
+        return _added_up(value, others)
+    if loaded and any(axis.size > 1 for axis in others):
+        raise undecided(f"{name} is loaded and stored again and again")
+    if any(axis in value.axes for axis in others):
+        raise undecided(f"several subgroups store different elements of {name}")
+    return value
+
+
+def _added_up(value: Value, others: tuple[Axis, ...]) -> Value:
     """Return the sum of what all writers of an element add."""
     if not others:
         return value
@@ -215,7 +212,7 @@ def _split(field: Field, axis: Axis, index: Ints, news: tuple[Axis, ...]) -> Fie
 
 
 def _fused(
-    run: Run, env: dict[str, Field], one: Stored, shape: Sequence[int] | None
+    run: Run, env: dict[str, Field], one: Stored, shape: Sequence[int]
 ) -> tuple[dict[str, Field], tuple[Field, ...], bool]:
     """Make one axis of those that choose a place along one mode only, of places inside.
 
@@ -234,22 +231,33 @@ def _fused(
             apart = False
             continue
         if not mine:
-            if shape is not None and not 0 <= place.offset < shape[mode]:
-                apart = False
+            apart = apart and 0 <= place.offset < shape[mode]
             continue
-        counts = [axis.size for axis in mine]
-        where = np.indices(counts).reshape(len(counts), -1)
-        numbers_ = place.over(mine).reshape(-1)
-        order = np.argsort(numbers_, kind="stable") if (np.diff(numbers_) < 0).any() else None
-        if order is not None:
-            numbers_, where = numbers_[order], where[:, order]
-        if shape is not None:
-            inside = (numbers_ >= 0) & (numbers_ < shape[mode])
-            if not inside.all():
-                numbers_, where = numbers_[inside], where[:, inside]
-        if numbers_.size > 1 and not (np.diff(numbers_) > 0).all():
-            apart = False
-        axis = Axis(numbers_.size)
-        change |= {old: (axis, row) for old, row in zip(mine, where, strict=True)}
+        line = _in_order(place, mine, shape[mode])
+        apart = apart and line.apart
+        axis = Axis(line.where.shape[1])
+        change |= {old: (axis, row) for old, row in zip(mine, line.where, strict=True)}
     env = {name: field.moved(change) for name, field in env.items()}
     return env, tuple(place.moved(change) for place in at), apart
+
+
+@dataclass(frozen=True, eq=False)
+class _Line:
+    """The points of axes in the order of their places; whether each has one of its own."""
+
+    where: Ints
+    apart: bool
+
+
+def _in_order(place: Field, axes: tuple[Axis, ...], extent: int) -> _Line:
+    """Return the points of axes whose places are inside, by their places."""
+    counts = [axis.size for axis in axes]
+    where = np.indices(counts).reshape(len(counts), -1)
+    numbers = place.over(axes).reshape(-1)
+    if (numbers[1:] < numbers[:-1]).any():
+        order = np.argsort(numbers, kind="stable")
+        numbers, where = numbers[order], where[:, order]
+    inside = (numbers >= 0) & (numbers < extent)
+    if not inside.all():
+        numbers, where = numbers[inside], where[:, inside]
+    return _Line(where, bool((numbers[1:] > numbers[:-1]).all()))
