@@ -93,6 +93,7 @@ class Space:
     """Registers by coordinates: ``index`` is (coordinate, …) → subgroup * positions + position.
 
     There is a name for each coordinate, and one for the number of the subgroup: ``who[s]``.
+    ``again`` is the index with one more axis where several registers share a place.
     """
 
     shape: tuple[int, int]
@@ -100,6 +101,7 @@ class Space:
     index: Ints
     subgroup: str
     who: Ints
+    again: Ints | None = None
 
     def of(self, column: Ints) -> tuple[int, list[tuple[tuple[str, ...], Ints]]]:
         """Return a number for each register as a function of the coordinates."""
@@ -476,11 +478,12 @@ LIFTS: dict[type, Callable[[_Walk, Any], Lifted]] = {
 def _coordinates(space: Space) -> list[Ints]:
     """Return for each coordinate which one each register has: (subgroup, position)."""
     out: list[Ints] = []
-    for axis, count in enumerate(space.index.shape[: len(space.names)]):
+    index = space.index if space.again is None else space.again
+    for axis, count in enumerate(index.shape[: len(space.names)]):
         numbers = np.zeros(space.shape[0] * space.shape[1], np.int64)
-        shape = [1] * space.index.ndim
+        shape = [1] * index.ndim
         shape[axis] = count
-        numbers[space.index] = np.arange(count).reshape(shape)
+        numbers[index] = np.arange(count).reshape(shape)
         out.append(numbers.reshape(space.shape))
     return out
 
@@ -527,15 +530,15 @@ def _space(lifter: Lifter, recurrence: Recurrence, one: str, known: list[_Column
     shape = lifter.subgroups, _count(recurrence, one)
     columns = _finest(known) or [_Column("", np.zeros(shape, np.int64))]
     groups, index = boxed([column.numbers.reshape(-1) for column in columns])
-    if index.ndim > len(groups):
-        index = index[..., 0]
+    again = index if index.ndim > len(groups) else None
+    index = index if again is None else again[..., 0]
     own, who = f"{one}__{len(lifter.spaces)}_subgroup", np.arange(shape[0])
     names: tuple[str, ...] = ()
     for group in groups:
         label = " ".join(columns[i].label for i in group)
         values = tuple(np.unique(columns[i].numbers).tobytes() for i in group)
         names = (*names, lifter.name(recurrence, label, values, names))
-    return Space(shape, names, index, own, who)
+    return Space(shape, names, index, own, who, again)
 
 
 def _count(recurrence: Recurrence, name: str) -> int:
@@ -590,7 +593,8 @@ def _first(table: Ints) -> Ints:
     if _apart(table, rank)[1] is not None:
         return table[(..., *(0,) * rank)]
     rows = table.reshape(table.shape[0] * table.shape[1], -1)
-    number: Ints = np.asarray(np.unique(rows, axis=0, return_inverse=True)[1], np.int64)
+    unique: Any = np.unique(rows, axis=0, return_inverse=True)
+    number: Ints = np.asarray(unique[1], np.int64)
     return number.reshape(table.shape[:2])
 
 
