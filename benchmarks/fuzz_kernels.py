@@ -1,8 +1,9 @@
 """Random kernels and what is done to them: no wrong one is proved, no right one refuted.
 
 Each seed makes a kernel (`random_kernels`), changes it in up to two ways (`kernel_changes`), and
-holds the verdict against runs of the reference executor, compared with NumPy. A counterexample must
-show on both executors when it is replayed:
+holds the verdict against runs of the reference executor, compared with NumPy and with the value of
+the specification by an evaluator of its own (`specification_values`), which is asked of both. A
+counterexample must show on both executors when it is replayed:
     python benchmarks/fuzz_kernels.py --count 20000 --workers 2
 """
 
@@ -22,6 +23,7 @@ from typing import Any
 import numpy as np
 from kernel_changes import CHANGES
 from random_kernels import Made, made
+from specification_values import computed
 
 import pycute_xe as cx
 from pycute_xe.errors import CuteError
@@ -69,7 +71,7 @@ def wrong(one: Made, sizes: dict[str, int], seeds: Iterable[int] = SEEDS) -> str
             out: Any = cx.run(one.kernel, **given, executor="reference")
         except CuteError as error:
             return f"fault: {error.condition}"
-        wanted = one.expected(given)
+        wanted = _wanted(one, given, sizes)
         arrays = out if isinstance(out, tuple) else (out,)
         found = dict(zip((o.name for o in one.kernel.outputs), arrays, strict=True))
         for name, value in wanted.items():
@@ -77,6 +79,18 @@ def wrong(one: Made, sizes: dict[str, int], seeds: Iterable[int] = SEEDS) -> str
             if not _equal(actual, value, one.tolerance):
                 return f"{name} differs"
     return ""
+
+
+def _wanted(one: Made, given: dict[str, Any], sizes: dict[str, int]) -> dict[str, np.ndarray]:
+    """Return what each output should be: what NumPy makes of inputs, which is what is claimed.
+
+    Raises `AssertionError` where the two are not the same.
+    """
+    wanted, claimed = one.expected(given), computed(one.kernel, given, sizes)
+    for name, value in wanted.items():
+        if not _equal(np.asarray(claimed[name], np.float64), value, one.tolerance):
+            raise AssertionError(f"what is claimed of {name} at {sizes} is not what NumPy does")
+    return wanted
 
 
 def _equal(actual: np.ndarray, wanted: np.ndarray, tolerance: float) -> bool:

@@ -148,7 +148,6 @@ from pycute_xe.errors import (
     UnfaithfulWarning as UnfaithfulWarning,
 )
 from pycute_xe.executing import (
-    replay as replay,
     run as run,
 )
 from pycute_xe.explaining import (
@@ -227,8 +226,11 @@ from pycute_xe.tensor import (
     make_tensor as make_tensor,
     recast as recast,
 )
-from pycute_xe.verifying import (
+from pycute_xe.trials import (
+    replay as replay,
     verify as verify,
+)
+from pycute_xe.verifying import (
     verify_prefetches as verify_prefetches,
 )
 

@@ -108,6 +108,8 @@ def round_tf32(values: NDArray[Any]) -> NDArray[np.float32]:
     import numpy as np
 
     given = np.asarray(values)
+    if _kind(given) != "float":
+        given = given.astype(np.float64)
     single = _to_odd(np, given) if given.dtype == np.float64 else given.astype(np.float32)
     bits = single.view(np.uint32).astype(np.uint64)
     # Half a unit less one, and one more where the last kept bit is odd: ties go to even.

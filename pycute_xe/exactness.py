@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pycute_xe.numeric import Numeric
 
-__all__ = ["is_exact"]
+__all__ = ["is_exact", "whole_to"]
 
 # (bits of the exponent's range, bits of the significand, the hidden one included)
 _FLOATS = {
@@ -17,6 +17,16 @@ _FLOATS = {
     "f8e4m3": (4, 4),
     "f4e2m1": (2, 2),
 }
+
+
+def whole_to(numeric: Numeric) -> int:
+    """Return the number up to which a type of floats holds all integers.
+
+    >>> from pycute_xe.numeric import as_numeric as t
+    >>> whole_to(t("f32")), whole_to(t("f8e4m3"))
+    (16777216, 16)
+    """
+    return 1 << _FLOATS[numeric.name][1] if numeric.name in _FLOATS else 1
 
 
 def is_exact(source: Numeric, to: Numeric) -> bool:
@@ -40,6 +50,6 @@ def is_exact(source: Numeric, to: Numeric) -> bool:
         return digits <= significand and digits < 1 << (exponent - 1)
     if source.name == "ue8m0":  # powers of two, the least of them below the normal numbers
         return to.name in ("bf16", "f32", "f64")
-    if source.name not in _FLOATS:
-        return False
+    if source.name not in _FLOATS or (source.name == "bf16" and to.name == "tf32"):
+        return False  # a tf32 has no numbers below the normal ones
     return _FLOATS[source.name][0] <= exponent and _FLOATS[source.name][1] <= significand

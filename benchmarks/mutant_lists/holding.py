@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mutant_lists.mutant import mutants
 
+LATE = "tests/verifying/test_shared_programs.py"
 SUMS = "tests/verifying/test_conditional_sums.py"
 MAXIMA = "tests/verifying/test_unsound_maxima.py"
 SHARED = "tests/verifying/test_shared.py"
@@ -58,17 +59,21 @@ MUTANTS = [
         ("if array.value_type.bits < 8:", "if False:", "narrow elements cannot be addressed"),
         ("if (owner != owner[:1]).any():", "if False:", "what different statements stored"),
         (
-            "if 0 < loop.stop.offset <= MOST_TRIPS else 0",
-            "if loop.stop.offset <= MOST_TRIPS else 0",
+            "if 0 < loop.stop.offset <= MOST_TURNS else 0",
+            "if loop.stop.offset <= MOST_TURNS else 0",
             "a loop without trips",
         ),
         ("owner[:, unwritten] = len(flat.parts)", "pass", "what was never written"),
     ),
     *mutants(
         "holding/ordering",
-        f"tests/kernel/test_fences.py {PLACES} {SHARED} {SLM}",
+        f"tests/kernel/test_fences.py {PLACES} {SHARED} {SLM} {LATE}",
         ("if self.access.writes and not self.fenced:", "if False:", "stores need a fence"),
-        ("trips = 1 + max([1,", "trips = max([1,", "a trip more than there are turns"),
+        (
+            "            begun |= new\n",
+            "            break\n",
+            "what is open when a second trip begins",
+        ),
         (
             "if not (first.writes or second.writes):",
             "if not (first.writes and second.writes):",
@@ -79,23 +84,18 @@ MUTANTS = [
             "(low[inside] != subgroup)",
             "the first who uses an element and another",
         ),
+        ("second.at.at({var: t + later.count})", "second.at.at({var: t})", "a trip later"),
         (
-            "return ((turn + dict(one.later).get(var, 0)) % span,)",
-            "return (turn % span,)",
-            "a trip later it is another stage",
+            "            self.meet(_Open(access), access)\n",
+            "            pass\n",
+            "in one statement",
         ),
-        ("        self.within(access)\n", "", "two subgroups in one statement"),
         (
             "if at_least(loop.stop - loop.start, self.kernel) >= 1:",
             "if True:",
             "a loop that may not be run",
         ),
-        (
-            "return tuple(range(span))",
-            "return (turn,)",
-            "a loop further out goes on",
-        ),
-        ("known = sure and len(", "known = len(", "who comes that way"),
+        ("plain = later.since", "plain = True or later.since", "a loop further out goes on"),
     ),
     *mutants(
         "holding/rounds",
@@ -106,13 +106,13 @@ MUTANTS = [
         ("return self.stuck() or self.clash()", "return self.clash()", "who waits for ever"),
         ("return self.stuck() or self.clash()", "return self.stuck()", "what is in no order"),
         (
-            "mover.fenced = np.maximum(mover.fenced, arrival.fenced)",
+            "mover.fenced = tuple(map(max, mover.fenced, arrival.fenced))",
             "mover.fenced = mover.known",
             "stores behind the last fence are not seen",
         ),
         (
-            "if before[second.mover] <= second.at:",
-            "if True:",
+            "and known[second.mover] <= second.at",
+            "",
             "what is in another order is in order",
         ),
         ("return one != two or len(self.movers[one].who) > 1", "return one != two", "two alike"),
@@ -120,19 +120,26 @@ MUTANTS = [
     ),
     *mutants(
         "holding/problems",
-        f"{NAMED} {SPECIAL}",
-        ("trips = 2 * (offset + divisor) + 2", "trips = offset + 1", "so many trips show all"),
+        f"{NAMED} {SPECIAL} {LATE}",
+        ("shape.period *= one.turns // gcd(one.turns, grown)", "pass", "turns of a loop"),
         ("if len(free) > 1:", "if False:", "two sizes decide"),
         (
-            "if steep or index.names & others or index.looked_up:",
-            "if index.names & others or index.looked_up:",
-            "a condition that is far from the ends of a loop",
+            "        else:\n            self.refuse(index)\n\n    def refuse",
+            "\n    def refuse",
+            "midway",
         ),
         (
-            "if steep or index.names & others or index.looked_up:",
-            "if steep or index.looked_up:",
+            "if index.names & others or index.looked_up:",
+            "if index.looked_up:",
             "what depends on the subgroup",
         ),
+    ),
+    *mutants(
+        "holding/periods",
+        LATE,
+        ("more = atom.divisor // gcd(atom.divisor, grown)", "more = atom.divisor", "drift"),
+        ("steps = lcm(steps, parts[-1][0])", "steps = max(steps, parts[-1][0])", "joint periods"),
+        ("(inner.low - (divisor - 1)) / divisor", "inner.low / divisor", "a line from below"),
     ),
     *mutants(
         "holding/computing",

@@ -31,9 +31,13 @@ MUTANTS = [
     *mutants(
         "machine/races",
         RACING,
+        ("self.now[places] = data", "pass", "a write that changes nothing is not seen"),
+    ),
+    *mutants(
+        "machine/accesses",
+        RACING,
         ("| (adds == 1) | seen", "| (adds == 1)", "a read sees a write before it"),
         ("(write.old != write.value) & ~read.own", "(write.old != write.value)", "its own writes"),
-        ("self.now[places] = data", "pass", "a write that changes nothing is not seen"),
     ),
     *mutants(
         "executing/whole_matrices/planning",
@@ -44,7 +48,7 @@ MUTANTS = [
         "verifying/showing",
         SEEN,
         ("float(wanted), tolerance)", "float(wanted), 0.0)", "the tolerance of a replay counts"),
-        ("for variant in VARIANTS\n", "for variant in VARIANTS[:33]\n", "sums that vanish"),
+        ("for variant in VARIANTS:", "for variant in VARIANTS[:33]:", "sums that vanish"),
     ),
     *mutants(
         "kernel/kinds/attention_tile",

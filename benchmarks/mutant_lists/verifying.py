@@ -15,6 +15,7 @@ OF_A_TILE = "tests/verifying/test_pieces.py"
 PIECES = "tests/verifying/test_epilogue_tiles.py"
 REDUCTIONS = "tests/verifying/test_reductions.py"
 PARTS = "tests/verifying/test_parts.py"
+PATIENCE = "tests/verifying/test_patience.py"
 SLIPS = "tests/kernel/test_slips.py"
 RESCALED = "tests/verifying/test_rescaled_sums.py tests/verifying/test_attention.py"
 
@@ -108,12 +109,16 @@ MUTANTS = [
             "loaded while others add",
         ),
         ("if numeric.name not in EXACT:", "if False:", "additions round"),
+        ("if around == later.around:", "if True:", "a later store that is not always done"),
+    ),
+    *mutants(
+        "verifying/loading",
+        f"{INOUT} tests/verifying/test_memory.py",
         (
-            "if any(s.touched.meets for s in self.kernel.statements()) or has_roles(self.kernel):",
-            "if has_roles(self.kernel):",
+            "any(s.touched.meets for s in self.kernel.statements()) or has_roles(self.kernel)",
+            "has_roles(self.kernel)",
             "a barrier may lie between",
         ),
-        ("if around == later.around:", "if True:", "a later store that is not always done"),
     ),
     *mutants(
         "verifying/conditions",
@@ -154,14 +159,29 @@ MUTANTS = [
     ),
     *mutants(
         "verifying/patience",
-        f"{PARTS} {SLIPS}",
-        ("max(1, int(min(steps, left * a_second)))", "int(min(steps, left * a_second))", "0 steps"),
-        ("if left is None or not steps:", "if left is None:", "no limit stays none"),
+        PATIENCE,
+        ("max(left - units, left / 2)", "left / 2", "a trial ends where it is said"),
     ),
     *mutants(
-        "verifying/apart",
-        f"{SLIPS} {PARTS}",
-        ("seconds if seconds < LONGEST else None", "seconds", "clocks count so far"),
+        "holding/patience",
+        PATIENCE,
+        ("outer.spent += account.spent", "outer.spent += 0", "a part of the account around it"),
+        ("if key not in account.kept:", "if True:", "what is remembered is made once"),
+        ("if units < LONG:", "if True:", "long steps end in time"),
+    ),
+    *mutants(
+        "verifying/calls",
+        f"{PARTS} {PATIENCE}",
+        (
+            "timeout=max(0.0, seconds) if seconds < LONGEST else None",
+            "timeout=max(0.0, seconds)",
+            "clocks count so far",
+        ),
+        (
+            "pace.units * most if most == pace.steps else left + 1",
+            "pace.units * most",
+            "the account is used up",
+        ),
     ),
     *mutants(
         "verifying/prover",
@@ -172,7 +192,7 @@ MUTANTS = [
             "if False:",
             "what no replay runs",
         ),
-        ("(REAL, FINITE, RACES, *assumed)", "(REAL, FINITE, RACES)", "what a claim assumes"),
+        ("(FINITE, RACES, *assumed)", "(FINITE, RACES)", "what a claim assumes"),
     ),
     *mutants(
         "verifying/failures",

@@ -1,4 +1,4 @@
-"""Floor 10: the command line, ``pycute-xe``."""
+"""Floor 12: the command line, ``pycute-xe``."""
 
 from __future__ import annotations
 

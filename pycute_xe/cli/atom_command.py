@@ -1,4 +1,4 @@
-"""Floor 10: ``pycute-xe atom``."""
+"""Floor 12: ``pycute-xe atom``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 10: one atom, for people and for programs."""
+"""Floor 12: one atom, for people and for programs."""
 
 from __future__ import annotations
 

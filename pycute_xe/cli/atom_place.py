@@ -1,4 +1,4 @@
-"""Floor 10: who owns one element of an atom, and where it is held."""
+"""Floor 12: who owns one element of an atom, and where it is held."""
 
 from __future__ import annotations
 

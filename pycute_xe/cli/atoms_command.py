@@ -1,4 +1,4 @@
-"""Floor 10: ``pycute-xe atoms``."""
+"""Floor 12: ``pycute-xe atoms``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 10: the atoms that a search found, for people and for programs."""
+"""Floor 12: the atoms that a search found, for people and for programs."""
 
 from __future__ import annotations
 

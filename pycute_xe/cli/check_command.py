@@ -1,4 +1,4 @@
-"""Floor 10: ``pycute-xe check``."""
+"""Floor 12: ``pycute-xe check``."""
 
 from __future__ import annotations
 

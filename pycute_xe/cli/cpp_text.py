@@ -1,4 +1,4 @@
-"""Floor 10: arguments that are C++ text, types or prints of CuTe."""
+"""Floor 12: arguments that are C++ text, types or prints of CuTe."""
 
 from __future__ import annotations
 

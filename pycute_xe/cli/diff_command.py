@@ -1,4 +1,4 @@
-"""Floor 10: ``pycute-xe diff``."""
+"""Floor 12: ``pycute-xe diff``."""
 
 from __future__ import annotations
 

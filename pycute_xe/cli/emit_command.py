@@ -1,4 +1,4 @@
-"""Floor 11: ``pycute-xe emit``."""
+"""Floor 12: ``pycute-xe emit``."""
 
 from __future__ import annotations
 

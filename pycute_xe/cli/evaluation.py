@@ -1,4 +1,4 @@
-"""Floor 10: what an expression is worth. Nothing is executed but the operations of the table."""
+"""Floor 12: what an expression is worth. Nothing is executed but the operations of the table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 10: what is wrong with an expression, and where."""
+"""Floor 12: what is wrong with an expression, and where."""
 
 from __future__ import annotations
 

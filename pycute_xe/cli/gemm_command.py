@@ -1,4 +1,4 @@
-"""Floor 10: ``pycute-xe gemm``."""
+"""Floor 12: ``pycute-xe gemm``."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def _fits_somewhere(checked: Checked) -> bool:
 
 
 def _proved(kernel: Kernel) -> Verdict:
-    from pycute_xe.verifying import verify
+    from pycute_xe.trials import verify
 
     proof = verify(kernel)
     if not proof:

@@ -1,4 +1,4 @@
-"""Floor 10: JSON that people can read too."""
+"""Floor 12: JSON that people can read too."""
 
 from __future__ import annotations
 

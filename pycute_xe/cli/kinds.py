@@ -1,4 +1,4 @@
-"""Floor 10: the kinds of operands that operations take, and what a user gave instead."""
+"""Floor 12: the kinds of operands that operations take, and what a user gave instead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 10: ``pycute-xe layout``."""
+"""Floor 12: ``pycute-xe layout``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 10: the value of an expression, for people and for programs."""
+"""Floor 12: the value of an expression, for people and for programs."""
 
 from __future__ import annotations
 

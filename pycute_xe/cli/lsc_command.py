@@ -1,4 +1,4 @@
-"""Floor 10: ``pycute-xe lsc``."""
+"""Floor 12: ``pycute-xe lsc``."""
 
 from __future__ import annotations
 

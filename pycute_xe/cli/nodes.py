@@ -1,4 +1,4 @@
-"""Floor 10: the parts of an expression of the layout algebra."""
+"""Floor 12: the parts of an expression of the layout algebra."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 10: what an expression may call, and with what.
+"""Floor 12: what an expression may call, and with what.
 
 Every operation of the algebra that takes layouts, and what makes layouts; nothing else can be
 called. Each stands with the kinds of its operands: ``?`` marks an operand that may be left out,

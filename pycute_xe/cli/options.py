@@ -1,4 +1,4 @@
-"""Floor 11: options that commands share, and option values with a form of their own."""
+"""Floor 12: options that commands share, and option values with a form of their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 10: what a command did, for people and for programs."""
+"""Floor 12: what a command did, for people and for programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 10: how far a long command is, on a terminal."""
+"""Floor 12: how far a long command is, on a terminal."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Floor 10: the names of other libraries, for code that was written for them."""
+"""Floor 11: the names of other libraries, for code that was written for them."""

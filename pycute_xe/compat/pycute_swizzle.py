@@ -1,4 +1,4 @@
-"""Floor 10: the swizzles of NVIDIA's pycute, for `pycute_xe.compat.pycute`."""
+"""Floor 11: the swizzles of NVIDIA's pycute, for `pycute_xe.compat.pycute`."""
 
 from __future__ import annotations
 

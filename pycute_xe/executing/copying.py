@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.arch import Surface
+from pycute_xe.atom import TiledCopy
 from pycute_xe.converting import convert, wrap
 from pycute_xe.errors import MachineError
 from pycute_xe.executing.anchors import anchors, column_of
@@ -43,7 +44,7 @@ def _messages(
     modes, start = statement.modes, [thread.index(i, env) for i in statement.at]
     y_mode, step = modes[copy.y_mode], copy.atom.values * 16 * copy.value_type.bits // 8
     surface = placed.surface(y_mode, start) if len(modes) == 2 else None
-    for j, anchor in enumerate(anchors(copy)[thread.subgroup].tolist()):
+    for j, anchor in enumerate(thread.machine.once(_starts, copy)[thread.subgroup]):
         at = list(start)
         for mode, offset in zip(modes, anchor, strict=True):
             if mode is not None:
@@ -52,6 +53,10 @@ def _messages(
         x = column_of(copy, at[placed.operand.contiguous])
         y = anchor[copy.y_mode] if y_mode is None else at[y_mode]
         yield seen, x, y, j * step
+
+
+def _starts(copy: TiledCopy) -> list[list[list[int]]]:
+    return anchors(copy).tolist()
 
 
 def add_tile(thread: Thread, statement: AtomicStore, env: Env) -> None:

@@ -29,13 +29,15 @@ class Counters:
         """Begin a work-group."""
         return self.groups.setdefault(group, Progress(number))
 
-    def signal(self, place: Place, value: int, mine: Progress) -> None:
-        """Note that a counter became ``value``; what was known before stays known."""
-        known, past = mine.release(), self.history.setdefault(place, [])
-        if past:
-            before = past[-1][1]
-            known = np.pad(known, (0, max(0, before.size - known.size)))
-            known[: before.size] = np.maximum(known[: before.size], before)
+    def signal(self, place: Place, before: int, value: int, mine: Progress) -> None:
+        """Note that a counter became ``value``; what was known before stays known.
+
+        As long as the counter was ``before``, nothing was known.
+        """
+        past = self.history.setdefault(place, [(before, np.zeros(0, dtype=np.int64))])
+        known, earlier = mine.release(), past[-1][1]
+        known = np.pad(known, (0, max(0, earlier.size - known.size)))
+        known[: earlier.size] = np.maximum(known[: earlier.size], earlier)
         past.append((value, known))
 
     def passed(self, place: Place, least: int, mine: Progress) -> None:

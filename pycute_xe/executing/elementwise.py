@@ -112,6 +112,8 @@ class _Evaluation:
                 )
             if not (isinstance(value, Const) and value.value.is_integer()):
                 raise self.fraction(value)
+        if self.dtype.kind == "f" and array.dtype.kind in "iu":
+            array = array.astype(np.float64)  # as conversions do
         return array.astype(self.dtype, copy=False)
 
     @staticmethod

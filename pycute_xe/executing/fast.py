@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.arch import Target
 from pycute_xe.errors import KernelError, UndecidableError
-from pycute_xe.executing import reference
+from pycute_xe.executing import launching
 from pycute_xe.executing.arrays.planning import run_on_arrays
 from pycute_xe.executing.problem import Problem
 from pycute_xe.kernel import Kernel
@@ -41,7 +41,7 @@ def execute(
         found = run_on_arrays(problem)
     except (UndecidableError, KernelError) as error:
         trace.why = error.condition
-        return reference.execute(kernel, problem, target, Trace(), progress)
+        return launching.execute(kernel, problem, target, Trace(), progress)
     if progress is not None:
         progress(1.0)
     return dict(found)

@@ -23,12 +23,14 @@ class Problem:
     """Extents by name, and the arrays that a kernel is given: one for each of ``kernel.inputs``.
 
     Arrays have the operand's modes in its order and its `host_dtype`; scalars are arrays without
-    modes. They are the user's own, which no work-group writes.
+    modes. They are the user's own, which no work-group writes. Where a run is of a part of a grid,
+    ``pages`` asks for memory that is made where it is touched, and inputs are `Field`s.
     """
 
     kernel: Kernel
     sizes: dict[str, int]
-    inputs: dict[str, NDArray[Any]]
+    inputs: dict[str, Any]
+    pages: bool = False
 
     @property
     def empty(self) -> bool:

@@ -4,34 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
-from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.algebra import coalesce
-from pycute_xe.arch import Target
 from pycute_xe.atom import TiledMma
 from pycute_xe.bulk import table
 from pycute_xe.converting import convert
 from pycute_xe.executing.copying import add_tile, copy_tile
 from pycute_xe.executing.elementwise import Sources, mapped
-from pycute_xe.executing.preparing import prepared
-from pycute_xe.executing.problem import Problem
 from pycute_xe.executing.reducing import reduced
 from pycute_xe.executing.sharing import load_shared, store_shared
-from pycute_xe.executing.surfaces import fetch
 from pycute_xe.executing.thread import (
     Env,
-    Machine,
     Thread,
     codes,
     from_codes,
-    shared_room,
     to_bytes,
 )
-from pycute_xe.executing.waiting import launched, meet_at_counter
+from pycute_xe.executing.waiting import meet_at_counter
 from pycute_xe.kernel import (
     AtomicStore,
     Await,
@@ -41,7 +34,6 @@ from pycute_xe.kernel import (
     Fence,
     Fill,
     If,
-    Kernel,
     Load,
     Loop,
     Map,
@@ -49,7 +41,7 @@ from pycute_xe.kernel import (
     Mma,
     NamedArrive,
     NamedWait,
-    Part,
+    Part as Taken,
     Prefetch,
     Reduce,
     Reorder,
@@ -59,22 +51,17 @@ from pycute_xe.kernel import (
     Statement,
     Store,
 )
-from pycute_xe.kernel.amounts import launches, trips
+from pycute_xe.kernel.amounts import trips
 from pycute_xe.layout import Layout
 from pycute_xe.machine import (
     BarrierArrive as Arrive,
     BarrierWait as Wait,
     NamedBarrier,
-    Progress,
-    RegisterFile,
-    Trace,
     dpas,
-    workgroup,
 )
-from pycute_xe.machine.fenced import FencedSlm
 from pycute_xe.machine.workgroup import CounterWait
 
-__all__ = ["DOES", "execute"]
+__all__ = ["DOES", "body_of"]
 
 Meeting = Arrive | Wait | CounterWait
 Does = Callable[[Thread, Any, Env], "Iterator[Meeting] | None"]
@@ -83,64 +70,8 @@ DOES: Meanings[Does] = Meanings("run")
 """What each kind of statement does to a subgroup; those that may meet others are generators."""
 
 
-def execute(
-    kernel: Kernel,
-    problem: Problem,
-    target: Target,
-    trace: Trace,
-    progress: Callable[[float], None] | None = None,
-) -> dict[str, NDArray[Any]]:
-    """Run every work-group of the grid on one machine and return the outputs by name.
-
-    Raises `MachineError` for whatever hardware leaves undefined, and `KernelError` for a statement
-    without a meaning here.
-    """
-    for statement in kernel.statements():
-        DOES[statement]
-    machine = prepared(kernel, problem, target, trace)
-    env = dict(problem.sizes)
-    counts = [max(0, count.at(env, machine.look_up)) for _, count in kernel.grid]
-    groups = list(product(*map(range, launches(kernel, counts))))
-    bound = (dict(zip((v for v, _ in kernel.grid), group, strict=True)) for group in groups)
-    going = (_group(machine, env, at, number) for number, at in enumerate(bound))
-    for done, name in enumerate(launched(going, machine.counters), 1):
-        machine.close(name)
-        if progress is not None:
-            progress(done / len(groups))
-    return {o.name: fetch(machine.memory, machine.placed[o.name]) for o in kernel.outputs}
-
-
-def _group(machine: Machine, env: Env, at: Env, number: int) -> tuple[str, Iterator[list[str]]]:
-    """Return a work-group that is about to begin, and its name."""
-    name = f"work-group {', '.join(f'{v} = {i}' for v, i in at.items())}".strip()
-    machine.counters.enter(name, number)
-    return name, _run_group(machine, {**env, **at}, name)
-
-
-def _run_group(machine: Machine, env: Env, group: str) -> Iterator[list[str]]:
-    kernel, count = machine.kernel, machine.kernel.subgroups
-    offsets, nbytes = machine.registers()
-    shared, room = shared_room(kernel)
-    slm = FencedSlm(room)
-    watched = [Progress(i, count) for i in range(count)]
-    threads = [
-        Thread(
-            machine,
-            i,
-            RegisterFile(nbytes, machine.target.grf_bytes),
-            offsets,
-            slm,
-            shared,
-            mine,
-            group,
-        )
-        for i, mine in enumerate(watched)
-    ]
-    bodies = [_body(t, kernel.body, {**env, "subgroup": t.subgroup}) for t in threads]
-    yield from workgroup.stepped(bodies, watched, trace=machine.trace)
-
-
-def _body(thread: Thread, body: tuple[Statement, ...], env: Env) -> Iterator[Meeting]:
+def body_of(thread: Thread, body: tuple[Statement, ...], env: Env) -> Iterator[Meeting]:
+    """Do the statements of a body one by one, and yield where others are to be met."""
     for statement in body:
         meets = DOES[statement](thread, statement, env)
         if meets is not None:
@@ -151,13 +82,13 @@ def _body(thread: Thread, body: tuple[Statement, ...], env: Env) -> Iterator[Mee
 def _(thread: Thread, statement: Loop, env: Env) -> Iterator[Meeting]:
     start, stop = (thread.index(i, env) for i in (statement.start, statement.stop))
     for value in trips(statement, start, stop):
-        yield from _body(thread, statement.body, {**env, statement.var: value})
+        yield from body_of(thread, statement.body, {**env, statement.var: value})
 
 
 @DOES.of(If)
 def _(thread: Thread, statement: If, env: Env) -> Iterator[Meeting]:
     if thread.index(statement.index, env) < thread.index(statement.below, env):
-        yield from _body(thread, statement.body, env)
+        yield from body_of(thread, statement.body, env)
 
 
 @DOES.of(BarrierArrive)
@@ -228,7 +159,7 @@ def _(thread: Thread, statement: SharedStore, env: Env) -> None:
 @DOES.of(Reorder)
 def _(thread: Thread, statement: Reorder, _env: Env) -> None:
     source, target = (thread.machine.fragment(n) for n in (statement.source, statement.destination))
-    bits, slots = source.value_type.bits, _table(statement.slots)
+    bits, slots = source.value_type.bits, thread.machine.once(_table, statement.slots)
     found = codes(thread.bytes(source.name, slots.size, "reorder"), bits)[: slots.size]
     out = np.zeros(target.elements, dtype=found.dtype)
     reached = np.zeros(target.elements, dtype=bool)
@@ -236,11 +167,11 @@ def _(thread: Thread, statement: Reorder, _env: Env) -> None:
     thread.write_some(target.name, from_codes(out, bits), reached, "reorder")
 
 
-@DOES.of(Part)
-def _(thread: Thread, statement: Part, _env: Env) -> None:
+@DOES.of(Taken)
+def _(thread: Thread, statement: Taken, _env: Env) -> None:
     source = thread.machine.fragment(statement.source)
     whole = codes(thread.bytes(source.name, source.elements, "part"), source.value_type.bits)
-    found = whole[statement.first + _table(statement.slots)]
+    found = whole[statement.first + thread.machine.once(_table, statement.slots)]
     data = from_codes(found, source.value_type.bits)
     everything = np.ones(found.size, dtype=bool)
     thread.write_some(statement.destination, data, everything, "part")
@@ -259,7 +190,7 @@ def _(thread: Thread, statement: Map, env: Env) -> None:
 
     def slot(name: str) -> NDArray[Any]:
         held = thread.numbers(name, "map")
-        return held[_table(gathers[name])] if name in gathers else held
+        return held[thread.machine.once(_table, gathers[name])] if name in gathers else held
 
     below = partial(thread.below, env=env, elements=fragment.elements)
     sources = Sources(slot, lambda name: thread.machine.scalars[name], below)
@@ -270,7 +201,7 @@ def _(thread: Thread, statement: Map, env: Env) -> None:
 @DOES.of(Reduce)
 def _(thread: Thread, statement: Reduce, _env: Env) -> None:
     target = thread.machine.fragment(statement.destination)
-    slots = _table(statement.slots)
+    slots = thread.machine.once(_table, statement.slots)
     values = thread.numbers(statement.source, "reduce")
     totals, reached = reduced(values, slots, target.elements, statement.how, target.value_type)
     data = to_bytes(totals, target.value_type)
@@ -291,7 +222,8 @@ def _table(slots: Layout) -> NDArray[np.int64]:
 
 @DOES.of(Mma)
 def _(thread: Thread, statement: Mma, _env: Env) -> None:
-    op, (reps_m, reps_n, reps_k) = statement.mma.atom.op, _repetitions(statement.mma)
+    op = statement.mma.atom.op
+    reps_m, reps_n, reps_k = thread.machine.once(_repetitions, statement.mma)
     acc, a, b = (thread.offsets[n] for n in (statement.accumulator, statement.a, statement.b))
     for k in range(reps_k):
         src1, src2 = b + k * reps_n * op.bytes_B, a + k * reps_m * op.bytes_A

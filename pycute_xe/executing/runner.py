@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pycute_xe.arch import Target, get_target
 from pycute_xe.converting import convert
 from pycute_xe.errors import InputError, LegalityError, UnfaithfulWarning
-from pycute_xe.executing import fast, reference
+from pycute_xe.executing import fast, launching
 from pycute_xe.executing.counting import count_work
 from pycute_xe.executing.problem import Problem, prepare
 from pycute_xe.executing.report import Report
@@ -31,7 +31,7 @@ __all__ = ["Executor", "Progress", "doubts", "outputs_of", "run"]
 
 Executor = Literal["fast", "reference"]
 Progress: TypeAlias = Callable[[float], None]
-_ENGINES = {"fast": fast.execute, "reference": reference.execute}
+_ENGINES = {"fast": fast.execute, "reference": launching.execute}
 
 
 @typed

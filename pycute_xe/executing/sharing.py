@@ -51,7 +51,7 @@ def _bytes(thread: Thread, statement: SharedLoad | SharedStore, env: Env) -> NDA
             "elements narrower than a byte cannot be addressed",
             "share them in a wider type",
         )
-    elements = places(statement, kernel.subgroups)[thread.subgroup]
+    elements = thread.machine.once(places, statement, kernel.subgroups)[thread.subgroup]
     elements = elements + thread.index(statement.at, env)
     if elements.size and not (elements.min() >= 0 and elements.max() < array.elements):
         raise BoundsFault(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,7 +18,15 @@ from pycute_xe.kernel import Operand
 from pycute_xe.machine import Memory
 from pycute_xe.machine.elements import packed, unpacked
 
-__all__ = ["Placed", "demand_legal", "fetch", "is_legal", "place", "place_poison", "plan"]
+__all__ = [
+    "Placed",
+    "demand_legal",
+    "fetch",
+    "is_legal",
+    "place",
+    "place_poison",
+    "plan",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +75,17 @@ class Placed:
         rest = at[self.operand.contiguous] * bits % 8
         data = memory.read(address, max(bits // 8, 1))
         return int(unpacked(data, self.operand.value_type)[rest // bits if rest else 0])
+
+    def elements(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the elements that bytes are part of, the first in each: a row for each."""
+        at = [index] * len(self.shape)
+        for mode in self.order:
+            at[mode], index = np.divmod(index, self.pitches[mode])
+        if self.operand.value_type.bits < 8:
+            at[self.operand.contiguous] = at[self.operand.contiguous] * (
+                8 // self.operand.value_type.bits
+            )
+        return np.stack(at, axis=1)
 
     def told(self, byte: int) -> str:
         """Return the element that a byte is part of, in words."""
@@ -145,10 +164,7 @@ def place_poison(
 
 
 def _placed(memory: Memory, planned: Placed, image: NDArray[np.uint8]) -> Placed:
-    base = memory.place(image, align=64)
-    return Placed(
-        planned.operand, planned.shape, base, planned.pitches, planned.width, planned.nbytes
-    )
+    return replace(planned, base=memory.place(image, align=64))
 
 
 def row_bytes(ordered: NDArray[Any], operand: Operand) -> NDArray[np.uint8]:

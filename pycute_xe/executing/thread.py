@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from pycute_xe.numeric import Numeric
 __all__ = ["Env", "Machine", "Thread", "shared_room"]
 
 Env = Mapping[str, int]
+R = TypeVar("R")
 Ints = NDArray[np.int64]
 
 
@@ -44,6 +45,17 @@ class Machine:
     spans: Mapping[str, Span] = field(default_factory=dict[str, Span])
     counters: Counters = field(default_factory=Counters)
     _fragments: dict[str, Fragment] = field(default_factory=dict[str, Fragment])
+    _once: dict[tuple[Any, int], Any] = field(default_factory=dict["tuple[Any, int]", Any])
+
+    def once(self, function: Callable[..., R], value: Any, *rest: Any) -> R:
+        """Return a function of a part of the kernel, which is asked for once: parts hash slowly.
+
+        What is ``rest`` is always the same for that part.
+        """
+        key = function, id(value)
+        if key not in self._once:
+            self._once[key] = function(value, *rest)
+        return self._once[key]
 
     def fragment(self, name: str) -> Fragment:
         """Return a fragment by name."""
@@ -109,7 +121,17 @@ class Thread:
 
     def index(self, index: Index, env: Env) -> int:
         """Return the number that an index is now."""
-        return index.at(env, self.machine.look_up)
+        return index.at(env, self.look_up)
+
+    def look_up(self, name: str, at: Sequence[int]) -> int:
+        """Return an element of an integer operand as it is now, and note who looked."""
+        machine, observer = self.machine, self.watched("reads", name)
+        value = machine.look_up(name, at)
+        if observer is not None:
+            placed = machine.placed[name]
+            first, nbytes = placed.address(at), max(placed.operand.value_type.bits // 8, 1)
+            observer(np.arange(first, first + nbytes), machine.memory.read(first, nbytes))
+        return value
 
     def below(self, index: Index, limit: Index, env: Env, elements: int) -> Any:
         """Tell for which elements of a fragment an index is below another."""
@@ -142,6 +164,9 @@ class Thread:
         """Write the elements that are reached; the others become uninitialised."""
         fragment = self.machine.fragment(name)
         bits, offset = fragment.value_type.bits, self.offsets[name]
+        if reached.all():
+            self.registers.write(offset, data, writer)
+            return
         self.registers.forget(offset, data.size)
         if bits >= 8:
             whole = np.repeat(reached, bits // 8)

@@ -12,11 +12,13 @@ from typing import TypeAlias
 
 import numpy as np
 
+from pycute_xe.errors import MachineError
 from pycute_xe.executing.counters import Counters
 from pycute_xe.executing.thread import Env, Thread, to_bytes
 from pycute_xe.kernel import Await, Signal
 from pycute_xe.machine import BarrierArrive as Arrive, BarrierWait as Wait
 from pycute_xe.machine.faults import DeadlockFault
+from pycute_xe.machine.races import Does
 from pycute_xe.machine.workgroup import CounterWait
 
 __all__ = ["launched", "meet_at_counter"]
@@ -40,19 +42,43 @@ def meet_at_counter(thread: Thread, statement: Await | Signal, env: Env) -> Iter
                 return placed.element(machine.memory, at) >= least
 
             yield CounterWait(ready, f"{label} >= {least}")
+            _watched(thread, "awaits", name, at)  # it looked before it knew what the signals tell
             machine.close(thread.group)
             machine.counters.passed((name, at), least, machine.counters.groups[thread.group])
         else:
-            value = placed.element(machine.memory, at) + thread.index(statement.by, env)
+            before, by = placed.element(machine.memory, at), thread.index(statement.by, env)
+            if by < 0:
+                raise _shrinks(label, by)
+            value = before + by
+            machine.memory.write(
+                placed.address(at), to_bytes(np.array([value]), placed.operand.value_type)
+            )
+            _watched(thread, "adds", name, at)
             machine.close(thread.group)
-            data = to_bytes(np.array([value]), placed.operand.value_type)
-            machine.memory.write(placed.address(at), data)
-            machine.counters.signal((name, at), value, machine.counters.groups[thread.group])
+            mine = machine.counters.groups[thread.group]
+            machine.counters.signal((name, at), before, value, mine)
             turn = machine.counters.turn
             # Whoever waited goes first: what it should have waited for besides is not done then.
             yield CounterWait(lambda: machine.counters.turn > turn, f"{label} = {value} ({turn})")
     yield Arrive(label=label)
     yield Wait(label=label)
+
+
+def _watched(thread: Thread, does: Does, name: str, at: tuple[int, ...]) -> None:
+    """Note who looked at a counter, or added to it: plain accesses of others may clash."""
+    observer, placed = thread.watched(does, name), thread.machine.placed[name]
+    if observer is not None:
+        address, nbytes = placed.address(at), placed.operand.value_type.bits // 8
+        observer(np.arange(address, address + nbytes), thread.machine.memory.read(address, nbytes))
+
+
+def _shrinks(label: str, by: int) -> MachineError:
+    return MachineError(
+        "run",
+        {"counter": label, "by": by},
+        "a counter only grows, and who waits for it may miss what it was",
+        "signal by 0 or more",
+    )
 
 
 def launched(

@@ -49,7 +49,7 @@ from pycute_xe.kernel.spec.expression import (
 )
 from pycute_xe.numeric import Numeric, as_numeric
 
-__all__ = ["changed", "computed_in", "follow_map", "follow_mma", "follow_reduce"]
+__all__ = ["changed", "computed_in", "follow_map", "follow_mma", "follow_reduce", "tested"]
 
 
 INTEGERS = as_numeric("s64")
@@ -101,8 +101,6 @@ def _taken(node: Node, source: Numeric, compute: Numeric) -> Node:
         return node
     if compute.kind != "float":
         return as_read(node, source)
-    if source.bits == 64 and source.kind != "float" and compute.bits < 64:
-        return Call(f"nearest {compute} of", (as_read(node, source),))  # in one step
     return converted(as_read(node, source), compute)
 
 
@@ -120,12 +118,15 @@ def follow_map(walker: Follower, statement: Map) -> None:
     names, to = statement.sources, fragment.value_type
     computation = _Computation(walker.kernel, (walker.kernel.subgroups, size), computed_in(to))
     types = computation.types(statement.value)
-    fits = all(is_exact(numeric, to) for numeric in types) and _fit(statement.value, to)
+    moves = all(is_exact(numeric, to) for numeric in types)
+    fits = moves and _fit(statement.value, to)
 
     def make(nodes: tuple[Node, ...]) -> Node:
         held = dict(zip(names, nodes, strict=True))
-        if isinstance(statement.value, (Slot, Element)) and is_exact(types[0], to):
-            return held[names[0]] if names else Scalar(statement.value.operand)  # pyright: ignore
+        if moves and isinstance(statement.value, Slot):
+            return held[statement.value.fragment]
+        if moves and isinstance(statement.value, Element):
+            return Scalar(statement.value.operand)
         made = computation.of(statement.value, held)
         return _kept(folded(made, partial(walker.fresh, "f")), to, fits)
 
@@ -181,7 +182,7 @@ class _Computation:
             case Where(index, below, then, otherwise):
                 if not (index.names | below.names) & {SUBGROUP_INDEX, ELEMENT_INDEX}:
                     return Choice(index, below, inner(then), inner(otherwise))
-                test = _tested(index - below, self.shape)
+                test = tested(index - below, self.shape)
                 return Picked(test, inner(then), inner(otherwise))
             case Total() | Element():
                 raise KernelError(
@@ -192,7 +193,7 @@ class _Computation:
                 )
 
 
-def _tested(place: Index, shape: tuple[int, int]) -> Leaf:
+def tested(place: Index, shape: tuple[int, int]) -> Leaf:
     """Return the places of the elements of a fragment: what all share, and a table."""
     subgroups, elements = np.indices(shape)
     own = {SUBGROUP_INDEX: subgroups, ELEMENT_INDEX: elements}
@@ -223,7 +224,9 @@ def follow_reduce(walker: Follower, statement: Reduce) -> None:
     to = walker.kernel.fragment(statement.destination).value_type
     total: Node = Summed(statement.how, ((name, int(counts[0])),), body, computed_in(to))
     if statement.how == "sum":
-        total = _kept(total, to, True)
+        total = _kept(total, to, to.name != "u64")
+    elif to.name == "u64":
+        raise undecided("a maximum of u64 is taken of numbers of s64", "use narrower integers")
     old = nothing(walker.kernel.fragment(statement.destination).elements)
     walker.state[statement.destination] = old.over(reached, whole(reached.size, total))
 

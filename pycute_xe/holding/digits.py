@@ -12,9 +12,14 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from pycute_xe.holding.patience import charge
+
 __all__ = ["Digit", "DigitMap", "as_digits"]
 
 Ints: TypeAlias = NDArray[np.int64]
+
+AXIS, NUMBER = 80, 0.01
+"""Units for an axis of a table that is taken apart, and for a number of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +83,7 @@ def as_digits(table: Ints) -> DigitMap | None:
 
     Law: ``as_digits(t).table(t.shape) == t``.
     """
+    charge(AXIS * table.ndim + NUMBER * table.size)
     corner = (0,) * table.ndim
     constant = int(table[corner])
     digits: list[Digit] = []

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TypeAlias
 
 from pycute_xe.kernel import SharedLoad, SharedStore, Statement
 
-__all__ = ["Access", "Arrival", "Disorder", "Event", "Key", "Mover"]
+__all__ = ["Access", "Arrival", "Clock", "Cut", "Disorder", "Event", "Key", "Mover"]
 
-Ints = NDArray[np.int64]
 Key = tuple[int, ...]
+Clock: TypeAlias = tuple[int, ...]
+"""How many events of each class are over."""
+Cut: TypeAlias = tuple[Key, int]
+"""Where in the long loops of one depth something happens: which run of a loop, behind which cut."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Disorder:
     turned: bool = False  # in order, but not in the one that is written
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class Event:
     """One thing that a class of subgroups does, with its place in the program's order."""
 
@@ -35,6 +36,7 @@ class Event:
     key: Key
     number: int = 0  # of a barrier
     first: int = 0  # of an access: what is added to its places
+    cuts: tuple[Cut, ...] = ()  # by depth
 
 
 @dataclass(eq=False)
@@ -42,29 +44,31 @@ class Mover:
     """A class of subgroups: its events, how far it is, what it knows to be over.
 
     ``known`` counts events of each class that are over, ``fenced`` those before its last fence: of
-    stores only these are seen.
+    stores only these are seen. ``arrivals`` are the events at which it arrived at which barrier.
     """
 
     who: tuple[int, ...]
     events: list[Event]
-    known: Ints
-    fenced: Ints
+    known: Clock
+    fenced: Clock
     at: int = 0
     last_fence: int = 0
     owes: dict[int, int] = field(default_factory=dict[int, int])
+    arrivals: dict[int, list[Event]] = field(default_factory=dict[int, list[Event]])
+    accesses: list[Access] = field(default_factory=list["Access"])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Arrival:
     """A class at a barrier: its role, its event, and what is over for whom it lets pass."""
 
     role: str
     at: int
-    known: Ints
-    fenced: Ints
+    known: Clock
+    fenced: Clock
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class Access:
     """An access to shared memory of a class, and what is over before it."""
 
@@ -72,10 +76,15 @@ class Access:
     at: int
     statement: SharedStore | SharedLoad
     event: Event
-    known: Ints
-    fenced: Ints
+    known: Clock
+    fenced: Clock
 
     @property
     def writes(self) -> bool:
         """Whether it is a store."""
         return isinstance(self.statement, SharedStore)
+
+    @property
+    def kind(self) -> tuple[int, int, int]:
+        """What accesses to the same elements have in common."""
+        return id(self.statement), self.event.first, self.mover

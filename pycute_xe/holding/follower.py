@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.holding.contents import Content
 from pycute_xe.holding.nodes import Node
-from pycute_xe.holding.patience import in_time
+from pycute_xe.holding.patience import charge
 from pycute_xe.kernel import AtomicStore, If, Index, Kernel, Loop, Statement, Store
 from pycute_xe.kernel.ir.meanings import Meanings
 
@@ -28,6 +28,9 @@ __all__ = [
 ]
 
 Ints: TypeAlias = NDArray[np.int64]
+
+STATEMENT = 100
+"""Units for a statement that is followed."""
 
 Around: TypeAlias = "Loop | If"
 Form: TypeAlias = Literal["proof", "recur"]
@@ -76,8 +79,14 @@ class Promise:
 
 @dataclass(eq=False)
 class Followed:
-    """What following a kernel found: writes and reads in the order of the statements."""
+    """What following a kernel found: writes and reads in the order of the statements.
 
+    ``memory`` are the operands that are followed, each with its tile, or why it has no tile;
+    ``left`` is what lies in each tile at the end.
+    """
+
+    memory: Mapping[str, object] = field(default_factory=dict[str, object])
+    left: dict[str, Content] = field(default_factory=dict[str, Content])
     writes: list[Write] = field(default_factory=list[Write])
     reads: list[Read] = field(default_factory=list[Read])
     promises: list[Promise] = field(default_factory=list[Promise])
@@ -112,7 +121,7 @@ class Follower:
     def run(self, body: tuple[Statement, ...]) -> None:
         """Follow statements one after the other."""
         for statement in body:
-            in_time()
+            charge(STATEMENT)
             HOLDS[statement](self, statement)
             if id(statement) in self.settled:
                 name, content = self.settled[id(statement)]

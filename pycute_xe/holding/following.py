@@ -8,16 +8,19 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pycute_xe.holding.computing import changed, follow_map, follow_mma, follow_reduce
+from pycute_xe.errors import UndecidableError
+from pycute_xe.holding.computing import changed, follow_map, follow_mma, follow_reduce, tested
 from pycute_xe.holding.contents import Content, combined, nothing, number, undecided, whole
 from pycute_xe.holding.follower import HOLDS, Around, Followed, Follower, Form, Promise, Read, Write
 from pycute_xe.holding.looping import follow_loop, last_writers, written_by
-from pycute_xe.holding.nodes import Choice, Leaf, Node
+from pycute_xe.holding.memory import Tile, ever_left, load_back, loaded_back, store_through
+from pycute_xe.holding.nodes import Choice, Leaf, Lost, Node, Picked
+from pycute_xe.holding.placement import FAR, placed
 from pycute_xe.holding.placing import of_some, taken
 from pycute_xe.holding.recurring import follow_recurrence
 from pycute_xe.holding.roles import check_roles
-from pycute_xe.holding.sharing import load_shared, store_shared
-from pycute_xe.holding.tables import by_subgroup, copied, moved
+from pycute_xe.holding.sharing import ever_stored, load_shared, store_shared
+from pycute_xe.holding.tables import moved
 from pycute_xe.kernel import (
     AtomicStore,
     Await,
@@ -27,7 +30,6 @@ from pycute_xe.kernel import (
     Fence,
     Fill,
     If,
-    Index,
     Kernel,
     Load,
     Loop,
@@ -44,19 +46,17 @@ from pycute_xe.kernel import (
     Signal,
     Statement,
     Store,
+    walk,
 )
-from pycute_xe.kernel.ir.roles import chooses, doing
+from pycute_xe.kernel.ir.roles import chooses, doing, mixes
 
-__all__ = ["HOLDS", "Around", "Followed", "Read", "Write", "follow", "placed"]
+__all__ = ["FAR", "HOLDS", "Around", "Followed", "Read", "Write", "follow", "placed"]
 
 Ints: TypeAlias = NDArray[np.int64]
 
-FAR = -(1 << 40)
-"""A place outside every operand: what a load pads with is zero, as what lies outside is."""
 
-
-def follow(kernel: Kernel, form: Form = "proof") -> Followed:
-    """Follow every register element of a kernel to what is stored.
+def follow(kernel: Kernel, asked: str = "", form: Form = "proof") -> Followed:
+    """Follow every register element of a kernel to what is stored, and ``asked`` to its end.
 
     Loops are closed to sums, and what they claim or rescale, or (``form="recur"``) to recurrences.
 
@@ -72,39 +72,12 @@ def follow(kernel: Kernel, form: Form = "proof") -> Followed:
         HOLDS[statement]
     check_roles(kernel)
     state = {x.name: nothing(x.elements) for x in (*kernel.fragments, *kernel.shared)}
-    walker = Follower(kernel, state, Followed(), count(), form=form)
+    memory = loaded_back(kernel, asked) if form == "proof" else {}
+    state |= {name: tile.begun() for name, tile in memory.items() if isinstance(tile, Tile)}
+    walker = Follower(kernel, state, Followed(memory), count(), form=form)
     walker.run(kernel.body)
+    walker.found.left.update((name, walker.state[name]) for name in memory if name in walker.state)
     return walker.found
-
-
-def placed(
-    kernel: Kernel,
-    statement: Prefetch | Load | Store | AtomicStore,
-    around: tuple[Around, ...] = (),
-) -> tuple[tuple[Index, ...], Ints, NDArray[np.bool_]]:
-    """Return where a copy's register elements belong: index, table, and which of them move.
-
-    The table is (subgroup, element, mode of the operand). Subgroups that conditions around the
-    statement leave out touch nothing.
-    """
-    operand = kernel.operand(statement.operand)
-    tables = copied(statement.copy)
-    subgroups, elements, _ = tables.places.shape
-    out = np.zeros((subgroups, elements, len(operand.modes)), dtype=np.int64)
-    outside = np.broadcast_to(tables.padded, (subgroups, elements)).copy()
-    for axis, mode in enumerate(statement.modes):
-        if mode is None:
-            outside |= tables.places[..., axis] != 0
-        else:
-            out[..., mode] += tables.places[..., axis]
-    base: list[Index] = []
-    for mode, index in enumerate(statement.at):
-        rest, own = by_subgroup(index, subgroups)
-        out[..., mode] += own[:, None]
-        base.append(rest)
-    outside[~np.array(doing(around, subgroups))] = True
-    out[outside] = FAR
-    return tuple(base), out, tables.moves
 
 
 @HOLDS.of(Fill)
@@ -117,11 +90,19 @@ def _(walker: Follower, statement: Fill) -> None:
 @HOLDS.of(Load)
 def _(walker: Follower, statement: Load) -> None:
     fragment = walker.kernel.fragment(statement.fragment)
+    old, tile = walker.state[fragment.name], walker.found.memory.get(statement.operand)
     base, table, moves = placed(walker.kernel, statement)
     elements = np.flatnonzero(moves[: fragment.elements])
     leaf = Leaf(statement.operand, base, table[:, elements], np.arange(elements.size))
-    old = walker.state[fragment.name]
-    walker.state[fragment.name] = old.over(elements, whole(elements.size, leaf))
+    new = whole(elements.size, leaf)
+    try:
+        if isinstance(tile, Tile):
+            new = load_back(walker, statement, tile)
+        elif isinstance(tile, UndecidableError):
+            raise tile
+    except UndecidableError as error:
+        new = whole(elements.size, Lost(fragment.name, error.condition, written=True))
+    walker.state[fragment.name] = old.over(elements, new)
 
 
 @HOLDS.of(Prefetch)
@@ -142,6 +123,9 @@ def _(walker: Follower, statement: Store | AtomicStore) -> None:
         node = of_some(taken(part.node, kept), who)
         found = Write(statement, walker.around, base, table[who][:, elements], elements, node, who)
         walker.found.writes.append(found)
+    tile = walker.found.memory.get(statement.operand)
+    if isinstance(tile, Tile) and isinstance(statement, Store):
+        store_through(walker, statement, tile)
 
 
 @HOLDS.of(Reorder)
@@ -218,16 +202,44 @@ def _(walker: Follower, statement: If) -> None:
         _follow_some(walker, statement)
         return
     before, outer = dict(walker.state), walker.around
+    written = _known(written_by(statement.body), before)
+    if mixes(statement):
+        _demand_registers(walker, statement, written)
     walker.around = (*outer, statement)
     walker.run(statement.body)
     walker.around = outer
-    for name in written_by(statement.body):
+    for name in written:
         new, old = walker.state[name], before[name]
+        if not mixes(statement):
 
-        def make(nodes: tuple[Node, ...]) -> Node:
-            return Choice(statement.index, statement.below, nodes[0], nodes[1])
+            def make(nodes: tuple[Node, ...]) -> Node:
+                return Choice(statement.index, statement.below, nodes[0], nodes[1])
 
-        walker.state[name] = combined(new.count, (new, old), make)
+            walker.state[name] = combined(new.count, (new, old), make)
+            continue
+        shape = (walker.kernel.subgroups, new.count)
+        test = whole(new.count, tested(statement.index - statement.below, shape))
+        walker.state[name] = combined(new.count, (new, old, test), _picked)
+
+
+def _picked(nodes: tuple[Node, ...]) -> Node:
+    """Return what some subgroups hold and what the others do, by the place that is tested."""
+    new, old, test = nodes
+    if not isinstance(test, Leaf):
+        raise undecided("a condition on the subgroup is not followed")
+    return Picked(test, new, old)
+
+
+def _demand_registers(walker: Follower, statement: If, written: tuple[str, ...]) -> None:
+    """Refuse conditions on the subgroup and more around what subgroups share."""
+    inner = tuple(walk(statement.body))
+    shares = any(s.touched.meets or s.touched.from_shared or s.touched.to_shared for s in inner)
+    fragments = {fragment.name for fragment in walker.kernel.fragments}
+    if shares or not fragments.issuperset(written) or walker.active or any(map(chooses, inner)):
+        raise undecided(
+            f"what some subgroups do where {statement.index} < {statement.below} is not followed",
+            "let conditions on the subgroup's number stand alone around it",
+        )
 
 
 def _follow_some(walker: Follower, statement: If) -> None:
@@ -246,7 +258,7 @@ def _(walker: Follower, statement: Loop) -> None:
         entry: dict[str, Content], keep: bool, settled: dict[str, Content] | None = None
     ) -> dict[str, Content]:
         last = {} if settled is None else last_writers(statement, settled)
-        found = walker.found if keep else Followed()
+        found = walker.found if keep else Followed(walker.found.memory)
         inner = Follower(
             walker.kernel,
             dict(entry),
@@ -265,12 +277,28 @@ def _(walker: Follower, statement: Loop) -> None:
         promise = Promise(statement, inside, name, when, found, claimed)
         walker.found.promises.append(promise)
 
-    written = written_by(statement.body)
+    written = _known(written_by(statement.body), walker.state)
+    arrays = {x.name: ever_stored(walker.kernel, statement, x.name) for x in walker.kernel.shared}
+    for name, tile in walker.found.memory.items():
+        if isinstance(tile, Tile):
+            arrays[name] = ever_left(walker.kernel, statement, tile)
     if walker.form == "recur":
         walker.state = follow_recurrence(
-            walker.kernel, statement, walker.around, written, walker.state, trial, walker.fresh
+            walker.kernel,
+            statement,
+            walker.around,
+            written,
+            arrays,
+            walker.state,
+            trial,
+            walker.fresh,
         )
         return
     walker.state = follow_loop(
-        walker.kernel, statement, written, walker.state, trial, walker.fresh, promised
+        walker.kernel, statement, written, arrays, walker.state, trial, walker.fresh, promised
     )
+
+
+def _known(names: tuple[str, ...], state: dict[str, Content]) -> tuple[str, ...]:
+    """Return those of some names whose contents are followed."""
+    return tuple(name for name in names if name in state)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pycute_xe.holding.claiming import claims_of
 from pycute_xe.holding.contents import Content, carried, combined, whole
@@ -13,7 +14,6 @@ from pycute_xe.holding.entering import Entering, adds, carried_in, renewed, unro
 from pycute_xe.holding.follower import Around, situated
 from pycute_xe.holding.nodes import Choice, Undefined
 from pycute_xe.holding.placing import substituted
-from pycute_xe.holding.sharing import ever_stored
 from pycute_xe.kernel import If, Index, Kernel, Loop, Statement, walk
 from pycute_xe.kernel.ir.paths import at_least
 from pycute_xe.kernel.ir.roles import chooses
@@ -28,6 +28,7 @@ __all__ = [
     "written_by",
 ]
 
+Ints: TypeAlias = NDArray[np.int64]
 State: TypeAlias = "dict[str, Content]"
 
 
@@ -47,12 +48,13 @@ def follow_loop(
     kernel: Kernel,
     loop: Loop,
     written: tuple[str, ...],
+    arrays: Mapping[str, Ints],
     before: State,
     trial: Trial,
     fresh: Callable[[str], str],
     promised: Callable[[str, str, Content, Content], None],
 ) -> State:
-    """Return what fragments hold behind a loop.
+    """Return what fragments hold behind a loop; ``arrays`` are arrays, and what it stores there.
 
     The body is followed once with what it writes marked as carried over; a fragment that comes out
     as what it held plus a term is a sum over the trips, one that comes out without anything carried
@@ -61,9 +63,9 @@ def follow_loop(
     """
     claims = claims_of(kernel, loop, {n: c for n, c in before.items() if n not in written})
     others = tuple(name for name in written if name not in claims)
-    entry = before | {name: carried_over(kernel, loop, name, before[name]) for name in others}
+    entry = before | {name: carried_over(loop, name, before[name], arrays) for name in others}
     out = trial(entry | claims, False)
-    early = arrays_at(kernel, loop, others, before, out)
+    early = arrays_at(loop, others, before, out, arrays)
     if early:  # with what arrays hold, what is read of them at this trip is told apart
         out = trial(entry | early | claims, False) | {name: out[name] for name in early}
     rest = tuple(name for name in others if name not in early)
@@ -120,7 +122,7 @@ def _at(content: Content, loop: Loop, trip: Index) -> Content:
     return content.each(lambda n: substituted(n, {loop.var: trip}))
 
 
-def carried_over(kernel: Kernel, loop: Loop, name: str, before: Content) -> Content:
+def carried_over(loop: Loop, name: str, before: Content, arrays: Mapping[str, Ints]) -> Content:
     """Return what stands for a fragment when a trip begins.
 
     Elements never written before the loop stay so, where no condition keeps the first trip from
@@ -128,8 +130,8 @@ def carried_over(kernel: Kernel, loop: Loop, name: str, before: Content) -> Cont
     arrays may be used by turns; those that are never stored to stay as they are.
     """
     out = carried(before.count, name)
-    if name in {array.name for array in kernel.shared}:
-        never = np.setdiff1d(np.arange(before.count), ever_stored(kernel, loop, name))
+    if name in arrays:
+        never = np.setdiff1d(np.arange(before.count), arrays[name])
         return out.over(never, before.at(never)) if never.size else out
     conditions = (s for s in walk(loop.body) if isinstance(s, If))
     touched = [inner.touched for s in conditions for inner in walk(s.body)]
@@ -142,13 +144,14 @@ def carried_over(kernel: Kernel, loop: Loop, name: str, before: Content) -> Cont
 
 
 def arrays_at(
-    kernel: Kernel, loop: Loop, others: tuple[str, ...], before: State, out: State
+    loop: Loop, others: tuple[str, ...], before: State, out: State, arrays: Mapping[str, Ints]
 ) -> State:
-    """Return what shared arrays hold when trip ``var`` starts, of those that only loads fill."""
-    shared = {array.name for array in kernel.shared}
+    """Return what arrays hold when trip ``var`` starts, of those that only loads fill."""
     found: State = {}
     for name in others:
-        inside = carried_in(out[name]) if name in shared else {""}
+        inside = carried_in(out[name]) if name in arrays else {""}
+        if inside and adds(out[name], name):
+            continue  # as a fragment that is added to
         if inside == {name}:
             found[name] = unrolled(loop, name, before[name], out[name])
         elif not inside:
@@ -177,7 +180,7 @@ def last_writers(loop: Loop, known: dict[str, Content]) -> dict[int, tuple[str, 
 
 
 def written_by(body: tuple[Statement, ...]) -> tuple[str, ...]:
-    """Return the fragments and shared arrays that statements write."""
+    """Return the fragments, shared arrays and operands that statements write."""
     touched = (s.touched for s in walk(body))
-    names = (n for t in touched for n in (*t.writes, *t.updates, *t.to_shared))
+    names = (n for t in touched for n in (*t.writes, *t.updates, *t.to_shared, *t.to_memory))
     return tuple(dict.fromkeys(names))

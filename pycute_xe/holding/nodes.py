@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from pycute_xe.holding.patience import charge
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.statements import If, Loop
 from pycute_xe.numeric import Numeric
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pycute_xe.holding.contents import Content
 
 __all__ = [
+    "BESIDE",
     "Accumulated",
     "Bound",
     "Call",
@@ -42,6 +44,13 @@ __all__ = [
 ]
 
 Ints: TypeAlias = NDArray[np.int64]
+
+NODE = 15
+"""Units for a node that is changed."""
+
+
+BESIDE = "what lies beside a row"
+"""A function of nothing, which equals nothing that is known: bytes between rows of an operand."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,6 +229,7 @@ def mapped(
     def total(x: Summed) -> Summed:
         return replace(x, over=tuple(_bound(b, index) for b in x.over), body=inner(x.body))
 
+    charge(NODE)
     match node:
         case Call(_, arguments):
             return replace(node, arguments=tuple(map(inner, arguments)))

@@ -1,40 +1,57 @@
-"""Floor 8: accesses to shared arrays that no barrier orders.
+"""Floor 8: accesses to shared arrays that no barrier orders, where all subgroups do the same.
 
-All subgroups do the same statements. Two accesses of different subgroups are in order exactly where
-a barrier is arrived at after the one and waited for before the other, and a fence lies between a
-store and the arrival: a barrier alone does not wait for stores. Statements are walked with
-the accesses that are still open; a loop is walked as often as its accesses take turns, and once
-more, so that those of later trips meet those of earlier ones.
+Two accesses of different subgroups are in order exactly where a barrier is arrived at after the one
+and waited for before the other, and a fence lies between a store and the arrival: a barrier alone
+does not wait for stores. Statements are walked with the accesses that are still open.
+
+A loop is walked until nothing new is open when a trip begins. What becomes of an open access in a
+trip depends on the access alone, so that walking each kind of open access once is as good as
+walking every trip. How many trips lie between is told up to `FAR`, from there on "so many or more";
+which trips, turns and conditions go together is left to the regions of `Clash`, where indices are
+what they are: no common period of two accesses is needed, however loops nest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TypeAlias, TypeGuard
+from math import lcm
+from typing import Literal, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.follower import Around
-from pycute_xe.holding.sharing import Places, places_of
-from pycute_xe.kernel import If, Kernel, Loop, SharedLoad, SharedStore, Statement
+from pycute_xe.holding.patience import charge
+from pycute_xe.holding.periods import MOST_VALUES, period, values
+from pycute_xe.holding.tables import by_subgroup, moved
+from pycute_xe.kernel import If, Index, Kernel, Loop, SharedLoad, SharedStore, Statement
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.kernel.ir.paths import at_least
 
-__all__ = ["Access", "Clash", "clashes", "shared_element"]
+__all__ = ["FAR", "Access", "Clash", "Trips", "clashes", "shared_element"]
 
 Ints: TypeAlias = NDArray[np.int64]
+
+FAR = 3
+"""Trips that are told from one another: a barrier in every trip closes what is two trips back."""
+COMPARED, USED = 100, 0.02
+"""Units for two accesses that are compared, and for an element that one of them uses."""
 
 
 @dataclass(frozen=True, eq=False)
 class Access:
-    """A store to a shared array or a load from one, and what is around it."""
+    """A store to a shared array or a load from one, and what is around it.
+
+    Elements lie at ``table + at``: ``table`` is (subgroup, element), ``at`` the same for all
+    subgroups, one of ``values``.
+    """
 
     statement: SharedStore | SharedLoad
     around: tuple[Around, ...]
-    places: Places
+    table: Ints
+    at: Index
+    values: tuple[int, ...]
 
     @property
     def writes(self) -> bool:
@@ -42,21 +59,34 @@ class Access:
         return isinstance(self.statement, SharedStore)
 
 
+@dataclass(frozen=True)
+class Trips:
+    """How many trips of a loop were begun since: ``FAR`` stands for so many or more.
+
+    ``since`` the access itself ("here"), since the access, when the loop ended ("left"), or since
+    the loop began, in which the access is not ("begun").
+    """
+
+    var: str
+    count: int
+    since: Literal["here", "left", "begun"]
+
+
 @dataclass(frozen=True, eq=False)
 class Clash:
     """Two accesses to an element by two subgroups, and no barrier between.
 
-    The second is ``later[var]`` trips of a loop behind the first. ``turn`` is the variable by which
-    they take turns, the first one's turn, and how many there are. ``sure`` tells that a run comes
-    that way, ``unfenced`` that a barrier lies between, but no fence before it.
+    They are at ``ats`` plus their tables; ``trips`` tell how many trips of loops lie between.
+    ``sure`` tells that a run comes that way, ``unfenced`` that a barrier lies between, but no fence
+    before it.
     """
 
     first: Access
     second: Access
-    later: tuple[tuple[str, int], ...]
+    trips: tuple[Trips, ...]
     element: int
     subgroups: tuple[int, int]
-    turn: tuple[str, int, int]
+    ats: tuple[int, int]
     sure: bool
     unfenced: bool = False
 
@@ -73,11 +103,19 @@ class _Open:
     fenced: bool = False
     passed: bool = False
     sure: bool = True
-    later: tuple[tuple[str, int], ...] = ()
+    trips: tuple[Trips, ...] = ()
+
+    @property
+    def state(self) -> tuple[object, ...]:
+        return id(self.access), self.arrived, self.fenced, self.passed
 
     @property
     def key(self) -> tuple[object, ...]:
-        return id(self.access), self.arrived, self.fenced, self.passed, self.later
+        return (*self.state, self.trips)
+
+    @property
+    def far(self) -> bool:
+        return any(one.count == FAR for one in self.trips)
 
     def arrives(self) -> _Open:
         """Return the access behind an arrival, which counts for loads and for fenced stores."""
@@ -85,15 +123,38 @@ class _Open:
             return replace(self, passed=True)
         return replace(self, arrived=True)
 
+    def begins(self, loop: Loop) -> _Open:
+        """Return the access, which is outside, when a loop begins."""
+        return replace(self, trips=(*self.trips, Trips(loop.var, 0, "begun")))
+
+    def goes_on(self, loop: Loop) -> _Open:
+        """Return the access when another trip of a loop begins."""
+        one = self._in(loop) or Trips(loop.var, 0, "here")
+        return self._with(loop, replace(one, count=min(one.count + 1, FAR)))
+
+    def ends(self, loop: Loop) -> _Open:
+        """Return the access when a loop ends: in it, so many trips before the end."""
+        one = self._in(loop)
+        left = replace(one, since="left") if one is not None and one.since == "here" else None
+        return self._with(loop, left)
+
+    def _in(self, loop: Loop) -> Trips | None:
+        counted = (t for t in self.trips if t.var == loop.var and t.since != "left")
+        return next(counted, None)
+
+    def _with(self, loop: Loop, trips: Trips | None) -> _Open:
+        others = [t for t in self.trips if t.var != loop.var or t.since == "left"]
+        return replace(self, trips=(*others, trips) if trips is not None else tuple(others))
+
 
 def clashes(kernel: Kernel) -> list[Clash]:
     """Return the pairs of accesses to shared arrays that are in no order.
 
-    Raises `UndecidableError` for places known only in a run.
+    Raises `UndecidableError` for places known only in a run, and for those that do not repeat.
     """
     walker = _Walker(kernel)
     walker.body(kernel.body, (), {})
-    return walker.found
+    return list(walker.found.values())
 
 
 Opened: TypeAlias = "dict[tuple[object, ...], _Open]"
@@ -102,8 +163,9 @@ Opened: TypeAlias = "dict[tuple[object, ...], _Open]"
 class _Walker:
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
-        self.found: list[Clash] = []
+        self.found: dict[tuple[object, ...], Clash] = {}
         self.accesses: dict[tuple[int, tuple[int, ...]], Access] = {}
+        self.common: dict[tuple[int, int, int], tuple[int, tuple[int, int]] | None] = {}
 
     def body(
         self, body: tuple[Statement, ...], around: tuple[Around, ...], opened: Opened
@@ -127,17 +189,20 @@ class _Walker:
 
     def loop(self, loop: Loop, around: tuple[Around, ...], opened: Opened) -> Opened:
         inner = (*around, loop)
-        before, trips = opened, 2
-        for trip in range(64):
-            if trip >= trips:
+        new = _kept(one.begins(loop) for one in opened.values())
+        begun, ended = dict(new), dict[tuple[object, ...], _Open]()
+        while True:
+            after = self.body(loop.body, inner, new).values()
+            ended = _kept((*ended.values(), *after))
+            later = _kept(one.goes_on(loop) for one in after)
+            new = {k: x for k, x in later.items() if k not in begun or begun[k].sure > x.sure}
+            begun |= new
+            if not new:
                 break
-            opened = self.body(loop.body, inner, opened)
-            mine = [one for one in self.accesses.values() if loop in one.around]
-            trips = 1 + max([1, *(len(one.places.at) for one in mine)])
-            opened = _kept(_a_trip_later(one, loop) for one in opened.values())
+        ended = _behind(loop, opened, ended)
         if at_least(loop.stop - loop.start, self.kernel) >= 1:
-            return opened
-        return _either(opened, before)
+            return ended
+        return _either(ended, opened)
 
     def access(
         self,
@@ -148,58 +213,86 @@ class _Walker:
     ) -> Opened:
         key = (number, tuple(map(id, around)))
         if key not in self.accesses:
-            places = places_of(self.kernel, statement, around)
-            self.accesses[key] = Access(statement, around, places)
+            self.accesses[key] = _access(self.kernel, statement, around)
         access = self.accesses[key]
-        self.within(access)
+        if access.writes:  # what the subgroups do in one statement
+            self.meet(_Open(access), access)
         for one in opened.values():
             if one.access.statement.array == statement.array:
                 self.meet(one, access)
         return _kept((*opened.values(), _Open(access)))
 
-    def within(self, access: Access) -> None:
-        """Compare what the subgroups do in one statement."""
-        if access.writes and not any(c.first is access is c.second for c in self.found):
-            self.meet(_Open(access), access)
-
     def meet(self, one: _Open, second: Access) -> None:
         first = one.access
         if not (first.writes or second.writes):
             return
-        var = first.places.var or second.places.var
-        if first.places.var and second.places.var not in ("", first.places.var):
-            raise UndecidableError("holding", {}, "two loops' variables choose the stage", "")
         by = (x.index.names | x.below.names for x in (*first.around, *second.around) if _is_if(x))
         sure = one.sure and not any(SUBGROUP_INDEX in names for names in by)
-        span = max(len(first.places.at), len(second.places.at))
-        for turn in range(span):
-            left = first.places.in_turn(turn % len(first.places.at))
-            for other in _turns(one, var, turn, span):
-                right = second.places.in_turn(other % len(second.places.at))
-                found = shared_element(left, right)
-                if found is not None:
-                    known = sure and len(_turns(one, var, turn, span)) == 1
-                    where = (var, turn, span)
-                    clash = Clash(first, second, one.later, *found, where, known, one.passed)
-                    self.found.append(clash)
+        for ats in _together(one, second):
+            key = (id(first), id(second), one.trips, ats, one.passed)
+            if key in self.found and self.found[key].sure >= sure:
+                continue
+            found = self.shared(first, second, *ats)
+            if found is not None:
+                clash = Clash(first, second, one.trips, *found, ats, sure, one.passed)
+                self.found[key] = clash
+
+    def shared(
+        self, first: Access, second: Access, low: int, high: int
+    ) -> tuple[int, tuple[int, int]] | None:
+        """Return the least element that two subgroups use, with so much added to the tables."""
+        key = (id(first), id(second), high - low)
+        if key not in self.common:
+            base = int(min(first.table.min(), second.table.min() + high - low))
+            left, right = first.table - base, second.table + (high - low - base)
+            found = shared_element(left, right)
+            self.common[key] = (found[0] + base, found[1]) if found is not None else None
+        found = self.common[key]
+        return (found[0] + low, found[1]) if found is not None else None
+
+
+def _access(
+    kernel: Kernel, statement: SharedStore | SharedLoad, around: tuple[Around, ...]
+) -> Access:
+    """Return an access. Raises `UndecidableError` where its places do not repeat."""
+    table = moved(statement.places).reshape(-1, kernel.subgroups).T
+    at, own = by_subgroup(statement.at, kernel.subgroups)
+    loops = (one for one in around if isinstance(one, Loop))
+    known = {
+        one.var: range(one.start.offset, one.stop.offset)
+        for one in loops
+        if one.start.is_constant and one.stop.is_constant
+    }
+    return Access(statement, around, table + own[:, None], at, values(at, known))
+
+
+def _together(one: _Open, second: Access) -> Iterable[tuple[int, int]]:
+    """Return what is added to the tables of two accesses, where one trip tells it of both."""
+    first = one.access
+    names = first.at.names | second.at.names
+    loops = [x.var for x in first.around if isinstance(x, Loop) and x in second.around]
+    every = [(a, b) for a in first.values for b in second.values]
+    if len(every) < 2 or len(names) != 1 or not names <= set(loops):
+        return every
+    (var,) = names
+    steps = lcm(period(first.at, var), period(second.at, var))
+    between = {t.var: t for t in one.trips if t.since != "begun"}
+    outer = loops[: loops.index(var)]
+    later = between.get(var, Trips(var, 0, "here"))
+    plain = later.since == "here" and later.count < FAR and not between.keys() & {*outer}
+    if not plain or not 0 < steps <= MOST_VALUES:
+        return every
+    turns = ((first.at.at({var: t}), second.at.at({var: t + later.count})) for t in range(steps))
+    return dict.fromkeys(turns)
 
 
 def _is_if(around: Around) -> TypeGuard[If]:
     return isinstance(around, If)
 
 
-def _turns(one: _Open, var: str, turn: int, span: int) -> tuple[int, ...]:
-    """Return the turns of a later access: every one where a loop further out went on."""
-    for around in one.access.around:
-        if isinstance(around, Loop) and around.var == var:
-            return ((turn + dict(one.later).get(var, 0)) % span,)
-        if isinstance(around, Loop) and dict(one.later).get(around.var, 0):
-            return tuple(range(span))
-    return (turn,)
-
-
 def shared_element(left: Ints, right: Ints) -> tuple[int, tuple[int, int]] | None:
     """Return the least element that two different subgroups use, and who."""
+    charge(COMPARED + USED * (left.size + right.size))
     room = int(max(left.max(), right.max(), 0)) + 1
     low, high = np.full(room, 1 << 30), np.full(room, -1)
     for subgroup, mine in enumerate(left):
@@ -220,12 +313,33 @@ def shared_element(left: Ints, right: Ints) -> tuple[int, tuple[int, int]] | Non
 
 
 def _kept(ones: Iterable[_Open]) -> Opened:
+    """Return accesses by what is known of them; where many trips are one, all must be sure."""
     out: Opened = {}
     for one in ones:
         known = out.get(one.key)
-        if known is None or (one.sure and not known.sure):
+        if known is None or (one.sure != known.sure and one.sure != one.far):
             out[one.key] = one
     return out
+
+
+def _behind(loop: Loop, before: Opened, after: Opened) -> Opened:
+    """Return what is open behind a loop, after any number of trips.
+
+    What was open before is surely so where no trip changes it, the last one included.
+    """
+    lasting = {
+        one.state
+        for one in after.values()
+        if one.sure and any(t == Trips(loop.var, FAR, "begun") for t in one.trips)
+    }
+    out: list[_Open] = []
+    for one in after.values():
+        outside = any(t.var == loop.var and t.since == "begun" for t in one.trips)
+        ended = one.ends(loop) if outside else one.goes_on(loop).ends(loop)
+        if outside and not (one.state in lasting and ended.key in before):
+            ended = replace(ended, sure=False)
+        out.append(ended)
+    return _kept(out)
 
 
 def _either(inside: Opened, outside: Opened) -> Opened:
@@ -237,11 +351,3 @@ def _either(inside: Opened, outside: Opened) -> Opened:
         else one
         for key, one in every.items()
     }
-
-
-def _a_trip_later(one: _Open, loop: Loop) -> _Open:
-    if loop not in one.access.around:
-        return one
-    later = dict(one.later)
-    later[loop.var] = later.get(loop.var, 0) + 1
-    return replace(one, later=tuple(sorted(later.items())))

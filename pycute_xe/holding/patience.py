@@ -1,52 +1,172 @@
-"""Floor 8: until when following may go on: a reader with a budget says when its time is over."""
+"""Floor 8: the account of work that a question may take, and the clock that guards it.
+
+Work is counted in units of about a microsecond on an idle machine, the same for the same question
+whatever else the machine does and whatever is remembered from before: answers depend on the work
+alone. The clock only stops what a slow machine cannot finish.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Hashable
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
+from math import inf
 from time import perf_counter
+from typing import Any, TypeVar
 
 from pycute_xe.errors import KernelError
 
-__all__ = ["TooHardError", "in_time", "time_left", "too_hard", "until"]
-
-_end: ContextVar[float | None] = ContextVar("_end", default=None)
+__all__ = [
+    "Account",
+    "ClockError",
+    "TooHardError",
+    "allowed",
+    "at_most",
+    "charge",
+    "remembered",
+    "time_left",
+    "too_hard",
+    "work_left",
+]
 
 
 class TooHardError(KernelError):
-    """A question was given up: the steps or the time that it may take were used up."""
+    """A question was given up: the work or the time that it may take was used up."""
+
+
+class ClockError(TooHardError):
+    """A question was stopped by the clock, before the work that it may take was done."""
 
 
 def too_hard(why: str) -> TooHardError:
-    """Return the refusal of a question before it is asked."""
+    """Return the refusal of a question."""
     return TooHardError("verify", {}, why, "use strides that nest evenly")
 
 
-@contextmanager
-def until(end: float | None) -> Generator[None]:
-    """Let `in_time` refuse to go on after a moment of `time.perf_counter`; None is never.
+@dataclass
+class Account:
+    """How much work is allowed and how much is done, in units; ``end`` is a time of the clock.
 
-    >>> with until(0.0):
-    ...     in_time()
-    Traceback (most recent call last):
-    pycute_xe.holding.patience.TooHardError: verify(...): the time is used up...
+    ``kept`` is what was computed once and is remembered, for as long as the account is open.
     """
-    token = _end.set(end)
+
+    work: float
+    start: float
+    end: float
+    spent: float = 0
+    kept: dict[Hashable, Any] = field(default_factory=dict[Hashable, Any])
+
+    def charge(self, units: float) -> None:
+        """Count work that is to be done. Raises `TooHardError` where it is not allowed."""
+        self.spent += units
+        if self.spent > self.work:
+            raise too_hard(
+                f"the work that the budget allows is used up, after {self.work:,.0f} units"
+            )
+        now = perf_counter()
+        if now > self.end or self._lasts(units, now - self.start) > self.end - now + SPARE:
+            raise ClockError(
+                "verify",
+                {},
+                f"stopped by the clock after {now - self.start:.1f} s; the machine was too slow "
+                "for the budgeted work",
+                "give it a larger budget, or a machine that does less besides",
+            )
+
+    def _lasts(self, units: float, passed: float) -> float:
+        """Return about how many seconds one step takes that is long: it cannot be stopped."""
+        if units < LONG:
+            return 0.0
+        return units * (passed + units * 1e-6) / self.spent
+
+
+T = TypeVar("T")
+
+LONG, SPARE = 20_000, 0.25
+"""Units of a step that is begun only if it will end in time, and the seconds it may be late."""
+
+_account: ContextVar[Account | None] = ContextVar("_account", default=None)
+
+
+@contextmanager
+def allowed(work: float, seconds: float = inf) -> Generator[Account]:
+    """Open an account of so many units, and of so many seconds for the clock.
+
+    Inside another one it is part of that.
+
+    >>> with allowed(10):
+    ...     charge(7)
+    ...     print(work_left())
+    ...     charge(7)
+    Traceback (most recent call last):
+    pycute_xe.holding.patience.TooHardError: verify(...): the work that the budget allows...
+    """
+    outer, now = _account.get(), perf_counter()
+    account = Account(work, now, now + seconds)
+    if outer is not None:
+        account = Account(min(work, outer.work - outer.spent), now, min(account.end, outer.end))
+    token = _account.set(account)
+    try:
+        yield account
+    finally:
+        _account.reset(token)
+        if outer is not None:
+            outer.spent += account.spent
+
+
+@contextmanager
+def at_most(units: float) -> Generator[None]:
+    """Let what is done inside take no more than so many units of the account's work."""
+    account = _account.get()
+    if account is None:
+        yield
+        return
+    work = account.work
+    account.work = min(work, account.spent + units)
     try:
         yield
     finally:
-        _end.reset(token)
+        account.work = work
 
 
-def time_left() -> float | None:
-    """Return the seconds that are left, which may be negative; None where there is no end."""
-    end = _end.get()
-    return None if end is None else end - perf_counter()
+def charge(units: float) -> None:
+    """Count work that is to be done; every step that may be one of many does.
+
+    Raises `TooHardError` where the account does not allow it, `ClockError` where the time is over.
+    """
+    account = _account.get()
+    if account is not None:
+        account.charge(units)
 
 
-def in_time() -> None:
-    """Raise `TooHardError` where the time is used up: every step that may be one of many asks."""
-    left = time_left()
-    if left is not None and left < 0:
-        raise too_hard("the time is used up")
+def remembered(key: Hashable, make: Callable[[], T]) -> T:
+    """Return what was made for a key under this account; work is not remembered any longer.
+
+    What outlived an account would make a second question cheaper than the first.
+    """
+    account = _account.get()
+    if account is None:
+        return make()
+    if key not in account.kept:
+        account.kept[key] = make()
+    return account.kept[key]
+
+
+def work_left() -> float:
+    """Return the units that are left; infinity without an account.
+
+    >>> work_left()
+    inf
+    """
+    account = _account.get()
+    return inf if account is None else account.work - account.spent
+
+
+def time_left() -> float:
+    """Return the seconds that are left on the clock; infinity without an account.
+
+    Only what would outlast the clock asks: no answer may depend on it.
+    """
+    account = _account.get()
+    return inf if account is None else account.end - perf_counter()

@@ -10,13 +10,16 @@ from numpy.typing import NDArray
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.nodes import Carried, Leaf, Node, State, mapped
-from pycute_xe.holding.patience import in_time
+from pycute_xe.holding.patience import charge
 from pycute_xe.kernel.index import Index
 
 __all__ = ["distinct", "expanded", "of_some", "relocated", "substituted", "taken"]
 
 Ints: TypeAlias = NDArray[np.int64]
 
+ROW, ENTRY, MOVED = 50, 0.05, 0.01
+"""Units for a table of which rows are compared, for each number of it, and for one that is moved.
+"""
 MOST_ELEMENTS = 1 << 24
 """Numbers of a table, 8 bytes each."""
 
@@ -25,6 +28,7 @@ def taken(node: Node, positions: Ints) -> Node:
     """Return what other positions hold: position ``p`` becomes what ``positions[p]`` was."""
 
     def leaf(x: Node) -> Node:
+        charge(MOVED * positions.size)
         if isinstance(x, Leaf):
             return replace(x, select=x.select[positions])
         if not isinstance(x, Carried):
@@ -54,7 +58,10 @@ def of_some(node: Node, who: Ints) -> Node:
                 f"{x.fragment} is stored inside a loop that changes it, by some subgroups",
                 "store it behind the loop, or by the first subgroups",
             )
-        return replace(x, table=x.table[who]) if isinstance(x, Leaf) else x
+        if not isinstance(x, Leaf):
+            return x
+        charge(MOVED * who.size * (x.table.size // len(x.table)))
+        return replace(x, table=x.table[who])
 
     return mapped(node, leaf)
 
@@ -84,7 +91,7 @@ def relocated(
     """
 
     def leaf(x: Node) -> Node:
-        in_time()
+        charge(MOVED * (positions if subgroups is None else subgroups).size)
         if isinstance(x, Leaf):
             return _taken_apart(x, positions, subgroups, bound)
         if not isinstance(x, Carried):
@@ -138,6 +145,7 @@ def distinct(rows: Ints) -> tuple[Ints, Ints]:
     >>> distinct(np.array([[1, 2], [3, 4], [1, 2]]))
     (array([0, 1]), array([0, 1, 0]))
     """
+    charge(ROW + ENTRY * rows.size)
     random: Any = np.random.default_rng(0)
     keys: Ints = rows @ random.integers(1, 1 << 62, rows.shape[1])
     _, first, number = np.unique(keys, return_index=True, return_inverse=True)

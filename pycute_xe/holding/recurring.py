@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from pycute_xe.holding.contents import Content, carried
 from pycute_xe.holding.entering import Entering, adds, carried_in
@@ -16,6 +19,7 @@ from pycute_xe.kernel.ir.paths import at_least
 
 __all__ = ["follow_recurrence"]
 
+Ints: TypeAlias = NDArray[np.int64]
 Contents: TypeAlias = "dict[str, Content]"
 
 
@@ -24,17 +28,18 @@ def follow_recurrence(
     loop: Loop,
     around: tuple[Around, ...],
     written: tuple[str, ...],
+    shared: Mapping[str, Ints],
     before: Contents,
     trial: Trial,
     fresh: Callable[[str], str],
 ) -> Contents:
     """Return what fragments hold behind a loop, of which nothing is claimed.
 
-    What is neither a sum over the trips nor written anew is state, and so is what state needs.
+    ``shared`` are the elements of shared arrays that some trip stores to. What is neither a sum over the trips nor written anew is state, and so is what state needs.
     """
-    entry = {name: carried_over(kernel, loop, name, before[name]) for name in written}
+    entry = {name: carried_over(loop, name, before[name], shared) for name in written}
     out = trial(before | entry, False)
-    arrays = arrays_at(kernel, loop, written, before, out)
+    arrays = arrays_at(loop, written, before, out, shared)
     if arrays:
         out = trial(before | entry | arrays, False) | {name: out[name] for name in arrays}
     rest = tuple(name for name in written if name not in arrays)

@@ -18,18 +18,16 @@ from pycute_xe.holding.contents import Content, Part, combined, undecided, whole
 from pycute_xe.holding.follower import Around, Follower, Read, situated
 from pycute_xe.holding.likeness import alike
 from pycute_xe.holding.nodes import Choice, Node, Undefined
+from pycute_xe.holding.periods import period
 from pycute_xe.holding.placing import relocated
 from pycute_xe.holding.tables import by_subgroup, moved
-from pycute_xe.holding.turns import Turns, period, pruned, turn
+from pycute_xe.holding.turns import MOST_TURNS, Turns, pruned, turn
 from pycute_xe.kernel import Index, Kernel, Loop, SharedLoad, SharedStore
 from pycute_xe.kernel.ir.roles import doing
 
 __all__ = ["Places", "ever_stored", "load_shared", "outside", "places_of", "store_shared"]
 
 Ints: TypeAlias = NDArray[np.int64]
-
-MOST_TRIPS = 64
-"""Trips of a loop whose places in an array are told one by one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +75,7 @@ def places_of(
     walked = not span and loop is not None
     if walked and loop is not None and not rest.looked_up:
         span = _trips(loop)
-    if not span:
+    if not 0 < span <= MOST_TURNS:
         raise undecided(
             f"where {type(statement).__name__} finds {statement.array} depends on {rest}",
             "use a constant, or a loop's variable modulo the number of stages",
@@ -89,7 +87,7 @@ def _trips(loop: Loop) -> int:
     """Return the trips of a loop from 0 up to a constant; 0 where they are many or not known."""
     if not (loop.start == Index() and loop.stop.is_constant):
         return 0
-    return loop.stop.offset if 0 < loop.stop.offset <= MOST_TRIPS else 0
+    return loop.stop.offset if 0 < loop.stop.offset <= MOST_TURNS else 0
 
 
 def store_shared(walker: Follower, statement: SharedStore) -> None:

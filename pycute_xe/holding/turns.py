@@ -8,54 +8,35 @@ from math import inf, lcm
 from pycute_xe.holding.contents import Content
 from pycute_xe.holding.likeness import alike
 from pycute_xe.holding.nodes import Choice, Node
+from pycute_xe.holding.periods import period
 from pycute_xe.holding.placing import substituted
 from pycute_xe.kernel import Index, Loop
-from pycute_xe.kernel.index import Quotient
 
-__all__ = ["Turns", "period", "period_of", "pruned", "turn"]
+__all__ = ["MOST_TURNS", "Turns", "period_of", "pruned", "turn"]
 
-MOST = 16
+MOST_TURNS = 64
 """Turns that are told apart."""
 
 
-def period(index: Index, var: str) -> int:
-    """Return after how many steps of a variable an index repeats; 0 where it does not.
-
-    >>> period(Index("k") % 3 * 64, "k"), period(Index("k") * 64, "k"), period(Index("m"), "k")
-    (3, 0, 1)
-    """
-    if var not in index.names:
-        return 1
-    if index.names != frozenset({var}) or index.looked_up:
-        return 0
-    span = lcm(*_divisors(index))
-    if span > MOST or any(index.at({var: r}) != index.at({var: r + span}) for r in range(span)):
-        return 0
-    return span
-
-
-def _divisors(index: Index) -> list[int]:
-    out: list[int] = [1]
-    for atom, _ in index.terms:
-        if isinstance(atom, Quotient):
-            out += [atom.divisor, *(atom.divisor * d for d in _divisors(atom.index))]
-    return out
-
-
 def period_of(content: Content, var: str) -> int:
-    """Return after how many steps of a variable the conditions of a content repeat."""
+    """Return after how many steps of a variable the conditions of a content repeat.
+
+    Conditions that do not repeat, or would make too many turns, are left out: no turn decides them
+    (`Turns.split`), so that nothing is pruned there.
+    """
     found = 1
 
     def visit(node: Node) -> None:
         nonlocal found
         if isinstance(node, Choice):
-            found = lcm(found, period(node.index - node.below, var) or 1)
+            joint = lcm(found, period(node.index - node.below, var) or 1)
+            found = joint if joint <= MOST_TURNS else found
             visit(node.then)
             visit(node.otherwise)
 
     for part in content.parts:
         visit(part.node)
-    return min(found, MOST)
+    return found
 
 
 @dataclass(frozen=True)
@@ -78,7 +59,7 @@ class Turns:
         if self.least == -inf or difference != Index(self.var) + difference.offset:
             return None
         values = range(int(self.least), -difference.offset)
-        if len(values) > MOST * self.span:
+        if len(values) > MOST_TURNS * self.span:
             return None
         return tuple(x for x in values if x % self.span in self.now)
 
@@ -89,7 +70,7 @@ class Turns:
             nowhere = replace(self, now=frozenset())
             return (nowhere, self) if first + difference.offset >= 0 else None
         repeats = period(difference, self.var)
-        if self.var not in difference.names or not repeats or self.span % repeats:
+        if difference.names != frozenset({self.var}) or not repeats or self.span % repeats:
             return None
         below = frozenset(r for r in self.now if difference.at({self.var: r}) < 0)
         return replace(self, now=below), replace(self, now=self.now - below)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 
-from pycute_xe.kernel.spec.expression import Apply, Expression
+from pycute_xe.kernel.spec.expression import Apply, Const, Expression, Total, parts
 from pycute_xe.numeric import Numeric
 
-__all__ = ["differ_by", "tolerance_of"]
+__all__ = ["differ_by", "is_moved", "tolerance_of"]
 
 _EXACT = frozenset({"add", "mul", "max", "min", "abs", "relu", "clamp"})
+_CHOOSING = frozenset({"max", "min", "abs", "relu", "clamp"})
 
 
 def tolerance_of(value: Expression, numeric: Numeric) -> float:
@@ -38,6 +39,22 @@ def differ_by(actual: float, expected: float, tolerance: float) -> bool:
     if math.isnan(expected) or math.isnan(actual) or math.isinf(expected):
         return not (actual == expected or (math.isnan(expected) and math.isnan(actual)))
     return abs(actual - expected) > tolerance * abs(expected)
+
+
+def is_moved(value: Expression) -> bool:
+    """Whether every input comes out as it is, chosen among others or rounded: nothing is computed.
+
+    >>> from pycute_xe.kernel.spec.expression import Slot, apply, rounded_to
+    >>> is_moved(rounded_to("bf16", apply("relu", Slot("x")))), is_moved(Slot("x") + 1)
+    (True, False)
+    """
+    if isinstance(value, Total):
+        return False
+    if isinstance(value, Apply) and value.function not in _CHOOSING:
+        signs = [a for a in value.arguments if isinstance(a, Const) and abs(a.value) == 1]
+        if value.function != "mul" or not signs:
+            return False
+    return all(map(is_moved, parts(value)))
 
 
 def _exact(value: Expression) -> bool:

@@ -1,12 +1,18 @@
-"""Floor 7: inputs on which a wrong register shows: small integers, different where it matters."""
+"""Floor 7: inputs on which a wrong register shows: small integers, different where it matters.
+
+Each is a function of places, so that inputs of any size can be looked at where a run touches them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pycute_xe.kernel.binding import shape_of
+from pycute_xe.kernel.field import Field, drawn
 from pycute_xe.kernel.index import Index
+from pycute_xe.kernel.showing import is_moved
 from pycute_xe.kernel.spec.expression import Apply, Element, Expression, Total
 from pycute_xe.numeric import Numeric, as_numeric
 
@@ -17,12 +23,26 @@ if TYPE_CHECKING:
     from pycute_xe.kernel.ir.kernel import Kernel
     from pycute_xe.kernel.ir.operands import Operand
 
-__all__ = ["VARIANTS", "matrices", "telling_inputs"]
+__all__ = ["matrices", "telling_fields", "telling_inputs", "variants"]
 
-VARIANTS = range(49)
-"""The inputs on which a wrong value is looked for: what none of them shows is not disproved."""
+Values: TypeAlias = "Callable[[tuple[NDArray[np.int64], ...]], NDArray[Any]]"
+"""Numbers at places: an array of indices for each mode, broadcast against one another."""
+
+_MIXED = 49
+"""The first variant of edge values; before it, numbers are small."""
+_EDGES = 4
 
 BF16 = as_numeric("bf16")
+
+
+def variants(kernel: Kernel) -> range:
+    """Return the inputs on which a wrong value is looked for: what none shows is not disproved.
+
+    The last ones are the edges of types, where outputs are inputs that are moved and rounded.
+    """
+    claims = kernel.computes.claims if kernel.computes is not None else ()
+    moved = any(is_moved(claim.value) for claim in claims)
+    return range(_MIXED + _EDGES * moved)
 
 
 def telling_inputs(
@@ -38,17 +58,29 @@ def telling_inputs(
     Variant 0 is made for the product of two operands that the specification names, if there is
     one; others are pseudo-random small integers.
     """
-    from pycute_xe.converting import convert
+    fields = telling_fields(kernel, sizes, operand, element, output, variant)
+    return {name: field.whole() for name, field in fields.items()}
 
+
+def telling_fields(
+    kernel: Kernel,
+    sizes: Mapping[str, int],
+    operand: str,
+    element: tuple[int, ...] | None,
+    output: tuple[int, ...],
+    variant: int = 0,
+) -> dict[str, Field]:
+    """Return the inputs of `telling_inputs` as functions of places."""
     factors = _factors(kernel)
     multiplied = {x.operand for x in (factors or ())[:2]}  # pyright: ignore[reportAttributeAccessIssue]
+    shapes = {o.name: shape_of(o, sizes) for o in kernel.inputs}
     found = {
-        o.name: _mixed(o, shape_of(o, sizes), variant, i, o.name in multiplied)
+        o.name: _mixed(o, shapes[o.name], variant, i, o.name in multiplied)
         for i, o in enumerate(kernel.inputs)
     }
     if variant == 0 and factors is not None:
         found |= _product(kernel, factors, sizes, operand, element, output)
-    return {o.name: convert(found[o.name], o.value_type) for o in kernel.inputs}
+    return {o.name: Field(o.value_type, shapes[o.name], found[o.name]) for o in kernel.inputs}
 
 
 def matrices(
@@ -59,7 +91,9 @@ def matrices(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return A (M, K) and B (K, N); ``element`` is (row, k) in A, (k, column) in B."""
     m, n, k = extents
-    a, b = _pair(((m, k), (k, n)), (1, 0), (BF16, BF16), operand, element, output)
+    f64, shapes = as_numeric("f64"), ((m, k), (k, n))
+    pair = _pair(shapes, (1, 0), (BF16, BF16), operand, element, output)
+    a, b = (Field(f64, s, f).whole() for s, f in zip(shapes, pair, strict=True))
     return a, b
 
 
@@ -93,7 +127,7 @@ def _product(
     operand: str,
     element: tuple[int, ...] | None,
     output: tuple[int, ...],
-) -> dict[str, NDArray[np.float64]]:
+) -> dict[str, Values]:
     left, right, over = factors
     depth = tuple(_mode(x, over) for x in (left, right))
     operands = [kernel.operand(x.operand) for x in (left, right)]
@@ -118,22 +152,19 @@ def _pair(
     operand: str,
     element: tuple[int, ...] | None,
     output: tuple[int, ...],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Values, Values]:
     """Return both factors. ``depth`` is the mode of each that the sum runs along."""
-    import numpy as np
-
     if operand not in ("A", "B") or element is None:
         output = output if len(output) >= 2 else (0, 0)
-        rows = _told_apart(shapes[0][_other(shapes[0], depth[0])], output[-2], kinds[0], 6)
-        columns = _told_apart(shapes[1][_other(shapes[1], depth[1])], output[-1], kinds[1], 6)
-        first = _along(shapes[0], _other(shapes[0], depth[0]), rows)
-        return first, _along(shapes[1], _other(shapes[1], depth[1]), columns)
+        modes = [_other(shape, at) for shape, at in zip(shapes, depth, strict=True)]
+        counts = [shape[mode] for shape, mode in zip(shapes, modes, strict=True)]
+        rows = partial(_told_apart, modes[0], counts[0], output[-2], kinds[0], 6)
+        return rows, partial(_told_apart, modes[1], counts[1], output[-1], kinds[1], 6)
     mine = 0 if operand == "A" else 1
     theirs = 1 - mine
-    by_k = _told_apart(shapes[theirs][depth[theirs]], element[depth[mine]], kinds[theirs], 126)
-    single = np.zeros(shapes[mine])
-    single[element] = 1
-    spread = _along(shapes[theirs], depth[theirs], by_k)
+    count, one = shapes[theirs][depth[theirs]], element[depth[mine]]
+    spread = partial(_told_apart, depth[theirs], count, one, kinds[theirs], 126)
+    single = partial(_single, element)
     return (single, spread) if mine == 0 else (spread, single)
 
 
@@ -142,25 +173,31 @@ def _other(shape: tuple[int, ...], depth: int) -> int:
     return max(mode for mode in range(len(shape)) if mode != depth)
 
 
-def _along(shape: tuple[int, ...], mode: int, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    import numpy as np
+def _single(element: tuple[int, ...], places: tuple[NDArray[np.int64], ...]) -> NDArray[Any]:
+    """Return 1 at one element, and zero elsewhere."""
+    here: Any = True
+    for place, one in zip(places, element, strict=True):
+        here = here & (place == one)
+    return here * 1.0
 
-    wide = [1] * len(shape)
-    wide[mode] = shape[mode]
-    return np.array(np.broadcast_to(values.reshape(wide), shape))
 
-
-def _told_apart(count: int, one: int, kind: Numeric, spread: int) -> NDArray[np.float64]:
+def _told_apart(
+    mode: int,
+    count: int,
+    one: int,
+    kind: Numeric,
+    spread: int,
+    places: tuple[NDArray[np.int64], ...],
+) -> NDArray[Any]:
     """Return 1 at one place and other small integers, from 2 on where they fit, everywhere else."""
     import numpy as np
 
-    most = _most(kind)
+    most, along = _most(kind), places[mode]
     if most < 2:  # 2-bit integers
-        out = -(np.arange(count) % 2).astype(np.float64) * (kind.kind == "signed")
+        out = -(along % 2).astype(np.float64) * (kind.kind == "signed")
     else:
-        out = (np.arange(count) % min(spread, most - 1) + 2).astype(np.float64)
-    out[one if one < count else 0] = 1  # the output may be a vector, of other modes
-    return out
+        out = (along % min(spread, most - 1) + 2).astype(np.float64)
+    return np.where(along == (one if one < count else 0), 1.0, out)  # it may be of other modes
 
 
 def _most(kind: Numeric) -> int:
@@ -181,55 +218,78 @@ _CLOSE = 33
 
 def _mixed(
     operand: Operand, shape: tuple[int, ...], variant: int, number: int, factor: bool
-) -> NDArray[np.float64]:
+) -> Values:
     """Return small integers in no order: different operands and neighbours differ.
 
     From variant 3 on, floats have eight bits, which tell one rounding from another. From variant 9
     on, the factors of a product and everything else have as many bits as they hold, up to 13, by
     turns: products and short sums are exact in f32, and are not in a narrower type. From variant
     33 on, what is not a factor is a little off an integer: where a sum nearly vanishes, a rounding
-    of one part is all that is left, whatever function is then taken.
+    of one part is all that is left, whatever function is then taken. The last are edge values.
     """
+    kind, most = operand.value_type, min(_most(operand.value_type), 7)
+    draw = partial(drawn, (variant, number), shape)
+    if variant >= _MIXED:
+        return partial(_edge, kind, draw)
+    if variant >= _CLOSE:
+        return partial(_close, kind, draw, factor)
+    if variant >= _WIDE and factor == bool(variant % 2) and (kind.bits >= 8 or not _floats(kind)):
+        return partial(_wide, kind, draw)
+    if not shape:
+        return partial(_constant, float(min(2 + (number + variant) % 3, most)))
+    if _WIDE > variant >= 3 and _floats(kind):
+        return partial(_spread, draw, -127, 127, 1 + variant % 2 * 15)
+    low = 1 if variant == 0 or kind.kind == "unsigned" else -min(most, 5)
+    return partial(_spread, draw, low, most, 1)
+
+
+Draw: TypeAlias = "Callable[[tuple[NDArray[np.int64], ...], int, int], NDArray[np.int64]]"
+
+
+def _floats(kind: Numeric) -> bool:
+    return kind.kind == "float"
+
+
+def _constant(value: float, _places: tuple[NDArray[np.int64], ...]) -> NDArray[Any]:
     import numpy as np
 
-    most = min(_most(operand.value_type), 7)
-    rng = np.random.default_rng((variant, number))
-    if variant >= _CLOSE:
-        return _close(operand.value_type, shape, rng, factor)
-    whole = operand.value_type.bits >= 8 or operand.value_type.kind != "float"
-    if variant >= _WIDE and factor == bool(variant % 2) and whole:
-        return _wide(operand.value_type, shape, rng)
-    if not shape:
-        return np.asarray(float(min(2 + (number + variant) % 3, most)))
-    if _WIDE > variant >= 3 and operand.value_type.kind == "float":
-        return rng.integers(-127, 128, shape) / (1 + variant % 2 * 15)
-    low = 1 if variant == 0 or operand.value_type.kind == "unsigned" else -min(most, 5)
-    return rng.integers(low, most + 1, shape).astype(np.float64)
+    return np.asarray(value)
+
+
+def _spread(
+    draw: Draw, low: int, high: int, divisor: int, places: tuple[NDArray[np.int64], ...]
+) -> NDArray[Any]:
+    """Return integers from ``low`` to ``high``, by a divisor."""
+    return draw(places, low, high) / divisor
 
 
 def _close(
-    numeric: Numeric, shape: tuple[int, ...], rng: np.random.Generator, whole: bool
-) -> NDArray[np.float64]:
+    numeric: Numeric, draw: Draw, whole: bool, places: tuple[NDArray[np.int64], ...]
+) -> NDArray[Any]:
     """Return integers from -2 to 2, and unless they are to be whole, a last bit more for floats."""
-    import numpy as np
-
-    low = 0 if numeric.kind == "unsigned" else -min(_most(numeric), 2)
-    out = np.asarray(rng.integers(low, min(_most(numeric), 2) + 1, shape), np.float64)
-    if numeric.kind != "float" or whole:
+    most = min(_most(numeric), 2)
+    low = 0 if numeric.kind == "unsigned" else -most
+    span = most - low + 1
+    both = draw(places, 0, 3 * span - 1)
+    out = (both % span + low).astype("f8")
+    if not _floats(numeric) or whole:
         return out
-    return out + np.asarray(rng.integers(-1, 2, shape)) / (1 << _BITS.get(numeric.name, 15) - 2)
+    return out + (both // span - 1) / (1 << _BITS.get(numeric.name, 15) - 2)
 
 
-def _wide(
-    numeric: Numeric, shape: tuple[int, ...], rng: np.random.Generator
-) -> NDArray[np.float64]:
+def _wide(numeric: Numeric, draw: Draw, places: tuple[NDArray[np.int64], ...]) -> NDArray[Any]:
     """Return numbers of as many bits as a type holds, up to 13 and a sign."""
-    import numpy as np
-
     from pycute_xe.converting import bounds
 
-    if numeric.kind != "float":
+    if not _floats(numeric):
         low, high = bounds(numeric)
-        return np.asarray(rng.integers(max(low, -4095), min(high, 4095) + 1, shape), np.float64)
+        return draw(places, max(low, -4095), min(high, 4095)).astype("f8")
     most = (1 << _BITS.get(numeric.name, 13)) - 1
-    return np.asarray(rng.integers(-most, most + 1, shape) / 64)
+    return draw(places, -most, most) / 64
+
+
+def _edge(numeric: Numeric, draw: Draw, places: tuple[NDArray[np.int64], ...]) -> NDArray[Any]:
+    from pycute_xe.kernel.field import edges
+
+    found = edges(numeric)
+    return found[draw(places, 0, found.size - 1)]

@@ -27,6 +27,7 @@ from pycute_xe.arch import Block2D, Surface
 from pycute_xe.errors import MachineError
 from pycute_xe.machine.block2d_table import Index, Table, addresses, load_table, store_table
 from pycute_xe.machine.memory import Memory
+from pycute_xe.machine.pages import Pages
 from pycute_xe.machine.registers import RegisterFile
 from pycute_xe.machine.trace import Trace
 
@@ -132,9 +133,14 @@ def prefetch(
     128
     """
     _expect(message, "prefetch", 0, 1)
-    table = load_table(message, 1)
-    data = np.zeros(table.nbytes, dtype=np.uint8)
-    moved = _from_memory(memory, table, surface, x * message.element_bytes, y, data)
+    table, left = load_table(message, 1), x * message.element_bytes
+    if _inside(table, surface, left, y):
+        first = surface.base + y * surface.pitch + left
+        memory.span(first, (table.high - 1) * surface.pitch + table.wide)
+        moved = table.where.size
+    else:
+        clipped = _clip(memory, table, surface, left, y)
+        moved = clipped[1].size if clipped is not None else 0
     if trace is not None:
         trace.message("prefetch", str(message), moved)
     return moved
@@ -164,7 +170,7 @@ def _inside(table: Table, surface: Surface, left: int, top: int) -> bool:
 
 def _clip(
     memory: Memory, table: Table, surface: Surface, left: int, top: int
-) -> tuple[NDArray[np.uint8], Index, NDArray[np.bool_]] | None:
+) -> tuple[NDArray[np.uint8] | Pages, Index, NDArray[np.bool_]] | None:
     """The live bytes, the index of each byte inside the surface, and which bytes those are."""
     x0, x1 = max(left, 0), min(left + table.wide, surface.width)
     y0, y1 = max(top, 0), min(top + table.high, surface.height)
@@ -181,11 +187,12 @@ def _clip(
 
 def _whole(
     memory: Memory, table: Table, surface: Surface, left: int, top: int
-) -> NDArray[np.uint8]:
-    """The live bytes from the first byte of a block that lies wholly inside the surface."""
+) -> tuple[NDArray[np.uint8] | Pages, Index]:
+    """The live bytes, and the index of each byte of a block that is wholly inside the surface."""
     first = surface.base + top * surface.pitch + left
     buffer, start = memory.span(first, (table.high - 1) * surface.pitch + table.wide)
-    return buffer[start:]
+    places = addresses(table, surface.pitch)
+    return (buffer, places + start) if isinstance(buffer, Pages) else (buffer[start:], places)
 
 
 def _addresses(
@@ -206,11 +213,12 @@ def _from_memory(
     observer: Observer | None = None,
 ) -> int:
     if _inside(table, surface, left, top):
-        places = addresses(table, surface.pitch)
-        data[table.where] = _whole(memory, table, surface, left, top)[places]
+        buffer, index = _whole(memory, table, surface, left, top)
+        found = buffer[index]
+        data[table.where] = found
         if observer is not None:
             first = surface.base + top * surface.pitch + left
-            observer(first + places, data[table.where])
+            observer(first + addresses(table, surface.pitch), found)
         return table.where.size
     clipped = _clip(memory, table, surface, left, top)
     if clipped is None:
@@ -232,11 +240,11 @@ def _to_memory(
     observer: Observer | None = None,
 ) -> int:
     if _inside(table, surface, left, top):
-        found = _whole(memory, table, surface, left, top)
-        places = addresses(table, surface.pitch)
-        found[places] = data
+        buffer, index = _whole(memory, table, surface, left, top)
+        buffer[index] = data
         if observer is not None:
-            observer(surface.base + top * surface.pitch + left + places, data)
+            first = surface.base + top * surface.pitch + left
+            observer(first + addresses(table, surface.pitch), data)
         return table.where.size
     clipped = _clip(memory, table, surface, left, top)
     if clipped is None:

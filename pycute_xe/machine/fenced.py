@@ -61,6 +61,7 @@ class FencedSlm(Slm):
         if mine is not None:
             late = mine & (self._writer == thread.index)
             self._writes.when[late] = thread.now
+            self._wrote[thread.index] = thread.now
             self._late |= late
 
     def missing(self, thread: int, where: NDArray[np.int64]) -> tuple[str, str]:

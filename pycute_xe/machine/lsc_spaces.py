@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.errors import MachineError
 from pycute_xe.machine.memory import Bytes, Memory
+from pycute_xe.machine.pages import Pages
 from pycute_xe.machine.progress import Progress
 from pycute_xe.machine.slm import Slm
 
@@ -103,7 +104,7 @@ class Flat:
             return False
         return True
 
-    def _pieces(self, addresses: Index, nbytes: int) -> list[tuple[slice, Bytes, Index]]:
+    def _pieces(self, addresses: Index, nbytes: int) -> list[tuple[slice, Bytes | Pages, Index]]:
         """Parts of the addresses, each with the live bytes and where in them its ranges are."""
         if not addresses.size:
             return []

@@ -7,12 +7,14 @@ past an array is a fault and not a neighbour's value.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.errors import MachineError
+from pycute_xe.machine.pages import Pages
 
 __all__ = ["Bytes", "Memory"]
 
@@ -37,7 +39,7 @@ class Memory:
     def __init__(self) -> None:
         """Start with nothing allocated."""
         self._bases: list[int] = []
-        self._buffers: list[Bytes] = []
+        self._buffers: list[Bytes | Pages] = []
         self._next = _FIRST_ADDRESS
 
     def alloc(self, nbytes: int, align: int = 64) -> int:
@@ -56,11 +58,26 @@ class Memory:
                 "nbytes must not be negative, and align be at least 1",
                 "use 0 or more bytes",
             )
+        return self._append(np.zeros(nbytes, dtype=np.uint8), align)
+
+    def _append(self, buffer: Bytes | Pages, align: int) -> int:
         address = -(-self._next // align) * align
         self._bases.append(address)
-        self._buffers.append(np.zeros(nbytes, dtype=np.uint8))
-        self._next = address + nbytes + _GAP
+        self._buffers.append(buffer)
+        self._next = address + buffer.size + _GAP
         return address
+
+    def reserve(
+        self, nbytes: int, fill: Callable[[NDArray[np.int64]], Bytes], align: int = 64
+    ) -> int:
+        """Return the address of bytes that are made when they are touched, as `Pages` says.
+
+        >>> memory = Memory()
+        >>> base = memory.reserve(1 << 45, lambda at: np.ones((at.size, 256), np.uint8))
+        >>> memory.read(base + (1 << 44), 2).tolist()
+        [1, 1]
+        """
+        return self._append(Pages(nbytes, fill), align)
 
     def place(self, array: NDArray[Any], align: int = 64) -> int:
         """Copy an array, first index slowest, into a new allocation and return its address.
@@ -72,11 +89,9 @@ class Memory:
         [1, 2, 3, 4]
         """
         data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-        address = self.alloc(data.size, align)
-        self._buffers[-1][:] = data
-        return address
+        return self._append(data.copy(), align)
 
-    def span(self, address: int, nbytes: int) -> tuple[Bytes, int]:
+    def span(self, address: int, nbytes: int) -> tuple[Bytes | Pages, int]:
         """Return the bytes of the allocation that holds a range, and where in it the range starts.
 
         The array is live: writing to it writes to memory.

@@ -3,69 +3,61 @@
 Work-groups are never in order, and threads of one only across a barrier (`Progress`). Two plain
 writes to a byte clash where neither is before the other and they leave different values: what stays
 depends on chance. Equal values are let pass, as hardware writes bytes whole and either may stay.
-Atomic additions never clash with one another, but with plain writes they do. Of a thread's writes
+Atomic additions never clash with one another, but with plain accesses they do. Of a thread's writes
 to a byte the last one counts; a read clashes with every write that another value comes from, and
-with an earlier one that changed the byte, unless its thread had written there itself.
+with an earlier one that changed the byte, unless its thread had written there itself. Waiting for a
+counter reads it, and clashes with plain writes alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pycute_xe.machine.accesses import (
+    ADD,
+    KINDS,
+    LOOKS,
+    WORDS,
+    WRITE,
+    Does,
+    Log,
+    Rows,
+    agree,
+    clash,
+    no_rows,
+    padded,
+    sorted_rows,
+    wrote_before,
+)
 from pycute_xe.machine.faults import RaceFault
 from pycute_xe.machine.memory import Bytes, Memory
+from pycute_xe.machine.pages import Pages
 from pycute_xe.machine.progress import Progress
 
-__all__ = ["Span", "wrote_before"]
+__all__ = ["Does", "Span", "wrote_before"]
 
 Ints: TypeAlias = NDArray[np.int64]
-Does = Literal["reads", "writes", "adds"]
-
-_READ, _WRITE, _ADD = 0, 1, 2
-_KINDS: Final[dict[Does, int]] = {"reads": _READ, "writes": _WRITE, "adds": _ADD}
-_WORDS: Final = ("reads", "writes", "adds to")
-
-
-@dataclass
-class _Log:
-    """What the threads of one work-group did, in the order in which they ran."""
-
-    places: list[Ints] = field(default_factory=list[Ints])
-    data: list[Bytes] = field(default_factory=list[Bytes])
-    old: list[Bytes] = field(default_factory=list[Bytes])
-    heads: list[tuple[int, int, int]] = field(default_factory=list[tuple[int, int, int]])
-    clocks: list[Ints] = field(default_factory=list[Ints])
 
 
 @dataclass(frozen=True)
-class _Rows:
-    """Accesses byte by byte, sorted by place: kind, thread, value before and after, and when.
+class _Left:
+    """Who touched bytes before, from 1 on, and what each left there."""
 
-    ``own`` is whether the thread wrote the byte before, ``final`` whether it does not again.
-    """
-
-    place: Ints
-    kind: Ints
-    thread: Ints
+    group: Ints
     value: Bytes
-    old: Bytes
-    epoch: Ints
-    own: NDArray[np.bool_]
-    final: NDArray[np.bool_]
-
-    def at(self, rows: Ints | NDArray[np.bool_]) -> _Rows:
-        return _Rows(*(x[rows] for x in vars(self).values()))
+    thread: Ints
 
 
 class Span:
     """A range of memory that the work-groups of a grid write, watched for races.
 
-    ``name`` says in words what byte ``i`` of it is. `record` is called for every access, `close`
+    ``name`` says in words what byte ``i`` of it is; ``ordered`` tells that counters may order some
+    work-groups, so that all that each did is kept. `record` is called for every access, `close`
     when a work-group is done. Raises `RaceFault`, which names the byte and both threads.
 
     >>> from pycute_xe.machine.memory import Memory
@@ -79,18 +71,31 @@ class Span:
     pycute_xe.machine.faults.RaceFault: run(place=byte 0): race: thread 0 of work-group 0 writes...
     """
 
-    def __init__(self, memory: Memory, base: int, nbytes: int, name: Callable[[int], str]) -> None:
+    def __init__(
+        self,
+        memory: Memory,
+        base: int,
+        nbytes: int,
+        name: Callable[[int], str],
+        ordered: bool = False,
+    ) -> None:
         """Start with what lies in memory, touched by no work-group."""
+        self.ordered = ordered
         self.base, self.name = base, name
-        self.before = memory.read(base, nbytes)
+        buffer, start = memory.span(base, nbytes)
+        self.pages = buffer if isinstance(buffer, Pages) else None
+        whole = 0 if self.pages is not None else nbytes
+        self.before: Bytes = buffer[start : start + whole].copy()
+        nbytes = self.before.size
         self.now = self.before.copy()
         self.groups: list[str] = []
         self.known: list[tuple[int, int, Ints] | None] = []
         # The last work-group that did each kind of thing to a byte, from 1, and what it left there.
-        self.last = np.zeros((3, nbytes), dtype=np.int32)
-        self.left = np.zeros((3, nbytes), dtype=np.uint8)
-        self.threads = np.zeros((3, nbytes), dtype=np.int32)
-        self.logs: dict[str, _Log] = {}
+        self.last = np.zeros((4, nbytes), dtype=np.int32)
+        self.left = np.zeros((4, nbytes), dtype=np.uint8)
+        self.threads = np.zeros((4, nbytes), dtype=np.int32)
+        self.logs: dict[str, Log] = {}
+        self.past: list[dict[int, Rows]] = []
 
     def record(
         self, does: Does, thread: Progress, addresses: Ints, data: Bytes, group: str = ""
@@ -100,15 +105,34 @@ class Span:
         ``group`` tells work-groups apart that run in turns.
         """
         if addresses.size:
-            log = self.logs.setdefault(group, _Log())
-            places = addresses - self.base
+            log = self.logs.setdefault(group, Log())
+            places = self._places(addresses - self.base)
             log.places.append(places)
             log.data.append(data)
             log.old.append(self.now[places])
-            if does != "reads":
+            if KINDS[does] not in LOOKS:
                 self.now[places] = data
-            log.heads.append((_KINDS[does], thread.index, len(log.clocks)))
+            log.heads.append((KINDS[does], thread.index, len(log.clocks)))
             log.clocks.append(thread.clock.copy())
+
+    def _places(self, index: Ints) -> Ints:
+        """Return where bytes are kept here: as in memory, or as in the pages that were touched."""
+        if self.pages is None:
+            return index
+        places, more = self.pages.rooms(index), self.pages.room.size - self.now.size
+        if more:
+            new = self.pages.first[-more:]
+            self.before, self.now = (np.concatenate([x, new]) for x in (self.before, self.now))
+            wider = ((0, 0), (0, more))
+            self.last, self.left, self.threads = (
+                np.pad(x, wider) for x in (self.last, self.left, self.threads)
+            )
+        return places
+
+    def written(self) -> Ints:
+        """Return the index of every byte that a closed work-group stored or added to."""
+        places = np.flatnonzero(self.last[WRITE:].any(axis=0))
+        return places if self.pages is None else self.pages.indices_of(places)
 
     def close(self, group: str, knows: Progress | None = None) -> None:
         """Compare what a work-group's threads did, and what it did with earlier work-groups.
@@ -120,19 +144,27 @@ class Span:
         self.known.append((knows.index, knows.now, knows.clock.copy()) if knows else None)
         log = self.logs.pop(group, None) or self.logs.pop("", None)
         if log is None:
+            self._keep(dict.fromkeys(KINDS.values(), no_rows()))
             return
-        rows = _sorted(log)
-        self._inside(rows, _padded(log.clocks))
-        for kind in (_READ, _WRITE, _ADD):
-            mine = rows.at((rows.kind == kind) & (rows.final | (rows.kind == _READ)))
+        rows = sorted_rows(log)
+        self._inside(rows, padded(log.clocks))
+        counted = {
+            kind: rows.at((rows.kind == kind) & (rows.final | (kind in LOOKS)))
+            for kind in KINDS.values()
+        }
+        self._keep(counted)
+        for kind, mine in counted.items():
             self._against_others(mine, kind)
-        for kind in (_READ, _WRITE, _ADD):
-            mine = rows.at((rows.kind == kind) & (rows.final | (rows.kind == _READ)))
+        for kind, mine in counted.items():
             self.last[kind, mine.place] = len(self.groups)
             self.left[kind, mine.place] = mine.value
             self.threads[kind, mine.place] = mine.thread
 
-    def _inside(self, rows: _Rows, clocks: Ints) -> None:
+    def _keep(self, counted: dict[int, Rows]) -> None:
+        if self.ordered:
+            self.past.append(counted)
+
+    def _inside(self, rows: Rows, clocks: Ints) -> None:
         """Refuse what two threads of this work-group did without a barrier between."""
         group = self.groups[-1]
         for step in range(1, rows.place.size):
@@ -144,33 +176,50 @@ class Span:
             now_b = clocks[b.epoch, b.thread]
             ordered = clocks[b.epoch, a.thread] >= now_a
             ordered |= clocks[a.epoch, b.thread] >= now_b
-            apart = (a.thread != b.thread) & ~ordered & _clash(a, b)
+            apart = (a.thread != b.thread) & ~ordered & clash(a, b)
             for i in np.flatnonzero(apart)[:1]:
-                one, other = (
-                    f"thread {x.thread[i]} of {group} {_WORDS[x.kind[i]]}" for x in (a, b)
-                )
+                one, other = (f"thread {x.thread[i]} of {group} {WORDS[x.kind[i]]}" for x in (a, b))
                 barrier = "let a barrier of the work-group lie between, or"
                 raise self._race(int(a.place[i]), one, other, barrier)
 
-    def _against_others(self, mine: _Rows, kind: int) -> None:
+    def _against_others(self, mine: Rows, kind: int) -> None:
         """Refuse what another work-group did to the same bytes: nothing orders the two."""
-        for other in (_READ, _WRITE, _ADD):
-            if kind == other and kind != _WRITE:
+        over = self._over()
+        for other in KINDS.values():
+            if agree(kind, other):
                 continue
             touched = self.last[other, mine.place] > 0
-            touched &= ~self._over()[self.last[other, mine.place]]
-            if _ADD not in (kind, other):
-                # What is read after another work-group wrote it could have been read before.
-                old = self.before if kind == _READ else self.left[other]
-                touched &= old[mine.place] != mine.value
-            for i in np.flatnonzero(touched)[:1]:
-                place = int(mine.place[i])
-                earlier = self.groups[int(self.last[other, place]) - 1]
-                raise self._race(
-                    place,
-                    f"thread {self.threads[other, place]} of {earlier} {_WORDS[other]}",
-                    f"thread {mine.thread[i]} of {self.groups[-1]} {_WORDS[kind]}",
-                )
+            touched &= ~over[self.last[other, mine.place]]
+            self._refuse(mine, kind, other, touched, self._of_last(other, mine.place))
+            if self.ordered:  # the last one may be over while one before it is not
+                for number in np.flatnonzero(~over[1:-1]).tolist():
+                    theirs = self.past[number][other]
+                    if theirs.place.size:
+                        at = np.searchsorted(theirs.place, mine.place).clip(
+                            0, theirs.place.size - 1
+                        )
+                        found = _Left(
+                            np.full(at.size, number + 1), theirs.value[at], theirs.thread[at]
+                        )
+                        self._refuse(mine, kind, other, theirs.place[at] == mine.place, found)
+
+    def _of_last(self, other: int, place: Ints) -> _Left:
+        return _Left(self.last[other, place], self.left[other, place], self.threads[other, place])
+
+    def _refuse(
+        self, mine: Rows, kind: int, other: int, touched: NDArray[np.bool_], left: _Left
+    ) -> None:
+        if ADD not in (kind, other):
+            # What is read after another work-group wrote it could have been read before.
+            old = self.before[mine.place] if kind in LOOKS else left.value
+            touched = touched & (old != mine.value)
+        for i in np.flatnonzero(touched)[:1]:
+            earlier = self.groups[int(left.group[i]) - 1]
+            raise self._race(
+                int(mine.place[i]),
+                f"thread {left.thread[i]} of {earlier} {WORDS[other]}",
+                f"thread {mine.thread[i]} of {self.groups[-1]} {WORDS[kind]}",
+            )
 
     def _over(self) -> NDArray[np.bool_]:
         """Which of the earlier closings were over for the work-group of the last, from 1 on."""
@@ -186,67 +235,7 @@ class Span:
     def _race(self, place: int, one: str, other: str, way_out: str = "") -> RaceFault:
         return RaceFault(
             "run",
-            {"place": self.name(place)},
+            {"place": self.name(place if self.pages is None else self.pages.index_of(place))},
             f"race: {one} it and {other} it, the bytes differ, and nothing orders the two",
             f"{way_out} give every element one writer".strip(),
         )
-
-
-def _clash(a: _Rows, b: _Rows) -> NDArray[np.bool_]:
-    reads = (a.kind == _READ).astype(int) + (b.kind == _READ)
-    adds = (a.kind == _ADD).astype(int) + (b.kind == _ADD)
-    both_final = (a.final & b.final) | (reads == 1)
-    seen = _seen(a, b) | _seen(b, a)
-    differ = (a.value != b.value) | (adds == 1) | seen
-    return (reads < 2) & (adds < 2) & both_final & differ
-
-
-def _seen(write: _Rows, read: _Rows) -> NDArray[np.bool_]:
-    """Whether a read finds what an earlier write changed, and not what its own thread wrote."""
-    both = (write.kind == _WRITE) & (read.kind == _READ)
-    return both & (write.epoch < read.epoch) & (write.old != write.value) & ~read.own
-
-
-def wrote_before(place: Ints, thread: Ints, writes: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return for each access, in order of time, whether its thread wrote its place before.
-
-    >>> place, thread = np.array([4, 4, 4, 5]), np.array([0, 0, 1, 0])
-    >>> wrote_before(place, thread, np.array([True, False, False, False])).tolist()
-    [False, True, False, False]
-    """
-    order = np.lexsort((np.arange(place.size), thread, place))
-    mine = writes[order].astype(np.int64)
-    earlier = np.cumsum(mine) - mine
-    first = np.ones(place.size, dtype=bool)
-    first[1:] = (place[order][1:] != place[order][:-1]) | (thread[order][1:] != thread[order][:-1])
-    out = np.empty(place.size, dtype=bool)
-    out[order] = earlier > np.maximum.accumulate(np.where(first, earlier, 0))
-    return out
-
-
-def _padded(clocks: list[Ints]) -> Ints:
-    out = np.zeros((len(clocks), max(c.size for c in clocks)), dtype=np.int64)
-    for row, clock in zip(out, clocks, strict=True):
-        row[: clock.size] = clock
-    return out
-
-
-def _sorted(log: _Log) -> _Rows:
-    """Sort accesses by place; of a thread's writes to a byte those that count are marked.
-
-    Where nothing is read, only those are kept.
-    """
-    counts = [p.size for p in log.places]
-    heads = np.repeat(np.array(log.heads, dtype=np.int64), counts, axis=0)
-    place, value = np.concatenate(log.places), np.concatenate(log.data)
-    kinds, threads, every = heads[:, 0], heads[:, 1], np.ones(place.size, dtype=bool)
-    reads = (kinds == _READ).any()
-    own = wrote_before(place, threads, kinds == _WRITE) if reads else every
-    old = np.concatenate(log.old)
-    rows = _Rows(place, kinds, threads, value, old, heads[:, 2], own, every)
-    rows = rows.at(np.lexsort((np.arange(place.size), rows.thread, rows.kind, rows.place)))
-    same = np.ones(place.size - 1, dtype=bool)
-    for part in (rows.place, rows.kind, rows.thread):
-        same &= part[1:] == part[:-1]
-    rows.final[:-1] = ~same
-    return rows if reads else rows.at(rows.final)

@@ -44,8 +44,10 @@ class _Touch:
     def __init__(self, nbytes: int) -> None:
         self.when: NDArray[np.int32] = np.zeros(nbytes, dtype=np.int32)
         self.label: NDArray[np.int32] = np.zeros(nbytes, dtype=np.int32)
+        self.latest = 0
 
     def record(self, part: Part, when: int, label: int) -> None:
+        self.latest = max(self.latest, when)
         self.when[part] = when
         self.label[part] = label
 
@@ -89,6 +91,8 @@ class Slm:
         self._written: NDArray[np.bool_] = np.zeros(nbytes, dtype=np.bool_)
         self._writer: NDArray[np.int32] = np.full(nbytes, -1, dtype=np.int32)
         self._writes = _Touch(nbytes)
+        # The last interval in which each thread wrote anything: what is over wholly is soon seen.
+        self._wrote: dict[int, int] = {}
         self._last: dict[Does, dict[int, _Touch]] = {kind: {} for kind in _DID}
         self._threads = 0
         self._labels: dict[str, int] = {}
@@ -200,6 +204,7 @@ class Slm:
         touch = self._writes
         if does == "writes":
             self._writer[part] = thread.index
+            self._wrote[thread.index] = thread.now
         else:
             touch = self._last[does].setdefault(thread.index, _Touch(self.nbytes))
         touch.record(part, thread.now, self._label(thread))
@@ -214,6 +219,9 @@ class Slm:
 
     def _over_writes(self, part: Part, thread: Progress) -> _Clash | None:
         """Bytes whose last plain write, of another thread, is not over for this one."""
+        mine = thread.index
+        if all(i == mine or when <= thread.clock[i] for i, when in self._wrote.items()):
+            return None
         who = self._writer[part]
         # "Never written" is -1; it finds the last clock there is, and is masked.
         late = (who >= 0) & (who != thread.index) & (thread.clock[who] < self._writes.when[part])
@@ -222,7 +230,7 @@ class Slm:
     def _over(self, kind: Does, part: Part, thread: Progress) -> _Clash | None:
         """Bytes whose last access of a kind, of some other thread, is not over for this one."""
         for index, touch in self._last[kind].items():
-            if index != thread.index:
+            if index != thread.index and touch.latest > thread.clock[index]:
                 late = touch.when[part] > thread.clock[index]
                 if late.any():
                     who = np.full_like(late, index, int)

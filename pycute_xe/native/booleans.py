@@ -1,4 +1,4 @@
-"""Floor 10: functions of three bits, as `bfn` spells them."""
+"""Floor 11: functions of three bits, as `bfn` spells them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 10: a kernel beside what the compiler made of it: counts, bytes, registers, results."""
+"""Floor 11: a kernel beside what the compiler made of it: counts, bytes, registers, results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 10: a kernel through Intel's graphics compiler, and what it made of it."""
+"""Floor 11: a kernel through Intel's graphics compiler, and what it made of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 10: the sections of an ELF file, which is what the compiler writes."""
+"""Floor 11: the sections of an ELF file, which is what the compiler writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 10: flags as operands, which the compiler keeps in registers where it runs out of them."""
+"""Floor 11: flags as operands, which the compiler keeps in registers where it runs out of them."""
 
 from __future__ import annotations
 

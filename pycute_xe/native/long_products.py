@@ -1,4 +1,4 @@
-"""Floor 10: products of 32 by 32 bits, which take two instructions and the accumulator."""
+"""Floor 11: products of 32 by 32 bits, which take two instructions and the accumulator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 10: `run` of compiled kernels: the binary on the machine, work-group by work-group."""
+"""Floor 11: `run` of compiled kernels: the binary on the machine, work-group by work-group."""
 
 from __future__ import annotations
 

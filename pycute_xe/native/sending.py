@@ -1,4 +1,4 @@
-"""Floor 10: sends: what their descriptors say, and what the machine does for them."""
+"""Floor 11: sends: what their descriptors say, and what the machine does for them."""
 
 from __future__ import annotations
 

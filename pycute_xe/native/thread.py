@@ -1,4 +1,4 @@
-"""Floor 10: machine code as steps on a hardware thread, and a thread that takes them."""
+"""Floor 11: machine code as steps on a hardware thread, and a thread that takes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 10: Intel's offline compiler and disassembler, found on PATH and run in a folder apart."""
+"""Floor 11: Intel's offline compiler and disassembler, found on PATH and run in a folder apart."""
 
 from __future__ import annotations
 

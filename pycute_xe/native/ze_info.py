@@ -1,4 +1,4 @@
-"""Floor 10: what the compiler says of a kernel in its ``.ze_info`` section."""
+"""Floor 11: what the compiler says of a kernel in its ``.ze_info`` section."""
 
 from __future__ import annotations
 

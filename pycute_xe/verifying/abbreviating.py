@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.verifying.formula import (
@@ -27,17 +28,21 @@ from pycute_xe.verifying.regions import Region
 __all__ = ["Definition", "defined", "shortened"]
 
 Equal = Callable[[Region, Formula, Formula], bool]
+Texts: TypeAlias = tuple[str, ...]
 
 
 def shortened(
-    points: Region, formulas: tuple[Formula, Formula], equal: Equal
+    points: Region, formulas: tuple[Formula, Formula], equal: Equal, extents: dict[str, Texts]
 ) -> tuple[Formula, Formula]:
     """Return two formulas with names for the sums inside functions; as they are if it is not clear.
+
+    ``extents`` takes in below what the coordinates of a name must be, or it is zero; empty texts
+    where that is not known.
 
     ``equal`` decides whether two sums are equal at all points. It is not clear where sums of the
     same operands have several names: they may still be equal at the points in question.
     """
-    names = _Names(equal, tuple(name for name in points.names if name.startswith("S_")))
+    names = _Names(equal, tuple(n for n in points.names if n.startswith("S_")), extents)
     first, second = (names.formula(f, inside=False) for f in formulas)
     return (first, second) if names.are_clear else formulas
 
@@ -48,7 +53,7 @@ Definition = tuple[tuple[str, ...], Term]
 
 def defined(formula: Formula, sizes: tuple[str, ...]) -> tuple[Formula, dict[str, Definition]]:
     """Return a formula with names for the sums inside functions, and what they stand for."""
-    names = _Names(_never, sizes)
+    names = _Names(_never, sizes, {})
     short = names.formula(formula, inside=False)
     return short, {name: (_formals(count), term) for name, _, count, term in names.known}
 
@@ -70,6 +75,7 @@ class _Names:
 
     equal: Equal
     sizes: tuple[str, ...]
+    extents: dict[str, Texts]
     known: list[tuple[str, str, int, Term]] = field(
         default_factory=list[tuple[str, str, int, Term]]
     )
@@ -105,22 +111,26 @@ class _Names:
         if any(bound & set(_words(guard)) for guard in term.guards):
             return term
         free, summed, coordinates = list[Place](), list[Place](), list[str]()
+        limits = list[str]()
         for place in sorted(term.places, key=lambda p: p.operand):
             if not any(bound & set(_words(text)) for text in place.at):
                 free.append(place)
                 continue
             at: list[str] = []
-            for text in place.at:
+            for mode, text in enumerate(place.at):
                 inner, outer = _parted(text, bound)
                 if bound & set(_words(outer)):
                     return term
                 if inner == "0" or _words(outer):
                     coordinates.append(outer)
+                    known = inner == "0" and place.operand in self.extents
+                    limits.append(self.extents[place.operand][mode] if known else "")
                     outer = f"a_{len(coordinates)}"
                 at.append(f"{inner} + {outer}")
-            summed.append(Place(place.operand, tuple(at)))
+            summed.append(replace(place, at=tuple(at)))
         definition = Term(1.0, tuple(summed), (), term.over)
         name = self._name(definition, len(coordinates))
+        self.extents.setdefault(name, tuple(limits))
         places = (*free, Place(name, tuple(coordinates)))
         return Term(term.scale, places, (), (), term.guards)
 

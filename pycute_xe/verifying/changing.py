@@ -22,7 +22,7 @@ from pycute_xe.verifying.naming import index_text
 from pycute_xe.verifying.points import Space
 from pycute_xe.verifying.regions import Names, Region
 
-__all__ = ["Touch", "changed_before", "changed_beside", "touches"]
+__all__ = ["Touch", "changed_before", "changed_beside", "changed_by_others", "elements", "touches"]
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -65,18 +65,30 @@ def changed_beside(space: Space, load: Touch, store: Touch) -> Region:
     return both.within(other).to(names)
 
 
+def changed_by_others(space: Space, load: Touch, store: Touch) -> Region:
+    """Return where a work-group touches an element that another one stores to."""
+    both, names = _both(space, load, store)
+    other = " or ".join(f"{n} != {n}_w" for n in space.naming.grid) or "false"
+    return both.within(other).to(names)
+
+
 def _both(space: Space, load: Touch, store: Touch) -> tuple[Region, Names]:
     """Return where a load and a store touch one element, and the names of the load's points."""
-    mine, names = _elements(space, load, "")
-    theirs, others = _elements(space, store, "_w")
+    mine, names = elements(space, load.statement, load.around, "")
+    theirs, others = elements(space, store.statement, store.around, "_w")
     every = (*names, *(n for n in others if n not in names))
     return mine.to(every) & theirs.to(every), names
 
 
-def _elements(space: Space, touch: Touch, suffix: str) -> tuple[Region, Names]:
+def elements(
+    space: Space,
+    statement: Load | Store | AtomicStore,
+    around: tuple[Around, ...],
+    suffix: str,
+) -> tuple[Region, Names]:
     """Return who touches which element: sizes, work-group, loops, subgroup, and its index."""
-    naming, operand = space.naming, touch.statement.operand
-    base, table, moves = placed(space.kernel, touch.statement, touch.around)
+    naming, operand = space.naming, statement.operand
+    base, table, moves = placed(space.kernel, statement, around)
     used = np.flatnonzero(moves)
     first, table = _doing(table, used, operand)
     used = used[(table[:, used] != FAR).all(axis=(0, 2))]
@@ -96,8 +108,8 @@ def _elements(space: Space, touch: Touch, suffix: str) -> tuple[Region, Names]:
         texts.append(f"0 <= u_{mode} < {extents[mode]}")
     texts += [f"{first} <= s{suffix} < {first + table.shape[0]}", f"0 <= e < {used.size}"]
     known_names = frozenset(naming.variable_of.values())
-    texts += [_renamed(t, known_names, suffix) for t in space.constraints(touch.around)]
-    variables = [n for n in space.names_around(touch.around) if n not in naming.sizes]
+    texts += [_renamed(t, known_names, suffix) for t in space.constraints(around, f"s{suffix}")]
+    variables = [n for n in space.names_around(around) if n not in naming.sizes]
     names = (*naming.sizes, *(f"{n}{suffix}" for n in variables), f"s{suffix}", *index)
     where = " and ".join(f"({t})" for t in texts)
     return Region.where((*names, "e"), where).to(names), names

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from contextlib import suppress
 from itertools import permutations
+from math import inf
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.verifying.abbreviating import shortened
 from pycute_xe.verifying.differences import Difference, joined, judged, more, repeats
+from pycute_xe.verifying.floors import Floors
 from pycute_xe.verifying.formula import (
     Atom,
     Formula,
@@ -47,15 +49,19 @@ EXTREMES = ("max over", "min over")
 
 
 def compare(
-    points: Region, actual: Formula, wanted: Formula, extents: Extents
+    points: Region, actual: Formula, wanted: Formula, extents: Extents, least: float = -inf
 ) -> Difference | None:
     """Return where two formulas differ; None where they are equal at every point.
 
-    ``extents`` gives the extents of each operand as texts: an element outside is zero.
+    ``extents`` gives the extents of each operand as texts: an element outside is zero. ``least`` is
+    a number below which no value lies.
     Raises `UndecidableError` where the terms cannot be matched.
     """
-    comparison = _Comparison(extents, points)
-    actual, wanted = shortened(points, (actual, wanted), comparison.are_equal)
+    known = dict(extents)
+    comparison = _Comparison(known, points)
+    bare = Floors(known, least)
+    both = bare.without(points, actual), bare.without(points, wanted)
+    actual, wanted = shortened(points, both, comparison.are_equal, known)
     conditions = conditions_of((actual, wanted), points.names)
     if not 0 < len(conditions) <= CASES:
         return comparison.formulas(points, actual, wanted, as_set=False)

@@ -8,7 +8,6 @@ from typing import TypeAlias
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.kernel import Claim
-from pycute_xe.kernel.amounts import MOST_BYTES, MOST_STEPS, steps, weight
 from pycute_xe.verifying.comparing import compare
 from pycute_xe.verifying.covering import left_out, united
 from pycute_xe.verifying.differences import Difference
@@ -16,7 +15,7 @@ from pycute_xe.verifying.evaluating import differ
 from pycute_xe.verifying.failures import Failure, smallest
 from pycute_xe.verifying.faulting import Faults
 from pycute_xe.verifying.formula import Formula, Place, Term
-from pycute_xe.verifying.patience import a_while, too_hard
+from pycute_xe.verifying.patience import a_while
 from pycute_xe.verifying.regions import Region
 from pycute_xe.verifying.seeking import narrowed
 from pycute_xe.verifying.showing import is_seen
@@ -27,12 +26,10 @@ __all__ = ["Coverage", "Point"]
 
 Point: TypeAlias = Mapping[str, int]
 
-HEAVY = 1 << 24
-"""Bytes of operands that are made only in a process that can be stopped."""
 FEW = 2
 """Stores of one output beyond which the first tile is looked at for elements they leave out."""
-PRODUCTS = 100_000
-"""Products that are evaluated to find inputs that show a difference."""
+WORK = 5_000_000
+"""Units of work to find inputs that show a difference."""
 
 
 class Coverage(Faults):
@@ -96,10 +93,11 @@ class Coverage(Faults):
 
     def _not_kept(self, output: str, missing: Region, names: tuple[str, ...]) -> Failure | None:
         """Return where an element is never written though something else is claimed of it."""
-        before: Formula = (Term(1.0, (Place(output, names),)),)
+        numeric = self.kernel.operand(output).value_type
+        before: Formula = (Term(1.0, (Place(output, names, numeric),)),)
         claim = self.claim_of(output)
         places = dict(zip(claim.indices, names, strict=True))
-        wanted = claimed(claim.value, self.space.naming, places)
+        wanted = claimed(claim.value, self.space.naming, places, numeric)
         difference = compare(missing, before, wanted, self.extents)
         if difference is None:
             return None
@@ -120,7 +118,7 @@ class Coverage(Faults):
 
         Raises `UndecidableError` where none does.
         """
-        goes_on = a_while(PRODUCTS)
+        goes_on = a_while(WORK)
         for where, point in narrowed(difference.points, self.space.naming):
             if differ(*formulas, point, self.extents):
                 failure = failed(replace(difference, points=where), point)
@@ -142,10 +140,7 @@ class Coverage(Faults):
             raise _agreeing(failure.output, difference)
 
     def _is_seen(self, failure: Failure, formulas: tuple[Formula, Formula], point: Point) -> bool:
-        claim, large = self.claim_of(failure.output), weight(self.kernel, failure.sizes)
-        replayed = large <= MOST_BYTES and steps(self.kernel, failure.sizes) <= MOST_STEPS
-        if replayed and large > HEAVY and not self.patient:
-            raise too_hard("the operands that show it are large")
+        claim = self.claim_of(failure.output)
         return is_seen(self.kernel, claim, failure, formulas, point, self.extents)
 
     def claim_of(self, output: str) -> Claim:

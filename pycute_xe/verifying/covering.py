@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.follower import Write
 from pycute_xe.kernel import Index
+from pycute_xe.kernel.ir.roles import mixes
 from pycute_xe.verifying.points import Space
 from pycute_xe.verifying.views import View, view_of
 
@@ -28,7 +29,8 @@ def united(writes: list[Write]) -> list[Write]:
     """Return writes as few as there are tiles: those of one tile at one time are one write."""
     groups: dict[tuple[object, ...], list[Write]] = {}
     for write in writes:
-        groups.setdefault((write.around, _loose(write), write.who.size), []).append(write)
+        who = tuple(write.who.tolist()) if any(map(mixes, write.around)) else write.who.size
+        groups.setdefault((write.around, _loose(write), who), []).append(write)
     out: list[Write] = []
     for group in groups.values():
         joined = _joined(group)

@@ -14,14 +14,17 @@ from numpy.typing import NDArray
 
 from pycute_xe.converting import convert
 from pycute_xe.errors import UndecidableError
+from pycute_xe.holding.nodes import BESIDE
 from pycute_xe.kernel.spec.functions import FUNCTIONS
 from pycute_xe.numeric import as_numeric
 from pycute_xe.verifying.abbreviating import Definition, defined
 from pycute_xe.verifying.formula import WHOLE, Atom, Formula, Term, abbreviates, mentioned
-from pycute_xe.verifying.patience import EVALUATED, in_time
+from pycute_xe.verifying.patience import charge, remembered
 
 __all__ = ["Extents", "Value", "differ", "value_with"]
 
+PRODUCT, PLACE, DRAWN = 20, 20, 300
+"""Units for a product, for each element and function of it, and for an input that is new."""
 MOST = 200_000
 """Products that are summed before a question is given up."""
 
@@ -47,7 +50,7 @@ def differ(
     """
 
     def inputs(name: str, at: tuple[int, ...]) -> Value:
-        return _input(name, at, seeds)
+        return remembered((name, at, seeds), lambda: _input(name, at, seeds))
 
     left, right = (value_with(f, point, extents, inputs) for f in (actual, wanted))
     with np.errstate(all="ignore"):
@@ -76,14 +79,13 @@ class _Values:
     def products(self, term: Term, names: Mapping[str, int]) -> Iterator[Value]:
         for inner in self.spans(term, 0, dict(names)):
             self.left -= 1
-            EVALUATED.products += 1
-            if self.left % 64 == 0:
-                in_time()
+            charge(PRODUCT)
             if self.left < 0:
                 raise UndecidableError("verify", {}, "a sum is too long to be tried", "")
             if not all(_number(guard, inner) for guard in term.guards):
                 continue
             value: Value = term.scale
+            charge(PLACE * (len(term.guards) + len(term.places) + len(term.atoms)))
             for place in term.places:
                 value = value * self.element(
                     place.operand, tuple(_number(t, inner) for t in place.at), inner
@@ -146,32 +148,33 @@ def value_with(
     Raises `UndecidableError` where a sum is too long to try.
     """
     sizes = {name: value for name, value in point.items() if name.startswith("S_")}
-    short, sums = _defined(formula, tuple(sizes))
+    names = tuple(sizes)
+    short, sums = remembered((defined, formula, names), lambda: defined(formula, names))
     with np.errstate(all="ignore"):
         return _Values(extents, inputs, sums, sizes).formula(short, point)
 
 
-@lru_cache(maxsize=64)
-def _defined(formula: Formula, sizes: tuple[str, ...]) -> tuple[Formula, Mapping[str, Definition]]:
-    return defined(formula, sizes)
-
-
-@lru_cache(maxsize=65536)
 def _input(operand: str, at: tuple[int, ...], seeds: range) -> NDArray[np.float64]:
-    """An input that depends on its place: any sign, around 1 or around 10."""
+    """An input that depends on its place: any sign, around 1, 10 or, seldom, 10000."""
+    charge(DRAWN)
     place = [*(ord(letter) for letter in operand), *(index & 0xFFFFFFFF for index in at)]
     drawn = (
-        np.random.default_rng([seed, *place]).normal() * (1 + 9 * (seed % 2)) for seed in seeds
+        np.random.default_rng([seed, *place]).normal() * (1, 10, 1, 10, 1e4)[seed % 5]
+        for seed in seeds
     )
     return np.array(list(drawn))
 
 
 def _meaning(name: str) -> Callable[..., Value]:
     kind, _, numeric = name.rpartition(" ")
-    if kind in ("to", "accumulated in"):
+    if kind in ("to", "accumulated in", "summed in"):
         return partial(_rounded, numeric)
+    if kind.removesuffix(" in") in FUNCTIONS:
+        return partial(_computed, kind.removesuffix(" in"), numeric)
     if kind == "lowest bits of":
         return partial(_wrapped, numeric)
+    if name == BESIDE:
+        raise UndecidableError("verify", {}, f"{name} is asked for", "store and load inside rows")
     if name == WHOLE:
         return np.positive
     if name == "1/":
@@ -190,6 +193,10 @@ def _wrapped(name: str, value: Value) -> Value:
     numeric = as_numeric(name)
     low = -(1 << (numeric.bits - 1)) if numeric.kind == "signed" else 0
     return (np.rint(value) - low) % (1 << numeric.bits) + low
+
+
+def _computed(function: str, name: str, *arguments: Value) -> Value:
+    return _rounded(name, FUNCTIONS[function].meaning(np, *arguments))
 
 
 def _rounded(name: str, value: Value) -> Value:

@@ -13,10 +13,12 @@ from pycute_xe.holding.following import follow
 from pycute_xe.holding.meeting import disorder, has_roles
 from pycute_xe.holding.nodes import Node
 from pycute_xe.kernel import Kernel
+from pycute_xe.numeric import as_numeric
 from pycute_xe.verifying.comparing import compare
 from pycute_xe.verifying.failures import Failure
 from pycute_xe.verifying.points import Space
 from pycute_xe.verifying.regions import Region
+from pycute_xe.verifying.spans import greatest
 from pycute_xe.verifying.translating import held
 from pycute_xe.verifying.views import View, registers, view_of
 
@@ -26,14 +28,17 @@ __all__ = ["Facts", "least", "turned_round"]
 class Facts:
     """A kernel under proof: what was followed, and the answers that share it.
 
-    ``fixed`` fixes sizes by name; a ``patient`` one asks what may take long.
+    ``fixed`` fixes sizes by name. ``real`` gathers what was read as real arithmetic, ``promised``
+    what was so where claims of loops were compared.
     """
 
-    def __init__(
-        self, kernel: Kernel, fixed: Mapping[str, int] | None = None, patient: bool = False
-    ) -> None:
-        self.kernel, self.patient = kernel, patient
+    def __init__(self, kernel: Kernel, fixed: Mapping[str, int] | None = None) -> None:
+        self.kernel = kernel
         self.space = Space(kernel, fixed)
+        wide = any(x.value_type.name == "f64" for x in (*kernel.fragments, *kernel.operands))
+        self.least = -greatest(as_numeric("f64" if wide else "f32"))
+        self.real: set[str] = set()
+        self.promised: set[str] = set()
         self.extents = {o.name: self.space.extents(o.name) for o in kernel.operands}
 
     @cached_property
@@ -77,9 +82,10 @@ class Facts:
         both = combined(promise.found.count, (promise.found, promise.claimed), pair)
         for part, (found, claim) in zip(both.parts, pairs, strict=True):
             view = registers(self.kernel.subgroups, part.elements.size)
-            actual, wanted = (held(n, view, self.space.naming) for n in (found, claim))
+            naming, kind = self.space.naming, self.kernel.fragment(promise.fragment).value_type
+            actual, wanted = (held(n, view, naming, kind, self.promised) for n in (found, claim))
             points = self.space.in_registers(promise.around, view)
-            difference = compare(points, actual, wanted, self.extents)
+            difference = compare(points, actual, wanted, self.extents, self.least)
             if difference is not None:
                 when = "at its start" if promise.when == "start" else "after a trip"
                 var, fragment = promise.loop.var, promise.fragment

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from pycute_xe.arch.target import grf_bytes
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.follower import Around, Read, situated
 from pycute_xe.holding.meeting import has_roles
-from pycute_xe.holding.nodes import Choice, Lost, Node, Undefined
+from pycute_xe.holding.nodes import Choice, Lost, Node, Picked, Undefined, contains
 from pycute_xe.holding.ordering import Clash, clashes
 from pycute_xe.holding.sharing import outside
 from pycute_xe.holding.tables import beside, copied
@@ -27,6 +29,9 @@ from pycute_xe.verifying.naming import index_text
 
 __all__ = ["Faults"]
 
+MOST_REGIONS = 16
+"""Pairs of accesses that are asked about one by one, before problems are followed for all."""
+
 
 class Faults(Facts):
     """The questions whose failures stop a run."""
@@ -39,10 +44,16 @@ class Faults(Facts):
             return self._unmet()
         if not self.kernel.shared:
             return None  # construction refuses halves of barriers without the other
-        found = [(c, self._disordered(c)) for c in clashes(self.kernel)]
+        asked = clashes(self.kernel)
+        if len(asked) > MOST_REGIONS:
+            with suppress(UndecidableError):
+                return self._unmet()
+        found = [(c, self._disordered(c)) for c in asked]
         sure = least(failure for clash, failure in found if clash.sure)
-        if sure is None and any(failure is not None for _, failure in found):
-            clash = next(c for c, failure in found if failure is not None)
+        clash = next((c for c, failure in found if failure is not None), None)
+        if sure is None and clash is not None:
+            with suppress(UndecidableError):
+                return self._unmet()  # what conditions decide is followed event by event
             raise UndecidableError(
                 "verify",
                 {"array": clash.first.statement.array},
@@ -53,7 +64,7 @@ class Faults(Facts):
         return sure
 
     def _unmet(self) -> Failure | None:
-        """Return the smallest problem in which subgroups with parts of their own do not meet."""
+        """Return the smallest problem in which subgroups do not meet as they should."""
         found = self.disorder()
         if found is None:
             return None
@@ -89,6 +100,7 @@ class Faults(Facts):
     def invariants(self) -> None:
         """Raise `UndecidableError` where what a loop claims was not shown."""
         _ = self.followed
+        self.real |= self.promised
 
     def registers(self) -> Failure | None:
         """Return the smallest problem in which a statement reads what was never written."""
@@ -158,8 +170,7 @@ class Faults(Facts):
         for mode, ahead in beside(statement):
             at, extent = index_text(statement.at[mode], names), self.extents[operand][mode]
             wrong = [f"{at} + {n} < 0 or {at} + {n} >= {extent}" for n in ahead]
-            happens = self.space.happens(around)
-            points = happens.to((*happens.names, "s"), f"0 <= s < {self.kernel.subgroups}")
+            points = self.space.happens_in(around)
             region = points.within(" or ".join(wrong))
             point = smallest(region, self.space.naming)
             if point is not None:
@@ -217,4 +228,8 @@ def _ways_to_undefined(
             *_ways_to_undefined(node.then, (*guards, (node, True))),
             *_ways_to_undefined(node.otherwise, (*guards, (node, False))),
         ]
+    if isinstance(node, Picked) and contains(node, Undefined):
+        raise UndecidableError(
+            "verify", {}, "whether a register was written depends on the subgroup", "fill it first"
+        )
     return []  # the statement that computed it has read it before

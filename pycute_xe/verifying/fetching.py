@@ -81,9 +81,14 @@ def _too_far() -> Unfit:
     return Unfit("its prefetches are too many trips ahead to be followed")
 
 
-def told(condition: If) -> tuple[Index, Index]:
-    """Return what a condition compares, in tiles: ``32*k < N`` is ``k < ceil_div(N, 32)``."""
-    index, below = condition.index, condition.below
+def told(condition: If, sizes: frozenset[str]) -> tuple[Index, Index]:
+    """Return what a condition compares, in tiles: ``32*k < N`` is ``k < ceil_div(N, 32)``.
+
+    Variables on the right go to the left.
+    """
+    terms = condition.below.terms
+    moved = Index.of({a: c for a, c in terms if not Index.of({a: 1}, 0).names <= sizes}, 0)
+    index, below = condition.index - moved, condition.below - moved
     step = gcd(*(scale for _, scale in index.terms))
     if step < 2 or below.is_constant:
         return index, below
@@ -98,7 +103,7 @@ class _Around:
         every = (s for s in walk(kernel.body) if isinstance(s, (Loop, If)))
         inside = [s for s in every if any(x in self.touching for x in walk(s.body))]
         self.loops = [s for s in inside if isinstance(s, Loop)]
-        self.conditions = [told(s) for s in inside if isinstance(s, If)]
+        self.conditions = [told(s, frozenset(kernel.sizes)) for s in inside if isinstance(s, If)]
         for loop in self.loops:
             if not loop.start.is_constant:
                 raise Unfit(f"the loop over {loop.var} starts at {loop.start}")

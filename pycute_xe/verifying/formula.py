@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import count
 from typing import TypeAlias
 
 from pycute_xe.errors import UndecidableError
-from pycute_xe.verifying.patience import in_time
+from pycute_xe.numeric import Numeric
+from pycute_xe.verifying.patience import charge
 
 __all__ = [
     "Atom",
@@ -52,10 +52,11 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An element of an operand at places that are texts."""
+    """An element of an operand at places that are texts, and its type where that is known."""
 
     operand: str
     at: tuple[str, ...]
+    numeric: Numeric | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +88,12 @@ class Term:
 Formula: TypeAlias = "tuple[Term, ...]"
 """A sum of terms."""
 
-_fresh = count()
-
 WHOLE = "the whole of"
 """The function that gives its argument back, and keeps it together."""
 
 
+TERM, TEXT = 15, 12
+"""Units for a term of a sum, and for what it is made of where variables are renamed."""
 SUM_OF = "sum of "
 """What names of abbreviated sums begin with; no operand's name has a space."""
 
@@ -116,6 +117,7 @@ def add(*formulas: Formula) -> Formula:
     """Return a sum; terms that are alike to the letter are collected."""
     out: dict[Term, float] = {}
     for term in (t for formula in formulas for t in formula):
+        charge(TERM)
         key = _renamed(replace(term, scale=1.0))
         out[key] = out.get(key, 0.0) + term.scale
     return tuple(replace(term, scale=scale) for term, scale in out.items() if scale)
@@ -141,29 +143,26 @@ def _level(term: Term) -> int:
 
 def multiply(left: Formula, right: Formula) -> Formula:
     """Return a product, distributed over the sums."""
-    products: list[Formula] = []
+    products: list[Term] = []
     for x in left:
         for y in right:
-            in_time()
-            other = _apart(y)
-            first = _apart(x)
+            first = _apart(x, 0)
+            other = _apart(y, len(x.over))
             products.append(
-                (
-                    Term(
-                        first.scale * other.scale,
-                        (*first.places, *other.places),
-                        (*first.atoms, *other.atoms),
-                        (*first.over, *other.over),
-                        tuple(dict.fromkeys((*first.guards, *other.guards))),
-                    ),
+                Term(
+                    first.scale * other.scale,
+                    (*first.places, *other.places),
+                    (*first.atoms, *other.atoms),
+                    (*first.over, *other.over),
+                    tuple(dict.fromkeys((*first.guards, *other.guards))),
                 )
             )
-    return add(*products)
+    return add(tuple(products))
 
 
-def _apart(term: Term) -> Term:
-    """Give the variables of a sum names that no other sum has."""
-    return substituted(term, {b.name: f"c{next(_fresh)}" for b in term.over})
+def _apart(term: Term, taken: int) -> Term:
+    """Give the variables of a sum names that the other factor, which has so many, does not have."""
+    return substituted(term, {b.name: f"c{taken + i}" for i, b in enumerate(term.over)})
 
 
 def call(name: str, *arguments: Formula) -> Formula:
@@ -182,16 +181,27 @@ def summed(over: tuple[Bounds, ...], formula: Formula) -> Formula:
     """Return the sum of a formula over variables; nothing where one has no values."""
     if any(bounds.low == bounds.high for bounds in over):
         return ()
-    return add(tuple(replace(t, over=(*over, *t.over)) for t in formula))
+    return add(tuple(_counted(replace(t, over=(*over, *t.over))) for t in formula))
+
+
+def _counted(term: Term) -> Term:
+    """Return a multiple in the place of sums over what nothing depends on."""
+    for one in term.over:
+        others = replace(term, over=tuple(b for b in term.over if b != one))
+        times = int(one.high) - int(one.low) if (one.low + one.high).isdecimal() else 0
+        if times > 0 and one.name not in mentioned(Atom("", ((others,),))):
+            term = replace(others, scale=term.scale * times)
+    return term
 
 
 def substituted(term: Term, names: dict[str, str]) -> Term:
     """Return a term with variables renamed everywhere."""
     if not names:
         return term
+    charge(TERM + TEXT * (len(term.places) + len(term.over) + len(term.guards)))
     return Term(
         term.scale,
-        tuple(Place(p.operand, tuple(_text(t, names) for t in p.at)) for p in term.places),
+        tuple(replace(p, at=tuple(_text(t, names) for t in p.at)) for p in term.places),
         tuple(_atom(a, names) for a in term.atoms),
         tuple(
             Bounds(names.get(b.name, b.name), _text(b.low, names), _text(b.high, names))

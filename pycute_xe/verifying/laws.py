@@ -10,14 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import combinations
 from math import inf, isfinite
 
 import numpy as np
 
-from pycute_xe.converting import convert
+from pycute_xe.converting import bounds, convert
 from pycute_xe.errors import UndecidableError
+from pycute_xe.exactness import is_exact, whole_to
+from pycute_xe.holding.nodes import BESIDE
 from pycute_xe.kernel.spec.functions import EXPONENTIALS
-from pycute_xe.numeric import Numeric
+from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.verifying.formula import (
     WHOLE,
     Atom,
@@ -35,8 +38,9 @@ from pycute_xe.verifying.formula import (
     summed,
 )
 from pycute_xe.verifying.matching import KEEP_ZERO
+from pycute_xe.verifying.spans import greatest, kept_type, span
 
-__all__ = ["LIMITS", "UNDEFINED", "applied", "extreme", "is_number", "rounded"]
+__all__ = ["LIMITS", "UNDEFINED", "applied", "as_stored", "extreme", "is_number", "rounded"]
 
 UNDEFINED = "what was never written"
 LIMITS = Limits()
@@ -69,6 +73,16 @@ def applied(name: str, arguments: tuple[Formula, ...]) -> Formula:
         return _MADE_OF[name](*arguments)
     if name in EXPONENTIALS:
         return _exponential(name, arguments[0])
+    return _opaque(name, arguments)
+
+
+def _opaque(name: str, arguments: tuple[Formula, ...]) -> Formula:
+    """Return a function of which little is known: it is left out where it changes nothing."""
+    kind, _, numeric = name.rpartition(" ")
+    if kind == "lowest bits of":
+        return _lowest_bits(as_numeric(numeric), arguments[0])
+    if name == "abs" and span(arguments[0]).low >= 0:
+        return arguments[0]
     return call(name, *arguments)
 
 
@@ -96,10 +110,149 @@ def rounded(to: Numeric, formula: Formula) -> Formula:
     if is_number(formula):
         return number(float(convert(np.array([formula[0].scale]), to)[0])) if formula else formula
     name = f"to {to}"
-    if len(formula) == 1 and not formula[0].over and name in KEEP_ZERO:
+    if len(formula) == 1 and not formula[0].over and name in KEEP_ZERO and formula[0].guards:
         guards, inner = formula[0].guards, (replace(formula[0], guards=()),)
-        return _guarded(guards, inner if _arguments(inner, name) else call(name, inner))
-    return formula if _arguments(formula, name) is not None else call(name, formula)
+        return _guarded(guards, rounded(to, inner))
+    if _holds(to, formula) and _through(to, formula) == formula:
+        return formula
+    clipped = _clipped(to, formula)
+    found = span(clipped)
+    ends = (rounded(to, number(end)) for end in (found.low, found.high))
+    if is_number(clipped) or (isfinite(found.high - found.low) and next(ends) == next(ends)):
+        return rounded(to, number(found.low))
+    if _holds(to, clipped):
+        return clipped
+    if found.whole and to.kind != "float" and to.bits <= 32:  # nothing but the ends changes
+        low, high = bounds(to)
+        return _clamp(clipped, number(low), number(high))
+    return call(name, clipped)
+
+
+def as_stored(to: Numeric, formula: Formula) -> Formula:
+    """Return a formula whose values become, converted to a type, what those of another become.
+
+    An operand of the type holds no more than that of what is claimed. Roundings to types in which
+    nothing is computed are said, but for those of numbers.
+    """
+    if to.kind == "float" and to.bits < 32:
+        return rounded(to, formula) if is_number(formula) else formula
+    out: list[Formula] = []
+    for guards, inner in _alternatives(formula):
+        found = rounded(to, inner)
+        inside = _arguments(found, f"to {to}")
+        out.append(_guarded(guards, inside[0] if inside else found))
+    return add(*out)
+
+
+def _alternatives(formula: Formula) -> list[tuple[tuple[str, ...], Formula]]:
+    """Return formulas of which one at most is not zero, and their conditions."""
+    parts: dict[tuple[str, ...], list[Term]] = {}
+    for term in formula:
+        bound = {b.name for b in term.over}
+        if any(word in guard for word in bound for guard in term.guards):
+            return [((), formula)]
+        parts.setdefault(term.guards, []).append(replace(term, guards=()))
+    for one, other in combinations(parts, 2):
+        if not {guard.replace(" < ", " >= ") for guard in one} & {*other} and not {
+            guard.replace(" < ", " >= ") for guard in other
+        } & {*one}:
+            return [((), formula)]
+    return [(guards, tuple(terms)) for guards, terms in parts.items()]
+
+
+def _holds(to: Numeric, formula: Formula) -> bool:
+    """Whether every value of a formula is a number of a type."""
+    kept = kept_type(formula)
+    if kept is not None and is_exact(kept, to):
+        return True
+    found = span(formula)
+    if not found.whole:
+        return False
+    if to.kind == "float":
+        return max(abs(found.low), abs(found.high)) <= whole_to(to)
+    low, high = bounds(to)
+    return low <= found.low and found.high <= high
+
+
+def _clipped(to: Numeric, formula: Formula) -> Formula:
+    """Return a simpler formula whose values a conversion takes to the same numbers.
+
+    Conversions do not fall: they may be taken inside of maxima and minima.
+    """
+    families = _arguments(formula, MAXIMA)
+    if families is not None:
+        return call(MAXIMA, alike(tuple(_clipped_family(to, term) for term in families[0])))
+    for name, end in (("max", 0), ("min", 1)):
+        pair = _arguments(formula, name)
+        number_ = next((f for f in pair or () if is_number(f)), None)
+        if pair is None or number_ is None:
+            continue
+        inner = _clipped(to, pair[0] if pair[1] == number_ else pair[1])
+        limit = rounded(to, number_)
+        if to.kind != "float" and limit == number(bounds(to)[end]):
+            return inner
+        if not all(isfinite(term.scale) for term in limit):  # what lies beyond is infinite
+            beyond = number_[0].scale < 0 if name == "max" else number_[0].scale > 0
+            return inner if beyond else formula
+        return _larger_or_smaller(name, inner, limit)
+    return _through(to, formula)
+
+
+def _through(to: Numeric, formula: Formula) -> Formula:
+    """Return what a conversion takes to the same numbers without one that was made before."""
+    kept = kept_type(formula)
+    found = _arguments(formula, f"to {kept}")
+    if kept is None or found is None:
+        return formula
+    (inner,) = found
+    if _reaches(to, kept, inner):
+        return _clipped(to, inner)
+    for name, end in (("max", 0), ("min", 1)):
+        pair = _arguments(inner, name) or ()
+        for limit, other in (pair, pair[::-1]) if pair else ():
+            kept_limit = is_number(limit) and to.kind != "float"
+            if kept_limit and rounded(to, rounded(kept, limit)) == number(bounds(to)[end]):
+                return _clipped(to, rounded(kept, other))
+    return formula
+
+
+def _reaches(to: Numeric, kept: Numeric, inner: Formula) -> bool:
+    """Whether a conversion by way of another type gives what it gives at once.
+
+    All that the type changes lies beyond the ends of the last one, or below a half of integers.
+    """
+    if kept.kind != "float":
+        if to.kind == "float":
+            return False
+        (least, most), (low, high) = bounds(kept), bounds(to)
+        return least <= low and high <= most
+    most = greatest(to) if to.kind == "float" else float(max(-bounds(to)[0], bounds(to)[1]))
+    if span(inner).whole:
+        same = to.kind == "float" and whole_to(to) == whole_to(kept) and greatest(kept) >= most
+        return same or most <= whole_to(kept)
+    first = kept_type(inner)
+    fewer = first is not None and first.kind == "float" and whole_to(first) <= whole_to(kept)
+    return fewer and to.kind != "float" and kept.bits >= 8
+
+
+def _clipped_family(to: Numeric, term: Term) -> Term:
+    """Return a number among the elements of a maximum as a type holds it; others as they are."""
+    if term.places or term.atoms:
+        return term
+    value = rounded(to, number(term.scale))
+    kept = value and isfinite(value[0].scale)
+    return replace(term, scale=value[0].scale) if kept else term
+
+
+def _lowest_bits(to: Numeric, formula: Formula) -> Formula:
+    """Return the integers of a type that have the lowest bits of others."""
+    if to.kind != "float" and _holds(to, formula):
+        return formula
+    kept = kept_type(formula)
+    inside = _arguments(formula, f"lowest bits of {kept}")
+    if kept is not None and inside is not None and kept.bits >= to.bits:
+        return _lowest_bits(to, inside[0])
+    return call(f"lowest bits of {to}", formula)
 
 
 # ---------------------------------------------------------------------- cases of conditions
@@ -137,7 +290,7 @@ def _is_finite(formula: Formula) -> bool:
 
 
 def _is_finite_atom(atom: Atom) -> bool:
-    if atom.name in (UNDEFINED, "below", "min over"):
+    if atom.name in (UNDEFINED, BESIDE, "below", "min over"):
         return False
     if atom.name != MAXIMA:
         return all(map(_is_finite, atom.arguments))
@@ -210,8 +363,11 @@ def _families(formula: Formula) -> Formula:
     for guards, inner in _cases(formula):
         if _is_lowest(inner):
             continue
-        found = _arguments(inner, MAXIMA)
-        out += _guarded(guards, found[0] if found else _whole(inner))
+        found, pair = _arguments(inner, MAXIMA), _arguments(inner, "max")
+        if pair is not None:
+            out += _guarded(guards, tuple(t for f in pair for t in _families(f)))
+        else:
+            out += _guarded(guards, found[0] if found else _whole(inner))
     return tuple(out)
 
 
@@ -237,10 +393,44 @@ def _larger_or_smaller(name: str, left: Formula, right: Formula) -> Formula:
         return left
     if left in (_arguments(right, name) or ()):
         return right
+    larger = _first_if_larger(left, right)
+    if larger is not None:
+        return larger if name == "max" else right if larger is left else left
+    for inner, limit in ((left, right), (right, left)):
+        if is_number(limit) and (ordered := _in_order(name, inner, limit)) is not None:
+            return ordered
     over = any(_arguments(f, MAXIMA) or _is_infinite(f) for f in (left, right))
     if name == "max" and over:
         return _of_families((*_families(left), *_families(right)))
     return call(name, *sorted((left, right), key=signature))
+
+
+def _in_order(name: str, inner: Formula, limit: Formula) -> Formula | None:
+    """Return the maximum or the minimum of what has limits already, the upper one outermost."""
+    for other in ("max", "min"):
+        pair = _arguments(inner, other)
+        first = next((f for f in pair or () if is_number(f)), None)
+        if pair is None or first is None or _is_infinite(first) or _is_infinite(limit):
+            continue
+        rest = pair[0] if pair[1] == first else pair[1]
+        if name == other:
+            return _larger_or_smaller(name, rest, _larger_or_smaller(name, first, limit))
+        larger = _first_if_larger(first, limit)
+        if (name == "max") == (larger is limit):
+            return limit
+        if name == "max":
+            return _larger_or_smaller("min", _larger_or_smaller("max", rest, limit), first)
+    return None
+
+
+def _first_if_larger(left: Formula, right: Formula) -> Formula | None:
+    """Return the one of two formulas that is never below the other, if that is known."""
+    if any(map(_is_infinite, (left, right))):
+        return None
+    one, other = span(left), span(right)
+    if one.low >= other.high:
+        return left
+    return right if other.low >= one.high else None
 
 
 def _arguments(formula: Formula, name: str) -> tuple[Formula, ...] | None:

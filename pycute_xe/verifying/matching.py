@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from itertools import permutations, product
 
+from pycute_xe.kernel.spec.functions import ZERO_OF_ZEROS
 from pycute_xe.numeric import numerics
 from pycute_xe.verifying.formula import Atom, Bounds, Formula, Term, abbreviates, signature
 from pycute_xe.verifying.regions import Names
@@ -37,7 +38,7 @@ KEEP_ZERO = frozenset(f"to {name}" for name in numerics() if name != "ue8m0")
 def inside(term: Term, extents: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
     """Return the constraints outside which a term is zero: its elements lie inside their operands.
 
-    A conversion of a product is zero where the product is.
+    Conversions and some functions are zero where all that they are taken of is.
     """
     out: list[str] = []
     for place in term.places:
@@ -46,10 +47,27 @@ def inside(term: Term, extents: Mapping[str, tuple[str, ...]]) -> tuple[str, ...
         limits = extents[place.operand]
         out += [f"0 <= {t} < {n}" for t, n in zip(place.at, limits, strict=True)]
     for atom in term.atoms:
-        if atom.name in KEEP_ZERO and len(atom.arguments[0]) == 1:
-            (body,) = atom.arguments[0]
-            out += [] if body.over else [*body.guards, *inside(body, extents)]
+        out += _around(atom, extents)
     return tuple(out)
+
+
+def _around(atom: Atom, extents: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """Return the constraints outside which a function is zero: those that all its terms have."""
+    if atom.name not in KEEP_ZERO | ZERO_OF_ZEROS:
+        return []
+    every: list[list[str]] = []
+    for term in (t for f in atom.arguments for t in f):
+        texts = [*term.guards, *inside(term, extents), *_named(term, extents)]
+        every.append([text for text in texts if not mentions(text, term.over)])
+    return [text for text in every[0] if all(text in other for other in every)] if every else []
+
+
+def _named(term: Term, extents: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
+    """Yield the constraints outside which sums that have names are zero."""
+    for place in term.places:
+        if abbreviates(place.operand):
+            limits = zip(place.at, extents.get(place.operand, ()), strict=False)
+            yield from (f"0 <= {t} < {n}" for t, n in limits if n)
 
 
 def grouped(formula: Formula) -> dict[str, list[Term]]:

@@ -33,7 +33,7 @@ class Naming:
                 self.variable_of[statement.var] = f"v_{statement.var}"
         self.sizes = tuple(self.size_of.values())
         self.grid = tuple(self.variable_of[name] for name, _ in kernel.grid)
-        self.zeroless = frozenset(o.name for o in kernel.operands if o.value_type.name == "ue8m0")
+        self.type_of = {o.name: o.value_type for o in kernel.operands}
         self.all: Mapping[str, str] = self.size_of | self.variable_of
 
     def text(self, index: Index, more: Mapping[str, str] | None = None) -> str:

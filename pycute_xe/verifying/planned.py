@@ -32,7 +32,7 @@ def given_a_plan(kernel: Kernel, fixed: Mapping[str, int], found: Verdict, again
     piece = _asked(any_piece(kernel), fixed, again) if inner is not None and waits else found
     proofs: list[Proof] = []
     for proof in found.proofs:
-        if proof.answer != "undecided":
+        if proof.answer != "undecided" or proof.property == "counters":
             proofs.append(proof)
         elif waits and proof.property in ("registers", "bounds"):
             proofs.append(_proved(piece, proof) or proof)

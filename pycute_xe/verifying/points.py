@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
+from pycute_xe.errors import UndecidableError
+from pycute_xe.holding.digits import as_digits
 from pycute_xe.holding.follower import Around, Write
-from pycute_xe.holding.ordering import Clash
+from pycute_xe.holding.ordering import FAR, Clash, Trips
 from pycute_xe.kernel import If, Index, Kernel, Loop
-from pycute_xe.kernel.ir.roles import chooses
+from pycute_xe.kernel.index import SUBGROUP_INDEX
+from pycute_xe.kernel.ir.roles import chooses, mixes
 from pycute_xe.verifying.formula import Bounds
 from pycute_xe.verifying.naming import Naming, index_text
 from pycute_xe.verifying.regions import Names, Region
 from pycute_xe.verifying.views import View
 
 __all__ = ["Space"]
+
+Ints: TypeAlias = NDArray[np.int64]
 
 
 class Space:
@@ -39,9 +48,9 @@ class Space:
         loops = (self.naming.variable_of[a.var] for a in around if isinstance(a, Loop))
         return (*self.naming.sizes, *self.naming.grid, *loops)
 
-    def constraints(self, around: tuple[Around, ...]) -> tuple[str, ...]:
-        """Return the constraints under which a statement happens."""
-        out = list(self.sizes)
+    def constraints(self, around: tuple[Around, ...], subgroup: str = "") -> tuple[str, ...]:
+        """Return the constraints under which a statement happens; ``subgroup`` does it."""
+        out, own = list(self.sizes), {SUBGROUP_INDEX: subgroup} if subgroup else {}
         for name, count in self.kernel.grid:
             out.append(f"0 <= {self.naming.variable_of[name]} < {self.naming.text(count)}")
         for one in around:
@@ -49,39 +58,75 @@ class Space:
                 low, high = self.naming.text(one.start), self.naming.text(one.stop)
                 out.append(f"{low} <= {self.naming.variable_of[one.var]} < {high}")
             elif not chooses(one):
-                out.append(f"{self.naming.text(one.index)} < {self.naming.text(one.below)}")
+                left, right = (self.naming.text(i, own) for i in (one.index, one.below))
+                out.append(f"{left} < {right}")
         return tuple(out)
 
     def happens(self, around: tuple[Around, ...]) -> Region:
         """Return where a statement happens at all."""
+        if any(mixes(one) for one in around):
+            return self.happens_in(around).to(self.names_around(around))
         return Region.where(self.names_around(around), _all(self.constraints(around)))
 
+    def happens_in(self, around: tuple[Around, ...]) -> Region:
+        """Return where a statement happens, and in which subgroup, ``s``."""
+        who = f"0 <= s < {self.kernel.subgroups}"
+        names = (*self.names_around(around), "s")
+        return Region.where(names, _all((*self.constraints(around, "s"), who)))
+
+    def subgroup(self, around: tuple[Around, ...], view: View, who: Ints | None = None) -> str:
+        """Return the subgroup at each point, where conditions around depend on it.
+
+        Raises `UndecidableError` where it is not a sum of digits of the point.
+        """
+        if not any(mixes(one) for one in around):
+            return ""
+        numbers = view.subgroup if who is None else who[view.subgroup]
+        digits = as_digits(numbers.reshape(view.shape))
+        if digits is None:
+            raise UndecidableError(
+                "verify",
+                {},
+                "a condition depends on the subgroup, which is not a sum of digits of a place",
+                "use copies whose layouts nest evenly",
+            )
+        return digits.text(view.names)
+
     def both(self, clash: Clash) -> Region:
-        """Return where two accesses happen, the second so many trips of loops behind the first."""
-        first, second, later = clash.first.around, clash.second.around, dict(clash.later)
-        names = [*self.names_around(first)]
-        texts = [*self.constraints(first)]
+        """Return where two accesses happen, so many trips of loops apart."""
+        first, second = clash.first, clash.second
+        names = [*self.names_around(first.around)]
+        texts = [*self.constraints(first.around)]
+        between = {t.var: t for t in clash.trips if t.since != "begun"}
+        begun = {t.var: t for t in clash.trips if t.since == "begun"}
+        for one in first.around:
+            if isinstance(one, Loop) and one.var in between:
+                trips = between[one.var]
+                if trips.since == "left":
+                    stop = self.naming.text(one.stop)
+                    texts.append(_apart(self.naming.all[one.var], trips, stop))
         other: dict[str, str] = {}
-        apart = False  # a loop further out went on: those inside are anywhere
-        for one in second:
+        apart = False  # a loop further out went on, or ended: those inside began anew
+        for one in second.around:
             text = {**self.naming.all, **other}
-            if isinstance(one, Loop):
-                var = self.naming.variable_of[one.var]
-                if one in first and not apart:
-                    other[one.var] = f"({var} + {later.get(one.var, 0)})"
-                    apart = later.get(one.var, 0) > 0
-                else:
-                    other[one.var] = f"{var}_y"
-                    names.append(f"{var}_y")
-                low, high = (index_text(i, text) for i in (one.start, one.stop))
-                texts.append(f"{low} <= {other[one.var]} < {high}")
-            else:
+            if isinstance(one, If):
                 texts.append(f"{index_text(one.index, text)} < {index_text(one.below, text)}")
-        var, turn, span = clash.turn
-        if var:
-            mine = any(isinstance(one, Loop) and one.var == var for one in first)
-            name = self.naming.variable_of[var] if mine else other[var]
-            texts.append(f"({name} - {turn}) mod {span} = 0")
+                continue
+            low, high = (index_text(i, text) for i in (one.start, one.stop))
+            mine, trips = self.naming.variable_of[one.var], between.get(one.var)
+            if one in first.around and not apart and trips is None:
+                continue  # in the same trip
+            other[one.var] = f"{mine}_y"
+            names.append(f"{mine}_y")
+            texts.append(f"{low} <= {mine}_y < {high}")
+            if one in first.around and not apart and trips is not None and trips.since == "here":
+                texts.append(_apart(mine, trips, f"{mine}_y"))
+            elif one.var in begun:
+                texts.append(_apart(low, begun[one.var], f"{mine}_y"))
+            apart = True
+        texts.append(f"{self.naming.text(first.at)} = {clash.ats[0]}")
+        after = {**self.naming.all, **other}
+        texts.append(f"{index_text(second.at, after)} = {clash.ats[1]}")
         return Region.where(tuple(names), _all(tuple(texts)))
 
     def targets(self, write: Write, view: View) -> tuple[str, ...]:
@@ -102,10 +147,15 @@ class Space:
         inner = zip(view.names, view.shape, strict=True)
         return (*out, *(Bounds(name, "0", str(extent)) for name, extent in inner))
 
-    def conditions(self, write: Write) -> tuple[str, ...]:
+    def conditions(self, write: Write, view: View) -> tuple[str, ...]:
         """Return the conditions around a store."""
-        ifs = (one for one in write.around if isinstance(one, If))
-        return tuple(f"{self.naming.text(c.index)} < {self.naming.text(c.below)}" for c in ifs)
+        out, own = list[str](), {SUBGROUP_INDEX: self.subgroup(write.around, view, write.who)}
+        for one in write.around:
+            if isinstance(one, If):
+                more = own if mixes(one) else {}
+                left, right = (self.naming.text(i, more) for i in (one.index, one.below))
+                out.append(f"{left} < {right}")
+        return tuple(out)
 
     def points(self, write: Write, view: View) -> Region:
         """Return the points of a store that lie inside its output.
@@ -117,14 +167,16 @@ class Space:
         targets = self.targets(write, view)
         inside = tuple(f"0 <= {t} < {n}" for t, n in zip(targets, limits, strict=True))
         last = self._last_trips(write)
+        who = self.subgroup(write.around, view, write.who)
         return Region.where(
-            names, _all((*self.constraints(write.around), *view.box, *inside, *last))
+            names, _all((*self.constraints(write.around, who), *view.box, *inside, *last))
         )
 
     def in_registers(self, around: tuple[Around, ...], view: View) -> Region:
         """Return the points of a fragment where statements happen."""
         names = (*self.names_around(around), *view.names)
-        return Region.where(names, _all((*self.constraints(around), *view.box)))
+        who = self.subgroup(around, view)
+        return Region.where(names, _all((*self.constraints(around, who), *view.box)))
 
     def only_last_trips(self, write: Write) -> bool:
         """Whether a store that loops repeat at one place is judged in its last trip alone."""
@@ -144,6 +196,12 @@ class Space:
                 last = self.naming.text(one.stop - 1)
                 out.append(f"{self.naming.variable_of[one.var]} = {last}")
         return tuple(out)
+
+
+def _apart(one: str, trips: Trips, other: str) -> str:
+    """Return that so many trips lie between two values of a variable."""
+    sign = "<=" if trips.count == FAR else "="
+    return f"({one}) + {trips.count} {sign} {other}"
 
 
 def _mentioned(around: Around) -> frozenset[str]:

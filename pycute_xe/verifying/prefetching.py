@@ -78,7 +78,8 @@ class _Problems:
                 c: n for s, i in zip(self.sizes, chosen, strict=True) for c, n in s.steps[i].items()
             }
             ends = self._ends(chosen)
-            run = _Run(moving, self.operand, counts, units, ends, tiles, concerned)
+            names = frozenset(self.kernel.sizes)
+            run = _Run(moving, names, self.operand, counts, units, ends, tiles, concerned)
             run.follow(self.kernel.body, {})
             if run.missing:
                 return "disproved", "", f"{run.missing}{self._where(chosen)}"
@@ -120,6 +121,7 @@ class _Run:
     """One problem: what has been prefetched, what has been loaded."""
 
     touching: list[Prefetch | Load]
+    sizes: frozenset[str]
     operand: str
     counts: Mapping[Index, int]
     units: Ints
@@ -155,7 +157,7 @@ class _Run:
     def _holds(self, condition: If, bound: Mapping[str, Index]) -> bool:
         if not self._concerns(condition):
             return False
-        index, below = told(condition)
+        index, below = told(condition, self.sizes)
         index = index.substitute(bound)
         if not index.is_constant:
             raise Unfit(f"a condition on {index} decides whether it is touched")

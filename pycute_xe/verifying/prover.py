@@ -1,38 +1,35 @@
-"""Floor 9: `verify`, the verb: four answers, within a budget."""
+"""Floor 9: `prove`: four answers, within a budget, which `pycute_xe.trials` then tries."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
 
 from pycute_xe.errors import CuteError, InputError, KernelError, MachineError, UndecidableError
 from pycute_xe.kernel import Counterexample, Kernel, Loop
-from pycute_xe.kernel.amounts import MOST_BYTES, MOST_STEPS, amount, steps, weight
 from pycute_xe.kernel.ir.identities import extents_of, identified
 from pycute_xe.signatures import typed
-from pycute_xe.verifying.apart import decided_apart
 from pycute_xe.verifying.conditions import condition_of
+from pycute_xe.verifying.counting import counts_plainly
 from pycute_xe.verifying.failures import Failure
-from pycute_xe.verifying.patience import TooHardError, steps_left, until
+from pycute_xe.verifying.patience import ClockError, TooHardError, allowed, at_most, work_left
 from pycute_xe.verifying.planned import given_a_plan
 from pycute_xe.verifying.questions import Questions
-from pycute_xe.verifying.regions import effort, further, session
+from pycute_xe.verifying.regions import session
 from pycute_xe.verifying.unrolling import given_sizes
 from pycute_xe.verifying.verdict import Proof, Verdict
 from pycute_xe.verifying.wording import in_words_of
 
-__all__ = ["verify", "verify_here"]
+__all__ = ["BUDGET", "WORK_A_SECOND", "prove", "verify_here"]
 
 CLIPPED = "outside a surface loads give zero and stores are dropped, value by value"
 SURFACES = (
     "surfaces as their messages need them: base, width and pitch legal for the target, extents "
     "below 2**24 (`run` copies operands onto such surfaces)"
 )
-REAL = (
-    "sums and products are those of real numbers, in any order; roundings are where they are said"
-)
+REAL = "sums and products are those of real numbers, in any order, roundings where they are said: "
 FINITE = (
     "inputs are finite, and so is every number that is computed, also of the zeros that pad a "
     "surface: nothing overflows its type and nothing is divided by zero, so that zero times a "
@@ -44,19 +41,18 @@ SHARED = (
     f"{PAIRED}, and one, after a fence where the first is a store, lies between uses of an element "
     "of a shared array by two subgroups"
 )
+COUNTERS = "a counter is stored and loaded in an order with the signals of other work-groups"
 INVARIANT = "what loops claim to hold is so at their starts and after every trip"
 
 BUDGET = 10.0
-STEPS = 1_000_000
-STEPS_A_SECOND = 1_000_000
-CONDITION_STEPS = 1_000_000
-HERE = 0.6
-"""The part of a budget that is spent in this process; another one, which can be stopped, has the
-rest for what is left."""
+WORK_A_SECOND = 600_000
+"""Units of work for each second of a budget: an idle machine takes a third of the time."""
+CONDITION_WORK = 1_000_000
+"""Units, and half of what is left at most, for the condition under which a property holds."""
 
 
 @typed
-def verify(
+def prove(
     kernel: Kernel, params: Mapping[str, int] | None = None, *, budget: float = BUDGET
 ) -> Verdict:
     """Prove that a kernel computes what it claims for all sizes >= 1, or find where it does not.
@@ -64,18 +60,20 @@ def verify(
     The proofs follow the statements: what messages put into registers, what instructions take them
     for, what is summed and what is stored, and compare that with ``kernel.computes``; they do not
     trust what the layouts of copies claim. ``params`` fixes some of the sizes, by name; ``budget``
-    is a time in seconds, after which what is left is undecided, infinity for no end.
+    is a time in seconds, infinity for no end. It stands for an amount of work that an idle machine
+    does in a third of it: what is decided, and what is left undecided, is the same however busy the
+    machine is. Where it is too slow even so, the clock stops what is left, which is said.
     Raises `KernelError` for what is not a kernel and for statements without a meaning here,
     `InputError` for other params.
 
     >>> import pycute_xe as cx
     >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")))
-    >>> bool(verify(gemm))
+    >>> bool(prove(gemm))
     True
     >>> import dataclasses
     >>> loop = gemm.loop("k")
     >>> short = gemm.replace(loop, dataclasses.replace(loop, stop=loop.stop - 1))
-    >>> print(str(verify(short).counterexample).splitlines()[0])
+    >>> print(str(prove(short).counterexample).splitlines()[0])
     D values: D[0, 0]: A·B is not summed
     """
     if not isinstance(kernel, Kernel):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -92,8 +90,8 @@ def verify(
     alike, names = identified(kernel)
     fixed = {names.sizes[name]: size for name, size in given.items()}
     try:
-        with until(start + HERE * budget):
-            here = verify_here(alike, fixed, int(min(STEPS, budget * STEPS_A_SECOND)))
+        with allowed(budget * WORK_A_SECOND, budget):
+            found = verify_here(alike, fixed)
     except RecursionError as error:
         raise KernelError(
             "verify",
@@ -101,43 +99,27 @@ def verify(
             "what its statements compute one after the other nests too deep to be followed",
             "compute it in fewer steps, or store what is between",
         ) from error
-    if not any(proof.reason == TOO_HARD for proof in here.proofs):
-        return in_words_of(kernel, names, here)
-    left = budget - (perf_counter() - start)
-    apart = decided_apart(alike, fixed, left) if left > 0 else None
-    if apart is not None:
-        return in_words_of(kernel, names, apart)
-    seconds = perf_counter() - start
-    proofs = tuple(p if p.reason != TOO_HARD else _stopped(p, seconds) for p in here.proofs)
-    cut = Verdict(here.kernel, here.scope, proofs, here.counterexample)
-    return in_words_of(kernel, names, cut)
+    return replace(in_words_of(kernel, names, found), seconds=perf_counter() - start)
 
 
-TOO_HARD = "the question is too hard"
-
-
-def _stopped(proof: Proof, seconds: float) -> Proof:
-    from dataclasses import replace
-
-    return replace(proof, reason=f"isl, stopped after {seconds:.1f} s", seconds=seconds)
-
-
-def verify_here(kernel: Kernel, fixed: Mapping[str, int], steps: int) -> Verdict:
-    """Return the verdict as far as so many steps of isl reach; no clock is read."""
+def verify_here(kernel: Kernel, fixed: Mapping[str, int]) -> Verdict:
+    """Return the verdict as far as the account of work reaches."""
+    start = perf_counter()
     proofs: list[Proof] = []
     failures: list[tuple[Failure, Counterexample]] = []
     with session():
-        questions = Questions(kernel, fixed, patient=not steps)
+        questions = Questions(kernel, fixed)
         for asked in _asked(kernel, questions):
-            proof, failure = _answered(asked, questions, steps)
+            proof, failure = _answered(asked, questions)
             proofs.append(proof)
             if failure is not None and proof.counterexample is not None:
                 failures.append((failure, proof.counterexample))
     least = min(failures, key=lambda pair: pair[0].rank, default=None)
     shown = least[1] if least else None
-    found = Verdict(kernel.name, _words(kernel, fixed), tuple(proofs), shown)
-    again = partial(verify_here, steps=steps)
-    return given_sizes(kernel, fixed, given_a_plan(kernel, fixed, found, again), again)
+    spent = perf_counter() - start
+    found = Verdict(kernel.name, _words(kernel, fixed), tuple(proofs), shown, spent)
+    planned = given_a_plan(kernel, fixed, found, verify_here)
+    return given_sizes(kernel, fixed, planned, verify_here)
 
 
 @dataclass(frozen=True)
@@ -167,7 +149,9 @@ def _asked(kernel: Kernel, questions: Questions) -> tuple[_Asked, ...]:
         ),
     ]
     if any(isinstance(s, Loop) and s.holds for s in kernel.statements()):
-        out.append(_Asked("invariants", INVARIANT, (REAL, FINITE), questions.invariants))
+        out.append(_Asked("invariants", INVARIANT, (FINITE,), questions.invariants))
+    if counts_plainly(kernel):
+        out.append(_Asked("counters", COUNTERS, (), questions.counters))
     for operand in kernel.outputs:
         name = operand.name
         claim = kernel.computes.of(name) if kernel.computes is not None else None
@@ -183,24 +167,24 @@ def _asked(kernel: Kernel, questions: Questions) -> tuple[_Asked, ...]:
             _Asked(
                 f"{name} values",
                 f"what is written to {name} is what is claimed",
-                (REAL, FINITE, RACES, *assumed),
+                (FINITE, RACES, *assumed),
                 partial(questions.values, name),
             ),
         ]
     return tuple(out)
 
 
-def _answered(asked: _Asked, questions: Questions, steps: int) -> tuple[Proof, Failure | None]:
+def _answered(asked: _Asked, questions: Questions) -> tuple[Proof, Failure | None]:
     start = perf_counter()
     reason, failure = "", None
     condition = ""
+    questions.real.clear()
     try:
-        with effort(steps_left(steps, STEPS_A_SECOND)):
-            failure = asked.find()
-            if failure is not None:
-                condition = _condition(failure, questions)
-    except TooHardError:
-        reason = TOO_HARD
+        failure = asked.find()
+        if failure is not None:
+            condition = _condition(failure, questions)
+    except TooHardError as error:
+        reason, failure = error.condition, None
     except UndecidableError as error:
         reason = f"{error.condition}" + (f" ({error.fix})" if error.fix else "")
     except (KernelError, InputError):
@@ -215,35 +199,29 @@ def _answered(asked: _Asked, questions: Questions, steps: int) -> tuple[Proof, F
         )
     except CuteError as error:  # a copy without a layout: every reader stops there
         reason = str(error)
-    if failure is not None and (large := _too_large(questions.kernel, failure)):
-        reason, failure = large, None
     seconds = perf_counter() - start
     found = _counterexample(failure) if failure is not None else None
     answer = "undecided" if reason else "proved"
     if failure is not None:
         answer = "needs" if condition else "disproved"
+    real = (REAL + ", ".join(sorted(questions.real)),) if questions.real else ()
+    assumptions = (*real, *asked.assumptions)
     proof = Proof(
-        asked.name, answer, asked.statement, asked.assumptions, seconds, found, condition, reason
+        asked.name, answer, asked.statement, assumptions, seconds, found, condition, reason
     )
     return proof, failure
 
 
-def _too_large(kernel: Kernel, failure: Failure) -> str:
-    """Say that a counterexample is more than a replay runs; empty where it is not."""
-    nbytes, done = weight(kernel, failure.sizes), steps(kernel, failure.sizes)
-    sizes = " ".join(f"{name}={size}" for name, size in failure.sizes.items())
-    if nbytes > MOST_BYTES:
-        return f"{failure.message} at {sizes}, whose operands take {amount(nbytes)}: not replayed"
-    if done > MOST_STEPS:
-        return f"{failure.message} at {sizes}, where {done} statements are done: not replayed"
-    return ""
-
-
 def _condition(failure: Failure, questions: Questions) -> str:
-    """Return when the failure does not occur, where that is found soon: it is wrong either way."""
+    """Return when the failure does not occur, where that is found soon: it is wrong either way.
+
+    Raises `ClockError`: what the clock decides is not said of a kernel.
+    """
     try:
-        with further(steps_left(CONDITION_STEPS, STEPS_A_SECOND)):
+        with at_most(min(CONDITION_WORK, work_left() / 2)):
             return condition_of(failure, questions.space)
+    except ClockError:
+        raise
     except TooHardError:
         return ""
 

@@ -3,101 +3,115 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
+from itertools import combinations_with_replacement
 
 import numpy as np
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.follower import Write
-from pycute_xe.holding.meeting import has_roles
+from pycute_xe.holding.following import follow
+from pycute_xe.holding.memory import Tile
+from pycute_xe.holding.nodes import Undefined
+from pycute_xe.holding.visible import is_ordered
 from pycute_xe.kernel import (
     AtomicStore,
     Load,
-    Store,
 )
-from pycute_xe.verifying.changing import Touch, changed_before, changed_beside, touches
+from pycute_xe.verifying.changing import (
+    changed_by_others,
+    touches,
+)
 from pycute_xe.verifying.comparing import compare
-from pycute_xe.verifying.coverage import Coverage, Point
+from pycute_xe.verifying.counting import Counting
+from pycute_xe.verifying.coverage import Point
+from pycute_xe.verifying.defining import undefined_claim
 from pycute_xe.verifying.differences import Difference
 from pycute_xe.verifying.facts import least
 from pycute_xe.verifying.failures import Failure, smallest
 from pycute_xe.verifying.formula import Formula, Place, Term, add, summed
-from pycute_xe.verifying.laws import is_number, rounded
-from pycute_xe.verifying.patience import too_hard
+from pycute_xe.verifying.laws import as_stored
+from pycute_xe.verifying.loading import Loading
 from pycute_xe.verifying.racing import check_races, may_be_covered
 from pycute_xe.verifying.regions import Region
 from pycute_xe.verifying.translating import EXACT, claimed, held
 from pycute_xe.verifying.trying import quotients, tried
-from pycute_xe.verifying.views import View
+from pycute_xe.verifying.views import View, view_of
 
 __all__ = ["Questions"]
 
-WILD, WILDER = 6, 12
-"""Quotients from which on small problems are tried first, and questions are left to a process that
-can be stopped."""
+WILD = 6
+"""Quotients from which on small problems are tried first."""
 
 
-class Questions(Coverage):
+class Questions(Loading, Counting):
     """The questions about a kernel, each answered by a smallest failure or None."""
 
     def values(self, output: str) -> Failure | None:
         """Return the smallest problem in which an element of an output is given a wrong value."""
+        try:
+            found = self._stored(output)
+        except UndecidableError:
+            nowhere = self._undefined_claim(output)
+            if nowhere is None:
+                raise
+            return nowhere
+        return found or self._undefined_claim(output)
+
+    def _stored(self, output: str) -> Failure | None:
+        """Return the smallest problem in which something else is stored than is claimed."""
         mine = [(i, w) for i, w in enumerate(self.followed.writes) if w.statement.operand == output]
         if any(isinstance(write.statement, AtomicStore) for _, write in mine):
             return self._wrongly_added(output, mine)
-        changed = self._changed()
+        changed = self.changed()
         if changed is not None:
             return changed
-        found = [(w, self._wrong(i, w)) for i, w in mine if not self._overwritten(i)]
+        views, points = self.views, self.points
+        judged = ((i, w) for i, w in mine if not self._overwritten(i))
+        found = [(w, self._wrong(w, views[i], points[i])) for i, w in judged]
         wrong = least(f for w, f in found if f and not may_be_covered(self.space, w, f))
         if wrong is None and any(failure is not None for _, failure in found):
-            raise UndecidableError(
-                "verify",
-                {"output": output},
-                f"elements of {output} that hold something else may be stored to again",
-                "store once, behind the loop or the condition",
-            )
+            return self._wrong_at_last(output)
         if wrong is None:
             check_races(self.space, output, [write for _, write in mine])
         return wrong
 
-    def _changed(self) -> Failure | None:
-        """Return the smallest problem in which a load finds what another subgroup stores."""
+    def _wrong_at_last(self, output: str) -> Failure | None:
+        """Compare what lies in an output at the end with what is claimed.
+
+        Raises `UndecidableError` where its stores are in no order, or lie in several places.
+        """
+        followed = follow(self.kernel, output)
+        tile, left = followed.memory.get(output), followed.left.get(output)
+        stores = touches(self.space, output)[1]
+        if not isinstance(tile, Tile) or left is None or not is_ordered(self.kernel, tile):
+            raise _stored_again(output)
+        if any(
+            not changed_by_others(self.space, one, other).is_empty
+            for one, other in combinations_with_replacement(stores, 2)
+        ):
+            raise _stored_again(output)
+        written = (w.statement for w in self.followed.writes if w.statement.operand == output)
+        statement = next(written)
         found: list[Failure | None] = []
-        for operand in self.kernel.outputs:
-            loads, stores = touches(self.space, operand.name)
-            for load, store in product(loads, stores):
-                if self._keeps(store):
-                    continue
-                if not changed_before(self.space, load, store).is_empty:
-                    raise _overwrites(operand.name)
-                found.append(self._beside(load, store))
+        for part in left.parts:
+            if isinstance(part.node, Undefined):
+                continue  # whether that is written is another question
+            places = tile.places[part.elements][None]
+            none = np.zeros_like(part.elements)
+            write = Write(statement, (), tile.base, places, none, part.node, np.arange(1))
+            view = view_of(write)
+            found.append(self._wrong(write, view, self.space.points(write, view)))
         return least(found)
 
-    def _keeps(self, store: Touch) -> bool:
-        """Whether a store writes what lay there."""
-        mine = [
-            (i, w) for i, w in enumerate(self.followed.writes) if w.statement is store.statement
-        ]
-        for i, write in mine:
-            targets = self.space.targets(write, self.views[i])
-            before: Formula = (Term(1.0, (Place(write.statement.operand, targets),)),)
-            actual = held(write.node, self.views[i], self.space.naming)
-            if compare(self.points[i], actual, before, self.extents) is not None:
-                return False
-        return bool(mine) and isinstance(store.statement, Store)
-
-    def _beside(self, load: Touch, store: Touch) -> Failure | None:
-        region = changed_beside(self.space, load, store)
-        point = smallest(region, self.space.naming)
-        if point is None:
+    def _undefined_claim(self, output: str) -> Failure | None:
+        """Return the smallest problem in which a claim names an element outside its operand."""
+        found = undefined_claim(self.space, self.claim_of(output))
+        if found is None:
             return None
-        name = load.statement.operand
-        if any(s.touched.meets for s in self.kernel.statements()) or has_roles(self.kernel):
-            raise _overwrites(name)  # a barrier may lie between
-        index = [point[f"u_{i}"] for i in range(len(self.extents[name]))]
-        words = f"{name}{index} is loaded by one subgroup and stored to by another in no order"
-        return self.failure(point, f"{name} values", words, region, operand=name, faults=True)
+        point, words, region = found
+        return self.failure(
+            point, f"{output} values", words, region, operand=output, output=output, faults=True
+        )
 
     def _wrongly_added(self, output: str, mine: list[tuple[int, Write]]) -> Failure | None:
         """Compare what all stores add to an element, and what it was, with what is claimed."""
@@ -121,19 +135,20 @@ class Questions(Coverage):
         inside = [f"0 <= {u} < {n}" for u, n in zip(names, self.extents[output], strict=True)]
         sizes = self.space.naming.sizes
         points = Region.where((*sizes, *names), " and ".join([*self.space.sizes, *inside]))
-        actual: Formula = (Term(1.0, (Place(output, names),)),)
+        actual: Formula = (Term(1.0, (Place(output, names, numeric),)),)
         for i, write in mine:
             targets = self.space.targets(write, self.views[i])
             there = tuple(f"{u} = {t}" for u, t in zip(names, targets, strict=True))
-            guards = (*there, *self.space.conditions(write))
-            terms = held(write.node, self.views[i], self.space.naming)
+            guards = (*there, *self.space.conditions(write, self.views[i]))
+            terms = held(write.node, self.views[i], self.space.naming, numeric, self.real)
             guarded = tuple(replace(t, guards=(*t.guards, *guards)) for t in terms)
             actual = add(actual, summed(self.space.spans(write, self.views[i]), guarded))
         claim = self.claim_of(output)
-        wanted = claimed(
-            claim.value, self.space.naming, dict(zip(claim.indices, names, strict=True))
-        )
-        difference = compare(points, actual, wanted, self.extents)
+        places = dict(zip(claim.indices, names, strict=True))
+        wanted = claimed(claim.value, self.space.naming, places, numeric)
+        if numeric.kind == "float":
+            self.real.add(f"atomic additions in {numeric}")
+        difference = compare(points, actual, wanted, self.extents, self.least)
         if difference is None:
             return None
 
@@ -158,16 +173,14 @@ class Questions(Coverage):
                     return True
         return False
 
-    def _wrong(self, number: int, write: Write) -> Failure | None:
-        view, points = self.views[number], self.points[number]
+    def _wrong(self, write: Write, view: View, points: Region) -> Failure | None:
         targets = self.space.targets(write, view)
         claim = self.claim_of(write.statement.operand)
         names = dict(zip(claim.indices, (f"({t})" for t in targets), strict=True))
-        actual = held(write.node, view, self.space.naming)
-        wanted = claimed(claim.value, self.space.naming, names)
         numeric = self.kernel.operand(write.statement.operand).value_type
-        if numeric.bits < 32 and is_number(wanted):
-            wanted = rounded(numeric, wanted)  # a number is claimed as the output holds it
+        actual = held(write.node, view, self.space.naming, numeric, self.real)
+        wanted = claimed(claim.value, self.space.naming, names, numeric)
+        actual, wanted = as_stored(numeric, actual), as_stored(numeric, wanted)
         wild = quotients(actual)
         if wild > WILD:
             point = tried(write, view, self.space, actual, wanted, self.extents)
@@ -178,9 +191,7 @@ class Questions(Coverage):
                 if failure is not None:
                     self.demand_seen(failure, where, (actual, wanted), point)
                 return failure
-            if wild > WILDER and not self.patient:
-                raise too_hard("the maps of its registers take many quotients")
-        difference = compare(points, actual, wanted, self.extents)
+        difference = compare(points, actual, wanted, self.extents, self.least)
         if difference is None:
             return None
 
@@ -219,10 +230,10 @@ class Questions(Coverage):
         )
 
 
-def _overwrites(operand: str) -> UndecidableError:
+def _stored_again(output: str) -> UndecidableError:
     return UndecidableError(
         "verify",
-        {"operand": operand},
-        f"an element of {operand} is loaded after it was stored to, on some path",
-        "load it before, or give the result an operand of its own",
+        {"output": output},
+        f"elements of {output} that hold something else may be stored to again",
+        "store once, behind the loop or the condition",
     )

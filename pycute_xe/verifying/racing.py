@@ -12,12 +12,14 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from pycute_xe.converting import convert
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.follower import Write, situated
 from pycute_xe.holding.following import FAR, placed
 from pycute_xe.holding.nodes import Choice, Converted, Leaf, Node, Number, Picked, Scalar, Undefined
 from pycute_xe.kernel import Index, Kernel, Loop, NamedWait
 from pycute_xe.kernel.ir.roles import doing
+from pycute_xe.numeric import Numeric
 from pycute_xe.verifying.changing import Touch, changed_before, changed_beside, touches
 from pycute_xe.verifying.failures import Failure
 from pycute_xe.verifying.points import Space
@@ -92,15 +94,24 @@ def _barrier_between(kernel: Kernel, store: Touch, later: Touch) -> bool:
     return False
 
 
-def _is_copied(node: Node) -> bool:
-    """Whether a node is a number that was stored before, or given: no operation rounds it."""
+def _is_copied(node: Node, later: tuple[Numeric, ...] = ()) -> bool:
+    """Whether a node is a number that was stored before, or given: no operation rounds it.
+
+    Minus zero is not: its bytes are not those of the zero that it equals. ``later`` is what a node
+    is converted to, the next type first.
+    """
     match node:
-        case Number() | Scalar() | Leaf() | Undefined():
+        case Number(value, numeric):
+            kept = np.array([value])
+            for to in (*((numeric,) if numeric else ()), *later):
+                kept = convert(kept, to).astype(np.float64)
+            return bool(kept[0] != 0 or not np.signbit(kept[0]))
+        case Scalar() | Leaf() | Undefined():
             return True
-        case Converted(_, body):
-            return _is_copied(body)
+        case Converted(to, body):
+            return _is_copied(body, (to, *later))
         case Choice(_, _, then, otherwise) | Picked(_, then, otherwise):
-            return _is_copied(then) and _is_copied(otherwise)
+            return _is_copied(then, later) and _is_copied(otherwise, later)
         case _:
             return False
 

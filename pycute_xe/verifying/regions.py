@@ -1,115 +1,17 @@
-"""Floor 9: sets of integer points with named coordinates; the only module that names islpy."""
+"""Floor 9: sets of integer points with named coordinates, decided by isl."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Literal
 
 import islpy as isl
 
-from pycute_xe.verifying.patience import TooHardError, in_time, time_left
+from pycute_xe.verifying.calls import asked, read, session
 
-__all__ = ["Names", "Region", "effort", "further", "session"]
+__all__ = ["Names", "Region", "session"]
 
 Names = tuple[str, ...]
-
-_context: ContextVar[isl.Context | None] = ContextVar("_context", default=None)
-_most: ContextVar[int] = ContextVar("_most", default=0)
-
-SLOWEST = 10_000
-"""The steps that such a question takes in a second, where it is slowest."""
-FEWEST = 5_000
-"""Steps that it may take in any case."""
-
-
-@contextmanager
-def session() -> Generator[None]:
-    """Make one account of steps for the regions of a proof; they must not be mixed with others'.
-
-    `effort` inside counts from zero each time.
-    """
-    token = _context.set(isl.Context())
-    try:
-        yield
-    finally:
-        _context.reset(token)
-
-
-@contextmanager
-def effort(operations: int) -> Generator[None]:
-    """Let isl take so many steps and no more, so that no kernel keeps a user waiting for ever.
-
-    The default GEMM takes some hundred thousand; 0 lifts the limit. Regions of one `session` share
-    its account. Raises `TooHardError` where isl gives up.
-
-    >>> with effort(3):
-    ...     Region.where(("x",), "exists (d : x = 2*d)").least()
-    Traceback (most recent call last):
-    pycute_xe.holding.patience.TooHardError: verify(steps=3): the question is too hard...
-    """
-    context = _context.get() or isl.Context()
-    context.reset_operations()
-    context.set_max_operations(operations)
-    token, most = _context.set(context), _most.set(operations)
-    try:
-        yield
-    except isl.Error as error:
-        raise TooHardError(
-            "verify",
-            {"steps": operations},
-            "the question is too hard to decide",
-            "fix some sizes with params, or use strides that nest evenly",
-        ) from error
-    finally:
-        context.set_max_operations(0)
-        _context.reset(token)
-        _most.reset(most)
-
-
-@contextmanager
-def further(operations: int) -> Generator[None]:
-    """Let isl take so many steps more inside `effort`, for a question that may stay open.
-
-    Raises `TooHardError` where isl gives up.
-    """
-    context = _context.get()
-    if context is None:
-        raise TooHardError("verify", {}, "no effort was allowed", "")
-    context.reset_operations()
-    context.set_max_operations(operations)
-    most = _most.set(operations)
-    try:
-        yield
-    except isl.Error as error:
-        raise TooHardError(
-            "verify", {"steps": operations}, "the question is too hard to decide", ""
-        ) from error
-    finally:
-        _most.reset(most)
-
-
-@contextmanager
-def _soon() -> Generator[None]:
-    """Let isl take no more steps than fit into the time that is left, however slow they are.
-
-    A step of a search for a least point or of a difference takes up to a hundred times as long as
-    others do.
-    """
-    context, most = _context.get(), _most.get()
-    left = time_left()
-    if context is None or left is None or not most:
-        yield
-        return
-    context.reset_operations()
-    context.set_max_operations(int(min(most, max(FEWEST, left * SLOWEST))))
-    try:
-        yield
-    finally:
-        context.reset_operations()
-        context.set_max_operations(most)
 
 
 def _is_before(one: dict[str, int], other: dict[str, int], end: str) -> bool:
@@ -139,9 +41,8 @@ class Region:
     @classmethod
     def where(cls, names: Names, constraints: str) -> Region:
         """Return the points that satisfy constraints."""
-        in_time()
         text = f"{{ [{','.join(names)}] : {constraints or 'true'} }}"
-        return cls(names, isl.Set(text, _context.get()))
+        return cls(names, read(isl.Set, text))
 
     @classmethod
     def nothing(cls, names: Names) -> Region:
@@ -157,10 +58,9 @@ class Region:
         >>> Region.where(("x",), "0 <= x < 3").to(("y",), "y = 2*x + 1").least()
         {'y': 1}
         """
-        in_time()
         old, new = ",".join(self.names), ",".join(names)
-        link = isl.Map(f"{{ [{old}] -> [{new}] : {constraints or 'true'} }}", _context.get())
-        return Region(names, self.points.apply(link))
+        link = read(isl.Map, f"{{ [{old}] -> [{new}] : {constraints or 'true'} }}")
+        return Region(names, asked("apply", self.points, link))
 
     def within(self, constraints: str) -> Region:
         """Return the points that satisfy constraints too."""
@@ -168,11 +68,11 @@ class Region:
 
     def __and__(self, other: Region) -> Region:
         """Return the common points of two regions over the same names."""
-        return Region(self.names, self.points.intersect(other.points))
+        return Region(self.names, asked("intersect", self.points, other.points))
 
     def __or__(self, other: Region) -> Region:
         """Return the points of either of two regions over the same names."""
-        return Region(self.names, self.points.union(other.points))
+        return Region(self.names, asked("union", self.points, other.points))
 
     def __sub__(self, other: Region) -> Region:
         """Return the points that are not in another region over the same names.
@@ -181,19 +81,18 @@ class Region:
         >>> (box - Region.where(("x",), "exists (d : x = 2*d)")).least()
         {'x': 1}
         """
-        with _soon():
-            return Region(self.names, self.points.subtract(other.points))
+        return Region(self.names, asked("subtract", self.points, other.points))
 
     @property
     def divisions(self) -> int:
         """How many quotients its description needs, over all its convex pieces."""
-        pieces = self.points.coalesce().get_basic_sets()
+        pieces = asked("coalesce", self.points).get_basic_sets()
         return sum(map(_quotients, pieces))
 
     @property
     def is_empty(self) -> bool:
         """Whether there is no point at all."""
-        return self.points.is_empty()
+        return asked("is_empty", self.points)
 
     @property
     def is_bounded(self) -> bool:
@@ -202,7 +101,7 @@ class Region:
         >>> Region.where(("x",), "0 <= x").is_bounded, Region.where(("x",), "0 <= x < 9").is_bounded
         (False, True)
         """
-        return self.points.is_bounded()
+        return asked("is_bounded", self.points)
 
     def told(self, given: Region, without: str = "") -> str:
         """Return the constraints beyond those given as text, a piece of all names left out.
@@ -211,7 +110,7 @@ class Region:
         >>> even.told(Region.where(("x",), "x >= 1"))
         '(x) mod 2 = 0'
         """
-        simple = self.points.gist(given.points).coalesce()
+        simple = asked("coalesce", asked("gist", self.points, given.points))
         text = str(simple).partition(":")[2].rpartition("}")[0].strip()
         return text.replace(without, "") if without else text
 
@@ -236,8 +135,7 @@ class Region:
             rest = Region(self.names, isl.Set(piece))
             if best is not None:
                 rest = rest.within(f"{best[self.names[0]]} {sign} {self.names[0]}")
-            with _soon():
-                point = None if rest.is_empty else rest._point(getattr(rest.points, end)())
+            point = None if rest.is_empty else rest._point(asked(end, rest.points))
             if point is not None and (best is None or _is_before(point, best, end)):
                 best = point
         return best
@@ -246,7 +144,7 @@ class Region:
         return self.to((*order, *(n for n in self.names if n not in order))) if order else self
 
     def _point(self, single: isl.Set) -> dict[str, int]:
-        point = single.sample_point()
+        point = asked("sample_point", single)
         values = (point.get_coordinate_val(isl.dim_type.set, i) for i in range(len(self.names)))
         return {name: int(v.to_python()) for name, v in zip(self.names, values, strict=True)}
 
@@ -255,8 +153,7 @@ class Region:
         codomain = tuple(name for name in self.names if name not in domain)
         names, inside = ",".join(self.names), ",".join(domain)
         text = f"{{ [{names}] -> [[{inside}] -> [{','.join(codomain)}]] }}"
-        graph = isl.Map(text, _context.get())
-        return codomain, self.points.apply(graph).unwrap()
+        return codomain, asked("apply", self.points, read(isl.Map, text)).unwrap()
 
     def decides(self, domain: Names) -> bool:
         """Tell whether some coordinates fix all others: whether a map is single valued.
@@ -265,7 +162,7 @@ class Region:
         >>> pairs.decides(("y",)), pairs.to(("x", "z"), "0 <= z < 2").decides(("x",))
         (True, False)
         """
-        return self._split(domain)[1].is_single_valued()
+        return asked("is_single_valued", self._split(domain)[1])
 
     def repeats(self, by: Names, within: str = "true") -> Region:
         """Return the points that share some coordinates with an earlier point.

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from pycute_xe.errors import UndecidableError
 from pycute_xe.verifying.failures import smallest
 from pycute_xe.verifying.naming import Naming
-from pycute_xe.verifying.patience import in_time
 from pycute_xe.verifying.regions import Names, Region
 
 __all__ = ["narrowed"]
@@ -30,7 +29,6 @@ def narrowed(region: Region, naming: Naming) -> Iterator[tuple[Region, dict[str,
     """
     seen: list[dict[str, int]] = []
     for condition in ("", *_conditions(naming)):
-        in_time()
         part = region.within(condition) if condition else region
         try:
             point = smallest(part, naming)

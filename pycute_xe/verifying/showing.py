@@ -8,21 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.converting import convert
 from pycute_xe.kernel import Claim, Kernel
-from pycute_xe.kernel.amounts import MOST_BYTES, MOST_STEPS, steps, weight
+from pycute_xe.kernel.amounts import weight
+from pycute_xe.kernel.binding import shape_of
 from pycute_xe.kernel.showing import differ_by, tolerance_of
-from pycute_xe.kernel.telling_inputs import VARIANTS, telling_inputs
+from pycute_xe.kernel.telling_inputs import telling_fields, telling_inputs, variants
 from pycute_xe.verifying.evaluating import Extents, value_with
 from pycute_xe.verifying.failures import Failure
 from pycute_xe.verifying.formula import Formula
-from pycute_xe.verifying.patience import in_time
+from pycute_xe.verifying.patience import charge
 
 __all__ = ["is_seen"]
+
+INPUTS, ELEMENT = 100, 0.1
+"""Units that it takes to make the inputs of a replay, and each element of arrays."""
+DENSE = 1 << 16
+"""Bytes of operands up to which inputs are arrays, which are looked at faster."""
 
 
 def is_seen(
@@ -35,19 +43,19 @@ def is_seen(
 ) -> bool:
     """Tell whether what is stored and what is claimed are told apart on inputs of a replay.
 
-    Problems that are too large for a replay are taken to be: it is said of them that none is done.
-    Raises `UndecidableError` where the sums are too long to try.
+    Of large problems the inputs are made only where they are looked at. Raises `UndecidableError`
+    where the sums are too long to try.
     """
-    if weight(kernel, failure.sizes) > MOST_BYTES or steps(kernel, failure.sizes) > MOST_STEPS:
-        return True
     numeric = kernel.operand(failure.output).value_type
     tolerance = tolerance_of(claim.value, numeric)
-    given = [
-        telling_inputs(
-            kernel, failure.sizes, failure.operand, failure.element, failure.index, variant
-        )
-        for variant in VARIANTS
-    ]
+    dense = weight(kernel, failure.sizes) <= DENSE
+    inputs = telling_inputs if dense else telling_fields
+    elements = sum(prod(shape_of(o, failure.sizes)) for o in kernel.inputs) if dense else 0
+    given: list[Mapping[str, Any]] = []
+    for variant in variants(kernel):
+        charge(INPUTS + elements * ELEMENT)
+        place = failure.element, failure.index, variant
+        given.append(inputs(kernel, failure.sizes, failure.operand, *place))
 
     @cache
     def element(name: str, at: tuple[int, ...]) -> NDArray[np.float64]:
@@ -55,7 +63,6 @@ def is_seen(
 
     pairs = (np.broadcast_to(value_with(f, point, extents, element), len(given)) for f in formulas)
     for actual, wanted in zip(*pairs, strict=True):
-        in_time()
         if not np.isnan(actual) and not np.isnan(wanted):
             actual, wanted = convert(np.array([actual, wanted]), numeric).astype(np.float64)
         if differ_by(float(actual), float(wanted), tolerance):

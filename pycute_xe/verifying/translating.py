@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import frexp, isfinite
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.nodes import (
@@ -46,52 +47,84 @@ from pycute_xe.verifying.formula import (
 )
 from pycute_xe.verifying.laws import LIMITS, UNDEFINED, applied, extreme, rounded
 from pycute_xe.verifying.naming import Naming
+from pycute_xe.verifying.reading import CHOOSING, NEAREST, Reading
 from pycute_xe.verifying.views import View
 
 __all__ = ["EXACT", "claimed", "held"]
 
 EXACT = frozenset({"f32", "f64", "s32", "u32", "s64", "u64", "tf32"})
-"""Accumulators in which sums are read as real arithmetic."""
+"""Accumulators in which sums are read as real arithmetic, or integers overflow nowhere."""
 
 
-def held(node: Node, view: View, naming: Naming) -> Formula:
-    """Return what a node's positions hold, as a formula at the points of a view.
+def held(node: Node, view: View, naming: Naming, kind: Numeric, real: set[str]) -> Formula:
+    """Return what a node's positions hold of a type, as a formula at the points of a view.
 
-    Raises `UndecidableError` for contents that have no formula.
+    ``real`` takes in what was read as real arithmetic. Raises `UndecidableError` for contents that
+    have no formula.
     """
-    return LIMITS.check(_Held(view, naming).formula(node, ()))
+    return LIMITS.check(_Held(view, naming, real).formula(node, (), Reading.of(kind)))
 
 
 class _Held:
-    def __init__(self, view: View, naming: Naming) -> None:
-        self.view, self.naming = view, naming
+    def __init__(self, view: View, naming: Naming, real: set[str]) -> None:
+        self.view, self.naming, self.real = view, naming, real
 
-    def formula(self, node: Node, scope: tuple[str, ...]) -> Formula:
+    def formula(self, node: Node, scope: tuple[str, ...], how: Reading) -> Formula:
         match node:
-            case Call(name, arguments):
-                return applied(name, tuple(self.formula(a, scope) for a in arguments))
+            case Call():
+                return self.called(node, scope, how)
             case Converted(to, body):
-                return rounded(to, self.formula(body, scope))
+                inner = self.formula(body, scope, how.converted(to))
+                if how.excuses(to, inner, _rounds(body)):
+                    self.real.add(f"conversions to {to}")
+                    return self.formula(body, scope, how)
+                return rounded(to, inner)
             case Summed():
-                return self.total(node, scope)
+                return self.total(node, scope, how)
             case Accumulated(numeric, start, terms):
-                parts = (self.formula(start, scope), *(self.total(t, scope) for t in terms))
-                return _typed(numeric, add(*parts))
+                inside = how.operand("add", numeric.kind == "float")
+                added = (self.total(t, scope, inside) for t in terms)
+                out = _typed(numeric, add(self.formula(start, scope, inside), *added))
+                opaque = call(f"accumulated in {numeric}", out)
+                return self.computed("accumulated", numeric, out, opaque, how)
             case Choice():
-                return self.choice(node, scope)
+                return self.choice(node, scope, how)
             case Picked():
-                return self.picked(node, scope)
+                return self.picked(node, scope, how)
             case Number() | Scalar() | Leaf() | Undefined() | Carried() | Lost():
-                return self.leaf(node)
+                return self.leaf(node, how)
 
-    def leaf(self, node: Number | Scalar | Leaf | Undefined | Carried | Lost) -> Formula:
+    def called(self, node: Call, scope: tuple[str, ...], how: Reading) -> Formula:
+        name, kind, rounds = node.function, node.type, _rounds(node)
+        inside = how.operand(name, rounds)
+        arguments = tuple(self.formula(a, scope, inside) for a in node.arguments)
+        out = applied(name, arguments)
+        if not rounds or kind is None:
+            return out
+        opaque = rounded(kind, out) if name in NEAREST else call(f"{name} in {kind}", *arguments)
+        return self.computed(name, kind, out, opaque, how)
+
+    def computed(
+        self, what: str, numeric: Numeric, formula: Formula, opaque: Formula, how: Reading
+    ) -> Formula:
+        """Return what is computed in a type: as real numbers are, or not to be looked into."""
+        if numeric.kind != "float":
+            return formula
+        if how.real:
+            self.real.add(f"{what} in {numeric}")
+            return formula
+        return opaque
+
+    def leaf(
+        self, node: Number | Scalar | Leaf | Undefined | Carried | Lost, how: Reading
+    ) -> Formula:
         match node:
-            case Number(value):
-                return number(value)
+            case Number(value, numeric):
+                return number(how.constant(value, numeric))
             case Scalar(operand):
-                return (Term(1.0, (Place(operand, ()),)),)
+                return (Term(1.0, (Place(operand, (), self.naming.type_of[operand]),)),)
             case Leaf():
-                return _element(self.place(node), self.naming)
+                return _element(self.place(node))
             case Undefined():
                 return call(UNDEFINED)
             case Carried(fragment):
@@ -101,17 +134,17 @@ class _Held:
             case Lost(fragment, why):
                 raise UndecidableError("verify", {"fragment": fragment}, why, "claim what it holds")
 
-    def choice(self, node: Choice, scope: tuple[str, ...]) -> Formula:
+    def choice(self, node: Choice, scope: tuple[str, ...], how: Reading) -> Formula:
         left, right = self.naming.text(node.index), self.naming.text(node.below)
-        then, otherwise = (self.formula(x, scope) for x in (node.then, node.otherwise))
+        then, otherwise = (self.formula(x, scope, how) for x in (node.then, node.otherwise))
         return choose(f"{left} < {right}", f"{left} >= {right}", then, otherwise)
 
-    def picked(self, node: Picked, scope: tuple[str, ...]) -> Formula:
+    def picked(self, node: Picked, scope: tuple[str, ...], how: Reading) -> Formula:
         (place,) = self.place(node.test).at
-        then, otherwise = (self.formula(x, scope) for x in (node.then, node.otherwise))
+        then, otherwise = (self.formula(x, scope, how) for x in (node.then, node.otherwise))
         return choose(f"{place} < 0", f"{place} >= 0", then, otherwise)
 
-    def total(self, node: Summed, scope: tuple[str, ...]) -> Formula:
+    def total(self, node: Summed, scope: tuple[str, ...], how: Reading) -> Formula:
         bounds: list[Bounds] = []
         for bound in node.over:
             if len(bound) == 2:
@@ -119,66 +152,77 @@ class _Held:
             else:
                 low, high = self.naming.text(bound[1]), self.naming.text(bound[2])
                 bounds.append(Bounds(bound[0], low, high))
-        inner = self.formula(node.body, (*scope, *(b.name for b in bounds)))
+        rounds = node.how == "sum" and node.type is not None and node.type.kind == "float"
+        inside = how.operand("add" if node.how == "sum" else node.how, rounds)
+        inner = self.formula(node.body, (*scope, *(b.name for b in bounds)), inside)
         if node.how == "sum":
-            return summed(tuple(bounds), inner)
+            out = summed(tuple(bounds), inner)
+            if node.type is None:
+                return out
+            opaque = call(f"summed in {node.type}", out)
+            return self.computed("summed", node.type, out, opaque, how)
         return extreme(node.how, tuple(bounds), inner)
 
     def place(self, leaf: Leaf) -> Place:
         bound = tuple(self.naming.variable_of.get(name, name) for name in leaf.bound)
         texts = self.view.leaf(leaf, bound)
         base = (self.naming.text(index) for index in leaf.base)
-        return Place(leaf.operand, tuple(_plus(b, t) for b, t in zip(base, texts, strict=True)))
+        at = tuple(_plus(b, t) for b, t in zip(base, texts, strict=True))
+        return Place(leaf.operand, at, self.naming.type_of.get(leaf.operand))
 
 
 def claimed(
-    value: Expression, naming: Naming, indices: Mapping[str, str], fresh: str = "t"
+    value: Expression, naming: Naming, indices: Mapping[str, str], kind: Numeric
 ) -> Formula:
-    """Return what a specification claims, at indices that are formulas of a point.
+    """Return what a specification claims of a type, at indices that are formulas of a point.
 
     Variables of sums keep their names behind a prefix.
     """
-    return LIMITS.check(_Claimed(naming, fresh).formula(value, dict(indices)))
+    return LIMITS.check(_Claimed(naming).formula(value, dict(indices), Reading.of(kind)))
 
 
 class _Claimed:
-    def __init__(self, naming: Naming, fresh: str) -> None:
-        self.naming, self.fresh, self.count = naming, fresh, 0
+    def __init__(self, naming: Naming) -> None:
+        self.naming, self.count = naming, 0
 
-    def formula(self, value: Expression, names: dict[str, str]) -> Formula:
+    def formula(self, value: Expression, names: dict[str, str], how: Reading) -> Formula:
         match value:
             case Const(constant):
-                return number(constant)
+                return number(how.excused(constant))
             case Element(operand, at):
-                place = Place(operand, tuple(self.text(i, names) for i in at))
-                return _element(place, self.naming)
+                numeric = self.naming.type_of[operand]
+                return _element(Place(operand, tuple(self.text(i, names) for i in at), numeric))
             case Apply(name, arguments):
-                return applied(name, tuple(self.formula(a, names) for a in arguments))
+                inside = how.operand(name, _rounds(value))
+                return applied(name, tuple(self.formula(a, names, inside) for a in arguments))
             case Rounded(to, body):
-                return rounded(to, self.formula(body, names))
+                inner = self.formula(body, names, how.converted(to))
+                if how.excuses(to, inner, _rounds(body)):
+                    return self.formula(body, names, how)
+                return rounded(to, inner)
             case Total():
-                return self.total(value, names)
+                return self.total(value, names, how)
             case Where(index, below, then, otherwise):
                 left, right = self.text(index, names), self.text(below, names)
                 return choose(
                     f"{left} < {right}",
                     f"{left} >= {right}",
-                    self.formula(then, names),
-                    self.formula(otherwise, names),
+                    self.formula(then, names, how),
+                    self.formula(otherwise, names, how),
                 )
             case Slot(fragment):
                 raise UndecidableError(
                     "verify", {"fragment": fragment}, "a specification speaks of operands", ""
                 )
 
-    def total(self, value: Total, names: dict[str, str]) -> Formula:
+    def total(self, value: Total, names: dict[str, str], how: Reading) -> Formula:
         inner = dict(names)
         bounds: list[Bounds] = []
         for name, extent in value.over:
             self.count += 1
-            inner[name] = f"{self.fresh}{self.count}_{name}"
+            inner[name] = f"t{self.count}_{name}"
             bounds.append(Bounds(inner[name], "0", self.text(extent, names)))
-        body = self.formula(value.body, inner)
+        body = self.formula(value.body, inner, how.operand("add", value.how == "sum"))
         if value.how != "sum":
             return extreme(value.how, tuple(bounds), body)
         total = summed(tuple(bounds), body)
@@ -188,10 +232,30 @@ class _Claimed:
         return self.naming.text(index, names)
 
 
-def _element(place: Place, naming: Naming) -> Formula:
+def _element(place: Place) -> Formula:
     """Return an element; of a type without a zero, what lies outside must not be taken for zero."""
     found: Formula = (Term(1.0, (place,)),)
-    return call(WHOLE, found) if place.operand in naming.zeroless and place.at else found
+    zeroless = place.numeric is not None and place.numeric.name == "ue8m0"
+    return call(WHOLE, found) if zeroless and place.at else found
+
+
+def _rounds(value: object) -> bool:
+    """Whether a value is a result that is read as one of real numbers."""
+    if isinstance(value, Apply):
+        return value.function not in CHOOSING and not _is_exact(value)
+    if not isinstance(value, Call) or value.type is None or value.type.kind != "float":
+        return False
+    return value.function not in CHOOSING and not _is_exact(value)
+
+
+def _is_exact(value: Call | Apply) -> bool:
+    """Whether a sum or a product changes no more than a sign or an exponent, which only grows."""
+    numbers = [a.value for a in value.arguments if isinstance(a, (Number, Const))]
+    if value.function == "add":
+        return 0.0 in numbers
+    return value.function == "mul" and any(
+        abs(n) >= 1 and isfinite(n) and frexp(abs(n))[0] == 0.5 for n in numbers
+    )
 
 
 def _typed(numeric: Numeric, formula: Formula) -> Formula:

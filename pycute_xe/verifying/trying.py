@@ -16,8 +16,8 @@ from pycute_xe.verifying.views import View
 
 __all__ = ["quotients", "tried"]
 
-PRODUCTS = 10_000
-"""Products that are evaluated before the question is asked in another way."""
+WORK = 500_000
+"""Units of work before the question is asked in another way."""
 
 LARGEST = 12
 """The sum of sizes up to which problems are tried."""
@@ -46,7 +46,7 @@ def tried(
         return None
     places = [digits.table(view.shape) for digits in view.places]
     zeros = dict.fromkeys((*space.naming.grid,), 0)
-    goes_on = a_while(PRODUCTS)
+    goes_on = a_while(WORK)
     for sizes in _problems(space):
         limits = space.shape(write.statement.operand, sizes)
         inside = np.ones(view.shape, dtype=bool)

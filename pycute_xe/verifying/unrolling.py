@@ -13,7 +13,7 @@ from pycute_xe.errors import CuteError
 from pycute_xe.holding.contents import loops_named_in
 from pycute_xe.kernel import Kernel, Loop
 from pycute_xe.kernel.ir.trips import in_trips
-from pycute_xe.verifying.patience import time_left
+from pycute_xe.verifying.patience import work_left
 from pycute_xe.verifying.verdict import Proof, Verdict
 
 __all__ = ["given_sizes"]
@@ -35,8 +35,7 @@ def given_sizes(kernel: Kernel, fixed: Mapping[str, int], found: Verdict, again:
         return found
     known = fixed.keys() >= set(kernel.sizes)
     for sizes in (dict(fixed),) if known else _problems(kernel, fixed, loops_named_in(reasons)):
-        left = time_left()
-        if left is not None and left < 0:
+        if work_left() <= 0:
             return found
         try:
             verdict = again(in_trips(kernel, sizes), sizes)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import builtins
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from pycute_xe.kernel import Counterexample
 
-__all__ = ["Answer", "Proof", "Verdict"]
+__all__ = ["Answer", "Proof", "Run", "Tried", "Verdict"]
 
 Answer = Literal["proved", "disproved", "needs", "undecided"]
 
@@ -21,8 +21,8 @@ class Proof:
 
     "disproved" comes with a smallest ``counterexample``; "needs" with the ``condition`` on the
     sizes under which the property holds, and a counterexample where it does not; "undecided" with
-    the ``reason``: which question stopped, and after how long. ``statement`` says the property in
-    words, ``assumptions`` what it takes for granted, ``seconds`` how long it took.
+    the ``reason``: what is not decided, or after how much work it was cut. ``statement`` says the
+    property in words, ``assumptions`` what it takes for granted, ``seconds`` how long it took.
 
     >>> bool(Proof("D values", "proved", "D is what is claimed", (), 0.002))
     True
@@ -57,17 +57,60 @@ class Proof:
 
 
 @dataclass(frozen=True, slots=True)
+class Run:
+    """A run of a kernel that is right: sizes by name, the data, and how many work-groups ran.
+
+    >>> print(Run((("M", 9), ("N", 17)), "small integers", 2, 4))
+    M=9 N=17 with small integers, by 2 of 4 work-groups
+    """
+
+    sizes: tuple[tuple[str, int], ...]
+    data: str
+    groups: int
+    of: int
+
+    def __str__(self) -> str:
+        """The sizes, the data, and what of the grid ran."""
+        sizes = " ".join(f"{name}={size}" for name, size in self.sizes)
+        part = f", by {self.groups} of {self.of} work-groups" if self.groups < self.of else ""
+        return f"{sizes} with {self.data}{part}".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """The runs by which a proof was tried, and why others were not done.
+
+    Truthy where there was a run. Every run came out as claimed: one that does not undoes the proof.
+    """
+
+    runs: tuple[Run, ...] = ()
+    reason: str = ""
+
+    def __bool__(self) -> bool:
+        """Whether anything was run."""
+        return bool(self.runs)
+
+    def __str__(self) -> str:
+        """A line for each run, then why others were not done."""
+        lines = [f"tried at {run}" for run in self.runs]
+        return "\n".join([*lines, *([f"not tried: {self.reason}"] if self.reason else [])])
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """All proofs of a kernel; truthy when every one is "proved".
 
     ``scope`` says for which sizes. ``counterexample`` is the smallest of those the proofs found,
-    least by the sum of the sizes and the sizes; then what stops a run comes first.
+    least by the sum of the sizes and the sizes; then what stops a run comes first. ``seconds`` is
+    the time that was spent, ``tried`` how a proof was held against runs, or why it was not.
     """
 
     kernel: str
     scope: str
     proofs: tuple[Proof, ...]
     counterexample: Counterexample | None
+    seconds: float = 0.0
+    tried: Tried = field(default_factory=Tried)
 
     @property
     def answer(self) -> Answer:
@@ -86,15 +129,10 @@ class Verdict:
         """What the proofs take for granted, each once."""
         return tuple(dict.fromkeys(a for proof in self.proofs for a in proof.assumptions))
 
-    @property
-    def seconds(self) -> float:
-        """The time all proofs took."""
-        return sum(proof.seconds for proof in self.proofs)
-
     def __str__(self) -> str:
         """The outcome, a line for each proof, the assumptions, and what fails first."""
         told = {
-            "proved": "verified",
+            "proved": "verified" if self.tried else "proved, not tried",
             "disproved": f"{self._count('disproved')} of {len(self.proofs)} properties fail",
             "needs": "holds for some sizes only",
             "undecided": f"{self._count('undecided')} of {len(self.proofs)} properties undecided",
@@ -102,6 +140,7 @@ class Verdict:
         lines = [f"{self.kernel}: {told[self.answer]}, {self.scope} ({self.seconds * 1e3:.0f} ms)"]
         lines += [f"  {proof}" for proof in self.proofs]
         lines += [f"  assuming {assumption}" for assumption in self.assumptions]
+        lines += [f"  {line}" for line in str(self.tried).splitlines()]
         if self.counterexample is not None:
             lines.append("  smallest counterexample: " + _indented(str(self.counterexample)))
         return "\n".join(lines)

@@ -19,10 +19,14 @@ from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.digits import DigitMap, as_digits
 from pycute_xe.holding.follower import Write
 from pycute_xe.holding.nodes import Leaf
+from pycute_xe.verifying.patience import charge
 
 __all__ = ["View", "registers", "view_of"]
 
 Ints: TypeAlias = NDArray[np.int64]
+
+VIEWED = 0.02
+"""Units for a number of a table that is looked at."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +59,7 @@ class View:
         first = (slice(None), slice(None), *(0 for _ in inner))
         for mode in range(leaf.table.shape[-1]):
             table = leaf.table[..., mode]
+            charge(VIEWED * (table.size + self.position.size))
             start = table[first]
             here = start[self.subgroup, leaf.select[self.position]]
             text = _digits(here.reshape(self.shape), leaf.operand).text(self.names)

@@ -180,15 +180,6 @@ def test_inner_errors_of_a_run_are_told_as_what_they_are(
     assert "operands is a" not in str(info.value)
 
 
-def test_a_claim_that_reads_outside_has_no_value_which_replay_shows() -> None:
-    kernel = claimed(Element("X", (M, N + 16)))
-    found = cx.verify(kernel).counterexample
-    assert found is not None
-    shown = cx.replay(kernel, found)
-    assert shown.shows
-    assert "the claim has no value at these sizes: element 16 is read" in str(shown.fault)
-
-
 def test_a_counterexample_too_large_to_run_is_refused_with_its_size() -> None:
     kernel = claimed(X)
     place = cx.verify(claimed(X + 1), {"M": 1, "N": 1}).counterexample

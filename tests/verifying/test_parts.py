@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from time import perf_counter
+import json
+import math
 
 import numpy as np
 import pytest
@@ -15,13 +16,13 @@ from pycute_xe.bulk import table
 from pycute_xe.errors import KernelError
 from pycute_xe.holding.digits import as_digits
 from pycute_xe.kernel import Fill, Index, Kernel, Load, Mma, Store
-from pycute_xe.verifying.apart import decided_apart
+from pycute_xe.verifying import calls
 from pycute_xe.verifying.evaluating import value_with
 from pycute_xe.verifying.failures import Failure
 from pycute_xe.verifying.formula import Bounds, Formula, Place, Term, call, multiply, summed
-from pycute_xe.verifying.patience import steps_left, until
+from pycute_xe.verifying.patience import ClockError, TooHardError, allowed
 from pycute_xe.verifying.prover import verify_here
-from pycute_xe.verifying.regions import Names, Region, effort
+from pycute_xe.verifying.regions import Names, Region, session
 
 
 def test_functions_are_evaluated_for_every_trip_on_which_they_depend():
@@ -121,7 +122,7 @@ def test_what_is_not_a_sum_of_digits_is_said_to_be_none(values):
 
 
 def test_hard_questions_end():
-    with pytest.raises(KernelError, match="too hard"), effort(10):
+    with session(), allowed(100), pytest.raises(TooHardError, match="is used up, after 100"):
         Region.where(XY, "exists (d : x = 3*d and y = 5*d) and 0 <= x < 1000").least()
 
 
@@ -172,14 +173,14 @@ def test_a_claim_of_a_loop_is_never_taken_for_proved():
 
 
 def test_a_proof_whose_time_is_used_up_leaves_the_rest_undecided():
-    with until(0.0):
-        verdict = verify_here(gemm(), {}, 1000)
+    with allowed(math.inf, seconds=-1.0):
+        verdict = verify_here(gemm(), {})
     assert verdict.answer == "undecided"
     assert verdict.counterexample is None
     undecided = [p.property for p in verdict.proofs if not p]
     assert undecided[-2:] == ["D coverage", "D values"]
-    with until(None):
-        assert verify_here(gemm(), {}, 1_000_000)
+    assert all("stopped by the clock" in p.reason for p in verdict.proofs if not p)
+    assert verify_here(gemm(), {})
 
 
 def test_a_copy_whose_blocks_have_no_layout_is_left_undecided():
@@ -221,27 +222,58 @@ SLOW = (
 )
 
 
+SEARCHED = ("t", "p", "q", "s", "u")
+
+
+def test_a_slow_search_is_given_up_where_little_work_is_left():
+    with session(), allowed(1_000_000), pytest.raises(TooHardError, match="is used up"):
+        Region.where(SEARCHED, SLOW).least()
+
+
 def test_a_slow_search_is_given_up_where_little_time_is_left():
-    late = until(perf_counter() + 0.2)
-    with late, pytest.raises(KernelError, match="too hard"), effort(1_000_000):
-        Region.where(("t", "p", "q", "s", "u"), SLOW).least()
+    """It is asked in another process, which is stopped."""
+    with session(), allowed(1e9, seconds=0.3), pytest.raises(ClockError, match="by the clock"):
+        Region.where(SEARCHED, SLOW).least()
 
 
 def test_a_slow_search_is_left_out_where_another_piece_has_less():
     names = ("t", "p", "q", "s", "u")
     small = {"t": 4, "p": 1, "q": 1, "s": 2, "u": 0}
     here = " and ".join(f"{name} = {value}" for name, value in small.items())
-    with effort(40_000):
+    with session(), allowed(1_000_000):
         assert (Region.where(names, SLOW) | Region.where(names, here)).least() == small
 
 
-def test_no_limit_of_steps_stays_none_where_time_is_left():
-    with until(perf_counter() + 100):
-        assert steps_left(0, 1000) == 0
-        assert steps_left(10, 1000) == 10
-        assert 1 < steps_left(10**9, 1000) <= 100_000
-    with until(0.0):
-        assert steps_left(10, 1000) == 1
+def test_what_is_asked_in_another_process_is_what_is_answered_here(monkeypatch):
+    """Every kind of call: sets that are written out and read again are the same."""
+
+    def answers():
+        one = Region.where(XY, "0 <= x < 40 and exists (d : y = 3*d + x and 0 <= y < 50)")
+        other = Region.where(XY, "x mod 7 < 3 and 0 <= x < 20 and 0 <= y < 30")
+        both, without = one & other, one - other
+        return [
+            *(r.least() for r in (both, without, without - one)),
+            *(r.greatest(("y",)) for r in (both, without)),
+            *(r.is_empty for r in (both, both - one)),
+            one.is_bounded,
+            [one.decides(("y",)), both.to(("y",)).decides(("y",))],
+            (one | other).greatest(),
+        ]
+
+    here = answers()
+    short = dict.fromkeys(calls.PACES, dataclasses.replace(calls.SETS, steps=1))
+    monkeypatch.setattr(calls, "PACES", {**short, "sample_point": calls.POINTS})
+    monkeypatch.setattr(calls, "APART", 0)
+    asked, answered = [], calls.answered_apart
+
+    def apart(program, question, seconds):
+        asked.append(json.loads(question)[2])
+        return answered(program, question, seconds)
+
+    monkeypatch.setattr(calls, "answered_apart", apart)
+    with session(), allowed(1e9):
+        assert answers() == here
+    assert {*asked} >= {"subtract", "lexmin", "apply", "is_single_valued"}
 
 
 def test_a_time_beyond_what_clocks_count_is_no_limit(monkeypatch):
@@ -253,7 +285,7 @@ def test_a_time_beyond_what_clocks_count_is_no_limit(monkeypatch):
 
     monkeypatch.setattr("subprocess.run", run)
     for seconds in (5.0, 2.0**31 / 1000, float("inf")):
-        assert decided_apart(gemm(), {}, seconds) is None
+        assert calls.answered_apart("", "", seconds) == ""
     assert given == [5.0, None, None]
 
 

@@ -1,17 +1,34 @@
-"""A proof whose time is over stops at its next step, wherever it is; no clock is read here."""
+"""The same question has the same answer: what is counted is work, and a clock only stops it.
+
+No test here reads a clock: where time matters, it is a fake one.
+"""
 
 from __future__ import annotations
 
+import gc
+import json
+import math
+import os
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 from broken_kernels import tiled_mma
 from compiled_kinds import attended
+from fuzz_kernels import changed
 
 import pycute_xe as cx
+from pycute_xe.errors import InputError
 from pycute_xe.holding import computing, patience, placing
 from pycute_xe.kernel import Kernel
-from pycute_xe.verifying import prover
+from pycute_xe.verifying import Verdict
+from pycute_xe.verifying.evaluating import differ
+from pycute_xe.verifying.formula import Place, Term
+from pycute_xe.verifying.patience import a_while, allowed, at_most, charge, remembered, work_left
+from pycute_xe.verifying.prover import verify_here
 from pycute_xe.verifying.trying import _summing_to
 
 SMALL = tiled_mma((32, 64, 32), (2, 4))
@@ -22,8 +39,122 @@ KERNELS: dict[str, Kernel] = {
     "two in a row": cx.kernel.chained_gemm(SMALL, SMALL),
     "scales of groups": cx.kernel.gemm(SMALL, types={"B": "s4"}, transform_b="B * scale[k/128,n]"),
     "attention": attended([(40, 45)])[0],
+    "pages": attended([(5, 70), (5, 130)], page=64, group=2, causal=True)[0],
+    "a wrong one": changed(301532)[0].kernel,
+    "one with a long difference": changed(400088)[0].kernel,
 }
+WORK = (3_000, 30_000, 100_000, 1_000_000)
 LATE = 1e18
+
+
+def said(verdict: Verdict) -> list[list[str]]:
+    """All that a verdict says but the times."""
+    proofs = ([p.property, p.answer, p.reason, p.condition] for p in verdict.proofs)
+    return [[verdict.scope, str(verdict.counterexample)], *proofs]
+
+
+def answers(work: float) -> dict[str, Any]:
+    """What is said of each kernel within so much work, and how much is done."""
+    out: dict[str, Any] = {}
+    for name, kernel in KERNELS.items():
+        with allowed(work) as account:
+            out[name] = [said(verify_here(kernel, {})), account.spent]
+    return out
+
+
+@pytest.fixture(scope="module")
+def first() -> dict[str, Any]:
+    return {str(work): answers(work) for work in WORK}
+
+
+@pytest.mark.parametrize("work", WORK)
+def test_what_is_remembered_changes_no_answer(first: dict[str, Any], work: int) -> None:
+    gc.disable()
+    try:
+        assert answers(work) == first[str(work)]
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_another_process_with_other_hashes_answers_alike(first: dict[str, Any], seed: int) -> None:
+    """It is asked in the other order, and of one amount of work, so that all of it is new there."""
+    work = WORK[seed]
+    program = (
+        "import json, sys, test_patience as t\n"
+        "t.KERNELS = dict(reversed([*t.KERNELS.items()]))\n"
+        f"print(json.dumps(t.answers({work})))"
+    )
+    here = Path(__file__).parent
+    paths = [str(here), str(here.parent), str(here.parent.parent / "benchmarks"), *sys.path]
+    others = {"PYTHONHASHSEED": str(seed), "PYTHONPATH": os.pathsep.join(paths)}
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=os.environ | others,
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    assert json.loads(done.stdout) == first[str(work)]
+
+
+def test_more_work_decides_no_less(first: dict[str, Any]) -> None:
+    for name in KERNELS:
+        of = [first[str(work)][name][0][1:] for work in WORK]
+        decided = [{(p[0], p[1]) for p in proofs if p[1] != "undecided"} for proofs in of]
+        assert all(less <= more for less, more in pairwise(decided)), name
+        assert len(decided[0]) < len(of[0]), "so little work decides not all"
+        cut = [p for p in of[-1] if "is used up" in p[2]]
+        assert not cut or name in ("one with a long difference", "pages"), cut
+
+
+def test_what_is_cut_says_after_how_much_work() -> None:
+    with allowed(30_000):
+        verdict = verify_here(KERNELS["attention"], {})
+    cut = [p.reason for p in verdict.proofs if p.answer == "undecided"]
+    assert {*cut} == {"the work that the budget allows is used up, after 30,000 units"}
+    assert verdict.proofs[0].answer == "proved", "what was decided before stays so"
+
+
+def test_times_that_are_told_add_up_to_what_was_spent() -> None:
+    for name, budget in (("the largest", 10.0), ("attention", 0.05), ("pages", 0.5)):
+        verdict = cx.verify(KERNELS[name], budget=budget)
+        assert 0 < sum(p.seconds for p in verdict.proofs) <= verdict.seconds
+
+
+def test_an_account_inside_another_is_a_part_of_it() -> None:
+    with allowed(100) as outer:
+        with allowed(1000) as inner:
+            charge(40)
+            assert (inner.work, work_left()) == (100, 60)
+        assert outer.spent == 40
+        with at_most(10), pytest.raises(patience.TooHardError):
+            charge(11)
+        assert work_left() == 49
+        trial = a_while(20)
+        charge(19)
+        assert trial()
+        charge(1)
+        assert not trial()
+    assert work_left() == math.inf
+    charge(math.inf)  # without an account there is no limit
+
+
+def test_what_is_remembered_is_made_once_an_account() -> None:
+    made: list[int] = []
+    for _ in range(2):
+        with allowed(100):
+            assert [remembered("key", lambda: made.append(0)) for _ in range(3)] == [None] * 3
+    assert len(made) == 2
+
+
+def test_a_comparison_by_values_costs_the_same_again() -> None:
+    one, other = ((Term(1.0, (Place(name, ("x",)),)),) for name in "AB")
+    spent: list[float] = []
+    for _ in range(2):
+        with allowed(1e6) as account:
+            assert differ(one, other, {"x": 3}, {"A": ("9",), "B": ("9",)})
+        spent.append(account.spent)
+    assert spent[0] == spent[1] > 600
 
 
 class Clock:
@@ -44,7 +175,7 @@ class Clock:
 
 
 @pytest.mark.parametrize("times", [1, 7])
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("name", [*KERNELS][:6])
 @pytest.mark.parametrize(
     "step", [(placing, "_taken_apart"), (computing, "expanded")], ids=["table", "product"]
 )
@@ -54,12 +185,40 @@ def test_following_stops_where_its_time_is_over(
     clock = Clock(times)
     monkeypatch.setattr(step[0], step[1], clock.counting(getattr(*step)))
     monkeypatch.setattr(patience, "perf_counter", clock.now)
-    monkeypatch.setattr(prover, "decided_apart", lambda *_: None)
     verdict = cx.verify(KERNELS[name])
     assert clock.done <= times + 1, "at most the statement at hand is finished"
     if clock.done >= times:
         assert verdict.answer == "undecided"
-        assert any("isl, stopped after" in p.reason for p in verdict.proofs)
+        stopped = [p.reason for p in verdict.proofs if p.reason.startswith("stopped by the clock")]
+        assert stopped
+        assert all("the machine was too slow for the budgeted work" in why for why in stopped)
+
+
+def test_a_clock_that_stands_still_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "perf_counter", lambda: 0.0)
+    cut = cx.verify(KERNELS["attention"], budget=0.05)
+    assert any("is used up, after 30,000 units" in p.reason for p in cut.proofs)
+    assert cx.verify(KERNELS["attention"])
+
+
+def test_a_long_step_is_not_begun_where_it_would_end_too_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A million units took four seconds: of two that are left half a million fill one and more."""
+    now = [0.0]
+    monkeypatch.setattr(patience, "perf_counter", lambda: now[0])
+    with allowed(1e9, seconds=6.0):
+        charge(1e6)
+        now[0] = 4.0
+        charge(0.5e6)
+        with pytest.raises(patience.ClockError, match=r"after 4\.0 s"):
+            charge(2e6)
+
+
+@pytest.mark.parametrize("budget", [0, -1, True, "10", None, math.nan])
+def test_what_is_no_time_is_no_budget(budget: Any) -> None:
+    with pytest.raises(InputError, match="a budget is a time in seconds"):
+        cx.verify(KERNELS["two in a row"], budget=budget)
 
 
 def test_small_problems_of_many_sizes_are_made_as_they_are_asked_for() -> None:

@@ -44,22 +44,35 @@ def test_a_counterexample_is_run(first: int) -> None:
     assert not_replayed(wrong_rows(first), verdict) == ""
 
 
-@pytest.mark.parametrize(
-    ("first", "why"),
-    [(2**21, "2**24 or more"), (2**20 + 5, "statements are done: not replayed")],
-)
-def test_what_fails_beyond_what_is_run_is_undecided(first: int, why: str) -> None:
+@pytest.mark.parametrize("first", [2**17 - 3, 2**20 + 5])
+def test_what_fails_at_large_sizes_is_run_where_it_fails(first: int) -> None:
     verdict = cx.verify(wrong_rows(first))
+    assert verdict.answer == "disproved"
+    assert verdict.counterexample is not None
+    assert verdict.counterexample.sizes["M"] == 8 * (first + 1) + 1
+    found = cx.replay(wrong_rows(first), verdict.counterexample)
+    assert found.shows
+    assert found.values[0] == 5
+    # What is right there comes out right.
+    assert not cx.replay(kernel(A, load("A", "x"), store("D", "x")), verdict.counterexample).shows
+
+
+def test_what_fails_beyond_what_surfaces_have_is_undecided() -> None:
+    verdict = cx.verify(wrong_rows(2**21))
     assert verdict.answer == "undecided"
-    assert why in str(verdict)
+    assert "2**24 or more" in str(verdict)
     assert verdict.counterexample is None
 
 
-def test_operands_too_large_for_a_replay_are_said() -> None:
-    both = If(Index(None, 2**12), M, (If(Index(None, 2**12), N, (Fill("x", 5),)),))
-    verdict = cx.verify(kernel(A, load("A", "x"), both, store("D", "x")))
-    assert verdict.answer == "undecided"
-    assert "whose operands take" in str(verdict)
+def test_operands_of_any_size_are_replayed() -> None:
+    both = If(Index(None, 2**16), M, (If(Index(None, 2**15), N, (Fill("x", 5),)),))
+    wrong = kernel(A, load("A", "x"), both, store("D", "x"))
+    found = cx.verify(wrong).counterexample
+    assert found is not None
+    assert found.sizes["M"] * found.sizes["N"] > 2**37
+    assert cx.replay(wrong, found).shows
+    with pytest.raises(cx.CuteError, match="the operands take 2 TiB"):
+        cx.replay(wrong, found, executor="fast")
 
 
 @pytest.mark.parametrize("kind", ["bf16", "f16"])

@@ -208,7 +208,8 @@ def test_a_store_that_a_later_one_covers_is_not_a_counterexample() -> None:
     right = kernel(claim, Fill("y"), Loop("k", Index(), Index("K"), trip), more=batches)
     a = np.random.default_rng(0).standard_normal((3, 8, 16)).astype(np.float32)
     assert np.array_equal(cx.run(right, a, executor="reference"), a[-1])
-    assert "stored to again" in str(cx.verify(right))
+    verdict = cx.verify(right)
+    assert verdict.answer != "disproved", str(verdict)
 
 
 # ---------------------------------------------------------------- sums that take an element twice

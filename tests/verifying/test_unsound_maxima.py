@@ -67,10 +67,15 @@ def test_the_terms_of_a_sum_belong_together() -> None:
     )
 
 
+def behind(batch: Index) -> Expression:
+    """The next batch, and zero behind the last one."""
+    return Where(batch + 1, Index("K"), a(batch + 1), Const(0.0))
+
+
 def test_the_zeros_of_a_condition_count() -> None:
     value = Where(K, Index(None, 6), X, Const(0.0))
     ours = ("k", Index(None, 1), Index("K"))
-    wrong = maxima(largest(5, a(K + 1)), batch(K), value=value, loop=ours)
+    wrong = maxima(largest(5, behind(K)), batch(K), value=value, loop=ours)
     differs(wrong, -1, -ONES, -ONES)
     assert cx.verify(wrong, {"K": 9}).answer != "proved"
 
@@ -92,7 +97,7 @@ def test_padding_behind_a_condition_counts() -> None:
 
 
 def test_what_a_claim_takes_from_outside_is_zero() -> None:
-    wrong = maxima(largest("K", a(K + 1)), batch(K), loop=("k", Index(None, 1), Index("K")))
+    wrong = maxima(largest("K", behind(K)), batch(K), loop=("k", Index(None, 1), Index("K")))
     assert cx.verify(wrong, {"K": 9}).answer != "proved"
 
 

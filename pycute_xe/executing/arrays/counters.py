@@ -60,6 +60,8 @@ def demand_counted(run: Run) -> None:
         raise undecided("a counter does not begin with zero")
     written = {s.operand for s in moved if not isinstance(s, Load)}
     shared = written & {s.operand for s in moved if isinstance(s, (Load, AtomicStore))}
+    if any(kernel.operand(name).value_type.bits < 32 for name in shared):
+        raise undecided("what lies beside the rows of what work-groups hand on is not kept")
     groups = _events(run, shared)
     totals: dict[Place, int] = {}
     for event in (e for one in groups for e in one if e.kind is Signal):

@@ -55,7 +55,7 @@ def _known(kernel: Kernel) -> Plan | UndecidableError:
 
 
 def _planned(kernel: Kernel) -> Plan:
-    found, lifter = follow(kernel, "recur"), Lifter(kernel.subgroups)
+    found, lifter = follow(kernel, form="recur"), Lifter(kernel.subgroups)
     stores = (stored(lifter, write, i) for i, write in enumerate(found.writes))
     kept = tuple(one for one in stores if one is not None)
     return Plan(kernel, found, lifter, kept, _again(lifter))

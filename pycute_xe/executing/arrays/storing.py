@@ -18,7 +18,7 @@ from pycute_xe.executing.arrays.points import constants, points_of
 from pycute_xe.executing.arrays.values import Value, as_held, compact, gathered, scattered
 from pycute_xe.holding.contents import undecided
 from pycute_xe.holding.follower import Write
-from pycute_xe.holding.following import FAR
+from pycute_xe.holding.placement import FAR
 from pycute_xe.kernel import AtomicStore, If
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.kernel.ir.roles import chooses

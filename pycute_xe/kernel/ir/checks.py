@@ -51,6 +51,7 @@ from pycute_xe.kernel.ir.statements import (
 )
 from pycute_xe.kernel.ir.walking import walk
 from pycute_xe.kernel.spec.expression import Slot, leaves
+from pycute_xe.kernel.spec.specification import without_value
 from pycute_xe.layout import Layout, cosize, size
 
 __all__ = ["FITS", "check_program"]
@@ -272,14 +273,17 @@ def _(kernel: Program, statement: Loop) -> None:
         for leaf in leaves(value):
             if isinstance(leaf, Slot):
                 kernel.fragment(leaf.fragment)
-            elif len(leaf.at) != len(kernel.operand(leaf.operand).modes):
-                modes = len(kernel.operand(leaf.operand).modes)
-                raise KernelError(
-                    "Loop",
-                    {"holds": f"{name} = {value}"},
-                    f"{leaf.operand} has {modes} modes, the claim gives {len(leaf.at)} indices",
+                continue
+            operand = kernel.operand(leaf.operand)
+            wrong = without_value(leaf, operand)
+            if len(leaf.at) != len(operand.modes):
+                modes, given = len(operand.modes), len(leaf.at)
+                wrong = (
+                    f"{leaf.operand} has {modes} modes, the claim gives {given} indices",
                     "give an index for each mode",
                 )
+            if wrong is not None:
+                raise KernelError("Loop", {"holds": f"{name} = {value}"}, *wrong)
 
 
 @FITS.of(NamedArrive, NamedWait)

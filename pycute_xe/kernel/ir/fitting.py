@@ -69,6 +69,7 @@ def check_slots(kernel: Program, statement: Statement, name: str, slots: int) ->
 def check_counter(kernel: Program, statement: Await | Signal) -> None:
     """Refuse a counter that is not an element of a writable 32-bit integer operand."""
     operand, wrong = kernel.operand(statement.operand), ""
+    fix = 'declare Operand(name, "s32", modes, role="scratch")'
     if operand.value_type.kind == "float" or operand.value_type.bits != 32:
         wrong = f"a counter has 32 bits, {operand.name} holds {operand.value_type}"
     elif len(statement.at) != len(operand.modes):
@@ -77,9 +78,11 @@ def check_counter(kernel: Program, statement: Await | Signal) -> None:
         )
     elif operand.role not in ("inout", "scratch"):
         wrong = f"{operand.name} has the role {operand.role}, a counter is read and written"
+    elif isinstance(statement, Signal) and statement.by.is_constant and statement.by.offset < 0:
+        wrong, fix = f"a counter only grows, the signal adds {statement.by}", "add 0 or more"
     if wrong:
         given: dict[str, object] = {"statement": type(statement).__name__, "operand": operand}
-        raise unfit(kernel, given, wrong, 'declare Operand(name, "s32", modes, role="scratch")')
+        raise unfit(kernel, given, wrong, fix)
 
 
 def check_part(kernel: Program, part: Part) -> None:

@@ -9,7 +9,7 @@ from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.kernel.ir.statements import If, Loop, Statement
 from pycute_xe.kernel.ir.walking import walk
 
-__all__ = ["chooses", "classes", "doing", "of_some", "without_roles"]
+__all__ = ["chooses", "classes", "doing", "mixes", "of_some", "without_roles"]
 
 OWN = frozenset({SUBGROUP_INDEX})
 
@@ -25,6 +25,18 @@ def chooses(statement: Statement) -> bool:
         return False
     looked = (*statement.index.looked_up, *statement.below.looked_up)
     return statement.index.names | statement.below.names == OWN and not looked
+
+
+def mixes(statement: Statement) -> bool:
+    """Whether a statement is a condition on a subgroup's number and something else.
+
+    >>> from pycute_xe.kernel.index import Index
+    >>> mixes(If(Index("subgroup") + 4 * Index("m"), Index("M"), ()))
+    True
+    """
+    if not isinstance(statement, If) or chooses(statement):
+        return False
+    return SUBGROUP_INDEX in statement.index.names | statement.below.names
 
 
 def doing(around: Iterable[Loop | If], subgroups: int) -> tuple[bool, ...]:

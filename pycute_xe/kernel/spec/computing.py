@@ -8,11 +8,12 @@ has the extents of the variables it depends on, and 1 elsewhere. Sums of product
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from pycute_xe.errors import InputError
 from pycute_xe.kernel.binding import bind_sizes, shape_of
+from pycute_xe.kernel.field import Field
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.operands import Operand
 from pycute_xe.kernel.spec.expression import (
@@ -30,7 +31,7 @@ from pycute_xe.kernel.spec.specification import Specification
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["compute"]
+__all__ = ["compute", "compute_part"]
 
 # Functions that give integers where they are given integers.
 _OF_INTEGERS = frozenset({"add", "mul", "max", "min", "abs", "relu", "clamp"})
@@ -62,34 +63,65 @@ def compute(
     import numpy as np
 
     declared = {operand.name: operand for operand in operands}
-    arrays = {name: _widened(np, np.asarray(value)) for name, value in inputs.items()}
+    arrays = {name: np.asarray(value) for name, value in inputs.items()}
     shapes = {name: array.shape for name, array in arrays.items() if name in declared}
     known = bind_sizes(declared.values(), shapes, sizes)
-    out: dict[str, NDArray[Any]] = {}
+    whole = {
+        claim.output: tuple(range(n) for n in shape_of(declared[claim.output], known))
+        for claim in specification.claims
+    }
+    return {o: compute_part(specification, arrays, known, o, at) for o, at in whole.items()}
+
+
+def compute_part(
+    specification: Specification,
+    inputs: Mapping[str, NDArray[Any] | Field],
+    sizes: Mapping[str, int],
+    output: str,
+    window: tuple[range, ...],
+) -> NDArray[Any]:
+    """Return what a window of one output should be, as `compute` does, without looking elsewhere.
+
+    >>> from pycute_xe.kernel.spec.specification import Claim
+    >>> from pycute_xe.numeric import as_numeric
+    >>> wide = Field(as_numeric("s32"), (2**40,), lambda at: at[0] % 7)
+    >>> spec = Specification((Claim("D", ("m",), Element("A", (Index("m"),)) * 2),))
+    >>> compute_part(spec, {"A": wide}, {"M": 2**40}, "D", (range(8, 11),)).tolist()
+    [2, 4, 6]
+    """
+    import numpy as np
+
+    arrays = {
+        name: value if isinstance(value, Field) else _widened(np, np.asarray(value))
+        for name, value in inputs.items()
+    }
+    claim, extents = specification.of(output), tuple(map(len, window))
+    axes = tuple(zip(claim.indices, extents, strict=True))
+    first = {name: at.start for name, at in zip(claim.indices, window, strict=True) if at.start}
     with np.errstate(all="ignore"):
-        for claim in specification.claims:
-            extents = shape_of(declared[claim.output], known)
-            scope = _Scope(np, arrays, known, tuple(zip(claim.indices, extents, strict=True)))
-            found = scope.value(claim.value)
-            out[claim.output] = np.array(np.broadcast_to(found, extents))
-    return out
+        found = _Scope(np, arrays, sizes, axes, first).value(claim.value)
+    return np.array(np.broadcast_to(found, extents))
 
 
 def _widened(np: Any, array: NDArray[Any]) -> NDArray[Any]:
     integer = array.dtype.kind in "iub" or array.dtype.name in ("int4", "uint4", "int2", "uint2")
     if array.dtype == np.uint64 and array.size and array.max() >= 2**63:
         return array.astype(np.float64)
-    return array.astype(np.int64 if integer else np.float64)
+    return array.astype(np.int64 if integer else np.float64, copy=False)
 
 
 @dataclass(frozen=True)
 class _Scope:
-    """The variables in whose terms an expression is evaluated, an axis for each."""
+    """The variables in whose terms an expression is evaluated, an axis for each.
+
+    ``first`` is where those begin that do not begin at zero.
+    """
 
     np: Any
-    arrays: Mapping[str, NDArray[Any]]
+    arrays: Mapping[str, NDArray[Any] | Field]
     sizes: Mapping[str, int]
     axes: tuple[tuple[str, int], ...]
+    first: Mapping[str, int] = field(default_factory=dict[str, int])
     guarded: bool = False
 
     def value(self, expression: Expression) -> NDArray[Any]:
@@ -139,7 +171,7 @@ class _Scope:
         for number, (name, extent) in enumerate(self.axes):
             shape = [1] * len(self.axes)
             shape[number] = extent
-            found[name] = self.np.arange(extent).reshape(shape)
+            found[name] = (self.np.arange(extent) + self.first.get(name, 0)).reshape(shape)
         return found
 
     def looked(self, name: str, at: tuple[Any, ...]) -> Any:
@@ -148,10 +180,11 @@ class _Scope:
     def element(self, expression: Element) -> NDArray[Any]:
         array = self.arrays[expression.operand]
         if not expression.at:
-            return self.lifted(array)
+            return self.lifted(_widened(self.np, array[()]))
         numbers = {name: i for i, (name, _) in enumerate(self.axes)}
         plain = [_variable(index) for index in expression.at]
-        if all(name in numbers for name in plain) and len(set(plain)) == len(plain):
+        known = all(name in numbers and name not in self.first for name in plain)
+        if known and len(set(plain)) == len(plain) and not isinstance(array, Field):
             found = [numbers[name] for name in plain]  # pyright: ignore[reportArgumentType]
             if all(self.axes[i][1] == n for i, n in zip(found, array.shape, strict=True)):
                 shape = [1] * len(self.axes)
@@ -173,7 +206,7 @@ class _Scope:
                 )
             if outside:
                 at[mode] = places.clip(0, extent - 1)
-        return array[tuple(at)]
+        return _widened(self.np, array[tuple(at)])
 
     # ------------------------------------------------------------ sums and maxima
 

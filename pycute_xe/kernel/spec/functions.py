@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from pycute_xe.errors import KernelError
 
-__all__ = ["EXPONENTIALS", "FUNCTIONS", "Function", "function"]
+__all__ = ["EXPONENTIALS", "FUNCTIONS", "ZERO_OF_ZEROS", "Function", "function"]
 
 
 Meaning: TypeAlias = Callable[..., Any]
@@ -24,13 +24,14 @@ class Function:
 
     ``meaning`` takes NumPy and the arguments, and keeps their precision. ``exponential`` says that
     ``f(x + y) = f(x)·f(y)`` for finite numbers, ``f(0) = 1`` and ``f(-inf) = 0``: Abramowitz and
-    Stegun, Handbook of Mathematical Functions, 4.2.
+    Stegun, Handbook of Mathematical Functions, 4.2. ``zero`` says that it gives zero of zeros.
     """
 
     name: str
     arity: int
     meaning: Meaning
     exponential: bool = False
+    zero: bool = False
 
 
 def _named(name: str) -> Meaning:
@@ -87,19 +88,19 @@ FUNCTIONS = {
         Function("add", 2, _named("add")),
         Function("mul", 2, _named("multiply")),
         Function("div", 2, _named("divide")),
-        Function("max", 2, _named("maximum")),
-        Function("min", 2, _named("minimum")),
-        Function("abs", 1, _named("abs")),
+        Function("max", 2, _named("maximum"), zero=True),
+        Function("min", 2, _named("minimum"), zero=True),
+        Function("abs", 1, _named("abs"), zero=True),
         Function("exp", 1, _named("exp"), exponential=True),
         Function("exp2", 1, _named("exp2"), exponential=True),
         Function("log", 1, _named("log")),
-        Function("sqrt", 1, _named("sqrt")),
+        Function("sqrt", 1, _named("sqrt"), zero=True),
         Function("rsqrt", 1, _rsqrt),
-        Function("tanh", 1, _named("tanh")),
+        Function("tanh", 1, _named("tanh"), zero=True),
         Function("relu", 1, _relu),
         Function("sigmoid", 1, _sigmoid),
         Function("silu", 1, _silu),
-        Function("gelu", 1, _gelu),
+        Function("gelu", 1, _gelu, zero=True),
         Function("clamp", 3, _clamp),
         Function("at_least", 2, _at_least),
         Function("below", 2, _below),
@@ -109,6 +110,9 @@ FUNCTIONS = {
 
 EXPONENTIALS = frozenset(f.name for f in FUNCTIONS.values() if f.exponential)
 """The functions that turn sums into products."""
+
+ZERO_OF_ZEROS = frozenset(f.name for f in FUNCTIONS.values() if f.zero)
+"""The functions that are zero where all their arguments are; those made of others left out."""
 
 
 def function(name: str, arguments: int | None = None) -> Function:

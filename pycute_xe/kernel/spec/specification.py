@@ -19,10 +19,11 @@ from pycute_xe.kernel.spec.expression import (
     as_expression,
     leaves,
 )
+from pycute_xe.kernel.spec.inside import Situated, is_inside, outside, situated_elements
 from pycute_xe.kernel.spec.looking import check_depth
 from pycute_xe.signatures import held_fields, typed
 
-__all__ = ["Claim", "Specification"]
+__all__ = ["Claim", "Specification", "without_value"]
 
 
 @held_fields
@@ -50,7 +51,8 @@ class Specification:
     """What each output should be, and what is taken for granted of the inputs.
 
     ``value`` is read in real arithmetic but for the roundings and accumulators it names. Elements
-    outside an operand do not occur. Raises `KernelError` by `check` where it does not fit operands.
+    outside an operand do not occur, nor what no run is given: scratch, and what an output held.
+    Raises `KernelError` by `check` where it does not fit operands.
 
     >>> from pycute_xe.kernel.spec.expression import total
     >>> m, n, k = map(Index, "mnk")
@@ -105,6 +107,38 @@ def _check_claim(claim: Claim, known: dict[str, Operand]) -> None:
     for leaf in leaves(claim.value):
         if isinstance(leaf, Slot):
             raise _unfit(claim, f"{leaf} is a fragment", "claims speak of operands")
+    for one in situated_elements(claim.value, tuple(ranges.items())):
+        _check_given(claim, one, known)
+
+
+def _check_given(claim: Claim, one: Situated, known: dict[str, Operand]) -> None:
+    """Refuse an element that has no value: that no run is given, or outside its operand."""
+    operand = known[one.element.operand]
+    wrong = without_value(one.element, operand)
+    if wrong:
+        raise _unfit(claim, *wrong)
+    if is_inside(one, operand.modes):
+        return
+    point = outside(one, operand.modes)
+    if point is not None:
+        where = ", ".join(f"{name} = {value}" for name, value in point.items())
+        wrong = f"{one} lies outside {operand.name} where {where}"
+        fix = "guard it with a condition, as Where(m + 1, M, A[m+1], 0), or shorten the sum"
+        raise _unfit(claim, wrong, fix)
+
+
+def without_value(element: Element, operand: Operand) -> tuple[str, str] | None:
+    """Return why a run begins without a value of an element, and the way out; or None.
+
+    >>> without_value(Element("D", (Index("m"),)), Operand("D", "f32", ("M",), role="out"))[0]
+    'D[m] has no value before the kernel stores it'
+    """
+    wrong = f"{element} has no value before the kernel stores it"
+    fixes = {
+        "scratch": "claim what the outputs should be in terms of inputs",
+        "out": 'declare it with role="inout", or claim in terms of inputs',
+    }
+    return (wrong, fixes[operand.role]) if operand.role in fixes else None
 
 
 def _check_value(

@@ -1,0 +1,280 @@
+"""Floor 8: operands that a work-group stores to and loads back: what lies in each element.
+
+All accesses of such an operand lie around one place, which a work-group does not change: then its
+elements there are an array like those of shared memory, a position for each. What other work-groups
+store, and whether barriers order those of this one, are other questions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import prod
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycute_xe.errors import UndecidableError
+from pycute_xe.holding.contents import Content, Part, nothing, number, undecided, whole
+from pycute_xe.holding.follower import Around, Follower, situated
+from pycute_xe.holding.nodes import (
+    BESIDE,
+    Call,
+    Carried,
+    Converted,
+    Leaf,
+    Node,
+    Number,
+    Picked,
+    Undefined,
+    contains,
+    mapped,
+)
+from pycute_xe.holding.placement import FAR, placed
+from pycute_xe.holding.placing import relocated
+from pycute_xe.kernel import AtomicStore, Index, Kernel, Load, Loop, Operand, Store
+from pycute_xe.kernel.spec.inside import never_negative
+
+__all__ = ["Tile", "ever_left", "load_back", "loaded_back", "store_through"]
+
+Ints: TypeAlias = NDArray[np.int64]
+
+MOST = 1 << 20
+"""Elements of an operand that are told apart, and 16 times as many with the subgroup."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tile:
+    """Elements of an operand around ``base``: position ``p`` is ``p`` in a box from ``low`` on."""
+
+    operand: Operand
+    base: tuple[Index, ...]
+    low: tuple[int, ...]
+    shape: tuple[int, ...]
+
+    @property
+    def count(self) -> int:
+        """How many elements there are."""
+        return prod(self.shape)
+
+    @cached_property
+    def places(self) -> Ints:
+        """The element of each position, relative to the base."""
+        axes = np.indices(self.shape).reshape(len(self.shape), -1).T
+        return axes + np.array(self.low)
+
+    def positions(self, base: tuple[Index, ...], table: Ints) -> Ints:
+        """Return an access's positions by subgroup and element, ``count`` for what is nowhere."""
+        far = (table == FAR).any(axis=-1)
+        offsets = [i.offset for i in base]
+        inside = np.where(far[..., None], 0, table + np.array(offsets) - np.array(self.low))
+        flat = np.ravel_multi_index(tuple(np.moveaxis(inside, -1, 0)), self.shape, mode="clip")
+        return np.where(far, self.count, np.asarray(flat, np.int64))
+
+    def begun(self) -> Content:
+        """Return what lies there first: integers of scratch are zero, others undefined."""
+        if self.operand.role == "inout":
+            table = self.places[None]
+            leaf = Leaf(self.operand.name, self.base, table, np.arange(self.count))
+            return whole(self.count, leaf)
+        undefined = self.operand.value_type.kind == "float" or self.operand.role == "out"
+        return (
+            nothing(self.count) if undefined else number(self.count, 0.0, self.operand.value_type)
+        )
+
+
+def loaded_back(kernel: Kernel, asked: str = "") -> dict[str, Tile | UndecidableError]:
+    """Return the operands that are loaded where a store to them may come first, with their tiles.
+
+    Scratch is one wherever it is used: nothing else says what lies in it. So is what is asked.
+    """
+    out: dict[str, Tile | UndecidableError] = {}
+    for operand in kernel.operands:
+        mine = list(_accesses(kernel, operand.name))
+        scratch = operand.role == "scratch" and bool(mine)
+        if not operand.written or not (scratch or _stored_before(mine) or operand.name == asked):
+            continue
+        try:
+            out[operand.name] = _tile(kernel, operand, mine)
+        except UndecidableError as error:
+            out[operand.name] = error
+    return out
+
+
+Met: TypeAlias = "tuple[int, Load | Store | AtomicStore, tuple[Around, ...]]"
+
+
+def _accesses(kernel: Kernel, name: str) -> Iterator[Met]:
+    for place, (statement, around) in enumerate(situated(kernel.body)):
+        if isinstance(statement, (Load, Store, AtomicStore)) and statement.operand == name:
+            yield place, statement, around
+
+
+def _stored_before(mine: list[Met]) -> bool:
+    """Whether a store may come before a load: in the program, or in a loop around both."""
+    for early, store, around in mine:
+        loops = {id(one) for one in around if isinstance(one, Loop)}
+        for late, load, outer in mine:
+            again = any(id(one) in loops for one in outer)
+            stores = not isinstance(store, Load) and isinstance(load, Load)
+            if stores and (early < late or again):
+                return True
+    return False
+
+
+def _tile(kernel: Kernel, operand: Operand, mine: list[Met]) -> Tile:
+    """Return the box around all accesses. Raises `UndecidableError` without one."""
+    loops = {s.var for s in kernel.statements() if isinstance(s, Loop)}
+    found: list[Ints] = []
+    bases: set[tuple[Index, ...]] = set()
+    for _, statement, around in mine:
+        if isinstance(statement, AtomicStore):
+            raise undecided(f"{operand.name} is loaded while others add to it", "load a copy")
+        base, table, moves = placed(kernel, statement, around)
+        bases.add(tuple(index - index.offset for index in base))
+        used = table[:, moves]
+        offsets = np.array([index.offset for index in base])
+        found.append(used[(used != FAR).all(axis=-1)] + offsets)
+    names = frozenset[str]().union(*(i.names for base in bases for i in base))
+    if len(bases) > 1 or names & loops or any(i.looked_up for base in bases for i in base):
+        raise undecided(
+            f"{operand.name} is loaded after it was stored to, on some path, and its accesses do "
+            "not lie around one place of the work-group",
+            "load and store it at indices of the grid and constants",
+        )
+    every = np.concatenate(found)
+    low = every.min(axis=0) if every.size else np.zeros(len(operand.modes), np.int64)
+    high = every.max(axis=0) if every.size else low
+    shape = tuple(int(n) for n in high - low + 1)
+    if prod(shape) * max(1, kernel.subgroups // 16) > MOST:
+        raise undecided(f"the work-group uses {prod(shape)} elements of {operand.name}")
+    return Tile(operand, bases.pop(), tuple(int(n) for n in low), shape)
+
+
+def ever_left(kernel: Kernel, loop: Loop, tile: Tile) -> Ints:
+    """Return the positions of a tile that some trip of a loop stores to."""
+    found: list[Ints] = [np.arange(0)]
+    for statement, around in situated(loop.body, (loop,)):
+        if isinstance(statement, Store) and statement.operand == tile.operand.name:
+            base, table, moves = placed(kernel, statement, around)
+            found.append(tile.positions(base, table)[:, moves].reshape(-1))
+    every = np.unique(np.concatenate(found))
+    return every[every < tile.count]
+
+
+def store_through(walker: Follower, statement: Store, tile: Tile) -> None:
+    """Follow what a store leaves in an operand that is loaded back."""
+    name, content = statement.operand, walker.state[statement.fragment]
+    base, table, moves = placed(walker.kernel, statement)
+    positions, who = tile.positions(base, table), walker.doing
+    old = walker.state[name]
+    for part in content.parts:
+        kept = np.flatnonzero(moves[part.elements])
+        to = positions[who[:, None], part.elements[kept]]
+        whose, which = (np.broadcast_to(x, to.shape) for x in (who[:, None], kept))
+        inside = to < tile.count
+        if not inside.any():
+            continue
+        # Of two that go to one place the later stays; two subgroups there are a race.
+        places, last = np.unique(to[inside][::-1], return_index=True)
+        last = np.count_nonzero(inside) - 1 - last
+        which, whose = (x[inside][last][None] for x in (which, whose))
+        node = _unclipped(tile, _own(relocated(part.node, which, whose), name), tile.places[places])
+        old = old.over(places, whole(places.size, node))
+    walker.state[name] = old
+
+
+def _own(node: Node, name: str) -> Node:
+    """Return a node in which what a tile held is told without a subgroup: all have one tile."""
+
+    def leaf(x: Node) -> Node:
+        if not isinstance(x, Carried) or x.fragment != name or x.subgroup is None:
+            return x
+        return replace(x, which=x.which[0], subgroup=None)
+
+    return mapped(node, leaf)
+
+
+def _unclipped(tile: Tile, node: Node, at: Ints) -> Node:
+    """Return a node as it is inside the operand: nothing asks what is stored outside."""
+    match node:
+        case Call(_, arguments):
+            return replace(node, arguments=tuple(_unclipped(tile, x, at) for x in arguments))
+        case Converted(_, body):
+            return replace(node, body=_unclipped(tile, body, at))
+        case Picked(test, then, otherwise) if not test.bound:
+            for mode, (index, extent) in enumerate(zip(tile.base, tile.operand.modes, strict=True)):
+                if np.array_equal(test.table[:, test.select], at[None, :, [mode]]):
+                    if test.base == (index - extent,):
+                        return _unclipped(tile, then, at)
+                    if test.base == (index,):
+                        return _unclipped(tile, otherwise, at)
+            return node
+        case _:
+            return node
+
+
+def load_back(walker: Follower, statement: Load, tile: Tile) -> Content:
+    """Return what the elements of a fragment hold that a load fills.
+
+    Raises `UndecidableError` where nothing may lie there.
+    """
+    count = walker.kernel.fragment(statement.fragment).elements
+    base, table, moves = placed(walker.kernel, statement)
+    elements, who = np.flatnonzero(moves[:count]), walker.doing
+    positions = tile.positions(base, table)[:, elements]
+    positions = np.where(
+        np.isin(np.arange(len(positions)), who)[:, None], positions, positions[who[0]]
+    )
+    held = walker.state[statement.operand]
+    owner = np.full(tile.count + 1, len(held.parts), dtype=np.int64)
+    place = np.zeros(tile.count + 1, dtype=np.int64)
+    for number_, part in enumerate(held.parts):
+        owner[part.elements], place[part.elements] = number_, np.arange(part.elements.size)
+    owners = owner[positions]
+    if (owners != owners[:1]).any():
+        raise undecided(f"subgroups load what different statements stored to {statement.operand}")
+    out = Content(elements.size, ())
+    for number_, part in enumerate((*held.parts, None)):
+        mine = np.flatnonzero(owners[0] == number_)
+        if not mine.size:
+            continue
+        node: Node = Number(0.0)
+        if part is not None:
+            which = place[positions[:, mine]]
+            stored = relocated(part.node, which, np.zeros_like(which))
+            node = _clipped(walker.kernel, tile, stored, positions[:, mine])
+        if contains(node, Undefined):
+            raise undecided(
+                f"{statement.operand} is loaded before anything was stored there, on some path",
+                "store to it first",
+            )
+        out = replace(out, parts=(*out.parts, Part(mine, node)))
+    return out
+
+
+def _lay_there(tile: Tile, node: Leaf, at: Ints) -> bool:
+    """Whether elements are those that lay at places of a tile at first."""
+    same = (node.operand, node.base, node.bound) == (tile.operand.name, tile.base, ())
+    return same and np.array_equal(node.table[:, node.select], at)
+
+
+def _clipped(kernel: Kernel, tile: Tile, node: Node, positions: Ints) -> Node:
+    """Return a node that is zero where the place it is loaded from lies outside the operand.
+
+    Of a row, what lies behind its end is not known: a surface may be wider than the operand.
+    """
+    at: Ints = tile.places[positions]
+    own: Ints = np.arange(positions.shape[1], dtype=np.int64)
+    if isinstance(node, Leaf) and _lay_there(tile, node, at):
+        return node  # it is zero outside as it is
+    for mode, (index, extent) in enumerate(zip(tile.base, tile.operand.modes, strict=True)):
+        table = at[..., mode][..., None]
+        if not never_negative(extent - 1 - index - int(table.max()), kernel.grid):
+            behind = Call(BESIDE, ()) if mode == tile.operand.contiguous else Number(0.0)
+            node = Picked(Leaf("", (index - extent,), table, own), node, behind)
+        if not never_negative(index + int(table.min()), kernel.grid):
+            node = Picked(Leaf("", (index,), table, own), Number(0.0), node)
+    return node

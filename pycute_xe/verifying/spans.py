@@ -1,0 +1,246 @@
+"""Floor 9: between which numbers the values of a formula lie, and whether they are integers.
+
+What is known of elements is their type: inputs are finite. Everything else follows from how a
+formula is built; where that says nothing, its values may be anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import exp, inf, isfinite
+from typing import Any
+
+import numpy as np
+
+from pycute_xe.bulk import numpy_dtype
+from pycute_xe.converting import bounds, convert
+from pycute_xe.numeric import Numeric, as_numeric
+from pycute_xe.verifying.formula import WHOLE, Atom, Formula, Place, Term
+
+__all__ = ["Span", "element", "greatest", "kept_type", "span"]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The least and the greatest value there may be, and whether all are integers."""
+
+    low: float = -inf
+    high: float = inf
+    whole: bool = False
+
+    def __add__(self, other: Span) -> Span:
+        low = -inf if -inf in (self.low, other.low) else self.low + other.low
+        high = inf if inf in (self.high, other.high) else self.high + other.high
+        return Span(low, high, self.whole and other.whole)
+
+    def __mul__(self, other: Span) -> Span:
+        ends = [_times(x, y) for x in (self.low, self.high) for y in (other.low, other.high)]
+        return Span(min(ends), max(ends), self.whole and other.whole)
+
+    def __or__(self, other: Span) -> Span:
+        whole = self.whole and other.whole
+        return Span(min(self.low, other.low), max(self.high, other.high), whole)
+
+
+ANY, ZERO = Span(), Span(0.0, 0.0, True)
+
+
+def _times(x: float, y: float) -> float:
+    return 0.0 if x == 0 or y == 0 else x * y
+
+
+def greatest(numeric: Numeric) -> float:
+    """Return the greatest finite number of a type.
+
+    >>> from pycute_xe.numeric import as_numeric
+    >>> greatest(as_numeric("s8")), greatest(as_numeric("f16"))
+    (127.0, 65504.0)
+    """
+    if numeric.kind != "float":
+        return float(bounds(numeric)[1])
+    if numeric.name == "tf32":
+        return float((2 - 2.0**-10) * 2.0**127)
+    import ml_dtypes
+
+    finfo: Any = ml_dtypes.finfo
+    return float(finfo(numpy_dtype(numeric)).max)
+
+
+def of_type(numeric: Numeric) -> Span:
+    """Return the span of a type's finite numbers.
+
+    >>> of_type(as_numeric("u4"))
+    Span(low=0.0, high=15.0, whole=True)
+    """
+    high = greatest(numeric)
+    if numeric.kind != "float":
+        return Span(float(bounds(numeric)[0]), high, True)
+    return Span(0.0 if numeric.name == "ue8m0" else -high, high)
+
+
+def span(formula: Formula) -> Span:
+    """Return between which numbers the values of a formula lie; elements outside are zero.
+
+    >>> from pycute_xe.verifying.formula import number
+    >>> span(number(3))
+    Span(low=3.0, high=3.0, whole=True)
+    """
+    out = ZERO
+    for term in formula:
+        out = out + _of_term(term)
+    return out
+
+
+def _of_term(term: Term) -> Span:
+    out = Span(term.scale, term.scale, isfinite(term.scale) and term.scale.is_integer())
+    factors = [*map(_of_place, term.places), *map(_of_atom, term.atoms)]
+    keys = [*term.places, *term.atoms]
+    for key in dict.fromkeys(keys):
+        count, one = keys.count(key), factors[keys.index(key)]
+        for _ in range(count // 2):
+            square = one * one
+            out = out * Span(max(0.0, square.low), square.high, square.whole)
+        out = out * one if count % 2 else out
+    if term.over:
+        return Span(-inf if out.low < 0 else 0.0, inf if out.high > 0 else 0.0, out.whole)
+    return out | ZERO if term.guards else out
+
+
+def element(term: Term) -> Span:
+    """Return between which numbers the elements of a maximum's family lie."""
+    return _of_term(replace(term, over=(), guards=()))
+
+
+def _of_place(place: Place) -> Span:
+    if place.numeric is None:
+        return ANY
+    return of_type(place.numeric) | ZERO
+
+
+def _of_atom(atom: Atom) -> Span:
+    kind, _, name = atom.name.rpartition(" ")
+    if kind == "to":
+        return _converted(span(atom.arguments[0]), as_numeric(name))
+    if kind == "lowest bits of":
+        return of_type(as_numeric(name))
+    if atom.name in ("max over", "min over"):
+        return _of_extreme(atom)
+    if atom.name in _OF:
+        return _OF[atom.name](*map(span, atom.arguments))
+    return ANY
+
+
+def _converted(inner: Span, to: Numeric) -> Span:
+    low, high = convert(np.array([inner.low, inner.high]), to).astype(np.float64).tolist()
+    own = of_type(to)  # beyond its ends a NaN may lie, of which nothing is said
+    low = low if own.low <= low <= own.high else own.low
+    high = high if own.low <= high <= own.high else own.high
+    return Span(low, high, to.kind != "float" or inner.whole)
+
+
+def _of_extreme(atom: Atom) -> Span:
+    families = [(t, element(t)) for t in atom.arguments[0]]
+    every = [one for _, one in families]
+    sure = [one for t, one in families if not t.over and not t.guards]
+    low, high = min(one.low for one in every), max(one.high for one in every)
+    if atom.name == "max over":
+        low = max((one.low for one in sure), default=-inf)
+    else:
+        high = min((one.high for one in sure), default=inf)
+    return Span(low, high, bool(sure) and all(one.whole for one in every))
+
+
+def _rising(function: Callable[[float], float], low: float, high: float) -> Callable[..., Span]:
+    """The span of a function that rises, and lies between two numbers whatever it is given."""
+
+    def of(inner: Span) -> Span:
+        least = function(inner.low) if isfinite(inner.low) and abs(inner.low) < 700 else low
+        most = function(inner.high) if isfinite(inner.high) and abs(inner.high) < 700 else high
+        # A last bit is left to how the function is computed.
+        return Span(max(low, least - abs(least) * 1e-3), min(high, most + abs(most) * 1e-3))
+
+    return of
+
+
+def _absolute(inner: Span) -> Span:
+    most = max(abs(inner.low), abs(inner.high))
+    least = 0.0 if inner.low <= 0 <= inner.high else min(abs(inner.low), abs(inner.high))
+    return Span(least, most, inner.whole)
+
+
+def _same(inner: Span) -> Span:
+    return inner
+
+
+def _larger(one: Span, other: Span) -> Span:
+    whole = one.whole and other.whole
+    return Span(max(one.low, other.low), max(one.high, other.high), whole)
+
+
+def _smaller(one: Span, other: Span) -> Span:
+    whole = one.whole and other.whole
+    return Span(min(one.low, other.low), min(one.high, other.high), whole)
+
+
+def _one_over(inner: Span) -> Span:
+    return Span(0.0 if inner.low >= 0 else -inf, 0.0 if inner.high <= 0 else inf)
+
+
+def _always(low: float, high: float, whole: bool = False) -> Callable[..., Span]:
+    """The span of a function that lies between two numbers whatever it is given."""
+
+    def of(*_: Span) -> Span:
+        return Span(low, high, whole)
+
+    return of
+
+
+def _power(x: float) -> float:
+    return 2.0**x
+
+
+_OF: dict[str, Callable[..., Span]] = {
+    WHOLE: _same,
+    "abs": _absolute,
+    "max": _larger,
+    "min": _smaller,
+    "exp": _rising(exp, 0.0, inf),
+    "exp2": _rising(_power, 0.0, inf),
+    "sqrt": _always(0.0, inf),
+    "rsqrt": _always(0.0, inf),
+    "sigmoid": _always(0.0, 1.0),
+    "tanh": _always(-1.0, 1.0),
+    "at_least": _always(0.0, 1.0, whole=True),
+    "1/": _one_over,
+}
+
+
+def kept_type(formula: Formula) -> Numeric | None:
+    """Return the type of which a formula's values are; None where it is not one element of one.
+
+    What lies outside an operand is zero, which every type but one without a zero has.
+    """
+    if len(formula) != 1 or formula[0].over or abs(formula[0].scale) != 1:
+        return None
+    (term,) = formula
+    if len(term.places) + len(term.atoms) != 1:
+        return None
+    found = term.places[0].numeric if term.places else _kept_by(term.atoms[0])
+    return None if term.scale < 0 and found is not None and found.kind != "float" else found
+
+
+def _kept_by(atom: Atom) -> Numeric | None:
+    kind, _, name = atom.name.rpartition(" ")
+    if kind in ("to", "lowest bits of"):
+        return as_numeric(name)
+    if atom.name not in ("max", "min", "abs"):
+        return None
+    numbers = [f for f in atom.arguments if all(not t.places and not t.atoms for t in f)]
+    types = {kept_type(f) for f in atom.arguments if f not in numbers}
+    found = types.pop() if len(types) == 1 else None
+    if found is None or (atom.name == "abs" and found.kind == "signed"):
+        return None
+    values = np.array([sum(t.scale for t in f) for f in numbers])
+    kept = convert(values, found).astype(np.float64)
+    return found if np.array_equal(kept, values) else None

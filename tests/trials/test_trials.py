@@ -1,0 +1,146 @@
+"""Answers are tried: proofs are run once, wrong ones are contradicted, and it is said how."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+from broken_kernels import block_width, no_reorder, short_loop, subgroup_stride, tiled_mma
+from sampling import sampled
+from trials_alone import judged
+from unsound_kernels import A, M, X, kernel, load, store
+
+import pycute_xe as cx
+from pycute_xe.kernel import Fill, If, Index, Kernel, Map, apply, rounded_to, slm_gemm, split_k
+from pycute_xe.trials.sizes import telling_sizes, trips_wanted
+from pycute_xe.trials.trial import trial
+from pycute_xe.verifying import prover
+from pycute_xe.verifying.verdict import Verdict
+
+SMALL = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (16, 32, 32), ((2, 1, 1), (1, 1, 0)))
+COPY = kernel(A, load("A", "x"), store("D", "x"))
+
+
+def believed(made: Kernel, params: Any = None, *, budget: float = 10.0) -> Verdict:
+    """What a prover says that believes everything."""
+    proved = prover.prove(COPY)
+    names = ("barriers", "D values")
+    proofs = tuple(
+        dataclasses.replace(p, property=n) for p, n in zip(proved.proofs[:2], names, strict=True)
+    )
+    return dataclasses.replace(proved, kernel=made.name, proofs=proofs)
+
+
+@pytest.mark.parametrize("made", [cx.kernel.gemm(SMALL, stages=2), slm_gemm(SMALL),
+                                  split_k(SMALL, parts=2), COPY],
+                         ids=["gemm", "slm", "split", "copy"])  # fmt: skip
+def test_a_proof_is_run_at_interior_and_edge_tiles(made: Kernel) -> None:
+    verdict = cx.verify(made)
+    assert verdict, str(verdict)
+    assert verdict.tried
+    assert len(verdict.tried.runs) >= 2
+    tiles = [count for name, count in made.grid if name in ("m", "n")]
+    # One inside, and one that the edge cuts, in both modes of one run.
+    assert any(all(n.at(dict(run.sizes)) == 2 for n in tiles) for run in verdict.tried.runs)
+    assert "tried at M=1" in str(verdict)
+
+
+@pytest.mark.parametrize("make", [block_width, subgroup_stride, short_loop, no_reorder])
+def test_a_wrong_kernel_that_is_believed_is_contradicted(
+    make: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from broken_kernels import broken
+
+    monkeypatch.setattr("pycute_xe.trials.verifier.prove", believed)
+    wrong = broken(make, (32, 64, 32), (2, 2))
+    verdict = cx.verify(wrong)
+    assert not verdict
+    assert verdict.answer == "undecided"
+    assert "the machine contradicts it" in str(verdict)
+    assert "please report" in str(verdict)
+    assert cx.verify(cx.kernel.gemm(tiled_mma((32, 64, 32), (2, 2))))
+
+
+def test_a_fault_undoes_every_property(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pycute_xe.trials.verifier.prove", believed)
+    # Every row of work-groups stores to the first rows.
+    verdict = cx.verify(kernel(A, load("A", "x"), store("D", "x", (Index(), Index("n") * 16))))
+    assert [proof.answer for proof in verdict.proofs] == ["undecided"] * 2
+    assert "race" in str(verdict)
+
+
+def test_a_disproof_that_no_run_shows_is_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = kernel(A, load("A", "x"), Fill("x", 5), store("D", "x"))
+    found = prover.prove(wrong)
+    monkeypatch.setattr("pycute_xe.trials.verifier.prove", lambda *_, **__: found)
+    assert cx.verify(wrong).answer == "disproved"
+    verdict = cx.verify(COPY)  # which is right
+    assert verdict.answer == "undecided"
+    assert verdict.counterexample is None
+    assert "a replay shows nothing: please report" in str(verdict)
+
+
+def test_conversions_are_tried_with_the_edges_of_types() -> None:
+    cut = kernel(rounded_to("bf16", A), load("A", "x"), Map("x", rounded_to("bf16", X)),
+                 store("D", "x"))  # fmt: skip
+    assert any(run.data.startswith("edge values") for run in cx.verify(cut).tried.runs)
+    # Nothing but the edges shows that a number is bounded at 2**30.
+    bounded = kernel(A, load("A", "x"), Map("x", apply("min", X, 2.0**30)), store("D", "x"))
+    _, wrong = trial(bounded, {})
+    assert wrong is not None
+    assert "edge values" in wrong.words
+
+
+def test_two_trips_more_than_stages() -> None:
+    for stages in (0, 1, 3):
+        gemm = cx.kernel.gemm(SMALL, stages=stages)
+        assert trips_wanted(gemm.loop("k")) >= stages + 2
+        assert -(-telling_sizes(gemm, {})["K"] // 32) >= stages + 2
+
+
+@pytest.mark.parametrize("first", [3, 100, 2**12])
+def test_conditions_are_tried_where_they_turn(first: int) -> None:
+    late = kernel(A, load("A", "x"), If(Index(None, first), M, (Fill("x", 5),)), store("D", "x"))
+    _, wrong = trial(late, {})
+    assert wrong is not None
+    assert "claimed is" in wrong.words
+
+
+def test_fixed_sizes_are_kept_and_what_they_hide_is_said() -> None:
+    never = kernel(A, load("A", "x"), If(M * 8, Index(None, -1), (Fill("x", 5),)), store("D", "x"))
+    verdict = cx.verify(never, {"M": 7})
+    assert all(dict(run.sizes)["M"] == 7 for run in verdict.tried.runs)
+    assert "is never so" in verdict.tried.reason
+
+
+def test_what_is_too_much_work_is_said() -> None:
+    gemm = cx.kernel.gemm(SMALL)
+    tried, wrong = trial(gemm, {"K": 2**20})
+    assert wrong is None
+    assert not tried
+    assert "units of work" in tried.reason
+    believed_alone = dataclasses.replace(prover.prove(gemm), tried=tried)
+    assert "proved, not tried" in str(believed_alone)
+
+
+def test_a_part_of_a_large_grid_is_run() -> None:
+    tried, wrong = trial(cx.kernel.gemm(SMALL), {"M": 2**20, "N": 2**20})
+    assert wrong is None
+    assert tried.runs[0].groups < tried.runs[0].of
+    lines = str(tried.runs[0])
+    assert "M=1048576" in lines
+    assert "work-groups" in lines
+
+
+@pytest.mark.parametrize("seed", sampled(range(1000), 12, always=(24, 174, 233)))
+def test_trials_alone_tell_wrong_from_right(seed: int) -> None:
+    outcome = judged(seed)
+    assert outcome.word not in ("right, contradicted", "wrong, untried", "wrong, passed")
+
+
+def test_two_trials_of_a_kernel_are_the_same() -> None:
+    gemm = cx.kernel.gemm(SMALL, stages=1)
+    assert cx.verify(gemm).tried == cx.verify(gemm).tried
+    assert np.isfinite(cx.verify(gemm).seconds)

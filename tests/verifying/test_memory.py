@@ -1,0 +1,181 @@
+"""Scratch and outputs that are stored and loaded back: what lies there is what was stored last."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from memory_kernels import (
+    AT,
+    BACK,
+    BACK2,
+    BACKX,
+    DIRECT,
+    DIRECT2,
+    DOUBLE,
+    KEEP,
+    KEEP2,
+    LOAD,
+    LOAD2,
+    MEET,
+    OUT,
+    OUT2,
+    OUTX,
+    ROWS,
+    SEEN,
+    THREE,
+    ZERO,
+    A,
+    G,
+    M,
+    N,
+    judged,
+    of_two,
+    through,
+)
+from small_kernels import by_subgroup, fragment
+from unsound_kernels import load, store
+
+import pycute_xe as cx
+from pycute_xe.kernel import (
+    AtomicStore,
+    Element,
+    Expression,
+    Fence,
+    If,
+    Index,
+    Loop,
+    Map,
+    Operand,
+    Slot,
+    Statement,
+    Tiles,
+)
+from pycute_xe.kernel.spec.expression import Const, Where
+
+FIRST = If(G, Index(None, 1), (KEEP,))
+TRIPS = Loop("k", Index(), ROWS, (KEEP, BACK))
+
+
+@pytest.mark.parametrize(
+    ("claim", "body", "answer"),
+    [
+        (A, (LOAD, KEEP, BACK, OUT), "proved"),
+        (A * 2, (LOAD, KEEP, BACK, OUT), "disproved"),
+        (A * 2, (LOAD, DOUBLE, KEEP, BACK, OUT), "proved"),
+        (A, (LOAD, KEEP, DOUBLE, BACK, OUT), "proved"),
+        (A * 2, (LOAD, KEEP, DOUBLE, KEEP, BACK, OUT), "proved"),
+        (A, (LOAD, KEEP, DOUBLE, KEEP, BACK, OUT), "disproved"),
+        (A, (LOAD, BACK, KEEP, OUT), "undecided"),
+        (Const(0.0), (BACK, Map("y", Slot("y") - Slot("y")), OUT), "undecided"),
+        (A, (LOAD, KEEP, load("W", "y", (G * 8 + 8, Index())), OUT), "undecided"),
+        (A, (LOAD, store("W", "x", (G * 8 - 8, Index())), BACK, OUT), "undecided"),
+        (A, (LOAD, store("W", "x", ZERO), load("W", "y", ZERO), OUT), "undecided"),
+        (A, (LOAD, KEEP, load("W", "y", (Index(), G * 8)), OUT), "undecided"),
+        (A, (LOAD, FIRST, BACK, OUT), "undecided"),
+        (Where(M, Index(None, 8), A * 2, A), (LOAD, KEEP, DOUBLE, FIRST, BACK, OUT), "proved"),
+        (A, (LOAD, KEEP, DOUBLE, FIRST, BACK, OUT), "disproved"),
+        (A, (LOAD, TRIPS, OUT), "proved"),
+        (A, (LOAD, Loop("k", Index(), ROWS, (BACK, KEEP)), OUT), "undecided"),
+    ],
+)
+def test_a_part_of_its_own(claim: Expression, body: tuple[Statement, ...], answer: str) -> None:
+    judged(through(claim, *body), answer)
+
+
+@pytest.mark.parametrize(
+    ("memory", "answer"),
+    [
+        (Operand("W", "f32", (8, 16), role="scratch"), "disproved"),
+        (Operand("W", "f32", (ROWS // 2 + 1, 16), role="scratch"), "disproved"),
+        (Operand("W", "f32", (Tiles("M", 8) * 8, 32), role="scratch"), "proved"),
+    ],
+)
+def test_what_is_stored_outside_is_lost(memory: Operand, answer: str) -> None:
+    judged(through(A, LOAD, KEEP, BACK, OUT, memory=memory), answer)
+
+
+def test_what_lies_between_rows_is_not_known() -> None:
+    """A surface is 64 bytes wide at least, so that what is stored behind a short row is there."""
+    kernel = through(A, LOAD, KEEP, BACK, OUT, memory=Operand("W", "f32", ("M", 8), role="scratch"))
+    assert cx.verify(kernel).answer == "undecided"
+
+
+def test_integers_of_scratch_are_zero_at_first() -> None:
+    for claim, middle in ((Const(0.0), ()), (Element("A", (M, N)), (store("W", "x", AT, "s32"),))):
+        kernel = through(claim, LOAD)
+        kernel = dataclasses.replace(
+            kernel,
+            operands=tuple(dataclasses.replace(o, value_type="s32") for o in kernel.operands),
+            fragments=tuple(fragment(name, "s32", 8) for name in "xy"),
+            body=(
+                load("A", "x", AT, "s32"),
+                *middle,
+                load("W", "y", AT, "s32"),
+                store("D", "y", AT, "s32"),
+            ),
+        )
+        assert cx.verify(kernel)
+
+
+# ---------------------------------------------------------------- several subgroups
+
+
+@pytest.mark.parametrize(
+    ("body", "answer"),
+    [
+        ((LOAD2, KEEP2, *SEEN, BACKX, OUTX), "proved"),
+        ((LOAD2, KEEP2, BACK2, OUT2), "proved"),
+        ((LOAD2, KEEP2, *SEEN, BACKX, OUT2), "disproved"),
+        ((LOAD2, KEEP2, BACKX, OUTX), "undecided"),
+        ((LOAD2, KEEP2, Fence(), BACKX, OUTX), "undecided"),
+        ((LOAD2, KEEP2, *SEEN, BACKX, Map("x", Slot("x") * 5), KEEP2, OUTX), "undecided"),
+        ((LOAD2, by_subgroup(0, KEEP2), *SEEN, BACKX, OUTX), "undecided"),
+        ((LOAD2, Loop("k", Index(), THREE, (KEEP2, *SEEN, BACKX, *MEET)), OUTX), "proved"),
+    ],
+)
+def test_parts_of_another_subgroup(body: tuple[Statement, ...], answer: str) -> None:
+    judged(through(A, *body, subgroups=2), answer)
+
+
+@pytest.mark.parametrize(
+    "between", [MEET, (*MEET, Fence()), (If(G, Index(None, 1), SEEN),)], ids=str
+)
+def test_a_barrier_alone_does_not_wait_for_stores(between: tuple[Statement, ...]) -> None:
+    kernel = through(A, LOAD2, KEEP2, *between, BACKX, OUTX, subgroups=2)
+    assert cx.verify(kernel).answer == "undecided"
+
+
+def test_a_loop_without_a_trip_orders_nothing() -> None:
+    for count, answer in ((ROWS, "proved"), (ROWS - 1, "undecided")):
+        meet = Loop("k", Index(), count, SEEN)
+        kernel = through(A, LOAD2, KEEP2, meet, BACKX, OUTX, subgroups=2)
+        assert cx.verify(kernel).answer == answer
+
+
+def test_what_others_add_to_is_not_followed() -> None:
+    add = AtomicStore(KEEP.copy, "W", AT, "x", KEEP.modes)
+    assert cx.verify(through(A + A, LOAD, KEEP, add, BACK, OUT)).answer == "undecided"
+
+
+# ---------------------------------------------------------------- what is stored last counts
+
+
+AGAIN = (LOAD2, *SEEN, DIRECT2)
+
+
+@pytest.mark.parametrize(
+    ("claim", "body", "answer"),
+    [
+        (A, (LOAD2, DIRECT2, *SEEN, DIRECT2), "proved"),
+        (A, (LOAD2, DOUBLE, DIRECT2, *AGAIN), "proved"),
+        (A * 2, (LOAD2, DOUBLE, DIRECT2, *AGAIN), "disproved"),
+        (A, (LOAD2, DOUBLE, DIRECT2, LOAD2, *SEEN, of_two(DIRECT, turned=True)), "disproved"),
+        (A, (LOAD2, DOUBLE, DIRECT2, *SEEN, of_two(LOAD, True), of_two(DIRECT, True)), "proved"),
+        (A * 2, (LOAD2, Loop("k", Index(), THREE, (DIRECT2, *SEEN, DOUBLE))), "disproved"),
+    ],
+)
+def test_a_store_repeated_behind_a_barrier(
+    claim: Expression, body: tuple[Statement, ...], answer: str
+) -> None:
+    judged(through(claim, *body, subgroups=2), answer)
