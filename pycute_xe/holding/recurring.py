@@ -35,7 +35,8 @@ def follow_recurrence(
 ) -> Contents:
     """Return what fragments hold behind a loop, of which nothing is claimed.
 
-    ``shared`` are the elements of shared arrays that some trip stores to. What is neither a sum over the trips nor written anew is state, and so is what state needs.
+    ``shared`` are the elements of shared arrays that some trip stores to. What is neither a sum
+    over the trips nor written anew is state, and so is what state needs.
     """
     entry = {name: carried_over(loop, name, before[name], shared) for name in written}
     out = trial(before | entry, False)

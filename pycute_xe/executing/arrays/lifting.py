@@ -592,7 +592,7 @@ def _first(table: Ints) -> Ints:
     rank = table.ndim - 2
     if _apart(table, rank)[1] is not None:
         return table[(..., *(0,) * rank)]
-    rows = table.reshape(table.shape[0] * table.shape[1], -1)
+    rows: Any = table.reshape(table.shape[0] * table.shape[1], -1)
     unique: Any = np.unique(rows, axis=0, return_inverse=True)
     number: Ints = np.asarray(unique[1], np.int64)
     return number.reshape(table.shape[:2])

@@ -86,8 +86,8 @@ def _number_of(group: Points, env: dict[str, Field]) -> Field:
         asked = asked * span + (compact(env[name], axes) - low)
         keys = keys * span + (group.columns[name] - low)
     order = np.argsort(keys)
-    places: Any = np.searchsorted(keys[order], asked)
-    found: Ints = order[np.clip(places, 0, group.size - 1)]
+    places = np.asarray(np.searchsorted(keys[order], asked), np.int64)
+    found = order[np.minimum(places, group.size - 1)]
     if (keys[found] != asked).any():
         raise undecided("state of work-groups that have none is asked for")
     shape = tuple(axis.size for axis in axes)
