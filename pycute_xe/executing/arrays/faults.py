@@ -104,7 +104,10 @@ def _happens(run: Run, around: tuple[Around, ...], guards: tuple[Guard, ...]) ->
 
 
 def _points(run: Run, around: tuple[Around, ...], names: frozenset[str]) -> list[Points]:
-    return points_of(run.kernel, run.sizes, around, run.look_up, names)
+    key = "points", tuple(map(id, around)), names
+    if key not in run.known:
+        run.known[key] = points_of(run.kernel, run.sizes, around, run.look_up, names)
+    return run.known[key]
 
 
 def _env(run: Run, groups: list[Points]) -> tuple[dict[str, Field], tuple[Axis, ...]]:
@@ -165,6 +168,13 @@ def _demand_messages(
 
 def _numbers(run: Run, index: Index, around: tuple[Around, ...]) -> Ints:
     """Return what an index is wherever a statement is done."""
+    key = "numbers", tuple(map(id, around)), index
+    if key not in run.known:
+        run.known[key] = _everywhere(run, index, around)
+    return run.known[key]
+
+
+def _everywhere(run: Run, index: Index, around: tuple[Around, ...]) -> Ints:
     groups = _points(run, around, index.names)
     if not all(group.size for group in groups):
         return np.zeros(0, np.int64)

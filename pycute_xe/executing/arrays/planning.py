@@ -73,35 +73,23 @@ def run_on_arrays(problem: Problem) -> Mapping[str, Array]:
     Raises `UndecidableError` for what arrays do not tell: another machine has to run it.
     """
     kernel = problem.kernel
-    made = plan(kernel)
-    named = (*kernel.operands, *kernel.fragments, *kernel.shared)
-    types = {one.name: one.value_type for one in named}
-    run = Run(
-        kernel, problem.sizes, _memory(problem), made.lifter, exits, types=types, again=made.again
-    )
-    demand_sound(run, made.found)
+    made, turns = plan(kernel), waits(kernel)
     out = {o.name: problem.blank(o.name) for o in kernel.operands if o.written}
-    turns = waits(kernel)
-    if turns:  # what is loaded is what others have left there
-        run.memory = {**run.memory, **out}
-    loaded = {s.operand for s in kernel.statements() if isinstance(s, Load)}
+    loaded = {s.operand for s in kernel.statements() if isinstance(s, Load)} & out.keys()
+    memory = dict(problem.inputs)
+    for name, array in out.items():
+        if turns:  # what is loaded is what others have left there
+            memory[name] = array
+        else:
+            memory.setdefault(name, array.copy() if name in loaded else array)
+    types = {o.name: o.value_type for o in (*kernel.operands, *kernel.fragments, *kernel.shared)}
+    again = frozenset() if turns else made.again
+    run = Run(kernel, problem.sizes, memory, made.lifter, exits, types=types, again=again)
+    demand_sound(run, made.found)
     counts = [one.write.statement.operand for one in made.stores]
-    touched = {name: np.zeros(out[name].shape, np.bool_) for name in out if counts.count(name) > 1}
+    several = {name for name in out if counts.count(name) > 1 and not (turns and name in loaded)}
+    touched = {name: np.zeros(out[name].shape, np.bool_) for name in several}
     for one in made.stores:
         name = one.write.statement.operand
-        store(
-            run,
-            one,
-            out[name],
-            None if turns and name in loaded else touched.get(name),
-            name in loaded and not turns,
-        )
+        store(run, one, out[name], touched.get(name), name in loaded and not turns)
     return {o.name: out[o.name] for o in kernel.outputs}
-
-
-def _memory(problem: Problem) -> dict[str, Array]:
-    memory = dict(problem.inputs)
-    for operand in problem.kernel.operands:
-        if operand.written and operand.name not in memory:
-            memory[operand.name] = problem.blank(operand.name)
-    return memory
