@@ -398,7 +398,7 @@ def test_a_full_disk_leaves_the_old_result(
 
 
 def test_a_wrong_kernel_is_never_run(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    import pycute_xe.verifying
+    import pycute_xe.trials
 
     class Falsy:
         answer = "disproved"
@@ -409,7 +409,7 @@ def test_a_wrong_kernel_is_never_run(run: Run, monkeypatch: pytest.MonkeyPatch) 
         def __str__(self) -> str:
             return "D is written twice"
 
-    monkeypatch.setattr(pycute_xe.verifying, "verify", lambda kernel: Falsy())
+    monkeypatch.setattr(pycute_xe.trials, "verify", lambda kernel: Falsy())
     result = run("Ab.npy", "Bb.npy", "-o", "C.npy", "--verify")
     assert result.exit_code == 1
     assert "the kernel is wrong" in result.stderr

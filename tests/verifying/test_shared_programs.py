@@ -30,8 +30,9 @@ from pycute_xe.kernel import (
     Tiles,
 )
 from pycute_xe.layout import Layout
+from pycute_xe.verifying.patience import allowed
 from pycute_xe.verifying.questions import Questions
-from pycute_xe.verifying.regions import effort, session
+from pycute_xe.verifying.regions import session
 
 K, J, S, TRIPS = Index("k"), Index("j"), Index("subgroup"), Tiles("K", 4)
 OWN, FIRST = Layout((2, WIDE), (WIDE, 1)), Layout((2, WIDE), (0, 1))
@@ -41,7 +42,7 @@ TILE = 2 * WIDE
 def answer(kernel: Kernel) -> str:
     """What is said of its barriers: the trips of the smallest problem, if it is wrong."""
     try:
-        with session(), effort(1_000_000):
+        with session(), allowed(1_000_000):
             found = Questions(kernel, {}).barriers()
     except UndecidableError:
         return "undecided"

@@ -70,9 +70,14 @@ class _Scalar:
 @held_fields
 @dataclass(frozen=True, slots=True)
 class Const(_Scalar):
-    """A number."""
+    """A number, an integer among them as the float that it is."""
 
     value: float
+
+    def __post_init__(self) -> None:
+        """Turn an integer into a float."""
+        if type(self.value) is int and abs(self.value) <= 1 << 1023:
+            object.__setattr__(self, "value", float(self.value))
 
     def __str__(self) -> str:
         return f"{self.value:g}"
