@@ -23,7 +23,7 @@ from pycute_xe.holding.meeting import disorder, has_roles
 from pycute_xe.holding.nodes import Choice, Lost, Node, State, Undefined
 from pycute_xe.holding.ordering import clashes
 from pycute_xe.holding.sharing import outside
-from pycute_xe.holding.tables import Copied, beside, copied, demand_whole_registers
+from pycute_xe.holding.tables import Copied, beside, copied, demand_whole_registers, moved
 from pycute_xe.kernel import (
     AtomicStore,
     Await,
@@ -31,8 +31,11 @@ from pycute_xe.kernel import (
     Index,
     Kernel,
     Load,
+    Loop,
     Mma,
     Prefetch,
+    Reduce,
+    Reorder,
     SharedLoad,
     SharedStore,
     Signal,
@@ -128,11 +131,27 @@ def _demand_places(run: Run, statement: Statement, around: tuple[Around, ...]) -
                 raise undecided(f"{statement.array} is used outside")
         case Await() | Signal():
             _demand_element(run, statement.operand, statement.at, around)
+        case Reorder() | Reduce():
+            _demand_whole_bytes(run.kernel, statement)
+        case Loop(_, start, stop):
+            if SUBGROUP_INDEX in start.names | stop.names:
+                raise undecided("subgroups do different trips")
         case Mma(_, accumulator, a, b):
             if accumulator in (a, b):
                 raise undecided("instructions read what earlier ones of a multiplication wrote")
         case _:
             return
+
+
+def _demand_whole_bytes(kernel: Kernel, statement: Reorder | Reduce) -> None:
+    """Demand that no byte is written in part: it would count as unwritten."""
+    fragment = kernel.fragment(statement.destination)
+    reached = np.zeros(fragment.elements, np.bool_)
+    reached[moved(statement.slots)] = True
+    inside = max(1, 8 // fragment.value_type.bits)
+    whole = reached.reshape(-1, inside)
+    if (whole.any(axis=1) != whole.all(axis=1)).any():
+        raise undecided(f"a byte of {fragment.name} is written in part")
 
 
 def _demand_element(
@@ -154,8 +173,9 @@ def _demand_messages(
             demand_whole_registers(copy)
         except CuteError as error:
             raise undecided(error.condition) from error
-    if isinstance(statement, AtomicStore) and copy.value_type.bits < 8:
-        raise undecided("no atomic adds elements narrower than a byte")
+    narrow = copy.value_type.bits < 8 or copy.value_type.name == "tf32"
+    if isinstance(statement, AtomicStore) and narrow:
+        raise undecided(f"an atomic adds elements of {copy.value_type}")
     shape = run.memory[statement.operand].shape
     for mode, ahead in beside(statement):
         _demand_within(run, statement.at[mode], around, 0, shape[mode], ahead)

@@ -346,13 +346,14 @@ def _converted(walk: _Walk, node: Converted) -> Lifted:
     return walk.lifter.make(Converted, (node.to,), (walk.of(node.body),))
 
 
-def _summed(walk: _Walk, node: Summed) -> Lifted:
+def _summed(walk: _Walk, node: Summed, narrow: bool = False) -> Lifted:
+    """Lift a sum; one that is rounded in between keeps the order of its terms."""
     tiles = [bound for bound in node.over if len(bound) == 2]
     counts = [bound[1] for bound in tiles]
     size = int(np.prod(counts, dtype=np.int64))
     rows = np.indices(counts, dtype=np.int64).reshape(len(counts), size)
     found, order = _totalled(walk, node, tiles, rows)
-    if order is not None:
+    if order is not None and not narrow:
         found, _ = _totalled(walk, node, tiles, rows[:, order])
     return found
 
@@ -413,7 +414,8 @@ def _bounds(over: tuple[Bound, ...]) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _accumulated(walk: _Walk, node: Accumulated) -> Lifted:
-    parts = (walk.of(node.start), *(walk.of(term) for term in node.terms))
+    narrow = node.numeric.kind == "float" and node.numeric.bits < 32
+    parts = (walk.of(node.start), *(_summed(walk, term, narrow) for term in node.terms))
     return walk.lifter.make(Accumulated, (node.numeric, node.step), parts)
 
 

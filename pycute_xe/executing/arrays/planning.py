@@ -18,9 +18,11 @@ from pycute_xe.executing.arrays.lifting import Lifter
 from pycute_xe.executing.arrays.scanning import exits
 from pycute_xe.executing.arrays.storing import Stored, store, stored
 from pycute_xe.executing.problem import Problem
+from pycute_xe.holding.contents import undecided
 from pycute_xe.holding.follower import Followed
 from pycute_xe.holding.following import follow
-from pycute_xe.kernel import Kernel, Load
+from pycute_xe.kernel import Kernel, Load, Loop
+from pycute_xe.kernel.ir.identities import identified
 
 __all__ = ["Plan", "plan", "run_on_arrays"]
 
@@ -72,6 +74,10 @@ def run_on_arrays(problem: Problem) -> Mapping[str, Array]:
 
     Raises `UndecidableError` for what arrays do not tell: another machine has to run it.
     """
+    if problem.empty:
+        raise undecided("an extent is zero")
+    if any("__" in name for name in _names(problem.kernel)):
+        return _by_identities(problem)
     kernel = problem.kernel
     made, turns = plan(kernel), waits(kernel)
     out = {o.name: problem.blank(o.name) for o in kernel.operands if o.written}
@@ -93,3 +99,23 @@ def run_on_arrays(problem: Problem) -> Mapping[str, Array]:
         name = one.write.statement.operand
         store(run, one, out[name], touched.get(name), name in loaded and not turns)
     return {o.name: out[o.name] for o in kernel.outputs}
+
+
+def _names(kernel: Kernel) -> list[str]:
+    loops = [s.var for s in kernel.statements() if isinstance(s, Loop)]
+    things = (*kernel.operands, *kernel.fragments, *kernel.shared)
+    return [*kernel.sizes, *(name for name, _ in kernel.grid), *loops, *(x.name for x in things)]
+
+
+def _by_identities(problem: Problem) -> Mapping[str, Array]:
+    """Run a kernel with other names, where its own may be taken for those of variables of sums."""
+    kernel, identities = identified(problem.kernel)
+    names = identities.names
+    own = {name: identity for identity, name in names.items()}
+    sizes = {identities.sizes[name]: size for name, size in problem.sizes.items()}
+    inputs = {own[name]: array for name, array in problem.inputs.items()}
+    try:
+        found = run_on_arrays(Problem(kernel, sizes, inputs))
+    except UndecidableError as error:
+        raise undecided(identities.text(error.condition)) from error
+    return {names[identity]: array for identity, array in found.items()}
