@@ -66,21 +66,29 @@ MUTANTS = [
         ("if narrow and start is not None:", "if False:", "a narrow start is rounded with the sum"),
     ),
     *mutants(
-        "executing/arrays/lifting",
+        "executing/arrays/terms",
         f"{AGREEMENT} {KINDS}",
         (
             "if not np.array_equal(own.reshape(own.shape + (1,) * rank) + along, table):",
             "if False:",
             "a table that does not only add",
         ),
+    ),
+    *mutants(
+        "executing/arrays/states",
+        AGREEMENT,
         (
             "index = space.index if space.again is None else space.again",
             "index = space.index",
             "registers that share a place",
         ),
+    ),
+    *mutants(
+        "executing/arrays/lifting",
+        f"{AGREEMENT} {KINDS}",
         (
-            "return None if (np.diff(table) > 0).all() else np.argsort(table)",
-            "return None",
+            "if order is not None and not narrow:",
+            "if False:",
             "sums of a tile in one order",
             "terms are shared where the order is one: it saves time",
         ),
@@ -102,10 +110,10 @@ MUTANTS = [
         (
             "return Value(one.axes, wrap(widened(one.array, one.type), to), to)",
             "return Value(one.axes, convert(widened(one.array, one.type), to), to)",
-            "lowest bits are no saturation",
+            "lowest bits are kept",
         ),
         (
-            "low, high = test.range if _has_points(test) else (0, -1)",
+            "low, high = test.range if has_points(test) else (0, -1)",
             "low, high = 0, -1",
             "conditions inside products",
         ),

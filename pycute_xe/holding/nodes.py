@@ -85,7 +85,7 @@ class Carried:
 
 @dataclass(frozen=True, eq=False)
 class Recurrence:
-    """A loop whose state is no sum: what each fragment holds before it, and behind one trip.
+    """A loop that does more than add: what each fragment holds before it, and behind one trip.
 
     In the second of ``parts[name]``, `State` of this recurrence stands for what a trip begins with.
     """

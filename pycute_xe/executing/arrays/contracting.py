@@ -17,7 +17,7 @@ __all__ = ["contract"]
 Array: TypeAlias = NDArray[Any]
 
 ALONE, SMALL = 1 << 19, 1 << 23
-"""Multiplications that one thread does, and below which two are of no use."""
+"""Multiplications that one thread does, and those from which on two are worth waiting for."""
 
 
 def contract(x: Value, y: Value, over: Axis, to: Numeric, step: int, start: Value | None) -> Value:

@@ -16,9 +16,17 @@ from numpy.typing import NDArray
 
 from pycute_xe.converting import convert, host_dtype, wrap
 from pycute_xe.executing.arrays.contracting import contract
-from pycute_xe.executing.arrays.lifting import Lifted, Lifter, Place
 from pycute_xe.executing.arrays.places import Axis, Field, index_field, joined, separated
-from pycute_xe.executing.arrays.values import Value, compact, gathered, numbers
+from pycute_xe.executing.arrays.terms import Lifted, Lifter, Place
+from pycute_xe.executing.arrays.values import (
+    Value,
+    compact,
+    gathered,
+    has_points,
+    is_finite,
+    numbers,
+)
+from pycute_xe.executing.arrays.wholes import part_of_product, product_of
 from pycute_xe.executing.numbers import widened
 from pycute_xe.holding.contents import undecided
 from pycute_xe.holding.nodes import (
@@ -40,7 +48,7 @@ from pycute_xe.kernel.amounts import MOST_TRIPS
 from pycute_xe.kernel.spec.functions import FUNCTIONS
 from pycute_xe.numeric import Numeric, as_numeric
 
-__all__ = ["Evaluation", "Run", "look_up_in", "product_of"]
+__all__ = ["Evaluation", "Run", "look_up_in"]
 
 Array: TypeAlias = NDArray[Any]
 Ints: TypeAlias = NDArray[np.int64]
@@ -240,7 +248,7 @@ class _Over:
         if length.parts and not masked:
             counts = np.maximum(length.over((self.axis,)), 0)
         else:
-            most = length.range[1] if _has_points(length) else 0
+            most = length.range[1] if has_points(length) else 0
             counts = np.full(self.axis.size, max(0, most))
         if counts.max(initial=0) > MOST_TRIPS:
             raise undecided(f"{bound[0]} takes too many values")
@@ -399,7 +407,7 @@ def _accumulated(ev: Evaluation, term: Lifted) -> Value:
     numeric, step = term.given
     start, total = term.parts[0], None
     if ev.run.again and product_of(term) in ev.run.again:
-        found = _part_of_product(ev, term)
+        found = part_of_product(ev, term)
         if found is not None:
             return found
     if not (start.kind is Number and start.given[0] == 0):
@@ -430,71 +438,6 @@ def _terms(ev: Evaluation, term: Lifted) -> list[tuple[Axis, _Product]]:
     ]
 
 
-def product_of(term: Lifted) -> tuple[str, str] | None:
-    """Return the operands, each of two modes, of which a term is elements of a product."""
-    if term.kind is not Accumulated or len(term.parts) != 2:
-        return None
-    start, body = term.parts[0], term.parts[1].parts[0]
-    if start.kind is not Number or start.given[0] != 0 or body.kind is not Call:
-        return None
-    leaves = [part for part in body.parts if part.kind is Leaf and len(part.places) == 2]
-    if body.given != ("mul", None) or len(leaves) != 2:
-        return None
-    return leaves[0].given[0], leaves[1].given[0]
-
-
-def _part_of_product(ev: Evaluation, term: Lifted) -> Value | None:
-    """Return elements of the product of two whole operands, which is computed once."""
-    inner, axis, tests = ev.inside(term.parts[1])
-    leaves = term.parts[1].parts[0].parts
-    ends: list[tuple[str, int, Ints]] = []
-    for leaf in leaves:
-        fields = [inner.place(place) for place in leaf.places]
-        along = [i for i, place in enumerate(fields) if axis in place.axes]
-        if len(along) != 1 or fields[along[0]].axes != (axis,):
-            return None
-        ends.append((leaf.given[0], along[0], fields[along[0]].over((axis,))))
-    across = tuple(
-        inner.place(leaf.places[1 - along])
-        for leaf, (_, along, _) in zip(leaves, ends, strict=True)
-    )
-    shape = tuple(ev.run.memory[name].shape[1 - along] for name, along, _ in ends)
-    inside = all(
-        _has_points(place) and place.range[0] >= 0 and place.range[1] < extent
-        for place, extent in zip(across, shape, strict=True)
-    )
-    key = "product", term.given, tuple((name, along, at.tobytes()) for name, along, at in ends)
-    if tests or (not inside and not _all_finite(ev.run, ends)):
-        return None
-    if key not in ev.run.known:
-        ev.run.known[key] = _whole_product(ev.run, term.given, ends, shape)
-    axes, found = gathered(ev.run.known[key], across)
-    return Value(axes, found, term.given[0])
-
-
-def _whole_product(
-    run: Run, given: tuple[Numeric, int], ends: list[tuple[str, int, Ints]], shape: tuple[int, ...]
-) -> Array:
-    over = Axis(ends[0][2].size)
-    values: list[Value] = []
-    for (name, along, at), extent in zip(ends, shape, strict=True):
-        line = Field(0, (((Axis(extent),), np.arange(extent)),))
-        places = (Field(0, (((over,), at),)), line)
-        array, numeric = run.wide(name)
-        axes, found = gathered(array, places if along == 0 else places[::-1])
-        values.append(Value(axes, found, numeric))
-    numeric, step = given
-    return contract(values[0], values[1], over, numeric, step or over.size or 1, None).array
-
-
-def _all_finite(run: Run, ends: list[tuple[str, int, Ints]]) -> bool:
-    for name, _, _ in ends:
-        if ("finite", name) not in run.known:
-            array, numeric = run.wide(name)
-            run.known["finite", name] = _is_finite(Value((), array, numeric))
-    return all(run.known["finite", name] for name, _, _ in ends)
-
-
 def _of_loops(term: Lifted) -> bool:
     return any(len(bound) == 3 for bound in term.given[1])
 
@@ -511,7 +454,7 @@ def _products(ev: Evaluation, body: Lifted) -> list[_Product]:
     for side, holds in zip(body.parts, (True, False), strict=True):
         if side.kind is Number and side.given[0] == 0:
             continue
-        low, high = test.range if _has_points(test) else (0, -1)
+        low, high = test.range if has_points(test) else (0, -1)
         if (low >= 0) if holds else (high < 0):
             continue
         always = (high < 0) if holds else (low >= 0)
@@ -521,19 +464,15 @@ def _products(ev: Evaluation, body: Lifted) -> list[_Product]:
     return out
 
 
-def _has_points(test: Field) -> bool:
-    return all(axis.size for axis in test.axes)
-
-
 def _masked(product: _Product) -> tuple[Value, Value | None]:
     """Put conditions into the smaller factor that has their axes."""
     x, y = product.x, product.y
     for test, holds in product.tests:
-        if _has_points(test) and (test.range[1] < 0 if holds else test.range[0] >= 0):
+        if has_points(test) and (test.range[1] < 0 if holds else test.range[0] >= 0):
             continue
         first = y is None or _room(x, test) <= _room(y, test)
         one, other = (x, y) if first or y is None else (y, x)
-        if other is not None and other.type.kind == "float" and not _is_finite(other):
+        if other is not None and other.type.kind == "float" and not is_finite(other):
             raise undecided("a condition leaves out products with what is not finite")
         axes = joined((one.axes, test.axes))
         _demand_room(axes)
@@ -548,14 +487,9 @@ def _room(value: Value, test: Field) -> int:
     return int(np.prod([a.size for a in joined((value.axes, test.axes))], dtype=np.int64))
 
 
-def _is_finite(value: Value) -> bool:
-    with np.errstate(all="ignore"):
-        return bool(np.isfinite(widened(value.array, value.type)).all())
-
-
 def _choice(ev: Evaluation, term: Lifted) -> Value:
     test = ev.place(term.places[0])
-    if _has_points(test):
+    if has_points(test):
         low, high = test.range
         if high < 0:
             return ev.value(term.parts[0])

@@ -58,6 +58,9 @@ def demand_sound(run: Run, found: Followed) -> None:
         demand_counted(run)
     else:
         _loads_before_stores(run.kernel)
+    loops = [s for s in run.kernel.statements() if isinstance(s, Loop)]
+    if any(SUBGROUP_INDEX in (s.stop - s.start).names | s.start.names for s in loops):
+        raise undecided("subgroups do different trips")
     for statement, around in situated(run.kernel.body):
         _demand_places(run, statement, around)
     for read in found.reads:
@@ -133,9 +136,6 @@ def _demand_places(run: Run, statement: Statement, around: tuple[Around, ...]) -
             _demand_element(run, statement.operand, statement.at, around)
         case Reorder() | Reduce():
             _demand_whole_bytes(run.kernel, statement)
-        case Loop(_, start, stop):
-            if SUBGROUP_INDEX in start.names | stop.names:
-                raise undecided("subgroups do different trips")
         case Mma(_, accumulator, a, b):
             if accumulator in (a, b):
                 raise undecided("instructions read what earlier ones of a multiplication wrote")

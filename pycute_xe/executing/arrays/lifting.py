@@ -10,14 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import count as counted
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pycute_xe.executing.arrays.places import Axis, Field, separated
+from pycute_xe.executing.arrays.places import separated
+from pycute_xe.executing.arrays.states import coordinates_of, nodes_of, outside_of, space_of
+from pycute_xe.executing.arrays.terms import (
+    Lifted,
+    Lifter,
+    Place,
+    Space,
+    apart_of,
+    bounds_of,
+    names_of,
+)
 from pycute_xe.holding.contents import undecided
 from pycute_xe.holding.nodes import (
     Accumulated,
@@ -36,23 +45,10 @@ from pycute_xe.holding.nodes import (
     State,
     Summed,
     Undefined,
-    mapped,
 )
 from pycute_xe.kernel import Index
-from pycute_xe.kernel.index import SUBGROUP_INDEX
 
-__all__ = [
-    "Lifted",
-    "Lifter",
-    "Place",
-    "Space",
-    "boxed",
-    "needed_by",
-    "outside_of",
-    "partition",
-    "space_of",
-    "steps_of",
-]
+__all__ = ["lift", "steps_of"]
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -60,165 +56,9 @@ ROOM = 1 << 23
 """Numbers of a table of places."""
 
 
-@dataclass(frozen=True, eq=False)
-class Place:
-    """Where something lies: an index plus tables over variables."""
-
-    base: Index
-    parts: tuple[tuple[tuple[str, ...], Ints], ...]
-
-    @cached_property
-    def names(self) -> frozenset[str]:
-        """The variables on which it depends."""
-        return self.base.names.union(*(names for names, _ in self.parts))
-
-
-@dataclass(frozen=True, eq=False)
-class Lifted:
-    """A term whose places are functions of variables: its kind, its parts, and what it names.
-
-    ``given`` is what the kind needs besides; equal terms are one object.
-    """
-
-    kind: type
-    given: tuple[Any, ...]
-    parts: tuple[Lifted, ...]
-    places: tuple[Place, ...]
-    names: frozenset[str]
-    number: int
-
-
-@dataclass(frozen=True, eq=False)
-class Space:
-    """Registers by coordinates: ``index`` is (coordinate, …) → subgroup * positions + position.
-
-    There is a name for each coordinate, and one for the number of the subgroup: ``who[s]``.
-    ``again`` is the index with one more axis where several registers share a place.
-    """
-
-    shape: tuple[int, int]
-    names: tuple[str, ...]
-    index: Ints
-    subgroup: str
-    who: Ints
-    again: Ints | None = None
-
-    def of(self, column: Ints) -> tuple[int, list[tuple[tuple[str, ...], Ints]]]:
-        """Return a number for each register as a function of the coordinates."""
-        offset, parts = separated(column.reshape(-1)[self.index])
-        return offset, [(tuple(self.names[a] for a in axes), x) for axes, x in parts]
-
-    def own(self, index: Index) -> Index:
-        """Return an index in which a subgroup's number is that of the space."""
-        if SUBGROUP_INDEX not in index.names:
-            return index
-        return index.substitute({SUBGROUP_INDEX: Index(self.subgroup)})
-
-    def env(self, axes: tuple[Axis, ...]) -> dict[str, Field]:
-        """Return the coordinates as fields, each over its axis."""
-        out = {
-            name: Field(0, (((axis,), np.arange(axis.size)),))
-            for name, axis in zip(self.names, axes, strict=True)
-        }
-        subgroups = np.broadcast_to(self.who[:, None], self.shape)
-        offset, parts = separated(subgroups.reshape(-1)[self.index])
-        named = tuple((tuple(axes[a] for a in which), x) for which, x in parts)
-        return {**out, self.subgroup: Field(offset, named)}
-
-
-def partition(column: Ints) -> Ints:
-    """Return numbers, from 0 up in the order of the values, for what is equal."""
-    return np.unique(column, return_inverse=True)[1].reshape(-1)
-
-
-def boxed(columns: Sequence[Ints]) -> tuple[list[list[int]], Ints]:
-    """Return what columns together tell apart, as coordinates, and which entries are where.
-
-    Each coordinate is a list of columns. Entries that all columns tell nothing apart of share a
-    place; where there are as many everywhere, a last axis tells them apart.
-
-    >>> rows, columns = np.repeat(np.arange(2), 3), np.tile(np.arange(3), 2)
-    >>> boxed([rows, columns])
-    ([[0], [1]], array([[0, 1, 2],
-           [3, 4, 5]]))
-    """
-    numbers = [partition(column) for column in columns]
-    sizes = [int(n.max()) + 1 if n.size else 0 for n in numbers]
-    groups = [[i] for i, size in enumerate(sizes) if size > 1]
-    whole = _joint([numbers[g[0]] for g in groups], columns[0].size)
-    distinct = int(whole.max()) + 1 if whole.size else 0
-    if groups and distinct != int(np.prod([sizes[g[0]] for g in groups])):
-        groups = [[g[0] for g in groups]]
-        keys, shape = [whole], [distinct]
-    else:
-        keys, shape = [numbers[g[0]] for g in groups], [sizes[g[0]] for g in groups]
-    flat: Ints = np.zeros(columns[0].size, np.int64)
-    for key, size in zip(keys, shape, strict=True):
-        flat = flat * size + key
-    order = np.argsort(flat, kind="stable")
-    counts = np.bincount(flat, minlength=distinct)
-    if counts.size and (counts != counts[0]).any():
-        raise undecided("some places are written by more registers than others")
-    rank = int(counts[0]) if counts.size else 0
-    return groups, order.reshape(*shape, rank) if rank != 1 else order.reshape(shape)
-
-
-def _joint(numbers: Sequence[Ints], size: int) -> Ints:
-    flat: Ints = np.zeros(size, np.int64)
-    for one in numbers:
-        flat = partition(flat * (int(one.max()) + 1) + one)
-    return flat
-
-
-@dataclass(eq=False)
-class Lifter:
-    """Makes terms in coordinates; ``states`` are those of the recurrences met so far."""
-
-    subgroups: int
-    terms: dict[Any, Lifted] = field(default_factory=dict[Any, Lifted])
-    spaces: dict[tuple[int, str], Space] = field(default_factory=dict["tuple[int, str]", Space])
-    free: dict[int, tuple[Node, frozenset[str]]] = field(
-        default_factory=dict["int", "tuple[Node, frozenset[str]]"]
-    )
-    names: dict[object, str] = field(default_factory=dict[object, str])
-    stepped: dict[tuple[int, str], tuple[Lifted, Lifted]] = field(
-        default_factory=dict["tuple[int, str]", "tuple[Lifted, Lifted]"]
-    )
-
-    def make(
-        self,
-        kind: type,
-        given: tuple[Any, ...],
-        parts: tuple[Lifted, ...] = (),
-        places: tuple[Place, ...] = (),
-        bound: frozenset[str] = frozenset(),
-        more: frozenset[str] = frozenset(),
-    ) -> Lifted:
-        """Return a term, the same for the same."""
-        keys = tuple(
-            (p.base, tuple((names, x.shape, x.tobytes()) for names, x in p.parts)) for p in places
-        )
-        key = (kind, given, tuple(p.number for p in parts), keys)
-        if key not in self.terms:
-            names = frozenset[str]().union(*(p.names for p in parts), *(p.names for p in places))
-            names = (names - bound) | more
-            self.terms[key] = Lifted(kind, given, parts, places, names, len(self.terms))
-        return self.terms[key]
-
-    def name(
-        self, recurrence: Recurrence, label: str, values: object, others: tuple[str, ...]
-    ) -> str:
-        """Return the name of a coordinate, which fragments share whose places are alike."""
-        for again in range(len(others) + 1):
-            key = id(recurrence), label, values, again
-            name = self.names.setdefault(key, f"state__{len(self.names)}")
-            if name not in others:
-                return name
-        raise undecided(f"{label} tells too much apart")
-
-    def lift(self, node: Node, space: Space) -> Lifted:
-        """Return a node in the coordinates of a space."""
-        return _Walk(self, space).of(node)
+def lift(lifter: Lifter, node: Node, space: Space) -> Lifted:
+    """Return a node in the coordinates of a space."""
+    return _Walk(lifter, space).of(node)
 
 
 @dataclass(eq=False)
@@ -268,7 +108,7 @@ class _Walk:
         own = table[(..., *corner)]
         column = own if select is None else own[:, select]
         column = np.broadcast_to(column, self.space.shape)
-        offset, rest = _apart(table, len(bound))
+        offset, rest = apart_of(table, len(bound))
         if rest is None:
             entries = self.space.index.size * int(np.prod(table.shape[2:]))
             if entries > ROOM:
@@ -298,18 +138,6 @@ def _fuse(
     moved = np.moveaxis(table, (one, other), (0, 1))[np.arange(column.size), column]
     rest = [n for n in names if n not in (whole, name)]
     return (whole, *rest), moved
-
-
-def _apart(table: Ints, rank: int) -> tuple[int, list[tuple[tuple[int, ...], Ints]] | None]:
-    """Return what the last axes add to the first two, None where they do not only add."""
-    if not rank:
-        return 0, []
-    along = table[0, 0] - table[0, 0].reshape(-1)[0]
-    corner = (0,) * rank
-    own = table[(..., *corner)]
-    if not np.array_equal(own.reshape(own.shape + (1,) * rank) + along, table):
-        return 0, None
-    return separated(along)
 
 
 def _number(walk: _Walk, node: Number) -> Lifted:
@@ -381,7 +209,7 @@ def _totalled(
         over.append((tile, rows.shape[1]))
     inner = _Walk(walk.lifter, walk.space, called, columns)
     body = inner.of(node.body)
-    names, more = _bounds(tuple(over))
+    names, more = bounds_of(tuple(over))
     given = node.how, tuple(over), node.type
     found = walk.lifter.make(Summed, given, (body,), (), names, more - names)
     return found, _order(body, tile) if tiles else None
@@ -405,12 +233,6 @@ def _places(term: Lifted) -> Iterator[Place]:
     yield from term.places
     for part in term.parts:
         yield from _places(part)
-
-
-def _bounds(over: tuple[Bound, ...]) -> tuple[frozenset[str], frozenset[str]]:
-    names = frozenset(bound[0] for bound in over)
-    indices = [part for bound in over for part in bound[1:] if isinstance(part, Index)]
-    return names, frozenset[str]().union(*(i.names for i in indices))
 
 
 def _accumulated(walk: _Walk, node: Accumulated) -> Lifted:
@@ -437,7 +259,7 @@ def _state(walk: _Walk, node: State) -> Lifted:
     if recurrence is None:
         raise undecided(f"{node.fragment} is carried over")
     space = space_of(walk.lifter, recurrence, node.name)
-    coordinates = _coordinates(space)
+    coordinates = coordinates_of(space)
     places: list[Place] = []
     for numbers in coordinates:
         if node.subgroup is None:
@@ -474,232 +296,11 @@ LIFTS: dict[type, Callable[[_Walk, Any], Lifted]] = {
 }
 
 
-# ---------------------------------------------------------------- recurrences
-
-
-def _coordinates(space: Space) -> list[Ints]:
-    """Return for each coordinate which one each register has: (subgroup, position)."""
-    out: list[Ints] = []
-    index = space.index if space.again is None else space.again
-    for axis, count in enumerate(index.shape[: len(space.names)]):
-        numbers = np.zeros(space.shape[0] * space.shape[1], np.int64)
-        shape = [1] * index.ndim
-        shape[axis] = count
-        numbers[index] = np.arange(count).reshape(shape)
-        out.append(numbers.reshape(space.shape))
-    return out
-
-
-def nodes_of(recurrence: Recurrence, name: str) -> tuple[Node, Node]:
-    """Return what a fragment holds before a recurrence, and behind a trip."""
-    found = tuple(content.single for content in recurrence.parts[name])
-    if found[0] is None or found[1] is None:
-        raise undecided(f"several statements fill {name}, which a loop carries over")
-    return found[0], found[1]
-
-
-def space_of(lifter: Lifter, recurrence: Recurrence, name: str) -> Space:
-    """Return the coordinates of the registers of a fragment that a recurrence carries over.
-
-    Registers of which all that is ever computed is the same share a place.
-    """
-    if (id(recurrence), name) in lifter.spaces:
-        return lifter.spaces[id(recurrence), name]
-    found = _told_apart(lifter, recurrence, name)
-    for one, columns in found.items():
-        if (id(recurrence), one) not in lifter.spaces:
-            lifter.spaces[id(recurrence), one] = _space(lifter, recurrence, one, columns)
-    return lifter.spaces[id(recurrence), name]
-
-
-def _told_apart(lifter: Lifter, recurrence: Recurrence, name: str) -> dict[str, list[_Column]]:
-    """Return what tells registers of a fragment apart, and of those whose state it needs."""
-    needed = needed_by(recurrence, (name,))
-    found = {one: _columns(lifter, recurrence, one) for one in needed}
-    pairs = [(one, state) for one in needed for state in _states_in(recurrence, one)]
-    for _ in range(len(needed) + 2):
-        changed = [
-            _add(found[one], column.label, _gathered(column.numbers, state))
-            for one, state in pairs
-            for column in tuple(found[state.name])
-        ]
-        if not any(changed):
-            return found
-    raise undecided(f"what {name} depends on goes round")
-
-
-def _space(lifter: Lifter, recurrence: Recurrence, one: str, known: list[_Column]) -> Space:
-    shape = lifter.subgroups, _count(recurrence, one)
-    columns = _finest(known) or [_Column("", np.zeros(shape, np.int64))]
-    groups, index = boxed([column.numbers.reshape(-1) for column in columns])
-    again = index if index.ndim > len(groups) else None
-    index = index if again is None else again[..., 0]
-    own, who = f"{one}__{len(lifter.spaces)}_subgroup", np.arange(shape[0])
-    names: tuple[str, ...] = ()
-    for group in groups:
-        label = " ".join(columns[i].label for i in group)
-        values = tuple(np.unique(columns[i].numbers).tobytes() for i in group)
-        names = (*names, lifter.name(recurrence, label, values, names))
-    return Space(shape, names, index, own, who, again)
-
-
-def _count(recurrence: Recurrence, name: str) -> int:
-    return recurrence.parts[name][0].count
-
-
-@dataclass(frozen=True, eq=False)
-class _Column:
-    """A number for each register, (subgroup, position), and what it is a place in."""
-
-    label: str
-    numbers: Ints
-
-
-def _finest(columns: list[_Column]) -> list[_Column]:
-    """Return columns without those that another one tells apart, too."""
-    numbers = [partition(c.numbers.reshape(-1)) for c in columns]
-    sizes = [int(n.max()) + 1 for n in numbers]
-    kept: list[int] = []
-    for i in sorted(range(len(columns)), key=lambda i: -sizes[i]):
-        fine = (_joint([numbers[j], numbers[i]], numbers[i].size).max() + 1 for j in kept)
-        if not any(int(n) == sizes[j] for j, n in zip(kept, fine, strict=True)):
-            kept.append(i)
-    return [columns[i] for i in sorted(kept)]
-
-
-def _add(columns: list[_Column], label: str, column: Ints) -> bool:
-    """Add a column unless one of them tells the same apart; return whether it was new."""
-    number = partition(column.reshape(-1))
-    if not number.any():
-        return False
-    if any(np.array_equal(partition(c.numbers.reshape(-1)), number) for c in columns):
-        return False
-    columns.append(_Column(label, column))
-    return True
-
-
-def _gathered(column: Ints, state: State) -> Ints:
-    """Return what tells registers apart that read others, of which a column is known."""
-    if state.subgroup is None:
-        found = column[:, state.which]
-    else:
-        found = column[state.subgroup, state.which]
-    return _first(found)
-
-
-def _first(table: Ints) -> Ints:
-    """Return a column: of more axes than two, a number for what all of them say."""
-    if table.ndim == 2:
-        return table
-    rank = table.ndim - 2
-    if _apart(table, rank)[1] is not None:
-        return table[(..., *(0,) * rank)]
-    rows: Any = table.reshape(table.shape[0] * table.shape[1], -1)
-    unique: Any = np.unique(rows, axis=0, return_inverse=True)
-    number: Ints = np.asarray(unique[1], np.int64)
-    return number.reshape(table.shape[:2])
-
-
-def _columns(lifter: Lifter, recurrence: Recurrence, name: str) -> list[_Column]:
-    shape = lifter.subgroups, _count(recurrence, name)
-    out: list[_Column] = []
-    for leaf in _leaves(nodes_of(recurrence, name)):
-        for i in range(leaf.table.shape[-1]):
-            column = _first(leaf.table[..., i])[:, leaf.select]
-            _add(out, f"{leaf.operand}.{i}", np.broadcast_to(column, shape))
-    if SUBGROUP_INDEX in _free(lifter, nodes_of(recurrence, name)):
-        _add(out, "subgroup", np.broadcast_to(np.arange(shape[0])[:, None], shape))
-    for state in _ends(nodes_of(recurrence, name)):
-        if isinstance(state, State) and state.recurrence not in (None, recurrence):
-            space = space_of(lifter, state.recurrence, state.name)
-            for column in _coordinates(space):
-                _add(out, state.name, np.broadcast_to(_gathered(column, state), shape))
-    return out
-
-
-def _leaves(nodes: tuple[Node, ...]) -> list[Leaf]:
-    return [x for x in _ends(nodes) if isinstance(x, Leaf)]
-
-
-def _ends(nodes: tuple[Node, ...]) -> list[Node]:
-    out: list[Node] = []
-
-    def leaf(x: Node) -> Node:
-        out.append(x)
-        return x
-
-    for node in nodes:
-        mapped(node, leaf)
-    return out
-
-
-def _states_in(recurrence: Recurrence, name: str) -> list[State]:
-    ends = _ends(nodes_of(recurrence, name))
-    return [x for x in ends if isinstance(x, State) and x.recurrence is recurrence]
-
-
-def _needs(recurrence: Recurrence, name: str) -> list[str]:
-    return list(dict.fromkeys(state.name for state in _states_in(recurrence, name)))
-
-
 def steps_of(lifter: Lifter, recurrence: Recurrence, name: str) -> tuple[Lifted, Lifted]:
     """Return what a fragment holds before a recurrence, and behind a trip, in its coordinates."""
     key = id(recurrence), name
     if key not in lifter.stepped:
         space = space_of(lifter, recurrence, name)
         start, step = nodes_of(recurrence, name)
-        lifter.stepped[key] = lifter.lift(start, space), lifter.lift(step, space)
+        lifter.stepped[key] = lift(lifter, start, space), lift(lifter, step, space)
     return lifter.stepped[key]
-
-
-def needed_by(recurrence: Recurrence, names: Iterable[str]) -> list[str]:
-    """Return the fragments whose state those of some names need, themselves among them."""
-    out = list(dict.fromkeys(names))
-    for one in out:
-        out += [other for other in _needs(recurrence, one) if other not in out]
-    return out
-
-
-def outside_of(lifter: Lifter, recurrence: Recurrence, name: str) -> frozenset[str]:
-    """Return the variables outside a recurrence on which a fragment's state depends."""
-    loop = recurrence.loop
-    found = set(loop.start.names | loop.stop.names)
-    for one in needed_by(recurrence, (name,)):
-        found |= _free(lifter, nodes_of(recurrence, one))
-    return frozenset(found - {loop.var, SUBGROUP_INDEX})
-
-
-def _free(lifter: Lifter, nodes: Iterable[Node]) -> frozenset[str]:
-    return frozenset[str]().union(*(names_of(lifter, node) for node in nodes))
-
-
-def names_of(lifter: Lifter, node: Node) -> frozenset[str]:
-    """Return the variables that a node names and does not bind."""
-    known = lifter.free.get(id(node))
-    if known is None:
-        known = lifter.free[id(node)] = node, _names(lifter, node)
-    return known[1]
-
-
-def _names(lifter: Lifter, node: Node) -> frozenset[str]:
-    match node:
-        case Leaf():
-            return frozenset(node.bound).union(*(index.names for index in node.base))
-        case Call():
-            return _free(lifter, node.arguments)
-        case Converted():
-            return names_of(lifter, node.body)
-        case Summed():
-            names, more = _bounds(node.over)
-            return (names_of(lifter, node.body) | more) - names
-        case Accumulated():
-            return _free(lifter, (node.start, *node.terms))
-        case Choice():
-            own = node.index.names | node.below.names
-            return own | _free(lifter, (node.then, node.otherwise))
-        case Picked():
-            return _free(lifter, (node.test, node.then, node.otherwise))
-        case State():
-            return frozenset(node.bound).union(*(value.names for _, value in node.at))
-        case Number() | Undefined() | Lost() | Carried() | Scalar():
-            return frozenset()

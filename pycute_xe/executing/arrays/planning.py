@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.executing.arrays.counters import waits
-from pycute_xe.executing.arrays.evaluating import Run, product_of
+from pycute_xe.executing.arrays.evaluating import Run
 from pycute_xe.executing.arrays.faults import demand_sound
-from pycute_xe.executing.arrays.lifting import Lifter
 from pycute_xe.executing.arrays.scanning import exits
 from pycute_xe.executing.arrays.storing import Stored, store, stored
+from pycute_xe.executing.arrays.terms import Lifter
+from pycute_xe.executing.arrays.wholes import product_of
 from pycute_xe.executing.problem import Problem
 from pycute_xe.holding.contents import undecided
 from pycute_xe.holding.follower import Followed
@@ -89,7 +90,7 @@ def run_on_arrays(problem: Problem) -> Mapping[str, Array]:
         else:
             memory.setdefault(name, array.copy() if name in loaded else array)
     types = {o.name: o.value_type for o in (*kernel.operands, *kernel.fragments, *kernel.shared)}
-    again = frozenset() if turns else made.again
+    again = frozenset[tuple[str, str]]() if turns else made.again
     run = Run(kernel, problem.sizes, memory, made.lifter, exits, types=types, again=again)
     demand_sound(run, made.found)
     counts = [one.write.statement.operand for one in made.stores]

@@ -12,16 +12,11 @@ from numpy.typing import NDArray
 
 from pycute_xe.converting import host_dtype
 from pycute_xe.executing.arrays.evaluating import Evaluation, Run
-from pycute_xe.executing.arrays.lifting import (
-    Lifted,
-    Space,
-    needed_by,
-    outside_of,
-    space_of,
-    steps_of,
-)
+from pycute_xe.executing.arrays.lifting import steps_of
 from pycute_xe.executing.arrays.places import Axis, Field, index_field, joined
 from pycute_xe.executing.arrays.points import Points, constants, points_of
+from pycute_xe.executing.arrays.states import needed_by, outside_of, space_of
+from pycute_xe.executing.arrays.terms import Lifted, Space
 from pycute_xe.executing.arrays.values import Value, as_held, compact
 from pycute_xe.holding.contents import undecided
 from pycute_xe.holding.nodes import Recurrence

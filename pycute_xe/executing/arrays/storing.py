@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from pycute_xe.converting import host_dtype
 from pycute_xe.errors import UndecidableError
 from pycute_xe.executing.arrays.evaluating import Evaluation, Run
-from pycute_xe.executing.arrays.lifting import Lifted, Lifter, Place, Space, boxed
+from pycute_xe.executing.arrays.lifting import lift
 from pycute_xe.executing.arrays.places import Axis, Field, joined, separated
 from pycute_xe.executing.arrays.points import constants, points_of
+from pycute_xe.executing.arrays.terms import Lifted, Lifter, Place, Space, boxed
 from pycute_xe.executing.arrays.values import Value, as_held, compact, gathered, scattered
 from pycute_xe.holding.contents import undecided
 from pycute_xe.holding.follower import Write
@@ -69,7 +70,7 @@ def stored(lifter: Lifter, write: Write, number: int) -> Stored | None:
         and not chooses(one)
         and SUBGROUP_INDEX in (one.index - one.below).names
     )
-    return Stored(write, space, tuple(places), lifter.lift(write.node, space), tests)
+    return Stored(write, space, tuple(places), lift(lifter, write.node, space), tests)
 
 
 def store(

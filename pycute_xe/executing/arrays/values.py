@@ -13,7 +13,16 @@ from pycute_xe.executing.arrays.places import Axis, Field, joined, run_of, sprea
 from pycute_xe.executing.numbers import widened
 from pycute_xe.numeric import Numeric
 
-__all__ = ["Value", "as_held", "compact", "gathered", "numbers", "scattered"]
+__all__ = [
+    "Value",
+    "as_held",
+    "compact",
+    "gathered",
+    "has_points",
+    "is_finite",
+    "numbers",
+    "scattered",
+]
 
 Array: TypeAlias = NDArray[Any]
 Ints: TypeAlias = NDArray[np.int64]
@@ -167,3 +176,14 @@ def scattered(
         np.add.at(array, at, new)
     else:
         array[at] = new
+
+
+def is_finite(value: Value) -> bool:
+    """Whether every element is a finite number."""
+    with np.errstate(all="ignore"):
+        return bool(np.isfinite(widened(value.array, value.type)).all())
+
+
+def has_points(test: Field) -> bool:
+    """Whether no axis of a field is empty."""
+    return all(axis.size for axis in test.axes)
