@@ -39,7 +39,8 @@ def coordinates_of(space: Space) -> list[Ints]:
         numbers: Ints = np.zeros(space.shape[0] * space.shape[1], np.int64)
         shape = [1] * index.ndim
         shape[axis] = count
-        numbers[index] = np.arange(count).reshape(shape)
+        line: Ints = np.arange(count, dtype=np.int64)
+        numbers[index] = line.reshape(shape)
         out.append(numbers.reshape(space.shape))
     return out
 
