@@ -26,7 +26,7 @@ from pycute_xe.errors import CuteError, MachineError, UndecidableError
 from pycute_xe.executing import launching
 from pycute_xe.executing.arrays.planning import run_on_arrays
 from pycute_xe.executing.problem import Problem, prepare
-from pycute_xe.kernel import If, Index, Kernel, Loop, Statement
+from pycute_xe.kernel import Fill, If, Index, Kernel, Loop, Statement
 from pycute_xe.kernel.amounts import steps
 from pycute_xe.kernel.schedules import SplitK, StreamK, plan_tables, tile_counts
 from pycute_xe.machine import Trace
@@ -220,3 +220,15 @@ def test_stores_of_several_subgroups_are_left_to_the_machine() -> None:
         cx.run(replace(onto, computes=None), **given)
     alike = {"A": np.ones((64, 80), given["A"].dtype), "B": given["B"]}
     assert "several subgroups" in why(replace(onto, computes=None), **alike)
+
+
+def test_a_narrow_accumulator_takes_its_start_through_every_rounding() -> None:
+    """256 + 1 is 256 in bf16, however often; 256 + 8 would be 264."""
+    mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "bf16", "bf16"), (16, 32, 32), ((2, 2, 1), (2, 1, 0)))
+    kernel = replace(cx.kernel.gemm(mma, stages=0), computes=None)
+    fill = next(s for s in kernel.body if isinstance(s, Fill))
+    begun = kernel.replace(fill, replace(fill, value=256.0))
+    a, b = np.zeros((1, 128), ml_dtypes.bfloat16), np.ones((128, 1), ml_dtypes.bfloat16)
+    a[0, ::16] = 1
+    assert agrees(begun, {"A": a, "B": b})
+    assert float(cx.run(begun, a, b)[0, 0]) == 256
