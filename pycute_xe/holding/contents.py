@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.nodes import Carried, Node, Number, Undefined
+from pycute_xe.holding.patience import charge
 from pycute_xe.holding.placing import taken
 from pycute_xe.numeric import Numeric
 
@@ -32,6 +33,9 @@ __all__ = [
 ]
 
 Ints: TypeAlias = NDArray[np.int64]
+
+PART, NUMBER = 20, 0.005
+"""Units for a part of contents that are combined, and for an element of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,9 +112,9 @@ def nothing(count: int) -> Content:
     return whole(count, Undefined())
 
 
-def carried(count: int, fragment: str) -> Content:
+def carried(count: int, fragment: str, loop: str) -> Content:
     """Return the content that stands for what a fragment held when a trip of a loop began."""
-    return whole(count, Carried(fragment, np.arange(count)))
+    return whole(count, Carried(fragment, loop, np.arange(count)))
 
 
 def number(count: int, value: float, numeric: Numeric) -> Content:
@@ -125,6 +129,7 @@ def combined(
     nodes = [content.single for content in contents]
     if all(node is not None for node in nodes):
         return whole(count, make(tuple(n for n in nodes if n is not None)))
+    charge(PART * sum(len(content.parts) for content in contents) + NUMBER * count * len(contents))
     owner = np.zeros(count, dtype=np.int64)  # a number for which parts hold an element
     for content in contents:
         own = np.zeros(count, dtype=np.int64)
@@ -133,6 +138,7 @@ def combined(
         owner = owner * len(content.parts) + own
     parts: list[Part] = []
     for combination in np.unique(owner):
+        charge(PART + NUMBER * count * len(contents))
         mine = np.flatnonzero(owner == combination)
         picked = tuple(content.at(mine).single for content in contents)
         if any(node is None for node in picked):

@@ -97,7 +97,7 @@ def _offsets(base: Sequence[Index]) -> NDArray[np.int64]:
 
 
 def _carried(one: Carried, other: Carried) -> bool:
-    if one.fragment != other.fragment or one.bound != other.bound:
+    if not one.begins(other.fragment, other.loop) or one.bound != other.bound:
         return False
     if isinstance(one, State) and isinstance(other, State) and one.at != other.at:
         return False
