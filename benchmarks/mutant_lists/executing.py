@@ -67,7 +67,7 @@ MUTANTS = [
     ),
     *mutants(
         "executing/arrays/terms",
-        f"{AGREEMENT} {KINDS}",
+        f"{PLACES} {AGREEMENT} {KINDS}",
         (
             "if not np.array_equal(own.reshape(own.shape + (1,) * rank) + along, table):",
             "if False:",

@@ -14,7 +14,6 @@ from pycute_xe.holding.nodes import (
     Choice,
     Node,
     Number,
-    State,
     Summed,
     mapped,
 )
@@ -31,7 +30,7 @@ def carried_by(node: Node, loop: str) -> set[str]:
     names: set[str] = set()
 
     def leaf(x: Node) -> Node:
-        if isinstance(x, Carried) and not isinstance(x, State) and x.loop == loop:
+        if isinstance(x, Carried) and x.loop == loop:
             names.add(x.fragment)
         return x
 

@@ -138,7 +138,7 @@ def combined(
         owner = owner * len(content.parts) + own
     parts: list[Part] = []
     for combination in np.unique(owner):
-        charge(PART + NUMBER * count)
+        charge(PART + NUMBER * count * len(contents))
         mine = np.flatnonzero(owner == combination)
         picked = tuple(content.at(mine).single for content in contents)
         if any(node is None for node in picked):

@@ -44,7 +44,7 @@ def follow_recurrence(
     if arrays:
         out = trial(before | entry | arrays, False) | {name: out[name] for name in arrays}
     rest = tuple(name for name in written if name not in arrays)
-    states = _states(loop, rest, out)
+    states = _states(rest, out, loop.var)
     recurrence = Recurrence(loop, around)
     begun = {
         name: entry[name].each(_marker(recurrence, name, fresh(name), around, False))
@@ -68,10 +68,10 @@ def follow_recurrence(
     return result
 
 
-def _states(loop: Loop, names: tuple[str, ...], out: Contents) -> set[str]:
+def _states(names: tuple[str, ...], out: Contents, loop: str) -> set[str]:
     """Return the fragments that are state."""
-    needs = {name: carried_in(out[name], loop.var) & set(names) for name in names}
-    found = {name for name in names if needs[name] and not adds(out[name], name, loop.var)}
+    needs = {name: carried_in(out[name], loop) & set(names) for name in names}
+    found = {name for name in names if needs[name] and not adds(out[name], name, loop)}
     while True:
         more = {n for name in found for n in needs[name]}
         more |= {name for name in names if needs[name] & found}
@@ -86,10 +86,9 @@ def _marker(
     at = tuple((one.var, Index(one.var)) for one in around if isinstance(one, Loop))
 
     def leaf(node: Node) -> Node:
-        if not isinstance(node, Carried) or node.fragment != name:
+        if not isinstance(node, Carried) or not node.begins(name, recurrence.loop.var):
             return node
-        return State(
-            own, node.loop, node.which, node.subgroup, node.bound, recurrence, name, at, behind
-        )
+        where = node.which, node.subgroup, node.bound
+        return State(own, "", *where, recurrence, name, at, behind)
 
     return lambda node: mapped(node, leaf)

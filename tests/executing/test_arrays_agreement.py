@@ -26,7 +26,7 @@ from pycute_xe.errors import CuteError, MachineError, UndecidableError
 from pycute_xe.executing import launching
 from pycute_xe.executing.arrays.planning import run_on_arrays
 from pycute_xe.executing.problem import Problem, prepare
-from pycute_xe.kernel import Fill, If, Index, Kernel, Loop, Statement
+from pycute_xe.kernel import Fill, If, Index, Kernel, Loop, Operand, Statement
 from pycute_xe.kernel.amounts import steps
 from pycute_xe.kernel.schedules import SplitK, StreamK, plan_tables, tile_counts
 from pycute_xe.machine import Trace
@@ -232,3 +232,28 @@ def test_a_narrow_accumulator_takes_its_start_through_every_rounding() -> None:
     a[0, ::16] = 1
     assert agrees(begun, {"A": a, "B": b})
     assert float(cx.run(begun, a, b)[0, 0]) == 256
+
+
+def test_registers_that_nothing_tells_apart_share_a_place() -> None:
+    """Without scores all weights are alike, and all queries give the mean of the values."""
+    given = right("plain")
+    scores = next(s for s in given.kernel.statements() if isinstance(s, Loop) and s.var == "dk")
+    alike = replace(given.kernel, computes=None).replace(scores, None)
+    assert agrees(alike, given.operands)
+
+
+def test_zeros_behind_one_factor_meet_what_the_other_one_has_there() -> None:
+    kernel = replace(cx.kernel.gemm(tiled_mma((32, 64, 32), (2, 2)), stages=0), computes=None)
+    operands = tuple(
+        replace_modes(o, (Index("J"), Index("N"))) if o.name == "B" else o for o in kernel.operands
+    )
+    deeper = replace(kernel, operands=operands)
+    a, b = np.ones((20, 40), ml_dtypes.bfloat16), np.ones((64, 24), ml_dtypes.bfloat16)
+    b[50, 3] = np.inf
+    assert agrees(deeper, {"A": a, "B": b})
+    assert np.isnan(cx.run(deeper, a, b)[:, 3]).all()
+
+
+def replace_modes(operand: Operand, modes: tuple[Index, ...]) -> Operand:
+    """An operand of other extents."""
+    return Operand(operand.name, operand.value_type, modes, operand.contiguous, operand.role)

@@ -13,7 +13,7 @@ from sampling import EXAMPLES
 from pycute_xe.errors import UndecidableError
 from pycute_xe.executing.arrays.places import Axis, Field, index_field, separated
 from pycute_xe.executing.arrays.points import points_of
-from pycute_xe.executing.arrays.terms import boxed
+from pycute_xe.executing.arrays.terms import apart_of, boxed
 from pycute_xe.executing.arrays.values import Value, gathered, scattered
 from pycute_xe.kernel import Fill, Fragment, If, Index, Kernel, Loop, Operand
 from pycute_xe.numeric import as_numeric
@@ -167,3 +167,14 @@ def test_variables_on_which_nothing_depends_stay_apart() -> None:
     assert sorted(sorted(group.columns) for group in found) == [["g", "i"], ["h"]]
     some = points_of(kernel(grid), {"S": 1}, around, look_up(np.zeros(1)), frozenset({"h"}))
     assert [sorted(group.columns) for group in some] == [["h"]]
+
+
+def test_a_table_that_does_more_than_add_is_told() -> None:
+    s, p, q = np.ogrid[:2, :3, :4]
+    offset, parts = apart_of(5 * s + p + 7 * q, 1)
+    assert (offset, [(axes, x.tolist()) for axes, x in parts or []]) == (
+        0,
+        [((0,), [0, 7, 14, 21])],
+    )
+    assert apart_of((p + q) % 3 + 0 * s, 1)[1] is None
+    assert apart_of(s * q + p, 1)[1] is None
