@@ -1,4 +1,4 @@
-"""Functions of one element: an interval holds what its numbers become, and numbers that differ show.
+"""Functions of one element: intervals hold what numbers become, and a number that differs shows.
 
 What a number becomes is said by exact fractions, as in ``benchmarks/conversion_programs.py``.
 """

@@ -292,9 +292,7 @@ def test_the_lowest_bits_are_not_a_saturating_conversion(kind: str) -> None:
     kept = through(rounded_to(kind, A), Map("z", inside), kinds=("s32", "s32", kind))
     assert cx.verify(_of_bytes(kept))
     wider = apply("clamp", X, Const(float(low)), Const(float(high + 1)))
-    disproved(
-        _of_bytes(through(rounded_to(kind, A), Map("z", wider), kinds=("s32", "s32", kind)))
-    )
+    disproved(_of_bytes(through(rounded_to(kind, A), Map("z", wider), kinds=("s32", "s32", kind))))
 
 
 def test_integers_are_not_computed_with_numbers_beyond_64_bits() -> None:
