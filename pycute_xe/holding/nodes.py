@@ -244,15 +244,21 @@ def mapped(
             return total(node)
         case Accumulated(_, start, terms):
             return replace(node, start=inner(start), terms=tuple(map(total, terms)))
-        case Choice(left, right, then, otherwise):
-            left, right = _index(left, index), _index(right, index)
-            if index is not None and (found := left - right).is_constant:
-                return inner(then if found.offset < 0 else otherwise)
-            return Choice(left, right, inner(then), inner(otherwise))
+        case Choice():
+            return _chosen(node, inner, index)
         case Picked(test, then, otherwise):
             return Picked(_place(test, leaf), inner(then), inner(otherwise))
         case Number() | Undefined() | Carried() | Lost() | Scalar() | Leaf():
             return leaf(node)
+
+
+def _chosen(
+    node: Choice, inner: Callable[[Node], Node], index: Callable[[Index], Index] | None
+) -> Node:
+    left, right = _index(node.index, index), _index(node.below, index)
+    if index is not None and (found := left - right).is_constant:
+        return inner(node.then if found.offset < 0 else node.otherwise)
+    return Choice(left, right, inner(node.then), inner(node.otherwise))
 
 
 def _place(test: Leaf, leaf: Callable[[Node], Node]) -> Leaf:

@@ -197,7 +197,16 @@ def _unfilled(filled: Mapping[str, float]) -> str:
 
 
 def _wrong(place: Counterexample) -> str:
-    """Say what is not a number of its kind; empty where all is well."""
+    """Say what is not a number of its kind, or outside; empty where all is well."""
+    gemm = place.output == "D" and set(_OLD_SIZES) == set(place.sizes) and len(place.index) == 2
+    m, n = place.sizes.get("M", 0), place.sizes.get("N", 0)
+    wrong = _uncounted(place)
+    if not wrong and gemm and not (place.index[0] < m and place.index[1] < n):
+        return f"D is {m} x {n} and does not have element {place.index}"
+    return wrong
+
+
+def _uncounted(place: Counterexample) -> str:
     for name, size in place.sizes.items():
         if type(size) is not int or size < 1:
             return f"the size {name} is {size!r}, not 1 or more"
@@ -210,8 +219,4 @@ def _wrong(place: Counterexample) -> str:
             return f"{number!r} is not an integer"
     if any(number < 0 for number in numbers):
         return "an index is negative"
-    gemm = place.output == "D" and set(_OLD_SIZES) == set(place.sizes) and len(place.index) == 2
-    m, n = place.sizes.get("M", 0), place.sizes.get("N", 0)
-    if gemm and not (place.index[0] < m and place.index[1] < n):
-        return f"D is {m} x {n} and does not have element {place.index}"
     return ""
