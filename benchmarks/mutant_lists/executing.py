@@ -1,292 +1,172 @@
-"""Small wrong changes to the fast executor: many work-groups at once, and whole matrices."""
+"""Small wrong changes to the fast executor: terms on whole arrays, and what it leaves alone."""
 
 from __future__ import annotations
 
 from mutant_lists.mutant import mutants
 
+PLACES = "tests/executing/test_arrays_places.py"
+AGREEMENT = "tests/executing/test_arrays_agreement.py"
 RACING = "tests/executing/test_racing_stores.py"
 SUMS = "tests/executing/test_planned_sums.py"
 SCHEDULED = "tests/executing/test_scheduled.py"
 PLANS = "tests/executing/test_plans.py"
-KINDS = "tests/executing/test_fast_kinds.py"
 FAST = "tests/executing/test_fast.py"
 WRONG = "tests/executing/test_fast_wrong.py"
-NAMED = "tests/verifying/test_named_barriers.py tests/kernel/test_specialised_gemm.py"
-MIXED = "tests/kernel/test_mixed.py"
-TILED = "tests/executing/test_tiled.py"
+KINDS = "tests/executing/test_fast_kinds.py tests/executing/test_kinds.py"
 
 MUTANTS = [
     *mutants(
-        "executing/groups/touching",
-        f"{RACING} {SUMS} {SCHEDULED}",
+        "executing/arrays/places",
+        PLACES,
+        ("parts[axes] = parts[axes] + numbers if", "parts[axes] = numbers if", "parts add up"),
         (
-            'scratch = {o.name for o in kernel.operands if o.role == "scratch"}',
-            "scratch = set[str]()",
-            "memory to work in is shared by turns",
+            "first, offset = divmod(self.offset",
+            "first, offset = (0, self.offset)\n        _ = divmod(self.offset",
+            "whole offsets go out",
+            "what stays inside is divided with the rest",
         ),
-        ("full == window.full and window.aligned", "full == window.full", "tiles that overlap"),
-        ("if kind != other or kind == WRITE]", "if kind == WRITE]", "loads beside stores"),
-        ("doubtful |= final[flat] != codes", "doubtful |= False", "two in one statement"),
         (
-            "if before is not None and before.reshape(",
-            "if False and before.reshape(",
-            "elements first",
+            "if np.array_equal(np.broadcast_to(total, numbers.shape), numbers):",
+            "if True:",
+            "lines are not all",
         ),
-        ("if self.tiles.get(one.name):", "if False:", "tiles first"),
-        ("_MANY if several else me", "me", "several load a tile"),
-        ("_WAYS + self._way(window.where)", "_WAYS", "subgroups of one work-group"),
     ),
     *mutants(
-        "executing/groups/racing",
-        f"{RACING} {SUMS} {SCHEDULED}",
-        ("& (reads < 2) & (adds < 2)", "& (reads < 2)", "additions are in any order"),
-        ("& ~other.own", "", "a subgroup reads what it stored itself"),
-    ),
-    *mutants(
-        "executing/tiled/memory",
-        TILED,
-        ("if seen.any():", "if False:", "an element is stored once"),
-        ("if step < end:", "if False:", "tiles that overlap are left"),
-    ),
-    *mutants(
-        "executing/tiled/statements",
-        TILED,
-        ("block.demand(arrived=not arrives)", "block.demand(arrived=arrives)", "barriers are met"),
-        ("source.own = source.own and own", "pass", "what is looked at is not written over"),
-    ),
-    *mutants(
-        "executing/tiled/mapping",
-        TILED,
-        ("slots.count(statement.destination) == 1", "True", "what is read twice is kept"),
-        ("numbers.max() < bound.min()", "numbers.min() < bound.min()", "a mask cuts a tile"),
-    ),
-    *mutants(
-        "executing/groups/later",
-        SUMS,
-        ("if not tile.aligned or total.shape", "if total.shape", "tiles of a grid"),
+        "executing/arrays/values",
+        f"{PLACES} {FAST}",
         (
-            "if (other.full, other.modes) != (tile.full, tile.modes):",
+            "low, high = max(first, 0), max(0, min(first + at.size, extent))",
+            "low, high = max(first, 0), max(0, first + at.size)",
+            "rows end with the operand",
+        ),
+        (
+            "if not inside.all():\n        found = np.where(",
+            "if False:\n        found = np.where(",
+            "outside is zero",
+        ),
+    ),
+    *mutants(
+        "executing/arrays/points",
+        PLACES,
+        (
+            "offset = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)",
+            "offset = np.arange(total)",
+            "each loop begins anew",
+        ),
+        (
+            "return [*rest, group.some(holds)]",
+            "return [*rest, group]",
+            "conditions leave points out",
+        ),
+    ),
+    *mutants(
+        "executing/arrays/contracting",
+        f"{FAST} {WRONG} {AGREEMENT}",
+        ("if start is None or narrow:", "if start is None or True:", "a start is added"),
+        ("if narrow and start is not None:", "if False:", "a narrow start is rounded with the sum"),
+    ),
+    *mutants(
+        "executing/arrays/terms",
+        f"{PLACES} {AGREEMENT} {KINDS}",
+        (
+            "if not np.array_equal(own.reshape(own.shape + (1,) * rank) + along, table):",
             "if False:",
-            "all tiles are of one grid",
+            "a table that does not only add",
         ),
-        ("if found is not None and found[0] == tile else", "if found else", "the same tile"),
+    ),
+    *mutants(
+        "executing/arrays/states",
+        AGREEMENT,
         (
-            "if self.raw(name).dtype != host_dtype(total.numeric):",
+            "index = space.index if space.again is None else space.again",
+            "index = space.index",
+            "registers that share a place",
+        ),
+    ),
+    *mutants(
+        "executing/arrays/lifting",
+        f"{AGREEMENT} {KINDS}",
+        (
+            "if order is not None and not narrow:",
             "if False:",
-            "a sum that is stored converted",
+            "sums of a tile in one order",
+            "terms are shared where the order is one: it saves time",
         ),
     ),
     *mutants(
-        "executing/groups/sums",
-        f"{SUMS} {SCHEDULED}",
+        "executing/arrays/evaluating",
+        f"{FAST} {WRONG} {AGREEMENT} {KINDS}",
         (
-            "if not same or first[mode][1] != second[mode][0]:",
-            "if not same:",
-            "stretches of k that leave a gap",
-        ),
-        ("joined(old, new) or joined(new, old)", "joined(old, new)", "a stretch before another"),
-        ("== 1 and not self._found else None", "== 1 else None", "what is computed is kept"),
-        (
-            "node.plus != 0 or",
-            "",
-            "a product that is added to something",
-            "a window is planned behind a fill with zero: nothing is added to its product",
-        ),
-    ),
-    *mutants(
-        "executing/groups/late",
-        f"{SUMS} {SCHEDULED}",
-        (
-            "or self.count != other.count or not",
-            "or not",
-            "fragments of one size",
-            "where elements lie is a table of all of them, compared behind it",
-        ),
-        ("return np.where(inside,", "return np.where(True,", "outside a matrix are zeros"),
-    ),
-    *mutants(
-        "executing/groups/meeting",
-        NAMED,
-        ("if counted != counts:", "if False:", "all count the same"),
-        (
-            "[:, None, :]) & ~own",
-            "[:, None, :])",
-            "a subgroup knows its own arrivals",
-            "who learned that the others came arrived since then, and learned of itself with them",
-        ),
-        ("if not 1 <= number <= 31:", "if not 0 <= number <= 31:", "barrier 0 is another one"),
-        ("if not 1 <= number <= 31:", "if not 1 <= number <= 32:", "there are 31"),
-        ("if barrier.here.any():\n", "if False:\n", "a barrier that never fires"),
-        (
-            "(barrier.produced > counts[0]).any() or (",
-            "(",
-            "no more producers than are counted",
-        ),
-        ("barrier.ready &= ~mine\n            barrier.here", "barrier.here", "each round anew"),
-        (
-            "if (mine & ~barrier.owes).any():",
+            "if masked and length.range[0] < length.range[1]:",
             "if False:",
-            "who waits has arrived",
-            "construction demands an arrival before each wait, in the same body",
+            "bounds that differ are masked",
+        ),
+        ("both = one & other", "both = one | other", "both factors lie outside"),
+        (
+            'if numeric.kind != "float" or (numeric.bits >= 32',
+            "if (numeric.bits >= 32",
+            "integers stay what they are",
+        ),
+        (
+            "return Value(one.axes, wrap(widened(one.array, one.type), to), to)",
+            "return Value(one.axes, convert(widened(one.array, one.type), to), to)",
+            "lowest bits are kept",
+        ),
+        (
+            "low, high = test.range if has_points(test) else (0, -1)",
+            "low, high = 0, -1",
+            "conditions inside products",
+        ),
+        ("if narrow and len(products) > 1 and turns:", "if False:", "narrow sums round in turn"),
+    ),
+    *mutants(
+        "executing/arrays/scanning",
+        f"{AGREEMENT} tests/executing/test_attention.py",
+        ("if not everyone:", "if False:", "who is done keeps its state"),
+        (
+            "env[var] = ev.place(place)",
+            "pass",
+            "the state of a trip of the loop around",
+            "no kind has a recurrence inside a loop",
         ),
     ),
     *mutants(
-        "executing/groups/windows",
-        f"{PLANS} {SUMS} {SCHEDULED}",
+        "executing/arrays/storing",
+        f"{RACING} {PLANS} {WRONG} {AGREEMENT} {SCHEDULED}",
+        ("if gathered(touched, at)[1].any():", "if False:", "an element is stored once"),
+        ("if any(axis in value.axes for axis in others):", "if False:", "several writers differ"),
         (
-            "begin is None or begin < 0 or step",
-            "begin is None or step",
-            "a window does not begin before its operand",
-        ),
-        (
-            "if mode not in load.modes and begin >= shape[mode]:",
+            "if loaded and any(axis.size > 1 for axis in others):",
             "if False:",
-            "a matrix behind the last of a batch",
+            "what is loaded is stored once",
         ),
+        ("inside = inside & (compact(test, axes) < 0)", "pass", "some subgroups store"),
+    ),
+    *mutants(
+        "executing/arrays/counters",
+        f"{SCHEDULED} {SUMS}",
+        ("if not _before(one, other, totals):", "if False:", "a counter orders tiles"),
         (
-            'mixed = var in rest.names or "subgroup" in rest.names',
-            "mixed = var in rest.names",
-            "all subgroups load one tile",
-        ),
-        ("or written & set(names)", "", "what is stored is not kept"),
-        ("or own[-1] is not products[0]", "", "the product comes last"),
-        (
-            "or kernel.fragment(accumulator).value_type.bits < 32",
-            "",
-            "narrow sums round after every instruction",
-        ),
-        ("len(set(names)) != len(names)\n        or ", "", "two loads of one operand"),
-        (
-            "or last <= first:",
-            "or last < first:",
-            "a loop without a trip",
-            "who asks has left a loop without a trip already",
+            "other.reached.get(counter, 0) > totals[counter] - by",
+            "other.reached.get(counter, 0) > 0",
+            "a wait that others' signals reach",
         ),
     ),
     *mutants(
-        "executing/groups/units",
-        f"{SUMS} {SCHEDULED}",
+        "executing/arrays/faults",
+        f"{AGREEMENT} {KINDS} {WRONG} {PLANS} {RACING} {SCHEDULED}",
         (
-            "(s.start.looked_up or s.stop.looked_up)",
-            "s.start.looked_up",
-            "how often is looked up",
-            "done together or one by one, work-groups give the same",
-        ),
-        ("groups.active is not None or statement.gathers or", "", "what some subgroups add"),
-        (
-            "not statement.value and groups.active is None:",
-            "not statement.value:",
-            "what some subgroups fill",
-        ),
-        ("and not statement.value and groups", "and groups", "a fill with another number"),
-        ('if value.function != "add" or', "if", "a maximum of two sums"),
-    ),
-    *mutants(
-        "executing/groups/ahead",
-        f"{SUMS} {SCHEDULED}",
-        (
-            "outside | (np.asarray(place) < 0) | (",
-            "outside | (",
-            "an element before the first is outside",
-        ),
-        (
-            "min(first), trips, loop.var",
-            "0, trips, loop.var",
-            "the first trip of any work-group",
-            "what no table says is looked up one by one",
-        ),
-    ),
-    *mutants(
-        "executing/groups/fetching",
-        f"{SUMS} {SCHEDULED}",
-        (
-            "if at is None or not 0 <= at < groups",
-            "if at is None or not 0 <= at <= groups",
-            "a prefetch of the matrix behind the last",
-        ),
-        (
-            "return all(isinstance(inner, Prefetch) for inner in statement.body) and",
-            "return",
-            "a condition of more than prefetches",
-            "a walk over all that is inside refuses the rest",
-        ),
-    ),
-    *mutants(
-        "executing/whole_matrices/multiplying",
-        f"{PLANS} {FAST} {MIXED} {WRONG}",
-        (
-            "if extent != b.axes[right.along].extent or not",
-            "if not",
-            "A and B are equally deep",
-        ),
-        (
-            "not (_keeps_zero(a.node) or _keeps_zero(b.node))",
-            "False",
-            "zeros beyond K that are shifted",
-        ),
-        ("not taken\n                and ", "", "each axis of B has one of A"),
-        ("narrow=op.D.bits < 32", "narrow=False", "narrow sums keep their order"),
-        (
-            "if axis.trips is None and (places == places[:, :, :1]).all():",
-            "if (places == places[:, :, :1]).all():",
-            "what moves with trips is k",
-        ),
-    ),
-    *mutants(
-        "executing/whole_matrices/fields",
-        f"{WRONG} {FAST} {KINDS}",
-        ("if start[0] + first > 0 or gaps.any():", "if gaps.any():", "a store begins at 0"),
-        ("if start[0] + first > 0 or gaps.any():", "if start[0] + first > 0:", "tiles touch"),
-        ("if not seen.all() or np", "if np", "a tile without holes"),
-        ("if not field.known.all():", "if False:", "padding is unknown"),
-        ("self.extent == other.extent\n            and ", "", "axes end together"),
-    ),
-    *mutants(
-        "executing/whole_matrices/planning",
-        f"{PLANS} {WRONG} {KINDS} {FAST} {MIXED}",
-        (
-            "if any(name in s.touched.to_memory for s in walk(planner.kernel.body)):",
+            "if _happens(run, read.around, guards):",
             "if False:",
-            "what is loaded changes",
+            "what was never written is not read",
         ),
-        ("if (back < 0).any():", "if False:", "a reorder that reaches not all"),
-        ("whole.min() < 0 or whole.max() >= extent", "whole.max() >= extent", "before the first"),
-        ("whole.min() < 0 or whole.max() >= extent", "whole.min() < 0", "behind the last"),
+        ("if numbers.min() + min(ahead) < low or", "if", "a batch before the first"),
+        ("if numbers.size and (numbers % ratio).any():", "if False:", "blocks begin at elements"),
+        ("return not clashes(kernel)", "return True", "barriers lie between"),
         (
-            "if isinstance(found, Constant) or planner.trips or twice:",
-            "if isinstance(found, Constant) or twice:",
-            "of stores in trips the last counts",
+            "if around != beyond or not _same_tiles(load, other):",
+            "if False:",
+            "others load what is stored",
         ),
-        ("if None in turned.axes or not covers(axes):", "if not covers(axes):", "one of many"),
-        ("if None in turned.axes or not covers(axes):", "if None in turned.axes:", "all of D"),
-        (
-            "if index.looked_up or SUBGROUP_INDEX in index.names:",
-            "if index.looked_up:",
-            "subgroups at places of their own",
-            "an index of a subgroup is refused there by another name",
-        ),
-        ("or not all(known.values())", "", "sizes of 0", "a product over no k is zero either way"),
-    ),
-    *mutants(
-        "executing/whole_matrices/computing",
-        f"{PLANS} {FAST} {KINDS} {MIXED}",
-        ("found[..., ~inside] = 0", "pass", "k outside are zeros"),
-        (
-            "names.count(store.operand) == 1)",
-            "True)",
-            "what is stored over later",
-            "a plan with two stores of one operand is not made",
-        ),
-        ("elif node.plus:", "elif False:", "an accumulator that begins with a number"),
-    ),
-    *mutants(
-        "executing/whole_matrices/bodies",
-        f"{PLANS} {FAST} {WRONG}",
-        (
-            "and (n in wide or updates.count(n) == 1)",
-            "",
-            "a narrow sum is rounded in between",
-        ),
-        ("if n not in others and", "if", "what else is done to a sum"),
     ),
 ]

@@ -26,7 +26,7 @@ MUTANTS = [
         "holding/adding",
         f"{FORMS} {LOOPS} {SUMS} {MAXIMA} {UNSOUND}",
         (
-            "if inner is not None and name not in carried_by(second):",
+            "if inner is not None and name not in carried_by(second, loop):",
             "if inner is not None:",
             "a sum that is doubled is none",
             "terms that hold what is carried are refused behind it",
@@ -189,7 +189,11 @@ MUTANTS = [
         "holding/entering",
         f"{FORMS} {LOOPS} {INVARIANTS} {UNSOUND} {PARTS} {SUMS} {RESCALED}",
         ("*self.out[name].parts)]", ")]", "what a trip leaves unwritten"),
-        ("if not any(name in carried_by(term) for term in apart.terms):", "if True:", "a term"),
+        (
+            "if not any(name in carried_by(term, loop) for term in apart.terms):",
+            "if True:",
+            "a term",
+        ),
     ),
     *mutants(
         "holding/scaling",

@@ -1,4 +1,4 @@
-"""Small wrong changes to races of the fast executor and to what a run must show of a verdict."""
+"""Small wrong changes to races in memory and to what a run must show of a verdict."""
 
 from __future__ import annotations
 
@@ -9,26 +9,6 @@ SEEN = "tests/verifying/test_seen.py"
 
 MUTANTS = [
     *mutants(
-        "executing/groups/touching",
-        RACING,
-        (
-            "other &= codes_of(array[one.at])",
-            "other |= codes_of(array[one.at])",
-            "equal bytes pass",
-        ),
-        ("last[flat[several | beside]] = _MANY", "last[flat[beside]] = _MANY", "both are known"),
-        ("kind != other or kind == WRITE]", "kind != other]", "stores clash with stores"),
-    ),
-    *mutants(
-        "executing/groups/racing",
-        RACING,
-        ("(other.passed > one.arrived)", "(other.passed >= one.arrived)", "a barrier lies between"),
-        ("ordered = met & (", "ordered = (", "barriers are of one work-group"),
-        ("| (adds == 1) | seen", "| (adds == 1)", "a load sees a store before it"),
-        ("| (adds == 1) | seen", "| seen", "additions clash with stores"),
-        ("(one.final & other.final)", "(one.final | other.final)", "the last stores count"),
-    ),
-    *mutants(
         "machine/races",
         RACING,
         ("self.now[places] = data", "pass", "a write that changes nothing is not seen"),
@@ -38,11 +18,6 @@ MUTANTS = [
         RACING,
         ("| (adds == 1) | seen", "| (adds == 1)", "a read sees a write before it"),
         ("(write.old != write.value) & ~read.own", "(write.old != write.value)", "its own writes"),
-    ),
-    *mutants(
-        "executing/whole_matrices/planning",
-        RACING,
-        ("planner.trips or twice", "planner.trips", "two stores are not one"),
     ),
     *mutants(
         "verifying/showing",

@@ -9,16 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import exp, inf, isfinite
-from typing import Any
 
 import numpy as np
 
-from pycute_xe.bulk import numpy_dtype
-from pycute_xe.converting import bounds, convert
+from pycute_xe.converting import bounds, convert, greatest
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.verifying.formula import WHOLE, Atom, Formula, Place, Term
 
-__all__ = ["Span", "element", "greatest", "kept_type", "span"]
+__all__ = ["Span", "element", "kept_type", "may_be_nan", "span"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,23 +46,6 @@ ANY, ZERO = Span(), Span(0.0, 0.0, True)
 
 def _times(x: float, y: float) -> float:
     return 0.0 if x == 0 or y == 0 else x * y
-
-
-def greatest(numeric: Numeric) -> float:
-    """Return the greatest finite number of a type.
-
-    >>> from pycute_xe.numeric import as_numeric
-    >>> greatest(as_numeric("s8")), greatest(as_numeric("f16"))
-    (127.0, 65504.0)
-    """
-    if numeric.kind != "float":
-        return float(bounds(numeric)[1])
-    if numeric.name == "tf32":
-        return float((2 - 2.0**-10) * 2.0**127)
-    import ml_dtypes
-
-    finfo: Any = ml_dtypes.finfo
-    return float(finfo(numpy_dtype(numeric)).max)
 
 
 def of_type(numeric: Numeric) -> Span:
@@ -132,11 +113,22 @@ def _of_atom(atom: Atom) -> Span:
 
 
 def _converted(inner: Span, to: Numeric) -> Span:
+    if may_be_nan(to, inner):
+        return ANY
     low, high = convert(np.array([inner.low, inner.high]), to).astype(np.float64).tolist()
-    own = of_type(to)  # beyond its ends a NaN may lie, of which nothing is said
-    low = low if own.low <= low <= own.high else own.low
-    high = high if own.low <= high <= own.high else own.high
     return Span(low, high, to.kind != "float" or inner.whole)
+
+
+def may_be_nan(to: Numeric, inner: Span) -> bool:
+    """Whether a conversion may give a NaN: where numbers are too large for a type without infinity.
+
+    >>> may_be_nan(as_numeric("f8e4m3"), of_type(as_numeric("s8")))
+    False
+    >>> may_be_nan(as_numeric("f8e4m3"), of_type(as_numeric("f16")))
+    True
+    """
+    ends = np.array([inner.low, inner.high])
+    return bool(np.isnan(convert(ends, to).astype(np.float64)).any())
 
 
 def _of_extreme(atom: Atom) -> Span:
