@@ -97,7 +97,7 @@ def _one_element(points: Region, formulas: tuple[Formula, Formula]) -> Place | N
 
 
 _WITHOUT = frozenset({"ue8m0", "u64"})
-"""Types whose numbers are not tried: one without a zero, and one whose keys are no s64."""
+"""Types whose numbers are not tried: one without a zero, and one whose keys are not s64."""
 
 
 def _places(formula: Formula) -> Iterator[Place]:

@@ -22,7 +22,7 @@ __all__ = ["Interval", "between", "is_of_elements"]
 
 Numbers: TypeAlias = "NDArray[np.float64]"
 TINY = 2.0**-900
-"""A product below this may have an error that is no number of f64."""
+"""A product below this may have an error that is not a number of f64."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def converted(to: Numeric, x: Interval) -> Interval:
     """
     low, high = (convert(end, to).astype(np.float64) for end in (x.low, x.high))
     if to.kind != "float":
-        if to.bits == 64:  # an end may be no number of f64
+        if to.bits == 64:  # an end may not be a number of f64
             low, high = np.nextafter(low, -np.inf), np.nextafter(high, np.inf)
             small = (abs(x.low) < 2.0**53) & (abs(x.high) < 2.0**53)
             low = np.where(small, np.rint(x.low), low)
