@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from textwrap import indent
+from typing import TypeAlias
 
-NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
-Head = ast.stmt | ast.match_case
+Code: TypeAlias = "ast.expr | ast.stmt"
+Head: TypeAlias = "ast.stmt | ast.match_case"
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Source:
     path: str
     lines: tuple[bytes, ...]
 
-    def span(self, first: ast.AST, last: ast.AST) -> tuple[int, int]:
+    def span(self, first: Code, last: Code) -> tuple[int, int]:
         """Where code begins, decorators included, and where it ends, in bytes."""
         decorated = getattr(first, "decorator_list", [])
         begun = decorated[0] if decorated else first
@@ -95,20 +96,25 @@ def _definitions(
 
 def edits(root: Path, name: str, old: str, new: str) -> list[Edit]:
     """Return what a change makes of each place where the old code occurs: one, if it is unique."""
+    found = places(root, name)
+    if is_head(old):
+        head = written_head(old)
+        return [e for s, node in found for e in _heads(s, node, head, new)]
+    wanted, wished = expression(old), expression(new)
+    if wanted is not None and wished is not None:
+        return [e for s, node in found for e in _expressions(s, node, wanted, wished, new)]
+    block = [ast.unparse(statement) for statement in ast.parse(old).body]
+    return [e for s, node in found for e in _statements(s, node, block, new)]
+
+
+def places(root: Path, name: str) -> list[tuple[Source, ast.AST]]:
+    """Return what has a name, in the package before it or in all of them."""
     package, _, plain = name.rpartition(": ")
-    places = [
+    return [
         (source, node)
         for source, node in named(root).get(plain, [])
         if not package or package in source.path.split("/")[:-1]
     ]
-    if is_head(old):
-        head = written_head(old)
-        return [e for s, node in places for e in _heads(s, node, head, new)]
-    wanted, wished = expression(old), expression(new)
-    if wanted is not None and wished is not None:
-        return [e for s, node in places for e in _expressions(s, node, wanted, wished, new)]
-    block = [ast.unparse(statement) for statement in ast.parse(old).body]
-    return [e for s, node in places for e in _statements(s, node, block, new)]
 
 
 def expression(code: str) -> ast.expr | None:
@@ -148,14 +154,14 @@ def headed(node: Head) -> str:
 
 def _heads(source: Source, within: ast.AST, head: str, new: str) -> Iterator[Edit]:
     for node in ast.walk(within):
-        if not isinstance(node, Head) or not hasattr(node, "body") or headed(node) != head:
+        if not isinstance(node, (ast.stmt, ast.match_case)) or headed(node) != head:
             continue
         if isinstance(node, ast.match_case):
             line = node.pattern.lineno
             start = source.offset(line, source.lines[line - 1].index(b"case "))
         else:
             start = source.span(node, node)[0]
-        first = node.body[0]
+        first: ast.stmt = getattr(node, "body", [node])[0]
         code = f"{new}\n{' ' * first.col_offset}"
         if source.follows(start, b"elif"):
             code = f"el{code}"

@@ -22,7 +22,7 @@ from multiprocessing.queues import SimpleQueue
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from anchors import Edit, edits
+from anchors import Edit, edits, places
 from forked import run
 from mutant_lists import FLOORS, Mutant
 
@@ -83,14 +83,35 @@ def key(mutant: Mutant) -> str:
 def killers() -> dict[str, str]:
     """Read which test killed a mutant when this was last recorded."""
     lines = KILLERS.read_text(encoding="utf-8").splitlines() if KILLERS.exists() else []
-    return {mutant: test for mutant, _, test in (line.partition("\t") for line in lines)}
+    return {mutant: _with_path(test) for mutant, _, test in (x.partition("\t") for x in lines)}
+
+
+def _with_path(test: str) -> str:
+    """Return a recorded test as pytest calls it: a doctest is recorded by its function alone."""
+    kind, _, name = test.partition("::")
+    found = places(ROOT, name) if kind == "doctest" else []
+    found.sort(key=lambda place: place[0].path.count("/"))
+    plain = name.rpartition(": ")[2]
+    return next((f"{s.path}::{_dotted(s.path)}.{plain}" for s, _ in found), test)
+
+
+def _recorded(test: str) -> str:
+    """Return a test as it is recorded: in which file of the package a function is may change."""
+    path, _, doctest = test.partition("::")
+    package, name = Path(path).parent.name, doctest.removeprefix(f"{_dotted(path)}.")
+    short = f"doctest::{package}: {name}"
+    return short if path.startswith("pycute_xe/") and _with_path(short) == test else test
+
+
+def _dotted(path: str) -> str:
+    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
 def record(found: Iterable[Outcome]) -> None:
     """Write which tests kill, for the mutants judged now and for those judged before."""
     known = killers() | {key(o.mutant): o.killer for o in found}
     tests = {key(m): known.get(key(m), "") for m in MUTANTS}
-    lines = [f"{mutant}\t{test}\n" for mutant, test in tests.items() if ".py" in test]
+    lines = [f"{mutant}\t{_recorded(test)}\n" for mutant, test in tests.items() if ".py" in test]
     KILLERS.write_text("".join(lines), encoding="utf-8")
 
 
@@ -111,7 +132,8 @@ def first_failure(copy: Path, tests: Iterable[str], examples: int, compiling: bo
     code, lines = run(copy, [*MEANING, *tests], examples, TIMEOUT, compiling)
     if code == -signal.SIGALRM:
         return "does not end"
-    if code == 0 or _missing(copy, lines):
+    # A module without doctests kills nothing.
+    if code in (0, 5) or _missing(copy, lines):
         return ""
     failed = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
     return failed[0].split(" - ")[0].partition(" ")[2] if failed else "the tests do not start"
