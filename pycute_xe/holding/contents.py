@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.nodes import Carried, Node, Number, Undefined
+from pycute_xe.holding.patience import charge
 from pycute_xe.holding.placing import taken
 from pycute_xe.numeric import Numeric
 
@@ -31,6 +32,9 @@ __all__ = [
 ]
 
 Ints: TypeAlias = NDArray[np.int64]
+
+PART, NUMBER = 20, 0.005
+"""Units for a part of contents that are combined, and for an element of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,9 +111,9 @@ def nothing(count: int) -> Content:
     return whole(count, Undefined())
 
 
-def carried(count: int, fragment: str) -> Content:
+def carried(count: int, fragment: str, loop: str) -> Content:
     """Return the content that stands for what a fragment held when a trip of a loop began."""
-    return whole(count, Carried(fragment, np.arange(count)))
+    return whole(count, Carried(fragment, loop, np.arange(count)))
 
 
 def number(count: int, value: float, numeric: Numeric) -> Content:
@@ -125,11 +129,13 @@ def combined(
     if all(node is not None for node in nodes):
         return whole(count, make(tuple(n for n in nodes if n is not None)))
     owner = np.zeros((len(contents), count), dtype=np.int64)
+    charge(PART * sum(len(content.parts) for content in contents) + NUMBER * owner.size)
     for i, content in enumerate(contents):
         for number_, part in enumerate(content.parts):
             owner[i, part.elements] = number_
     parts: list[Part] = []
     for combination in np.unique(owner, axis=1).T:
+        charge(PART + NUMBER * owner.size)
         mine = np.flatnonzero((owner == combination[:, None]).all(axis=0))
         picked = tuple(content.at(mine).single for content in contents)
         if any(node is None for node in picked):

@@ -96,7 +96,7 @@ def _offsets(base: Sequence[Index]) -> NDArray[np.int64]:
 
 
 def _carried(one: Carried, other: Carried) -> bool:
-    if one.fragment != other.fragment or one.bound != other.bound:
+    if not one.begins(other.fragment, other.loop) or one.bound != other.bound:
         return False
     if one.subgroup is None or other.subgroup is None:
         whose = one.subgroup is other.subgroup

@@ -76,7 +76,7 @@ def follow_loop(
     result |= _claimed_behind(kernel, loop, before, claims)
     for name in others:
         begun = at_trip[name]
-        if adds(out[name], name) or name in ratios:
+        if adds(out[name], name, loop.var) or name in ratios:
             result[name] = begun.each(lambda n: substituted(n, {loop.var: loop.stop}))
             continue
         ended = after[name].each(lambda n: substituted(n, {loop.var: loop.stop - 1}))
@@ -117,7 +117,7 @@ def _carried_over(loop: Loop, name: str, before: Content, arrays: Mapping[str, I
     reading what it reads: then that trip faults, whatever later ones carry over. Parts of shared
     arrays may be used by turns; those that are never stored to stay as they are.
     """
-    out = carried(before.count, name)
+    out = carried(before.count, name, loop.var)
     if name in arrays:
         never = np.setdiff1d(np.arange(before.count), arrays[name])
         return out.over(never, before.at(never)) if never.size else out
@@ -137,8 +137,8 @@ def _arrays(
     """Return what arrays hold when trip ``var`` starts, of those that only loads fill."""
     found: State = {}
     for name in others:
-        inside = carried_in(out[name]) if name in arrays else {""}
-        if inside and adds(out[name], name):
+        inside = carried_in(out[name], loop.var) if name in arrays else {""}
+        if inside and adds(out[name], name, loop.var):
             continue  # as a fragment that is added to
         if inside == {name}:
             found[name] = unrolled(loop, name, before[name], out[name])

@@ -65,16 +65,21 @@ class Undefined:
 
 @dataclass(frozen=True, eq=False)
 class Carried:
-    """What a fragment, or a shared array, held at the start of a loop's trip.
+    """What a fragment, or a shared array, held at the start of a trip of the loop over ``loop``.
 
     Position ``p`` holds element ``which[p, …]`` of the subgroup's own fragment; with ``subgroup``,
     both are (subgroup, position, …), and say whose. The axes behind are ``bound``.
     """
 
     fragment: str
+    loop: str
     which: Ints
     subgroup: Ints | None = None
     bound: tuple[str, ...] = ()
+
+    def begins(self, name: str, loop: str) -> bool:
+        """Whether it is of a fragment, and of a trip of this loop, not of one around it."""
+        return self.fragment == name and self.loop == loop
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +190,7 @@ def mapped(
 ) -> Node:
     """Return a node with its leaves replaced: numbers, scalars, elements, what is carried.
 
-    ``index`` changes indices of conditions and of bounds of sums.
+    ``index`` changes indices of conditions and of bounds of sums; what is decided then is left out.
     """
 
     def inner(x: Node) -> Node:
@@ -205,7 +210,10 @@ def mapped(
         case Accumulated(_, start, terms):
             return replace(node, start=inner(start), terms=tuple(map(total, terms)))
         case Choice(left, right, then, otherwise):
-            return Choice(_index(left, index), _index(right, index), inner(then), inner(otherwise))
+            left, right = _index(left, index), _index(right, index)
+            if index is not None and (found := left - right).is_constant:
+                return inner(then if found.offset < 0 else otherwise)
+            return Choice(left, right, inner(then), inner(otherwise))
         case Picked(test, then, otherwise):
             return Picked(_place(test, leaf), inner(then), inner(otherwise))
         case Number() | Undefined() | Carried() | Lost() | Scalar() | Leaf():
