@@ -348,3 +348,22 @@ def test_right_conversions_are_decided() -> None:
     some = [outcome(seed) for seed in random.Random(5).sample(range(2000), 40)]
     left = [one for one in some if one.right and one.answer == "undecided"]
     assert len(left) <= 1, left
+
+
+def test_a_wide_float_that_becomes_a_narrow_one_before_a_sum_is_not_excused() -> None:
+    """Where the sum nearly vanishes, nothing of it may be left."""
+    more = (Operand("A", "f64", ("M", "N")), Operand("B", "f32", ("M", "N")))
+    middle = load("A", "x", kind="f64"), load("B", "y"), Map("z", rounded_to("f32", X) + Y)
+    claim, out = A + Element("B", (M, N)), Operand("D", "f32", ("M", "N"), role="out")
+    kinds = ("f64", "f32", "f32")
+    made = kernel(claim, *middle, store("D", "z"), kinds=kinds, more=(*more, out))
+    assert np.float32(2.0**25 + 1) - np.float32(2.0**25) == 0
+    not_proved(made)
+
+
+@pytest.mark.parametrize(("kind", "least"), [("s8", -128), ("u8", 200)])
+def test_minus_an_integer_may_not_be_of_its_type(kind: str, least: int) -> None:
+    claim = rounded_to(kind, 0.0 - A)
+    made = through(claim, Map("z", 0.0 - X), kinds=(kind, "f32", "s32"))
+    gives(made, -least, np.full((8, 16), least, kind.replace("s", "int").replace("u", "uint")))
+    assert not_proved(made).answer == "disproved"
