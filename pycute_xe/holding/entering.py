@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.adding import NOTHING, Apart, carried_by, taken_apart
-from pycute_xe.holding.contents import Content, carried, combined, loop_over, undecided
+from pycute_xe.holding.contents import Content, combined, loop_over, undecided
 from pycute_xe.holding.nodes import (
     Accumulated,
     Call,
@@ -250,7 +250,7 @@ def _summed(
             return start
         if apart.numeric is not None:
             added = tuple(over_trips(t, "sum", None) for t in apart.terms)
-            return Accumulated(apart.numeric, start, added)
+            return Accumulated(apart.numeric, start, added, apart.step)
         for term in apart.terms:
             start = _with_all(loop, apart, start, term, over_trips)
         return start

@@ -38,8 +38,8 @@ class Counterexample:
     name, ``where`` the variables of the grid and of loops at the place, by name. ``element`` is the
     index in ``operand`` of what should be at the place, ``found`` of what is (``None``: not one
     element, zero, or outside). ``output`` and ``index`` name the element of an output that comes
-    out wrong. ``faults`` tells that the machine stops instead. ``filled`` are the inputs that must be
-    one number everywhere for it to show.
+    out wrong. ``faults`` tells that the machine stops instead. ``filled`` are the inputs that must
+    be one number everywhere for it to show.
 
     >>> place = Counterexample("D values", "wrong", {"M": 1, "N": 2}, output="D", index=(0, 1))
     >>> Counterexample.from_json(place.to_json()) == place
@@ -63,7 +63,7 @@ class Counterexample:
 
     def __post_init__(self) -> None:
         """Check that all numbers are counts and that the place lies in the problem."""
-        wrong = _wrong(self)
+        wrong = _wrong(self) or _unfilled(self.filled)
         if wrong:
             raise InputError(
                 "Counterexample",
@@ -189,25 +189,34 @@ def _modern(old: dict[str, Any]) -> dict[str, Any]:
     return {**fields, "sizes": sizes, "where": where, "output": "D", "index": index}
 
 
+def _unfilled(filled: Mapping[str, float]) -> str:
+    for name, value in filled.items():
+        if type(value) not in (int, float) or not isfinite(value):
+            return f"{name} is {value!r}, not a finite number"
+    return ""
+
+
 def _wrong(place: Counterexample) -> str:
-    """Say what is not a number of its kind; empty where all is well."""
+    """Say what is not a number of its kind, or outside; empty where all is well."""
+    gemm = place.output == "D" and set(_OLD_SIZES) == set(place.sizes) and len(place.index) == 2
+    m, n = place.sizes.get("M", 0), place.sizes.get("N", 0)
+    wrong = _uncounted(place)
+    if not wrong and gemm and not (place.index[0] < m and place.index[1] < n):
+        return f"D is {m} x {n} and does not have element {place.index}"
+    return wrong
+
+
+def _uncounted(place: Counterexample) -> str:
     for name, size in place.sizes.items():
         if type(size) is not int or size < 1:
             return f"the size {name} is {size!r}, not 1 or more"
     for name, number in place.where.items():
         if type(number) is not int:
             return f"{name} is {number!r}, not an integer"
-    for name, value in place.filled.items():
-        if type(value) not in (int, float) or not isfinite(value):
-            return f"{name} is {value!r}, not a finite number"
     numbers = (place.subgroup, place.lane, place.value, *place.index)
     for number in (*numbers, *(place.element or ()), *(place.found or ())):
         if type(number) is not int:
             return f"{number!r} is not an integer"
     if any(number < 0 for number in numbers):
         return "an index is negative"
-    gemm = place.output == "D" and set(_OLD_SIZES) == set(place.sizes) and len(place.index) == 2
-    m, n = place.sizes.get("M", 0), place.sizes.get("N", 0)
-    if gemm and not (place.index[0] < m and place.index[1] < n):
-        return f"D is {m} x {n} and does not have element {place.index}"
     return ""

@@ -73,9 +73,7 @@ def different(
     limits = zip(place.at, extents[place.operand], strict=True)
     inside = points.within(" and ".join(f"0 <= {t} < {n}" for t, n in limits) or "true")
     words = f"another value where {place.operand} is {found.number:.17g}"
-    return Answer(
-        Difference(inside, "elements", words, filled=((place.operand, found.number),))
-    )
+    return Answer(Difference(inside, "elements", words, filled=((place.operand, found.number),)))
 
 
 def _one_element(points: Region, formulas: tuple[Formula, Formula]) -> Place | None:

@@ -240,7 +240,8 @@ def _absolute(x: Interval) -> Interval:
 
 
 def _at_least(x: Interval, y: Interval) -> Interval:
-    return _known(Interval.of((x.low >= y.high) * 1.0, (x.high >= y.low) * 1.0), x, y)
+    low, high = x.low >= y.high, x.high >= y.low
+    return _known(Interval.of(low.astype(np.float64), high.astype(np.float64)), x, y)
 
 
 def _same(x: Interval) -> Interval:

@@ -1,7 +1,8 @@
 """Floor 9: kernels with loops written out, where no form is known of what loops make.
 
-A loop of few trips is the same in every problem, and so is the kernel without it. Of a problem of given sizes the trips are known, and no question is asked about any trip. What is
-wrong there is wrong; what is right there is right for these sizes alone.
+A loop of few trips is the same in every problem, and so is the kernel without it. Of a problem of
+given sizes the trips are known, and no question is asked about any trip. What is wrong there is
+wrong; what is right there is right for these sizes alone.
 """
 
 from __future__ import annotations

@@ -46,7 +46,8 @@ def in_trips(kernel: Kernel, sizes: Mapping[str, int]) -> Kernel:
 def in_short_trips(kernel: Kernel) -> Kernel:
     """Return the kernel with its loops of few trips, the same in every problem, written out.
 
-    Loops that claim something stay. Law: a run gives the same outputs. Raises `KernelError` for more than 1,000 statements.
+    Loops that claim something stay. Law: a run gives the same outputs. Raises `KernelError` for
+    more than 1,000 statements.
 
     >>> import pycute_xe as cx
     >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")), stages=2)
