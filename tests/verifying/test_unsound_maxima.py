@@ -92,7 +92,8 @@ def test_a_number_counts_where_there_are_no_elements() -> None:
     ours, claim = ("k", Index(None, 5), Index("K")), largest(Index("K") - 5, a(K + 5) * a(K + 5))
     wrong = maxima(claim, batch(K), value=X * X, loop=ours, start=0)
     differs(wrong, LOW, ONES[:3], ONES[:3])
-    not_proved(wrong)
+    assert not_proved(wrong).answer == "disproved"
+    assert not_proved(maxima(largest("K", a(K)), batch(K), start=0)).answer == "disproved"
     assert cx.verify(maxima(largest("K", a(K) * a(K)), batch(K), value=X * X, start=0))
 
 
