@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.adding import NOTHING, Apart, carried_by, taken_apart
-from pycute_xe.holding.contents import Content, carried, combined, loop_over, undecided
+from pycute_xe.holding.contents import Content, combined, loop_over, undecided
 from pycute_xe.holding.nodes import (
     Accumulated,
     Call,

@@ -190,7 +190,8 @@ def mapped(
 ) -> Node:
     """Return a node with its leaves replaced: numbers, scalars, elements, what is carried.
 
-    ``index`` changes indices of conditions and of bounds of sums; what is decided then is left out.
+    ``index`` changes indices of conditions and of bounds of sums. Sides that are never taken are
+    left out.
     """
 
     def inner(x: Node) -> Node:
@@ -210,14 +211,21 @@ def mapped(
         case Accumulated(_, start, terms):
             return replace(node, start=inner(start), terms=tuple(map(total, terms)))
         case Choice(left, right, then, otherwise):
-            left, right = _index(left, index), _index(right, index)
-            if index is not None and (found := left - right).is_constant:
-                return inner(then if found.offset < 0 else otherwise)
-            return Choice(left, right, inner(then), inner(otherwise))
+            return _chosen(
+                Choice(_index(left, index), _index(right, index), then, otherwise), inner
+            )
         case Picked(test, then, otherwise):
             return Picked(_place(test, leaf), inner(then), inner(otherwise))
         case Number() | Undefined() | Carried() | Lost() | Scalar() | Leaf():
             return leaf(node)
+
+
+def _chosen(choice: Choice, inner: Callable[[Node], Node]) -> Node:
+    """Return a choice with both of its sides changed, or the one that is always taken."""
+    apart = choice.index - choice.below
+    if apart.is_constant:
+        return inner(choice.then if apart.offset < 0 else choice.otherwise)
+    return replace(choice, then=inner(choice.then), otherwise=inner(choice.otherwise))
 
 
 def _place(test: Leaf, leaf: Callable[[Node], Node]) -> Leaf:

@@ -96,7 +96,8 @@ def scaled_apart(
             return None
         case Call("mul", (left, right)):
             for first, second in ((left, right), (right, left)):
-                inner, by = scaled_apart(first, name, loop, out, known), _ratio(second, loop, out, known)
+                inner = scaled_apart(first, name, loop, out, known)
+                by = _ratio(second, loop, out, known)
                 if inner is not None and inner.by is None and by is not None:
                     return Scaled(inner.start, by, tuple(_times(t, second) for t in inner.terms))
             return None
@@ -116,9 +117,7 @@ def _times(term: Node, factor: Node) -> Node:
     return Call("mul", (term, factor), REAL)
 
 
-def _ratio(
-    node: Node, loop: str, out: Mapping[str, Node], known: Ratio | None
-) -> Ratio | None:
+def _ratio(node: Node, loop: str, out: Mapping[str, Node], known: Ratio | None) -> Ratio | None:
     match node:
         case Call(function, (Call("add", (left, right)),)) if function in EXPONENTIALS:
             pairs = ((left, right), (right, left))

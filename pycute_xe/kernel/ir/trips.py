@@ -14,7 +14,7 @@ from pycute_xe.kernel.ir.statements import If, Loop, Statement
 from pycute_xe.kernel.spec.expression import Expression
 from pycute_xe.signatures import typed
 
-__all__ = ["in_short_trips", "in_trips"]
+__all__ = ["in_short_trips", "in_trips", "is_short"]
 
 MOST = 1000
 """Statements that are written out."""
@@ -46,7 +46,8 @@ def in_trips(kernel: Kernel, sizes: Mapping[str, int]) -> Kernel:
 def in_short_trips(kernel: Kernel) -> Kernel:
     """Return the kernel with its loops of few trips, the same in every problem, written out.
 
-    Loops that claim something stay. Law: a run gives the same outputs. Raises `KernelError` for more than 1,000 statements.
+    Loops that claim something stay. Law: a run gives the same outputs. Raises `KernelError` for
+    more than 1,000 statements.
 
     >>> import pycute_xe as cx
     >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")), stages=2)
@@ -54,10 +55,11 @@ def in_short_trips(kernel: Kernel) -> Kernel:
     >>> [loop.var for loop in loops]
     ['k']
     """
-    return replace(kernel, body=tuple(_Out(kernel, {}, _is_short).written(kernel.body, {})))
+    return replace(kernel, body=tuple(_Out(kernel, {}, is_short).written(kernel.body, {})))
 
 
-def _is_short(loop: Loop) -> bool:
+def is_short(loop: Loop) -> bool:
+    """Whether a loop has few trips, the same in every problem, and claims nothing."""
     trips = loop.stop - loop.start
     return not loop.holds and loop.start.is_constant and trips.is_constant and trips.offset <= FEW
 
