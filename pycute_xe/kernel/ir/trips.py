@@ -61,7 +61,9 @@ def in_short_trips(kernel: Kernel) -> Kernel:
 def is_short(loop: Loop) -> bool:
     """Whether a loop has few trips, the same in every problem, and claims nothing."""
     trips = loop.stop - loop.start
-    return not loop.holds and loop.start.is_constant and trips.is_constant and trips.offset <= FEW
+    return (
+        not loop.holds and loop.start.is_constant and trips.is_constant and 0 < trips.offset <= FEW
+    )
 
 
 class _Out:
