@@ -51,6 +51,7 @@ class Apart:
     function: str = ""
     numeric: Numeric | None = None
     type: Numeric | None = None
+    step: int = 0
 
     def then(
         self,
@@ -58,6 +59,7 @@ class Apart:
         terms: tuple[Node, ...],
         numeric: Numeric | None,
         type: Numeric | None = None,
+        step: int = 0,
     ) -> Apart | None:
         """Take more terms in; None where they are of another kind, as a maximum of a sum is."""
         if self.function not in ("", function):
@@ -69,7 +71,8 @@ class Apart:
             if any(narrow) or (self.numeric and numeric):
                 return None  # each rounds in its own way
         every = (*self.terms, *terms)
-        return Apart(self.start, every, function, numeric or self.numeric, type or self.type)
+        numeric, type = numeric or self.numeric, type or self.type
+        return Apart(self.start, every, function, numeric, type, step or self.step)
 
 
 def taken_apart(node: Node, name: str, loop: str) -> Apart | None:
@@ -79,7 +82,7 @@ def taken_apart(node: Node, name: str, loop: str) -> Apart | None:
             return Apart(node)
         case Accumulated(numeric, start, terms):
             inner = taken_apart(start, name, loop)
-            return inner and inner.then("add", terms, numeric)
+            return inner and inner.then("add", terms, numeric, step=node.step)
         case Call("mul", (inner, Number(1.0)) | (Number(1.0), inner)):
             return taken_apart(inner, name, loop)
         case Call("max" | "min", (left, right)) if _is_same(left, right):
@@ -119,7 +122,8 @@ def _chosen(choice: Choice, then: Apart | None, otherwise: Apart | None) -> Apar
 
     terms = (*(where(t, True) for t in then.terms), *(where(t, False) for t in otherwise.terms))
     numeric = then.numeric or otherwise.numeric
-    return Apart(then.start, terms, function, numeric, then.type or otherwise.type)
+    type, step = then.type or otherwise.type, then.step or otherwise.step
+    return Apart(then.start, terms, function, numeric, type, step)
 
 
 def _is_same(one: Node, other: Node) -> bool:

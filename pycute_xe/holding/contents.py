@@ -23,6 +23,7 @@ from pycute_xe.numeric import Numeric
 __all__ = [
     "Content",
     "Part",
+    "carried",
     "combined",
     "loop_over",
     "loops_named_in",
@@ -93,7 +94,7 @@ class Content:
                 parts.append(part)
             elif kept.size:
                 parts.append(Part(part.elements[kept], taken(part.node, kept)))
-        parts += [Part(elements[part.elements], part.node) for part in new.parts]
+        parts += [Part(elements[p.elements], p.node) for p in new.parts if p.elements.size]
         return Content(self.count, tuple(parts))
 
     def each(self, change: Callable[[Node], Node]) -> Content:
@@ -128,15 +129,17 @@ def combined(
     nodes = [content.single for content in contents]
     if all(node is not None for node in nodes):
         return whole(count, make(tuple(n for n in nodes if n is not None)))
-    owner = np.zeros((len(contents), count), dtype=np.int64)
-    charge(PART * sum(len(content.parts) for content in contents) + NUMBER * owner.size)
-    for i, content in enumerate(contents):
+    charge(PART * sum(len(content.parts) for content in contents) + NUMBER * count * len(contents))
+    owner = np.zeros(count, dtype=np.int64)  # a number for which parts hold an element
+    for content in contents:
+        own = np.zeros(count, dtype=np.int64)
         for number_, part in enumerate(content.parts):
-            owner[i, part.elements] = number_
+            own[part.elements] = number_
+        owner = owner * len(content.parts) + own
     parts: list[Part] = []
-    for combination in np.unique(owner, axis=1).T:
-        charge(PART + NUMBER * owner.size)
-        mine = np.flatnonzero((owner == combination[:, None]).all(axis=0))
+    for combination in np.unique(owner):
+        charge(PART + NUMBER * count * len(contents))
+        mine = np.flatnonzero(owner == combination)
         picked = tuple(content.at(mine).single for content in contents)
         if any(node is None for node in picked):
             raise undecided("registers that several statements fill are combined")

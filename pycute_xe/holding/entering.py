@@ -250,7 +250,7 @@ def _summed(
             return start
         if apart.numeric is not None:
             added = tuple(over_trips(t, "sum", None) for t in apart.terms)
-            return Accumulated(apart.numeric, start, added)
+            return Accumulated(apart.numeric, start, added, apart.step)
         for term in apart.terms:
             start = _with_all(loop, apart, start, term, over_trips)
         return start

@@ -7,15 +7,19 @@ its operand each of them comes from as an index, the same for the whole work-gro
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.holding.patience import charge
 from pycute_xe.kernel.index import Index
+from pycute_xe.kernel.ir.statements import If, Loop
 from pycute_xe.numeric import Numeric
+
+if TYPE_CHECKING:
+    from pycute_xe.holding.contents import Content
 
 __all__ = [
     "BESIDE",
@@ -30,7 +34,9 @@ __all__ = [
     "Node",
     "Number",
     "Picked",
+    "Recurrence",
     "Scalar",
+    "State",
     "Summed",
     "Undefined",
     "contains",
@@ -80,6 +86,34 @@ class Carried:
     def begins(self, name: str, loop: str) -> bool:
         """Whether it is of a fragment, and of a trip of this loop, not of one around it."""
         return self.fragment == name and self.loop == loop
+
+
+@dataclass(frozen=True, eq=False)
+class Recurrence:
+    """A loop that does more than add: what each fragment holds before it, and behind one trip.
+
+    In the second of ``parts[name]``, `State` of this recurrence stands for what a trip begins with.
+    """
+
+    loop: Loop
+    around: tuple[Loop | If, ...]
+    parts: dict[str, tuple[Content, Content]] = field(
+        default_factory=dict["str", "tuple[Content, Content]"]
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class State(Carried):
+    """What a fragment holds when a trip of a recurrence begins, or behind its loop.
+
+    ``fragment`` is a name that no other state has; ``name`` is that in the recurrence, and ``at``
+    gives the variables of the loops around it.
+    """
+
+    recurrence: Recurrence | None = None
+    name: str = ""
+    at: tuple[tuple[str, Index], ...] = ()
+    behind: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,11 +189,12 @@ class Summed:
 
 @dataclass(frozen=True, eq=False)
 class Accumulated:
-    """``start`` plus sums, accumulated in a type."""
+    """``start`` plus sums, accumulated in a type; one instruction sums ``step`` terms at once."""
 
     numeric: Numeric
     start: Node
     terms: tuple[Summed, ...]
+    step: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,8 +225,7 @@ def mapped(
 ) -> Node:
     """Return a node with its leaves replaced: numbers, scalars, elements, what is carried.
 
-    ``index`` changes indices of conditions and of bounds of sums. Sides that are never taken are
-    left out.
+    ``index`` changes indices of conditions and of bounds of sums; what is decided then is left out.
     """
 
     def inner(x: Node) -> Node:
@@ -210,22 +244,21 @@ def mapped(
             return total(node)
         case Accumulated(_, start, terms):
             return replace(node, start=inner(start), terms=tuple(map(total, terms)))
-        case Choice(left, right, then, otherwise):
-            return _chosen(
-                Choice(_index(left, index), _index(right, index), then, otherwise), inner
-            )
+        case Choice():
+            return _chosen(node, inner, index)
         case Picked(test, then, otherwise):
             return Picked(_place(test, leaf), inner(then), inner(otherwise))
         case Number() | Undefined() | Carried() | Lost() | Scalar() | Leaf():
             return leaf(node)
 
 
-def _chosen(choice: Choice, inner: Callable[[Node], Node]) -> Node:
-    """Return a choice with both of its sides changed, or the one that is always taken."""
-    apart = choice.index - choice.below
-    if apart.is_constant:
-        return inner(choice.then if apart.offset < 0 else choice.otherwise)
-    return replace(choice, then=inner(choice.then), otherwise=inner(choice.otherwise))
+def _chosen(
+    node: Choice, inner: Callable[[Node], Node], index: Callable[[Index], Index] | None
+) -> Node:
+    left, right = _index(node.index, index), _index(node.below, index)
+    if index is not None and (found := left - right).is_constant:
+        return inner(node.then if found.offset < 0 else node.otherwise)
+    return Choice(left, right, inner(node.then), inner(node.otherwise))
 
 
 def _place(test: Leaf, leaf: Callable[[Node], Node]) -> Leaf:

@@ -96,8 +96,10 @@ def scaled_apart(
             return None
         case Call("mul", (left, right)):
             for first, second in ((left, right), (right, left)):
-                inner = scaled_apart(first, name, loop, out, known)
-                by = _ratio(second, loop, out, known)
+                inner, by = (
+                    scaled_apart(first, name, loop, out, known),
+                    _ratio(second, loop, out, known),
+                )
                 if inner is not None and inner.by is None and by is not None:
                     return Scaled(inner.start, by, tuple(_times(t, second) for t in inner.terms))
             return None

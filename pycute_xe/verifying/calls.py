@@ -167,7 +167,7 @@ def _asked_apart(call: str, of: tuple[Any, ...], pace: _Pace) -> Any:
     charge(0)  # the clock may have stopped it
     try:
         found, steps = json.loads(printed)
-    except (TypeError, ValueError) as error:  # it was stopped, or is no interpreter of Python
+    except (TypeError, ValueError) as error:  # it was stopped, or is not an interpreter of Python
         raise too_hard("isl does not answer the question") from error
     charge(steps * pace.beyond / 2 if found else work_left() + 1)
     if found in ("True", "False"):

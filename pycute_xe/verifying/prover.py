@@ -243,6 +243,7 @@ def _counterexample(failure: Failure) -> Counterexample:
         output=failure.output,
         index=failure.index,
         faults=failure.faults,
+        filled=dict(failure.filled),
     )
 
 
