@@ -1,7 +1,7 @@
 """Floor 9: kernels with loops written out, where no form is known of what loops make.
 
 A loop of few trips is the same in every problem, and so is the kernel without it. Of a problem of
-given sizes the trips are known, and no question is asked about any trip. What is wrong there is
+given sizes all trips are known, and no question is asked about any trip. What is wrong there is
 wrong; what is right there is right for these sizes alone.
 """
 
@@ -12,8 +12,9 @@ from dataclasses import replace
 
 from pycute_xe.errors import CuteError
 from pycute_xe.holding.contents import loops_named_in
-from pycute_xe.kernel import Kernel, Loop, SharedLoad, SharedStore
-from pycute_xe.kernel.ir.trips import in_short_trips, in_trips
+from pycute_xe.holding.looping import written_by
+from pycute_xe.kernel import Kernel, Loop, Statement
+from pycute_xe.kernel.ir.trips import in_short_trips, in_trips, is_short
 from pycute_xe.verifying.patience import work_left
 from pycute_xe.verifying.verdict import Proof, Verdict
 
@@ -31,9 +32,10 @@ def given_few_trips(
 ) -> Verdict:
     """Return a verdict with what is known once loops of few trips are written out.
 
-    So places that depend on such a loop and on another one take turns with the other one alone.
+    So places that depend on such a loop and on another one take turns with the other one alone,
+    and no form is needed of what such a loop makes, nor a law for its sums.
     """
-    if found.answer != "undecided" or not _mixes_loops(kernel):
+    if found.answer != "undecided" or not any(map(_fills, kernel.statements())):
         return found
     try:
         written = in_short_trips(kernel)
@@ -52,11 +54,9 @@ def given_few_trips(
     return replace(found, proofs=proofs, counterexample=shown)
 
 
-def _mixes_loops(kernel: Kernel) -> bool:
-    """Whether the place of an access to a shared array depends on several loops."""
-    loops = {s.var for s in kernel.statements() if isinstance(s, Loop)}
-    accesses = (s for s in kernel.statements() if isinstance(s, (SharedStore, SharedLoad)))
-    return any(len(s.at.names & loops) > 1 for s in accesses)
+def _fills(statement: Statement) -> bool:
+    """Whether a loop of few trips leaves something in registers, or in shared arrays."""
+    return isinstance(statement, Loop) and is_short(statement) and bool(written_by((statement,)))
 
 
 def given_sizes(kernel: Kernel, fixed: Mapping[str, int], found: Verdict, again: Again) -> Verdict:

@@ -158,3 +158,11 @@ def test_two_trials_of_a_kernel_are_the_same() -> None:
     gemm = cx.kernel.gemm(SMALL, stages=1)
     assert cx.verify(gemm).tried == cx.verify(gemm).tried
     assert np.isfinite(cx.verify(gemm).seconds)
+
+
+@pytest.mark.parametrize("sizes", [{"M": 1 << 40}, {"N": 1 << 30}, {"N": 1 << 22}], ids=str)
+def test_sizes_that_no_surface_has_are_not_tried(sizes: dict[str, int]) -> None:
+    verdict = cx.verify(COPY, sizes)
+    assert verdict.answer == "proved"
+    assert not verdict.tried.runs
+    assert "not tried" in str(verdict)

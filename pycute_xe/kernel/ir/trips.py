@@ -14,7 +14,7 @@ from pycute_xe.kernel.ir.statements import If, Loop, Statement
 from pycute_xe.kernel.spec.expression import Expression
 from pycute_xe.signatures import typed
 
-__all__ = ["in_short_trips", "in_trips"]
+__all__ = ["in_short_trips", "in_trips", "is_short"]
 
 MOST = 1000
 """Statements that are written out."""
@@ -55,12 +55,15 @@ def in_short_trips(kernel: Kernel) -> Kernel:
     >>> [loop.var for loop in loops]
     ['k']
     """
-    return replace(kernel, body=tuple(_Out(kernel, {}, _is_short).written(kernel.body, {})))
+    return replace(kernel, body=tuple(_Out(kernel, {}, is_short).written(kernel.body, {})))
 
 
-def _is_short(loop: Loop) -> bool:
+def is_short(loop: Loop) -> bool:
+    """Whether a loop has few trips, the same in every problem, and claims nothing."""
     trips = loop.stop - loop.start
-    return not loop.holds and loop.start.is_constant and trips.is_constant and trips.offset <= FEW
+    return (
+        not loop.holds and loop.start.is_constant and trips.is_constant and 0 < trips.offset <= FEW
+    )
 
 
 class _Out:
