@@ -140,7 +140,7 @@ XE_CALLED ushort xe_to_bf(float x) {
 #define XE_OP_exp(TYPE, A) XE_PUT_##TYPE(exp2(A))
 #define XE_OP_log(TYPE, A) XE_PUT_##TYPE(log2(A))
 #define XE_OP_sqrt(TYPE, A) XE_PUT_##TYPE(sqrt(A))
-#define XE_OP_rsqt(TYPE, A) XE_PUT_##TYPE(rsqrt(A))
+#define XE_OP_rsqrt(TYPE, A) XE_PUT_##TYPE(rsqrt(A))
 #define XE_ALU(OP, COUNT, ...) XE_ALU_EACH(OP, COUNT, __VA_ARGS__)
 #define XE_ALU_EACH(OP, COUNT, TYPE, V, AT, STEP, ...) \
   do { \

@@ -24,6 +24,7 @@ from pycute_xe.kernel.spec.expression import (
     leaves,
     parts,
 )
+from pycute_xe.kernel.spec.functions import CHOOSING
 from pycute_xe.numeric import Numeric
 
 __all__ = ["DATA", "EDGES", "INEXACT", "WIDE", "Data", "Grain", "exact", "fields"]
@@ -121,8 +122,9 @@ def _widest(known: list[Grain]) -> Grain:
 
 
 def _of_apply(value: Any, known: list[Grain], _given: Any, _sizes: Any) -> Grain | None:
-    combined = _COMBINED.get(value.function)
-    return None if combined is None else combined(known)
+    if value.function in CHOOSING:
+        return _widest(known)
+    return _COMBINED[value.function](known) if value.function in _COMBINED else None
 
 
 def _product(known: list[Grain]) -> Grain:
@@ -136,10 +138,7 @@ def _sum(known: list[Grain]) -> Grain:
     return Grain(sum(g.most for g in known), min(g.unit for g in known))
 
 
-_COMBINED: Mapping[str, Callable[[list[Grain]], Grain]] = {
-    "add": _sum,
-    "mul": _product,
-} | dict.fromkeys(("max", "min", "abs", "relu", "clamp"), _widest)
+_COMBINED: Mapping[str, Callable[[list[Grain]], Grain]] = {"add": _sum, "mul": _product}
 
 
 def _of_const(value: Any, _known: Any, _given: Any, _sizes: Any) -> Grain | None:

@@ -8,7 +8,7 @@ zero in an exponential.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 from math import inf, isfinite
@@ -19,7 +19,7 @@ from pycute_xe.converting import bounds, convert
 from pycute_xe.errors import UndecidableError
 from pycute_xe.exactness import is_exact, whole_to
 from pycute_xe.holding.nodes import BESIDE
-from pycute_xe.kernel.spec.functions import EXPONENTIALS
+from pycute_xe.kernel.spec.functions import EXPONENTIALS, FUNCTIONS, MASKING
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.verifying.formula import (
     WHOLE,
@@ -69,8 +69,8 @@ def applied(name: str, arguments: tuple[Formula, ...]) -> Formula:
         return multiply(arguments[0], call("1/", divisor))
     if name in ("max", "min"):
         return _larger_or_smaller(name, *arguments)
-    if name in _MADE_OF:
-        return _MADE_OF[name](*arguments)
+    if name in FUNCTIONS and (of := FUNCTIONS[name].of) is not None:
+        return of(_applied, *arguments)
     if name in EXPONENTIALS:
         return _exponential(name, arguments[0])
     return _opaque(name, arguments)
@@ -86,20 +86,9 @@ def _opaque(name: str, arguments: tuple[Formula, ...]) -> Formula:
     return call(name, *arguments)
 
 
-def _relu(value: Formula) -> Formula:
-    return applied("max", (value, number(0.0)))
-
-
-def _clamp(value: Formula, low: Formula, high: Formula) -> Formula:
-    return applied("min", (applied("max", (value, low)), high))
-
-
-def _silu(value: Formula) -> Formula:
-    return multiply(value, call("sigmoid", value))
-
-
-_MADE_OF: dict[str, Callable[..., Formula]] = {"relu": _relu, "clamp": _clamp, "silu": _silu}
-"""Functions that are made of others."""
+def _applied(name: str, *arguments: Formula | float) -> Formula:
+    """Return a function of formulas and numbers, as one that is made of others names it."""
+    return applied(name, tuple(number(a) if isinstance(a, (int, float)) else a for a in arguments))
 
 
 def rounded(to: Numeric, formula: Formula) -> Formula:
@@ -124,7 +113,7 @@ def rounded(to: Numeric, formula: Formula) -> Formula:
         return clipped
     if found.whole and to.kind != "float" and to.bits <= 32:  # nothing but the ends changes
         low, high = bounds(to)
-        return _clamp(clipped, number(low), number(high))
+        return _applied("clamp", clipped, low, high)
     return call(name, clipped)
 
 
@@ -290,7 +279,7 @@ def _is_finite(formula: Formula) -> bool:
 
 
 def _is_finite_atom(atom: Atom) -> bool:
-    if atom.name in (UNDEFINED, BESIDE, "below", "min over"):
+    if atom.name in (UNDEFINED, BESIDE, "min over", *MASKING):
         return False
     if atom.name != MAXIMA:
         return all(map(_is_finite, atom.arguments))

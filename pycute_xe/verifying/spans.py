@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import exp, inf, isfinite
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
 
 from pycute_xe.bulk import numpy_dtype
 from pycute_xe.converting import bounds, convert
+from pycute_xe.kernel.spec.functions import CHOOSING, FUNCTIONS, Function
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.verifying.formula import WHOLE, Atom, Formula, Place, Term
 
@@ -128,6 +129,8 @@ def _of_atom(atom: Atom) -> Span:
         return _of_extreme(atom)
     if atom.name in _OF:
         return _OF[atom.name](*map(span, atom.arguments))
+    if atom.name in FUNCTIONS:
+        return _of_function(FUNCTIONS[atom.name], *map(span, atom.arguments))
     return ANY
 
 
@@ -151,16 +154,20 @@ def _of_extreme(atom: Atom) -> Span:
     return Span(low, high, bool(sure) and all(one.whole for one in every))
 
 
-def _rising(function: Callable[[float], float], low: float, high: float) -> Callable[..., Span]:
-    """The span of a function that rises, and lies between two numbers whatever it is given."""
+def _of_function(row: Function, *inner: Span) -> Span:
+    """Return the span of a function by its row; where it rises, by what it makes of the ends."""
+    out = Span(row.low, row.high, row.whole)
+    if not row.rises:
+        return out
+    (one,) = inner
+    least, most = _end(row, one.low, row.low), _end(row, one.high, row.high)
+    # A last bit is left to how the function is computed.
+    low, high = least - abs(least) * 1e-3, most + abs(most) * 1e-3
+    return Span(max(row.low, low), min(row.high, high))
 
-    def of(inner: Span) -> Span:
-        least = function(inner.low) if isfinite(inner.low) and abs(inner.low) < 700 else low
-        most = function(inner.high) if isfinite(inner.high) and abs(inner.high) < 700 else high
-        # A last bit is left to how the function is computed.
-        return Span(max(low, least - abs(least) * 1e-3), min(high, most + abs(most) * 1e-3))
 
-    return of
+def _end(row: Function, at: float, beyond: float) -> float:
+    return float(row.meaning(np, at)) if isfinite(at) and abs(at) < 700 else beyond
 
 
 def _absolute(inner: Span) -> Span:
@@ -187,31 +194,11 @@ def _one_over(inner: Span) -> Span:
     return Span(0.0 if inner.low >= 0 else -inf, 0.0 if inner.high <= 0 else inf)
 
 
-def _always(low: float, high: float, whole: bool = False) -> Callable[..., Span]:
-    """The span of a function that lies between two numbers whatever it is given."""
-
-    def of(*_: Span) -> Span:
-        return Span(low, high, whole)
-
-    return of
-
-
-def _power(x: float) -> float:
-    return 2.0**x
-
-
 _OF: dict[str, Callable[..., Span]] = {
     WHOLE: _same,
     "abs": _absolute,
     "max": _larger,
     "min": _smaller,
-    "exp": _rising(exp, 0.0, inf),
-    "exp2": _rising(_power, 0.0, inf),
-    "sqrt": _always(0.0, inf),
-    "rsqrt": _always(0.0, inf),
-    "sigmoid": _always(0.0, 1.0),
-    "tanh": _always(-1.0, 1.0),
-    "at_least": _always(0.0, 1.0, whole=True),
     "1/": _one_over,
 }
 
@@ -234,7 +221,7 @@ def _kept_by(atom: Atom) -> Numeric | None:
     kind, _, name = atom.name.rpartition(" ")
     if kind in ("to", "lowest bits of"):
         return as_numeric(name)
-    if atom.name not in ("max", "min", "abs"):
+    if atom.name not in CHOOSING:
         return None
     numbers = [f for f in atom.arguments if all(not t.places and not t.atoms for t in f)]
     types = {kept_type(f) for f in atom.arguments if f not in numbers}

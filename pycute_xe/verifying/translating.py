@@ -32,6 +32,7 @@ from pycute_xe.kernel.spec.expression import (
     Total,
     Where,
 )
+from pycute_xe.kernel.spec.functions import NEAREST, UNROUNDED
 from pycute_xe.numeric import Numeric
 from pycute_xe.verifying.formula import (
     WHOLE,
@@ -47,7 +48,7 @@ from pycute_xe.verifying.formula import (
 )
 from pycute_xe.verifying.laws import LIMITS, UNDEFINED, applied, extreme, rounded
 from pycute_xe.verifying.naming import Naming
-from pycute_xe.verifying.reading import CHOOSING, NEAREST, Reading
+from pycute_xe.verifying.reading import Reading
 from pycute_xe.verifying.views import View
 
 __all__ = ["EXACT", "claimed", "held"]
@@ -242,10 +243,10 @@ def _element(place: Place) -> Formula:
 def _rounds(value: object) -> bool:
     """Whether a value is a result that is read as one of real numbers."""
     if isinstance(value, Apply):
-        return value.function not in CHOOSING and not _is_exact(value)
+        return value.function not in UNROUNDED and not _is_exact(value)
     if not isinstance(value, Call) or value.type is None or value.type.kind != "float":
         return False
-    return value.function not in CHOOSING and not _is_exact(value)
+    return value.function not in UNROUNDED and not _is_exact(value)
 
 
 def _is_exact(value: Call | Apply) -> bool:

@@ -34,18 +34,6 @@ __all__ = ["Leaves", "as_held", "evaluated"]
 Array: TypeAlias = NDArray[Any]
 Owned: TypeAlias = "tuple[Any, bool]"
 
-# What some functions are to NumPy, where one step is all that they do.
-_STEPS: dict[str, np.ufunc] = {
-    "add": np.add,
-    "mul": np.multiply,
-    "div": np.divide,
-    "max": np.maximum,
-    "min": np.minimum,
-    "exp": np.exp,
-    "exp2": np.exp2,
-    "sqrt": np.sqrt,
-}
-
 
 @dataclass(frozen=True)
 class Leaves:
@@ -91,10 +79,11 @@ def as_held(array: Any, own: bool, to: Numeric) -> Owned:
 def _applied(value: Apply, leaves: Leaves) -> Owned:
     found = [evaluated(argument, leaves) for argument in value.arguments]
     arrays = [array for array, _ in found]
-    step = _STEPS.get(value.function)
-    if step is None:
-        out = function(value.function, len(arrays)).meaning(np, *arrays)
+    row = function(value.function, len(arrays))
+    if not row.ufunc:
+        out = row.meaning(np, *arrays)
         return np.asarray(out).astype(np.float32, copy=False), True
+    step: np.ufunc = getattr(np, row.ufunc)
     if np.size(arrays[0]) < np.size(arrays[-1]):
         found = found[::-1]
     room = next(

@@ -25,16 +25,13 @@ from pycute_xe.kernel.spec.expression import (
     Total,
     Where,
 )
-from pycute_xe.kernel.spec.functions import function
+from pycute_xe.kernel.spec.functions import OF_INTEGERS, function
 from pycute_xe.kernel.spec.specification import Specification
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["compute", "compute_part"]
-
-# Functions that give integers where they are given integers.
-_OF_INTEGERS = frozenset({"add", "mul", "max", "min", "abs", "relu", "clamp"})
 
 
 def compute(
@@ -151,7 +148,7 @@ class _Scope:
 
     def applied(self, expression: Apply) -> NDArray[Any]:
         arguments = [self.value(argument) for argument in expression.arguments]
-        if expression.function not in _OF_INTEGERS:
+        if expression.function not in OF_INTEGERS:
             arguments = [argument.astype(self.np.float64) for argument in arguments]
         found = function(expression.function, len(arguments)).meaning(self.np, *arguments)
         return self.np.asarray(found)
