@@ -39,7 +39,7 @@ THINGS = frozenset(
 )
 """Fields that name an operand, a fragment or a shared array."""
 WORDS = frozenset({"how", "role", "function"})
-"""Fields of text that are no names of the kernel's."""
+"""Fields of text that do not name anything of the kernel's."""
 BUILT_IN = frozenset({"subgroup", "element"})
 
 

@@ -2,7 +2,7 @@
 
 It takes no meaning from the package: neither functions, nor roundings, nor sums, nor how sizes are
 bound. Sums and maxima are followed term by term. Integers are exact, whatever their size; floats
-are float64. Where a claim takes what nobody defined (an element outside an operand, scratch, the
+are float64. Where a claim takes what has no value (an element outside an operand, scratch, the
 old value of an output) it has no value there, and says so: `NoValueError`.
 """
 
@@ -246,7 +246,7 @@ class _Reader:
     free: dict[int, tuple[str, ...]] = field(default_factory=dict[int, Any])
 
     def value(self, part: Expression, terms: dict[str, int]) -> tuple[Array, Array]:
-        """Return the value and where there is none, of arrays that broadcast over the output."""
+        """Return the value and where it is missing, of arrays that broadcast over the output."""
         key = (id(part), tuple(terms[n] for n in self.depends(part) if n in terms))
         if key not in self.memory:
             self.memory[key] = self.evaluated(part, terms)

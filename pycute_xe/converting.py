@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["bounds", "convert", "host_dtype", "round_tf32", "rule", "wrap"]
+__all__ = ["beyond", "bounds", "convert", "greatest", "host_dtype", "round_tf32", "rule", "wrap"]
 
 
 def host_dtype(value: Numeric | str) -> np.dtype[Any]:
@@ -37,6 +37,36 @@ def bounds(value: Numeric | str) -> tuple[int, int]:
     if numeric.kind == "signed":
         return -(1 << (numeric.bits - 1)), (1 << (numeric.bits - 1)) - 1
     return 0, (1 << numeric.bits) - 1
+
+
+def greatest(numeric: Numeric) -> float:
+    """Return the greatest finite number of a type.
+
+    >>> from pycute_xe.numeric import as_numeric
+    >>> greatest(as_numeric("s8")), greatest(as_numeric("f16"))
+    (127.0, 65504.0)
+    """
+    if numeric.kind != "float":
+        return float(bounds(numeric)[1])
+    if numeric.name == "tf32":
+        return float((2 - 2.0**-10) * 2.0**127)
+    import ml_dtypes
+
+    finfo: Any = ml_dtypes.finfo
+    return float(finfo(numpy_dtype(numeric)).max)
+
+
+def beyond(number: float, value: Numeric | str) -> bool:
+    """Whether a number lies outside those of a type; floats have infinities for it.
+
+    >>> beyond(300, "s8"), beyond(-128, "s8"), beyond(1e39, "f32")
+    (True, False, False)
+    """
+    numeric = as_numeric(value)
+    if numeric.kind == "float":
+        return False
+    low, high = bounds(numeric)
+    return not low <= number <= high
 
 
 @cache

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from small_kernels import fragment, load_of, shared_array, store_of
-from specification_values import NoValueError, computed
+from specification_values import NoValueError, computed, rounded
 from unsound_kernels import GRID, A, kernel, load, store
 
 import pycute_xe as cx
@@ -96,7 +96,10 @@ def filled_with(*values: float) -> tuple[Inputs, ...]:
     def of(value: float) -> Inputs:
         def every(kernel: Kernel, sizes: Sizes) -> dict[str, Any]:
             found = integers(kernel, sizes)
-            return {n: np.full_like(x, np.array(value).astype(x.dtype)) for n, x in found.items()}
+            with np.errstate(over="ignore"):
+                return {
+                    n: np.full_like(x, np.array(value).astype(x.dtype)) for n, x in found.items()
+                }
 
         return every
 
@@ -122,10 +125,18 @@ def how_wrong(attack: Attack, made: Kernel) -> str:
                 return f"{sizes}: {error}"
         arrays = found if isinstance(found, tuple) else (found,)
         for operand, actual in zip(made.outputs, arrays, strict=True):
-            expected = np.asarray(wanted[operand.name], np.float64)
+            expected = held(wanted[operand.name], operand)
             if not same(np.asarray(actual).astype(np.float64), expected, attack.tolerance):
                 return f"{sizes}: {operand.name} is not what is claimed"
     return ""
+
+
+def held(wanted: Any, operand: Operand) -> Any:
+    """What an output holds of a claim: roundings to f32, f64 and integers need not be said."""
+    kind = operand.value_type
+    implied = kind.kind != "float" or kind.bits >= 32
+    value = rounded(wanted, kind.name) if implied else wanted
+    return np.asarray(value, np.float64)
 
 
 def same(actual: Any, expected: Any, tolerance: float) -> bool:

@@ -89,7 +89,7 @@ class Content:
                 parts.append(part)
             elif kept.size:
                 parts.append(Part(part.elements[kept], taken(part.node, kept)))
-        parts += [Part(elements[part.elements], part.node) for part in new.parts]
+        parts += [Part(elements[p.elements], p.node) for p in new.parts if p.elements.size]
         return Content(self.count, tuple(parts))
 
     def each(self, change: Callable[[Node], Node]) -> Content:

@@ -156,12 +156,15 @@ def _of_parts(_value: Any, known: list[Grain], _given: Any, _sizes: Any) -> Grai
 
 
 def _of_total(value: Any, known: list[Grain], _given: Any, sizes: Sizes) -> Grain:
-    count = 1
+    count, most = 1, max(sizes.values(), default=1)
+
+    def looked_up(_name: str, _at: tuple[int, ...]) -> int:
+        return most
+
     for _, extent in value.over:
         # What is counted by other variables is no longer than what they are counted by.
-        most = max(sizes.values(), default=1)
         names = dict.fromkeys(extent.names, most) | dict(sizes)
-        count *= max(1, extent.at(names, lambda _name, _at: most))
+        count *= max(1, extent.at(names, looked_up))
     return Grain(known[0].most * (count if value.how == "sum" else 1), known[0].unit)
 
 

@@ -8,6 +8,7 @@ from math import lcm
 from pycute_xe.errors import CuteError
 from pycute_xe.kernel import AtomicStore, If, Kernel, Load, Loop, Prefetch, Statement, Store
 from pycute_xe.kernel.index import Index, Quotient
+from pycute_xe.kernel.ir.identities import extents_of
 from pycute_xe.kernel.ir.walking import walk
 
 __all__ = ["least_sizes", "telling_sizes", "trips_wanted"]
@@ -20,7 +21,7 @@ MOST_STAGES = 64
 
 def least_sizes(kernel: Kernel, fixed: Mapping[str, int]) -> dict[str, int]:
     """Return the smallest sizes there are."""
-    return dict.fromkeys(kernel.sizes, 1) | dict(fixed)
+    return dict.fromkeys(extents_of(kernel), 1) | dict(fixed)
 
 
 def telling_sizes(kernel: Kernel, fixed: Mapping[str, int]) -> dict[str, int]:
@@ -29,9 +30,9 @@ def telling_sizes(kernel: Kernel, fixed: Mapping[str, int]) -> dict[str, int]:
     >>> import pycute_xe as cx
     >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")), stages=2)
     >>> telling_sizes(gemm, {})
-    {'M': 387, 'N': 387, 'K': 179}
+    {'M': 387, 'N': 387, 'K': 115}
     """
-    units = {name: _unit(kernel, name) for name in kernel.sizes}
+    units = {name: _unit(kernel, name) for name in extents_of(kernel)}
     sizes = {name: unit + unit // 2 + 3 for name, unit in units.items()}
     sizes |= dict(fixed)
     for loop, outer in _loops(kernel.body, {}):

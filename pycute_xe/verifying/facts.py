@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
+from pycute_xe.converting import greatest
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.contents import combined, loop_over
 from pycute_xe.holding.events import Disorder
@@ -18,7 +19,6 @@ from pycute_xe.verifying.comparing import compare
 from pycute_xe.verifying.failures import Failure
 from pycute_xe.verifying.points import Space
 from pycute_xe.verifying.regions import Region
-from pycute_xe.verifying.spans import greatest
 from pycute_xe.verifying.translating import held
 from pycute_xe.verifying.views import View, registers, view_of
 

@@ -15,7 +15,7 @@ from math import inf, isfinite
 
 import numpy as np
 
-from pycute_xe.converting import bounds, convert
+from pycute_xe.converting import bounds, convert, greatest
 from pycute_xe.errors import UndecidableError
 from pycute_xe.exactness import is_exact, whole_to
 from pycute_xe.holding.nodes import BESIDE
@@ -38,7 +38,7 @@ from pycute_xe.verifying.formula import (
     summed,
 )
 from pycute_xe.verifying.matching import KEEP_ZERO
-from pycute_xe.verifying.spans import greatest, kept_type, span
+from pycute_xe.verifying.spans import kept_type, span
 
 __all__ = ["LIMITS", "UNDEFINED", "applied", "as_stored", "extreme", "is_number", "rounded"]
 

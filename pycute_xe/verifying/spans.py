@@ -9,17 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf, isfinite
-from typing import Any
 
 import numpy as np
 
-from pycute_xe.bulk import numpy_dtype
-from pycute_xe.converting import bounds, convert
+from pycute_xe.converting import bounds, convert, greatest
 from pycute_xe.kernel.spec.functions import CHOOSING, FUNCTIONS, Function
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.verifying.formula import WHOLE, Atom, Formula, Place, Term
 
-__all__ = ["Span", "element", "greatest", "kept_type", "span"]
+__all__ = ["Span", "element", "kept_type", "span"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,23 +47,6 @@ ANY, ZERO = Span(), Span(0.0, 0.0, True)
 
 def _times(x: float, y: float) -> float:
     return 0.0 if x == 0 or y == 0 else x * y
-
-
-def greatest(numeric: Numeric) -> float:
-    """Return the greatest finite number of a type.
-
-    >>> from pycute_xe.numeric import as_numeric
-    >>> greatest(as_numeric("s8")), greatest(as_numeric("f16"))
-    (127.0, 65504.0)
-    """
-    if numeric.kind != "float":
-        return float(bounds(numeric)[1])
-    if numeric.name == "tf32":
-        return float((2 - 2.0**-10) * 2.0**127)
-    import ml_dtypes
-
-    finfo: Any = ml_dtypes.finfo
-    return float(finfo(numpy_dtype(numeric)).max)
 
 
 def of_type(numeric: Numeric) -> Span:

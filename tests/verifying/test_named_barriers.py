@@ -218,3 +218,16 @@ def test_what_few_small_problems_do_not_show_is_undecided(more: Any) -> None:
     a, b = (np.zeros(shape) for shape in ((sizes["M"], sizes["K"]), (sizes["K"], 1)))
     with pytest.raises(cx.MachineError):
         cx.run(kernel, a, b, dtype="bf16", executor="reference")
+
+
+def test_producers_that_leave_trips_out_are_waited_for_in_vain() -> None:
+    mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (16, 32, 32), ((1, 2, 1), (2, 1, 0)))
+    special = cx.kernel.specialised_gemm(mma, stages=2)
+    turns = special.loop("k")
+    makes, uses = turns.body
+    rarely = If(Index("k") // 16 % 4, Index(None, 3), (makes,))
+    wrong = special.replace(turns, dataclasses.replace(turns, body=(rarely, uses)))
+    verdict = cx.verify(wrong)
+    assert verdict.counterexample is not None, str(verdict)
+    assert verdict.counterexample.sizes["K"] == 48 * 32 + 1
+    assert cx.replay(wrong, verdict.counterexample).shows

@@ -30,8 +30,8 @@ from pycute_xe.kernel import (
     Tiles,
 )
 from pycute_xe.layout import Layout
-from pycute_xe.verifying.questions import Questions
 from pycute_xe.verifying.patience import allowed
+from pycute_xe.verifying.questions import Questions
 from pycute_xe.verifying.regions import session
 
 K, J, S, TRIPS = Index("k"), Index("j"), Index("subgroup"), Tiles("K", 4)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from pycute_xe.converting import beyond
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX
 from pycute_xe.kernel.ir.fitting import (
@@ -164,6 +165,13 @@ def _(kernel: Program, statement: Fill) -> None:
             {"fragment": statement.fragment, "value": statement.value},
             f"{numeric} holds integers",
             "fill it with one",
+        )
+    if beyond(statement.value, numeric):
+        raise unfit(
+            kernel,
+            {"fragment": statement.fragment, "value": statement.value},
+            f"{numeric} has no number {statement.value:g}",
+            "fill it with one that its type holds",
         )
 
 

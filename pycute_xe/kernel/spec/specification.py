@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pycute_xe.converting import beyond
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.operands import Operand
@@ -19,7 +20,13 @@ from pycute_xe.kernel.spec.expression import (
     as_expression,
     leaves,
 )
-from pycute_xe.kernel.spec.inside import Situated, is_inside, outside, situated_elements
+from pycute_xe.kernel.spec.inside import (
+    Situated,
+    is_inside,
+    never_negative,
+    outside,
+    situated_elements,
+)
 from pycute_xe.kernel.spec.looking import check_depth
 from pycute_xe.signatures import held_fields, typed
 
@@ -104,6 +111,9 @@ def _check_claim(claim: Claim, known: dict[str, Operand]) -> None:
     output = known[claim.output]
     ranges = dict(zip(claim.indices, output.modes, strict=True))
     _check_value(claim, claim.value, ranges, known)
+    if isinstance(claim.value, Const) and beyond(claim.value.value, output.value_type):
+        wrong = f"{output.value_type} has no number {claim.value}"
+        raise _unfit(claim, wrong, "claim a number that the output's type holds")
     for leaf in leaves(claim.value):
         if isinstance(leaf, Slot):
             raise _unfit(claim, f"{leaf} is a fragment", "claims speak of operands")
@@ -178,7 +188,11 @@ def _check_element(
     _check_names(claim, value.at, bound, known)
     for index, extent in zip(value.at, operand.modes, strict=True):
         runs = bound.get(str(index))
-        if runs is not None and runs != extent:
+        if (
+            runs is not None
+            and runs != extent
+            and not never_negative(extent - runs, tuple(bound.items()))
+        ):
             wrong = f"{index} runs to {runs}, this mode of {value.operand} to {extent}"
             raise _unfit(claim, wrong, "index it by what runs as far")
 
