@@ -57,7 +57,7 @@ def _text(kernel: Kernel, value: Expression, gathers: dict[str, Layout]) -> str:
 def _applied(kernel: Kernel, name: str, *arguments: str | float) -> str:
     """Return a function of texts and numbers."""
     row = function(name, len(arguments))
-    texts = [a if isinstance(a, str) else _number(a) for a in arguments]
+    texts = [a if isinstance(a, str) else _number(float(a)) for a in arguments]
     if row.of is not None:
         return row.of(partial(_applied, kernel), *texts)
     if not row.cute:

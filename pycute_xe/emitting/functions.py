@@ -93,7 +93,7 @@ def _into(emit: Emit, name: str, values: tuple[Value, ...], to: Place) -> None:
 
 def _source(emit: Emit, value: Value) -> Source:
     if isinstance(value, (int, float)):
-        return immediate(value)
+        return immediate(float(value))
     if not callable(value):
         return value
     to, read = emit.fresh()

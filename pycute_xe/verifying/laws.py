@@ -88,7 +88,9 @@ def _opaque(name: str, arguments: tuple[Formula, ...]) -> Formula:
 
 def _applied(name: str, *arguments: Formula | float) -> Formula:
     """Return a function of formulas and numbers, as one that is made of others names it."""
-    return applied(name, tuple(number(a) if isinstance(a, (int, float)) else a for a in arguments))
+    return applied(
+        name, tuple(number(float(a)) if isinstance(a, (int, float)) else a for a in arguments)
+    )
 
 
 def rounded(to: Numeric, formula: Formula) -> Formula:

@@ -202,7 +202,7 @@ for _row in (
         "below", 2, _below, compares=True, masks=True,
         visa=SEQUENCE, cute="({0} < {1} ? {0} : -INFINITY)", mlir=SEQUENCE,
     ),
-    Function("relu", 1, of=lambda f, x: f("max", x, 0.0)),
+    Function("relu", 1, of=lambda f, x: f("max", x, 0)),
     Function("silu", 1, of=lambda f, x: f("mul", x, f("sigmoid", x))),
     Function("clamp", 3, of=lambda f, x, low, high: f("min", f("max", x, low), high)),
 ):  # fmt: skip
@@ -250,7 +250,7 @@ NEAREST = _own("nearest")
 """The functions of which a float is the nearest to the real result."""
 
 OF_INTEGERS = frozenset(
-    name for name in _every("integers") if all(x.is_integer() for x in _parts(name)[1])
+    name for name in _every("integers") if all(float(x).is_integer() for x in _parts(name)[1])
 )
 """The functions that give whole numbers of whole numbers."""
 
