@@ -59,7 +59,7 @@ def _applied(kernel: Kernel, name: str, *arguments: str | float) -> str:
     row = function(name, len(arguments))
     texts = [a if isinstance(a, str) else _number(float(a)) for a in arguments]
     if row.of is not None:
-        return row.of(partial(_applied, kernel), *texts)
+        return row.unfolded(partial(_applied, kernel), *texts)
     if not row.cute:
         _refuse(kernel, f"{name} cannot be written in CuTe C++")
     return row.cute.format(*texts)

@@ -68,7 +68,7 @@ def apply(emit: Emit, name: str, to: Place, *values: Value) -> None:
     row = function(name, len(values))
     sources = [_source(emit, value) for value in values]
     if row.of is not None:
-        row.of(lambda inner, *of: partial(_into, emit, inner, of), *sources)(to)
+        row.unfolded(partial(_later, emit), *sources)(to)
         return
     if len(sources) == 1:
         sources = [_held(emit, sources[0])]
@@ -87,8 +87,8 @@ def apply(emit: Emit, name: str, to: Place, *values: Value) -> None:
         )
 
 
-def _into(emit: Emit, name: str, values: tuple[Value, ...], to: Place) -> None:
-    apply(emit, name, to, *values)
+def _later(emit: Emit, name: str, *values: Value) -> Callable[[Place], None]:
+    return lambda to: apply(emit, name, to, *values)
 
 
 def _source(emit: Emit, value: Value) -> Source:

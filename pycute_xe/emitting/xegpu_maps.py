@@ -56,7 +56,7 @@ class Tile:
         """Write a function of tiles and numbers; one that is made of others as these."""
         row = function(name, len(values))
         if row.of is not None:
-            return row.of(self.apply, *values)
+            return row.unfolded(self.apply, *values)
         if row.mlir == SEQUENCE:
             return SEQUENCES[name](self, *values)
         if not row.mlir:

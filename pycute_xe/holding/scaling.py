@@ -35,6 +35,7 @@ from pycute_xe.holding.nodes import (
 from pycute_xe.holding.placing import substituted, taken
 from pycute_xe.kernel import Index, Loop
 from pycute_xe.kernel.spec.functions import EXPONENTIALS, MASKING
+from pycute_xe.kernel.spec.reductions import reduction
 from pycute_xe.numeric import as_numeric
 
 __all__ = ["Scaled", "is_own", "scaled_apart", "scaled_sum"]
@@ -259,7 +260,7 @@ def _is_below(node: Node) -> bool:
             return all(map(_is_below, arguments))
         case Call(function, arguments) if function in MASKING:
             return all(map(_is_finite, arguments))
-        case Summed("max", _, body):
+        case Summed(how, _, body) if reduction(how).law == "greatest":
             return _is_below(body)
         case Choice(_, _, then, otherwise) | Picked(_, then, otherwise):
             return _is_below(then) and _is_below(otherwise)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from pycute_xe.kernel.spec.expression import (
     parts,
 )
 from pycute_xe.kernel.spec.functions import CHOOSING
+from pycute_xe.kernel.spec.reductions import reduction
 from pycute_xe.numeric import Numeric
 
 __all__ = ["DATA", "EDGES", "INEXACT", "WIDE", "Data", "Grain", "exact", "fields"]
@@ -165,7 +166,14 @@ def _of_total(value: Any, known: list[Grain], _given: Any, sizes: Sizes) -> Grai
         # What is counted by other variables is no longer than what they are counted by.
         names = dict.fromkeys(extent.names, most) | dict(sizes)
         count *= max(1, extent.at(names, looked_up))
-    return Grain(known[0].most * (count if value.how == "sum" else 1), known[0].unit)
+    law = reduction(value.how).law
+    match law:
+        case "sum":
+            return Grain(known[0].most * count, known[0].unit)
+        case "greatest" | "least":
+            return known[0]
+        case _:
+            assert_never(law)
 
 
 _GRAINS: Mapping[type, Callable[[Any, list[Grain], Any, Sizes], Grain | None]] = {

@@ -15,7 +15,7 @@ import numpy as np
 from pycute_xe.converting import bounds, convert, greatest
 from pycute_xe.kernel.spec.functions import CHOOSING, FUNCTIONS, Function
 from pycute_xe.numeric import Numeric, as_numeric
-from pycute_xe.verifying.formula import WHOLE, Atom, Formula, Place, Term
+from pycute_xe.verifying.formula import MAXIMA, WHOLE, Atom, Formula, Place, Term
 
 __all__ = ["Span", "element", "kept_type", "span"]
 
@@ -106,7 +106,7 @@ def _of_atom(atom: Atom) -> Span:
         return _converted(span(atom.arguments[0]), as_numeric(name))
     if kind == "lowest bits of":
         return of_type(as_numeric(name))
-    if atom.name in ("max over", "min over"):
+    if atom.name == MAXIMA:
         return _of_extreme(atom)
     if atom.name in _OF:
         return _OF[atom.name](*map(span, atom.arguments))
@@ -127,11 +127,8 @@ def _of_extreme(atom: Atom) -> Span:
     families = [(t, element(t)) for t in atom.arguments[0]]
     every = [one for _, one in families]
     sure = [one for t, one in families if not t.over and not t.guards]
-    low, high = min(one.low for one in every), max(one.high for one in every)
-    if atom.name == "max over":
-        low = max((one.low for one in sure), default=-inf)
-    else:
-        high = min((one.high for one in sure), default=inf)
+    low = max((one.low for one in sure), default=-inf)
+    high = max(one.high for one in every)
     return Span(low, high, bool(sure) and all(one.whole for one in every))
 
 

@@ -43,6 +43,7 @@ from pycute_xe.kernel import (
     Store,
 )
 from pycute_xe.kernel.amounts import trips
+from pycute_xe.kernel.spec.reductions import reduction
 
 __all__ = ["STATEMENTS", "perform"]
 
@@ -177,10 +178,9 @@ def _(groups: Groups, statement: Reduce) -> None:
     )
     values = widened(groups.get(source.name, slice(0, source.elements)), source.value_type)
     where, inverse = np.unique(moved(statement.slots), return_inverse=True)
-    summed, floats = statement.how == "sum", values.dtype.kind == "f"
-    least = -np.inf if floats else np.iinfo(np.int64).min
-    totals = np.full((*groups.shape, where.size), 0 if summed else least, values.dtype)
-    combine = np.add if summed else np.maximum
+    row, floats = reduction(statement.how), values.dtype.kind == "f"
+    totals = np.full((*groups.shape, where.size), row.start(values.dtype), values.dtype)
+    combine = row.ufunc()
     with np.errstate(over="ignore", invalid="ignore"):
         for element, to in enumerate(inverse.tolist()):  # in ascending order, as in a loop
             combine(totals[:, :, to], values[:, :, element], out=totals[:, :, to])

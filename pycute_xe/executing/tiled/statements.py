@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,7 @@ from pycute_xe.kernel import (
     Store,
 )
 from pycute_xe.kernel.amounts import trips
+from pycute_xe.kernel.spec.reductions import reduction
 from pycute_xe.layout import Layout
 from pycute_xe.numeric import Numeric
 
@@ -149,9 +150,18 @@ def _reducing(axes: Axes, slots: Layout, count: int, room: int) -> tuple[int, In
 
 
 def _reduced(values: Array, axis: int, order: Ints | None, how: str) -> Array:
-    """Return sums or maxima along an axis; sums in order, as in a loop."""
-    if how == "max":
-        return (values if order is None else values.take(order, axis)).max(axis)
+    """Return sums, maxima or minima along an axis; sums in order, as in a loop."""
+    row = reduction(how)
+    match row.law:
+        case "greatest" | "least":
+            return row.ufunc().reduce(values if order is None else values.take(order, axis), axis)
+        case "sum":
+            return _summed(values, axis, order)
+        case _:
+            assert_never(row.law)
+
+
+def _summed(values: Array, axis: int, order: Ints | None) -> Array:
     least = min((s, -i) for i, s in enumerate(values.strides) if values.shape[i] > 1)
     if order is None and -least[1] != axis:  # NumPy adds row to row where rows are contiguous
         return np.add.reduce(values, axis, initial=np.float32(0))

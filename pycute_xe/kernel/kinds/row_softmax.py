@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
@@ -32,8 +31,6 @@ from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import typed
 
 __all__ = ["RowReduction", "by_rows", "check_rows", "softmax_gemm"]
-
-How = Literal["sum", "max"]
 
 
 @typed
@@ -165,7 +162,7 @@ class RowReduction:
         elements = self.mma.tile_mnk[0] * self.beside
         return tuple(Shared(f"s{name}", self.mma.atom.op.D, elements) for name in names)
 
-    def reduced(self, how: How, name: str, source: str = "tCrC") -> tuple[Statement, ...]:
+    def reduced(self, how: str, name: str, source: str = "tCrC") -> tuple[Statement, ...]:
         """Return what reduces the rows of a fragment into ``tSr`` and a name."""
         rows, height = self.rows, self.mma.tile_mnk[0]
         first, beside = self._starts()

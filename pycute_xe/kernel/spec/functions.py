@@ -32,6 +32,8 @@ __all__ = [
 
 
 Meaning: TypeAlias = Callable[..., Any]
+Term: TypeAlias = "str | float | tuple[str, *tuple[Term, ...]]"
+"""An argument (x, y or z), a number, or a function's name and what it is applied to."""
 
 SEQUENCE = "a sequence"
 """In the column of a language: several operations, in the language's own table of them."""
@@ -46,13 +48,13 @@ class Function:
     """A scalar function: its name, its number of arguments, and its meaning on NumPy arrays.
 
     ``meaning`` takes NumPy and the arguments, and keeps their precision; it may be left to
-    ``ufunc``, NumPy's function of that name, or to ``of``, which says the function in others: it
-    takes what applies a function by name, and the arguments. ``visa`` and ``mlir`` are operations
+    ``ufunc``, NumPy's function of that name, or to ``of``, the function in terms of others, of its
+    arguments ``"x"``, ``"y"`` and ``"z"``. ``visa`` and ``mlir`` are operations
     of these languages, ``cute`` an expression of C++ with its arguments in braces. Raises
     `KernelError` for a function without a meaning.
 
     >>> import numpy as np
-    >>> twice = Function("twice", 1, of=lambda f, x: f("add", x, x))
+    >>> twice = Function("twice", 1, of=("add", "x", "x"))
     >>> float(twice.meaning(np, 4.0))
     8.0
     """
@@ -62,7 +64,7 @@ class Function:
     meaning: Meaning = _unsaid
     _: KW_ONLY
     ufunc: str = ""
-    of: Meaning | None = None
+    of: Term | None = None
     visa: str = ""
     cute: str = ""
     mlir: str = ""
@@ -100,17 +102,31 @@ class Function:
             if self.ufunc:
                 object.__setattr__(self, "meaning", partial(_named, self.ufunc))
             elif self.of is not None:
-                object.__setattr__(self, "meaning", partial(_defined, self.of))
+                object.__setattr__(self, "meaning", self._defined)
             else:
                 _unsaid(None)
+
+    def unfolded(self, apply: Callable[..., Any], *arguments: Any) -> Any:
+        """Return what the function is in others, which ``apply`` makes of a name and arguments."""
+        given = dict(zip("xyz", arguments, strict=False))
+
+        def value(term: Term) -> Any:
+            if isinstance(term, tuple):
+                return apply(term[0], *map(value, term[1:]))
+            return given[term] if isinstance(term, str) else term
+
+        return None if self.of is None else value(self.of)
+
+    def _defined(self, np: Any, *x: Any) -> Any:
+        return self.unfolded(partial(_computed, np), *x)
+
+
+def _computed(np: Any, name: str, *x: Any) -> Any:
+    return function(name, len(x)).meaning(np, *x)
 
 
 def _named(name: str, np: Any, *x: Any) -> Any:
     return getattr(np, name)(*x)
-
-
-def _defined(of: Meaning, np: Any, *x: Any) -> Any:
-    return of(lambda name, *y: function(name, len(y)).meaning(np, *y), *x)
 
 
 def _rsqrt(np: Any, x: Any) -> Any:
@@ -202,9 +218,9 @@ for _row in (
         "below", 2, _below, compares=True, masks=True,
         visa=SEQUENCE, cute="({0} < {1} ? {0} : -INFINITY)", mlir=SEQUENCE,
     ),
-    Function("relu", 1, of=lambda f, x: f("max", x, 0)),
-    Function("silu", 1, of=lambda f, x: f("mul", x, f("sigmoid", x))),
-    Function("clamp", 3, of=lambda f, x, low, high: f("min", f("max", x, low), high)),
+    Function("relu", 1, of=("max", "x", 0)),
+    Function("silu", 1, of=("mul", "x", ("sigmoid", "x"))),
+    Function("clamp", 3, of=("min", ("max", "x", "y"), "z")),
 ):  # fmt: skip
     FUNCTIONS[_row.name] = _row
 
@@ -220,7 +236,7 @@ def _parts(name: str) -> tuple[set[str], set[float]]:
         names.update(more)
         numbers.update(constants, (x for x in arguments if x is not None))
 
-    row.of(part, *[None] * row.arity)
+    row.unfolded(part, *[None] * row.arity)
     return names, numbers
 
 

@@ -8,6 +8,7 @@ from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.spec.expression import Element, Expression, Slot, apply, as_expression
 from pycute_xe.kernel.spec.looking import TOO_DEEP, check_depth
+from pycute_xe.kernel.spec.reductions import REDUCTIONS
 from pycute_xe.numeric import as_numeric, numerics
 
 __all__ = ["parse"]
@@ -98,7 +99,7 @@ class _Reader:
 
         if name in numerics() and len(arguments) == 1:
             return rounded_to(as_numeric(name), arguments[0])
-        if name in ("max", "min") and len(arguments) > 2:
+        if name in REDUCTIONS and len(arguments) > 2:
             first, *rest = arguments
             for argument in rest:
                 first = apply(name, first, argument)
