@@ -11,7 +11,7 @@ from pycute_xe.emitting.functions import Emit, apply, immediate
 from pycute_xe.emitting.instructions import Alu
 from pycute_xe.emitting.masking import compared
 from pycute_xe.emitting.operands import Number, Place, Scalar, Source, number, place
-from pycute_xe.emitting.reading import KINDS, LANES, Reading, kind_of
+from pycute_xe.emitting.reading import LANES, Reading, kind_of
 from pycute_xe.emitting.registers import Registers
 from pycute_xe.emitting.widening import to_tf32, widened
 from pycute_xe.errors import KernelError
@@ -57,7 +57,7 @@ def mapped(kernel: Kernel, registers: Registers, statement: Map) -> Iterator[Alu
     """
     target = registers.fragment(statement.destination)
     numeric = target.value_type
-    kind = KINDS.get(numeric.name)
+    kind = numeric.row.visa
     if kind not in ("f", "hf", "bf"):
         raise KernelError(
             "emit",

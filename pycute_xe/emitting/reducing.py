@@ -21,7 +21,6 @@ __all__ = ["reduced"]
 
 Ints = NDArray[np.int64]
 LANES = 16
-_KINDS = {"f32": "f", "s32": "d", "u32": "ud"}
 _ALONG = Region(1, 1, 0)
 
 
@@ -48,8 +47,8 @@ def reduced(registers: Registers, statement: Reduce) -> Iterator[Alu]:
 
 def _kind(registers: Registers, statement: Reduce) -> str:
     source, target = (registers.fragment(n) for n in (statement.source, statement.destination))
-    kind = _KINDS.get(source.value_type.name)
-    if kind is None or target.value_type != source.value_type:
+    kind = source.value_type.row.visa
+    if kind not in ("f", "d", "ud") or target.value_type != source.value_type:
         raise KernelError(
             "emit",
             {"from": source, "to": target},

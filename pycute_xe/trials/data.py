@@ -33,8 +33,6 @@ __all__ = ["DATA", "EDGES", "INEXACT", "WIDE", "Data", "Grain", "exact", "fields
 Sizes: TypeAlias = Mapping[str, int]
 
 EDGES = "edge values of the types"
-SIGNIFICANT: Mapping[str, int] = {"bf16": 8, "f16": 11}
-"""Bits of the significands of accumulators that are narrower than f32's 24."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,7 @@ class Data:
         if kind.kind != "float":
             most = (1 << min(kind.bits - (kind.kind == "signed"), 20)) - 1
             return Grain(min(max(1.0, wanted.most // wanted.unit), most))
-        bits = {"f8e4m3": 4, "f8e5m2": 3}.get(kind.name, 8 if kind.bits >= 16 else 1)
+        bits = min(kind.row.significand, 8) if kind.bits >= 8 else 1
         return Grain(min(wanted.most, wanted.unit * 2**bits), wanted.unit)
 
 
@@ -87,7 +85,7 @@ def exact(kernel: Kernel, sizes: Sizes, among: tuple[Data, ...] = DATA) -> Data 
     """Return the first data on which everything that is claimed is exact, None for none."""
     claims = kernel.computes.claims if kernel.computes is not None else ()
     floats = {s.mma.atom.op.C for s in kernel.statements() if isinstance(s, Mma)}
-    bits = min((SIGNIFICANT.get(kind.name, 24) for kind in floats), default=24)
+    bits = min((kind.row.significand or 24 for kind in floats), default=24)
     summed = _summed(kernel)
     for data in among:
         grains = {o.name: data.grain(o, o.name in summed) for o in kernel.inputs}

@@ -58,7 +58,7 @@ def of_type(numeric: Numeric) -> Span:
     high = greatest(numeric)
     if numeric.kind != "float":
         return Span(float(bounds(numeric)[0]), high, True)
-    return Span(0.0 if numeric.name == "ue8m0" else -high, high)
+    return Span(0.0 if numeric.row.positive else -high, high)
 
 
 def span(formula: Formula) -> Span:

@@ -237,7 +237,7 @@ class _Claimed:
 def _element(place: Place) -> Formula:
     """Return an element; of a type without a zero, what lies outside must not be taken for zero."""
     found: Formula = (Term(1.0, (place,)),)
-    zeroless = place.numeric is not None and place.numeric.name == "ue8m0"
+    zeroless = place.numeric is not None and place.numeric.row.positive
     return call(WHOLE, found) if zeroless and place.at else found
 
 
