@@ -73,7 +73,7 @@ def mapped(kernel: Kernel, registers: Registers, statement: Map) -> Iterator[Alu
         }
         write = _Write(registers, kernel, places, at)
         to = place(registers.view(target.name, kind), kind, at, None)
-        if numeric.name == "f32":
+        if is_exact(as_numeric("f32"), numeric):
             write.into(statement.value, to)
         else:
             write.rounding(statement.value, numeric, to)
@@ -87,10 +87,10 @@ class _Write(Reading):
         """Compute an expression in f32 and round it once into a destination."""
         at, (held, read) = self.used, self.fresh()
         self.into(value, held)
-        if numeric.name == "tf32":
-            to_tf32(self, at, to)
-        else:
+        if numeric.row.denormal:
             self.alu("mov", to, read)
+        else:
+            to_tf32(self, at, to)
 
     def into(self, value: Expression, to: Place) -> None:
         """Compute an expression into a destination."""

@@ -107,9 +107,9 @@ class Reading:
                 "use a type of 8 bits, or convert the fragment first",
             )
         source = place(self.registers.view(name, "ub"), "ub", first // count, WHOLE)
-        to, read = self.fresh("uw" if numeric.name == "u2" else "w")
+        to, read = self.fresh("uw" if numeric.kind == "unsigned" and bits == 2 else "w")
         own = [place(to.name, to.kind, at, None, count) for at in range(count)]
-        if numeric.name == "u4":
+        if numeric.kind == "unsigned" and bits == 4:
             self.alu("and", own[0], source, number(15, "uw"), lanes=8)
             self.alu("shr", own[1], source, number(4, "uw"), lanes=8)
             return read

@@ -163,6 +163,7 @@ def _padded(operand: Operand, problem: Problem, target: Target) -> NDArray[Any]:
     wide = (*shape[:x], row, *shape[x + 1 :])
     if wide == shape:
         return blank
+    # closed: what is not an output is read
     out = np.zeros(wide, blank.dtype) if operand.role != "out" else poison(operand, wide)
     _window(out, shape)[...] = blank
     return out

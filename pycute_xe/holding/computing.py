@@ -84,6 +84,7 @@ def lowest_bits(node: Node, to: Numeric) -> Node:
 
 def as_read(node: Node, source: Numeric) -> Node:
     """Return elements of a type as the numbers that they are computed with: 64-bit integers."""
+    # closed: 64-bit integers hold those of every other type
     return lowest_bits(node, INTEGERS) if source.name == "u64" else node
 
 

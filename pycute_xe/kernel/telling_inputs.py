@@ -15,6 +15,7 @@ from pycute_xe.kernel.field import Field, drawn
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.showing import is_moved
 from pycute_xe.kernel.spec.expression import Apply, Element, Expression, Total
+from pycute_xe.kernel.spec.reductions import reduction
 from pycute_xe.numeric import Numeric, as_numeric
 
 if TYPE_CHECKING:
@@ -113,7 +114,8 @@ def _factors(kernel: Kernel) -> tuple[Element, Element, str] | None:
 
 def _first_sum(value: Expression) -> Total | None:
     if isinstance(value, Total):
-        return value if value.how == "sum" and len(value.over) == 1 else None
+        is_one = reduction(value.how).law == "sum" and len(value.over) == 1
+        return value if is_one else None
     inner: tuple[Any, ...] = getattr(value, "arguments", ())
     for part in (*inner, getattr(value, "body", None)):
         if part is not None and (found := _first_sum(part)) is not None:

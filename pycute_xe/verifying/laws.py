@@ -47,6 +47,8 @@ __all__ = ["LIMITS", "UNDEFINED", "applied", "as_stored", "is_number", "reduced"
 
 UNDEFINED = "what was never written"
 LIMITS = Limits()
+TURNED = {"max": 1.0, "min": -1.0}
+"""The smaller of two is the negative of the larger of their negatives."""
 
 
 def is_number(formula: Formula) -> bool:
@@ -187,7 +189,7 @@ def _clipped(to: Numeric, formula: Formula) -> Formula:
         if to.kind != "float" and limit == number(bounds(to)[end]):
             return inner
         if not all(isfinite(term.scale) for term in limit):  # what lies beyond is infinite
-            beyond = number_[0].scale < 0 if name == "max" else number_[0].scale > 0
+            beyond = TURNED[name] * number_[0].scale < 0
             return inner if beyond else formula
         return _larger_or_smaller(name, inner, limit)
     return _through(to, formula)
@@ -404,14 +406,14 @@ def _larger_or_smaller(name: str, left: Formula, right: Formula) -> Formula:
         return right
     larger = _first_if_larger(left, right)
     if larger is not None:
-        return larger if name == "max" else right if larger is left else left
+        return left if (larger is left) == (TURNED[name] > 0) else right
     for inner, limit in ((left, right), (right, left)):
         if is_number(limit) and (ordered := _in_order(name, inner, limit)) is not None:
             return ordered
-    turned = (left, right) if name == "max" else (_negated(left), _negated(right))
+    sign = number(TURNED[name])
+    turned = multiply(sign, left), multiply(sign, right)
     if any(_arguments(f, MAXIMA) or _is_infinite(f) for f in turned):
-        found = _of_families(tuple(t for f in turned for t in _families(f)))
-        return found if name == "max" else _negated(found)
+        return multiply(sign, _of_families(tuple(t for f in turned for t in _families(f))))
     return call(name, *sorted((left, right), key=signature))
 
 

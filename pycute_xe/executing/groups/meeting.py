@@ -6,18 +6,17 @@ Statements are done in the order of the program: a wait for what comes later is 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.errors import MachineError
+from pycute_xe.kernel.ir.named import ROLES, Role
 
 __all__ = ["Meetings"]
 
 Counts = NDArray[np.int32]
 Bools = NDArray[np.bool_]
-Role = Literal["producer", "consumer", "both"]
 
 
 @dataclass(eq=False)
@@ -98,7 +97,7 @@ class Meetings:
                 raise _misused(number, "a subgroup arrives again before the barrier has fired")
             if (mine[:, :, None] & self._unseen(barrier.last)).any():
                 raise _misused(number, "a subgroup may arrive again before the barrier has fired")
-            if role != "producer":
+            if ROLES[role].consumes:
                 if (barrier.owes & mine).any():
                     raise _misused(number, "a subgroup arrives twice without waiting")
                 barrier.owes |= mine
@@ -108,8 +107,8 @@ class Meetings:
             newly = np.where(mine[:, :, None], knows, 0).max(axis=1)
             barrier.knew = np.maximum(barrier.knew, newly)
             came = mine.sum(axis=1).astype(np.int32)
-            barrier.produced += came if role != "consumer" else 0
-            barrier.consumed += came if role != "producer" else 0
+            barrier.produced += came * ROLES[role].produces
+            barrier.consumed += came * ROLES[role].consumes
             if (barrier.produced > counts[0]).any() or (barrier.consumed > counts[1]).any():
                 raise _misused(number, "more subgroups arrive than the barrier counts")
             self._fire(barrier, (barrier.produced == counts[0]) & (barrier.consumed == counts[1]))

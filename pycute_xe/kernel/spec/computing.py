@@ -213,19 +213,18 @@ class _Scope:
         longest = [int(limit.max()) if limit.size else 0 for limit in limits]
         names = [name for name, _ in expression.over]
         inner = replace(self, axes=(*self.axes, *zip(names, longest, strict=True)))
-        ragged = any(limit.size != 1 for limit in limits)
-        if ragged:
-            masks = zip(names, limits, strict=True)
-            body: list[Any] = [inner.masked(expression, dict(masks))]
-        elif row.law == "sum":
-            body = [inner.value(factor) for factor in _factors(expression.body)]
+        body = [expression.body]
+        if row.law == "sum":
+            body = _factors(expression.body)
+        if any(limit.size != 1 for limit in limits):
+            values = [inner.masked(expression, dict(zip(names, limits, strict=True)))]
         else:
-            body = [inner.value(expression.body)]
+            values = [inner.value(part) for part in body]
         match row.law:
             case "sum":
-                found = inner.summed(body, len(names))
+                found = inner.summed(values, len(names))
             case "greatest" | "least":
-                found = inner.extreme(row, body[0], len(names))
+                found = inner.extreme(row, values[0], len(names))
             case _:
                 assert_never(row.law)
         numeric = expression.accumulator
