@@ -112,23 +112,10 @@ def numpy_dtype(value: Numeric | str) -> np.dtype[Any]:
     import numpy as np
 
     numeric = as_numeric(value)
-    special: dict[str, Any] = {
-        "bf16": ml_dtypes.bfloat16,
-        "f8e4m3": ml_dtypes.float8_e4m3fn,
-        "f8e5m2": ml_dtypes.float8_e5m2,
-        "ue8m0": ml_dtypes.float8_e8m0fnu,
-        "f4e2m1": ml_dtypes.float4_e2m1fn,
-        "s4": ml_dtypes.int4,
-        "u4": ml_dtypes.uint4,
-        "s2": ml_dtypes.int2,
-        "u2": ml_dtypes.uint2,
-    }
-    if numeric.name in special:
-        return np.dtype(special[numeric.name])
-    if numeric.name == "tf32":
-        raise DTypeError("numpy_dtype", {"type": numeric}, "NumPy has no tf32", "use f32")
     if numeric.bits > 64:
         way_out = "use the type of the elements in the pack"
         raise DTypeError("numpy_dtype", {"type": numeric}, "arrays do not hold packs", way_out)
-    letter = {"float": "f", "signed": "i", "unsigned": "u"}[numeric.kind]
-    return np.dtype(f"{letter}{numeric.bits // 8}")
+    if not numeric.row.dtype:
+        way_out = f"use {numeric.row.host.replace('float', 'f') or 'another type'}"
+        raise DTypeError("numpy_dtype", {"type": numeric}, f"NumPy has no {numeric}", way_out)
+    return np.dtype(getattr(ml_dtypes, numeric.row.dtype, numeric.row.dtype))

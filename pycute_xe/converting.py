@@ -24,7 +24,7 @@ def host_dtype(value: Numeric | str) -> np.dtype[Any]:
     (dtype('float32'), dtype(bfloat16))
     """
     numeric = as_numeric(value)
-    return numpy_dtype("f32" if numeric.name == "tf32" else numeric)
+    return numpy_dtype(numeric.row.host or numeric)
 
 
 def bounds(value: Numeric | str) -> tuple[int, int]:
@@ -48,8 +48,9 @@ def greatest(numeric: Numeric) -> float:
     """
     if numeric.kind != "float":
         return float(bounds(numeric)[1])
-    if numeric.name == "tf32":
-        return float((2 - 2.0**-10) * 2.0**127)
+    if not numeric.row.dtype:
+        row = numeric.row
+        return (2 - 2.0 ** (1 - row.significand)) * 2.0 ** (2 ** (row.exponent - 1) - 1)
     import ml_dtypes
 
     finfo: Any = ml_dtypes.finfo

@@ -6,18 +6,6 @@ from pycute_xe.numeric import Numeric
 
 __all__ = ["is_exact", "whole_to"]
 
-# (bits of the exponent's range, bits of the significand, the hidden one included)
-_FLOATS = {
-    "f64": (11, 53),
-    "f32": (8, 24),
-    "tf32": (8, 11),
-    "bf16": (8, 8),
-    "f16": (5, 11),
-    "f8e5m2": (5, 3),
-    "f8e4m3": (4, 4),
-    "f4e2m1": (2, 2),
-}
-
 
 def whole_to(numeric: Numeric) -> int:
     """Return the number up to which a type of floats holds all integers.
@@ -26,7 +14,8 @@ def whole_to(numeric: Numeric) -> int:
     >>> whole_to(t("f32")), whole_to(t("f8e4m3"))
     (16777216, 16)
     """
-    return 1 << _FLOATS[numeric.name][1] if numeric.name in _FLOATS else 1
+    row = numeric.row
+    return 1 if row.positive or numeric.kind != "float" else 1 << row.significand
 
 
 def is_exact(source: Numeric, to: Numeric) -> bool:
@@ -42,14 +31,12 @@ def is_exact(source: Numeric, to: Numeric) -> bool:
         if source.kind == "float" or (source.kind == "signed" and to.kind == "unsigned"):
             return False
         return source.bits + (source.kind != to.kind) <= to.bits
-    if to.name not in _FLOATS:
+    given, taken = source.row, to.row
+    if taken.positive:
         return False
-    exponent, significand = _FLOATS[to.name]
     if source.kind != "float":
         digits = source.bits - (source.kind == "signed")
-        return digits <= significand and digits < 1 << (exponent - 1)
-    if source.name == "ue8m0":  # powers of two, the least of them below the normal numbers
-        return to.name in ("bf16", "f32", "f64")
-    if source.name not in _FLOATS or (source.name == "bf16" and to.name == "tf32"):
-        return False  # a tf32 has no numbers below the normal ones
-    return _FLOATS[source.name][0] <= exponent and _FLOATS[source.name][1] <= significand
+        return digits <= taken.significand and digits < 1 << (taken.exponent - 1)
+    if given.denormal and not taken.denormal and given.exponent == taken.exponent:
+        return False
+    return given.exponent <= taken.exponent and given.significand <= taken.significand

@@ -1,13 +1,13 @@
-"""Floor 0: element types, by name and width in bits."""
+"""Floor 0: element types: a row for each, with a column for each reader."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
 from pycute_xe.errors import DTypeError
 
-__all__ = ["Numeric", "as_numeric", "numerics"]
+__all__ = ["Numeric", "Row", "as_numeric", "numerics"]
 
 Kind = Literal["float", "signed", "unsigned"]
 
@@ -40,9 +40,28 @@ class Numeric:
         >>> as_numeric("bf16").to_cpp(), as_numeric("u4").to_cpp()
         ('bfloat16_t', 'uint4_t')
         """
-        if self.kind == "float":
-            return _CPP_FLOATS[self.name]
-        return f"{'u' if self.kind == 'unsigned' else ''}int{self.bits}_t"
+        return self.column("cpp")
+
+    @property
+    def row(self) -> Row:
+        """What is known of the type; `DTypeError` for one that has no row."""
+        found = _ROWS.get(self.name)
+        if found is None or (found.bits, found.kind) != (self.bits, self.kind):
+            known = ", ".join(numerics())
+            raise DTypeError("row", {"type": self}, "unknown element type", f"one of {known}")
+        return found
+
+    def column(self, name: str) -> str:
+        """Return what a column of the type's row says; `DTypeError` where it says nothing.
+
+        >>> as_numeric("bf16").column("visa")
+        'bf'
+        """
+        found = getattr(self.row, name)
+        if not found:
+            known = ", ".join(n for n, row in _ROWS.items() if getattr(row, name))
+            raise DTypeError(name, {"type": self}, f"{self} has no {name}", f"use {known}")
+        return found
 
     @property
     def bytes(self) -> int:
@@ -56,51 +75,91 @@ class Numeric:
         return self.bits // 8
 
 
-_TYPES = {
-    t.name: t
-    for t in (
-        *(Numeric(f"f{bits}", bits, "float") for bits in (64, 32, 16)),
-        Numeric("tf32", 32, "float"),
-        Numeric("bf16", 16, "float"),
-        Numeric("f8e4m3", 8, "float"),
-        Numeric("f8e5m2", 8, "float"),
-        Numeric("ue8m0", 8, "float"),
-        Numeric("f4e2m1", 4, "float"),
-        *(Numeric(f"s{bits}", bits, "signed") for bits in (64, 32, 16, 8, 4, 2)),
-        *(Numeric(f"u{bits}", bits, "unsigned") for bits in (64, 32, 16, 8, 4, 2)),
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What is known of an element type: a column for each reader; one that is empty is refused.
+
+    Of floats: the bits of the ``exponent``, those of the ``significand`` with the hidden one, what
+    the largest exponent means (``top``: an infinity and NaNs, a NaN where all bits are set, or a
+    number), whether there are numbers below the normal ones (``denormal``), and whether there are
+    neither zero nor negative numbers (``positive``).
+    ``dtype`` is NumPy's or ml_dtypes' type of it, ``host`` that of arrays where it has none;
+    ``cpp`` its name in CuTe, ``aliases`` those that `as_numeric` takes, ``spellings`` more of C++:
+    those of cutlass/numeric_types.h, of compilers, and of dpas_type in cute/arch/mma_xe.hpp;
+    ``visa`` the type in which instructions compute with it, ``code`` that in which its bits are
+    read where they have to be widened first; ``mlir`` the type in MLIR.
+    """
+
+    name: str
+    bits: int
+    kind: Kind
+    _: KW_ONLY
+    exponent: int = 0
+    significand: int = 0
+    top: Literal["infinity", "nan", "number"] = "infinity"
+    denormal: bool = True
+    positive: bool = False
+    dtype: str = ""
+    host: str = ""
+    cpp: str = ""
+    aliases: tuple[str, ...] = ()
+    spellings: tuple[str, ...] = ()
+    visa: str = ""
+    code: str = ""
+    mlir: str = ""
+
+
+def _integer(bits: int, kind: Kind, spellings: str = "", visa: str = "", mlir: str = "") -> Row:
+    name = f"{'u' if kind == 'unsigned' else ''}int{bits}"
+    also = tuple(filter(None, spellings.split(", ")))
+    letter, dtype = kind[0], name if bits <= 64 else ""
+    return Row(
+        f"{letter}{bits}", bits, kind,
+        dtype=dtype, cpp=f"{name}_t", aliases=(name,), spellings=also, visa=visa, mlir=mlir,
+    )  # fmt: skip
+
+
+_ROWS = {
+    row.name: row
+    for row in (
+        Row("f64", 64, "float", exponent=11, significand=53, dtype="float64", cpp="double",
+            aliases=("float64",)),
+        Row("f32", 32, "float", exponent=8, significand=24, dtype="float32", cpp="float",
+            aliases=("float32", "float"), spellings=("f",), visa="f", mlir="f32"),
+        Row("f16", 16, "float", exponent=5, significand=11, dtype="float16", cpp="half_t",
+            aliases=("float16", "half"), spellings=("half", "hf"), visa="hf", mlir="f16"),
+        Row("tf32", 32, "float", exponent=8, significand=11, denormal=False, host="float32",
+            cpp="tfloat32_t", visa="f", mlir="tf32"),
+        Row("bf16", 16, "float", exponent=8, significand=8, dtype="bfloat16", cpp="bfloat16_t",
+            aliases=("bfloat16",), spellings=("bfloat16", "bf"), visa="bf", code="uw", mlir="bf16"),
+        Row("f8e4m3", 8, "float", exponent=4, significand=4, top="nan", dtype="float8_e4m3fn",
+            cpp="float_e4m3_t", aliases=("float8_e4m3fn",), code="ub"),
+        Row("f8e5m2", 8, "float", exponent=5, significand=3, dtype="float8_e5m2",
+            cpp="float_e5m2_t", aliases=("float8_e5m2",), code="ub"),
+        Row("ue8m0", 8, "float", exponent=8, significand=1, top="nan", positive=True,
+            dtype="float8_e8m0fnu", cpp="float_ue8m0_t", aliases=("float8_e8m0fnu",), code="ub"),
+        Row("f4e2m1", 4, "float", exponent=2, significand=2, top="number", dtype="float4_e2m1fn",
+            cpp="float_e2m1_t", aliases=("float4_e2m1fn",), spellings=("e2m1",), code="ub"),
+        _integer(64, "signed", "long, long int, long long"),
+        _integer(32, "signed", "int, d", visa="d", mlir="i32"),
+        _integer(16, "signed", "short, short int"),
+        _integer(8, "signed", "signed char", visa="b", mlir="i8"),
+        _integer(4, "signed", "int4b_t"),
+        _integer(2, "signed", "int2b_t"),
+        _integer(64, "unsigned", "unsigned long, long unsigned int, unsigned long long"),
+        _integer(32, "unsigned", "unsigned, unsigned int, ud", visa="ud"),
+        _integer(16, "unsigned", "unsigned short, short unsigned int"),
+        _integer(8, "unsigned", "unsigned char", visa="ub"),
+        _integer(4, "unsigned", "uint4b_t"),
+        _integer(2, "unsigned", "uint2b_t"),
+        # Packs of elements that copies move whole: no arithmetic, no arrays.
+        *(_integer(bits, "unsigned") for bits in (512, 256, 128)),
     )
-}
+}  # fmt: skip
+"""By name. A new element type is one more row."""
 
-# Packs of elements that copies move whole: no arithmetic, no arrays.
-_PACKS = {t.name: t for t in (Numeric(f"u{bits}", bits, "unsigned") for bits in (512, 256, 128))}
-
-_CPP_FLOATS = {
-    "f64": "double",
-    "f32": "float",
-    "f16": "half_t",
-    "tf32": "tfloat32_t",
-    "bf16": "bfloat16_t",
-    "f8e4m3": "float_e4m3_t",
-    "f8e5m2": "float_e5m2_t",
-    "ue8m0": "float_ue8m0_t",
-    "f4e2m1": "float_e2m1_t",
-}
-
-# The names other libraries use for the same types (NumPy, ml_dtypes, CuTe DSL).
-_ALIASES = {
-    "float64": "f64",
-    "float32": "f32",
-    "float": "f32",
-    "float16": "f16",
-    "half": "f16",
-    "bfloat16": "bf16",
-    "float8_e4m3fn": "f8e4m3",
-    "float8_e5m2": "f8e5m2",
-    "float8_e8m0fnu": "ue8m0",
-    "float4_e2m1fn": "f4e2m1",
-    **{f"int{bits}": f"s{bits}" for bits in (64, 32, 16, 8, 4, 2)},
-    **{f"uint{bits}": f"u{bits}" for bits in (512, 256, 128, 64, 32, 16, 8, 4, 2)},
-}
+_TYPES = {name: Numeric(name, row.bits, row.kind) for name, row in _ROWS.items()}
+_ALIASES = {alias: row.name for row in _ROWS.values() for alias in row.aliases}
 
 
 def numerics() -> tuple[str, ...]:
@@ -109,7 +168,7 @@ def numerics() -> tuple[str, ...]:
     >>> "bf16" in numerics()
     True
     """
-    return tuple(_TYPES)
+    return tuple(name for name, numeric in _TYPES.items() if numeric.bits <= 64)
 
 
 def as_numeric(value: object) -> Numeric:
@@ -131,8 +190,8 @@ def as_numeric(value: object) -> Numeric:
     if name is None:
         name = getattr(value, "__name__", None)
     known_as = _ALIASES.get(str(name), str(name))
-    found = _TYPES.get(known_as) or _PACKS.get(known_as)
+    found = _TYPES.get(known_as)
     if found is None:
-        known = ", ".join(_TYPES)
+        known = ", ".join(numerics())
         raise DTypeError("as_numeric", {"value": value}, "unknown element type", f"one of {known}")
     return found

@@ -162,7 +162,6 @@ def test_parts_of_kernels_refuse_fields_of_a_wrong_type(gemm: cx.Kernel) -> None
         "at is an Index": lambda: kernel.Load(copy, "A", at[0], "tArA"),
         "copy is a str": lambda: kernel.Store("copy", "D", at, "tCrC"),
         "slots is a tuple": lambda: kernel.Reorder("x", "y", (4, 8)),
-        "how is a str": lambda: kernel.Reduce("mean", "x", "y", cx.Layout(4)),
         "modes is a Touched": lambda: kernel.Operand("A", "bf16", kernel.Touched()),
         "indices is a str": lambda: kernel.Claim("D", "mn", 3),
         "claims is a Claim": lambda: kernel.Specification(kernel.Claim("D", (), 3)),

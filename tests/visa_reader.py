@@ -2,7 +2,7 @@
 
 What it knows of ALU lines: mov, add, mul, min, max, and, or, shifts and rnde of f, d, ud, uw, w,
 hf, bf, b and ub, with mov.sat, regions, immediates in hexadecimal and (abs), and the math functions
-inv, exp, log, sqrt and rsqt.
+inv, exp, log, sqrt and rsqrt.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ OPERATIONS: dict[str, Any] = {
     "exp": np.exp2,
     "log": np.log2,
     "sqrt": np.sqrt,
-    "rsqt": lambda a: 1 / np.sqrt(a),
+    "rsqrt": lambda a: 1 / np.sqrt(a),
 }
-MATHEMATICAL = ("inv", "exp", "log", "sqrt", "rsqt")
+MATHEMATICAL = ("inv", "exp", "log", "sqrt", "rsqrt")
 ALU = re.compile(r"(\w+)(\.sat)? \(M1_NM, (\d+)\) (\w+)\((\d+),(\d+)\)<(\d)> (.*)")
 SOURCE = re.compile(r"(\(abs\))?(\w+)\((\d+),(\d+)\)<(\d+);(\d+),(\d+)>|(0x[0-9a-f]+):(\w+)")
 DECLARED = re.compile(

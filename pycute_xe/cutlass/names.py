@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from pycute_xe.arch.dpas import Dpas
+from pycute_xe.arch.dpas.types import numeric_name
 from pycute_xe.atom.copy_atom import CopyAtom, make_copy_atom
 from pycute_xe.atom.linear_copy import LinearCopyAtom, make_linear_copy_atom
 from pycute_xe.atom.linear_op import is_linear_name, parse_linear_op
@@ -29,8 +30,6 @@ _TEMPLATE = re.compile(rf"XE_DPAS_TT<\s*{_SIZE}\s*,([^>]*)>")
 _DPAS = ("XE_DPAS", "XE_DPAS_TT")
 _DPAS_TT = "XE_DPAS_TT<M,D,A[,B[,C]]>, such as XE_DPAS_TT<8,f32,bf16>"
 _COPY = re.compile(r"XE_?2D", re.IGNORECASE)  # misspelled ones too
-# The names C++ tests and printouts use beside the types' own.
-_SHORT = {"f": "f32", "bf": "bf16", "hf": "f16", "d": "s32", "ud": "u32", "e2m1": "f4e2m1"}
 
 
 def get_atom(
@@ -139,7 +138,7 @@ def _mma_atom(name: str) -> MmaAtom:
     template = _TEMPLATE.fullmatch(name)
     if template:
         words = [word.strip() for word in template[2].split(",")]
-        types = [as_numeric(_SHORT.get(word, word)) for word in words]
+        types = [as_numeric(numeric_name(word)) for word in words]
         if 2 <= len(types) <= 4:
             d, a = types[:2]
             b = types[2] if len(types) > 2 else a

@@ -15,37 +15,6 @@ __all__ = ["cpp_names", "meaning_of_name", "nearest_name"]
 
 _STATIC = re.compile(r"_([0-9]{1,18})")
 _OLDER_MMA = re.compile(r"XE_[0-9]+x[0-9]+x[0-9]+_[A-Z0-9]+_TT")
-# Names of C++ beside those that `Numeric.to_cpp` gives. Sources: cutlass/numeric_types.h,
-# cute/arch/mma_xe.hpp (dpas_type), and the spellings of compilers.
-_ALSO = {
-    "int": "s32",
-    "unsigned": "u32",
-    "unsigned int": "u32",
-    "short": "s16",
-    "unsigned short": "u16",
-    "signed char": "s8",
-    "unsigned char": "u8",
-    "long": "s64",
-    "long int": "s64",
-    "unsigned long": "u64",
-    "long unsigned int": "u64",
-    "short int": "s16",
-    "short unsigned int": "u16",
-    "long long": "s64",
-    "unsigned long long": "u64",
-    "int4b_t": "s4",
-    "uint4b_t": "u4",
-    "int2b_t": "s2",
-    "uint2b_t": "u2",
-    "half": "f16",
-    "bfloat16": "bf16",
-    # of dpas_type
-    "f": "f32",
-    "bf": "bf16",
-    "hf": "f16",
-    "d": "s32",
-    "ud": "u32",
-}
 
 
 @cache
@@ -58,7 +27,8 @@ def cpp_names() -> dict[str, Numeric]:
     packs = ("u128", "u256", "u512")
     own = {name: as_numeric(name) for name in numerics()}
     own |= {found.to_cpp(): found for found in map(as_numeric, (*numerics(), *packs))}
-    return own | {name: as_numeric(short) for name, short in _ALSO.items()}
+    every = tuple(own.values())
+    return own | {spelling: found for found in every for spelling in found.row.spellings}
 
 
 def meaning_of_name(name: str, member: str) -> Any:

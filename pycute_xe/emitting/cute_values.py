@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NoReturn
 
 import numpy as np
@@ -13,33 +14,11 @@ from pycute_xe.emitting.numbers import as_f32
 from pycute_xe.errors import CuteError, KernelError
 from pycute_xe.kernel import Kernel, Map
 from pycute_xe.kernel.spec.expression import Apply, Const, Element, Expression, Rounded, Slot
+from pycute_xe.kernel.spec.functions import function
 from pycute_xe.layout import Layout
 from pycute_xe.numeric import as_numeric
 
-__all__ = ["FORMULAS", "converted", "map_text"]
-
-FORMULAS = {
-    "add": "({} + {})",
-    "mul": "({} * {})",
-    "div": "({} / {})",
-    "max": "cute::max({}, {})",
-    "min": "cute::min({}, {})",
-    "abs": "sycl::fabs({})",
-    "exp": "sycl::exp({})",
-    "exp2": "sycl::exp2({})",
-    "log": "sycl::log({})",
-    "sqrt": "sycl::sqrt({})",
-    "rsqrt": "sycl::rsqrt({})",
-    "tanh": "sycl::tanh({})",
-    "relu": "cute::max({}, 0.0f)",
-    "sigmoid": "(1.0f / (1.0f + sycl::exp(-{})))",
-    "silu": "({0} / (1.0f + sycl::exp(-{0})))",
-    "gelu": "({0} * 0.5f * (1.0f + sycl::erf({0} * 0.70710678f)))",
-    "clamp": "cute::min(cute::max({}, {}), {})",
-    "at_least": "({} >= {} ? 1.0f : 0.0f)",
-    "below": "({0} < {1} ? {0} : -INFINITY)",
-}
-"""By name: a scalar function of f32 in SYCL, its arguments in braces."""
+__all__ = ["converted", "map_text"]
 
 # Types to which C++ rounds to nearest even when it constructs them.
 _ROUNDED = frozenset({"f32", "f16", "bf16"})
@@ -69,12 +48,21 @@ def _text(kernel: Kernel, value: Expression, gathers: dict[str, Layout]) -> str:
         body = _text(kernel, value.body, gathers)
         return f"float({converted(kernel, 'f32', value.to.name, body)})"
     if isinstance(value, Apply):
-        arguments = [_text(kernel, argument, gathers) for argument in value.arguments]
-        formula = FORMULAS.get(value.function)
-        if formula is None:
-            _refuse(kernel, f"{value.function} cannot be written in CuTe C++")
-        return formula.format(*arguments)
+        return _applied(
+            kernel, value.function, *(_text(kernel, a, gathers) for a in value.arguments)
+        )
     return _refuse(kernel, f"{value} is not a function of registers and scalars")
+
+
+def _applied(kernel: Kernel, name: str, *arguments: str | float) -> str:
+    """Return a function of texts and numbers."""
+    row = function(name, len(arguments))
+    texts = [a if isinstance(a, str) else _number(float(a)) for a in arguments]
+    if row.of is not None:
+        return row.unfolded(partial(_applied, kernel), *texts)
+    if not row.cute:
+        _refuse(kernel, f"{name} cannot be written in CuTe C++")
+    return row.cute.format(*texts)
 
 
 def _number(value: float) -> str:

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from pycute_xe.bulk import table
-from pycute_xe.emitting.functions import FORMULAS, Emit
+from pycute_xe.emitting.functions import Emit, apply, immediate
 from pycute_xe.emitting.instructions import Alu
 from pycute_xe.emitting.masking import compared
-from pycute_xe.emitting.numbers import f32_bits
 from pycute_xe.emitting.operands import Number, Place, Scalar, Source, number, place
-from pycute_xe.emitting.reading import KINDS, LANES, Reading, kind_of
+from pycute_xe.emitting.reading import LANES, Reading, kind_of
 from pycute_xe.emitting.registers import Registers
 from pycute_xe.emitting.widening import to_tf32, widened
 from pycute_xe.errors import KernelError
@@ -58,7 +57,7 @@ def mapped(kernel: Kernel, registers: Registers, statement: Map) -> Iterator[Alu
     """
     target = registers.fragment(statement.destination)
     numeric = target.value_type
-    kind = KINDS.get(numeric.name)
+    kind = numeric.row.visa
     if kind not in ("f", "hf", "bf"):
         raise KernelError(
             "emit",
@@ -74,7 +73,7 @@ def mapped(kernel: Kernel, registers: Registers, statement: Map) -> Iterator[Alu
         }
         write = _Write(registers, kernel, places, at)
         to = place(registers.view(target.name, kind), kind, at, None)
-        if numeric.name == "f32":
+        if is_exact(as_numeric("f32"), numeric):
             write.into(statement.value, to)
         else:
             write.rounding(statement.value, numeric, to)
@@ -88,27 +87,16 @@ class _Write(Reading):
         """Compute an expression in f32 and round it once into a destination."""
         at, (held, read) = self.used, self.fresh()
         self.into(value, held)
-        if numeric.name == "tf32":
-            to_tf32(self, at, to)
-        else:
+        if numeric.row.denormal:
             self.alu("mov", to, read)
+        else:
+            to_tf32(self, at, to)
 
     def into(self, value: Expression, to: Place) -> None:
         """Compute an expression into a destination."""
         if isinstance(value, Apply):
-            formula = FORMULAS.get(value.function)
-            if formula is None:
-                raise KernelError(
-                    "emit",
-                    {"value": value},
-                    f"{value.function} cannot be written as instructions on registers",
-                    f"use {', '.join(FORMULAS)}",
-                )
-            before = self.used
-            arguments = [self.source(a) for a in value.arguments]
-            if len(arguments) == 1:
-                arguments = [self.held(arguments[0])]
-            formula(Emit(self.alu, self.fresh, self.registers.flags), to, *arguments)
+            before, emit = self.used, Emit(self.alu, self.fresh, self.registers.flags)
+            apply(emit, value.function, to, *(self.source(a) for a in value.arguments))
             self.used = before
         elif isinstance(value, Where):
             before = self.used
@@ -220,12 +208,3 @@ def _twice(given: Numeric, wanted: Numeric) -> KernelError:
         f"{given} becomes {wanted} by way of f32 and would be rounded twice",
         "convert to f32, or to an integer",
     )
-
-
-def immediate(value: float) -> Number:
-    """Return a number as an immediate of f32.
-
-    >>> print(immediate(1.0))
-    0x3f800000:f
-    """
-    return number(int(f32_bits(value), 16))

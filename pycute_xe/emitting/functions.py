@@ -1,28 +1,30 @@
 """Floor 9: the scalar functions of epilogues as instructions of vISA on registers of f32.
 
 Sums, products, minimum and maximum are exact to the last bit. The functions that use a `math`
-instruction (`MATHEMATICAL`) are as exact as the hardware makes it; `tanh` and `gelu`, which have
-no instruction, add errors of their own, stated where they are written.
+instruction are as exact as the hardware makes it; `tanh` and `gelu`, which have no instruction, add
+errors of their own, stated where they are written.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
+from pycute_xe.emitting.numbers import f32_bits
 from pycute_xe.emitting.operands import Flags, Number, Place, Scalar, Source, modified, number
+from pycute_xe.errors import KernelError
+from pycute_xe.kernel.spec.functions import SEQUENCE, function
 
-__all__ = ["FORMULAS", "MATHEMATICAL", "Emit"]
+__all__ = ["SEQUENCES", "Emit", "Value", "apply", "immediate"]
 
 ZERO, ONE, MINUS_INFINITY = number(0), number(0x3F800000), number(0xFF800000)
 LOG2_E, LN_2 = number(0x3FB8AA3B), number(0x3F317218)
 MINUS_LOG2_E = number(0xBFB8AA3B)
-MATHEMATICAL = frozenset(
-    {"div", "exp", "exp2", "log", "sqrt", "rsqrt", "sigmoid", "silu", "tanh", "gelu"}
-)  # fmt: skip
 
 Register = Place | Scalar
+Value = Source | float | Callable[[Place], None]
+"""Where a number can be read, the number, or what writes it to a place."""
 
 
 @dataclass(frozen=True)
@@ -58,32 +60,58 @@ class Emit:
         self.alu("sel", to, then, otherwise, where=flags)
 
 
-def _plain(op: str) -> Callable[..., None]:
-    def write(emit: Emit, to: Place, a: Source, b: Source) -> None:
-        emit.binary(op, to, a, b)
+def apply(emit: Emit, name: str, to: Place, *values: Value) -> None:
+    """Write a function of values into a destination; one that is made of others as these.
 
-    return write
+    Raises `KernelError` for a function that has no instructions.
+    """
+    row = function(name, len(values))
+    sources = [_source(emit, value) for value in values]
+    if row.of is not None:
+        row.unfolded(partial(_later, emit), *sources)(to)
+        return
+    if len(sources) == 1:
+        sources = [_held(emit, sources[0])]
+    if row.visa == SEQUENCE:
+        SEQUENCES[name](emit, to, *sources)
+    elif row.visa and len(sources) == 2:
+        emit.binary(row.visa, to, *sources)
+    elif row.visa:
+        emit.alu(row.visa, to, *sources)
+    else:
+        raise KernelError(
+            "emit",
+            {"function": name},
+            f"{name} cannot be written as instructions on registers",
+            "use a function that has an instruction, or is made of others that have",
+        )
 
 
-def _math(op: str) -> Callable[..., None]:
-    def write(emit: Emit, to: Place, a: Register) -> None:
-        emit.alu(op, to, a)
+def _later(emit: Emit, name: str, *values: Value) -> Callable[[Place], None]:
+    return lambda to: apply(emit, name, to, *values)
 
-    return write
+
+def _source(emit: Emit, value: Value) -> Source:
+    if isinstance(value, (int, float)):
+        return immediate(float(value))
+    if not callable(value):
+        return value
+    to, read = emit.fresh()
+    value(to)
+    return read
+
+
+def immediate(value: float) -> Number:
+    """Return a number as an immediate of f32.
+
+    >>> print(immediate(1.0))
+    0x3f800000:f
+    """
+    return number(int(f32_bits(value), 16))
 
 
 def _absolute(emit: Emit, to: Place, a: Register) -> None:
     emit.alu("mov", to, modified(a, "abs"))
-
-
-def _relu(emit: Emit, to: Place, a: Register) -> None:
-    emit.binary("max", to, a, ZERO)
-
-
-def _clamp(emit: Emit, to: Place, a: Register, low: Source, high: Source) -> None:
-    held, read = emit.fresh()
-    emit.binary("max", held, a, low)
-    emit.binary("min", to, read, high)
 
 
 def _at_least(emit: Emit, to: Place, a: Source, b: Source) -> None:
@@ -128,12 +156,6 @@ def _sigmoid(emit: Emit, to: Place, a: Register) -> None:
     emit.alu("exp", held, read)
     emit.binary("add", held, read, ONE)
     emit.alu("inv", to, read)
-
-
-def _silu(emit: Emit, to: Place, a: Register) -> None:
-    held, read = emit.fresh()
-    _sigmoid(emit, held, a)
-    emit.binary("mul", to, a, read)
 
 
 # tanh(x) / x = 1 + z q(z), z = x²: the polynomial through the Chebyshev nodes of z below 0.625²,
@@ -196,25 +218,15 @@ def _gelu(emit: Emit, to: Place, a: Register) -> None:
     emit.alu("add", to, h, modified(t, "-"))
 
 
-FORMULAS: dict[str, Callable[..., Any]] = {
-    "add": _plain("add"),
-    "mul": _plain("mul"),
-    "max": _plain("max"),
-    "min": _plain("min"),
+SEQUENCES: dict[str, Callable[..., None]] = {
     "div": _divide,
     "abs": _absolute,
-    "relu": _relu,
-    "clamp": _clamp,
     "exp": _exp,
-    "exp2": _math("exp"),
     "log": _log,
-    "sqrt": _math("sqrt"),
-    "rsqrt": _math("rsqrt"),
     "sigmoid": _sigmoid,
-    "silu": _silu,
     "tanh": _tanh,
     "gelu": _gelu,
     "at_least": _at_least,
     "below": _below,
 }
-"""By name: what writes a function of sources into a destination."""
+"""By name: what writes a function of several instructions into a destination."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pycute_xe.arch.dpas import DpasMessage, Register
-from pycute_xe.arch.dpas.types import precisions
+from pycute_xe.arch.dpas.types import precisions, register_types
 from pycute_xe.bulk import table
 from pycute_xe.converting import convert
 from pycute_xe.emitting.copying import messages
@@ -48,7 +48,6 @@ Lower = Callable[[Kernel, Registers, Any], Iterator[Instruction]]
 LOWERED: Meanings[Lower] = Meanings("emit")
 """What each kind of straight statement becomes."""
 
-_ACCUMULATES = {"f32": "f", "f16": "hf", "bf16": "bf", "s32": "d", "u32": "ud"}
 _UNSIGNED = {4: "ud", 2: "uw", 1: "ub"}
 
 
@@ -145,7 +144,7 @@ def _(_kernel: Kernel, registers: Registers, statement: Mma) -> Iterator[Instruc
     mma = statement.mma
     op, (reps_m, reps_k) = mma.atom.op, mma.repetitions("A")
     reps_n = mma.repetitions("B")[0]
-    c = registers.view(statement.accumulator, _ACCUMULATES[op.D.name])
+    c = registers.view(statement.accumulator, register_types()[op.D.name])
 
     def operand(name: str, byte: int) -> Register:
         held, at = registers.place(name, byte)

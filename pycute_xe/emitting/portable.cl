@@ -119,9 +119,13 @@ XE_CALLED ushort xe_to_bf(float x) {
 #define XE_OP_mov_sat(TYPE, A) XE_SAT_##TYPE(A)
 #define XE_OP_add(TYPE, A, B) XE_PUT_##TYPE((A) + (B))
 #define XE_OP_mul(TYPE, A, B) XE_PUT_##TYPE((A) * (B))
-#define XE_OP_min(TYPE, A, B) XE_PUT_##TYPE(fmin(A, B))
+#define XE_OP_min(TYPE, A, B) XE_PUT_##TYPE(XE_MIN_##TYPE(A, B))
+#define XE_MIN_f(A, B) fmin(A, B)
+#define XE_MIN_d(A, B) min(A, B)
+#define XE_MIN_ud(A, B) min(A, B)
 #define XE_OP_max(TYPE, A, B) XE_PUT_##TYPE(XE_MAX_##TYPE(A, B))
 #define XE_MAX_f(A, B) fmax(A, B)
+#define XE_MAX_d(A, B) max(A, B)
 #define XE_MAX_ud(A, B) max(A, B)
 #define XE_OP_shl(TYPE, A, B) XE_PUT_##TYPE((A) << (B))
 #define XE_OP_shr(TYPE, A, B) XE_PUT_##TYPE((A) >> (B))
@@ -140,7 +144,7 @@ XE_CALLED ushort xe_to_bf(float x) {
 #define XE_OP_exp(TYPE, A) XE_PUT_##TYPE(exp2(A))
 #define XE_OP_log(TYPE, A) XE_PUT_##TYPE(log2(A))
 #define XE_OP_sqrt(TYPE, A) XE_PUT_##TYPE(sqrt(A))
-#define XE_OP_rsqt(TYPE, A) XE_PUT_##TYPE(rsqrt(A))
+#define XE_OP_rsqrt(TYPE, A) XE_PUT_##TYPE(rsqrt(A))
 #define XE_ALU(OP, COUNT, ...) XE_ALU_EACH(OP, COUNT, __VA_ARGS__)
 #define XE_ALU_EACH(OP, COUNT, TYPE, V, AT, STEP, ...) \
   do { \

@@ -11,36 +11,24 @@ from pycute_xe.emitting.regions import Region, region
 from pycute_xe.emitting.registers import Registers
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel import Kernel
-from pycute_xe.numeric import Numeric
+from pycute_xe.numeric import Numeric, as_numeric, numerics
 
-__all__ = ["KINDS", "LANES", "WHOLE", "Reading", "kind_of"]
+__all__ = ["LANES", "WHOLE", "Reading", "kind_of"]
 
 LANES = 16
-KINDS = {
-    "f32": "f",
-    "tf32": "f",
-    "f16": "hf",
-    "bf16": "bf",
-    "s32": "d",
-    "u32": "ud",
-    "s8": "b",
-    "u8": "ub",
-}
 WHOLE = Region(1, 1, 0)
-
-# What a fragment is read as before it is widened: codes without a type of their own here.
-_CODES = {"bf16": "uw", "f8e5m2": "ub", "f8e4m3": "ub", "ue8m0": "ub"}
 
 
 def kind_of(numeric: Numeric, what: str) -> str:
     """Return the type of instructions that a fragment's elements are; refused where none is."""
-    kind = KINDS.get(numeric.name)
-    if kind is None:
+    kind = numeric.row.visa
+    if not kind:
+        known = (name for name in numerics() if as_numeric(name).row.visa)
         raise KernelError(
             "emit",
             {"fragment": what, "type": numeric},
             f"instructions on registers do not compute with {numeric}",
-            f"use {', '.join(KINDS)}",
+            f"use {', '.join(known)}",
         )
     return kind
 
@@ -97,7 +85,7 @@ class Reading:
             found = region(places - first)
         if numeric.bits < 8:
             return self.spread(name, numeric, places)
-        kind = _CODES.get(numeric.name) or kind_of(numeric, name)
+        kind = numeric.row.code or kind_of(numeric, name)
         if found is None:
             raise KernelError(
                 "emit",
@@ -119,9 +107,9 @@ class Reading:
                 "use a type of 8 bits, or convert the fragment first",
             )
         source = place(self.registers.view(name, "ub"), "ub", first // count, WHOLE)
-        to, read = self.fresh("uw" if numeric.name == "u2" else "w")
+        to, read = self.fresh("uw" if numeric.kind == "unsigned" and bits == 2 else "w")
         own = [place(to.name, to.kind, at, None, count) for at in range(count)]
-        if numeric.name == "u4":
+        if numeric.kind == "unsigned" and bits == 4:
             self.alu("and", own[0], source, number(15, "uw"), lanes=8)
             self.alu("shr", own[1], source, number(4, "uw"), lanes=8)
             return read

@@ -1,8 +1,9 @@
-"""Floor 9: sums and maxima of register elements, as instructions on registers of 16 elements."""
+"""Floor 9: reductions of register elements, as instructions on registers of 16 elements."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +15,12 @@ from pycute_xe.emitting.regions import SPAN, Region, moves_from, region
 from pycute_xe.emitting.registers import Registers
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel import Reduce
+from pycute_xe.kernel.spec.reductions import reduction
 
 __all__ = ["reduced"]
 
 Ints = NDArray[np.int64]
 LANES = 16
-_KINDS = {"f32": "f", "s32": "d", "u32": "ud"}
 _ALONG = Region(1, 1, 0)
 
 
@@ -46,8 +47,8 @@ def reduced(registers: Registers, statement: Reduce) -> Iterator[Alu]:
 
 def _kind(registers: Registers, statement: Reduce) -> str:
     source, target = (registers.fragment(n) for n in (statement.source, statement.destination))
-    kind = _KINDS.get(source.value_type.name)
-    if kind is None or target.value_type != source.value_type:
+    kind = source.value_type.row.visa
+    if kind not in ("f", "d", "ud") or target.value_type != source.value_type:
         raise KernelError(
             "emit",
             {"from": source, "to": target},
@@ -80,7 +81,7 @@ class _Group:
         self, registers: Registers, statement: Reduce, kind: str, first: int, places: Ints
     ) -> None:
         self.registers, self.statement, self.kind = registers, statement, kind
-        self.first, self.places = first, places
+        self.first, self.places, self.row = first, places, reduction(statement.how)
         self.source = registers.view(statement.source, kind)
         self.to = registers.view(statement.destination, kind)
 
@@ -108,10 +109,13 @@ class _Group:
         """Yield what combines operands, in their order."""
         to = place(name, self.kind, first, None)
         back = place(name, self.kind, first, _ALONG)
-        if self.statement.how == "sum":  # of zero and all terms: -0 becomes 0
-            yield Alu("add", count, to, (reads[0], number(0, self.kind)))
-        else:
-            yield Alu("mov", count, to, (reads[0],))
+        match self.row.law:
+            case "sum":  # of zero and all terms: -0 becomes 0
+                yield Alu(self.row.function.visa, count, to, (reads[0], number(0, self.kind)))
+            case "greatest" | "least":
+                yield Alu("mov", count, to, (reads[0],))
+            case _:
+                assert_never(self.row.law)
         for read in reads[1:]:
             yield self.combined(count, to, back, read)
 
@@ -125,8 +129,7 @@ class _Group:
 
     def combined(self, count: int, to: Place, a: Source, b: Source) -> Alu:
         """Return the instruction that combines two operands."""
-        op = "add" if self.statement.how == "sum" else "max"
-        return Alu(op, count, to, (a, b))
+        return Alu(self.row.function.visa, count, to, (a, b))
 
     def halved(self, count: int) -> Iterator[Alu]:
         """Yield a register of 16 partial results for each element, then halves of all of them."""

@@ -16,12 +16,13 @@ from pycute_xe.emitting.registers import Registers
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel import AtomicStore, Kernel, SharedLoad, SharedStore
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index
+from pycute_xe.kernel.spec.reductions import REDUCTIONS
 
 __all__ = ["additions", "shared_accesses", "shared_room"]
 
 Ints = NDArray[np.int64]
 LANES, GRF, LINE = 16, 64, 64
-_ADDS = {"f32": "fadd", "s32": "iadd", "u32": "iadd"}
+_ADDS = REDUCTIONS["sum"].atomic
 _NARROW = {8: ("d8u32", "ub"), 16: ("d16u32", "uw")}
 
 

@@ -6,11 +6,10 @@ sign, then exponent and significand at the place of that type, which is off by a
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from pycute_xe.emitting.operands import Place, modified, number
 from pycute_xe.emitting.reading import Reading
-from pycute_xe.numeric import Numeric
+from pycute_xe.errors import KernelError
+from pycute_xe.numeric import Numeric, Row
 
 __all__ = ["to_tf32", "widened"]
 
@@ -19,9 +18,14 @@ NAN, LEAST_NORMAL = number(0x7FC00000), number(0x00800000)
 
 def widened(write: Reading, source: Place, numeric: Numeric) -> Place:
     """Return where a source can be read as f32."""
-    if numeric.name in ("f32", "tf32"):
+    row = numeric.row
+    if row.visa == "f":
         return source
-    return _WIDENED.get(numeric.name, _moved)(write, source)
+    if numeric.kind != "float" or not row.code:
+        return _moved(write, source)
+    if row.positive:
+        return _power(write, source)
+    return _upper(write, source) if row.exponent == 8 else _narrow(write, source, row)
 
 
 def _moved(write: Reading, source: Place) -> Place:
@@ -30,46 +34,44 @@ def _moved(write: Reading, source: Place) -> Place:
     return read
 
 
-def _bf16(write: Reading, source: Place) -> Place:
+def _upper(write: Reading, source: Place) -> Place:
     """The upper half of f32."""
     to, _ = write.fresh("ud")
     write.alu("shl", to, source, number(16, "uw"))
     return write.last("f")[1]
 
 
-def _e5m2(write: Reading, source: Place) -> Place:
-    """The upper byte of f16."""
-    to, _ = write.fresh("uw")
-    write.alu("shl", to, source, number(8, "uw"))
-    return _moved(write, write.last("hf")[1])
+def _narrow(write: Reading, source: Place, row: Row) -> Place:
+    """An f16 whose exponent has more bits, and a greater bias.
 
-
-def _e4m3(write: Reading, source: Place) -> Place:
-    """An f16 whose exponent has one bit more, and a bias greater by 8.
-
-    The largest code is a NaN: alone it carries into the highest bit of the exponent when one is
-    added, and with that bit it is a NaN of f16 too.
+    Codes that stand for an infinity or a NaN carry beyond their exponent when one is added at its
+    end, or at that of the significand: with all bits above set, they are that of f16 too.
     """
+    more, own = 5 - row.exponent, row.bits - 1
+    if more < 0 or row.significand > 11:
+        raise KernelError(
+            "emit", {"type": row.name}, f"{row.name} does not fit f16", "convert it before"
+        )
     to, read = write.fresh("uw")
     signed_to, signed = write.last("w")
-    write.alu("shl", to, source, number(8, "uw"))
-    write.alu("asr", signed_to, signed, number(1, "uw"))
-    write.alu("and", to, read, number(0xBFFF, "uw"))
     half = write.last("hf")[1]
-    above, carried = write.fresh("uw")
-    write.alu("add", above, read, number(0x80, "uw"))
-    write.alu("and", above, carried, number(0x4000, "uw"))
-    write.alu("or", to, read, carried)
-    return _scaled(write, half, 8)
-
-
-def _e2m1(write: Reading, source: Place) -> Place:
-    """An f16 whose exponent has three bits more, and a bias greater by 14."""
-    to, _ = write.fresh("w")
-    write.alu("asr", to, source, number(3, "uw"))
-    word_to, word = write.last("uw")
-    write.alu("and", word_to, word, number(0x8E00, "uw"))
-    return _scaled(write, write.last("hf")[1], 14)
+    if row.bits == 8:  # narrower ones lie at the upper end of a word already
+        write.alu("shl", to, source, number(8, "uw"))
+        source = signed
+    if not more:
+        return _moved(write, half)
+    end = 15 - more - own  # the place of the last bit of the significand
+    write.alu("asr", signed_to, source, number(more, "uw"))
+    write.alu("and", to, read, number(0x8000 | ((1 << own) - 1) << end, "uw"))
+    if row.top != "number":
+        above, carried = write.fresh("uw")
+        write.alu("add", above, read, number(1 << {"nan": end, "infinity": 10}[row.top], "uw"))
+        write.alu("and", above, carried, number(1 << (10 + row.exponent), "uw"))
+        write.alu("or", to, read, carried)
+        for _ in range(more - 1):
+            write.alu("shl", above, carried, number(1, "uw"))
+            write.alu("or", to, read, carried)
+    return _scaled(write, half, 16 - (1 << (row.exponent - 1)))
 
 
 def _scaled(write: Reading, half: Place, power: int) -> Place:
@@ -79,7 +81,7 @@ def _scaled(write: Reading, half: Place, power: int) -> Place:
     return read
 
 
-def _ue8m0(write: Reading, source: Place) -> Place:
+def _power(write: Reading, source: Place) -> Place:
     """The exponent of f32; its least is denormal there, and the largest a NaN."""
     to, read = write.fresh("ud")
     write.alu("shl", to, source, number(23, "uw"))
@@ -89,15 +91,6 @@ def _ue8m0(write: Reading, source: Place) -> Place:
     power_to, power = write.last("f")
     write.alu("sel", power_to, power, NAN, where=flags)
     return power
-
-
-_WIDENED: dict[str, Callable[[Reading, Place], Place]] = {
-    "bf16": _bf16,
-    "f8e5m2": _e5m2,
-    "f8e4m3": _e4m3,
-    "f4e2m1": _e2m1,
-    "ue8m0": _ue8m0,
-}
 
 
 def to_tf32(write: Reading, at: int, to: Place) -> None:

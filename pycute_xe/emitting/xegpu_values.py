@@ -11,11 +11,9 @@ from pycute_xe.emitting.numbers import as_f32, f32_bits
 from pycute_xe.emitting.xegpu_tiles import swapped, unsaid
 from pycute_xe.kernel import Index, Kernel, Operand
 from pycute_xe.kernel.index import Looked, Quotient
-from pycute_xe.numeric import Numeric
+from pycute_xe.numeric import Numeric, as_numeric, numerics
 
 __all__ = ["Trip", "Values"]
-
-_TYPES = {"f32": "f32", "f16": "f16", "bf16": "bf16", "tf32": "tf32", "s8": "i8", "s32": "i32"}
 
 
 @dataclass
@@ -71,9 +69,9 @@ class Values:
     @staticmethod
     def type_of(numeric: Numeric) -> str:
         """Return a type in MLIR; refuse those whose sign or width DPAS would have to guess."""
-        found = _TYPES.get(numeric.name)
-        if found is None:
-            known = ", ".join(_TYPES)
+        found = numeric.row.mlir
+        if not found:
+            known = ", ".join(name for name in numerics() if as_numeric(name).row.mlir)
             raise unsaid(numeric, f"{numeric} has no type in this module", f"use one of {known}")
         return found
 

@@ -57,7 +57,7 @@ def dtype_of(T: Type) -> np.dtype[Any]:
         raise DTypeError(
             "simd", {"T": numeric}, "elements must have at least 8 bits", "pack them in uint8_t"
         )
-    return numpy_dtype("f32" if numeric.name == "tf32" else numeric)
+    return numpy_dtype(numeric.row.host or numeric)
 
 
 class _Named(Enum):

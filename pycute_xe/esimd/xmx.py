@@ -100,6 +100,7 @@ def _kind(vector: Vector, given: Type | None, accumulator: bool = False) -> Nume
         return as_numeric(given)
     found = as_numeric(array_of(vector).dtype)
     # DPAS takes no f32 input: a vector of float holds tf32 then.
+    # closed: every other type feeds DPAS as it is
     return as_numeric("tf32") if found.name == "f32" and not accumulator else found
 
 

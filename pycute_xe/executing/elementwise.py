@@ -26,12 +26,10 @@ from pycute_xe.kernel.spec.expression import (
     Slot,
     Where,
 )
-from pycute_xe.kernel.spec.functions import function
+from pycute_xe.kernel.spec.functions import OF_INTEGERS, function
 from pycute_xe.numeric import Numeric
 
 __all__ = ["Sources", "mapped"]
-
-_OF_INTEGERS = frozenset({"add", "mul", "max", "min", "abs", "relu", "clamp"})
 
 
 @dataclass(frozen=True)
@@ -94,7 +92,7 @@ class _Evaluation:
         )
 
     def applied(self, value: Apply) -> NDArray[Any]:
-        if self.dtype.kind == "i" and value.function not in _OF_INTEGERS:
+        if self.dtype.kind == "i" and value.function not in OF_INTEGERS:
             raise self.fraction(value)
         arguments = [self.of(argument) for argument in value.arguments]
         found = function(value.function, len(arguments)).meaning(np, *arguments)

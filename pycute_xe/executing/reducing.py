@@ -1,4 +1,4 @@
-"""Floor 9: sums and maxima of register elements, in the order in which they lie."""
+"""Floor 9: sums, maxima and minima of register elements, in the order in which they lie."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.converting import convert, wrap
+from pycute_xe.kernel.spec.reductions import reduction
 from pycute_xe.numeric import Numeric
 
 __all__ = ["reduced"]
@@ -23,9 +24,9 @@ def reduced(
     reached = np.zeros(count, dtype=bool)
     reached[slots] = True
     kind = values.dtype.kind
-    start = 0 if how == "sum" else -np.inf if kind == "f" else np.iinfo(np.int64).min
-    totals = np.full(count, start, dtype=values.dtype)
+    row = reduction(how)
+    totals = np.full(count, row.start(values.dtype), dtype=values.dtype)
     with np.errstate(over="ignore", invalid="ignore"):
-        (np.add if how == "sum" else np.maximum).at(totals, slots, values)
+        row.ufunc().at(totals, slots, values)
     totals[~reached] = 0
     return (convert if kind == "f" else wrap)(totals, numeric), reached

@@ -52,6 +52,7 @@ from pycute_xe.kernel import (
     Store,
 )
 from pycute_xe.kernel.amounts import trips
+from pycute_xe.kernel.ir.named import ROLES
 from pycute_xe.layout import Layout
 from pycute_xe.machine import (
     BarrierArrive as Arrive,
@@ -106,7 +107,7 @@ def _(thread: Thread, _statement: BarrierWait, _env: Env) -> Iterator[Meeting]:
 
 @DOES.of(NamedArrive)
 def _(thread: Thread, statement: NamedArrive, env: Env) -> Iterator[Meeting]:
-    role = "producer_consumer" if statement.role == "both" else statement.role
+    role = ROLES[statement.role].message
     yield Arrive(_named(thread, statement, env), role, "named barrier arrive")
     thread.slm.arrived(thread.progress)
 

@@ -178,6 +178,7 @@ class Thread:
 
 def numbers(data: NDArray[np.uint8], numeric: Numeric) -> NDArray[Any]:
     """Return register bytes as numbers, float64 kept."""
+    # closed: `unpacked` has every other type
     return data.view(np.float64) if numeric.name == "f64" else unpacked(data, numeric)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import inf
 
 import numpy as np
 
@@ -17,11 +16,13 @@ from pycute_xe.holding.nodes import (
     Summed,
     mapped,
 )
+from pycute_xe.kernel.spec.functions import CHOOSING
+from pycute_xe.kernel.spec.reductions import REDUCTION_OF, REDUCTIONS
 from pycute_xe.numeric import Numeric
 
 __all__ = ["NOTHING", "Apart", "carried_by", "taken_apart"]
 
-NOTHING = {"add": 0.0, "max": -inf, "min": inf}
+NOTHING = {row.combine: float(row.nothing) for row in REDUCTIONS.values()}
 """The number that a function of two leaves the other one by."""
 
 
@@ -85,9 +86,9 @@ def taken_apart(node: Node, name: str, loop: str) -> Apart | None:
             return inner and inner.then("add", terms, numeric, step=node.step)
         case Call("mul", (inner, Number(1.0)) | (Number(1.0), inner)):
             return taken_apart(inner, name, loop)
-        case Call("max" | "min", (left, right)) if _is_same(left, right):
+        case Call(function, (left, right)) if function in CHOOSING and _is_same(left, right):
             return taken_apart(left, name, loop)
-        case Call("add" | "max" | "min", (left, right)):
+        case Call(function, (left, right)) if function in REDUCTION_OF:
             for first, second in ((left, right), (right, left)):
                 inner = taken_apart(first, name, loop)
                 if inner is not None and name not in carried_by(second, loop):
@@ -108,7 +109,7 @@ def _chosen(choice: Choice, then: Apart | None, otherwise: Apart | None) -> Apar
     if len(functions) > 1:
         return None
     function = "".join(functions)
-    nothing = Number(NOTHING.get(function, 0.0))
+    nothing = Number(NOTHING[function] if function else 0.0)
     if then.terms and otherwise.terms and then.numeric != otherwise.numeric:
         return None
     if then.type and otherwise.type and then.type != otherwise.type:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import assert_never
 
 import numpy as np
 
@@ -47,6 +48,7 @@ from pycute_xe.kernel.spec.expression import (
     Where,
     leaves,
 )
+from pycute_xe.kernel.spec.reductions import reduction
 from pycute_xe.numeric import Numeric, as_numeric
 
 __all__ = ["changed", "computed_in", "follow_map", "follow_mma", "follow_reduce", "tested"]
@@ -82,6 +84,7 @@ def lowest_bits(node: Node, to: Numeric) -> Node:
 
 def as_read(node: Node, source: Numeric) -> Node:
     """Return elements of a type as the numbers that they are computed with: 64-bit integers."""
+    # closed: 64-bit integers hold those of every other type
     return lowest_bits(node, INTEGERS) if source.name == "u64" else node
 
 
@@ -223,10 +226,16 @@ def follow_reduce(walker: Follower, statement: Reduce) -> None:
     body = expanded(node, sources, name)
     to = walker.kernel.fragment(statement.destination).value_type
     total: Node = Summed(statement.how, ((name, int(counts[0])),), body, computed_in(to))
-    if statement.how == "sum":
-        total = _kept(total, to, to.name != "u64")
-    elif to.name == "u64":
-        raise undecided("a maximum of u64 is taken of numbers of s64", "use narrower integers")
+    row = reduction(statement.how)
+    match row.law:
+        case "sum":
+            total = _kept(total, to, to.name != "u64")
+        case "greatest" | "least":
+            if to.name == "u64":
+                said = f"a {row.noun} of u64 is taken of numbers of s64"
+                raise undecided(said, "use narrower integers")
+        case _:
+            assert_never(row.law)
     old = nothing(walker.kernel.fragment(statement.destination).elements)
     walker.state[statement.destination] = old.over(reached, whole(reached.size, total))
 

@@ -31,6 +31,7 @@ from pycute_xe.holding.placing import relocated, substituted
 from pycute_xe.holding.scaling import Ratio, is_own, scaled_apart, scaled_sum
 from pycute_xe.holding.turns import Turns, period_of, pruned
 from pycute_xe.kernel import Index, Loop
+from pycute_xe.kernel.spec.reductions import REDUCTION_OF
 from pycute_xe.numeric import Numeric
 
 __all__ = ["Entering", "adds", "carried_in", "renewed", "unrolled"]
@@ -267,7 +268,7 @@ def _with_all(
 ) -> Node:
     """Take in the terms of all trips, under a condition that all share where there is one."""
     function = apart.function
-    how = {"add": "sum", "max": "max", "min": "min"}[function]
+    how = REDUCTION_OF[function]
     if how != "sum" and isinstance(term, Choice):
         shared = loop.var not in term.index.names | term.below.names
         sides = (term.then, term.otherwise)

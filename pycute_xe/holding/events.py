@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from pycute_xe.kernel import SharedLoad, SharedStore, Statement
+from pycute_xe.kernel.ir.named import Role
 
 __all__ = ["Access", "Arrival", "Clock", "Cut", "Disorder", "Event", "Key", "Mover"]
 
@@ -62,7 +63,7 @@ class Mover:
 class Arrival:
     """A class at a barrier: its role, its event, and what is over for whom it lets pass."""
 
-    role: str
+    role: Role
     at: int
     known: Clock
     fenced: Clock

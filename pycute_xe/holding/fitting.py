@@ -7,12 +7,10 @@ from math import inf, isfinite
 from pycute_xe.holding.contents import undecided
 from pycute_xe.kernel import Element, Kernel, Map, Slot
 from pycute_xe.kernel.spec.expression import Apply, Const, Expression, Rounded, Total, Where
+from pycute_xe.kernel.spec.functions import OF_INTEGERS
 from pycute_xe.numeric import Numeric
 
 __all__ = ["check_map", "constants"]
-
-_OF_INTEGERS = frozenset({"add", "mul", "max", "min", "abs", "relu", "clamp"})
-"""Functions that give whole numbers of whole numbers."""
 
 _MOST = {"f32": (2 - 2.0**-23) * 2.0**127, "f64": inf}
 """The largest number of a type in which an expression is computed."""
@@ -49,7 +47,7 @@ def _is_whole(kernel: Kernel, value: Expression) -> bool:
         case Element(operand, at):
             return not at and integers(kernel.operand(operand).value_type)
         case Apply(function, arguments):
-            return function in _OF_INTEGERS and all(_is_whole(kernel, a) for a in arguments)
+            return function in OF_INTEGERS and all(_is_whole(kernel, a) for a in arguments)
         case Rounded(_, body):
             return _is_whole(kernel, body)
         case Where(_, _, then, otherwise):

@@ -18,10 +18,9 @@ from pycute_xe.holding.nodes import (
     Picked,
     Summed,
 )
+from pycute_xe.kernel.spec.reductions import REDUCTION_OF
 
 __all__ = ["folded"]
-
-HOWS = {"add": "sum", "max": "max", "min": "min"}
 
 
 def folded(node: Node, fresh: Callable[[], str]) -> Node:
@@ -41,7 +40,7 @@ def folded(node: Node, fresh: Callable[[], str]) -> Node:
     """
     match node:
         case Call(function, (Summed(how, over, x) as first, Summed(other, beyond, y) as second)):
-            if HOWS.get(function) != how or how != other or over != beyond:
+            if REDUCTION_OF.get(function) != how or how != other or over != beyond:
                 return node
             if how == "sum" and not first.type == second.type == node.type:
                 return node

@@ -21,6 +21,7 @@ from pycute_xe.kernel import (
     SharedLoad,
     SharedStore,
 )
+from pycute_xe.kernel.ir.named import ROLES, Role
 
 __all__ = ["Common", "Rounds"]
 
@@ -106,7 +107,7 @@ class Rounds:
         return ""
 
     def arrive(
-        self, number: int, mover: Mover, barrier: int, role: str, counts: tuple[int, int]
+        self, number: int, mover: Mover, barrier: int, role: Role, counts: tuple[int, int]
     ) -> str:
         """Count an arrival, and fire the barrier if it was the last; return what is wrong."""
         arrivals = self.open.setdefault(barrier, {})
@@ -130,12 +131,12 @@ class Rounds:
         fenced = _at_least(mover.fenced, number, mover.last_fence)
         arrivals[number] = Arrival(role, mover.at, known, fenced)
         mover.arrivals.setdefault(barrier, []).append(mover.events[mover.at])
-        if role != "producer":
+        if ROLES[role].consumes:
             mover.owes[barrier] = len(before)
         present = [0, 0]
         for c, arrival in arrivals.items():
-            present[0] += len(self.movers[c].who) if arrival.role != "consumer" else 0
-            present[1] += len(self.movers[c].who) if arrival.role != "producer" else 0
+            present[0] += len(self.movers[c].who) * ROLES[arrival.role].produces
+            present[1] += len(self.movers[c].who) * ROLES[arrival.role].consumes
         if present[0] > counts[0] or present[1] > counts[1]:
             return (
                 f"{present[0]} producers and {present[1]} consumers arrive at {_named(barrier)}, "

@@ -34,7 +34,8 @@ from pycute_xe.holding.nodes import (
 )
 from pycute_xe.holding.placing import substituted, taken
 from pycute_xe.kernel import Index, Loop
-from pycute_xe.kernel.spec.functions import EXPONENTIALS
+from pycute_xe.kernel.spec.functions import EXPONENTIALS, MASKING
+from pycute_xe.kernel.spec.reductions import reduction
 from pycute_xe.numeric import as_numeric
 
 __all__ = ["Scaled", "is_own", "scaled_apart", "scaled_sum"]
@@ -239,7 +240,7 @@ def _is_finite(node: Node) -> bool:
             return True
         case Call("max", arguments):
             return any(map(_is_finite, arguments)) and all(map(_is_below, arguments))
-        case Call("below", _):
+        case Call(function, _) if function in MASKING:
             return False
         case Call(_, arguments):
             return all(map(_is_finite, arguments))
@@ -262,9 +263,9 @@ def _is_below(node: Node) -> bool:
             return value < float("inf")
         case Call("max", arguments):
             return all(map(_is_below, arguments))
-        case Call("below", arguments):
+        case Call(function, arguments) if function in MASKING:
             return all(map(_is_finite, arguments))
-        case Summed("max", _, body):
+        case Summed(how, _, body) if reduction(how).law == "greatest":
             return _is_below(body)
         case Choice(_, _, then, otherwise) | Picked(_, then, otherwise):
             return _is_below(then) and _is_below(otherwise)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 
 from pycute_xe.kernel.spec.expression import Apply, Const, Expression, Total, parts
+from pycute_xe.kernel.spec.functions import CHOOSING, OF_INTEGERS
 from pycute_xe.numeric import Numeric
 
 __all__ = ["differ_by", "is_moved", "tolerance_of"]
-
-_EXACT = frozenset({"add", "mul", "max", "min", "abs", "relu", "clamp"})
-_CHOOSING = frozenset({"max", "min", "abs", "relu", "clamp"})
 
 
 def tolerance_of(value: Expression, numeric: Numeric) -> float:
@@ -50,7 +48,7 @@ def is_moved(value: Expression) -> bool:
     """
     if isinstance(value, Total) and value.how == "sum":
         return False
-    if isinstance(value, Apply) and value.function not in _CHOOSING:
+    if isinstance(value, Apply) and value.function not in CHOOSING:
         signs = [a for a in value.arguments if isinstance(a, Const) and abs(a.value) == 1]
         if value.function != "mul" or not signs:
             return False
@@ -60,6 +58,6 @@ def is_moved(value: Expression) -> bool:
 def _exact(value: Expression) -> bool:
     """Whether small integers make it exact: nothing but sums, products and comparisons."""
     if isinstance(value, Apply):
-        return value.function in _EXACT and all(_exact(a) for a in value.arguments)
+        return value.function in OF_INTEGERS and all(_exact(a) for a in value.arguments)
     body = getattr(value, "body", None)
     return body is None or _exact(body)

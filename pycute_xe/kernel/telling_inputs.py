@@ -9,11 +9,13 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from pycute_xe.exactness import whole_to
 from pycute_xe.kernel.binding import shape_of
 from pycute_xe.kernel.field import Field, drawn
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.showing import is_moved
 from pycute_xe.kernel.spec.expression import Apply, Element, Expression, Total
+from pycute_xe.kernel.spec.reductions import reduction
 from pycute_xe.numeric import Numeric, as_numeric
 
 if TYPE_CHECKING:
@@ -119,7 +121,8 @@ def _factors(kernel: Kernel) -> tuple[Element, Element, str] | None:
 
 def _first_sum(value: Expression) -> Total | None:
     if isinstance(value, Total):
-        return value if value.how == "sum" and len(value.over) == 1 else None
+        is_one = reduction(value.how).law == "sum" and len(value.over) == 1
+        return value if is_one else None
     inner: tuple[Any, ...] = getattr(value, "arguments", ())
     for part in (*inner, getattr(value, "body", None)):
         if part is not None and (found := _first_sum(part)) is not None:
@@ -213,10 +216,9 @@ def _most(kind: Numeric) -> int:
 
     if kind.kind != "float":
         return min(bounds(kind)[1], 127)
-    return {"f8e4m3": 16, "f8e5m2": 8}.get(kind.name, 127)
+    return min(whole_to(kind), 127)
 
 
-_BITS = {"bf16": 8, "f16": 11, "tf32": 11, "f8e4m3": 4, "f8e5m2": 3}
 _WIDE = 9
 """The variant from which on operands have more bits than narrow types hold."""
 _CLOSE = 33
@@ -281,7 +283,7 @@ def _close(
     out = (both % span + low).astype("f8")
     if not _floats(numeric) or whole:
         return out
-    return out + (both // span - 1) / (1 << _BITS.get(numeric.name, 15) - 2)
+    return out + (both // span - 1) / (1 << min(numeric.row.significand, 15) - 2)
 
 
 def _wide(numeric: Numeric, draw: Draw, places: tuple[NDArray[np.int64], ...]) -> NDArray[Any]:
@@ -291,7 +293,7 @@ def _wide(numeric: Numeric, draw: Draw, places: tuple[NDArray[np.int64], ...]) -
     if not _floats(numeric):
         low, high = bounds(numeric)
         return draw(places, max(low, -4095), min(high, 4095)).astype("f8")
-    most = (1 << _BITS.get(numeric.name, 13)) - 1
+    most = (1 << min(numeric.row.significand, 13)) - 1
     return draw(places, -most, most) / 64
 
 

@@ -122,7 +122,7 @@ def execute(
     memory, target = Memory(), get_target(binary.target)
     placed = {
         o.name: place(memory, o, problem.inputs[o.name], target)
-        if o.role in ("in", "inout")
+        if o.role in ("in", "inout")  # closed: only inputs have values before
         else place_poison(memory, o, problem.shape(o.name), target)
         for o in kernel.operands
         if o.modes

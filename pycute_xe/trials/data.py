@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,8 @@ from pycute_xe.kernel.spec.expression import (
     leaves,
     parts,
 )
+from pycute_xe.kernel.spec.functions import CHOOSING
+from pycute_xe.kernel.spec.reductions import reduction
 from pycute_xe.numeric import Numeric
 
 __all__ = ["DATA", "EDGES", "INEXACT", "WIDE", "Data", "Grain", "exact", "fields"]
@@ -31,8 +33,6 @@ __all__ = ["DATA", "EDGES", "INEXACT", "WIDE", "Data", "Grain", "exact", "fields
 Sizes: TypeAlias = Mapping[str, int]
 
 EDGES = "edge values of the types"
-SIGNIFICANT: Mapping[str, int] = {"bf16": 8, "f16": 11}
-"""Bits of the significands of accumulators that are narrower than f32's 24."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Data:
         if kind.kind != "float":
             most = (1 << min(kind.bits - (kind.kind == "signed"), 20)) - 1
             return Grain(min(max(1.0, wanted.most // wanted.unit), most))
-        bits = {"f8e4m3": 4, "f8e5m2": 3}.get(kind.name, 8 if kind.bits >= 16 else 1)
+        bits = min(kind.row.significand, 8) if kind.bits >= 8 else 1
         return Grain(min(wanted.most, wanted.unit * 2**bits), wanted.unit)
 
 
@@ -85,7 +85,7 @@ def exact(kernel: Kernel, sizes: Sizes, among: tuple[Data, ...] = DATA) -> Data 
     """Return the first data on which everything that is claimed is exact, None for none."""
     claims = kernel.computes.claims if kernel.computes is not None else ()
     floats = {s.mma.atom.op.C for s in kernel.statements() if isinstance(s, Mma)}
-    bits = min((SIGNIFICANT.get(kind.name, 24) for kind in floats), default=24)
+    bits = min((kind.row.significand or 24 for kind in floats), default=24)
     summed = _summed(kernel)
     for data in among:
         grains = {o.name: data.grain(o, o.name in summed) for o in kernel.inputs}
@@ -121,8 +121,9 @@ def _widest(known: list[Grain]) -> Grain:
 
 
 def _of_apply(value: Any, known: list[Grain], _given: Any, _sizes: Any) -> Grain | None:
-    combined = _COMBINED.get(value.function)
-    return None if combined is None else combined(known)
+    if value.function in CHOOSING:
+        return _widest(known)
+    return _COMBINED[value.function](known) if value.function in _COMBINED else None
 
 
 def _product(known: list[Grain]) -> Grain:
@@ -136,10 +137,7 @@ def _sum(known: list[Grain]) -> Grain:
     return Grain(sum(g.most for g in known), min(g.unit for g in known))
 
 
-_COMBINED: Mapping[str, Callable[[list[Grain]], Grain]] = {
-    "add": _sum,
-    "mul": _product,
-} | dict.fromkeys(("max", "min", "abs", "relu", "clamp"), _widest)
+_COMBINED: Mapping[str, Callable[[list[Grain]], Grain]] = {"add": _sum, "mul": _product}
 
 
 def _of_const(value: Any, _known: Any, _given: Any, _sizes: Any) -> Grain | None:
@@ -166,7 +164,14 @@ def _of_total(value: Any, known: list[Grain], _given: Any, sizes: Sizes) -> Grai
         # What is counted by other variables is no longer than what they are counted by.
         names = dict.fromkeys(extent.names, most) | dict(sizes)
         count *= max(1, extent.at(names, looked_up))
-    return Grain(known[0].most * (count if value.how == "sum" else 1), known[0].unit)
+    law = reduction(value.how).law
+    match law:
+        case "sum":
+            return Grain(known[0].most * count, known[0].unit)
+        case "greatest" | "least":
+            return known[0]
+        case _:
+            assert_never(law)
 
 
 _GRAINS: Mapping[type, Callable[[Any, list[Grain], Any, Sizes], Grain | None]] = {

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.verifying.formula import (
+    MAXIMA,
     SUM_OF,
     WHOLE,
     Atom,
@@ -97,7 +98,7 @@ class _Names:
         return self._named(short) if inside and short.over and not short.atoms else short
 
     def _atom(self, atom: Atom) -> Atom:
-        if atom.name in ("max over", "min over"):
+        if atom.name == MAXIMA:
             families = (self._term(t, False) for f in atom.arguments for t in f)
             return Atom(atom.name, (alike(tuple(families)),))
         return Atom(atom.name, tuple(self.formula(f, True) for f in atom.arguments))

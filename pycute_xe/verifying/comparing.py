@@ -15,6 +15,7 @@ from pycute_xe.verifying.abbreviating import shortened
 from pycute_xe.verifying.differences import Difference, joined, judged, more, repeats
 from pycute_xe.verifying.floors import Floors
 from pycute_xe.verifying.formula import (
+    MAXIMA,
     Atom,
     Formula,
     Term,
@@ -44,8 +45,6 @@ __all__ = ["compare"]
 
 CASES = 5
 """Conditions by whose cases formulas are compared."""
-
-EXTREMES = ("max over", "min over")
 
 
 def compare(
@@ -276,7 +275,7 @@ class _Comparison(Ranges):
         for mine, yours in zip(ours, theirs, strict=True):
             if self.are_the_same(mine, yours):
                 continue
-            as_set = mine.name in EXTREMES
+            as_set = mine.name == MAXIMA
             for a, b in zip(mine.arguments, yours.arguments, strict=True):
                 found = self.formulas(joint, a, b, as_set)
                 if found is not None:
@@ -292,7 +291,7 @@ class _Comparison(Ranges):
             return False
         if (mine, yours) not in self.known:
             self.known[mine, yours] = False  # as long as it is not shown
-            extreme = mine.name in EXTREMES
+            extreme = mine.name == MAXIMA
             pairs = list(zip(mine.arguments, yours.arguments, strict=True))
             with suppress(UndecidableError):
                 found = (self.formulas(self.whole, a, b, extreme) for a, b in pairs)

@@ -18,7 +18,7 @@ from pycute_xe.holding.nodes import BESIDE
 from pycute_xe.kernel.spec.functions import FUNCTIONS
 from pycute_xe.numeric import as_numeric
 from pycute_xe.verifying.abbreviating import Definition, defined
-from pycute_xe.verifying.formula import WHOLE, Atom, Formula, Term, abbreviates, mentioned
+from pycute_xe.verifying.formula import MAXIMA, WHOLE, Atom, Formula, Term, abbreviates, mentioned
 from pycute_xe.verifying.patience import charge, remembered
 
 __all__ = ["Extents", "Value", "differ", "value_with"]
@@ -130,11 +130,9 @@ class _Values:
         return self.known[key]
 
     def called(self, atom: Atom, names: Mapping[str, int]) -> Value:
-        if atom.name in ("max over", "min over"):
-            values = [v for term in atom.arguments[0] for v in self.products(term, names)]
-            if atom.name == "max over":  # what is minus infinity is left out of it
-                return reduce(np.maximum, values, -math.inf)
-            return reduce(np.minimum, values) if values else math.nan
+        if atom.name == MAXIMA:  # what is minus infinity is left out of it
+            values = (v for term in atom.arguments[0] for v in self.products(term, names))
+            return reduce(np.maximum, values, -math.inf)
         return _meaning(atom.name)(
             *(np.float64(1) * self.formula(f, names) for f in atom.arguments)
         )

@@ -9,14 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 from math import isfinite
 
-from pycute_xe.verifying.formula import WHOLE, Atom, Formula, Term
+from pycute_xe.verifying.formula import MAXIMA, WHOLE, Atom, Formula, Term
 from pycute_xe.verifying.ranges import Extents, Ranges
 from pycute_xe.verifying.regions import Region
 from pycute_xe.verifying.spans import element
 
 __all__ = ["Floors"]
-
-MAXIMA = "max over"
 
 
 class Floors(Ranges):

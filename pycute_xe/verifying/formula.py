@@ -27,6 +27,7 @@ __all__ = [
     "alike",
     "assuming",
     "atoms_within",
+    "MAXIMA",
     "WHOLE",
     "call",
     "choose",
@@ -87,6 +88,9 @@ class Term:
 
 Formula: TypeAlias = "tuple[Term, ...]"
 """A sum of terms."""
+
+MAXIMA = "max over"
+"""The function that is the greatest of the elements of its argument's terms, or minus infinity."""
 
 WHOLE = "the whole of"
 """The function that gives its argument back, and keeps it together."""

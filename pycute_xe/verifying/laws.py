@@ -8,10 +8,11 @@ zero in an exponential.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 from math import inf, isfinite
+from typing import assert_never
 
 import numpy as np
 
@@ -19,9 +20,11 @@ from pycute_xe.converting import bounds, convert, greatest
 from pycute_xe.errors import UndecidableError
 from pycute_xe.exactness import is_exact, whole_to
 from pycute_xe.holding.nodes import BESIDE
-from pycute_xe.kernel.spec.functions import EXPONENTIALS
+from pycute_xe.kernel.spec.functions import EXPONENTIALS, FUNCTIONS, MASKING
+from pycute_xe.kernel.spec.reductions import Reduction
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.verifying.formula import (
+    MAXIMA,
     WHOLE,
     Atom,
     Bounds,
@@ -40,11 +43,12 @@ from pycute_xe.verifying.formula import (
 from pycute_xe.verifying.matching import KEEP_ZERO
 from pycute_xe.verifying.spans import kept_type, may_be_nan, span
 
-__all__ = ["LIMITS", "UNDEFINED", "applied", "as_stored", "extreme", "is_number", "rounded"]
+__all__ = ["LIMITS", "UNDEFINED", "applied", "as_stored", "is_number", "reduced", "rounded"]
 
 UNDEFINED = "what was never written"
 LIMITS = Limits()
-MAXIMA = "max over"
+TURNED = {"max": 1.0, "min": -1.0}
+"""The smaller of two is the negative of the larger of their negatives."""
 
 
 def is_number(formula: Formula) -> bool:
@@ -69,8 +73,8 @@ def applied(name: str, arguments: tuple[Formula, ...]) -> Formula:
         return multiply(arguments[0], call("1/", divisor))
     if name in ("max", "min"):
         return _larger_or_smaller(name, *arguments)
-    if name in _MADE_OF:
-        return _MADE_OF[name](*arguments)
+    if name in FUNCTIONS and FUNCTIONS[name].of is not None:
+        return FUNCTIONS[name].unfolded(_applied, *arguments)
     if name in EXPONENTIALS:
         return _exponential(name, arguments[0])
     return _opaque(name, arguments)
@@ -86,20 +90,11 @@ def _opaque(name: str, arguments: tuple[Formula, ...]) -> Formula:
     return call(name, *arguments)
 
 
-def _relu(value: Formula) -> Formula:
-    return applied("max", (value, number(0.0)))
-
-
-def _clamp(value: Formula, low: Formula, high: Formula) -> Formula:
-    return applied("min", (applied("max", (value, low)), high))
-
-
-def _silu(value: Formula) -> Formula:
-    return multiply(value, call("sigmoid", value))
-
-
-_MADE_OF: dict[str, Callable[..., Formula]] = {"relu": _relu, "clamp": _clamp, "silu": _silu}
-"""Functions that are made of others."""
+def _applied(name: str, *arguments: Formula | float) -> Formula:
+    """Return a function of formulas and numbers, as one that is made of others names it."""
+    return applied(
+        name, tuple(number(float(a)) if isinstance(a, (int, float)) else a for a in arguments)
+    )
 
 
 def rounded(to: Numeric, formula: Formula) -> Formula:
@@ -127,7 +122,7 @@ def rounded(to: Numeric, formula: Formula) -> Formula:
         return clipped
     if found.whole and to.kind != "float" and to.bits <= 32:  # nothing but the ends changes
         low, high = bounds(to)
-        return _clamp(clipped, number(low), number(high))
+        return _applied("clamp", clipped, low, high)
     return call(name, clipped)
 
 
@@ -182,9 +177,11 @@ def _clipped(to: Numeric, formula: Formula) -> Formula:
 
     Conversions do not fall: they may be taken inside of maxima and minima.
     """
-    families = _arguments(formula, MAXIMA)
-    if families is not None:
-        return call(MAXIMA, alike(tuple(_clipped_family(to, term) for term in families[0])))
+    for sign in (1.0, -1.0):
+        families = _arguments(multiply(number(sign), formula), MAXIMA)
+        if families is not None:
+            clipped = tuple(_clipped_family(to, term, sign) for term in families[0])
+            return multiply(number(sign), call(MAXIMA, alike(clipped)))
     for name, end in (("max", 0), ("min", 1)):
         pair = _arguments(formula, name)
         number_ = next((f for f in pair or () if is_number(f)), None)
@@ -195,7 +192,7 @@ def _clipped(to: Numeric, formula: Formula) -> Formula:
         if to.kind != "float" and limit == number(bounds(to)[end]):
             return inner
         if not all(isfinite(term.scale) for term in limit):  # what lies beyond is infinite
-            beyond = number_[0].scale < 0 if name == "max" else number_[0].scale > 0
+            beyond = TURNED[name] * number_[0].scale < 0
             return inner if beyond else formula
         return _larger_or_smaller(name, inner, limit)
     return _through(to, formula)
@@ -247,13 +244,16 @@ def _reaches(to: Numeric, kept: Numeric, inner: Formula) -> bool:
     return fewer and to.kind != "float" and kept.bits >= 8 and reaches
 
 
-def _clipped_family(to: Numeric, term: Term) -> Term:
-    """Return a number among the elements of a maximum as a type holds it; others as they are."""
+def _clipped_family(to: Numeric, term: Term, sign: float) -> Term:
+    """Return a number among the elements of a maximum as a type holds it; others as they are.
+
+    Where ``sign`` is -1 the elements are the negatives of numbers of the type.
+    """
     if term.places or term.atoms:
         return term
-    value = rounded(to, number(term.scale))
+    value = rounded(to, number(sign * term.scale))
     kept = value and isfinite(value[0].scale)
-    return replace(term, scale=value[0].scale) if kept else term
+    return replace(term, scale=sign * value[0].scale) if kept else term
 
 
 def _lowest_bits(to: Numeric, formula: Formula) -> Formula:
@@ -302,7 +302,7 @@ def _is_finite(formula: Formula) -> bool:
 
 
 def _is_finite_atom(atom: Atom) -> bool:
-    if atom.name in (UNDEFINED, BESIDE, "below", "min over"):
+    if atom.name in (UNDEFINED, BESIDE, *MASKING):
         return False
     if atom.name != MAXIMA:
         return all(map(_is_finite, atom.arguments))
@@ -350,18 +350,27 @@ def _together(term: Term) -> Term:
 # ---------------------------------------------------------------------- maxima and minima
 
 
-def extreme(how: str, over: tuple[Bounds, ...], formula: Formula) -> Formula:
-    """Return the maximum or the minimum of a formula over variables.
+def reduced(row: Reduction, over: tuple[Bounds, ...], formula: Formula) -> Formula:
+    """Return the sum, the maximum or the minimum of a formula over variables.
 
-    What is not one product of elements stays together, as one function of the variables: terms of
-    a sum, conditions, sums inside and zeros are values there, and must not be taken apart.
-    A maximum of maxima is one over all variables.
+    Of a maximum, what is not one product of elements stays together, as one function of the
+    variables: terms of a sum, conditions, sums inside and zeros are values there, and must not be
+    taken apart. A maximum of maxima is one over all variables. A minimum is the negative of the
+    maximum of negatives.
     """
-    if how == "max":
-        return _of_families(summed_apart(over, _families(formula)))
-    name = f"{how} over"
-    inner = _arguments(formula, name)
-    return call(name, summed(over, inner[0] if inner else _whole(formula)))
+    match row.law:
+        case "sum":
+            return summed(over, formula)
+        case "greatest":
+            return _of_families(summed_apart(over, _families(formula)))
+        case "least":
+            return _negated(_of_families(summed_apart(over, _families(_negated(formula)))))
+        case _:
+            assert_never(row.law)
+
+
+def _negated(formula: Formula) -> Formula:
+    return multiply(number(-1.0), formula)
 
 
 def summed_apart(over: tuple[Bounds, ...], families: Formula) -> Formula:
@@ -376,6 +385,8 @@ def _families(formula: Formula) -> Formula:
         if _is_lowest(inner):
             continue
         found, pair = _arguments(inner, MAXIMA), _arguments(inner, "max")
+        least = _arguments(_negated(inner), "min")
+        pair = tuple(map(_negated, least)) if least is not None else pair
         if pair is not None:
             out += _guarded(guards, tuple(t for f in pair for t in _families(f)))
         else:
@@ -407,13 +418,14 @@ def _larger_or_smaller(name: str, left: Formula, right: Formula) -> Formula:
         return right
     larger = _first_if_larger(left, right)
     if larger is not None:
-        return larger if name == "max" else right if larger is left else left
+        return left if (larger is left) == (TURNED[name] > 0) else right
     for inner, limit in ((left, right), (right, left)):
         if is_number(limit) and (ordered := _in_order(name, inner, limit)) is not None:
             return ordered
-    over = any(_arguments(f, MAXIMA) or _is_infinite(f) for f in (left, right))
-    if name == "max" and over:
-        return _of_families((*_families(left), *_families(right)))
+    sign = number(TURNED[name])
+    turned = multiply(sign, left), multiply(sign, right)
+    if any(_arguments(f, MAXIMA) or _is_infinite(f) for f in turned):
+        return multiply(sign, _of_families(tuple(t for f in turned for t in _families(f))))
     return call(name, *sorted((left, right), key=signature))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from itertools import permutations, product
 
 from pycute_xe.kernel.spec.functions import ZERO_OF_ZEROS
-from pycute_xe.numeric import numerics
+from pycute_xe.numeric import as_numeric, numerics
 from pycute_xe.verifying.formula import Atom, Bounds, Formula, Term, abbreviates, signature
 from pycute_xe.verifying.regions import Names
 
@@ -31,7 +31,7 @@ MOST_ORDERS = 24
 """Orders of like factors that are tried."""
 
 
-KEEP_ZERO = frozenset(f"to {name}" for name in numerics() if name != "ue8m0")
+KEEP_ZERO = frozenset(f"to {name}" for name in numerics() if not as_numeric(name).row.positive)
 """Functions of which zero is zero: conversions to every type that has one."""
 
 

@@ -12,20 +12,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pycute_xe.converting import convert
+from pycute_xe.kernel.spec.functions import COMPARING
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.verifying.formula import Formula
 from pycute_xe.verifying.spans import span
 
-__all__ = ["CHOOSING", "COMPARING", "NEAREST", "Reading"]
-
-CHOOSING = frozenset({"max", "min", "abs", "relu", "clamp", "at_least", "below"})
-"""Functions that round nothing: they choose or compare."""
-
-COMPARING = frozenset({"at_least", "below"})
-"""Functions that jump: a last bit of their arguments may change everything."""
-
-NEAREST = frozenset({"add", "mul", "div", "sqrt"})
-"""Functions of which a float is the nearest to the real result: IEEE 754-2019, 5.4.1."""
+__all__ = ["Reading"]
 
 FEW_BITS = 16
 """Integers that are so narrow are changed by a float's last bit at ties alone."""
@@ -56,6 +48,7 @@ class Reading:
     @classmethod
     def of(cls, kind: Numeric) -> Reading:
         """Return how what elements of a type hold is read."""
+        # closed: every other type is computed in f32
         return cls(sums=kind.kind == "float", finest=kind if kind.name == "f64" else F32)
 
     def operand(self, function: str, rounds: bool) -> Reading:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import exp, inf, isfinite
+from math import inf, isfinite
 
 import numpy as np
 
 from pycute_xe.converting import bounds, convert, greatest
+from pycute_xe.kernel.spec.functions import CHOOSING, FUNCTIONS, Function
 from pycute_xe.numeric import Numeric, as_numeric
-from pycute_xe.verifying.formula import WHOLE, Atom, Formula, Place, Term
+from pycute_xe.verifying.formula import MAXIMA, WHOLE, Atom, Formula, Place, Term
 
 __all__ = ["Span", "element", "kept_type", "may_be_nan", "span"]
 
@@ -57,7 +58,7 @@ def of_type(numeric: Numeric) -> Span:
     high = greatest(numeric)
     if numeric.kind != "float":
         return Span(float(bounds(numeric)[0]), high, True)
-    return Span(0.0 if numeric.name == "ue8m0" else -high, high)
+    return Span(0.0 if numeric.row.positive else -high, high)
 
 
 def span(formula: Formula) -> Span:
@@ -105,10 +106,12 @@ def _of_atom(atom: Atom) -> Span:
         return _converted(span(atom.arguments[0]), as_numeric(name))
     if kind == "lowest bits of":
         return of_type(as_numeric(name))
-    if atom.name in ("max over", "min over"):
+    if atom.name == MAXIMA:
         return _of_extreme(atom)
     if atom.name in _OF:
         return _OF[atom.name](*map(span, atom.arguments))
+    if atom.name in FUNCTIONS:
+        return _of_function(FUNCTIONS[atom.name], *map(span, atom.arguments))
     return ANY
 
 
@@ -135,24 +138,25 @@ def _of_extreme(atom: Atom) -> Span:
     families = [(t, element(t)) for t in atom.arguments[0]]
     every = [one for _, one in families]
     sure = [one for t, one in families if not t.over and not t.guards]
-    low, high = min(one.low for one in every), max(one.high for one in every)
-    if atom.name == "max over":
-        low = max((one.low for one in sure), default=-inf)
-    else:
-        high = min((one.high for one in sure), default=inf)
+    low = max((one.low for one in sure), default=-inf)
+    high = max(one.high for one in every)
     return Span(low, high, bool(sure) and all(one.whole for one in every))
 
 
-def _rising(function: Callable[[float], float], low: float, high: float) -> Callable[..., Span]:
-    """The span of a function that rises, and lies between two numbers whatever it is given."""
+def _of_function(row: Function, *inner: Span) -> Span:
+    """Return the span of a function by its row; where it rises, by what it makes of the ends."""
+    out = Span(row.low, row.high, row.whole)
+    if not row.rises:
+        return out
+    (one,) = inner
+    least, most = _end(row, one.low, row.low), _end(row, one.high, row.high)
+    # A last bit is left to how the function is computed.
+    low, high = least - abs(least) * 1e-3, most + abs(most) * 1e-3
+    return Span(max(row.low, low), min(row.high, high))
 
-    def of(inner: Span) -> Span:
-        least = function(inner.low) if isfinite(inner.low) and abs(inner.low) < 700 else low
-        most = function(inner.high) if isfinite(inner.high) and abs(inner.high) < 700 else high
-        # A last bit is left to how the function is computed.
-        return Span(max(low, least - abs(least) * 1e-3), min(high, most + abs(most) * 1e-3))
 
-    return of
+def _end(row: Function, at: float, beyond: float) -> float:
+    return float(row.meaning(np, at)) if isfinite(at) and abs(at) < 700 else beyond
 
 
 def _absolute(inner: Span) -> Span:
@@ -179,31 +183,11 @@ def _one_over(inner: Span) -> Span:
     return Span(0.0 if inner.low >= 0 else -inf, 0.0 if inner.high <= 0 else inf)
 
 
-def _always(low: float, high: float, whole: bool = False) -> Callable[..., Span]:
-    """The span of a function that lies between two numbers whatever it is given."""
-
-    def of(*_: Span) -> Span:
-        return Span(low, high, whole)
-
-    return of
-
-
-def _power(x: float) -> float:
-    return 2.0**x
-
-
 _OF: dict[str, Callable[..., Span]] = {
     WHOLE: _same,
     "abs": _absolute,
     "max": _larger,
     "min": _smaller,
-    "exp": _rising(exp, 0.0, inf),
-    "exp2": _rising(_power, 0.0, inf),
-    "sqrt": _always(0.0, inf),
-    "rsqrt": _always(0.0, inf),
-    "sigmoid": _always(0.0, 1.0),
-    "tanh": _always(-1.0, 1.0),
-    "at_least": _always(0.0, 1.0, whole=True),
     "1/": _one_over,
 }
 
@@ -226,7 +210,7 @@ def _kept_by(atom: Atom) -> Numeric | None:
     kind, _, name = atom.name.rpartition(" ")
     if kind in ("to", "lowest bits of"):
         return as_numeric(name)
-    if atom.name not in ("max", "min", "abs"):
+    if atom.name not in CHOOSING:
         return None
     numbers = [f for f in atom.arguments if all(not t.places and not t.atoms for t in f)]
     types = {kept_type(f) for f in atom.arguments if f not in numbers}

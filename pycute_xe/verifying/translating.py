@@ -32,6 +32,8 @@ from pycute_xe.kernel.spec.expression import (
     Total,
     Where,
 )
+from pycute_xe.kernel.spec.functions import NEAREST, UNROUNDED
+from pycute_xe.kernel.spec.reductions import reduction
 from pycute_xe.numeric import Numeric
 from pycute_xe.verifying.formula import (
     WHOLE,
@@ -43,11 +45,10 @@ from pycute_xe.verifying.formula import (
     call,
     choose,
     number,
-    summed,
 )
-from pycute_xe.verifying.laws import LIMITS, UNDEFINED, applied, extreme, rounded
+from pycute_xe.verifying.laws import LIMITS, UNDEFINED, applied, reduced, rounded
 from pycute_xe.verifying.naming import Naming
-from pycute_xe.verifying.reading import CHOOSING, NEAREST, Reading
+from pycute_xe.verifying.reading import Reading
 from pycute_xe.verifying.views import View
 
 __all__ = ["EXACT", "claimed", "held"]
@@ -152,16 +153,16 @@ class _Held:
             else:
                 low, high = self.naming.text(bound[1]), self.naming.text(bound[2])
                 bounds.append(Bounds(bound[0], low, high))
-        rounds = node.how == "sum" and node.type is not None and node.type.kind == "float"
-        inside = how.operand("add" if node.how == "sum" else node.how, rounds)
-        inner = self.formula(node.body, (*scope, *(b.name for b in bounds)), inside)
-        if node.how == "sum":
-            out = summed(tuple(bounds), inner)
-            if node.type is None:
-                return out
-            opaque = call(f"summed in {node.type}", out)
-            return self.computed("summed", node.type, out, opaque, how)
-        return extreme(node.how, tuple(bounds), inner)
+        row = reduction(node.how)
+        rounds = row.law == "sum" and node.type is not None and node.type.kind == "float"
+        inside = how.operand(row.combine, rounds)
+        out = reduced(
+            row, tuple(bounds), self.formula(node.body, (*scope, *(b.name for b in bounds)), inside)
+        )
+        if row.law != "sum" or node.type is None:
+            return out
+        opaque = call(f"summed in {node.type}", out)
+        return self.computed("summed", node.type, out, opaque, how)
 
     def place(self, leaf: Leaf) -> Place:
         bound = tuple(self.naming.variable_of.get(name, name) for name in leaf.bound)
@@ -222,11 +223,12 @@ class _Claimed:
             self.count += 1
             inner[name] = f"t{self.count}_{name}"
             bounds.append(Bounds(inner[name], "0", self.text(extent, names)))
-        body = self.formula(value.body, inner, how.operand("add", value.how == "sum"))
-        if value.how != "sum":
-            return extreme(value.how, tuple(bounds), body)
-        total = summed(tuple(bounds), body)
-        return total if value.accumulator is None else _typed(value.accumulator, total)
+        row = reduction(value.how)
+        inside = how.operand(row.combine, row.law == "sum")
+        total = reduced(row, tuple(bounds), self.formula(value.body, inner, inside))
+        if row.law != "sum" or value.accumulator is None:
+            return total
+        return _typed(value.accumulator, total)
 
     def text(self, index: Index, names: Mapping[str, str]) -> str:
         return self.naming.text(index, names)
@@ -235,7 +237,7 @@ class _Claimed:
 def _element(place: Place) -> Formula:
     """Return an element; of a type without a zero, what lies outside must not be taken for zero."""
     found: Formula = (Term(1.0, (place,)),)
-    zeroless = place.numeric is not None and place.numeric.name == "ue8m0"
+    zeroless = place.numeric is not None and place.numeric.row.positive
     return call(WHOLE, found) if zeroless and place.at else found
 
 
@@ -244,10 +246,10 @@ def _rounds(value: object) -> bool:
     if isinstance(value, (Rounded, Converted)) and value.to.name in ("f32", "f64"):
         return _rounds(value.body)
     if isinstance(value, Apply):
-        return value.function not in CHOOSING and not _is_exact(value)
+        return value.function not in UNROUNDED and not _is_exact(value)
     if not isinstance(value, Call) or value.type is None or value.type.kind != "float":
         return False
-    return value.function not in CHOOSING and not _is_exact(value)
+    return value.function not in UNROUNDED and not _is_exact(value)
 
 
 def _is_exact(value: Call | Apply) -> bool:

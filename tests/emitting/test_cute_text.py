@@ -15,7 +15,6 @@ from sampling import sampled
 import pycute_xe as cx
 from pycute_xe.emitting import emit
 from pycute_xe.emitting.cute import CUTE
-from pycute_xe.emitting.cute_values import FORMULAS
 from pycute_xe.kernel import Load, Mma, Reorder
 from pycute_xe.kernel.spec.functions import FUNCTIONS
 
@@ -93,8 +92,7 @@ def test_the_listing_heads_the_text() -> None:
     assert head == str(GEMM).splitlines()
 
 
-def test_every_function_is_said_or_refused_by_name() -> None:
-    assert set(FORMULAS) <= set(FUNCTIONS)
+def test_every_function_is_said() -> None:
     for name, function in sampled(FUNCTIONS.items(), 8):
         arguments = ", ".join(["acc", "2.0", "3.0"][: function.arity])
         text = emit(cx.kernel.gemm(SMALL, epilogue=f"{name}({arguments})"), "cute")

@@ -45,6 +45,7 @@ SHIM = r"""
 #define vstore_half_rte(X, I, P) ((P)[I] = (half)(X))
 #define clz(X) __builtin_clz(X)
 #define max(A, B) ((A) > (B) ? (A) : (B))
+#define min(A, B) ((A) < (B) ? (A) : (B))
 int xe_place[4];
 static int get_group_id(int axis) { return xe_place[axis]; }
 static int get_local_id(int axis) { (void)axis; return xe_place[3]; }

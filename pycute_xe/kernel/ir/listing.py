@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from pycute_xe.atom.reordering import is_identity
 from pycute_xe.kernel.ir.meanings import Meanings
+from pycute_xe.kernel.ir.named import ROLES
 from pycute_xe.kernel.ir.program import Program
 from pycute_xe.kernel.ir.renaming import renamings
 from pycute_xe.kernel.ir.statements import (
@@ -158,8 +159,7 @@ def _(_: Statement) -> str:
 
 @LINES.of(NamedArrive)
 def _(statement: NamedArrive) -> str:
-    as_what = "producer and consumer" if statement.role == "both" else statement.role
-    return f"barrier   arrive at {statement.barrier} as {as_what}"
+    return f"barrier   arrive at {statement.barrier} as {ROLES[statement.role].words}"
 
 
 @LINES.of(NamedWait)

@@ -10,9 +10,27 @@ from pycute_xe.kernel.index import Index, as_index
 from pycute_xe.kernel.ir.statement import Statement, Touched, once
 from pycute_xe.signatures import held_fields
 
-__all__ = ["NamedArrive", "NamedBarrier", "NamedWait", "Role"]
+__all__ = ["ROLES", "NamedArrive", "NamedBarrier", "NamedWait", "Role"]
 
 Role = Literal["producer", "consumer", "both"]
+
+
+@dataclass(frozen=True, slots=True)
+class Arriving:
+    """What a subgroup is counted as where it arrives, in messages and in words."""
+
+    produces: int
+    consumes: int
+    message: Literal["producer", "consumer", "producer_consumer"]
+    words: str
+
+
+ROLES: dict[Role, Arriving] = {
+    "producer": Arriving(1, 0, "producer", "producer"),
+    "consumer": Arriving(0, 1, "consumer", "consumer"),
+    "both": Arriving(1, 1, "producer_consumer", "producer and consumer"),
+}
+"""By role. Only those that consume wait."""
 
 
 @held_fields

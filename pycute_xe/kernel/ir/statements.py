@@ -9,7 +9,6 @@ meanings.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.errors import KernelError
@@ -21,6 +20,7 @@ from pycute_xe.kernel.ir.named import NamedArrive, NamedBarrier, NamedWait
 from pycute_xe.kernel.ir.statement import Statement, Touched, once
 from pycute_xe.kernel.spec.expression import Expression, Slot, as_expression, leaves
 from pycute_xe.kernel.spec.looking import check_depth, indices_of
+from pycute_xe.kernel.spec.reductions import reduction
 from pycute_xe.layout import Layout
 from pycute_xe.signatures import held_fields
 from pycute_xe.typing import is_tuple
@@ -169,13 +169,18 @@ class Map(Statement):
 class Reduce(Statement):
     """Combine elements of a fragment: element ``i`` of the source goes into ``slots(i)``.
 
-    Every element of the destination is the sum (or maximum) of all that go there.
+    Every element of the destination is the sum (or maximum, or minimum) of all that go there.
+    Raises `KernelError` for an unknown reduction.
     """
 
-    how: Literal["sum", "max"]
+    how: str
     source: str
     destination: str
     slots: Layout
+
+    def __post_init__(self) -> None:
+        """Check the reduction's name."""
+        reduction(self.how)
 
     @property
     @once

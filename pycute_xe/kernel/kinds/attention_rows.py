@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Literal
 
 from pycute_xe.algebra.simplify import flat_modes
 from pycute_xe.atom.reordering import layout_of
@@ -14,6 +13,7 @@ from pycute_xe.kernel.ir.operands import Fragment
 from pycute_xe.kernel.ir.statements import Map, Part, Reduce, Statement
 from pycute_xe.kernel.kinds.vectors import accumulator_places, vector_gather
 from pycute_xe.kernel.spec.expression import Slot, apply
+from pycute_xe.kernel.spec.reductions import reduction
 from pycute_xe.layout import Layout
 from pycute_xe.numeric import Numeric, as_numeric
 
@@ -94,7 +94,7 @@ class Rows:
         last = [f"{name}{i}" for i in range(self.folds)]
         return tuple(map(self.fragment, (*parts, *last, name)))
 
-    def reduce(self, how: Literal["sum", "max"], source: str, name: str) -> tuple[Statement, ...]:
+    def reduce(self, how: str, source: str, name: str) -> tuple[Statement, ...]:
         """Return what puts the sum or maximum of every row of scores into a fragment of rows.
 
         Fewer than 16 rows are first reduced to as many parts as fill a register: lanes far apart
@@ -109,7 +109,7 @@ class Rows:
             raise _unplaced(self.mma)
         held = f"{name}0"
         out: list[Statement] = [Reduce(how, source, held, slots)]
-        both = "max" if how == "max" else "add"
+        both = reduction(how).combine
         for step in range(self.folds):
             width //= 2
             kept = self.count * width

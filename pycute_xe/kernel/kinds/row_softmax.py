@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, Unpack
+from typing import Unpack
 
 import numpy as np
 
@@ -31,8 +31,6 @@ from pycute_xe.layout import Layout, cosize, size
 from pycute_xe.signatures import typed
 
 __all__ = ["RowReduction", "by_rows", "check_rows", "softmax_gemm"]
-
-How = Literal["sum", "max"]
 
 
 @typed
@@ -127,7 +125,7 @@ class RowReduction:
         elements = self.mma.tile_mnk[0] * self.beside
         return tuple(Shared(f"s{name}", self.mma.atom.op.D, elements) for name in names)
 
-    def reduced(self, how: How, name: str, source: str = "tCrC") -> tuple[Statement, ...]:
+    def reduced(self, how: str, name: str, source: str = "tCrC") -> tuple[Statement, ...]:
         """Return what reduces the rows of a fragment into ``tSr`` and a name."""
         rows, height = self.rows, self.mma.tile_mnk[0]
         first, column = (accumulator_places(self.mma, x).min(axis=1) for x in "mn")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import assert_never
 
 from pycute_xe.kernel.schedules.plan import Piece, Plan
 from pycute_xe.kernel.schedules.timing import timeline
@@ -162,11 +163,14 @@ def _sums(plan: Plan, tiles: dict[tuple[int, int, int], list[Placed]]) -> Cover 
 def _pairs(plan: Plan, order: list[Placed]) -> Iterator[tuple[Placed, Placed]]:
     """Yield pieces of which the first must come after the second."""
     for i, late in enumerate(order[1:], 1):
-        if plan.fixup == "ordered":
-            yield late, order[i - 1]  # who is further before follows from there
-        else:
-            for soon in order[:i] if late is order[-1] else order[:1]:
-                yield late, soon
+        match plan.fixup:
+            case "ordered":
+                yield late, order[i - 1]  # who is further before follows from there
+            case "unordered" | "first" | "atomic":
+                for soon in order[:i] if late is order[-1] else order[:1]:
+                    yield late, soon
+            case _:
+                assert_never(plan.fixup)
 
 
 def _behind(plan: Plan, order: list[Placed]) -> set[tuple[Placed, Placed]]:

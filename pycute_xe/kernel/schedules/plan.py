@@ -148,6 +148,7 @@ def fixed_up(pieces: list[Piece], fixup: Fixup) -> list[Piece]:
         if turn and fixup != "atomic":
             behind_all = fixup == "ordered" or (last and fixup == "unordered")
             needs = piece.start if behind_all else 1
+        # closed: atomic pieces hand nothing on, all others do
         gives = 0 if last or alone or fixup == "atomic" else piece.stop - piece.start
         out.append(replace(piece, needs=needs, gives=gives, turn=turn, parts=len(order)))
     return out

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 from pycute_xe.errors import InputError
 from pycute_xe.kernel.binding import bind_sizes, shape_of
@@ -25,16 +25,14 @@ from pycute_xe.kernel.spec.expression import (
     Total,
     Where,
 )
-from pycute_xe.kernel.spec.functions import function
+from pycute_xe.kernel.spec.functions import OF_INTEGERS, function
+from pycute_xe.kernel.spec.reductions import Reduction, reduction
 from pycute_xe.kernel.spec.specification import Specification
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["compute", "compute_part"]
-
-# Functions that give integers where they are given integers.
-_OF_INTEGERS = frozenset({"add", "mul", "max", "min", "abs", "relu", "clamp"})
 
 
 def compute(
@@ -151,7 +149,7 @@ class _Scope:
 
     def applied(self, expression: Apply) -> NDArray[Any]:
         arguments = [self.value(argument) for argument in expression.arguments]
-        if expression.function not in _OF_INTEGERS:
+        if expression.function not in OF_INTEGERS:
             arguments = [argument.astype(self.np.float64) for argument in arguments]
         found = function(expression.function, len(arguments)).meaning(self.np, *arguments)
         return self.np.asarray(found)
@@ -211,20 +209,24 @@ class _Scope:
     # ------------------------------------------------------------ sums and maxima
 
     def total(self, expression: Total) -> NDArray[Any]:
-        limits = [self.index(extent) for _, extent in expression.over]
+        row, limits = reduction(expression.how), [self.index(e) for _, e in expression.over]
         longest = [int(limit.max(initial=0)) for limit in limits]
         names = [name for name, _ in expression.over]
         inner = replace(self, axes=(*self.axes, *zip(names, longest, strict=True)))
-        ragged = any(limit.size != 1 for limit in limits)
-        if ragged:
-            masks = zip(names, limits, strict=True)
-            body: list[Any] = [inner.masked(expression, dict(masks))]
-        elif expression.how == "sum":
-            body = [inner.value(factor) for factor in _factors(expression.body)]
+        body = [expression.body]
+        if row.law == "sum":
+            body = _factors(expression.body)
+        if any(limit.size != 1 for limit in limits):
+            values = [inner.masked(expression, dict(zip(names, limits, strict=True)))]
         else:
-            body = [inner.value(expression.body)]
-        count = len(names)
-        found = inner.summed(body, count) if expression.how == "sum" else inner.largest(body, count)
+            values = [inner.value(part) for part in body]
+        match row.law:
+            case "sum":
+                found = inner.summed(values, len(names))
+            case "greatest" | "least":
+                found = inner.extreme(row, values[0], len(names))
+            case _:
+                assert_never(row.law)
         numeric = expression.accumulator
         if numeric is None or numeric.kind == "float" or found.dtype.kind == "f":
             return found
@@ -238,16 +240,15 @@ class _Scope:
         for name, limit in limits.items():
             wide = limit.reshape(limit.shape + (1,) * (len(self.axes) - limit.ndim))
             below = below & (places[name] < wide)
-        nothing = 0 if expression.how == "sum" else -np.inf
+        nothing = reduction(expression.how).nothing
         return np.where(below, replace(self, guarded=True).value(expression.body), nothing)
 
-    def largest(self, body: list[NDArray[Any]], count: int) -> NDArray[Any]:
+    def extreme(self, row: Reduction, found: NDArray[Any], count: int) -> NDArray[Any]:
         np, rank = self.np, len(self.axes)
-        (found,) = body
         extents = [extent for _, extent in self.axes[rank - count :]]
         if 0 in extents:
-            return np.full(found.shape[: rank - count], -np.inf)
-        return found.max(axis=tuple(range(rank - count, rank)))
+            return np.full(found.shape[: rank - count], row.nothing)
+        return row.ufunc().reduce(found, axis=tuple(range(rank - count, rank)))
 
     def summed(self, factors: list[NDArray[Any]], count: int) -> NDArray[Any]:
         """The sum of a product over the last ``count`` axes."""

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index, as_index
 from pycute_xe.kernel.spec.functions import function
+from pycute_xe.kernel.spec.reductions import reduction
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.signatures import held_fields, typed
 
@@ -127,16 +128,20 @@ class Apply(_Scalar):
 @held_fields
 @dataclass(frozen=True, slots=True)
 class Total(_Scalar):
-    """A sum, or a maximum, over ``0 <= variable < extent``.
+    """A sum, a maximum or a minimum over ``0 <= variable < extent``.
 
+    ``how`` is the name of a row of `pycute_xe.kernel.spec.reductions`.
     ``accumulator`` is the type it is accumulated in: rounding happens after each step there, in
     an order that is left open; None where it makes no difference to what is claimed.
     """
 
-    how: Literal["sum", "max"]
+    how: str
     over: tuple[tuple[str, Index], ...]
     body: Expression
     accumulator: Numeric | None = None
+
+    def __post_init__(self) -> None:
+        reduction(self.how)
 
     def __str__(self) -> str:
         names = ", ".join(name for name, _ in self.over)
@@ -210,10 +215,12 @@ def total(
     extent: Index | int | str,
     body: object,
     *,
-    how: Literal["sum", "max"] = "sum",
+    how: str = "sum",
     accumulator: Numeric | str | None = None,
 ) -> Expression:
-    """Return the sum (or maximum) of a body over ``0 <= over < extent``.
+    """Return the sum (or maximum, or minimum) of a body over ``0 <= over < extent``.
+
+    Raises `KernelError` for an unknown reduction.
 
     >>> m, k = Index("m"), Index("k")
     >>> print(total("k", "K", Element("A", (m, k))))

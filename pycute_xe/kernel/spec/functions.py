@@ -1,50 +1,132 @@
-"""Floor 7: the scalar functions that epilogues and specifications may name, and what they compute.
+"""Floor 7: the scalar functions that epilogues and specifications may name: a row for each.
 
-Each is one entry: how many arguments it takes and what it does to arrays. A prover takes them for
-opaque but for sums, products and the law of exponentials; nothing else is assumed of them.
+Every reader takes what it knows of a function from its row; a column that a reader needs and that
+a row leaves empty is refused by name. A function that is made of others says so and needs no more.
+A prover takes the others for opaque but for sums, products and the laws that rows state.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
+from math import inf
 from typing import Any, TypeAlias
 
 from pycute_xe.errors import KernelError
 
-__all__ = ["EXPONENTIALS", "FUNCTIONS", "ZERO_OF_ZEROS", "Function", "function"]
+__all__ = [
+    "CHOOSING",
+    "COMPARING",
+    "EXPONENTIALS",
+    "FUNCTIONS",
+    "MASKING",
+    "NEAREST",
+    "OF_INTEGERS",
+    "SEQUENCE",
+    "UNROUNDED",
+    "ZERO_OF_ZEROS",
+    "Function",
+    "function",
+]
 
 
 Meaning: TypeAlias = Callable[..., Any]
+Term: TypeAlias = "str | float | tuple[str, *tuple[Term, ...]]"
+"""An argument (x, y or z), a number, or a function's name and what it is applied to."""
+
+SEQUENCE = "a sequence"
+"""In the column of a language: several operations, in the language's own table of them."""
+
+
+def _unsaid(_np: Any, *_: Any) -> Any:
+    raise KernelError("function", {}, "a function has no meaning on arrays", "give it one")
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
     """A scalar function: its name, its number of arguments, and its meaning on NumPy arrays.
 
-    ``meaning`` takes NumPy and the arguments, and keeps their precision. ``exponential`` says that
-    ``f(x + y) = f(x)·f(y)`` for finite numbers, ``f(0) = 1`` and ``f(-inf) = 0``: Abramowitz and
-    Stegun, Handbook of Mathematical Functions, 4.2. ``zero`` says that it gives zero of zeros.
+    ``meaning`` takes NumPy and the arguments, and keeps their precision; it may be left to
+    ``ufunc``, NumPy's function of that name, or to ``of``, the function in terms of others, of its
+    arguments ``"x"``, ``"y"`` and ``"z"``. ``visa`` and ``mlir`` are operations
+    of these languages, ``cute`` an expression of C++ with its arguments in braces. Raises
+    `KernelError` for a function without a meaning.
+
+    >>> import numpy as np
+    >>> twice = Function("twice", 1, of=("add", "x", "x"))
+    >>> float(twice.meaning(np, 4.0))
+    8.0
     """
 
     name: str
     arity: int
-    meaning: Meaning
+    meaning: Meaning = _unsaid
+    _: KW_ONLY
+    ufunc: str = ""
+    of: Term | None = None
+    visa: str = ""
+    cute: str = ""
+    mlir: str = ""
+    integers: bool = False
+    """Whether it gives whole numbers of whole numbers, exactly.
+
+    This and the next three follow from its parts for a function that is made of others.
+    """
+    chooses: bool = False
+    """Whether it gives one of its arguments, or its size: nothing is rounded."""
+    compares: bool = False
+    """Whether it jumps: a last bit of an argument may change everything. It rounds nothing."""
+    masks: bool = False
+    """Whether it gives its first argument, or minus infinity."""
+    nearest: bool = False
+    """Whether a float is the nearest to the real result: IEEE 754-2019, 5.4.1."""
     exponential: bool = False
+    """Whether f(x + y) = f(x)·f(y) for finite numbers, f(0) = 1 and f(-inf) = 0.
+
+    Abramowitz and Stegun, Handbook of Mathematical Functions, 4.2.
+    """
     zero: bool = False
+    """Whether it is zero where all its arguments are."""
+    rises: bool = False
+    """Whether it never falls, and takes one argument."""
+    low: float = -inf
+    high: float = inf
+    """Between which numbers its values lie, whatever it is given."""
+    whole: bool = False
+    """Whether its values are whole numbers, whatever it is given."""
+
+    def __post_init__(self) -> None:
+        """Take the meaning from other columns, where it is left to them."""
+        if self.meaning is _unsaid:
+            if self.ufunc:
+                object.__setattr__(self, "meaning", partial(_named, self.ufunc))
+            elif self.of is not None:
+                object.__setattr__(self, "meaning", self._defined)
+            else:
+                _unsaid(None)
+
+    def unfolded(self, apply: Callable[..., Any], *arguments: Any) -> Any:
+        """Return what the function is in others, which ``apply`` makes of a name and arguments."""
+        given = dict(zip("xyz", arguments, strict=False))
+
+        def value(term: Term) -> Any:
+            if isinstance(term, tuple):
+                return apply(term[0], *map(value, term[1:]))
+            return given[term] if isinstance(term, str) else term
+
+        return None if self.of is None else value(self.of)
+
+    def _defined(self, np: Any, *x: Any) -> Any:
+        return self.unfolded(partial(_computed, np), *x)
 
 
-def _named(name: str) -> Meaning:
-    """What NumPy's function of a name does."""
-
-    def meaning(np: Any, *x: Any) -> Any:
-        return getattr(np, name)(*x)
-
-    return meaning
+def _computed(np: Any, name: str, *x: Any) -> Any:
+    return function(name, len(x)).meaning(np, *x)
 
 
-def _relu(np: Any, x: Any) -> Any:
-    return np.maximum(x, 0)
+def _named(name: str, np: Any, *x: Any) -> Any:
+    return getattr(np, name)(*x)
 
 
 def _rsqrt(np: Any, x: Any) -> Any:
@@ -56,20 +138,12 @@ def _sigmoid(np: Any, x: Any) -> Any:
         return 1 / (1 + np.exp(-x))
 
 
-def _silu(np: Any, x: Any) -> Any:
-    return x * _sigmoid(np, x)
-
-
 def _gelu(np: Any, x: Any) -> Any:
     from math import erf
 
     values = np.asarray(x)
     halves = np.asarray(np.frompyfunc(erf, 1, 1)(values / np.sqrt(2.0)), dtype=values.dtype)
     return values * (1 + halves) / 2
-
-
-def _clamp(np: Any, x: Any, low: Any, high: Any) -> Any:
-    return np.minimum(np.maximum(x, low), high)
 
 
 def _at_least(np: Any, x: Any, y: Any) -> Any:
@@ -82,37 +156,131 @@ def _below(np: Any, x: Any, y: Any) -> Any:
     return np.where(x < y, x, np.full_like(x, -np.inf))
 
 
-FUNCTIONS = {
-    f.name: f
-    for f in (
-        Function("add", 2, _named("add")),
-        Function("mul", 2, _named("multiply")),
-        Function("div", 2, _named("divide")),
-        Function("max", 2, _named("maximum"), zero=True),
-        Function("min", 2, _named("minimum"), zero=True),
-        Function("abs", 1, _named("abs"), zero=True),
-        Function("exp", 1, _named("exp"), exponential=True),
-        Function("exp2", 1, _named("exp2"), exponential=True),
-        Function("log", 1, _named("log")),
-        Function("sqrt", 1, _named("sqrt"), zero=True),
-        Function("rsqrt", 1, _rsqrt),
-        Function("tanh", 1, _named("tanh"), zero=True),
-        Function("relu", 1, _relu),
-        Function("sigmoid", 1, _sigmoid),
-        Function("silu", 1, _silu),
-        Function("gelu", 1, _gelu, zero=True),
-        Function("clamp", 3, _clamp),
-        Function("at_least", 2, _at_least),
-        Function("below", 2, _below),
-    )
-}
-"""By name. A new elementwise function is one more line."""
+FUNCTIONS: dict[str, Function] = {}
+"""By name. A new elementwise function is one more row below."""
 
-EXPONENTIALS = frozenset(f.name for f in FUNCTIONS.values() if f.exponential)
+for _row in (
+    Function(
+        "add", 2, ufunc="add", integers=True, nearest=True,
+        visa="add", cute="({} + {})", mlir="arith.addf",
+    ),
+    Function(
+        "mul", 2, ufunc="multiply", integers=True, nearest=True,
+        visa="mul", cute="({} * {})", mlir="arith.mulf",
+    ),
+    Function(
+        "div", 2, ufunc="divide", nearest=True,
+        visa=SEQUENCE, cute="({} / {})", mlir="arith.divf",
+    ),
+    Function(
+        "max", 2, ufunc="maximum", integers=True, chooses=True, zero=True,
+        visa="max", cute="cute::max({}, {})", mlir="arith.maximumf",
+    ),
+    Function(
+        "min", 2, ufunc="minimum", integers=True, chooses=True, zero=True,
+        visa="min", cute="cute::min({}, {})", mlir="arith.minimumf",
+    ),
+    Function(
+        "abs", 1, ufunc="abs", integers=True, chooses=True, zero=True, low=0,
+        visa=SEQUENCE, cute="sycl::fabs({})", mlir="math.absf",
+    ),
+    Function(
+        "exp", 1, ufunc="exp", exponential=True, rises=True, low=0,
+        visa=SEQUENCE, cute="sycl::exp({})", mlir="math.exp",
+    ),
+    Function(
+        "exp2", 1, ufunc="exp2", exponential=True, rises=True, low=0,
+        visa="exp", cute="sycl::exp2({})", mlir="math.exp2",
+    ),
+    Function("log", 1, ufunc="log", visa=SEQUENCE, cute="sycl::log({})", mlir="math.log"),
+    Function(
+        "sqrt", 1, ufunc="sqrt", nearest=True, zero=True, low=0,
+        visa="sqrt", cute="sycl::sqrt({})", mlir="math.sqrt",
+    ),
+    Function("rsqrt", 1, _rsqrt, low=0, visa="rsqrt", cute="sycl::rsqrt({})", mlir="math.rsqrt"),
+    Function(
+        "tanh", 1, ufunc="tanh", zero=True, low=-1, high=1,
+        visa=SEQUENCE, cute="sycl::tanh({})", mlir="math.tanh",
+    ),
+    Function(
+        "sigmoid", 1, _sigmoid, low=0, high=1,
+        visa=SEQUENCE, cute="(1.0f / (1.0f + sycl::exp(-{})))", mlir=SEQUENCE,
+    ),
+    Function(
+        "gelu", 1, _gelu, zero=True, visa=SEQUENCE,
+        cute="({0} * 0.5f * (1.0f + sycl::erf({0} * 0.70710678f)))", mlir=SEQUENCE,
+    ),
+    Function(
+        "at_least", 2, _at_least, compares=True, low=0, high=1, whole=True,
+        visa=SEQUENCE, cute="({} >= {} ? 1.0f : 0.0f)", mlir=SEQUENCE,
+    ),
+    Function(
+        "below", 2, _below, compares=True, masks=True,
+        visa=SEQUENCE, cute="({0} < {1} ? {0} : -INFINITY)", mlir=SEQUENCE,
+    ),
+    Function("relu", 1, of=("max", "x", 0)),
+    Function("silu", 1, of=("mul", "x", ("sigmoid", "x"))),
+    Function("clamp", 3, of=("min", ("max", "x", "y"), "z")),
+):  # fmt: skip
+    FUNCTIONS[_row.name] = _row
+
+
+def _parts(name: str) -> tuple[set[str], set[float]]:
+    """Return the functions that one comes to which are not made of others, and the numbers."""
+    row, names, numbers = FUNCTIONS[name], set[str](), set[float]()
+    if row.of is None:
+        return {name}, numbers
+
+    def part(inner: str, *arguments: float | None) -> None:
+        more, constants = _parts(inner)
+        names.update(more)
+        numbers.update(constants, (x for x in arguments if x is not None))
+
+    row.unfolded(part, *[None] * row.arity)
+    return names, numbers
+
+
+def _every(*columns: str) -> frozenset[str]:
+    """The functions of which all parts have one of some columns."""
+    own = {f.name for f in FUNCTIONS.values() if any(getattr(f, column) for column in columns)}
+    return frozenset(name for name in FUNCTIONS if _parts(name)[0] <= own)
+
+
+def _some(column: str) -> frozenset[str]:
+    """The functions of which a part has a column."""
+    own = {f.name for f in FUNCTIONS.values() if getattr(f, column)}
+    return frozenset(name for name in FUNCTIONS if _parts(name)[0] & own)
+
+
+def _own(column: str) -> frozenset[str]:
+    return frozenset(f.name for f in FUNCTIONS.values() if getattr(f, column))
+
+
+EXPONENTIALS = _own("exponential")
 """The functions that turn sums into products."""
 
-ZERO_OF_ZEROS = frozenset(f.name for f in FUNCTIONS.values() if f.zero)
+ZERO_OF_ZEROS = _own("zero")
 """The functions that are zero where all their arguments are; those made of others left out."""
+
+NEAREST = _own("nearest")
+"""The functions of which a float is the nearest to the real result."""
+
+OF_INTEGERS = frozenset(
+    name for name in _every("integers") if all(float(x).is_integer() for x in _parts(name)[1])
+)
+"""The functions that give whole numbers of whole numbers."""
+
+CHOOSING = _every("chooses")
+"""The functions that give one of their arguments, or its size."""
+
+UNROUNDED = _every("chooses", "compares")
+"""The functions that round nothing: they choose or compare."""
+
+COMPARING = _some("compares")
+"""The functions that jump."""
+
+MASKING = _some("masks")
+"""The functions that may be minus infinity."""
 
 
 def function(name: str, arguments: int | None = None) -> Function:

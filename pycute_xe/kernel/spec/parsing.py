@@ -17,6 +17,7 @@ from pycute_xe.kernel.spec.expression import (
     rounded_to,
 )
 from pycute_xe.kernel.spec.looking import TOO_DEEP, check_depth
+from pycute_xe.kernel.spec.reductions import REDUCTIONS
 from pycute_xe.numeric import as_numeric, numerics
 
 __all__ = ["Reader", "parse", "tree_of"]
@@ -120,7 +121,7 @@ class Reader:
         """Return a function of expressions, or a rounding."""
         if name in numerics() and len(arguments) == 1:
             return rounded_to(as_numeric(name), arguments[0])
-        if name in ("max", "min") and len(arguments) > 2:
+        if name in REDUCTIONS and len(arguments) > 2:
             first, *rest = arguments
             for argument in rest:
                 first = apply(name, first, argument)
