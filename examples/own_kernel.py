@@ -6,15 +6,10 @@ Run it: ``python examples/own_kernel.py``.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 import pycute_xe as cx
-from pycute_xe.bulk import numpy_dtype
 from pycute_xe.kernel import Kernel, KernelBuilder, Share, Tiles
-
-BF16 = numpy_dtype("bf16")
 
 
 def relu() -> Kernel:
@@ -93,11 +88,9 @@ def main() -> None:
     """Say of each kernel whether a target takes it, whether it is proved, and how long it is."""
     rng, sizes = np.random.default_rng(0), {"M": 70, "N": 48, "K": 40}
     for kernel in (make() for make in KERNELS):
-        shapes = {o.name: tuple(mode.at(sizes) for mode in o.modes) for o in kernel.inputs}
-        values = {name: rng.integers(-3, 4, shape) for name, shape in shapes.items()}
-        types = {o.name: numpy_dtype(o.value_type.name) for o in kernel.inputs}
-        given: dict[str, Any] = {name: x.astype(types[name]) for name, x in values.items()}
-        out = cx.run(kernel, **given)
+        shapes = [tuple(mode.at(sizes) for mode in o.modes) for o in kernel.inputs]
+        inputs = [rng.integers(-3, 4, shape) for shape in shapes]
+        out = cx.run(kernel, *inputs, dtype={o.name: o.value_type.name for o in kernel.inputs})
         print(kernel)
         print(f"legal on bmg: {bool(cx.check(kernel, 'bmg'))}; {cx.verify(kernel).answer}")
         print(f"ran to {out.shape}; {len(cx.emit(kernel).splitlines())} lines of OpenCL\n")

@@ -218,7 +218,8 @@ def split_k(
     >>> kernel = split_k(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")), 4)
     >>> print(str(kernel).splitlines()[1].strip())
     computes   D[m,n] = D[m,n] + sum(k, A[m,k]*B[k,n], f32)
-    >>> print(kernel.loop("k").stop, "trips; tile", 4 * Index("k") + Index("s"))
+    >>> k, s = map(cx.kernel.Index, "ks")
+    >>> print(kernel.loop("k").stop, "trips; tile", 4 * k + s)
     ceil_div(-s+ceil_div(K, 32), 4) trips; tile 4*k+s
     """
     loop, ending, groups = recipe_of("split_k", mma, (a, b, d), given, ahead=stages)
