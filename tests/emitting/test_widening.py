@@ -9,7 +9,9 @@ from widened_codes import widened
 import pycute_xe as cx
 from pycute_xe.numeric import numerics
 
-NARROW = [n for n in numerics() if cx.as_numeric(n).row.code and cx.as_numeric(n).bits <= 8]
+# The reader of vISA has no comparisons; ue8m0 is compared as C in `test_portable.py`.
+ROWS = {name: cx.as_numeric(name).row for name in numerics()}
+NARROW = [n for n, row in ROWS.items() if row.code and row.bits <= 8 and not row.positive]
 
 
 @pytest.mark.parametrize("name", NARROW)
