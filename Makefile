@@ -96,6 +96,7 @@ fuzz: $(VENV)/.dev-stamp ## 200,000 calls with junk, 20,000 damaged files and ke
 	@$(PY) benchmarks/fuzz_files.py
 	@$(PY) benchmarks/fuzz_kernels.py --count 20000
 	@$(PY) benchmarks/shared_programs.py --count 5000 --seed $(SEED)
+	@$(PY) benchmarks/nested_loops.py --count 3000 --seed $(SEED)
 	@$(PY) benchmarks/trials_alone.py --count 5000
 	@$(PY) benchmarks/fuzz_attention.py
 	@$(PY) benchmarks/fuzz_softmax.py 2000

@@ -22,6 +22,7 @@ from multiprocessing.queues import SimpleQueue
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from anchors import Edit, edits, places
 from forked import run
 from mutant_lists import FLOORS, Mutant
 
@@ -52,32 +53,65 @@ class Outcome:
 
 
 def stale(root: Path = ROOT) -> list[str]:
-    """Name the mutants whose text does not occur exactly once, or that change nothing."""
+    """Name the mutants whose code does not occur exactly once, or that change nothing."""
     found: list[str] = []
     for mutant in MUTANTS:
-        count = (root / mutant.file).read_text(encoding="utf-8").count(mutant.old)
-        if count != 1 or mutant.old == mutant.new:
-            found.append(f"{mutant.file}: {mutant.old!r} occurs {count} times")
+        count = len(edits(root, mutant.name, mutant.old, mutant.new))
+        if count != 1 or " ".join(mutant.old.split()) == " ".join(mutant.new.split()):
+            found.append(f"{mutant.name}: {mutant.old!r} occurs {count} times")
     return found
+
+
+def placed(mutant: Mutant, root: Path = ROOT) -> Edit:
+    """Return what a mutant makes of the module that it changes."""
+    (edit,) = edits(root, mutant.name, mutant.old, mutant.new)
+    return edit
+
+
+def chosen_tests(mutant: Mutant, edit: Edit) -> list[str]:
+    """The tests of a mutant, by their paths."""
+    return [edit.path if test == "doctests" else test for test in mutant.tests]
 
 
 def key(mutant: Mutant) -> str:
     """Name a mutant in the table of killers, as long as its change stays what it is."""
-    change = f"{mutant.old}\0{mutant.new}".encode()
-    return f"{Path(mutant.file).stem} {sha1(change, usedforsecurity=False).hexdigest()[:12]}"
+    change = "\0".join(" ".join(code.split()) for code in (mutant.old, mutant.new)).encode()
+    name = mutant.name.rpartition(": ")[2]
+    return f"{name} {sha1(change, usedforsecurity=False).hexdigest()[:12]}"
 
 
 def killers() -> dict[str, str]:
     """Read which test killed a mutant when this was last recorded."""
     lines = KILLERS.read_text(encoding="utf-8").splitlines() if KILLERS.exists() else []
-    return {mutant: test for mutant, _, test in (line.partition("\t") for line in lines)}
+    return {mutant: _with_path(test) for mutant, _, test in (x.partition("\t") for x in lines)}
+
+
+def _with_path(test: str) -> str:
+    """Return a recorded test as pytest calls it: a doctest is recorded by its function alone."""
+    kind, _, name = test.partition("::")
+    found = places(ROOT, name) if kind == "doctest" else []
+    found.sort(key=lambda place: place[0].path.count("/"))
+    plain = name.rpartition(": ")[2]
+    return next((f"{s.path}::{_dotted(s.path)}.{plain}" for s, _ in found), test)
+
+
+def _recorded(test: str) -> str:
+    """Return a test as it is recorded: in which file of the package a function is may change."""
+    path, _, doctest = test.partition("::")
+    package, name = Path(path).parent.name, doctest.removeprefix(f"{_dotted(path)}.")
+    short = f"doctest::{package}: {name}"
+    return short if path.startswith("pycute_xe/") and _with_path(short) == test else test
+
+
+def _dotted(path: str) -> str:
+    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
 def record(found: Iterable[Outcome]) -> None:
     """Write which tests kill, for the mutants judged now and for those judged before."""
     known = killers() | {key(o.mutant): o.killer for o in found}
     tests = {key(m): known.get(key(m), "") for m in MUTANTS}
-    lines = [f"{mutant}\t{test}\n" for mutant, test in tests.items() if ".py" in test]
+    lines = [f"{mutant}\t{_recorded(test)}\n" for mutant, test in tests.items() if ".py" in test]
     KILLERS.write_text("".join(lines), encoding="utf-8")
 
 
@@ -98,7 +132,8 @@ def first_failure(copy: Path, tests: Iterable[str], examples: int, compiling: bo
     code, lines = run(copy, [*MEANING, *tests], examples, TIMEOUT, compiling)
     if code == -signal.SIGALRM:
         return "does not end"
-    if code == 0 or _missing(copy, lines):
+    # A module without doctests kills nothing.
+    if code in (0, 5) or _missing(copy, lines):
         return ""
     failed = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
     return failed[0].split(" - ")[0].partition(" ")[2] if failed else "the tests do not start"
@@ -116,20 +151,20 @@ def _missing(copy: Path, lines: list[str]) -> set[str]:
     return {line.rpartition(f"{copy}/")[2] for line in lines if "not found: " in line}
 
 
-def judged(mutant: Mutant, copy: Path, examples: int, before: str = "") -> Outcome:
+def judged(mutant: Mutant, edit: Edit, copy: Path, examples: int, before: str = "") -> Outcome:
     """Apply a mutant to a copy, run the tests, first the one that failed before, and undo it.
 
     A test that fails without the mutant too, as one may on a busy machine, kills nothing.
     """
-    file = copy / mutant.file
+    file = copy / edit.path
     source = file.read_text(encoding="utf-8")
     written = file.stat()
     start = time.perf_counter()
-    file.write_text(source.replace(mutant.old, mutant.new), encoding="utf-8")
+    file.write_text(edit.text, encoding="utf-8")
     try:
         # One after the other, for collecting a file may take longer than the test that notices.
-        ends = (first_failure(copy, [t], examples) for t in (before, *mutant.tests) if t)
-        killer = next(filter(None, ends), "")
+        tests = (before, *chosen_tests(mutant, edit))
+        killer = next(filter(None, (first_failure(copy, [t], examples) for t in tests if t)), "")
     finally:
         file.write_text(source, encoding="utf-8")
         # What was compiled without a mutant stays valid.
@@ -139,16 +174,16 @@ def judged(mutant: Mutant, copy: Path, examples: int, before: str = "") -> Outco
     return Outcome(mutant, killer, time.perf_counter() - start)
 
 
-def prepared(mutants: list[Mutant], folder: Path, jobs: int, examples: int) -> dict[Mutant, str]:
+def prepared(
+    mutants: dict[Mutant, Edit], folder: Path, jobs: int, examples: int
+) -> dict[Mutant, str]:
     """Make copies that pass the tests; return which test killed a mutant before, if it exists."""
     first = copied(folder / "0")
-    gone = stale(first)
-    if gone:
-        sys.exit("\n".join(["update mutant_lists:", *gone]))
     known = killers()
     there = set(existing(first, filter(None, (known.get(key(m)) for m in mutants))))
     before = {m: test for m in mutants if (test := known.get(key(m), "")) in there}
-    rest = dict.fromkeys(test for m in mutants if m not in before for test in m.tests)
+    fresh = ((m, edit) for m, edit in mutants.items() if m not in before)
+    rest = dict.fromkeys(test for m, edit in fresh for test in chosen_tests(m, edit))
     failed = first_failure(first, [*rest, *dict.fromkeys(before.values())], examples, True)
     if failed:
         sys.exit(f"without any mutant {failed} fails")
@@ -162,7 +197,7 @@ COPY: list[Path] = []
 """The copy of a worker, once it has taken one."""
 
 
-def outcomes(mutants: list[Mutant], jobs: int, examples: int) -> Iterator[Outcome]:
+def outcomes(mutants: dict[Mutant, Edit], jobs: int, examples: int) -> Iterator[Outcome]:
     """Judge all mutants, in several copies at once, and yield them as they end."""
     with TemporaryDirectory() as folder:
         before = prepared(mutants, Path(folder), jobs, examples)
@@ -171,19 +206,19 @@ def outcomes(mutants: list[Mutant], jobs: int, examples: int) -> Iterator[Outcom
         for i in range(jobs):
             free.put(Path(folder, str(i)))
         with context.Pool(jobs, lambda: COPY.append(free.get())) as pool:
-            cases = [(mutant, examples, before.get(mutant, "")) for mutant in mutants]
+            cases = [(m, edit, examples, before.get(m, "")) for m, edit in mutants.items()]
             yield from pool.imap(_one, cases)
 
 
-def _one(case: tuple[Mutant, int, str]) -> Outcome:
-    mutant, examples, before = case
-    return judged(mutant, COPY[0], examples, before)
+def _one(case: tuple[Mutant, Edit, int, str]) -> Outcome:
+    mutant, edit, examples, before = case
+    return judged(mutant, edit, COPY[0], examples, before)
 
 
 def shown(outcome: Outcome) -> str:
     """One line of the table."""
     mutant = outcome.mutant
-    change = f"{mutant.file.removeprefix('pycute_xe/')}: {' '.join(mutant.new.split())}"
+    change = f"{mutant.name}: {' '.join(mutant.new.split())}"
     reason = outcome.killer or mutant.equivalent or mutant.why
     return f"{outcome.verdict:10} {outcome.seconds:6.1f} s  {change[:70]:70}  {reason}"
 
@@ -195,15 +230,24 @@ def main() -> int:
     parser.add_argument("--examples", type=int, default=25)
     parser.add_argument("--floor", choices=FLOORS, action="append", help="may be given repeatedly")
     parser.add_argument("--record", action="store_true", help="note which tests killed")
-    parser.add_argument("--only", default="", help="mutants whose file or text contains this")
+    parser.add_argument("--only", default="", help="mutants whose file, name or code has this")
     parser.add_argument("--new", action="store_true", help="mutants that no test is known to kill")
     options = parser.parse_args()
     floors = options.floor or FLOORS
-    listed = [mutant for floor in floors for mutant in FLOORS[floor]]
-    chosen = [m for m in listed if options.only in f"{m.file} {m.old} {m.new}"]
-    if options.new:
-        known = killers()
-        chosen = [m for m in chosen if key(m) not in known and not m.equivalent]
+    if gone := stale():
+        sys.exit("\n".join(["update mutant_lists:", *gone]))
+    known = killers() if options.new else {}
+    listed = {
+        mutant: placed(mutant)
+        for floor in floors
+        for mutant in FLOORS[floor]
+        if not (options.new and (key(mutant) in known or mutant.equivalent))
+    }
+    chosen = {
+        m: edit
+        for m, edit in listed.items()
+        if any(options.only in text for text in (edit.path, m.name, m.old, m.new))
+    }
     found: list[Outcome] = []
     for outcome in outcomes(chosen, options.jobs, options.examples):
         found.append(outcome)

@@ -27,8 +27,7 @@ def widened(array: NDArray[Any], numeric: Numeric, single: bool = False) -> NDAr
     if numeric.name == "bf16":
         # A bfloat16 is the upper half of a float32.
         wide = array.view(np.uint16).astype(np.uint32)
-        np.left_shift(wide, 16, out=wide)
-        return wide.view(np.float32)
+        return (wide << np.uint32(16)).view(np.float32)
     if numeric.kind == "float":
         return array if numeric.bits == 64 else array.astype(np.float32, copy=False)
     if numeric.bits < 8:

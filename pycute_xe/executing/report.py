@@ -14,7 +14,8 @@ class Report:
     Messages count those of all subgroups; bytes are those inside the surfaces; ``copies`` names
     the operands whose arrays the target could not address as they lie, so that they were copied
     onto a legal surface. ``doubts`` says which atoms of the kernel do something else than their
-    layouts claim. Both executors report the same.
+    layouts claim. ``why`` says what kept the fast executor from whole arrays, so that the byte
+    machine ran; it is empty where nothing did. Both executors report the same work.
     """
 
     executor: str
@@ -26,6 +27,7 @@ class Report:
     copies: tuple[str, ...]
     seconds: float
     doubts: tuple[str, ...] = ()
+    why: str = ""
 
     def __str__(self) -> str:
         """One line for each kind of work."""
@@ -37,5 +39,7 @@ class Report:
         lines.append(f"  barriers  {self.barriers:>12,}")
         if self.copies:
             lines.append(f"  copied onto a legal surface: {', '.join(self.copies)}")
+        if self.why:
+            lines.append(f"  byte by byte: {self.why}")
         lines += [f"  not vouched for: {doubt}" for doubt in self.doubts]
         return "\n".join(lines)

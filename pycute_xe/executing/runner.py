@@ -185,4 +185,5 @@ def _report(
         copies=copied,
         seconds=seconds,
         doubts=doubted,
+        why=trace.why,
     )

@@ -10,9 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pycute_xe.errors import InputError
 from pycute_xe.kernel.index import Index
 
 __all__ = ["Space"]
+
+MOST_ROWS = 1 << 24
+"""Rows of a table, at most."""
 
 Ints = NDArray[np.int64]
 Axis = Mapping[str, Ints]
@@ -74,9 +78,20 @@ class Space:
         return Space(self.sizes, (*space.axes[:-1], picked), self.look_up)
 
     def bound(self, name: str, start: Index, stop: Index) -> Space:
-        """Return the points with one more variable, ``start <= name < stop``."""
+        """Return the points with one more variable, ``start <= name < stop``.
+
+        Raises `InputError` where those are too many to be listed.
+        """
         space, axis = self.joined(self.variables(start, stop))
         first, last = space.values(start, axis), space.values(stop, axis)
+        rows = np.maximum(last - first, 0).sum()
+        if rows > MOST_ROWS:
+            raise InputError(
+                "count",
+                {"variable": name, "values": int(rows)},
+                f"a variable has {rows:,} values, must be at most {MOST_ROWS:,}",
+                "take smaller sizes",
+            )
         if not axis:
             new: Axis = {name: np.arange(int(first[0]), int(last[0]), dtype=np.int64)}
             return Space(self.sizes, (*self.axes, new), self.look_up)

@@ -26,12 +26,12 @@ NOTHING = {row.combine: float(row.nothing) for row in REDUCTIONS.values()}
 """The number that a function of two leaves the other one by."""
 
 
-def carried_by(node: Node) -> set[str]:
-    """Return the fragments of which a node holds something from before the trip of a loop."""
+def carried_by(node: Node, loop: str) -> set[str]:
+    """Return the fragments of which a node holds something from before a trip of a loop."""
     names: set[str] = set()
 
     def leaf(x: Node) -> Node:
-        if isinstance(x, Carried):
+        if isinstance(x, Carried) and x.loop == loop:
             names.add(x.fragment)
         return x
 
@@ -52,6 +52,7 @@ class Apart:
     function: str = ""
     numeric: Numeric | None = None
     type: Numeric | None = None
+    step: int = 0
 
     def then(
         self,
@@ -59,6 +60,7 @@ class Apart:
         terms: tuple[Node, ...],
         numeric: Numeric | None,
         type: Numeric | None = None,
+        step: int = 0,
     ) -> Apart | None:
         """Take more terms in; None where they are of another kind, as a maximum of a sum is."""
         if self.function not in ("", function):
@@ -70,29 +72,31 @@ class Apart:
             if any(narrow) or (self.numeric and numeric):
                 return None  # each rounds in its own way
         every = (*self.terms, *terms)
-        return Apart(self.start, every, function, numeric or self.numeric, type or self.type)
+        numeric, type = numeric or self.numeric, type or self.type
+        return Apart(self.start, every, function, numeric, type, step or self.step)
 
 
-def taken_apart(node: Node, name: str) -> Apart | None:
+def taken_apart(node: Node, name: str, loop: str) -> Apart | None:
     """Split a node into what was carried and what is added to it; None where it is neither."""
     match node:
-        case Carried() if node.fragment == name:
+        case Carried() if node.begins(name, loop):
             return Apart(node)
         case Accumulated(numeric, start, terms):
-            inner = taken_apart(start, name)
-            return inner and inner.then("add", terms, numeric)
+            inner = taken_apart(start, name, loop)
+            return inner and inner.then("add", terms, numeric, step=node.step)
         case Call("mul", (inner, Number(1.0)) | (Number(1.0), inner)):
-            return taken_apart(inner, name)
+            return taken_apart(inner, name, loop)
         case Call(function, (left, right)) if function in CHOOSING and _is_same(left, right):
-            return taken_apart(left, name)
+            return taken_apart(left, name, loop)
         case Call(function, (left, right)) if function in REDUCTION_OF:
             for first, second in ((left, right), (right, left)):
-                inner = taken_apart(first, name)
-                if inner is not None and name not in carried_by(second):
+                inner = taken_apart(first, name, loop)
+                if inner is not None and name not in carried_by(second, loop):
                     return inner.then(node.function, (second,), None, node.type)
             return None
         case Choice(_, _, then, otherwise):
-            return _chosen(node, taken_apart(then, name), taken_apart(otherwise, name))
+            sides = (taken_apart(side, name, loop) for side in (then, otherwise))
+            return _chosen(node, *sides)
         case _:
             return None
 
@@ -119,7 +123,8 @@ def _chosen(choice: Choice, then: Apart | None, otherwise: Apart | None) -> Apar
 
     terms = (*(where(t, True) for t in then.terms), *(where(t, False) for t in otherwise.terms))
     numeric = then.numeric or otherwise.numeric
-    return Apart(then.start, terms, function, numeric, then.type or otherwise.type)
+    type, step = then.type or otherwise.type, then.step or otherwise.step
+    return Apart(then.start, terms, function, numeric, type, step)
 
 
 def _is_same(one: Node, other: Node) -> bool:
@@ -127,4 +132,4 @@ def _is_same(one: Node, other: Node) -> bool:
     if not isinstance(one, Carried) or not isinstance(other, Carried):
         return False
     own = one.subgroup is None and other.subgroup is None and not one.bound and not other.bound
-    return own and one.fragment == other.fragment and np.array_equal(one.which, other.which)
+    return own and one.begins(other.fragment, other.loop) and np.array_equal(one.which, other.which)

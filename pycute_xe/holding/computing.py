@@ -268,6 +268,6 @@ def follow_mma(walker: Follower, statement: Mma) -> None:
             raise undecided("a product that is not a sum is accumulated")
         if isinstance(start, Accumulated) and start.numeric == op.D:
             return replace(start, terms=(*start.terms, added))
-        return Accumulated(op.D, start, (added,))
+        return Accumulated(op.D, start, (added,), tables.step)
 
     walker.state[statement.accumulator] = combined(old.count, (old, term), make)

@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.nodes import Carried, Node, Number, Undefined
+from pycute_xe.holding.patience import charge
 from pycute_xe.holding.placing import taken
 from pycute_xe.numeric import Numeric
 
 __all__ = [
     "Content",
     "Part",
+    "carried",
     "combined",
     "loop_over",
     "loops_named_in",
@@ -31,6 +33,9 @@ __all__ = [
 ]
 
 Ints: TypeAlias = NDArray[np.int64]
+
+PART, NUMBER = 20, 0.005
+"""Units for a part of contents that are combined, and for an element of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,9 +112,9 @@ def nothing(count: int) -> Content:
     return whole(count, Undefined())
 
 
-def carried(count: int, fragment: str) -> Content:
+def carried(count: int, fragment: str, loop: str) -> Content:
     """Return the content that stands for what a fragment held when a trip of a loop began."""
-    return whole(count, Carried(fragment, np.arange(count)))
+    return whole(count, Carried(fragment, loop, np.arange(count)))
 
 
 def number(count: int, value: float, numeric: Numeric) -> Content:
@@ -124,13 +129,17 @@ def combined(
     nodes = [content.single for content in contents]
     if all(node is not None for node in nodes):
         return whole(count, make(tuple(n for n in nodes if n is not None)))
-    owner = np.zeros((len(contents), count), dtype=np.int64)
-    for i, content in enumerate(contents):
+    charge(PART * sum(len(content.parts) for content in contents) + NUMBER * count * len(contents))
+    owner = np.zeros(count, dtype=np.int64)  # a number for which parts hold an element
+    for content in contents:
+        own = np.zeros(count, dtype=np.int64)
         for number_, part in enumerate(content.parts):
-            owner[i, part.elements] = number_
+            own[part.elements] = number_
+        owner = owner * len(content.parts) + own
     parts: list[Part] = []
-    for combination in np.unique(owner, axis=1).T:
-        mine = np.flatnonzero((owner == combination[:, None]).all(axis=0))
+    for combination in np.unique(owner):
+        charge(PART + NUMBER * count * len(contents))
+        mine = np.flatnonzero(owner == combination)
         picked = tuple(content.at(mine).single for content in contents)
         if any(node is None for node in picked):
             raise undecided("registers that several statements fill are combined")

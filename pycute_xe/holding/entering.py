@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.adding import NOTHING, Apart, carried_by, taken_apart
-from pycute_xe.holding.contents import Content, carried, combined, loop_over, undecided
+from pycute_xe.holding.contents import Content, combined, loop_over, undecided
 from pycute_xe.holding.nodes import (
     Accumulated,
     Call,
@@ -62,10 +62,10 @@ class Entering:
 
     def rescaled(self, written: tuple[str, ...]) -> dict[str, Ratio]:
         """Return what rescales which fragment, where it is known what that depends on."""
-        found = _rescaled_by(written, self.out)
+        found = _rescaled_by(written, self.out, self.loop.var)
         for ratio in found.values():
             name = ratio.fragment
-            if name in self.entries or not carried_in(self.out[name]) <= {name}:
+            if name in self.entries or not carried_in(self.out[name], self.loop.var) <= {name}:
                 continue
             with suppress(UndecidableError):
                 self.entries[name] = self.one(name)
@@ -75,7 +75,8 @@ class Entering:
         """Return what all those fragments hold."""
         waiting = [name for name in written if name not in self.entries]
         while waiting:
-            ready = [n for n in waiting if carried_in(self.out[n]) - {n} <= self.entries.keys()]
+            known = self.entries.keys()
+            ready = [n for n in waiting if carried_in(self.out[n], self.loop.var) - {n} <= known]
             for name in ready or waiting[:1]:
                 try:
                     if not ready:
@@ -92,9 +93,9 @@ class Entering:
         if name in self.ratios:
             return self.sum_of(name)
         content = out.each(self.resolved)
-        if adds(content, name):
+        if adds(content, name, loop.var):
             return _summed(loop, name, before, content, self.fresh)
-        if name not in carried_in(content):
+        if name not in carried_in(content, loop.var):
             return renewed(loop, before, content)
         return unrolled(loop, name, before, content)
 
@@ -107,14 +108,14 @@ class Entering:
 
     def resolved(self, node: Node) -> Node:
         """Put what a trip begins with for what is carried, as far as it is known."""
-        return _resolved(node, self.entries)
+        return _resolved(node, self.entries, self.loop.var)
 
     def sum_of(self, name: str) -> Content:
         """Return a sum that every trip rescales."""
         variable = self.fresh(self.loop.var)
 
         def make(nodes: tuple[Node, ...]) -> Node:
-            apart = scaled_apart(nodes[1], name, {}, self.ratios[name])
+            apart = scaled_apart(nodes[1], name, self.loop.var, {}, self.ratios[name])
             made = apart and scaled_sum(
                 self.loop, nodes[0], apart, self.entries, self.resolved, variable
             )
@@ -128,15 +129,15 @@ class Entering:
         return combined(self.out[name].count, (self.before[name], self.out[name]), make)
 
 
-def _rescaled_by(written: tuple[str, ...], out: State) -> dict[str, Ratio]:
+def _rescaled_by(written: tuple[str, ...], out: State, loop: str) -> dict[str, Ratio]:
     """Return the fragments that come out as what they were, rescaled, plus something new."""
     nodes = {name: node for name in out if (node := out[name].single) is not None}
     found: dict[str, Ratio] = {}
     for name in written:
-        apart = scaled_apart(nodes[name], name, nodes) if name in nodes else None
-        if apart is None or apart.by is None or not is_own(apart.start, name):
+        apart = scaled_apart(nodes[name], name, loop, nodes) if name in nodes else None
+        if apart is None or apart.by is None or not is_own(apart.start, name, loop):
             continue
-        if not any(name in carried_by(term) for term in apart.terms):
+        if not any(name in carried_by(term, loop) for term in apart.terms):
             found[name] = apart.by
     return found
 
@@ -150,37 +151,53 @@ def _entangled(loop: Loop, name: str) -> UndecidableError:
 
 
 def unrolled(loop: Loop, name: str, before: Content, out: Content) -> Content:
-    """What is left of a shared array whose parts are written in turns, a few trips back."""
-    own = [p.elements for p in out.parts if is_own(p.node, name, p.elements)]
+    """What is left of a shared array whose parts are written in turns, a few trips back.
+
+    What is held when a trip begins is told by what was held some trips before; put into itself, it
+    tells of twice as many.
+    """
+    own = [p.elements for p in out.parts if is_own(p.node, name, loop.var, p.elements)]
     kept = np.concatenate(own) if own else np.arange(0)
-    entry = carried(before.count, name).over(kept, before.at(kept))
     turns = Turns.every(loop, period_of(out, loop.var))
-    for _ in range(turns.span + 1):
-        known = {name: entry}
-        earlier = out.each(partial(_resolved, entries=known))
-        entry = renewed(loop, before, earlier).each(lambda n: pruned(n, turns))
-        entry = entry.over(kept, before.at(kept))
-        if name not in carried_in(entry):
+    entry, trips = renewed(loop, before, out), 1
+    while True:
+        entry = entry.each(lambda n: pruned(n, turns)).over(kept, before.at(kept))
+        if name not in carried_in(entry, loop.var):
             return entry
-    raise _entangled(loop, name)
+        if trips > turns.span:
+            raise _entangled(loop, name)
+        there = {loop.var: Index(loop.var) - trips}
+        earlier = {name: entry.each(partial(substituted, values=there))}
+        entry, trips = entry.each(partial(_put_in, loop.var, earlier, turns)), 2 * trips
 
 
-def carried_in(content: Content) -> set[str]:
-    """Return the fragments of which a content holds something from before a trip."""
-    return set[str]().union(*(carried_by(part.node) for part in content.parts))
+def _put_in(var: str, earlier: State, turns: Turns, node: Node) -> Node:
+    """Put what was held before for what is carried, each time what is left of it in those turns."""
+
+    def put(x: Node, those: Turns) -> Node:
+        return _resolved(x, earlier, var, lambda held: pruned(held, those))
+
+    return pruned(node, turns, put)
 
 
-def _resolved(node: Node, entries: State) -> Node:
-    """Put what a trip begins with for what is carried, as far as it is known."""
+def carried_in(content: Content, loop: str) -> set[str]:
+    """Return the fragments of which a content holds something from before a trip of a loop."""
+    return set[str]().union(*(carried_by(part.node, loop) for part in content.parts))
+
+
+def _resolved(
+    node: Node, entries: State, loop: str, made: Callable[[Node], Node] = lambda held: held
+) -> Node:
+    """Put what a trip begins with for what is carried, as far as it is known, and ``made`` fit."""
 
     def leaf(x: Node) -> Node:
-        if not isinstance(x, Carried) or x.fragment not in entries:
+        if not isinstance(x, Carried) or x.loop != loop or x.fragment not in entries:
             return x
         held = entries[x.fragment].at(x.which.reshape(-1)).single
         if held is None:
             raise undecided(f"several statements fill {x.fragment} before a loop reads it")
         places = np.arange(x.which.size).reshape(x.which.shape)
-        return relocated(held, places, x.subgroup, x.bound)
+        return relocated(made(held), places, x.subgroup, x.bound)
 
     return mapped(node, leaf)
 
@@ -201,13 +218,13 @@ def _at_first(loop: Loop, before: Node, earlier: Node) -> Node:
     return Choice(Index(loop.var), loop.start + 1, before, earlier)
 
 
-def adds(content: Content, name: str) -> bool:
+def adds(content: Content, name: str, loop: str) -> bool:
     """Whether every element comes out as what it was, plus (or at most) something new."""
     for part in content.parts:
-        apart = taken_apart(part.node, name)
-        if apart is None or not is_own(apart.start, name, part.elements):
+        apart = taken_apart(part.node, name, loop)
+        if apart is None or not is_own(apart.start, name, loop, part.elements):
             return False
-        if any(name in carried_by(term) for term in apart.terms):
+        if any(name in carried_by(term, loop) for term in apart.terms):
             return False
     return True
 
@@ -227,14 +244,14 @@ def _summed(
 
     def make(nodes: tuple[Node, ...]) -> Node:
         start, node = nodes
-        apart = taken_apart(node, name)
+        apart = taken_apart(node, name, loop.var)
         if apart is None:
             raise _entangled(loop, name)
         if not apart.terms:
             return start
         if apart.numeric is not None:
             added = tuple(over_trips(t, "sum", None) for t in apart.terms)
-            return Accumulated(apart.numeric, start, added)
+            return Accumulated(apart.numeric, start, added, apart.step)
         for term in apart.terms:
             start = _with_all(loop, apart, start, term, over_trips)
         return start

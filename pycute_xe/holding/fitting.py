@@ -25,6 +25,9 @@ def check_map(kernel: Kernel, statement: Map) -> None:
                 f"{statement.value} may be a fraction, {statement.destination} holds integers",
                 "compute in f32 and convert",
             )
+        for number in constants(statement.value):
+            if not -(2.0**63) <= number < 2.0**63:
+                raise undecided(f"{number:g} is not a number of s64", "use one that it has")
         return
     computed = "f64" if to.bits == 64 else "f32"
     for number in constants(statement.value):

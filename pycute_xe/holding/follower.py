@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,17 @@ from pycute_xe.holding.patience import charge
 from pycute_xe.kernel import AtomicStore, If, Index, Kernel, Loop, Statement, Store
 from pycute_xe.kernel.ir.meanings import Meanings
 
-__all__ = ["HOLDS", "Around", "Followed", "Follower", "Promise", "Read", "Write", "situated"]
+__all__ = [
+    "HOLDS",
+    "Around",
+    "Followed",
+    "Follower",
+    "Form",
+    "Promise",
+    "Read",
+    "Write",
+    "situated",
+]
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -23,6 +33,8 @@ STATEMENT = 100
 """Units for a statement that is followed."""
 
 Around: TypeAlias = "Loop | If"
+Form: TypeAlias = Literal["proof", "recur"]
+"""How loops are closed: to sums and claims, for proofs, or to sums and recurrences, for runs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +104,7 @@ class Follower:
     active: tuple[bool, ...] = ()
     settled: dict[int, tuple[str, Content]] = field(default_factory=dict[int, tuple[str, Content]])
     """What a fragment is known to hold behind a statement, by the statement's identity."""
+    form: Form = "proof"
 
     @property
     def doing(self) -> Ints:

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.computing import changed, follow_map, follow_mma, follow_reduce, tested
 from pycute_xe.holding.contents import Content, combined, nothing, number, undecided, whole
-from pycute_xe.holding.follower import HOLDS, Around, Followed, Follower, Promise, Read, Write
+from pycute_xe.holding.follower import HOLDS, Around, Followed, Follower, Form, Promise, Read, Write
 from pycute_xe.holding.looping import follow_loop, last_writers, written_by
 from pycute_xe.holding.memory import Tile, ever_left, load_back, loaded_back, store_through
 from pycute_xe.holding.nodes import Choice, Leaf, Lost, Node, Picked
 from pycute_xe.holding.placement import FAR, placed
 from pycute_xe.holding.placing import of_some, taken
+from pycute_xe.holding.recurring import follow_recurrence
 from pycute_xe.holding.roles import check_roles
 from pycute_xe.holding.sharing import ever_stored, load_shared, store_shared
 from pycute_xe.holding.tables import moved
@@ -54,8 +55,10 @@ __all__ = ["FAR", "HOLDS", "Around", "Followed", "Read", "Write", "follow", "pla
 Ints: TypeAlias = NDArray[np.int64]
 
 
-def follow(kernel: Kernel, asked: str = "") -> Followed:
+def follow(kernel: Kernel, asked: str = "", form: Form = "proof") -> Followed:
     """Follow every register element of a kernel to what is stored, and ``asked`` to its end.
+
+    Loops are closed to sums, and what they claim or rescale, or (``form="recur"``) to recurrences.
 
     Raises `UndecidableError` where a content has no map, `KernelError` for kinds of statements that
     have no meaning here, `MachineError` for blocks that start between elements.
@@ -69,9 +72,9 @@ def follow(kernel: Kernel, asked: str = "") -> Followed:
         HOLDS[statement]
     check_roles(kernel)
     state = {x.name: nothing(x.elements) for x in (*kernel.fragments, *kernel.shared)}
-    memory = loaded_back(kernel, asked)
+    memory = loaded_back(kernel, asked) if form == "proof" else {}
     state |= {name: tile.begun() for name, tile in memory.items() if isinstance(tile, Tile)}
-    walker = Follower(kernel, state, Followed(memory), count())
+    walker = Follower(kernel, state, Followed(memory), count(), form=form)
     walker.run(kernel.body)
     walker.found.left.update((name, walker.state[name]) for name in memory if name in walker.state)
     return walker.found
@@ -171,8 +174,12 @@ def _(walker: Follower, statement: Statement) -> None:
 
 @HOLDS.of(Await, Signal)
 def _(walker: Follower, statement: Await | Signal) -> None:
-    """What other work-groups have done by then is not a map of this one's variables."""
-    del walker
+    """What other work-groups have done by then is not a map of this one's variables.
+
+    A run takes what memory holds when a statement's turn comes.
+    """
+    if walker.form == "recur":
+        return
     raise undecided(
         f"{type(statement).__name__}: work-groups that wait for one another are not followed",
         "ask covers(plan), and run it with the reference executor",
@@ -260,6 +267,7 @@ def _(walker: Follower, statement: Loop) -> None:
             (*walker.around, statement),
             walker.active,
             last,
+            walker.form,
         )
         inner.run(statement.body)
         return inner.state
@@ -274,6 +282,18 @@ def _(walker: Follower, statement: Loop) -> None:
     for name, tile in walker.found.memory.items():
         if isinstance(tile, Tile):
             arrays[name] = ever_left(walker.kernel, statement, tile)
+    if walker.form == "recur":
+        walker.state = follow_recurrence(
+            walker.kernel,
+            statement,
+            walker.around,
+            written,
+            arrays,
+            walker.state,
+            trial,
+            walker.fresh,
+        )
+        return
     walker.state = follow_loop(
         walker.kernel, statement, written, arrays, walker.state, trial, walker.fresh, promised
     )

@@ -18,6 +18,7 @@ from pycute_xe.holding.nodes import (
     Number,
     Picked,
     Scalar,
+    State,
     Summed,
     Undefined,
 )
@@ -96,7 +97,9 @@ def _offsets(base: Sequence[Index]) -> NDArray[np.int64]:
 
 
 def _carried(one: Carried, other: Carried) -> bool:
-    if one.fragment != other.fragment or one.bound != other.bound:
+    if not one.begins(other.fragment, other.loop) or one.bound != other.bound:
+        return False
+    if isinstance(one, State) and isinstance(other, State) and one.at != other.at:
         return False
     if one.subgroup is None or other.subgroup is None:
         whose = one.subgroup is other.subgroup

@@ -18,7 +18,15 @@ from pycute_xe.kernel import If, Index, Kernel, Loop, Statement, walk
 from pycute_xe.kernel.ir.paths import at_least
 from pycute_xe.kernel.ir.roles import chooses
 
-__all__ = ["follow_loop", "last_writers", "written_by"]
+__all__ = [
+    "Trial",
+    "arrays_at",
+    "behind",
+    "carried_over",
+    "follow_loop",
+    "last_writers",
+    "written_by",
+]
 
 Ints: TypeAlias = NDArray[np.int64]
 State: TypeAlias = "dict[str, Content]"
@@ -55,9 +63,9 @@ def follow_loop(
     """
     claims = claims_of(kernel, loop, {n: c for n, c in before.items() if n not in written})
     others = tuple(name for name in written if name not in claims)
-    entry = before | {name: _carried_over(loop, name, before[name], arrays) for name in others}
+    entry = before | {name: carried_over(loop, name, before[name], arrays) for name in others}
     out = trial(entry | claims, False)
-    early = _arrays(loop, others, before, out, arrays)
+    early = arrays_at(loop, others, before, out, arrays)
     if early:  # with what arrays hold, what is read of them at this trip is told apart
         out = trial(entry | early | claims, False) | {name: out[name] for name in early}
     rest = tuple(name for name in others if name not in early)
@@ -76,19 +84,23 @@ def follow_loop(
     result |= _claimed_behind(kernel, loop, before, claims)
     for name in others:
         begun = at_trip[name]
-        if adds(out[name], name) or name in ratios:
+        if adds(out[name], name, loop.var) or name in ratios:
             result[name] = begun.each(lambda n: substituted(n, {loop.var: loop.stop}))
             continue
-        ended = after[name].each(lambda n: substituted(n, {loop.var: loop.stop - 1}))
-        if surely:
-            result[name] = ended
-        else:
-            result[name] = combined(
-                ended.count,
-                (ended, before[name]),
-                lambda nodes: Choice(loop.start, loop.stop, nodes[0], nodes[1]),
-            )
+        result[name] = behind(loop, surely, before[name], after[name])
     return result
+
+
+def behind(loop: Loop, surely: bool, before: Content, after: Content) -> Content:
+    """Return what a fragment that every trip writes anew holds behind a loop."""
+    ended = after.each(lambda n: substituted(n, {loop.var: loop.stop - 1}))
+    if surely:
+        return ended
+    return combined(
+        ended.count,
+        (ended, before),
+        lambda nodes: Choice(loop.start, loop.stop, nodes[0], nodes[1]),
+    )
 
 
 def _claimed_behind(kernel: Kernel, loop: Loop, before: State, claims: State) -> State:
@@ -110,14 +122,14 @@ def _at(content: Content, loop: Loop, trip: Index) -> Content:
     return content.each(lambda n: substituted(n, {loop.var: trip}))
 
 
-def _carried_over(loop: Loop, name: str, before: Content, arrays: Mapping[str, Ints]) -> Content:
+def carried_over(loop: Loop, name: str, before: Content, arrays: Mapping[str, Ints]) -> Content:
     """Return what stands for a fragment when a trip begins.
 
     Elements never written before the loop stay so, where no condition keeps the first trip from
     reading what it reads: then that trip faults, whatever later ones carry over. Parts of shared
     arrays may be used by turns; those that are never stored to stay as they are.
     """
-    out = carried(before.count, name)
+    out = carried(before.count, name, loop.var)
     if name in arrays:
         never = np.setdiff1d(np.arange(before.count), arrays[name])
         return out.over(never, before.at(never)) if never.size else out
@@ -131,14 +143,14 @@ def _carried_over(loop: Loop, name: str, before: Content, arrays: Mapping[str, I
     return out
 
 
-def _arrays(
+def arrays_at(
     loop: Loop, others: tuple[str, ...], before: State, out: State, arrays: Mapping[str, Ints]
 ) -> State:
     """Return what arrays hold when trip ``var`` starts, of those that only loads fill."""
     found: State = {}
     for name in others:
-        inside = carried_in(out[name]) if name in arrays else {""}
-        if inside and adds(out[name], name):
+        inside = carried_in(out[name], loop.var) if name in arrays else {""}
+        if inside and adds(out[name], name, loop.var):
             continue  # as a fragment that is added to
         if inside == {name}:
             found[name] = unrolled(loop, name, before[name], out[name])

@@ -7,15 +7,19 @@ its operand each of them comes from as an index, the same for the whole work-gro
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.holding.patience import charge
 from pycute_xe.kernel.index import Index
+from pycute_xe.kernel.ir.statements import If, Loop
 from pycute_xe.numeric import Numeric
+
+if TYPE_CHECKING:
+    from pycute_xe.holding.contents import Content
 
 __all__ = [
     "BESIDE",
@@ -30,7 +34,9 @@ __all__ = [
     "Node",
     "Number",
     "Picked",
+    "Recurrence",
     "Scalar",
+    "State",
     "Summed",
     "Undefined",
     "contains",
@@ -65,16 +71,49 @@ class Undefined:
 
 @dataclass(frozen=True, eq=False)
 class Carried:
-    """What a fragment, or a shared array, held at the start of a loop's trip.
+    """What a fragment, or a shared array, held at the start of a trip of the loop over ``loop``.
 
     Position ``p`` holds element ``which[p, …]`` of the subgroup's own fragment; with ``subgroup``,
     both are (subgroup, position, …), and say whose. The axes behind are ``bound``.
     """
 
     fragment: str
+    loop: str
     which: Ints
     subgroup: Ints | None = None
     bound: tuple[str, ...] = ()
+
+    def begins(self, name: str, loop: str) -> bool:
+        """Whether it is of a fragment, and of a trip of this loop, not of one around it."""
+        return self.fragment == name and self.loop == loop
+
+
+@dataclass(frozen=True, eq=False)
+class Recurrence:
+    """A loop that does more than add: what each fragment holds before it, and behind one trip.
+
+    In the second of ``parts[name]``, `State` of this recurrence stands for what a trip begins with.
+    """
+
+    loop: Loop
+    around: tuple[Loop | If, ...]
+    parts: dict[str, tuple[Content, Content]] = field(
+        default_factory=dict["str", "tuple[Content, Content]"]
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class State(Carried):
+    """What a fragment holds when a trip of a recurrence begins, or behind its loop.
+
+    ``fragment`` is a name that no other state has; ``name`` is that in the recurrence, and ``at``
+    gives the variables of the loops around it.
+    """
+
+    recurrence: Recurrence | None = None
+    name: str = ""
+    at: tuple[tuple[str, Index], ...] = ()
+    behind: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,11 +189,12 @@ class Summed:
 
 @dataclass(frozen=True, eq=False)
 class Accumulated:
-    """``start`` plus sums, accumulated in a type."""
+    """``start`` plus sums, accumulated in a type; one instruction sums ``step`` terms at once."""
 
     numeric: Numeric
     start: Node
     terms: tuple[Summed, ...]
+    step: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +225,7 @@ def mapped(
 ) -> Node:
     """Return a node with its leaves replaced: numbers, scalars, elements, what is carried.
 
-    ``index`` changes indices of conditions and of bounds of sums.
+    ``index`` changes indices of conditions and of bounds of sums; what is decided then is left out.
     """
 
     def inner(x: Node) -> Node:
@@ -204,12 +244,21 @@ def mapped(
             return total(node)
         case Accumulated(_, start, terms):
             return replace(node, start=inner(start), terms=tuple(map(total, terms)))
-        case Choice(left, right, then, otherwise):
-            return Choice(_index(left, index), _index(right, index), inner(then), inner(otherwise))
+        case Choice():
+            return _chosen(node, inner, index)
         case Picked(test, then, otherwise):
             return Picked(_place(test, leaf), inner(then), inner(otherwise))
         case Number() | Undefined() | Carried() | Lost() | Scalar() | Leaf():
             return leaf(node)
+
+
+def _chosen(
+    node: Choice, inner: Callable[[Node], Node], index: Callable[[Index], Index] | None
+) -> Node:
+    left, right = _index(node.index, index), _index(node.below, index)
+    if index is not None and (found := left - right).is_constant:
+        return inner(node.then if found.offset < 0 else node.otherwise)
+    return Choice(left, right, inner(node.then), inner(node.otherwise))
 
 
 def _place(test: Leaf, leaf: Callable[[Node], Node]) -> Leaf:

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from itertools import product
 from math import gcd, lcm, prod
 
@@ -34,6 +35,7 @@ MOST_VALUES = 4096
 """Combinations of turns of all variables of an index that are looked at one by one."""
 
 
+@cache
 def span(index: Index, var: str) -> tuple[int, int]:
     """Return after how many steps of a variable an index has grown by exactly how much.
 
@@ -57,6 +59,7 @@ def span(index: Index, var: str) -> tuple[int, int]:
     return steps, sum(grown * (steps // own) for own, grown in parts)
 
 
+@cache
 def period(index: Index, var: str) -> int:
     """Return after how many steps of a variable an index repeats; 0 where it does not.
 

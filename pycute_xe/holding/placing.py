@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.errors import UndecidableError
-from pycute_xe.holding.nodes import Carried, Leaf, Node, mapped
+from pycute_xe.holding.nodes import Carried, Leaf, Node, State, mapped
 from pycute_xe.holding.patience import charge
 from pycute_xe.kernel.index import Index
 
@@ -49,6 +49,8 @@ def of_some(node: Node, who: Ints) -> Node:
     first = np.array_equal(who, np.arange(who.size))
 
     def leaf(x: Node) -> Node:
+        if isinstance(x, State):
+            return _state_of(x, who)
         if isinstance(x, Carried) and not first:
             raise UndecidableError(
                 "holding",
@@ -62,6 +64,15 @@ def of_some(node: Node, who: Ints) -> Node:
         return replace(x, table=x.table[who])
 
     return mapped(node, leaf)
+
+
+def _state_of(x: State, who: Ints) -> State:
+    """Return the state of some subgroups, each by its own number."""
+    if x.subgroup is not None:
+        return replace(x, which=x.which[who], subgroup=x.subgroup[who])
+    which = np.broadcast_to(x.which, (who.size, *x.which.shape)).copy()
+    own = who.reshape(-1, *(1,) * x.which.ndim)
+    return replace(x, which=which, subgroup=np.broadcast_to(own, which.shape).copy())
 
 
 def expanded(node: Node, positions: Ints, name: str) -> Node:
@@ -171,6 +182,8 @@ def substituted(node: Node, values: dict[str, Index]) -> Node:
         for name in x.bound:
             if name in values:
                 x = _bound_to(x, name, values[name])
+        if isinstance(x, State):
+            return replace(x, at=tuple((var, index(value)) for var, value in x.at))
         return replace(x, base=tuple(map(index, x.base))) if isinstance(x, Leaf) else x
 
     return mapped(node, leaf, index)

@@ -69,40 +69,43 @@ class Scaled:
     terms: tuple[Node, ...] = ()
 
 
-def is_own(node: Node | None, name: str, elements: Ints | None = None) -> bool:
-    """Whether a node is what the fragment held, each element its own."""
-    if not isinstance(node, Carried) or node.fragment != name or node.subgroup is not None:
+def is_own(node: Node | None, name: str, loop: str, elements: Ints | None = None) -> bool:
+    """Whether a node is what the fragment held when a trip began, each element its own."""
+    if not isinstance(node, Carried) or not node.begins(name, loop) or node.subgroup is not None:
         return False
     own = np.arange(node.which.size) if elements is None else elements
     return not node.bound and np.array_equal(node.which, own)
 
 
 def scaled_apart(
-    node: Node, name: str, out: Mapping[str, Node], known: Ratio | None = None
+    node: Node, name: str, loop: str, out: Mapping[str, Node], known: Ratio | None = None
 ) -> Scaled | None:
     """Split a node into what was carried, times a ratio, and terms; None where it is not that.
 
     ``out`` is what fragments hold after the trip; a ratio that is ``known`` is not held against it.
     """
     match node:
-        case Carried() if node.fragment == name:
+        case Carried() if node.begins(name, loop):
             return Scaled(node)
         case Accumulated(numeric, start, terms) if numeric.bits >= 32:
-            return _with(scaled_apart(start, name, out, known), terms)
+            return _with(scaled_apart(start, name, loop, out, known), terms)
         case Call("add", (left, right)):
             for first, second in ((left, right), (right, left)):
-                inner = scaled_apart(first, name, out, known)
-                if inner is not None and name not in carried_by(second):
+                inner = scaled_apart(first, name, loop, out, known)
+                if inner is not None and name not in carried_by(second, loop):
                     return _with(inner, (second,))
             return None
         case Call("mul", (left, right)):
             for first, second in ((left, right), (right, left)):
-                inner, by = scaled_apart(first, name, out, known), _ratio(second, out, known)
+                inner, by = (
+                    scaled_apart(first, name, loop, out, known),
+                    _ratio(second, loop, out, known),
+                )
                 if inner is not None and inner.by is None and by is not None:
                     return Scaled(inner.start, by, tuple(_times(t, second) for t in inner.terms))
             return None
         case Choice():
-            return _chosen(node, name, out, known)
+            return _chosen(node, name, loop, out, known)
         case _:
             return None
 
@@ -117,7 +120,7 @@ def _times(term: Node, factor: Node) -> Node:
     return Call("mul", (term, factor), REAL)
 
 
-def _ratio(node: Node, out: Mapping[str, Node], known: Ratio | None) -> Ratio | None:
+def _ratio(node: Node, loop: str, out: Mapping[str, Node], known: Ratio | None) -> Ratio | None:
     match node:
         case Call(function, (Call("add", (left, right)),)) if function in EXPONENTIALS:
             pairs = ((left, right), (right, left))
@@ -131,6 +134,8 @@ def _ratio(node: Node, out: Mapping[str, Node], known: Ratio | None) -> Ratio | 
                 continue
         if not isinstance(held, Carried) or held.subgroup is not None or held.bound:
             continue
+        if held.loop != loop:
+            continue
         found = Ratio(function, held.fragment, held.which)
         if known is not None:
             return found if found.is_like(known) else None
@@ -141,13 +146,13 @@ def _ratio(node: Node, out: Mapping[str, Node], known: Ratio | None) -> Ratio | 
 
 
 def _chosen(
-    choice: Choice, name: str, out: Mapping[str, Node], known: Ratio | None
+    choice: Choice, name: str, loop: str, out: Mapping[str, Node], known: Ratio | None
 ) -> Scaled | None:
     """What is done where a condition holds; elsewhere a ratio is 1 where nothing changes."""
     sides: list[Scaled] = []
     outs = (_side(choice, out, True), _side(choice, out, False))
     for node, there in zip((choice.then, choice.otherwise), outs, strict=True):
-        found = scaled_apart(node, name, there, known)
+        found = scaled_apart(node, name, loop, there, known)
         if found is None:
             return None
         sides.append(found)
@@ -158,7 +163,7 @@ def _chosen(
     if by is None:
         return None
     for side, there in zip(sides, outs, strict=True):
-        still = known is not None or is_own(there.get(by.fragment), by.fragment)
+        still = known is not None or is_own(there.get(by.fragment), by.fragment, loop)
         if side.by is None and not still:
             return None
         if side.by is not None and not side.by.is_like(by):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf, lcm
 
 from pycute_xe.holding.contents import Content
 from pycute_xe.holding.likeness import alike
 from pycute_xe.holding.nodes import Choice, Node
+from pycute_xe.holding.patience import charge
 from pycute_xe.holding.periods import period
 from pycute_xe.holding.placing import substituted
 from pycute_xe.kernel import Index, Loop
@@ -16,6 +18,8 @@ __all__ = ["MOST_TURNS", "Turns", "period_of", "pruned", "turn"]
 
 MOST_TURNS = 64
 """Turns that are told apart."""
+TURN = 4
+"""Units for a turn in which a condition is asked."""
 
 
 def period_of(content: Content, var: str) -> int:
@@ -61,6 +65,7 @@ class Turns:
         values = range(int(self.least), -difference.offset)
         if len(values) > MOST_TURNS * self.span:
             return None
+        charge(TURN * len(values))
         return tuple(x for x in values if x % self.span in self.now)
 
     def split(self, difference: Index) -> tuple[Turns, Turns] | None:
@@ -69,6 +74,7 @@ class Turns:
             first = min(self.least + (turn - self.least) % self.span for turn in self.now)
             nowhere = replace(self, now=frozenset())
             return (nowhere, self) if first + difference.offset >= 0 else None
+        charge(TURN * len(self.now))
         repeats = period(difference, self.var)
         if difference.names != frozenset({self.var}) or not repeats or self.span % repeats:
             return None
@@ -76,30 +82,40 @@ class Turns:
         return replace(self, now=below), replace(self, now=self.now - below)
 
 
-def pruned(node: Node, turns: Turns) -> Node:
+def pruned(
+    node: Node, turns: Turns, put: Callable[[Node, Turns], Node] = lambda node, _: node
+) -> Node:
     """Leave out of the outermost choices what no turn comes to, and choices between the same.
 
     What is held only in the first few turns may be what the formula for the later ones says, as
-    tiles that are stored before a loop are.
+    tiles that are stored before a loop are. ``put`` tells what comes to where the choices lead.
     """
     if not isinstance(node, Choice):
-        return node
+        return put(node, turns)
     difference = node.index - node.below
     parts = turns.split(difference)
     below, above = parts if parts is not None else (turns, turns)
     if not below.now:
-        return pruned(node.otherwise, turns)
+        return pruned(node.otherwise, turns, put)
     if not above.now:
-        return pruned(node.then, turns)
+        return pruned(node.then, turns, put)
     few = turns.first(difference)
     if few is not None:
         above = replace(above, least=max(above.least, -difference.offset))
-    then, otherwise = pruned(node.then, below), pruned(node.otherwise, above)
+    then, otherwise = pruned(node.then, below, put), pruned(node.otherwise, above, put)
     if few is not None and all(_alike_at(turns.var, x, then, otherwise) for x in few):
         return otherwise
-    if alike(then, otherwise):
+    if alike(then, otherwise) or _goes_on(difference, then, otherwise):
         return otherwise
     return Choice(node.index, node.below, then, otherwise)
+
+
+def _goes_on(difference: Index, then: Node, otherwise: Node) -> bool:
+    """Whether what is held below a bound is held up to a larger bound as well."""
+    if not isinstance(otherwise, Choice) or not alike(then, otherwise.then):
+        return False
+    further = difference - (otherwise.index - otherwise.below)
+    return further.is_constant and further.offset >= 0
 
 
 def _alike_at(var: str, value: int, one: Node, other: Node) -> bool:

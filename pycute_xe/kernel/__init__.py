@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pycute_xe.kernel.building.builder import KernelBuilder
 from pycute_xe.kernel.counterexample import Counterexample
 from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
@@ -38,17 +39,21 @@ from pycute_xe.kernel.ir.walking import walk
 from pycute_xe.kernel.kinds.attention import attention
 from pycute_xe.kernel.kinds.attention_combine import attention_combine
 from pycute_xe.kernel.kinds.chained_gemm import chained_gemm
-from pycute_xe.kernel.kinds.dual_gemm import dual_gemm
-from pycute_xe.kernel.kinds.gemm import gemm
+from pycute_xe.kernel.kinds.gemms import (
+    dual_gemm,
+    gemm,
+    scheduled,
+    slm_gemm,
+    specialised_gemm,
+    split_k,
+)
 from pycute_xe.kernel.kinds.parts import gmem_stride
+from pycute_xe.kernel.kinds.recipe import Epilogue, Input, Mainloop, Schedule, Step, kernel
 from pycute_xe.kernel.kinds.row_softmax import softmax_gemm
-from pycute_xe.kernel.kinds.scheduled import scheduled
-from pycute_xe.kernel.kinds.slm_gemm import slm_gemm
-from pycute_xe.kernel.kinds.specialised_gemm import specialised_gemm
-from pycute_xe.kernel.kinds.splitting import split_k
 from pycute_xe.kernel.kinds.top_k import top_k_gemm
 from pycute_xe.kernel.kinds.whole_tiles import whole_tiles
 from pycute_xe.kernel.owning import Moved, owner_of
+from pycute_xe.kernel.spec.equations import read_specification
 from pycute_xe.kernel.spec.expression import (
     Element,
     Expression,
@@ -58,6 +63,7 @@ from pycute_xe.kernel.spec.expression import (
     total,
 )
 from pycute_xe.kernel.spec.specification import Claim, Specification
+from pycute_xe.kernel.tiles.spread import Share
 
 __all__ = [
     "AtomicStore",
@@ -66,6 +72,7 @@ __all__ = [
     "BarrierWait",
     "Claim",
     "Convert",
+    "Epilogue",
     "Counterexample",
     "Element",
     "Expression",
@@ -74,9 +81,12 @@ __all__ = [
     "Fragment",
     "If",
     "Index",
+    "Input",
     "Kernel",
+    "KernelBuilder",
     "Load",
     "Loop",
+    "Mainloop",
     "Map",
     "Meanings",
     "Mma",
@@ -90,6 +100,8 @@ __all__ = [
     "Prefetch",
     "Reduce",
     "Reorder",
+    "Share",
+    "Schedule",
     "Shared",
     "SharedLoad",
     "SharedStore",
@@ -97,6 +109,7 @@ __all__ = [
     "Slot",
     "Specification",
     "Statement",
+    "Step",
     "Store",
     "Tiles",
     "Touched",
@@ -107,8 +120,10 @@ __all__ = [
     "dual_gemm",
     "gemm",
     "gmem_stride",
+    "kernel",
     "matrix",
     "owner_of",
+    "read_specification",
     "rounded_to",
     "slm_gemm",
     "softmax_gemm",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -37,7 +38,8 @@ class Counterexample:
     name, ``where`` the variables of the grid and of loops at the place, by name. ``element`` is the
     index in ``operand`` of what should be at the place, ``found`` of what is (``None``: not one
     element, zero, or outside). ``output`` and ``index`` name the element of an output that comes
-    out wrong. ``faults`` tells that the machine stops instead.
+    out wrong. ``faults`` tells that the machine stops instead. ``filled`` are the inputs that must
+    be one number everywhere for it to show.
 
     >>> place = Counterexample("D values", "wrong", {"M": 1, "N": 2}, output="D", index=(0, 1))
     >>> Counterexample.from_json(place.to_json()) == place
@@ -57,10 +59,11 @@ class Counterexample:
     output: str = ""
     index: tuple[int, ...] = ()
     faults: bool = False
+    filled: Mapping[str, float] = field(default_factory=dict[str, float])
 
     def __post_init__(self) -> None:
         """Check that all numbers are counts and that the place lies in the problem."""
-        wrong = _wrong(self)
+        wrong = _wrong(self) or _unfilled(self.filled)
         if wrong:
             raise InputError(
                 "Counterexample",
@@ -91,7 +94,8 @@ class Counterexample:
         In a product, for an element of A at (m, k) that is the only one of A that is not zero, and
         B is 1 in row k and other numbers elsewhere: D's row m is 1 if and only if the element meets
         its own k alone. B goes likewise. For an element of an output, all others differ. Small
-        integers, exact in the operands' types. Other ``variant`` are pseudo-random small integers.
+        integers, exact in the operands' types, but for those that are ``filled``. Other ``variant``
+        are pseudo-random small integers, the last ones edges of types.
         Without a kernel: A (M, K) and B (K, N) of ``D[m,n] = sum(k, A[m,k] * B[k,n])``.
         Raises `InputError` for a negative variant.
 
@@ -107,7 +111,8 @@ class Counterexample:
         if kernel is None:
             extents = (self.sizes["M"], self.sizes["N"], self.sizes["K"])
             return matrices(extents, self.operand, self.element, self.index)
-        return telling_inputs(kernel, self.sizes, self.operand, self.element, self.index, variant)
+        place = self.operand, self.element, self.index
+        return telling_inputs(kernel, self.sizes, *place, variant, self.filled)
 
     def to_json(self) -> str:
         """Return the counterexample as JSON; `from_json` reads it back."""
@@ -184,8 +189,24 @@ def _modern(old: dict[str, Any]) -> dict[str, Any]:
     return {**fields, "sizes": sizes, "where": where, "output": "D", "index": index}
 
 
+def _unfilled(filled: Mapping[str, float]) -> str:
+    for name, value in filled.items():
+        if type(value) not in (int, float) or not isfinite(value):
+            return f"{name} is {value!r}, not a finite number"
+    return ""
+
+
 def _wrong(place: Counterexample) -> str:
-    """Say what is not a number of its kind; empty where all is well."""
+    """Say what is not a number of its kind, or outside; empty where all is well."""
+    gemm = place.output == "D" and set(_OLD_SIZES) == set(place.sizes) and len(place.index) == 2
+    m, n = place.sizes.get("M", 0), place.sizes.get("N", 0)
+    wrong = _uncounted(place)
+    if not wrong and gemm and not (place.index[0] < m and place.index[1] < n):
+        return f"D is {m} x {n} and does not have element {place.index}"
+    return wrong
+
+
+def _uncounted(place: Counterexample) -> str:
     for name, size in place.sizes.items():
         if type(size) is not int or size < 1:
             return f"the size {name} is {size!r}, not 1 or more"
@@ -198,8 +219,4 @@ def _wrong(place: Counterexample) -> str:
             return f"{number!r} is not an integer"
     if any(number < 0 for number in numbers):
         return "an index is negative"
-    gemm = place.output == "D" and set(_OLD_SIZES) == set(place.sizes) and len(place.index) == 2
-    m, n = place.sizes.get("M", 0), place.sizes.get("N", 0)
-    if gemm and not (place.index[0] < m and place.index[1] < n):
-        return f"D is {m} x {n} and does not have element {place.index}"
     return ""

@@ -15,7 +15,16 @@ from pycute_xe.errors import KernelError
 from pycute_xe.kernel.given import checked_integer, checked_name
 from pycute_xe.signatures import STUMBLES, blame, typed
 
-__all__ = ["ELEMENT_INDEX", "SUBGROUP_INDEX", "Atom", "Index", "Quotient", "Tiles", "as_index"]
+__all__ = [
+    "ELEMENT_INDEX",
+    "SUBGROUP_INDEX",
+    "Atom",
+    "Condition",
+    "Index",
+    "Quotient",
+    "Tiles",
+    "as_index",
+]
 
 SUBGROUP_INDEX = "subgroup"
 """The name of a subgroup's number in its work-group, where an index needs it."""
@@ -199,6 +208,22 @@ class Index:
         """The remainder, never negative."""
         return self - (self // divisor) * divisor
 
+    def __lt__(self, other: Index | int) -> Condition:
+        """The condition that this index is below another, for `KernelBuilder.when`."""
+        return Condition(self, as_index(other))
+
+    def __le__(self, other: Index | int) -> Condition:
+        """The condition that this index is at most another."""
+        return Condition(self, as_index(other) + 1)
+
+    def __gt__(self, other: Index | int) -> Condition:
+        """The condition that this index is above another."""
+        return Condition(as_index(other), self)
+
+    def __ge__(self, other: Index | int) -> Condition:
+        """The condition that this index is at least another."""
+        return Condition(as_index(other), self + 1)
+
     def __str__(self) -> str:
         """The formula, names first."""
         out = ""
@@ -217,6 +242,31 @@ class Index:
             name = self.terms[0][0]
             return f"Index({name!r}, {self.offset})" if self.offset else f"Index({name!r})"
         return f"Index({self})" if self.terms else f"Index(None, {self.offset})"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """``index < below``, which only a run decides.
+
+    >>> print(Index("k") + 2 <= Tiles("K", 32))
+    k+2 < ceil_div(K, 32)+1
+    """
+
+    index: Index
+    below: Index
+
+    def __bool__(self) -> bool:
+        """Refuse to be decided by Python, as ``if`` and ``0 <= k < 4`` would."""
+        raise KernelError(
+            "Index",
+            {"condition": self},
+            f"{self} has no truth value before a run",
+            "write `with builder.when(condition):`, one condition at a time",
+        )
+
+    def __str__(self) -> str:
+        """As a comparison."""
+        return f"{self.index} < {self.below}"
 
 
 @typed

@@ -46,7 +46,7 @@ def is_moved(value: Expression) -> bool:
     >>> is_moved(rounded_to("bf16", apply("relu", Slot("x")))), is_moved(Slot("x") + 1)
     (True, False)
     """
-    if isinstance(value, Total):
+    if isinstance(value, Total) and value.how == "sum":
         return False
     if isinstance(value, Apply) and value.function not in CHOOSING:
         signs = [a for a in value.arguments if isinstance(a, Const) and abs(a.value) == 1]

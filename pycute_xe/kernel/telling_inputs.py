@@ -30,6 +30,8 @@ __all__ = ["matrices", "telling_fields", "telling_inputs", "variants"]
 Values: TypeAlias = "Callable[[tuple[NDArray[np.int64], ...]], NDArray[Any]]"
 """Numbers at places: an array of indices for each mode, broadcast against one another."""
 
+NOTHING: Mapping[str, float] = {}
+
 _MIXED = 49
 """The first variant of edge values; before it, numbers are small."""
 _EDGES = 4
@@ -54,13 +56,15 @@ def telling_inputs(
     element: tuple[int, ...] | None,
     output: tuple[int, ...],
     variant: int = 0,
+    filled: Mapping[str, float] = NOTHING,
 ) -> dict[str, NDArray[Any]]:
     """Return inputs by name, in their own types, that tell a wrong element from the right one.
 
     Variant 0 is made for the product of two operands that the specification names, if there is
-    one; others are pseudo-random small integers.
+    one; in it, operands that are ``filled`` are one number everywhere. Others are pseudo-random
+    small integers.
     """
-    fields = telling_fields(kernel, sizes, operand, element, output, variant)
+    fields = telling_fields(kernel, sizes, operand, element, output, variant, filled)
     return {name: field.whole() for name, field in fields.items()}
 
 
@@ -71,6 +75,7 @@ def telling_fields(
     element: tuple[int, ...] | None,
     output: tuple[int, ...],
     variant: int = 0,
+    filled: Mapping[str, float] = NOTHING,
 ) -> dict[str, Field]:
     """Return the inputs of `telling_inputs` as functions of places."""
     factors = _factors(kernel)
@@ -82,6 +87,8 @@ def telling_fields(
     }
     if variant == 0 and factors is not None:
         found |= _product(kernel, factors, sizes, operand, element, output)
+    if variant == 0:
+        found |= {name: partial(_constant, filled[name]) for name in filled if name in found}
     return {o.name: Field(o.value_type, shapes[o.name], found[o.name]) for o in kernel.inputs}
 
 

@@ -89,7 +89,10 @@ class Span:
         nbytes = self.before.size
         self.now = self.before.copy()
         self.groups: list[str] = []
-        self.known: list[tuple[int, int, Ints] | None] = []
+        # Of each closing who it was, -1 where nothing tells, and when; and what the last one knew.
+        self.who: list[int] = []
+        self.when: list[int] = []
+        self.clock: Ints | None = None
         # The last work-group that did each kind of thing to a byte, from 1, and what it left there.
         self.last = np.zeros((4, nbytes), dtype=np.int32)
         self.left = np.zeros((4, nbytes), dtype=np.uint8)
@@ -141,7 +144,9 @@ class Span:
         then this is called before it learns more, and before it tells others.
         """
         self.groups.append(group)
-        self.known.append((knows.index, knows.now, knows.clock.copy()) if knows else None)
+        self.who.append(knows.index if knows else -1)
+        self.when.append(knows.now if knows else 0)
+        self.clock = knows.clock.copy() if knows else None
         log = self.logs.pop(group, None) or self.logs.pop("", None)
         if log is None:
             self._keep(dict.fromkeys(KINDS.values(), no_rows()))
@@ -153,8 +158,9 @@ class Span:
             for kind in KINDS.values()
         }
         self._keep(counted)
+        over = self._over()
         for kind, mine in counted.items():
-            self._against_others(mine, kind)
+            self._against_others(mine, kind, over)
         for kind, mine in counted.items():
             self.last[kind, mine.place] = len(self.groups)
             self.left[kind, mine.place] = mine.value
@@ -182,9 +188,8 @@ class Span:
                 barrier = "let a barrier of the work-group lie between, or"
                 raise self._race(int(a.place[i]), one, other, barrier)
 
-    def _against_others(self, mine: Rows, kind: int) -> None:
+    def _against_others(self, mine: Rows, kind: int, over: NDArray[np.bool_]) -> None:
         """Refuse what another work-group did to the same bytes: nothing orders the two."""
-        over = self._over()
         for other in KINDS.values():
             if agree(kind, other):
                 continue
@@ -223,13 +228,12 @@ class Span:
 
     def _over(self) -> NDArray[np.bool_]:
         """Which of the earlier closings were over for the work-group of the last, from 1 on."""
-        out, last = np.zeros(len(self.known) + 1, np.bool_), self.known[-1]
-        if last is not None:
-            number, _, clock = last
-            for i, other in enumerate(self.known[:-1], 1):
-                if other is not None:
-                    mine = other[0] == number
-                    out[i] = mine or (other[0] < clock.size and clock[other[0]] >= other[1])
+        out, clock = np.zeros(len(self.who) + 1, np.bool_), self.clock
+        if clock is not None:
+            who, when = np.array(self.who[:-1], np.int64), np.array(self.when[:-1], np.int64)
+            told = (who >= 0) & (who < clock.size)
+            out[1:-1][told] = clock[who[told]] >= when[told]
+            out[1:-1] |= who == self.who[-1]
         return out
 
     def _race(self, place: int, one: str, other: str, way_out: str = "") -> RaceFault:

@@ -31,6 +31,7 @@ class Trace:
 
     Kinds are "load", "store" and "prefetch" for block-2D messages, and whatever else callers
     record. Bytes are those inside the surface. With ``keep`` every event is also listed, in order.
+    ``why`` says why the byte machine did what whole arrays were asked for.
 
     >>> trace = Trace()
     >>> trace.message("load", "lsc_load_block2d…", 512)
@@ -44,6 +45,7 @@ class Trace:
     dpas: int = 0
     barriers: int = 0
     events: list[Event] = field(default_factory=_events)
+    why: str = ""
 
     def message(self, kind: str, text: str, nbytes: int) -> None:
         """Count a message and the bytes that it moved.

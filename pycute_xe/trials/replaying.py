@@ -203,7 +203,8 @@ def _played_part(kernel: Kernel, counterexample: Counterexample, variant: int) -
     """Run the work-groups that a counterexample concerns, and look at its element alone."""
     one = counterexample
     known = {n: s for n, s in one.sizes.items() if n in kernel.sizes}
-    fields = telling_fields(kernel, known, one.operand, one.element, one.index, variant)
+    place = one.operand, one.element, one.index
+    fields = telling_fields(kernel, known, *place, variant, one.filled)
     shapes = {name: found.shape for name, found in fields.items()}
     problem = Problem(kernel, bind_sizes(kernel.operands, shapes, known), dict(fields), pages=True)
     name = one.output or kernel.outputs[0].name

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.arch import get_target
 from pycute_xe.converting import convert
-from pycute_xe.errors import CuteError, InputError, KernelError, MachineError
+from pycute_xe.errors import CuteError, InputError, KernelError, LegalityError, MachineError
 from pycute_xe.executing.launching import Part, perform
 from pycute_xe.executing.paging import fetch_part
 from pycute_xe.executing.problem import Problem
@@ -27,6 +27,7 @@ from pycute_xe.machine import Trace
 from pycute_xe.trials.data import INEXACT, fields
 from pycute_xe.trials.problems import Asked, conditions, problems, unmet
 from pycute_xe.trials.work import groups_in, work_of_subgroup
+from pycute_xe.verifying.failures import LONGEST
 from pycute_xe.verifying.verdict import Run, Tried
 
 __all__ = ["LIMIT", "Contradiction", "trial"]
@@ -62,6 +63,9 @@ def trial(
     reasons: list[str] = []
     left = limit
     for sizes, data, seed in problems(kernel, fixed):
+        if why := _too_large(kernel, sizes):
+            reasons.append(why)
+            continue
         asked = Asked(kernel, sizes, data, fields(kernel, sizes, data, seed))
         chosen = _chosen(asked, left)
         if isinstance(chosen, str):
@@ -73,7 +77,11 @@ def trial(
         except TooHardError as error:
             reasons.append(error.condition)
             break
-        words = _ran(asked, chosen)
+        try:
+            words = _ran(asked, chosen)
+        except LegalityError as error:  # a surface that its messages cannot have
+            reasons.append(error.condition)
+            continue
         if words is not None:
             return Tried(tuple(runs)), words
         of = groups_in(kernel, sizes)
@@ -98,6 +106,15 @@ def _untold(kernel: Kernel) -> str:
     tables = sorted(looked & {o.name for o in kernel.inputs})
     if tables:
         return f"it looks up elements of {', '.join(tables)}, of which any may be asked for"
+    return ""
+
+
+def _too_large(kernel: Kernel, sizes: Sizes) -> str:
+    """Say which extent, or how many work-groups along an axis, are more than any surface has."""
+    extents = {str(mode): mode for operand in kernel.operands for mode in operand.modes}
+    for name, index in (*extents.items(), *kernel.grid):
+        if index.names <= sizes.keys() and not index.looked_up and index.at(sizes) >= LONGEST:
+            return f"{name} is {index.at(sizes):,} at {_told(sizes)}, and extents end at 2**24"
     return ""
 
 

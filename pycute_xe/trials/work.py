@@ -10,6 +10,7 @@ from pycute_xe.kernel import AtomicStore, If, Kernel, Load, Loop, Mma, Prefetch,
 
 __all__ = ["groups_in", "work_of_subgroup"]
 
+GROUP = 150
 STATEMENT = 16
 MESSAGE = 12
 BYTES_A_UNIT = 256
@@ -19,8 +20,8 @@ PRODUCTS_A_UNIT = 512
 def work_of_subgroup(kernel: Kernel, sizes: Mapping[str, int]) -> int:
     """Return about how much one subgroup does, a unit for each 256 bytes or 512 products.
 
-    A statement is 16 units more, a message 12. Bounds of loops that depend on variables are taken
-    where those are 0, on elements of operands as one trip.
+    A statement is 16 units more, a message 12, a work-group 150 for all of its subgroups. Bounds of
+    loops that depend on variables are taken where those are 0, on elements of operands as one trip.
 
     >>> import pycute_xe as cx
     >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (8, 16, 16),
@@ -30,7 +31,7 @@ def work_of_subgroup(kernel: Kernel, sizes: Mapping[str, int]) -> int:
     True
     """
     names = dict(sizes) | {name: 0 for name, _ in kernel.grid} | {"subgroup": 0}
-    return _work(kernel, kernel.body, names)
+    return -(-GROUP // kernel.subgroups) + _work(kernel, kernel.body, names)
 
 
 def groups_in(kernel: Kernel, sizes: Mapping[str, int]) -> int:

@@ -165,9 +165,10 @@ def _asked_apart(call: str, of: tuple[Any, ...], pace: _Pace) -> Any:
     kinds, texts = [type(x).__name__ for x in of], list(map(str, of))
     printed = answered_apart(_CHILD, json.dumps([kinds, texts, call, most]), time_left())
     charge(0)  # the clock may have stopped it
-    if not printed:
-        raise too_hard("isl does not answer the question")
-    found, steps = json.loads(printed)
+    try:
+        found, steps = json.loads(printed)
+    except (TypeError, ValueError) as error:  # it was stopped, or is not an interpreter of Python
+        raise too_hard("isl does not answer the question") from error
     charge(steps * pace.beyond / 2 if found else work_left() + 1)
     if found in ("True", "False"):
         return found == "True"
@@ -179,10 +180,16 @@ LONGEST = 2.0**31 / 1000
 
 
 def answered_apart(program: str, question: str, seconds: float) -> str:
-    """Return what a program prints that reads a question; nothing where it is stopped or fails."""
+    """Return what a program prints that reads a question; nothing where it is stopped or fails.
+
+    It imports what this process does; where no interpreter is known it is not run.
+    """
+    if not sys.executable:
+        return ""
+    same = f"import sys\nsys.path[:] = {sys.path!r}\n"
     try:
         done = subprocess.run(
-            [sys.executable, "-c", program],
+            [sys.executable, "-c", same + program],
             input=question,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -190,6 +197,6 @@ def answered_apart(program: str, question: str, seconds: float) -> str:
             check=True,
             text=True,
         )
-    except (subprocess.SubprocessError, OSError):
+    except (subprocess.SubprocessError, OSError, UnicodeError):
         return ""
     return done.stdout

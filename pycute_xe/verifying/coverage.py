@@ -120,7 +120,7 @@ class Coverage(Faults):
         """
         goes_on = a_while(WORK)
         for where, point in narrowed(difference.points, self.space.naming):
-            if differ(*formulas, point, self.extents):
+            if difference.filled or differ(*formulas, point, self.extents):
                 failure = failed(replace(difference, points=where), point)
                 if failure is None or self._is_seen(failure, formulas, point):
                     return failure and replace(failure, points=difference.points)

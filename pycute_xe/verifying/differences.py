@@ -17,12 +17,16 @@ __all__ = ["Difference", "joined", "judged", "more", "repeats", "spread"]
 
 @dataclass(frozen=True, eq=False)
 class Difference:
-    """Points at which two formulas differ, and how: a kind, words, and the term in question."""
+    """Points at which two formulas differ, and how: a kind, words, and the term in question.
+
+    ``filled`` are inputs that show it, where they are one number everywhere.
+    """
 
     points: Region
     kind: str
     words: str
     term: Term | None = None
+    filled: tuple[tuple[str, float], ...] = ()
 
 
 def judged(

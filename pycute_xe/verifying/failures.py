@@ -18,7 +18,8 @@ class Failure:
 
     ``element`` and ``found`` are the elements of ``operand`` that should be, and that is, at the
     place; ``output`` and ``index`` say where running the kernel shows it. ``faults`` tells that
-    running it is stopped by the machine instead.
+    running it is stopped by the machine instead. ``filled`` are inputs that show it, where they are
+    one number everywhere.
     """
 
     claim: str
@@ -34,6 +35,7 @@ class Failure:
     register_element: int = 0
     element_bits: int = 32
     faults: bool = False
+    filled: tuple[tuple[str, float], ...] = ()
     points: Region | None = field(default=None, compare=False)
 
     @property

@@ -41,7 +41,7 @@ from pycute_xe.verifying.formula import (
     summed,
 )
 from pycute_xe.verifying.matching import KEEP_ZERO
-from pycute_xe.verifying.spans import kept_type, span
+from pycute_xe.verifying.spans import kept_type, may_be_nan, span
 
 __all__ = ["LIMITS", "UNDEFINED", "applied", "as_stored", "is_number", "reduced", "rounded"]
 
@@ -110,6 +110,9 @@ def rounded(to: Numeric, formula: Formula) -> Formula:
         return _guarded(guards, rounded(to, inner))
     if _holds(to, formula) and _through(to, formula) == formula:
         return formula
+    size = _arguments(formula, "abs")
+    if size is not None and name in KEEP_ZERO and to.kind == "float":  # it is rounded either way
+        return applied("abs", (rounded(to, size[0]),))
     clipped = _clipped(to, formula)
     found = span(clipped)
     ends = (rounded(to, number(end)) for end in (found.low, found.high))
@@ -182,7 +185,7 @@ def _clipped(to: Numeric, formula: Formula) -> Formula:
     for name, end in (("max", 0), ("min", 1)):
         pair = _arguments(formula, name)
         number_ = next((f for f in pair or () if is_number(f)), None)
-        if pair is None or number_ is None:
+        if pair is None or number_ is None or any(may_be_nan(to, span(f)) for f in pair):
             continue
         inner = _clipped(to, pair[0] if pair[1] == number_ else pair[1])
         limit = rounded(to, number_)
@@ -204,10 +207,13 @@ def _through(to: Numeric, formula: Formula) -> Formula:
     (inner,) = found
     if _reaches(to, kept, inner):
         return _clipped(to, inner)
+    if may_be_nan(kept, span(inner)):
+        return formula
     for name, end in (("max", 0), ("min", 1)):
         pair = _arguments(inner, name) or ()
         for limit, other in (pair, pair[::-1]) if pair else ():
             kept_limit = is_number(limit) and to.kind != "float"
+            kept_limit = kept_limit and not may_be_nan(kept, span(other))
             if kept_limit and rounded(to, rounded(kept, limit)) == number(bounds(to)[end]):
                 return _clipped(to, rounded(kept, other))
     return formula
@@ -224,12 +230,18 @@ def _reaches(to: Numeric, kept: Numeric, inner: Formula) -> bool:
         (least, most), (low, high) = bounds(kept), bounds(to)
         return least <= low and high <= most
     most = greatest(to) if to.kind == "float" else float(max(-bounds(to)[0], bounds(to)[1]))
+    if may_be_nan(kept, span(inner)):
+        return False
+    first = kept_type(inner)
+    integers = first is not None and first.kind != "float"
+    if integers and kept.name == "f64" and to.kind == "float":
+        return True  # that is the way integers of 64 bits become floats
     if span(inner).whole:
         same = to.kind == "float" and whole_to(to) == whole_to(kept) and greatest(kept) >= most
         return same or most <= whole_to(kept)
-    first = kept_type(inner)
     fewer = first is not None and first.kind == "float" and whole_to(first) <= whole_to(kept)
-    return fewer and to.kind != "float" and kept.bits >= 8
+    reaches = most <= greatest(kept) or span(inner).high <= greatest(kept)
+    return fewer and to.kind != "float" and kept.bits >= 8 and reaches
 
 
 def _clipped_family(to: Numeric, term: Term, sign: float) -> Term:
@@ -390,7 +402,7 @@ def _of_families(families: Formula) -> Formula:
     if len(different) == 1 and not different[0].over and not different[0].guards:
         inner = _arguments(different, WHOLE)
         return inner[0] if inner else different
-    return call(MAXIMA, different)
+    return call(MAXIMA, tuple(sorted(different, key=repr)))  # maxima of the same are alike
 
 
 def _whole(formula: Formula) -> Formula:

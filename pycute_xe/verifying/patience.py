@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 
 from pycute_xe.holding.patience import (
     ClockError,
@@ -43,5 +44,7 @@ def a_while(units: float) -> Callable[[], bool]:
     False
     """
     left = work_left()
+    if left == inf:
+        return lambda: True
     least = max(left - units, left / 2)
     return lambda: work_left() > least

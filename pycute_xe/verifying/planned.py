@@ -19,6 +19,7 @@ __all__ = ["given_a_plan"]
 Again = Callable[[Kernel, Mapping[str, int]], Verdict]
 
 PLAN = "work and count are the tables of a plan of which covers(plan) says that it is right"
+NOT_ALONE = "what its work-groups do with one tile is not a kernel of its own"
 WHOLE = f"{PLAN}, and that its pieces are whole tiles"
 
 
@@ -26,10 +27,11 @@ def given_a_plan(kernel: Kernel, fixed: Mapping[str, int], found: Verdict, again
     """Return a verdict with what holds for plans; of a kernel that follows none as it was."""
     if found.answer != "undecided" or not follows_a_plan(kernel):
         return found
-    alone = _alone(kernel)
+    alone = NOT_ALONE if kernel.shared else _made(whole_tiles, kernel)
     waits = any(isinstance(s, (Await, Signal)) for s in kernel.statements())
     inner = _asked(alone, fixed, again) if isinstance(alone, Kernel) else None
-    piece = _asked(any_piece(kernel), fixed, again) if inner is not None and waits else found
+    parts = _made(any_piece, kernel) if inner is not None and waits else ""
+    piece = _asked(parts, fixed, again) if isinstance(parts, Kernel) else found
     proofs: list[Proof] = []
     for proof in found.proofs:
         if proof.answer != "undecided" or proof.property == "counters":
@@ -43,12 +45,10 @@ def given_a_plan(kernel: Kernel, fixed: Mapping[str, int], found: Verdict, again
     return replace(found, proofs=tuple(proofs))
 
 
-def _alone(kernel: Kernel) -> Kernel | str:
-    """Return the kernel of whole tiles, or what stands in its way."""
-    if kernel.shared:
-        return "what its work-groups do with one tile is not a kernel of its own"
+def _made(make: Callable[[Kernel], Kernel], kernel: Kernel) -> Kernel | str:
+    """Return the kernel that is made of what one does with a tile, or what stands in its way."""
     try:
-        return whole_tiles(kernel)
+        return make(kernel)
     except CuteError as error:
         return f"{error.condition} ({error.fix})" if error.fix else error.condition
 

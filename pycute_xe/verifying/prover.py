@@ -18,7 +18,7 @@ from pycute_xe.verifying.patience import ClockError, TooHardError, allowed, at_m
 from pycute_xe.verifying.planned import given_a_plan
 from pycute_xe.verifying.questions import Questions
 from pycute_xe.verifying.regions import session
-from pycute_xe.verifying.unrolling import given_sizes
+from pycute_xe.verifying.unrolling import given_few_trips, given_sizes
 from pycute_xe.verifying.verdict import Proof, Verdict
 from pycute_xe.verifying.wording import in_words_of
 
@@ -119,7 +119,8 @@ def verify_here(kernel: Kernel, fixed: Mapping[str, int]) -> Verdict:
     spent = perf_counter() - start
     found = Verdict(kernel.name, _words(kernel, fixed), tuple(proofs), shown, spent)
     planned = given_a_plan(kernel, fixed, found, verify_here)
-    return given_sizes(kernel, fixed, planned, verify_here)
+    written = given_few_trips(kernel, fixed, planned, verify_here)
+    return given_sizes(kernel, fixed, written, verify_here)
 
 
 @dataclass(frozen=True)
@@ -242,6 +243,7 @@ def _counterexample(failure: Failure) -> Counterexample:
         output=failure.output,
         index=failure.index,
         faults=failure.faults,
+        filled=dict(failure.filled),
     )
 
 

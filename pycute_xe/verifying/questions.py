@@ -17,6 +17,7 @@ from pycute_xe.kernel import (
     AtomicStore,
     Load,
 )
+from pycute_xe.numeric import Numeric
 from pycute_xe.verifying.changing import (
     changed_by_others,
     touches,
@@ -26,6 +27,7 @@ from pycute_xe.verifying.counting import Counting
 from pycute_xe.verifying.coverage import Point
 from pycute_xe.verifying.defining import undefined_claim
 from pycute_xe.verifying.differences import Difference
+from pycute_xe.verifying.enumerating import different
 from pycute_xe.verifying.facts import least
 from pycute_xe.verifying.failures import Failure, smallest
 from pycute_xe.verifying.formula import Formula, Place, Term, add, summed
@@ -191,7 +193,7 @@ class Questions(Loading, Counting):
                 if failure is not None:
                     self.demand_seen(failure, where, (actual, wanted), point)
                 return failure
-        difference = compare(points, actual, wanted, self.extents, self.least)
+        difference = self._compared(points, actual, wanted, numeric)
         if difference is None:
             return None
 
@@ -199,6 +201,29 @@ class Questions(Loading, Counting):
             return self._at(found, write, view, targets)
 
         return self.shown(write.statement.operand, difference, (actual, wanted), failed)
+
+    def _compared(
+        self, points: Region, actual: Formula, wanted: Formula, stored: Numeric
+    ) -> Difference | None:
+        """Return where two formulas differ; functions of one element at a number that shows it.
+
+        Raises `UndecidableError` where that is not clear.
+        """
+        refusal, difference = None, None
+        try:
+            difference = compare(points, actual, wanted, self.extents, self.least)
+        except UndecidableError as error:
+            refusal = error
+        if difference is None and refusal is None:
+            return None
+        found = different(points, (actual, wanted), stored, self.extents)
+        # What is read as real arithmetic may be off by a rounding at a single number.
+        known = found is not None and not (found.difference and self.real)
+        if found is not None and known:
+            return found.difference
+        if refusal is not None:
+            raise refusal
+        return difference
 
     def _at(
         self, difference: Difference, write: Write, view: View, targets: tuple[str, ...]
@@ -227,6 +252,7 @@ class Questions(Loading, Counting):
             subgroup=int(write.who[view.subgroup[flat]]),
             register_element=int(write.elements[position]),
             element_bits=fragment.value_type.bits,
+            filled=difference.filled,
         )
 
 

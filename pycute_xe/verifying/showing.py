@@ -22,7 +22,8 @@ from pycute_xe.kernel.showing import differ_by, tolerance_of
 from pycute_xe.kernel.telling_inputs import telling_fields, telling_inputs, variants
 from pycute_xe.verifying.evaluating import Extents, value_with
 from pycute_xe.verifying.failures import Failure
-from pycute_xe.verifying.formula import Formula
+from pycute_xe.verifying.formula import Formula, atoms_within
+from pycute_xe.verifying.laws import UNDEFINED
 from pycute_xe.verifying.patience import charge
 
 __all__ = ["is_seen"]
@@ -55,15 +56,17 @@ def is_seen(
     for variant in variants(kernel):
         charge(INPUTS + elements * ELEMENT)
         place = failure.element, failure.index, variant
-        given.append(inputs(kernel, failure.sizes, failure.operand, *place))
+        filled = dict(failure.filled)
+        given.append(inputs(kernel, failure.sizes, failure.operand, *place, filled))
 
     @cache
     def element(name: str, at: tuple[int, ...]) -> NDArray[np.float64]:
         return np.array([float(one[name][at]) if name in one else np.nan for one in given])
 
     pairs = (np.broadcast_to(value_with(f, point, extents, element), len(given)) for f in formulas)
+    written = all(atom.name != UNDEFINED for atom in atoms_within(formulas[0]))
     for actual, wanted in zip(*pairs, strict=True):
-        if not np.isnan(actual) and not np.isnan(wanted):
+        if written or not np.isnan(actual):
             actual, wanted = convert(np.array([actual, wanted]), numeric).astype(np.float64)
         if differ_by(float(actual), float(wanted), tolerance):
             return True

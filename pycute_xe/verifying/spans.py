@@ -17,7 +17,7 @@ from pycute_xe.kernel.spec.functions import CHOOSING, FUNCTIONS, Function
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.verifying.formula import MAXIMA, WHOLE, Atom, Formula, Place, Term
 
-__all__ = ["Span", "element", "kept_type", "span"]
+__all__ = ["Span", "element", "kept_type", "may_be_nan", "span"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +116,22 @@ def _of_atom(atom: Atom) -> Span:
 
 
 def _converted(inner: Span, to: Numeric) -> Span:
+    if may_be_nan(to, inner):
+        return ANY
     low, high = convert(np.array([inner.low, inner.high]), to).astype(np.float64).tolist()
-    own = of_type(to)  # beyond its ends a NaN may lie, of which nothing is said
-    low = low if own.low <= low <= own.high else own.low
-    high = high if own.low <= high <= own.high else own.high
     return Span(low, high, to.kind != "float" or inner.whole)
+
+
+def may_be_nan(to: Numeric, inner: Span) -> bool:
+    """Whether a conversion may give a NaN: where numbers are too large for a type without infinity.
+
+    >>> may_be_nan(as_numeric("f8e4m3"), of_type(as_numeric("s8")))
+    False
+    >>> may_be_nan(as_numeric("f8e4m3"), of_type(as_numeric("f16")))
+    True
+    """
+    ends = np.array([inner.low, inner.high])
+    return bool(np.isnan(convert(ends, to).astype(np.float64)).any())
 
 
 def _of_extreme(atom: Atom) -> Span:

@@ -242,7 +242,9 @@ def _element(place: Place) -> Formula:
 
 
 def _rounds(value: object) -> bool:
-    """Whether a value is a result that is read as one of real numbers."""
+    """Whether a value is a result that is read as one of real numbers, rounded again perhaps."""
+    if isinstance(value, (Rounded, Converted)) and value.to.name in ("f32", "f64"):
+        return _rounds(value.body)
     if isinstance(value, Apply):
         return value.function not in UNROUNDED and not _is_exact(value)
     if not isinstance(value, Call) or value.type is None or value.type.kind != "float":

@@ -46,4 +46,5 @@ def _of_names(names: Identities, place: Counterexample) -> Counterexample:
         operand=names.text(place.operand),
         where={names.text(name): number for name, number in place.where.items()},
         output=names.text(place.output),
+        filled={names.text(name): number for name, number in place.filled.items()},
     )

@@ -13,7 +13,7 @@ import unsound_kernels
 import pycute_xe as cx
 from pycute_xe.errors import KernelError, MachineError
 from pycute_xe.executing import run
-from pycute_xe.executing.groups.statements import STATEMENTS
+from pycute_xe.holding.following import HOLDS
 from pycute_xe.kernel import (
     AtomicStore,
     BarrierArrive,
@@ -212,7 +212,7 @@ def test_foreign_kinds_are_refused_by_name_even_where_nobody_comes_to_them() -> 
 def test_every_kind_of_statement_has_a_meaning() -> None:
     named = (getattr(cx.kernel, name) for name in cx.kernel.__all__)
     kinds = {k for k in named if isinstance(k, type) and issubclass(k, Statement)}
-    assert kinds - {Statement} == set(STATEMENTS)
+    assert kinds - {Statement} == set(HOLDS)
 
 
 def test_attention_on_registers_of_all_work_groups() -> None:

@@ -1,4 +1,4 @@
-"""Pieces of plans that the fast executor multiplies together: how many products, and of what."""
+"""Pieces of plans on the fast executor: sums of products that several work-groups take up."""
 
 from __future__ import annotations
 
@@ -12,11 +12,6 @@ import pytest
 
 import pycute_xe as cx
 from pycute_xe.errors import MachineError
-from pycute_xe.executing.groups.late import Late, Where
-from pycute_xe.executing.groups.later import Later, Tile
-from pycute_xe.executing.groups.sums import Form, Sum, Term
-from pycute_xe.executing.groups.touching import READ, WRITE, Touches, Window
-from pycute_xe.executing.groups.windows import Windows
 from pycute_xe.kernel import (
     Fill,
     If,
@@ -46,29 +41,12 @@ from pycute_xe.kernel.schedules import (
     plan_tables,
     tile_counts,
 )
-from pycute_xe.numeric import as_numeric
 
-F32 = as_numeric("f32")
 MMA = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (8, 16, 16), ((1, 1, 1), (1, 1, 0)))
 WIDE = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (16, 32, 32), ((1, 2, 1), (2, 1, 0)))
 NARROW = cx.workgroup_mma(cx.XE_DPAS_TT(8, "bf16", "bf16"), (16, 32, 32), ((1, 2, 1), (2, 1, 0)))
 BYTES = cx.workgroup_mma(cx.XE_DPAS_TT(8, "s32", "s8"), (16, 32, 32), ((1, 2, 1), (2, 1, 0)))
 EXECUTORS: tuple[Any, ...] = ("fast", "reference")
-
-
-@pytest.fixture
-def products(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
-    """The shapes of what is multiplied."""
-    found: list[tuple[int, ...]] = []
-    before = Windows.multiply
-
-    def multiply(self: Windows, term: Term, *rest: Any) -> Any:
-        depth = term.boxes[0][term.form.depth[0]]
-        found.append((*term.shape, depth[1] - depth[0]))
-        return before(self, term, *rest)
-
-    monkeypatch.setattr(Windows, "multiply", multiply)
-    return found
 
 
 @pytest.mark.parametrize(
@@ -78,21 +56,16 @@ def products(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
 )
 @pytest.mark.parametrize("orders", [("row", "row", "row"), ("col", "col", "row")], ids=str)
 @pytest.mark.parametrize("mma", [MMA, WIDE, BYTES], ids=["one", "pairs", "bytes"])
-def test_tiles_of_a_plan_are_one_product(
-    products: list[tuple[int, ...]], schedule: StreamK, orders: Any, mma: Any
-) -> None:
+def test_tiles_of_a_plan_are_a_product(schedule: StreamK, orders: Any, mma: Any) -> None:
     rng, dtype = np.random.default_rng(1), np.int8 if mma is BYTES else ml_dtypes.bfloat16
     a, b = (rng.integers(-3, 4, s).astype(dtype) for s in ((39, 300), (300, 70)))
     tables = plan_tables(schedule.plan(tile_counts(39, 70, 300, mma.tile_mnk)))
     found = cx.run(scheduled(mma, *orders), a, b, **tables)
     assert np.array_equal(found, a.astype(float) @ b.astype(float))
-    assert products == [(39, 70, 300)]
 
 
 @pytest.mark.parametrize("groups", ["stacked", "batch"])
-def test_an_expert_or_a_problem_is_one_product(
-    products: list[tuple[int, ...]], groups: Any
-) -> None:
+def test_each_expert_or_problem_is_a_product(groups: Any) -> None:
     rng, rows, stacked = np.random.default_rng(2), [9, 0, 1, 24], groups == "stacked"
     each = moe_counts(rows, 40, 50, MMA.tile_mnk)
     starts = np.cumsum([0, *(8 * m for m, _, _ in each)])
@@ -107,110 +80,13 @@ def test_an_expert_or_a_problem_is_one_product(
     for e, (start, part) in enumerate(zip(starts, parts, strict=False)):
         own = found[start:] if stacked else found[e]
         assert np.array_equal(own[: len(part)], part.astype(float) @ b[e].astype(float))
-    assert products == [(8 * m, 40, 50) for m, _, _ in each if m]
 
 
-def test_an_epilogue_asks_for_a_tile_at_a_time_and_scratch_is_not_computed(
-    products: list[tuple[int, ...]],
-) -> None:
+def test_an_epilogue_of_parts_of_k() -> None:
     a, b = (np.ones(s, ml_dtypes.bfloat16) for s in ((16, 64), (64, 32)))
     tables = plan_tables(SplitK(4, 16).plan((2, 2, 4)))
     found = cx.run(scheduled(MMA, epilogue="relu(acc)"), a, b, **tables)
     assert (found == 64).all()
-    assert products == [(8, 16, 64)] * 4
-
-
-class _Ones(Windows):
-    """Products that are all ones, times the rows of A that they begin at plus one."""
-
-    def multiply(self, term: Term, into: Any = None, once: Any = frozenset()) -> Any:
-        out = np.empty(term.shape, np.float32) if into is None else into
-        out[...] = term.boxes[0][0][0] + 1
-        return out
-
-
-def _later() -> tuple[Later, Any]:
-    memory = {"A": np.zeros((9, 9)), "B": np.zeros((9, 9)), "D": np.zeros((9, 9), np.float32)}
-    windows = _Ones(scheduled(MMA), memory)
-    form = Form(("A", "B"), ((0, 1), (1, 0)), (0, 1), (1, 0), (F32, F32, F32), 16)
-
-    def total(first: int, extent: int) -> Sum:
-        boxes = ((first, first + extent), (0, 4)), ((0, 4), (0, extent))
-        return Sum((Term(form, boxes),), windows.multiply)
-
-    return Later(memory, windows), total
-
-
-def _tile(row: int, column: int, extent: int) -> Tile:
-    return Tile(((row, row + extent), (column, column + extent)), (extent, extent), (0, 1))
-
-
-def test_what_was_stored_before_an_overlapping_tile_is_stored_first() -> None:
-    later, total = _later()
-    assert later.store("D", _tile(0, 0, 4), total(0, 4))
-    assert later.store("D", _tile(0, 0, 4), total(6, 4))  # the same tile: the later one counts
-    assert not later.store("D", _tile(3, 3, 3), total(0, 3))  # of another grid
-    assert not later.store("D", _tile(2, 0, 4), total(0, 4))  # beside the grid
-    assert not later.add("D", _tile(4, 0, 4), total(0, 4))  # to what no sum waits in
-    assert not later.raw("D").any()
-    assert (later["D"][:4, :4] == 7).all()
-    assert np.count_nonzero(later["D"]) == 16
-
-
-def test_sums_that_do_not_continue_one_another_are_added() -> None:
-    later, total = _later()
-    later.store("D", _tile(4, 4, 4), total(0, 4))
-    assert later.add("D", _tile(4, 4, 4), total(4, 4))
-    assert later.load("D", _tile(4, 0, 4)) is None
-    assert later.load("D", replace(_tile(4, 4, 4), modes=(1, 0))) is None  # it lies otherwise
-    assert (later["D"][4:8, 4:8] == 1 + 5).all()
-    assert later.load("D", _tile(4, 4, 4)) is None  # it is in memory
-
-
-def test_elements_outside_a_matrix_are_zeros() -> None:
-    _, total = _later()
-    where = Where(np.array([[0, 3, 4]]), np.array([[0, 4, 3]]))
-    assert np.asarray(Late(3, total(1, 4), where).values()).tolist() == [[2, 0, 0]]
-
-
-def test_a_sum_is_multiplied_once_and_stored_in_its_type(
-    products: list[tuple[int, ...]],
-) -> None:
-    _, total = _later()
-    memory = {name: np.ones((9, 9), np.float32) for name in "ABD"}
-    windows = Windows(scheduled(MMA, types={"A": "f32", "B": "f32"}), memory)
-    one = replace(total(0, 4), multiply=windows.multiply)
-    later = Later(memory | {"E": np.zeros((9, 9), ml_dtypes.bfloat16)}, windows)
-    assert not later.store("E", _tile(0, 0, 4), one)
-    assert (one.matrix() == 4).all()
-    assert later.store("D", _tile(0, 0, 4), one)
-    assert (later["D"][:4, :4] == 4).all()
-    assert len(products) == 1
-
-
-@pytest.mark.parametrize(
-    ("windows", "contested"),
-    [
-        ([(0, 4, 1), (4, 4, 2)], 0),
-        ([(0, 4, 1), (0, 4, 1)], 0),
-        ([(0, 4, 1), (0, 4, 2)], 4),
-        ([(0, 4, 1), (2, 4, 2)], 4),
-        ([(0, 4, 1), (4, 4, 1), (0, 8, 2)], 8),
-        ([(0, 4, 1), (0, 3, 2), (4, 4, 2)], 3),
-        ([(1, 4, 1), (4, 4, 2)], 4),
-    ],
-)
-def test_windows_of_two_work_groups_that_overlap(
-    windows: list[tuple[int, int, int]], contested: int
-) -> None:
-    touches = Touches(scheduled(MMA))
-    for first, extent, group in windows:
-        window = Window((slice(first, first + extent),), (extent,), (12,))
-        touches.touch_window("D", READ, window, group)  # nothing loads D
-        touches.touch_window("W", WRITE, window, group)  # memory to work in is not watched
-        touches.touch_window("D", WRITE, window, group)
-    found = touches.contested.get("D", np.zeros(12, bool))
-    assert np.count_nonzero(found) == contested
 
 
 def _fetching(kernel: Kernel, at: Index, guarded: bool) -> Kernel:

@@ -76,12 +76,12 @@ def test_the_fast_executor_stops_where_subgroups_disagree_in_one_store() -> None
         return cx.run(together(Fill("x", 2.0), *body), executor="fast", M=8, N=16)
 
     store = onto_one_tile()
-    with pytest.raises(MachineError, match=r"Y\[0, 0\]\): race: two subgroups store it"):
+    with pytest.raises(MachineError, match=r"Y\[0, 0\]\): race: "):
         fast(SECOND, store)
     assert (fast(store) == 2).all()
     # The last store of each subgroup counts.
     assert (fast(SECOND, store, Fill("x", 5.0), store) == 5).all()
-    with pytest.raises(MachineError, match="race: two subgroups"):
+    with pytest.raises(MachineError, match="race: thread"):
         fast(store, SECOND, store)
 
 

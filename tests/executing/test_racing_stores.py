@@ -11,7 +11,6 @@ from small_kernels import fragment, load_of, store_of
 
 import pycute_xe as cx
 from pycute_xe.errors import MachineError
-from pycute_xe.executing.groups.touching import READ, WRITE, Touches, Window
 from pycute_xe.kernel import (
     AtomicStore,
     BarrierArrive,
@@ -131,43 +130,6 @@ def test_what_nothing_orders_is_refused(name: str, executor: str) -> None:
 def test_what_is_in_order_or_equal_is_done(name: str) -> None:
     one = kernel(*PASSED[name])
     assert np.array_equal(run(one, "fast"), run(one, "reference"))
-
-
-def test_equal_stores_are_not_done_a_second_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    from pycute_xe.executing import fast
-
-    monkeypatch.setattr(fast, "Races", None)
-    assert (run(kernel(*PASSED["equal stores"]), "fast") == 2).all()
-
-
-def test_the_words_say_who_does_what() -> None:
-    for name, told in (("two stores", "two subgroups store it"), ("a load behind", "another load")):
-        with pytest.raises(MachineError, match=told):
-            run(kernel(*RACES[name]), "fast")
-
-
-def test_nothing_orders_work_groups_even_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One work-group at a time goes through the statements here."""
-    from pycute_xe.executing import fast
-
-    monkeypatch.setattr(fast, "_ROOM", 1)
-    one = (first(GROUP, STORE), *BARRIER, SEVEN, others(GROUP, STORE))
-    with pytest.raises(MachineError, match="race"):
-        run(kernel(*one, groups=2, subgroups=2), "fast")
-    assert (run(kernel(STORE, groups=2), "fast") == 2).all()
-
-
-@pytest.mark.parametrize(("begin", "contested"), [(0, 4), (2, 2), (4, 0)])
-@pytest.mark.parametrize("kinds", [(READ, WRITE), (WRITE, READ), (READ, READ)])
-def test_tiles_that_one_work_group_loads_and_another_stores(
-    kinds: tuple[int, int], begin: int, contested: int
-) -> None:
-    """The elements that the second one of both touches; tiles of one grid are looked up whole."""
-    touches = Touches(kernel(LOAD, STORE))
-    for kind, at, group in zip(kinds, (0, begin), (1, 2), strict=True):
-        touches.touch_window("Y", kind, Window((slice(at, at + 4),), (4,), (12,)), group)
-    found = np.count_nonzero(touches.contested.get("Y", np.zeros(12, bool)))
-    assert (found > 0) == (contested > 0 and WRITE in kinds)
 
 
 WHOLE = store_of("Y", "x")

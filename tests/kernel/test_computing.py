@@ -48,6 +48,15 @@ def test_products_and_what_follows_them(ab: dict[str, np.ndarray]) -> None:
     np.testing.assert_allclose(found, np.maximum(0.5 * (a @ b) + 2 + bias, 0), rtol=1e-12)
 
 
+@pytest.mark.parametrize("body", [Const(2.0), Element("A", (M, K))])
+@pytest.mark.parametrize(("how", "nothing"), [("sum", 0.0), ("max", -inf)])
+def test_fewer_elements_than_none_are_none(body: Expression, how: str, nothing: float) -> None:
+    """Three columns less five, of sums and maxima: of what depends on the column, and does not."""
+    short = total("k", Index("K") - 5, body, how=how)
+    found = value(short, {"A": np.ones((2, 3))}, ("M",))
+    assert found.tolist() == [nothing, nothing]
+
+
 def test_only_roundings_that_are_named_round(ab: dict[str, np.ndarray]) -> None:
     found = value(rounded_to("bf16", PRODUCT), ab)
     exact = (ab["A"] @ ab["B"]).astype(np.float32).astype(ml_dtypes.bfloat16)

@@ -19,8 +19,6 @@ from pycute_xe.checking.kernels import JUDGED
 from pycute_xe.drawing.images import SHOWN, Registers
 from pycute_xe.errors import KernelError
 from pycute_xe.executing.counting import COUNTS
-from pycute_xe.executing.groups.registers import Groups
-from pycute_xe.executing.groups.statements import STATEMENTS
 from pycute_xe.executing.reference import DOES
 from pycute_xe.executing.thread import Thread
 from pycute_xe.holding.following import HOLDS, Follower
@@ -101,12 +99,6 @@ def does(thread: Thread, statement: Clip, _env: Any) -> None:
     thread.write(statement.fragment, numbers.clip(statement.low, statement.high), "clip")
 
 
-def gathers(groups: Groups, statement: Clip) -> None:
-    whole = slice(0, groups.kernel.fragment(statement.fragment).elements)
-    held = groups.get(statement.fragment, whole)
-    groups.put(statement.fragment, whole, held.clip(statement.low, statement.high))
-
-
 def shown(registers: Registers, statement: Clip) -> None:
     registers.forget(statement)
 
@@ -117,7 +109,6 @@ ENTRIES: dict[str, tuple[Meanings[Any], Any]] = {
     "JUDGED": (JUDGED, lambda body, statement: None),
     "HOLDS": (HOLDS, holds),
     "DOES": (DOES, does),
-    "STATEMENTS": (STATEMENTS, gathers),
     "COUNTS": (COUNTS, lambda count, statement, space: None),
     "SHOWN": (SHOWN, shown),
 }

@@ -18,9 +18,7 @@ from pycute_xe.checking.kernels import JUDGED
 from pycute_xe.drawing.images import SHOWN, registers_of
 from pycute_xe.errors import KernelError, UndecidableError
 from pycute_xe.executing.counting import COUNTS
-from pycute_xe.executing.groups.statements import STATEMENTS
 from pycute_xe.executing.reference import DOES
-from pycute_xe.executing.whole_matrices.planning import PLANNED, planned
 from pycute_xe.holding.following import HOLDS, follow
 from pycute_xe.kernel import Await, Kernel, Meanings, Signal, Statement, scheduled
 from pycute_xe.kernel.ir.checks import FITS
@@ -67,7 +65,6 @@ TABLES: dict[str, tuple[Meanings[Any], Reader]] = {
     "JUDGED": (JUDGED, cx.check),
     "HOLDS": (HOLDS, held),
     "DOES": (DOES, lambda kernel: cx.run(kernel, *arrays(kernel), executor="reference")),
-    "STATEMENTS": (STATEMENTS, reported),
     "COUNTS": (COUNTS, reported),
     "SHOWN": (SHOWN, lambda kernel: registers_of(kernel, 0)),
 }
@@ -107,28 +104,6 @@ def test_a_deleted_entry_is_missed_by_name(name: str, kind: type[Statement]) -> 
     finally:
         table.of(kind)(entry)
     reader(kernel)
-
-
-@pytest.mark.parametrize("kind", sorted(PLANNED, key=lambda kind: kind.__name__))
-def test_a_deleted_entry_of_the_planner_leaves_no_plan(kind: type[Statement]) -> None:
-    """What the planner does not know is done statement by statement: slower, and the same."""
-    kernel = cx.kernel.gemm(
-        tiled_mma((16, 32, 32), (2, 2)), a="col", d="col", epilogue="2*acc", d_type="bf16"
-    )
-    if not any(type(s) is kind for s in kernel.statements()):
-        kernel = dataclasses.replace(kernel, body=(cx.kernel.Fence(), *kernel.body))
-    sizes = (("K", 40), ("M", 20), ("N", 36))
-    planned.cache_clear()
-    assert planned(kernel, sizes) is not None
-    entry = PLANNED.without(kind)
-    planned.cache_clear()
-    try:
-        assert entry is not None
-        assert planned(kernel, sizes) is None
-    finally:
-        if entry is not None:
-            PLANNED.of(kind)(entry)
-        planned.cache_clear()
 
 
 @pytest.mark.parametrize("base", kinds())

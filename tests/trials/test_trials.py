@@ -14,6 +14,7 @@ from unsound_kernels import A, M, X, kernel, load, store
 
 import pycute_xe as cx
 from pycute_xe.kernel import Fill, If, Index, Kernel, Map, apply, rounded_to, slm_gemm, split_k
+from pycute_xe.trials.data import Grain
 from pycute_xe.trials.sizes import telling_sizes, trips_wanted
 from pycute_xe.trials.trial import trial
 from pycute_xe.verifying import prover
@@ -93,6 +94,19 @@ def test_conversions_are_tried_with_the_edges_of_types() -> None:
     assert "edge values" in wrong.words
 
 
+def test_what_is_rounded_on_its_way_is_compared_nearly() -> None:
+    tried, wrong = trial(cx.kernel.softmax_gemm(tiled_mma((16, 32, 16), (1, 2)), stages=0), {})
+    assert {run.data for run in tried.runs} == {"eighths"}
+    assert wrong is None
+
+
+def test_numbers_fit_as_many_bits_as_their_multiples_of_the_unit_have() -> None:
+    assert Grain(2048).fits(11)
+    assert not Grain(2049).fits(11)
+    assert Grain(16, 1 / 128).fits(11)
+    assert not Grain(17, 1 / 128).fits(11)
+
+
 def test_two_trips_more_than_stages() -> None:
     for stages in (0, 1, 3):
         gemm = cx.kernel.gemm(SMALL, stages=stages)
@@ -144,3 +158,11 @@ def test_two_trials_of_a_kernel_are_the_same() -> None:
     gemm = cx.kernel.gemm(SMALL, stages=1)
     assert cx.verify(gemm).tried == cx.verify(gemm).tried
     assert np.isfinite(cx.verify(gemm).seconds)
+
+
+@pytest.mark.parametrize("sizes", [{"M": 1 << 40}, {"N": 1 << 30}, {"N": 1 << 22}], ids=str)
+def test_sizes_that_no_surface_has_are_not_tried(sizes: dict[str, int]) -> None:
+    verdict = cx.verify(COPY, sizes)
+    assert verdict.answer == "proved"
+    assert not verdict.tried.runs
+    assert "not tried" in str(verdict)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -336,6 +337,20 @@ def stored_twice(first: Any, second: Any, claim: Any = A) -> Kernel:
     last = next(s for s in of_two().statements() if isinstance(s, Store))
     wrong = dataclasses.replace(last, fragment="y")
     return of_two(Fill("y", 1), *first, wrong, *FENCED, *second, claim=claim)
+
+
+HUGE: dict[str, Callable[[], Kernel]] = {
+    "a grid": lambda: copied(grid=(*GRID, ("r", number(2**70)))),
+    "a loop": lambda: copied(Loop("k", number(0), number(2**40), (Map("x", X),))),
+}
+
+
+@pytest.mark.parametrize("name", HUGE)
+def test_more_than_can_be_listed_is_not_tried(name: str) -> None:
+    verdict = cx.verify(HUGE[name]())
+    assert verdict.answer == "proved"
+    assert not verdict.tried.runs
+    assert "at most" in verdict.tried.reason or "extents end at" in verdict.tried.reason
 
 
 DECIDED = [

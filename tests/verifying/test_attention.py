@@ -49,6 +49,12 @@ def test_attention_is_proved(options: dict[str, Any]) -> None:
     assert "for all" in str(verdict)
 
 
+def test_a_sink_behind_keys_that_subgroups_share_is_proved() -> None:
+    """What each subgroup rescaled goes into the sum of all, then to what the sink makes of it."""
+    verdict = proofs(of({"sink": True}, queries=8, keys=32, across=2))
+    assert verdict, str(verdict)
+
+
 def test_rows_put_together_from_halves_are_proved() -> None:
     verdict = proofs(of({"causal": True}, queries=8))
     assert verdict, str(verdict)

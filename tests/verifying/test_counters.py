@@ -124,6 +124,11 @@ def test_what_is_in_order_runs(body: tuple[Statement, ...]) -> None:
     assert cx.verify(kernel).answer != "disproved"
 
 
+def test_a_wait_and_a_load_only_look() -> None:
+    verdict = cx.verify(counting(group(0, wait(0)), group(1, GET)))
+    assert [p.answer for p in verdict.proofs if p.property == "counters"] == ["proved"]
+
+
 def test_a_counter_that_is_looked_up_is_not_followed() -> None:
     looked = If(Index.element("counts", 0, 0), Index(None, 1), (Fill("i", 1),))
     kernel = counting(group(0, signal()), group(1, looked))

@@ -59,7 +59,9 @@ def test_wide_integers_kept_in_floats_are_rounded(kept: Expression) -> None:
     made = through(rounded_to("s32", A), Map("y", kept), Convert("y", "z"), kinds=THROUGH)
     big = np.full((8, 16), 2**24 + 1, np.int32)
     gives(made, 2**24, big)
-    not_proved(made)
+    shown = disproved(made)
+    assert abs(shown.filled["A"]) > 2**24  # a number that f32 rounds
+    assert cx.Counterexample.from_json(shown.to_json()) == shown
     claim = rounded_to("s32", rounded_to("f32", A))
     assert not says_real(through(claim, Map("y", kept), Convert("y", "z"), kinds=THROUGH))
 
@@ -179,6 +181,7 @@ def test_a_maximum_begun_at_what_no_element_is_below(name: str) -> None:
     "wrong",
     [
         running("f32", -3, LARGEST),
+        running("f32", -1000, LARGEST),
         running("f32", 0, LARGEST),
         running("s8", -100, LARGEST, wide="s32"),
         running("f32", -5, apply("relu", LARGEST)),
@@ -193,7 +196,6 @@ def test_a_maximum_begun_above_an_element_is_disproved(wrong: Kernel) -> None:
 
 
 def test_a_maximum_begun_at_a_number_that_wide_types_go_below_is_not_proved() -> None:
-    not_proved(running("f32", -1000, LARGEST))
     not_proved(running("bf16", LEAST_F32 / 4, LARGEST))
     none = running("f32", LEAST_F32, LARGEST)
     loop = none.loop("k")
@@ -258,6 +260,55 @@ def test_a_clamp_to_its_range_or_beyond_is_what_a_saturating_conversion_does(
     not_proved(_of_bytes(not_right))
 
 
+SATURATED = ("s8", "s16", "u8", "u16", "s32", "u32")
+
+
+@pytest.mark.parametrize("first", ["f32", "s32"])
+@pytest.mark.parametrize("kind", SATURATED)
+def test_a_clamp_is_a_saturating_conversion_exactly_where_its_ends_are(
+    kind: str, first: str
+) -> None:
+    low, high = cx.converting.bounds(kind)
+
+    def clamped(least: int, most: int) -> Kernel:
+        value = apply("clamp", X, Const(float(least)), Const(float(most)))
+        body = (Map("y", value), Convert("y", "z"))
+        made = through(rounded_to(kind, A), *body, kinds=(first, first, kind))
+        return _of_bytes(made)
+
+    for ends in ((low, high), (low - 5, high + 5)):
+        verdict = cx.verify(clamped(*ends))
+        assert verdict, str(verdict)
+    for ends in ((low + 100, high), (low, high // 4)):
+        disproved(clamped(*ends))
+
+
+@pytest.mark.parametrize("kind", ["s8", "u8", "s16", "u16"])
+def test_the_lowest_bits_are_not_a_saturating_conversion(kind: str) -> None:
+    bits = _of_bytes(through(rounded_to(kind, A), Map("z", X), kinds=("s32", "s32", kind)))
+    disproved(bits)
+    low, high = cx.converting.bounds(kind)
+    inside = apply("clamp", X, Const(float(low)), Const(float(high)))
+    kept = through(rounded_to(kind, A), Map("z", inside), kinds=("s32", "s32", kind))
+    assert cx.verify(_of_bytes(kept))
+    wider = apply("clamp", X, Const(float(low)), Const(float(high + 1)))
+    disproved(_of_bytes(through(rounded_to(kind, A), Map("z", wider), kinds=("s32", "s32", kind))))
+
+
+def test_integers_are_not_computed_with_numbers_beyond_64_bits() -> None:
+    beyond = apply("clamp", X, Const(-(2.0**63)), Const(2.0**63))
+    not_proved(through(A, Map("z", beyond), kinds=("s32", "s32", "s32")))
+
+
+def disproved(made: Kernel) -> cx.Counterexample:
+    """Demand a counterexample that a replay shows."""
+    verdict = cx.verify(made)
+    assert verdict.answer == "disproved", str(verdict)
+    assert verdict.counterexample is not None
+    assert cx.replay(made, verdict.counterexample).shows
+    return verdict.counterexample
+
+
 def _of_bytes(made: Kernel) -> Kernel:
     """Give fragments of bytes the slots of the others, as conversions need."""
     fragments = tuple(dataclasses.replace(f, slots=8) for f in made.fragments)
@@ -277,7 +328,42 @@ def test_no_verdict_on_conversions_is_contradicted(seed: int) -> None:
 
 
 @UNFAITHFUL
+@pytest.mark.parametrize("seed", [9000, 9061, 9070, 9133, 9137, 9222, 9285, 9599, 5035])
+def test_values_that_conversions_write_differently_are_equal(seed: int) -> None:
+    one = outcome(seed)
+    assert one.right
+    assert one.answer == "proved", one
+
+
+@UNFAITHFUL
+@pytest.mark.parametrize("seed", [9155, 9248, 10424])
+def test_a_number_that_tells_two_roundings_apart_is_a_counterexample(seed: int) -> None:
+    one = outcome(seed)
+    assert not one.right
+    assert one.answer == "disproved", one
+
+
+@UNFAITHFUL
 def test_right_conversions_are_decided() -> None:
     some = [outcome(seed) for seed in random.Random(5).sample(range(2000), 40)]
     left = [one for one in some if one.right and one.answer == "undecided"]
     assert len(left) <= 1, left
+
+
+def test_a_wide_float_that_becomes_a_narrow_one_before_a_sum_is_not_excused() -> None:
+    """Where the sum nearly vanishes, nothing of it may be left."""
+    more = (Operand("A", "f64", ("M", "N")), Operand("B", "f32", ("M", "N")))
+    middle = load("A", "x", kind="f64"), load("B", "y"), Map("z", rounded_to("f32", X) + Y)
+    claim, out = A + Element("B", (M, N)), Operand("D", "f32", ("M", "N"), role="out")
+    kinds = ("f64", "f32", "f32")
+    made = kernel(claim, *middle, store("D", "z"), kinds=kinds, more=(*more, out))
+    assert np.float32(2.0**25 + 1) - np.float32(2.0**25) == 0
+    not_proved(made)
+
+
+@pytest.mark.parametrize(("kind", "least"), [("s8", -128), ("u8", 200)])
+def test_minus_an_integer_may_not_be_of_its_type(kind: str, least: int) -> None:
+    claim = rounded_to(kind, 0.0 - A)
+    made = through(claim, Map("z", 0.0 - X), kinds=(kind, "f32", "s32"))
+    gives(made, -least, np.full((8, 16), least, kind.replace("s", "int").replace("u", "uint")))
+    assert not_proved(made).answer == "disproved"

@@ -14,7 +14,7 @@ from pycute_xe.holding.scaling import scaled_apart
 from pycute_xe.kernel import Index, Loop
 
 BF16, F32 = cx.as_numeric("bf16"), cx.as_numeric("f32")
-Z, Y, TOP = (Carried(name, np.arange(8)) for name in ("z", "y", "top"))
+Z, Y, TOP = (Carried(name, "k", np.arange(8)) for name in ("z", "y", "top"))
 LARGER = Call("max", (TOP, Scalar("x")))
 RESCALED = Call(
     "mul", (Z, Call("exp2", (Call("add", (TOP, Call("mul", (Number(-1.0), LARGER)))),)))
@@ -26,10 +26,10 @@ def products(of: Node) -> tuple[Summed, ...]:
 
 
 def test_the_largest_of_itself_is_what_it_was_and_of_another_fragment_takes_that_in() -> None:
-    same = taken_apart(Call("max", (Z, Carried("z", np.arange(8)))), "z")
+    same = taken_apart(Call("max", (Z, Carried("z", "k", np.arange(8)))), "z", "k")
     assert same is not None
     assert same.terms == ()
-    other = taken_apart(Call("max", (Z, Y)), "z")
+    other = taken_apart(Call("max", (Z, Y)), "z", "k")
     assert other is not None
     assert other.terms == (Y,)
 
@@ -51,7 +51,7 @@ def test_narrow_sums_are_not_put_together_with_others(
 def test_products_are_added_to_a_rescaled_sum_that_does_not_round_at_every_trip() -> None:
     for numeric, right in ((F32, True), (BF16, False)):
         node = Accumulated(numeric, RESCALED, products(Scalar("a")))
-        assert (scaled_apart(node, "z", {"top": LARGER}) is not None) == right
+        assert (scaled_apart(node, "z", "k", {"top": LARGER}) is not None) == right
 
 
 def test_a_rescaled_sum_takes_in_nothing_that_depends_on_itself() -> None:

@@ -276,11 +276,12 @@ def test_what_only_large_problems_show_is_replayed(size: int, answer: str) -> No
         assert cx.replay(rows(X, LOAD_X, twice, STORE), verdict.counterexample).shows
 
 
-def test_what_a_claim_assumes_is_told() -> None:
+@pytest.mark.parametrize("told", ["X is finite", "o_0 is a word of its own, and n_0 another"])
+def test_what_a_claim_assumes_is_told(told: str) -> None:
     kernel = rows(X, LOAD_X, STORE)
     assert kernel.computes is not None
-    assumed = dataclasses.replace(kernel.computes, assumes=("X is finite",))
+    assumed = dataclasses.replace(kernel.computes, assumes=(told,))
     verdict = cx.verify(dataclasses.replace(kernel, computes=assumed))
     (values,) = [p for p in verdict.proofs if p.property == "Y values"]
-    assert "X is finite" in values.assumptions
-    assert "assuming X is finite" in str(verdict)
+    assert told in values.assumptions
+    assert f"assuming {told}" in str(verdict)

@@ -131,6 +131,7 @@ def test_integers_of_scratch_are_zero_at_first() -> None:
         ((LOAD2, KEEP2, Fence(), BACKX, OUTX), "undecided"),
         ((LOAD2, KEEP2, *SEEN, BACKX, Map("x", Slot("x") * 5), KEEP2, OUTX), "undecided"),
         ((LOAD2, by_subgroup(0, KEEP2), *SEEN, BACKX, OUTX), "undecided"),
+        ((LOAD2, KEEP2, DOUBLE, by_subgroup(1, KEEP2), BACK2, OUT2), "undecided"),
         ((LOAD2, Loop("k", Index(), THREE, (KEEP2, *SEEN, BACKX, *MEET)), OUTX), "proved"),
     ],
 )

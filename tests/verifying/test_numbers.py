@@ -53,6 +53,12 @@ def shown(kernel: Kernel) -> None:
     assert cx.replay(kernel, verdict.counterexample).shows
 
 
+@pytest.mark.parametrize("kind", ["s8", "s16"])
+def test_sums_of_narrow_integers_keep_their_lowest_bits(kind: str) -> None:
+    twice = Element("X", (M, N)) + Element("X", (M, N))
+    shown(small((kind, kind, kind), twice, Map("z", Slot("x") + Slot("x"))))
+
+
 @pytest.mark.parametrize(
     ("kind", "value", "held"),
     [("bf16", 0.1, 0.10009765625), ("f16", 1e6, np.inf), ("tf32", 1 + 2.0**-11, 1.0)],

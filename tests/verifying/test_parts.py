@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -287,6 +288,27 @@ def test_a_time_beyond_what_clocks_count_is_no_limit(monkeypatch):
     for seconds in (5.0, 2.0**31 / 1000, float("inf")):
         assert calls.answered_apart("", "", seconds) == ""
     assert given == [5.0, None, None]
+
+
+@pytest.mark.parametrize("printed", ["", "usage: program [options]", "5", "[]", "null"])
+def test_a_process_that_is_no_interpreter_leaves_the_question_open(monkeypatch, printed):
+    short = dict.fromkeys(calls.PACES, dataclasses.replace(calls.SETS, steps=1))
+    monkeypatch.setattr(calls, "PACES", short)
+    monkeypatch.setattr(calls, "answered_apart", lambda *_: printed)
+    with session(), allowed(1e9), pytest.raises(TooHardError, match="isl does not answer"):
+        (Region.where(("x",), "0 <= x < 9") - Region.where(("x",), "x = 4")).least()
+
+
+@pytest.mark.parametrize("executable", [None, "", "/nowhere/python", "/"])
+def test_without_an_interpreter_nothing_is_asked_apart(monkeypatch, executable):
+    monkeypatch.setattr("sys.executable", executable)
+    assert calls.answered_apart("print(1)", "", 60.0) == ""
+
+
+def test_another_process_imports_what_this_one_does(monkeypatch, tmp_path):
+    (tmp_path / "only_here.py").write_text("word = 'here'")
+    monkeypatch.setattr("sys.path", [str(tmp_path), *sys.path])
+    assert calls.answered_apart("import only_here; print(only_here.word)", "", 60.0) == "here\n"
 
 
 def test_narrow_elements_lie_side_by_side_in_the_bytes_of_a_work_item():

@@ -7,7 +7,18 @@ from fuzz_kernels import changed, judged, not_replayed
 from unsound_kernels import A, M, N, kernel, load, store
 
 import pycute_xe as cx
-from pycute_xe.kernel import Element, Expression, If, Index, Kernel, Map, Slot, apply
+from pycute_xe.kernel import (
+    Element,
+    Expression,
+    If,
+    Index,
+    Kernel,
+    Map,
+    Operand,
+    Slot,
+    apply,
+    rounded_to,
+)
 from pycute_xe.verifying.patience import ClockError, allowed
 from pycute_xe.verifying.prover import verify_here
 from pycute_xe.verifying.questions import Questions
@@ -97,3 +108,12 @@ def test_a_slow_difference_is_given_up_where_little_time_is_left(
     with session(), allowed(1e9, seconds=0.4), pytest.raises(ClockError, match="by the clock"):
         questions.coverage("D")
     assert not ended
+
+
+def test_a_rounding_behind_steep_functions_is_seen_where_a_difference_nearly_vanishes() -> None:
+    """Elsewhere the function is -1 or 1 either way."""
+    more = (Operand("B", "f32", ("M", "N")),)
+    steep = Map("x", apply("tanh", (rounded_to("f16", X) - Slot("y")) * 64))
+    claim = apply("tanh", (A - Element("B", (M, N))) * 64)
+    one = kernel(claim, load("A", "x"), load("B", "y"), steep, store("D", "x"), more=more)
+    assert cx.verify(one).answer == "disproved"

@@ -202,6 +202,19 @@ def test_an_index_repeats_and_runs_between_its_lines(seed: int) -> None:
         assert seen <= set(values(index))
 
 
+@pytest.mark.parametrize(
+    ("index", "steps"), [(4 * K // 8, 2), (6 * K // 4 % 3, 2), (K // 16 % 4, 64), (12 * K % 8, 2)]
+)
+def test_an_index_has_grown_as_soon_as_it_can(index: Index, steps: int) -> None:
+    assert span(index, "k")[0] == steps
+
+
+def test_lines_that_fall_are_lowest_at_their_end() -> None:
+    found = line(3 - 2 * K + J).within({"k": 5})
+    assert (found.low, found.high) == (-7, 3)
+    assert found.slopes == (("j", 1),)
+
+
 @pytest.mark.parametrize("seed", sampled(range(5000), 25))
 def test_programs_are_what_is_said_of_them(seed: int) -> None:
     outcome = judged(seed)

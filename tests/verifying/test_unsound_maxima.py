@@ -87,6 +87,16 @@ def test_zeros_of_no_trip_do_not_count() -> None:
     not_proved(wrong)
 
 
+def test_a_number_counts_where_there_are_no_elements() -> None:
+    """Of squares zero is no larger than any, but there are none of 5 batches and fewer."""
+    ours, claim = ("k", Index(None, 5), Index("K")), largest(Index("K") - 5, a(K + 5) * a(K + 5))
+    wrong = maxima(claim, batch(K), value=X * X, loop=ours, start=0)
+    differs(wrong, LOW, ONES[:3], ONES[:3])
+    assert not_proved(wrong).answer == "disproved"
+    assert not_proved(maxima(largest("K", a(K)), batch(K), start=0)).answer == "disproved"
+    assert cx.verify(maxima(largest("K", a(K) * a(K)), batch(K), value=X * X, start=0))
+
+
 def test_padding_behind_a_condition_counts() -> None:
     value = Where(K, Index(None, 4), X, X)
     past = load("A", "x", (Index(), K + M * 8, N * 16))

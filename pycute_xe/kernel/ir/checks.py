@@ -55,7 +55,7 @@ from pycute_xe.kernel.spec.expression import Slot, leaves
 from pycute_xe.kernel.spec.specification import without_value
 from pycute_xe.layout import Layout, cosize, size
 
-__all__ = ["FITS", "check_program"]
+__all__ = ["FITS", "check_names", "check_program", "check_statement"]
 
 FITS: Meanings[Callable[[Program, Statement], None]] = Meanings("Kernel")
 
@@ -67,18 +67,23 @@ def check_program(kernel: Program) -> None:
     """Raise `KernelError` for the first part that does not fit."""
     if type(kernel.subgroups) is not int or kernel.subgroups < 1:
         raise unfit(kernel, {"subgroups": kernel.subgroups}, "there is 1 subgroup or more", "")
-    _check_names(kernel)
+    check_names(kernel)
     for statement in walk(kernel.body):
-        FITS[statement](kernel, statement)
-        for name in (*statement.touched.from_memory, *statement.touched.to_memory):
-            kernel.operand(name)
+        check_statement(kernel, statement)
     check_paths(kernel)
     if kernel.computes is not None:
         kernel.computes.check(kernel.operands)
 
 
-def _check_names(kernel: Program) -> None:
-    """Every name stands for one thing."""
+def check_statement(kernel: Program, statement: Statement) -> None:
+    """Raise `KernelError` for a statement that does not fit the parts; what is in it is its own."""
+    FITS[statement](kernel, statement)
+    for name in (*statement.touched.from_memory, *statement.touched.to_memory):
+        kernel.operand(name)
+
+
+def check_names(kernel: Program) -> None:
+    """Raise `KernelError` for a name that stands for two things."""
     variables = [name for name, _ in kernel.grid]
     variables += [s.var for s in walk(kernel.body) if isinstance(s, Loop)]
     things = [x.name for group in (kernel.operands, kernel.fragments, kernel.shared) for x in group]

@@ -112,7 +112,7 @@ class Operand:
 def matrix(
     name: str,
     value_type: Numeric | str,
-    modes: tuple[str | int, ...],
+    modes: tuple[Index | str | int, ...],
     order: Order,
     role: Role = "in",
 ) -> Operand:

@@ -23,20 +23,30 @@ from pycute_xe.kernel.ir.statements import (
 )
 from pycute_xe.kernel.spec.looking import indices_of
 
-__all__ = ["at_least", "check_paths"]
+__all__ = ["at_least", "check_barriers", "check_defined", "check_paths", "is_arrived"]
 
 
 def check_paths(kernel: Program) -> None:
     """Raise `KernelError` for the first path on which something is missing."""
+    check_defined(kernel)
+    check_barriers(kernel, kernel.body)
+
+
+def check_defined(kernel: Program) -> None:
+    """Raise `KernelError` for a name that nothing binds, or a fragment that nothing has written."""
     bound = frozenset(name for name, _ in kernel.grid)
     for name, count in kernel.grid:
         _check_bound(kernel, (count,), frozenset(), f"the grid of {name}")
     _check_indices(kernel, kernel.body, bound)
     for some in classes(kernel.body, kernel.subgroups):
         _written(kernel, without_roles(kernel.body, some[0]), frozenset())
-    if _arrived(kernel, kernel.body, arrived=False):
+
+
+def check_barriers(kernel: Program, body: tuple[Statement, ...]) -> None:
+    """Raise `KernelError` for half a barrier on some path through a body."""
+    if is_arrived(kernel, body, arrived=False):
         raise _barrier(kernel, "a subgroup arrives at a barrier and never waits")
-    _paired(kernel, kernel.body)
+    _paired(kernel, body)
 
 
 def _check_indices(kernel: Program, body: tuple[Statement, ...], bound: frozenset[str]) -> None:
@@ -119,7 +129,7 @@ def at_least(index: Index, kernel: Program) -> float:
     return low
 
 
-def _arrived(kernel: Program, body: tuple[Statement, ...], arrived: bool) -> bool:
+def is_arrived(kernel: Program, body: tuple[Statement, ...], arrived: bool) -> bool:
     """Follow the halves of the barrier through a body; return whether an arrival is open."""
     for statement in body:
         meets = statement.touched.meets
@@ -141,7 +151,7 @@ def _arrived(kernel: Program, body: tuple[Statement, ...], arrived: bool) -> boo
 
 
 def _follow_inside(kernel: Program, statement: Loop | If, arrived: bool) -> None:
-    if _arrived(kernel, statement.body, arrived) != arrived:
+    if is_arrived(kernel, statement.body, arrived) != arrived:
         raise _barrier(
             kernel, "a half of a barrier is inside a loop or condition and the other is not"
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
@@ -14,10 +14,12 @@ from pycute_xe.kernel.ir.statements import If, Loop, Statement
 from pycute_xe.kernel.spec.expression import Expression
 from pycute_xe.signatures import typed
 
-__all__ = ["in_trips"]
+__all__ = ["in_short_trips", "in_trips", "is_short"]
 
 MOST = 1000
 """Statements that are written out."""
+FEW = 8
+"""Trips of a loop that is short."""
 
 
 @typed
@@ -40,9 +42,38 @@ def in_trips(kernel: Kernel, sizes: Mapping[str, int]) -> Kernel:
     return replace(kernel, body=tuple(out.written(kernel.body, {})))
 
 
+@typed
+def in_short_trips(kernel: Kernel) -> Kernel:
+    """Return the kernel with its loops of few trips, the same in every problem, written out.
+
+    Loops that claim something stay. Law: a run gives the same outputs. Raises `KernelError` for
+    more than 1,000 statements.
+
+    >>> import pycute_xe as cx
+    >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")), stages=2)
+    >>> loops = [s for s in in_short_trips(gemm).statements() if type(s).__name__ == "Loop"]
+    >>> [loop.var for loop in loops]
+    ['k']
+    """
+    return replace(kernel, body=tuple(_Out(kernel, {}, is_short).written(kernel.body, {})))
+
+
+def is_short(loop: Loop) -> bool:
+    """Whether a loop has few trips, the same in every problem, and claims nothing."""
+    trips = loop.stop - loop.start
+    return (
+        not loop.holds and loop.start.is_constant and trips.is_constant and 0 < trips.offset <= FEW
+    )
+
+
 class _Out:
-    def __init__(self, kernel: Kernel, known: Mapping[str, Index]) -> None:
-        self.kernel, self.known, self.left = kernel, known, MOST
+    def __init__(
+        self,
+        kernel: Kernel,
+        known: Mapping[str, Index],
+        chosen: Callable[[Loop], bool] = lambda _: True,
+    ) -> None:
+        self.kernel, self.known, self.left, self.chosen = kernel, known, MOST, chosen
 
     def written(
         self, body: tuple[Statement, ...], bound: Mapping[str, Index]
@@ -51,7 +82,13 @@ class _Out:
             self.left -= 1
             if self.left < 0:
                 raise self.refusal(f"more than {MOST} statements would be written out")
-            if isinstance(statement, Loop):
+            if isinstance(statement, Loop) and not self.chosen(statement):
+                inner = tuple(self.written(statement.body, bound))
+                if inner:
+                    start, stop = (i.substitute(bound) for i in (statement.start, statement.stop))
+                    holds = _with(statement.holds, bound)
+                    yield replace(statement, start=start, stop=stop, body=inner, holds=holds)
+            elif isinstance(statement, Loop):
                 first = self.bound(statement, statement.start, bound)
                 end = self.bound(statement, statement.stop, bound)
                 for trip in range(first, end):

@@ -12,10 +12,11 @@ from pycute_xe.kernel.ir.operands import Fragment, Operand
 from pycute_xe.kernel.ir.statements import Convert, Fill, Load, Loop, Map, Reorder, Store
 from pycute_xe.kernel.kinds.attention_loop import LOWEST
 from pycute_xe.kernel.kinds.attention_rows import F32, Rows
-from pycute_xe.kernel.kinds.parts import copy_slots, gmem_stride, mma_slots
+from pycute_xe.kernel.kinds.parts import gmem_stride
 from pycute_xe.kernel.kinds.vectors import vector_copy
 from pycute_xe.kernel.spec.expression import Element, Slot, apply, rounded_to, total
 from pycute_xe.kernel.spec.specification import Claim, Specification
+from pycute_xe.kernel.tiles.slots import copy_slots, mma_slots
 from pycute_xe.layout import size
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.signatures import typed

@@ -35,10 +35,11 @@ from pycute_xe.kernel.ir.statements import (
 from pycute_xe.kernel.kinds.attention_form import Form
 from pycute_xe.kernel.kinds.attention_loop import LOG2E
 from pycute_xe.kernel.kinds.attention_rows import F32, Rows
-from pycute_xe.kernel.kinds.parts import copy_slots, gmem_stride, mma_slots
+from pycute_xe.kernel.kinds.parts import gmem_stride
 from pycute_xe.kernel.kinds.shared_tiles import MEET
 from pycute_xe.kernel.kinds.vectors import vector_copy
 from pycute_xe.kernel.spec.expression import Slot, apply
+from pycute_xe.kernel.tiles.slots import copy_slots, mma_slots
 from pycute_xe.layout import Layout, make_layout, size
 from pycute_xe.numeric import Numeric
 

@@ -29,47 +29,29 @@ from pycute_xe.kernel.ir.statements import (
 from pycute_xe.kernel.kinds.attention_form import Form, Keys
 from pycute_xe.kernel.kinds.attention_masks import guarded, unmasked
 from pycute_xe.kernel.kinds.attention_rows import Rows
-from pycute_xe.kernel.kinds.parts import copy_slots, gmem_stride, mma_slots, subgroup_tv
+from pycute_xe.kernel.kinds.parts import gmem_stride
+from pycute_xe.kernel.kinds.side import Side
 from pycute_xe.kernel.spec.expression import Element, Slot, apply
+from pycute_xe.kernel.tiles.slots import copy_slots, mma_slots, subgroup_tv
 from pycute_xe.layout import Layout, size
-from pycute_xe.numeric import Numeric
 
-__all__ = ["LOG2E", "LOWEST", "Brought", "Mainloop"]
+__all__ = ["LOG2E", "LOWEST", "Mainloop"]
 
 LOG2E = log2(e)
 LOWEST = -(2.0**127)
 """The maximum of no scores: finite, so that what is taken from it stays a number."""
 
 
-class Brought:
-    """An operand of an MMA on its way: loaded, converted, reordered, each where it has to be."""
+def brought(name: str, role: str, copy: TiledCopy, mma: TiledMma) -> Side:
+    """Return an operand of an MMA on its way: loaded, converted, reordered, where it has to be."""
+    moves = not is_identity(reorder(copy_slots(copy), mma_slots(mma, role)))
+    names = ("t{0}c{0}", "tM{0}", "t{0}c{0}")
+    return Side(name, copy, mma, (0, 1), (Index(), Index()), moves, of=role, names=names)
 
-    def __init__(self, name: str, role: str, copy: TiledCopy, mma: TiledMma) -> None:
-        """Find what stands between the copy and the MMA."""
-        self.name, self.copy = name, copy
-        self.wanted: Numeric = getattr(mma.atom.op, role)
-        self.slots = reorder(copy_slots(copy), mma_slots(mma, role))
-        self.loaded = f"t{name}r{name}"
-        self.narrow = copy.value_type != self.wanted
-        self.converted = f"t{name}c{name}" if self.narrow else self.loaded
-        self.moves = not is_identity(self.slots)
-        self.read = f"tM{name}" if self.moves else self.converted
-        self.elements = size(mma.fragment(role)[1])
 
-    def fragments(self) -> tuple[Fragment, ...]:
-        """Return the registers on the way."""
-        slots = self.copy.messages * self.copy.atom.values
-        out = [Fragment(self.loaded, self.copy.value_type, slots)]
-        out += [Fragment(self.converted, self.wanted, slots)] if self.narrow else []
-        out += [Fragment(self.read, self.wanted, self.elements)] if self.moves else []
-        return tuple(out)
-
-    def statements(self, at: tuple[Index, ...], modes: tuple[int, int]) -> tuple[Statement, ...]:
-        """Return what brings a tile."""
-        out: list[Statement] = [Load(self.copy, self.name, at, self.loaded, modes)]
-        out += [Convert(self.loaded, self.converted)] if self.narrow else []
-        out += [Reorder(self.converted, self.read, self.slots)] if self.moves else []
-        return tuple(out)
+def fetched(side: Side, at: tuple[Index, ...], modes: tuple[int, int]) -> tuple[Statement, ...]:
+    """Return what brings a tile of an operand to an MMA."""
+    return Load(side.copy, side.name, at, side.loaded, modes), *side.ready()
 
 
 class Mainloop:
@@ -82,9 +64,9 @@ class Mainloop:
         queries = make_block_2d_copy_A(qk, gmem_stride("A", "row"), kind)
         keys = make_block_2d_copy_B(qk, gmem_stride("B", "col"), kind)
         values = make_block_2d_copy_B(pv, gmem_stride("B", "row"), kind)
-        self.q = Brought("Q", "A", queries, qk)
-        self.k = {x.k: Brought(x.k, "B", keys, qk) for x in form.keys}
-        self.v = {x.v: Brought(x.v, "B", values, pv) for x in form.keys}
+        self.q = brought("Q", "A", queries, qk)
+        self.k = {x.k: brought(x.k, "B", keys, qk) for x in form.keys}
+        self.v = {x.v: brought(x.v, "B", values, pv) for x in form.keys}
         bits = pv.atom.op.A.bits
         self.weights: Layout = reorder(
             subgroup_tv(qk.fragment("C"), bits), subgroup_tv(pv.fragment("A"), bits)
@@ -103,8 +85,8 @@ class Mainloop:
             Fragment("tOrP", pv.atom.op.A, size(pv.fragment("A")[1])),
             *(Fragment(f"tOrO{v}", pv.atom.op.D, out) for v in range(self.form.vtiles)),
         ]
-        for brought in (self.q, *self.k.values(), *self.v.values()):
-            made += brought.fragments()
+        for side in (self.q, *self.k.values(), *self.v.values()):
+            made += side.fragments()
         return tuple(made)
 
     def begin(self) -> tuple[Statement, ...]:
@@ -160,8 +142,8 @@ class Mainloop:
         q = form.of_queries(Index("q") * queries, inner * depth)
         k = form.of_keys(keys, form.tile_of(keys) * width, inner * depth)
         body = (
-            *self.q.statements(q, self._last_two("Q")),
-            *self.k[name].statements(k, self._last_two(name)),
+            *fetched(self.q, q, self._last_two("Q")),
+            *fetched(self.k[name], k, self._last_two(name)),
             Mma(form.qk, "tSrS", self.q.read, self.k[name].read),
         )
         return Fill("tSrS"), Loop(f"d{keys.var}", Index(), Tiles("D", depth), body)
@@ -186,7 +168,7 @@ class Mainloop:
 
     def weigh(self, keys: Keys) -> tuple[Statement, ...]:
         """Return what rescales O and adds the weighted values."""
-        form, brought, width = self.form, self.v[keys.v], self.form.pv.tile_mnk[1]
+        form, values, width = self.form, self.v[keys.v], self.form.pv.tile_mnk[1]
         rows, columns = self._last_two(keys.v)
         modes = (columns, rows)
         out: list[Statement] = []
@@ -194,7 +176,7 @@ class Mainloop:
             column = Index("v") * form.out + v * width
             at = form.of_keys(keys, form.tile_of(keys) * form.tile[1], column)
             if form.stages:
-                copy = make_block_2d_prefetch(brought.copy)
+                copy = make_block_2d_prefetch(values.copy)
                 out.append(Prefetch(copy, keys.v, at, modes))
         for v in range(form.vtiles):
             column = Index("v") * form.out + v * width
@@ -202,7 +184,7 @@ class Mainloop:
             acc = f"tOrO{v}"
             out += [
                 Map(acc, Slot(acc) * Slot("tSrFix"), (("tSrFix", self.rows.of_out),)),
-                *brought.statements(at, modes),
-                Mma(form.pv, acc, "tOrP", brought.read),
+                *fetched(values, at, modes),
+                Mma(form.pv, acc, "tOrP", values.read),
             ]
         return tuple(out)

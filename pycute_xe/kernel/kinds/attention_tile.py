@@ -26,10 +26,11 @@ from pycute_xe.kernel.ir.statements import (
     Statement,
     Store,
 )
-from pycute_xe.kernel.kinds.parts import copy_slots, gmem_stride, mma_slots, subgroup_tv
+from pycute_xe.kernel.kinds.parts import gmem_stride
 from pycute_xe.kernel.kinds.vectors import vector_gather
 from pycute_xe.kernel.spec.expression import Element, Slot, apply, rounded_to, total
 from pycute_xe.kernel.spec.specification import Claim, Specification
+from pycute_xe.kernel.tiles.slots import copy_slots, mma_slots, subgroup_tv
 from pycute_xe.layout import Layout, size
 
 __all__ = ["attention_tile"]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.errors import KernelError
-from pycute_xe.kernel.index import Index, Tiles
+from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.operands import Fragment, Order, Shared, matrix
 from pycute_xe.kernel.ir.statements import (
@@ -16,13 +18,16 @@ from pycute_xe.kernel.ir.statements import (
     SharedStore,
     Statement,
 )
-from pycute_xe.kernel.kinds.endings import Ending, along, product_of, unfit
-from pycute_xe.kernel.kinds.mainloop import mainloop
-from pycute_xe.kernel.kinds.parts import Side, by_registers, operand_copy
+from pycute_xe.kernel.kinds.endings import along, product_of, unfit
+from pycute_xe.kernel.kinds.epilogue import Frame
+from pycute_xe.kernel.kinds.gemms import Given, recipe_of
+from pycute_xe.kernel.kinds.mainloop import Stretch, register_loop
+from pycute_xe.kernel.kinds.recipe import Input, side_of
 from pycute_xe.kernel.kinds.shared_tiles import MEET, fragment_places
-from pycute_xe.kernel.spec.expression import Element, Expression, rounded_to, total
+from pycute_xe.kernel.kinds.side import Side, transformed_operands
+from pycute_xe.kernel.spec.expression import Expression, rounded_to, total
+from pycute_xe.kernel.tiles.slots import by_registers
 from pycute_xe.layout import Layout, size
-from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import typed
 
 __all__ = ["chained_gemm"]
@@ -37,13 +42,7 @@ def chained_gemm(
     b1: Order = "row",
     d: Order = "row",
     stages: int = 2,
-    *,
-    epilogue: str | None = None,
-    d_type: Numeric | str | None = None,
-    types: dict[str, Numeric | str] | None = None,
-    orders: dict[str, Order] | None = None,
-    also: dict[str, str] | None = None,
-    epilogue_tile: tuple[int, int] | None = None,
+    **given: Unpack[Given],
 ) -> Kernel:
     """Return the kernel ``D = (A B0) B1``, with A B0 rounded to the type that ``second`` reads.
 
@@ -59,40 +58,39 @@ def chained_gemm(
     D[m,n] = sum(j, f16(sum(k, A[m,k]*B0[k,j], f32))*B1[j,n], f32)
     """
     _check(first, second)
-    left, right = by_registers(first), by_registers(second)
-    ending = Ending(d, epilogue, d_type, types or {}, orders or {}, also or {}, epilogue_tile)
-    behind = ending.read(right)
-    tile_m, middle, _ = first.tile_mnk
-    m, n, k = Index("m") * tile_m, Index("n") * second.tile_mnk[1], Index()
-    sides = (
-        Side("A", operand_copy(left, "A", a), left, (0, 1), (m, k), reordered=True),
-        Side("B0", operand_copy(left, "B", b0), left, (1, 0), (k, Index()), reordered=True),
-    )
-    other = Side("B1", operand_copy(right, "B", b1), right, (1, 0), (k, n), reordered=True)
-    op, then = first.atom.op, second.atom.op
+    loop, ending, groups = recipe_of("chained_gemm", first, (a, b0, d), given, ahead=stages)
+    rows, middle, _ = first.tile_mnk
+    around = groups.frame(by_registers(first), ending, middle)
+    frame = groups.frame(by_registers(second), ending, None)
+    sides = (side_of(around, "A", loop.a), side_of(around, "B0", loop.bs[0]))
+    other = side_of(frame, "B1", Input(b1))
+    tail, lead = ending.tail(frame), frame.lead
+    multiply = Mma(first, "tPrC", sides[0].read, sides[1].read)
+    every = (*sides, other)
     return Kernel(
         "chained_gemm",
         first.num_subgroups,
         (
-            matrix("A", op.A, ("M", "K"), a),
-            matrix("B0", op.B, ("K", middle), b0),
-            matrix("B1", then.B, (middle, "N"), b1),
-            *behind.operands,
+            matrix("A", sides[0].copy.value_type, (*lead, "M", "K"), a),
+            matrix("B0", sides[1].copy.value_type, (*lead, "K", middle), b0),
+            matrix("B1", other.copy.value_type, (*lead, middle, "N"), b1),
+            *transformed_operands(every),
+            *tail.operands,
         ),
         (
             *_fragments(first, second),
-            *(fragment for side in (*sides, other) for fragment in side.fragments()),
-            *behind.fragments,
+            *(fragment for side in every for fragment in side.fragments()),
+            *tail.fragments,
         ),
-        (("m", Tiles("M", tile_m)), ("n", Tiles("N", second.tile_mnk[1]))),
+        groups.grid(second, whole_rows=False),
         (
             Fill("tPrC"),
-            *mainloop(first, sides, stages, ("tPrC",)),
+            *register_loop(first, sides, (multiply,), Stretch.over(first)),
             *_between(first, second, other),
-            *behind.statements,
+            *tail.statements,
         ),
-        behind.specification(_claim(first, second)),
-        (Shared("sP", then.A, tile_m * middle),),
+        tail.specification(_claim(first, second, sides, other, frame)),
+        (Shared("sP", second.atom.op.A, rows * middle),),
     )
 
 
@@ -104,8 +102,8 @@ def _between(first: TiledMma, second: TiledMma, side: Side) -> tuple[Statement, 
     take = fragment_places(second, "A", Layout((rows, depth), (middle, 1)))
     body = (
         SharedLoad("sP", "tCrP", take, j * depth),
-        side.load(j),
-        *side.reorder(),
+        *side.load(j),
+        *side.ready(),
         Mma(second, "tCrC", "tCrP", side.read),
     )
     return (
@@ -127,9 +125,12 @@ def _fragments(first: TiledMma, second: TiledMma) -> tuple[Fragment, ...]:
     )
 
 
-def _claim(first: TiledMma, second: TiledMma) -> Expression:
-    product = along(product_of(first.atom.op.D, ("A", "B0")), "j")
-    weight = rounded_to(second.atom.op.A, product) * Element("B1", (Index("j"), Index("n")))
+def _claim(
+    first: TiledMma, second: TiledMma, sides: tuple[Side, Side], other: Side, frame: Frame
+) -> Expression:
+    at, j = tuple(Index(x.lower()) for x in frame.lead), Index("j")
+    product = along(product_of(first.atom.op.D, (sides[0].factor, sides[1].factor), at), "j")
+    weight = rounded_to(second.atom.op.A, product) * other.factor((*at, j, Index("n")))
     return total("j", first.tile_mnk[1], weight, accumulator=second.atom.op.D)
 
 

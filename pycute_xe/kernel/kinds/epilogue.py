@@ -15,8 +15,16 @@ from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.operands import Fragment, Operand, Order, matrix
-from pycute_xe.kernel.ir.statements import Convert, Load, Map, Reorder, Statement, Store
-from pycute_xe.kernel.kinds.parts import copy_slots, mma_slots, operand_copy, store_reorder
+from pycute_xe.kernel.ir.statements import (
+    AtomicStore,
+    Convert,
+    Load,
+    Map,
+    Reorder,
+    Statement,
+    Store,
+)
+from pycute_xe.kernel.kinds.parts import operand_copy, store_reorder
 from pycute_xe.kernel.kinds.reductions import add_reduction, is_reduction
 from pycute_xe.kernel.kinds.vectors import vector_copy, vector_gather
 from pycute_xe.kernel.spec.expression import (
@@ -29,17 +37,21 @@ from pycute_xe.kernel.spec.expression import (
 )
 from pycute_xe.kernel.spec.parsing import parse
 from pycute_xe.kernel.spec.specification import Claim, Specification
+from pycute_xe.kernel.tiles.slots import copy_slots, mma_slots
 from pycute_xe.layout import Layout, size
 from pycute_xe.numeric import Numeric, as_numeric
 
-__all__ = ["Epilogue", "Frame"]
+__all__ = ["Frame", "Tail"]
 
 F32 = as_numeric("f32")
 
 
 @dataclass(frozen=True)
 class Frame:
-    """Where an epilogue stands: the MMA, leading modes, where D's tile begins, declarations."""
+    """Where an epilogue stands: the MMA, leading modes, where D's tile begins, declarations.
+
+    ``adds`` says that D is added to, by atomics.
+    """
 
     mma: TiledMma
     lead: tuple[str, ...]
@@ -48,6 +60,8 @@ class Frame:
     orders: dict[str, Order]
     types: dict[str, Numeric | str]
     outputs: dict[str, Order]
+    extents: tuple[str | int, str | int] = ("M", "N")
+    adds: bool = False
 
     @property
     def indices(self) -> tuple[str, ...]:
@@ -68,7 +82,7 @@ class Frame:
 
 
 @dataclass
-class Epilogue:
+class Tail:
     """The operands, fragments and statements behind the main loop, and what they compute."""
 
     frame: Frame
@@ -92,7 +106,7 @@ class Epilogue:
         also: dict[str, str],
         out_type: Numeric,
         copy_d: TiledCopy | None,
-    ) -> Epilogue:
+    ) -> Tail:
         """Return the epilogue that computes D from a text, and other outputs from theirs."""
         out = cls(frame)
         for name, words in also.items():
@@ -121,9 +135,16 @@ class Epilogue:
         def leaf(x: Element | Slot) -> Expression:
             return product if isinstance(x, Slot) else x
 
-        values = [(name, self.frame.indices, value) for name, value in self.values]
+        values = [
+            (name, self.frame.indices, self._kept(name, value)) for name, value in self.values
+        ]
         claims = (Claim(n, indices, rebuilt(v, leaf)) for n, indices, v in (*self.sums, *values))
         return Specification(tuple(claims))
+
+    def _kept(self, name: str, value: Expression) -> Expression:
+        """Return what an output holds at the end, with what it had where it is added to."""
+        place = tuple(map(Index, self.frame.indices))
+        return Element(name, place) + value if self.frame.adds else value
 
     def claimed(self, text: str, numeric: Numeric) -> Expression:
         """Return the value that an output of a type gets."""
@@ -145,7 +166,8 @@ class Epilogue:
             held = self.fragment(f"tEr{name}", numeric)
             source = self.stores[-1].touched.writes[0] if self.stores and not exact else "tCrC"
             self.stores.append(Convert(source, held))
-        self.outs.append(matrix(name, numeric, (*self.frame.lead, "M", "N"), order, role="out"))
+        modes, role = (*self.frame.lead, *self.frame.extents), "inout" if self.frame.adds else "out"
+        self.outs.append(matrix(name, numeric, modes, order, role=role))
         self._stored(name, held, numeric, copy)
 
     def declared(self, value: Expression) -> Expression:
@@ -164,7 +186,8 @@ class Epilogue:
     def _operand(self, name: str, place: tuple[Index, ...]) -> None:
         frame, numeric = self.frame, self.frame.type_of(name)
         names = tuple(str(index) for index in place)
-        modes = tuple({"m": "M", "n": "N"}.get(index, index.upper()) for index in names)
+        known_modes = dict(zip("mn", frame.extents, strict=True))
+        modes = tuple(known_modes.get(index, index.upper()) for index in names)
         if names[-2:] == ("m", "n"):
             operand = matrix(name, numeric, modes, frame.order_of(name))
         else:
@@ -242,16 +265,20 @@ class Epilogue:
         in_place = last and compute == self.frame.mma.atom.op.D
         held = "tCrC" if in_place else self.fragment(f"tEf{name}", compute)
 
+        self.stores.append(self.mapped(held, value, "tCrC", self.slots))
+        return held
+
+    def mapped(self, result: str, value: Expression, acc: str, held: dict[str, str]) -> Map:
+        """Return what computes an expression from fragments of the accumulator and of operands."""
+
         def leaf(x: Element | Slot) -> Expression:
             if isinstance(x, Slot):
-                return Slot("tCrC")
-            return Slot(self.slots[x.operand]) if x.at else x
+                return Slot(acc)
+            return Slot(held[x.operand]) if x.at else x
 
-        mapped = rebuilt(value, leaf)
-        used = {x.fragment for x in leaves(mapped) if isinstance(x, Slot)}
-        gathers = tuple((n, by) for n, by in self.gathers.items() if n in used)
-        self.stores.append(Map(held, mapped, gathers))
-        return held
+        found = rebuilt(value, leaf)
+        used = {x.fragment for x in leaves(found) if isinstance(x, Slot)}
+        return Map(result, found, tuple((n, by) for n, by in self.gathers.items() if n in used))
 
     def _stored(self, name: str, held: str, numeric: Numeric, copy: TiledCopy) -> None:
         frame = self.frame
@@ -261,7 +288,8 @@ class Epilogue:
             self.stores.append(Reorder(source, held, slots))
         rank = len(frame.lead)
         at = (*frame.first, *frame.corner)
-        self.stores.append(Store(copy, name, at, held, (rank, rank + 1)))
+        kind = AtomicStore if frame.adds else Store
+        self.stores.append(kind(copy, name, at, held, (rank, rank + 1)))
 
     def fragment(self, name: str, numeric: Numeric, slots: int | None = None) -> str:
         """Declare a fragment, as large as the accumulator where nothing else is said."""

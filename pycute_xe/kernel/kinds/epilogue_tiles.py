@@ -18,16 +18,17 @@ from pycute_xe.bulk import table
 from pycute_xe.errors import CuteError, KernelError
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.operands import Operand, Order, matrix
-from pycute_xe.kernel.ir.statements import Convert, Load, Map, Part, Reorder, Store
-from pycute_xe.kernel.kinds.epilogue import Epilogue, Frame
-from pycute_xe.kernel.kinds.parts import copy_slots, mma_slots, operand_copy, subgroup_share
+from pycute_xe.kernel.ir.statements import Convert, Load, Part, Reorder, Store
+from pycute_xe.kernel.kinds.epilogue import Frame, Tail
+from pycute_xe.kernel.kinds.parts import operand_copy, subgroup_share
 from pycute_xe.kernel.kinds.vectors import vector_copy
-from pycute_xe.kernel.spec.expression import Element, Expression, Slot, leaves, rebuilt
+from pycute_xe.kernel.spec.expression import Expression, Slot
 from pycute_xe.kernel.spec.parsing import parse
+from pycute_xe.kernel.tiles.slots import copy_slots, mma_slots
 from pycute_xe.layout import Layout, make_layout
 from pycute_xe.numeric import Numeric
 
-__all__ = ["TiledEpilogue", "default_epilogue_tile"]
+__all__ = ["TiledTail", "default_epilogue_tile"]
 
 Cut = tuple[int, int]
 
@@ -46,7 +47,7 @@ def default_epilogue_tile(mma: TiledMma) -> Cut:
 
 
 @dataclass
-class TiledEpilogue(Epilogue):
+class TiledTail(Tail):
     """An epilogue that loads, computes and stores one tile of each subgroup's share at a time."""
 
     cut: Cut = (8, 16)
@@ -61,7 +62,7 @@ class TiledEpilogue(Epilogue):
     @classmethod
     def read_in_tiles(
         cls, frame: Frame, text: str | None, also: dict[str, str], out_type: Numeric, cut: Cut
-    ) -> TiledEpilogue:
+    ) -> TiledTail:
         """Return the epilogue of D and of other outputs, cut into tiles."""
         out = cls(frame, cut=_checked(frame.mma, cut))
         for name, words in also.items():
@@ -85,7 +86,8 @@ class TiledEpilogue(Epilogue):
         value = self.declared(parse(text, frozenset({"acc"}), self.frame.indices))
         self.values.append((name, self.claimed(text, numeric)))
         self.texts.append((name, value, numeric))
-        self.outs.append(matrix(name, numeric, (*self.frame.lead, "M", "N"), order, role="out"))
+        modes = (*self.frame.lead, *self.frame.extents)
+        self.outs.append(matrix(name, numeric, modes, order, role="out"))
         self.copies[name] = self._cut(operand_copy(self.frame.mma, "D", order, numeric, name))
 
     def _load(self, operand: Operand, names: tuple[str, ...]) -> None:
@@ -193,7 +195,7 @@ class TiledEpilogue(Epilogue):
         result, compute = "tEp", self._compute(value)
         if value != Slot("acc"):
             result = self._held(f"tEf{name}", compute)
-            self.stores.append(self._mapped(result, value, held))
+            self.stores.append(self.mapped(result, value, "tEp", held))
         if numeric != compute:
             source, result = result, self._held(f"tEr{name}", numeric)
             self.stores.append(Convert(source, result))
@@ -205,17 +207,6 @@ class TiledEpilogue(Epilogue):
         rank = len(self.frame.lead)
         at = (*self.frame.first, *self._corner(shift))
         self.stores.append(Store(copy, name, at, result, (rank, rank + 1)))
-
-    def _mapped(self, result: str, value: Expression, held: dict[str, str]) -> Map:
-        def leaf(x: Element | Slot) -> Expression:
-            if isinstance(x, Slot):
-                return Slot("tEp")
-            return Slot(held[x.operand]) if x.at else x
-
-        mapped = rebuilt(value, leaf)
-        used = {x.fragment for x in leaves(mapped) if isinstance(x, Slot)}
-        gathers = tuple((n, by) for n, by in self.gathers.items() if n in used)
-        return Map(result, mapped, gathers)
 
     def _held(self, name: str, numeric: Numeric) -> str:
         """Declare a fragment of one tile, once."""

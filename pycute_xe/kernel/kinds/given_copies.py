@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import NoneType
 from typing import TypeAlias
 
 from pycute_xe.atom.block2d_op import Block2DOp
@@ -14,10 +15,23 @@ from pycute_xe.kernel.ir.operands import Order
 from pycute_xe.kernel.kinds.parts import operand_copy, subgroup_share
 from pycute_xe.numeric import Numeric
 
-__all__ = ["GivenCopy", "given_copy"]
+__all__ = ["GivenCopy", "check_given", "given_copy"]
 
 GivenCopy: TypeAlias = TiledCopy | Block2DOp | CopyAtom | LegacyCopyAtom | str | None
 """A tiled copy, an operation or atom to tile, the name of an atom, or ``None`` for a choice."""
+
+
+def check_given(*copies: object) -> None:
+    """Raise `KernelError` for what is neither a copy nor the name of one."""
+    kinds = (TiledCopy, Block2DOp, CopyAtom, LegacyCopyAtom, str, NoneType)
+    for copy in copies:
+        if not isinstance(copy, kinds):
+            raise KernelError(
+                "gemm",
+                {"copy": copy},
+                "a copy is neither a tiled copy, an atom nor the name of one",
+                "use make_block_2d_copy_A(mma, strides, op=…)",
+            )
 
 
 def given_copy(

@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from pycute_xe.atom.block2d_copy import (
     make_block_2d_copy_A,
     make_block_2d_copy_B,
     make_block_2d_copy_C,
     make_block_2d_copy_D,
-    make_block_2d_prefetch,
 )
 from pycute_xe.atom.block2d_op import Block2DOp
-from pycute_xe.atom.reordering import in_register_order, is_identity, reorder
+from pycute_xe.atom.reordering import is_identity, reorder
 from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.errors import CuteError, KernelError
-from pycute_xe.kernel.index import Index
-from pycute_xe.kernel.ir.operands import Fragment, Order
-from pycute_xe.kernel.ir.statements import Load, Prefetch, Reorder, Statement
-from pycute_xe.kernel.spec.expression import Element, Expression
-from pycute_xe.layout import Layout, make_layout, size
+from pycute_xe.kernel.ir.operands import Order
+from pycute_xe.kernel.tiles.slots import copy_slots, mma_slots
+from pycute_xe.layout import Layout, size
 from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import typed
 
 __all__ = [
-    "Side",
-    "by_registers",
-    "copy_slots",
     "gmem_stride",
-    "mma_slots",
     "operand_copy",
+    "reordered",
     "store_reorder",
-    "subgroup_tv",
 ]
 
 _MAKERS = {
@@ -136,18 +127,6 @@ def _unmoved(
     )
 
 
-def by_registers(mma: TiledMma) -> TiledMma:
-    """Return a tiled MMA whose layouts say where the instruction finds its operands.
-
-    >>> from pycute_xe.atom import workgroup_mma
-    >>> from pycute_xe.cutlass import get_atom
-    >>> mma = workgroup_mma(get_atom("XE_8x16x16_F32BF16BF16F32_TT"))
-    >>> mma.atom.faithful, by_registers(mma).atom.faithful
-    (False, True)
-    """
-    return replace(mma, atom=mma.atom.by_registers) if mma.atom.legacy else mma
-
-
 def subgroup_share(mma: TiledMma, operand: str) -> tuple[int, ...]:
     """Return the extents of the part of an operand's tile that one subgroup works on.
 
@@ -161,110 +140,17 @@ def subgroup_share(mma: TiledMma, operand: str) -> tuple[int, ...]:
     return shares.get(operand, (tile_m // m, tile_n // n))
 
 
-def subgroup_tv(fragment: Layout, bits: int) -> Layout:
-    """Return (lane, value) → coordinate of one subgroup's fragment, in the registers' order."""
-    (lanes, _), values = fragment
-    return in_register_order(make_layout(lanes, values), bits)
-
-
-def copy_slots(copy: TiledCopy) -> Layout:
-    """Return register element → coordinate in the tile, for the first subgroup of a copy."""
-    return subgroup_tv(copy.fragment, copy.value_type.bits)
-
-
-def mma_slots(mma: TiledMma, role: str) -> Layout:
-    """Return register element → coordinate in the tile, for the first subgroup of an MMA."""
-    op = mma.atom.op
-    return subgroup_tv(mma.fragment(role), {"A": op.A, "B": op.B, "C": op.D}[role].bits)
-
-
-@dataclass(frozen=True)
-class Side:
-    """One of the two operands that are loaded: its copy and its registers before and after.
-
-    ``name`` begins with the operand of the MMA, A or B. ``modes`` are the operand's modes that the
-    copy's tile runs along; ``at`` maps the number of a tile along K to where the tile begins.
-    """
-
-    name: str
-    copy: TiledCopy
-    mma: TiledMma
-    modes: tuple[int, int]
-    before: tuple[Index, ...]
-    reordered: bool
-
-    @property
-    def role(self) -> str:
-        """The operand of the MMA that it is: A or B."""
-        return self.name[0]
-
-    @property
-    def loaded(self) -> str:
-        """The fragment that the copy fills."""
-        return f"t{self.name}r{self.name}"
-
-    @property
-    def read(self) -> str:
-        """The fragment that the MMA reads."""
-        return f"tCr{self.name}" if self.reordered else self.loaded
-
-    def at(self, k: Index) -> tuple[Index, ...]:
-        """Return where the tile of a trip begins: element indices in the operand's order."""
-        depth = self.copy.tiler_mn[1]
-        mode = self.modes[1]
-        return tuple(k * depth if i == mode else index for i, index in enumerate(self.before))
-
-    def fragments(self) -> tuple[Fragment, ...]:
-        """Return the fragments of the operand."""
-        slots = self.copy.messages * self.copy.atom.values
-        out = [Fragment(self.loaded, self.copy.value_type, slots)]
-        if self.reordered:
-            numeric = getattr(self.mma.atom.op, self.role)
-            out.append(Fragment(self.read, numeric, size(self.mma.fragment(self.role)[1])))
-        return tuple(out)
-
-    def load(self, k: Index) -> Load:
-        """Return the load of a tile."""
-        return Load(self.copy, self.name, self.at(k), self.loaded, self.modes)
-
-    @property
-    def groups(self) -> frozenset[int]:
-        """The sizes of the groups along K that share a scale: none, where nothing is scaled."""
-        return frozenset()
-
-    def before_loop(self, group: int | None, k: Index) -> tuple[Statement, ...]:
-        """Return the loads of what all k share, or those of a group that begins at ``k``."""
-        del group, k
-        return ()
-
-    def factor(self, at: tuple[Index, ...]) -> Expression:
-        """Return what the MMA multiplies, as a specification says it."""
-        return Element(self.name, at)
-
-    def prefetch(self, k: Index) -> Prefetch:
-        """Return the prefetch of a tile."""
-        return Prefetch(make_block_2d_prefetch(self.copy), self.name, self.at(k), self.modes)
-
-    def reorder(self) -> tuple[Statement, ...]:
-        """Return the reorder into the registers that the MMA reads, where there is one."""
-        if not self.reordered:
-            return ()
-        held, wanted = copy_slots(self.copy), mma_slots(self.mma, self.role)
-        slots = _reordered(self.name, self.copy, self.mma, held, wanted)
-        return (Reorder(self.loaded, self.read, slots),)
-
-
 def store_reorder(mma: TiledMma, copy: TiledCopy) -> Layout | None:
     """Return the reorder from accumulator order to a copy's, None where nothing moves.
 
     Conversions keep the numbers of elements, so that values narrower than a byte still lie in the
     order of the accumulator.
     """
-    slots = _reordered("D", copy, mma, mma_slots(mma, "C"), copy_slots(copy))
+    slots = reordered("D", copy, mma, mma_slots(mma, "C"), copy_slots(copy))
     return None if is_identity(slots) else slots
 
 
-def _reordered(
+def reordered(
     name: str, copy: TiledCopy, mma: TiledMma, source: Layout, destination: Layout
 ) -> Layout:
     """Return the reorder between a copy's registers and those of the MMA, refused by name."""

@@ -33,7 +33,7 @@ from pycute_xe.layout import cosize
 from pycute_xe.numeric import Numeric, as_numeric
 
 if TYPE_CHECKING:
-    from pycute_xe.kernel.kinds.epilogue import Epilogue
+    from pycute_xe.kernel.kinds.epilogue import Tail
 
 __all__ = ["add_reduction", "is_reduction"]
 
@@ -47,7 +47,7 @@ def is_reduction(name: str) -> bool:
     return "[" in name
 
 
-def add_reduction(epilogue: Epilogue, key: str, text: str, d_value: Expression) -> None:
+def add_reduction(epilogue: Tail, key: str, text: str, d_value: Expression) -> None:
     """Append what adds a row or column sum to a vector, ``rowsum[m]`` from ``sum(n, D[m,n])``.
 
     Every subgroup reduces its part of the tile and adds it atomically, so the vector is an operand
@@ -67,14 +67,14 @@ def add_reduction(epilogue: Epilogue, key: str, text: str, d_value: Expression) 
         numeric = F32
         held = epilogue.computed(name, value, F32, also_plain=True)
     _store_sum(epilogue, name, letter, held, numeric)
-    extent = {"m": "M", "n": "N"}[_OTHER[letter]]
+    extent = epilogue.frame.extents["mn".index(_OTHER[letter])]
     place = tuple(Index(i) for i in epilogue.frame.indices if i != _OTHER[letter])
     wrapped = numeric if numeric == S32 else None
     claim = Element(name, place) + total(_OTHER[letter], extent, value, accumulator=wrapped)
     epilogue.sums.append((name, tuple(map(str, place)), claim))
 
 
-def _store_sum(epilogue: Epilogue, name: str, letter: str, held: str, numeric: Numeric) -> None:
+def _store_sum(epilogue: Tail, name: str, letter: str, held: str, numeric: Numeric) -> None:
     frame = epilogue.frame
     declared = as_numeric(frame.types.get(name, numeric))
     if declared != numeric:
@@ -98,13 +98,13 @@ def _store_sum(epilogue: Epilogue, name: str, letter: str, held: str, numeric: N
             f"give each subgroup a multiple of {width} {'rows' if letter == 'm' else 'columns'}",
         )
     epilogue.stores.append(Reduce("sum", held, sums, gather))
-    modes = (*frame.lead, letter.upper())
+    modes = (*frame.lead, frame.extents["mn".index(letter)])
     epilogue.outs.append(Operand(name, numeric, modes, role="inout"))
     at = (*frame.first, frame.corner["mn".index(letter)])
     epilogue.stores.append(AtomicStore(copy, name, at, sums, (None, len(modes) - 1)))
 
 
-def _output(epilogue: Epilogue, key: str) -> tuple[str, str]:
+def _output(epilogue: Tail, key: str) -> tuple[str, str]:
     """Return the name and the last index of an output such as ``rowsum[m]``."""
     found = _KEY.fullmatch(key.strip())
     lead = epilogue.frame.indices[:-2]

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Unpack
 
 import numpy as np
 
 from pycute_xe.atom.tiled_mma import TiledMma
-from pycute_xe.bulk import table
 from pycute_xe.errors import KernelError
-from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
-from pycute_xe.kernel.ir.operands import Fragment, Order, Shared, matrix
-from pycute_xe.kernel.ir.statements import Fill, Map, Reduce, SharedLoad, SharedStore, Statement
-from pycute_xe.kernel.kinds.endings import Ending, along, product_of
-from pycute_xe.kernel.kinds.epilogue import Epilogue
-from pycute_xe.kernel.kinds.mainloop import mainloop
-from pycute_xe.kernel.kinds.parts import Side, by_registers, operand_copy
-from pycute_xe.kernel.kinds.shared_tiles import MEET, separated
-from pycute_xe.kernel.kinds.vectors import vector_gather
+from pycute_xe.kernel.ir.operands import Fragment, Order, Shared
+from pycute_xe.kernel.ir.statements import Map, Reduce, SharedLoad, SharedStore, Statement
+from pycute_xe.kernel.kinds.endings import along
+from pycute_xe.kernel.kinds.gemms import Given, Recipe, recipe_of
+from pycute_xe.kernel.kinds.recipe import Step, kernel
+from pycute_xe.kernel.kinds.shared_tiles import MEET
+from pycute_xe.kernel.kinds.vectors import accumulator_places, vector_gather
 from pycute_xe.kernel.spec.expression import (
     Expression,
     Slot,
@@ -26,8 +26,8 @@ from pycute_xe.kernel.spec.expression import (
     leaves,
     total,
 )
+from pycute_xe.kernel.tiles.slots import separated
 from pycute_xe.layout import Layout, cosize, size
-from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import typed
 
 __all__ = ["RowReduction", "by_rows", "check_rows", "softmax_gemm"]
@@ -40,8 +40,7 @@ def softmax_gemm(
     b: Order = "row",
     d: Order = "row",
     stages: int = 2,
-    *,
-    d_type: Numeric | str | None = None,
+    **given: Unpack[Given],
 ) -> Kernel:
     """Return the kernel ``D[m,n] = exp(P[m,n] - max(P[m,:])) / sum(exp(P[m,:] - max))``, P = A B.
 
@@ -64,60 +63,24 @@ def softmax_gemm(
         *rows.reduced("sum", "Sum"),
         rows.mapped(Slot("tCrC") / Slot("tSrSum")),
     )
-    claim = _softmax(product_of(mma.atom.op.D), mma.tile_mnk[1])
-    return by_rows(
-        "softmax_gemm", rows, (a, b, d), stages, d_type, ("Max", "Sum"), statements, claim
-    )
+    recipe = recipe_of("softmax_gemm", mma, (a, b, d), given, ahead=stages)
+    claim = partial(_softmax, columns=mma.tile_mnk[1])
+    return by_rows("softmax_gemm", rows, recipe, ("Max", "Sum"), statements, claim)
 
 
 def by_rows(
     kind: str,
     rows: RowReduction,
-    orders: tuple[Order, Order, Order],
-    stages: int,
-    d_type: Numeric | str | None,
+    recipe: Recipe,
     names: tuple[str, ...],
     statements: tuple[Statement, ...],
-    claim: Expression,
+    claim: Callable[[Expression], Expression],
     more: tuple[Fragment, ...] = (),
 ) -> Kernel:
-    """Return a GEMM of whole rows, with reductions of rows by name before D is stored."""
-    mma, (a, b, d) = rows.mma, orders
-    held, op = by_registers(mma), mma.atom.op
-    tile_m, columns, _ = mma.tile_mnk
-    m, k = Index("m") * tile_m, Index()
-    ending = Ending(d, None, d_type)
-    frame = replace(ending.frame(held), corner=(m, Index()))
-    behind = Epilogue.read(frame, None, {}, ending.numeric(held), None)
-    sides = (
-        Side("A", operand_copy(held, "A", a), held, (0, 1), (m, k), reordered=True),
-        Side("B", operand_copy(held, "B", b), held, (1, 0), (k, Index()), reordered=True),
-    )
-    return Kernel(
-        kind,
-        mma.num_subgroups,
-        (
-            matrix("A", op.A, ("M", "K"), a),
-            matrix("B", op.B, ("K", columns), b),
-            matrix("D", behind.outs[-1].value_type, ("M", columns), d, role="out"),
-        ),
-        (
-            Fragment("tCrC", op.D, size(mma.fragment("C")[1])),
-            *(fragment for side in sides for fragment in side.fragments()),
-            *rows.fragments(names),
-            *more,
-            *behind.fragments,
-        ),
-        (("m", Tiles("M", tile_m)),),
-        (
-            Fill("tCrC"),
-            *mainloop(mma, sides, stages),
-            *statements,
-            *behind.statements,
-        ),
-        behind.specification(claim),
-        rows.arrays(names),
-    )
+    """Return a GEMM of whole rows, with reductions of rows by name before its epilogue."""
+    fragments, arrays = (*rows.fragments(names), *more), rows.arrays(names)
+    step = Step(statements, claim, (), fragments, arrays, rows=True)
+    return kernel(*recipe, step=step, name=kind)
 
 
 def _softmax(product: Expression, columns: int) -> Expression:
@@ -165,7 +128,8 @@ class RowReduction:
     def reduced(self, how: str, name: str, source: str = "tCrC") -> tuple[Statement, ...]:
         """Return what reduces the rows of a fragment into ``tSr`` and a name."""
         rows, height = self.rows, self.mma.tile_mnk[0]
-        first, beside = self._starts()
+        first, column = (accumulator_places(self.mma, x).min(axis=1) for x in "mn")
+        beside = column // (self.mma.tile_mnk[1] // self.beside)
         each = np.arange(rows, dtype=np.int64)
         others = np.arange(self.beside, dtype=np.int64) * height
         put = separated(first + height * beside, each)
@@ -180,21 +144,8 @@ class RowReduction:
 
     def mapped(self, value: Expression, destination: str = "tCrC") -> Map:
         """Return what computes a fragment from ``tCrC`` and reductions of its rows."""
-        names = {x.fragment for x in _slots(value)} - {"tCrC"}
+        names = {x.fragment for x in leaves(value) if isinstance(x, Slot)} - {"tCrC"}
         return Map(destination, value, tuple((name, self.by_row) for name in sorted(names)))
-
-    def _starts(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return where each subgroup's rows begin, and its number along N."""
-        (_, threads), _ = self.mma.fragment("C")
-        found = table(threads).reshape(size(threads), -1)
-        at = np.zeros((found.shape[0], 2), dtype=np.int64)
-        at[:, : found.shape[1]] = found
-        at = at[table(self.mma.operand_subgroups("C")).reshape(-1)]
-        return at[:, 0], at[:, 1] // (self.mma.tile_mnk[1] // self.beside)
-
-
-def _slots(value: Expression) -> list[Slot]:
-    return [x for x in leaves(value) if isinstance(x, Slot)]
 
 
 def check_rows(kind: str, mma: TiledMma) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import gcd
 from typing import TypeAlias
 
@@ -12,36 +11,30 @@ from numpy.typing import NDArray
 from pycute_xe.algebra import zipped_divide
 from pycute_xe.atom.block2d_copy import make_block_2d_copy
 from pycute_xe.atom.block2d_op import XE_LOAD_2D
-from pycute_xe.atom.reordering import layout_of
 from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.bulk import table
-from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import KernelError
-from pycute_xe.kernel.index import Index
-from pycute_xe.kernel.ir.operands import Fragment, Order, Shared
+from pycute_xe.kernel.ir.operands import Order
 from pycute_xe.kernel.ir.statements import (
     BarrierArrive,
     BarrierWait,
     Fence,
-    Load,
-    Reorder,
-    SharedLoad,
-    SharedStore,
     Statement,
 )
-from pycute_xe.kernel.kinds.parts import copy_slots, gmem_stride, mma_slots
-from pycute_xe.layout import Layout, make_layout, size
+from pycute_xe.kernel.kinds.parts import gmem_stride
+from pycute_xe.kernel.tiles.slots import copy_slots, mma_slots, separated
+from pycute_xe.layout import Layout, size
 from pycute_xe.numeric import Numeric
 from pycute_xe.swizzle import Swizzle
 
 __all__ = [
     "MEET",
-    "SharedTile",
+    "check_swizzle",
     "cooperative_copy",
+    "copy_places",
     "fragment_places",
     "operand_places",
-    "separated",
 ]
 
 MEET: tuple[Statement, ...] = (Fence(), BarrierArrive(), BarrierWait())
@@ -113,7 +106,7 @@ def fragment_places(mma: TiledMma, role: str, place: Layout) -> Layout:
     return separated(_placed(place, threads)[order], _placed(place, mma_slots(mma, role)))
 
 
-def _copy_places(copy: TiledCopy, place: Layout) -> Layout:
+def copy_places(copy: TiledCopy, place: Layout) -> Layout:
     """Return (subgroup, register element) → place of what a copy brings there."""
     (_, subgroups), _ = copy.fragment
     return separated(_placed(place, subgroups), _placed(place, copy_slots(copy)))
@@ -128,126 +121,16 @@ def _placed(place: Layout, layout: Layout) -> Ints:
     return table(place).reshape(columns, rows)[at[:, 1], at[:, 0]]
 
 
-def separated(starts: Ints, inside: Ints) -> Layout:
-    """Return a layout of two modes from the places where subgroups begin, and those within."""
-    modes = [layout_of(tuple(int(x) for x in part)) for part in (starts, inside)]
-    if any(mode is None for mode in modes):
-        raise KernelError(
-            "slm_gemm",
-            {"places": inside.size},
-            "no layout says where the elements of a subgroup lie in shared memory",
-            "use workgroup_mma(op, tile, subgroups)",
-        )
-    return make_layout(*(mode for mode in modes if mode is not None))
-
-
-@dataclass(frozen=True)
-class SharedTile:
-    """One operand's tile on its way through shared memory: loaded, reordered, stored, taken.
-
-    ``stages`` tiles lie in the array one behind the other; ``swizzle`` permutes the elements of
-    each, None for none. ``before`` are the indices of the operand without those along K.
-    """
-
-    name: str
-    copy: TiledCopy
-    mma: TiledMma
-    modes: tuple[int, int]
-    before: tuple[Index, ...]
-    stages: int
-    swizzle: Swizzle | None = None
-
-    @property
-    def numeric(self) -> Numeric:
-        """The type of the elements."""
-        return self.copy.value_type
-
-    @property
-    def array(self) -> str:
-        """The name of the shared array."""
-        return f"s{self.name}"
-
-    @property
-    def read(self) -> str:
-        """The fragment that the MMA reads."""
-        return f"tCr{self.name}"
-
-    @property
-    def elements(self) -> int:
-        """Elements of one stage."""
-        return self.copy.tiler_mn[0] * self.copy.tiler_mn[1]
-
-    @property
-    def place(self) -> Layout:
-        """Coordinate in the tile → element of a stage, before the swizzle."""
-        return operand_places(self.name, self.mma.operand_tile(self.name), self.numeric)
-
-    def shared(self) -> Shared:
-        """Return the array."""
-        _check_swizzle(self)
-        return Shared(self.array, self.numeric, self.stages * self.elements)
-
-    def fragments(self) -> tuple[Fragment, ...]:
-        """Return the registers on the way: loaded, in the array's order, as the MMA reads them."""
-        slots = self.copy.messages * self.copy.atom.values
-        return (
-            Fragment(f"t{self.name}r{self.name}", self.numeric, slots),
-            Fragment(f"t{self.name}s{self.name}", self.numeric, slots),
-            Fragment(self.read, self.numeric, size(self.mma.fragment(self.name)[1])),
-        )
-
-    def load(self, k: Index) -> tuple[Statement, ...]:
-        """Return what brings a subgroup's part of a tile into registers, in the array's order."""
-        depth, mode = self.copy.tiler_mn[1], self.modes[1]
-        at = tuple(k * depth if i == mode else index for i, index in enumerate(self.before))
-        loaded, held = (f"t{self.name}{x}{self.name}" for x in "rs")
-        return (
-            Load(self.copy, self.name, at, loaded, self.modes),
-            Reorder(loaded, held, self._sorted()[0]),
-        )
-
-    def store(self, k: Index) -> SharedStore:
-        """Return what puts the part into the stage of tile ``k``."""
-        return SharedStore(
-            f"t{self.name}s{self.name}", self.array, self._swizzled(self._sorted()[1]), self._at(k)
-        )
-
-    def take(self, k: Index) -> SharedLoad:
-        """Return what takes a subgroup's share of tile ``k`` out of its stage."""
-        places = fragment_places(self.mma, self.name, self.place)
-        return SharedLoad(self.array, self.read, self._swizzled(places), self._at(k))
-
-    def _at(self, k: Index) -> Index:
-        return k % self.stages * self.elements
-
-    def _sorted(self) -> tuple[Layout, Layout]:
-        """Return the reorder into the array's order, and the places of what is in that order."""
-        starts, inside = _copy_places(self.copy, self.place)
-        where = table(inside).reshape(-1)
-        order = np.argsort(where, kind="stable")
-        to = np.empty_like(order)
-        to[order] = np.arange(order.size)
-        slots = layout_of(tuple(int(x) for x in to))
-        if slots is None:
-            return Layout(where.size), make_layout(starts, inside)
-        return slots, separated(table(starts).reshape(-1), where[order])
-
-    def _swizzled(self, places: Layout) -> Layout | ComposedLayout:
-        if self.swizzle is None:
-            return places
-        return ComposedLayout(self.swizzle, 0, places)
-
-
-def _check_swizzle(tile: SharedTile) -> None:
+def check_swizzle(swizzle: Swizzle | None, name: str, elements: int) -> None:
     """Refuse a swizzle that moves elements from one stage into another."""
-    if tile.swizzle is None:
+    if swizzle is None:
         return
-    period = 1 << (tile.swizzle.bits + tile.swizzle.base + abs(tile.swizzle.shift))
-    if tile.elements % period:
+    period = 1 << (swizzle.bits + swizzle.base + abs(swizzle.shift))
+    if elements % period:
         raise KernelError(
             "slm_gemm",
-            {"swizzle": tile.swizzle, tile.name: f"{tile.elements} elements a stage"},
-            f"a stage of {tile.elements} elements is not a multiple of the {period} that the "
+            {"swizzle": swizzle, name: f"{elements} elements a stage"},
+            f"a stage of {elements} elements is not a multiple of the {period} that the "
             "swizzle permutes",
             "use a smaller swizzle or a larger tile",
         )

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
+from typing import Unpack
 
 from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.operands import Fragment, Order
 from pycute_xe.kernel.ir.statements import Statement
-from pycute_xe.kernel.kinds.endings import along, product_of
+from pycute_xe.kernel.kinds.endings import along
+from pycute_xe.kernel.kinds.gemms import Given, recipe_of
 from pycute_xe.kernel.kinds.row_softmax import RowReduction, by_rows, check_rows
 from pycute_xe.kernel.spec.expression import Expression, Slot, apply, total
 from pycute_xe.layout import size
-from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import typed
 
 __all__ = ["top_k_gemm"]
@@ -29,8 +31,7 @@ def top_k_gemm(
     b: Order = "row",
     d: Order = "row",
     stages: int = 2,
-    *,
-    d_type: Numeric | str | None = None,
+    **given: Unpack[Given],
 ) -> Kernel:
     """Return the kernel that keeps the ``count`` largest values of each row of P = A B.
 
@@ -63,18 +64,10 @@ def top_k_gemm(
         rows.mapped(Slot("tCrC") / Slot("tSrSum")),
     ]
     low = Fragment("tSrLow", mma.atom.op.D, size(mma.fragment("C")[1]))
-    claim = _claim(product_of(mma.atom.op.D), mma.tile_mnk[1], count)
-    return by_rows(
-        "top_k_gemm",
-        rows,
-        (a, b, d),
-        stages,
-        d_type,
-        (*tops, "Sum"),
-        tuple(statements),
-        claim,
-        (low,) if count > 1 else (),
-    )
+    recipe = recipe_of("top_k_gemm", mma, (a, b, d), given, ahead=stages)
+    claim = partial(_claim, columns=mma.tile_mnk[1], count=count)
+    more = (low,) if count > 1 else ()
+    return by_rows("top_k_gemm", rows, recipe, (*tops, "Sum"), tuple(statements), claim, more)
 
 
 def _weight(value: Expression, least: Expression, most: Expression) -> Expression:

@@ -7,18 +7,14 @@ registers' order of the MMA, behind the reorder.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from pycute_xe.atom.reordering import is_identity
-from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.errors import KernelError
-from pycute_xe.exactness import is_exact
-from pycute_xe.kernel.index import Index, Quotient, Tiles
-from pycute_xe.kernel.ir.operands import Fragment, Operand
-from pycute_xe.kernel.ir.statements import Convert, Map, Reorder, Statement
+from pycute_xe.kernel.index import Index, Quotient, Tiles, as_index
+from pycute_xe.kernel.ir.operands import Operand
+from pycute_xe.kernel.ir.statements import Map
 from pycute_xe.kernel.kinds.epilogue import Frame
-from pycute_xe.kernel.kinds.parts import Side
 from pycute_xe.kernel.kinds.vectors import Vector, vector_copy, vector_gather
 from pycute_xe.kernel.spec.expression import (
     Element,
@@ -26,15 +22,11 @@ from pycute_xe.kernel.spec.expression import (
     Slot,
     leaves,
     rebuilt,
-    rounded_to,
 )
 from pycute_xe.kernel.spec.parsing import parse
-from pycute_xe.layout import size
-from pycute_xe.numeric import Numeric, as_numeric
 
-__all__ = ["ConvertedSide", "Transform", "operand_side", "transformed_operands"]
+__all__ = ["Transform"]
 
-F32 = as_numeric("f32")
 LETTERS = {"A": "m", "B": "n"}
 
 
@@ -53,7 +45,7 @@ class Transform:
 
         Indices are those of the operand: ``m`` or ``n``, and ``k`` divided by the size of a group.
         """
-        letter, lead = LETTERS[name], frame.indices[:-2]
+        letter, lead = LETTERS[name[0]], frame.indices[:-2]
         operation = f"transform_{name.lower()}"
         value = parse(text, frozenset({name}), (*lead, letter), ("k",), operation)
         vectors: dict[str, Vector] = {}
@@ -97,7 +89,7 @@ class Transform:
 
 def _vector(frame: Frame, name: str, leaf: Element, operation: str, text: str) -> Vector:
     """Return how a subgroup gets the part of a vector, or of a group's vector, that it needs."""
-    letter, lead = LETTERS[name], frame.indices[:-2]
+    letter, lead = LETTERS[name[0]], frame.indices[:-2]
     divisors = {index: _divisor(index) for index in leaf.at}
     groups = [size for size in divisors.values() if size is not None]
     batch = tuple(index for index in leaf.at if str(index) in lead)
@@ -110,14 +102,14 @@ def _vector(frame: Frame, name: str, leaf: Element, operation: str, text: str) -
         raise _refused(operation, text, wrong, f"write {leaf.operand}[k/128,{letter}]")
     for group in groups:
         _demand_whole_groups(frame.mma, operation, text, leaf, group)
-    modes = tuple(_extent(index, divisors[index]) for index in leaf.at)
+    modes = tuple(_extent(frame, index, divisors[index]) for index in leaf.at)
     axis = leaf.at.index(Index(letter))
     _demand_side_by_side(frame, operation, text, leaf, axis)
     operand = Operand(leaf.operand, frame.type_of(leaf.operand), modes, axis)
     first = (i for i, at in zip(frame.first, lead, strict=True) if Index(at) in batch)
     corner = (*first, frame.corner["mn".index(letter)])
     copy = vector_copy(frame.mma, letter, operand.value_type)
-    gather = vector_gather(frame.mma, letter, name)
+    gather = vector_gather(frame.mma, letter, name[0])
     return Vector(operand, copy, corner, groups[0] if groups else None, gather)
 
 
@@ -148,8 +140,11 @@ def _demand_whole_groups(
         )
 
 
-def _extent(index: Index, group: int | None) -> Index:
-    return Index(str(index).upper()) if group is None else Tiles("K", group)
+def _extent(frame: Frame, index: Index, group: int | None) -> Index:
+    if group is not None:
+        return Tiles("K", group)
+    rows, columns = frame.extents
+    return as_index({"m": rows, "n": columns}.get(str(index), str(index).upper()))
 
 
 def _divisor(index: Index) -> int | None:
@@ -162,111 +157,3 @@ def _divisor(index: Index) -> int | None:
 
 def _refused(operation: str, text: str, wrong: str, fix: str) -> KernelError:
     return KernelError(operation, {"text": text}, wrong, fix)
-
-
-@dataclass(frozen=True)
-class ConvertedSide(Side):
-    """An operand that is converted between its load and the MMA, and transformed."""
-
-    transform: Transform | None = None
-
-    @property
-    def compute(self) -> Numeric:
-        """The type that the MMA multiplies."""
-        return as_numeric(getattr(self.mma.atom.op, self.name))
-
-    @property
-    def carrier(self) -> Numeric:
-        """The type that is reordered: the MMA's, but f32 where a transform would round twice."""
-        if self.transform is None:
-            return self.compute
-        whole = self.compute.kind == "float" and is_exact(self.copy.value_type, self.compute)
-        return self.compute if whole else F32
-
-    @property
-    def read(self) -> str:
-        """The fragment that the MMA reads."""
-        return f"tCr{self.name}"
-
-    def fragments(self) -> tuple[Fragment, ...]:
-        """Return the fragments of the operand and of what its transform reads."""
-        slots = self.copy.messages * self.copy.atom.values
-        names = {self.loaded: (self.copy.value_type, slots)}
-        for statement in self.reorder():
-            name = statement.touched.writes[0]
-            names[name] = (self._types[name], size(self.mma.fragment(self.name)[1]))
-        vectors = self.transform.vectors if self.transform else ()
-        made = (Fragment(name, *rest) for name, rest in names.items())
-        return (*made, *(fragment for vector in vectors for fragment in vector.fragments))
-
-    @property
-    def _types(self) -> dict[str, Numeric]:
-        x = self.name
-        return {f"t{x}v{x}": self.carrier, f"tCv{x}": self.carrier, f"tCf{x}": F32} | {
-            self.read: self.compute
-        }
-
-    @property
-    def groups(self) -> frozenset[int]:
-        """The sizes of the groups along K that share a scale."""
-        return self.transform.groups if self.transform else frozenset()
-
-    def before_loop(self, group: int | None, k: Index) -> tuple[Statement, ...]:
-        """Return the loads of what all k share, or those of a group that begins at ``k``."""
-        vectors = self.transform.vectors if self.transform else ()
-        return tuple(s for vector in vectors if vector.group == group for s in vector.loaded(k))
-
-    def factor(self, at: tuple[Index, ...]) -> Expression:
-        """Return what the MMA multiplies: converted, or transformed and rounded once."""
-        element = Element(self.name, at)
-        if self.transform is None:
-            exact = is_exact(self.copy.value_type, self.compute)
-            return element if exact else rounded_to(self.compute, element)
-        value = rebuilt(self.transform.value, lambda x: element if isinstance(x, Slot) else x)
-        return rounded_to(self.compute, value)
-
-    def reorder(self) -> tuple[Statement, ...]:
-        """Return the conversion, the reorder, and the transform in the order of the MMA."""
-        x, out, held = self.name, list[Statement](), self.loaded
-        moves = super().reorder() if self.reordered else ()
-        first = moves[0] if moves else None
-        moved = isinstance(first, Reorder) and not is_identity(first.slots)
-        in_place = self.transform is None or self.carrier == self.compute
-        ready = self.read if in_place else f"tCv{x}"
-        if self.carrier != self.copy.value_type:
-            name = f"t{x}v{x}" if moved else ready
-            out.append(Convert(held, name))
-            held = name
-        if moved and isinstance(first, Reorder):
-            out.append(replace(first, source=held, destination=ready))
-            held = ready
-        if self.transform is not None:
-            integers = self.compute.kind != "float"
-            name = f"tCf{x}" if integers else self.read
-            out.append(self.transform.into(held, name))
-            if integers:
-                out.append(Convert(name, self.read))
-        return tuple(out)
-
-
-def operand_side(
-    frame: Frame,
-    name: str,
-    copy: TiledCopy,
-    modes: tuple[int, int],
-    before: tuple[Index, ...],
-    reordered: bool,
-    text: str | None,
-) -> Side:
-    """Return how A or B comes to the MMA: as it is, or converted and transformed."""
-    mma = frame.mma
-    if text is None and copy.value_type == getattr(mma.atom.op, name):
-        return Side(name, copy, mma, modes, before, reordered)
-    transform = None if text is None else Transform.read(frame, name, text)
-    return ConvertedSide(name, copy, mma, modes, before, reordered, transform)
-
-
-def transformed_operands(sides: tuple[Side, Side]) -> tuple[Operand, ...]:
-    """Return the operands that transforms read, a scalar of both once."""
-    found = (s.transform for s in sides if isinstance(s, ConvertedSide) and s.transform)
-    return tuple(dict.fromkeys(o for transform in found for o in transform.operands))

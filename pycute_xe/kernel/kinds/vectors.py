@@ -8,9 +8,6 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pycute_xe.arch.target import grf_bytes
-from pycute_xe.atom.block2d_op import XE_LOAD_2D
-from pycute_xe.atom.copy_atom import make_copy_atom
 from pycute_xe.atom.reordering import layout_of
 from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
@@ -19,8 +16,9 @@ from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.operands import Fragment, Operand
 from pycute_xe.kernel.ir.statements import Convert, Load, Statement
-from pycute_xe.kernel.kinds.parts import mma_slots
-from pycute_xe.layout import Layout, make_layout, size
+from pycute_xe.kernel.tiles.slots import mma_slots
+from pycute_xe.kernel.tiles.spread import Share, Spread
+from pycute_xe.layout import Layout, size
 from pycute_xe.numeric import Numeric, as_numeric
 
 __all__ = ["Vector", "accumulator_places", "vector_copy", "vector_gather"]
@@ -94,24 +92,6 @@ def _along(layout: Layout, axis: int) -> Ints:
     return column
 
 
-def _share(mma: TiledMma, letter: str) -> tuple[list[int], int]:
-    """Return where each subgroup's rows or columns begin, and how many it has."""
-    part = accumulator_places(mma, letter)
-    starts, count = part.min(axis=1), np.unique(part[0]).size
-    whole = all(
-        np.array_equal(np.unique(row), s + np.arange(count))
-        for row, s in zip(part, starts, strict=True)
-    )
-    if not whole:
-        raise KernelError(
-            "epilogue",
-            {"mma": mma},
-            f"a subgroup's {'rows' if letter == 'm' else 'columns'} do not lie side by side",
-            "use workgroup_mma(op, tile, subgroups), or a matrix in the place of the vector",
-        )
-    return [int(s) for s in starts], count
-
-
 def vector_copy(mma: TiledMma, letter: str, numeric: Numeric, part: int | None = None) -> TiledCopy:
     """Return the copy that gives every subgroup the part of a vector that its rows or columns need.
 
@@ -124,21 +104,9 @@ def vector_copy(mma: TiledMma, letter: str, numeric: Numeric, part: int | None =
     >>> print(vector_copy(mma, "n", as_numeric("f32")))
     XE_LOAD_2D<32,1,16> of f32, 4 per subgroup × 32 subgroups, tile 1x256
     """
-    starts, count = _share(mma, letter)
-    count = part or count
-    width = grf_bytes() * 8 // numeric.bits
-    moved = max(8, numeric.bits)
-    atom = make_copy_atom(XE_LOAD_2D(moved, 1, grf_bytes() * 8 // moved), numeric)
-    subgroups = layout_of(starts)
-    if subgroups is None:
-        raise KernelError(
-            "epilogue", {"mma": mma}, "no layout numbers the subgroups' parts", "use workgroup_mma"
-        )
-    messages = Layout(-(-count // width), width)
-    values = make_layout(atom.layout_ref_tv[1], messages)
-    threads = make_layout(atom.layout_ref_tv[0], Layout(subgroups.shape, subgroups.stride))
-    extent = mma.operand_tile("C")["mn".index(letter)]
-    return TiledCopy(atom, make_layout(threads, values), (1, extent), 1, 0)
+    axis = "mn".index(letter)
+    spread = Spread.of_share(Share(mma, "C")).along(axis)
+    return spread.row("load", numeric, axis, part or len(spread.places))
 
 
 def vector_gather(mma: TiledMma, letter: str, role: str = "C") -> Layout:

@@ -34,7 +34,7 @@ def whole_tiles(kernel: Kernel) -> Kernel:
     which each expert's rows are a matrix of their own.
 
     >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
-    >>> from pycute_xe.kernel.kinds.scheduled import scheduled
+    >>> from pycute_xe.kernel.kinds.gemms import scheduled
     >>> mma = workgroup_mma(XE_DPAS_TT(8, "f32", "bf16"))
     >>> alone = whole_tiles(scheduled(mma))
     >>> print(*(f"{name} < {count}" for name, count in alone.grid))
@@ -61,7 +61,7 @@ def any_piece(kernel: Kernel) -> Kernel:
     is not what the plan does. Raises `KernelError` as `whole_tiles` does.
 
     >>> from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
-    >>> from pycute_xe.kernel.kinds.scheduled import scheduled
+    >>> from pycute_xe.kernel.kinds.gemms import scheduled
     >>> mma = workgroup_mma(XE_DPAS_TT(8, "f32", "bf16"))
     >>> print(*(name for name, _ in any_piece(scheduled(mma)).grid))
     of_m of_n of_start of_stop of_first of_last

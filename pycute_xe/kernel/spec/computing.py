@@ -210,7 +210,7 @@ class _Scope:
 
     def total(self, expression: Total) -> NDArray[Any]:
         row, limits = reduction(expression.how), [self.index(e) for _, e in expression.over]
-        longest = [int(limit.max()) if limit.size else 0 for limit in limits]
+        longest = [int(limit.max(initial=0)) for limit in limits]
         names = [name for name, _ in expression.over]
         inner = replace(self, axes=(*self.axes, *zip(names, longest, strict=True)))
         body = [expression.body]

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
+from typing import TypeVar
 
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index
-from pycute_xe.kernel.spec.expression import Element, Expression, Slot, apply, as_expression
+from pycute_xe.kernel.spec.expression import (
+    Element,
+    Expression,
+    Slot,
+    apply,
+    as_expression,
+    rounded_to,
+)
 from pycute_xe.kernel.spec.looking import TOO_DEEP, check_depth
 from pycute_xe.kernel.spec.reductions import REDUCTIONS
 from pycute_xe.numeric import as_numeric, numerics
 
-__all__ = ["parse"]
+__all__ = ["Reader", "parse", "tree_of"]
+
+T = TypeVar("T")
 
 _SIGNS: dict[type[ast.operator], str] = {ast.Add: "add", ast.Mult: "mul", ast.Div: "div"}
 
@@ -32,15 +43,17 @@ def parse(
     >>> print(parse("relu(2*acc + bias[n])", frozenset({"acc"}), ("m", "n")))
     relu(2*acc + bias[n])
     """
+    return Reader(text, fragments, indices, divided, operation).whole()
+
+
+def tree_of(text: str, operation: str, read: Callable[[ast.expr], T]) -> T:
+    """Return what a reader makes of a text; `KernelError` where it is not an expression."""
     if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise KernelError(
             operation, {"text": text}, f"{type(text).__name__} is not text", 'write "relu(acc)"'
         )
     try:
-        tree = ast.parse(text.strip(), mode="eval")
-        found = _Reader(text, fragments, indices, divided, operation).read(tree.body)
-        check_depth(operation, {"text": text[:80]}, found)
-        return found
+        return read(ast.parse(text.strip(), mode="eval").body)
     except (SyntaxError, RecursionError, ValueError, MemoryError) as error:
         if isinstance(error, KernelError):
             raise
@@ -50,7 +63,9 @@ def parse(
         raise KernelError(operation, {"text": text[:80]}, *said) from error
 
 
-class _Reader:
+class Reader:
+    """What reads a tree of Python's parser as an expression."""
+
     def __init__(
         self,
         text: str,
@@ -62,7 +77,14 @@ class _Reader:
         self.text, self.fragments, self.indices = text, fragments, indices
         self.divided, self.operation = divided, operation
 
+    def whole(self) -> Expression:
+        """Return what the text says, no deeper than expressions may nest."""
+        found = tree_of(self.text, self.operation, self.read)
+        check_depth(self.operation, {"text": self.text[:80]}, found)
+        return found
+
     def read(self, node: ast.expr) -> Expression:
+        """Return what a node says."""
         match node:
             case ast.Constant(value) if isinstance(value, (int, float)):
                 return as_expression(value)
@@ -82,6 +104,7 @@ class _Reader:
                 raise self.refused(node, f"{type(node).__name__} has no meaning here")
 
     def combined(self, sign: ast.operator, left: Expression, right: Expression) -> Expression:
+        """Return a sum, a product or a quotient."""
         if isinstance(sign, ast.Sub):
             return left - right
         name = _SIGNS.get(type(sign))
@@ -95,8 +118,7 @@ class _Reader:
         return apply(name, left, right)
 
     def called(self, name: str, arguments: list[Expression]) -> Expression:
-        from pycute_xe.kernel.spec.expression import rounded_to
-
+        """Return a function of expressions, or a rounding."""
         if name in numerics() and len(arguments) == 1:
             return rounded_to(as_numeric(name), arguments[0])
         if name in REDUCTIONS and len(arguments) > 2:
@@ -107,6 +129,7 @@ class _Reader:
         return apply(name, *arguments)
 
     def places(self, node: ast.expr) -> tuple[Index, ...]:
+        """Return the indices of an element."""
         parts = node.elts if isinstance(node, ast.Tuple) else [node]
         out: list[Index] = []
         for part in parts:
@@ -114,6 +137,7 @@ class _Reader:
         return tuple(out)
 
     def place(self, part: ast.expr) -> Index:
+        """Return one index."""
         match part:
             case ast.Name(name) if name in self.indices:
                 return Index(name)
@@ -126,6 +150,7 @@ class _Reader:
                 raise self.refused(part, f"an index is one of {', '.join(known)}")
 
     def refused(self, node: ast.AST, wrong: str) -> KernelError:
+        """Return the refusal of a node."""
         example = "(B - zero[n]) * scale[k/128,n]" if self.divided else "relu(alpha*acc + bias[n])"
         return KernelError(
             self.operation,

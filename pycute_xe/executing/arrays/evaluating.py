@@ -1,0 +1,545 @@
+"""Floor 9: the value of a term at every point of the axes of its variables.
+
+A table says what each kind of term is on arrays. What a sum runs over is an axis of its own; terms
+inside that do not depend on it are evaluated outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycute_xe.converting import convert, host_dtype, wrap
+from pycute_xe.executing.arrays.contracting import contract
+from pycute_xe.executing.arrays.places import Axis, Field, index_field, joined, separated
+from pycute_xe.executing.arrays.terms import Lifted, Lifter, Place
+from pycute_xe.executing.arrays.values import (
+    Value,
+    compact,
+    gathered,
+    has_points,
+    is_finite,
+    numbers,
+)
+from pycute_xe.executing.arrays.wholes import part_of_product, product_of
+from pycute_xe.executing.numbers import widened
+from pycute_xe.holding.contents import undecided
+from pycute_xe.holding.nodes import (
+    Accumulated,
+    Bound,
+    Call,
+    Choice,
+    Converted,
+    Leaf,
+    Lost,
+    Number,
+    Scalar,
+    State,
+    Summed,
+    Undefined,
+)
+from pycute_xe.kernel import Index, Kernel
+from pycute_xe.kernel.amounts import MOST_TRIPS
+from pycute_xe.kernel.spec.functions import FUNCTIONS
+from pycute_xe.kernel.spec.reductions import reduction
+from pycute_xe.numeric import Numeric, as_numeric
+
+__all__ = ["Evaluation", "Run", "look_up_in"]
+
+Array: TypeAlias = NDArray[Any]
+Ints: TypeAlias = NDArray[np.int64]
+
+F32, INTEGERS = as_numeric("f32"), as_numeric("s64")
+ROOM = 1 << 28
+"""Elements of the largest array that is made."""
+
+
+@dataclass(eq=False)
+class Run:
+    """What a run has: its kernel, sizes, memory as it was at first, and terms met before.
+
+    ``exits`` gives the state of a fragment behind a recurrence; ``again`` are the operands whose
+    product is asked for more than once.
+    """
+
+    kernel: Kernel
+    sizes: Mapping[str, int]
+    memory: Mapping[str, Array]
+    lifter: Lifter
+    exits: Callable[[Run, Lifted], tuple[Array, Numeric, Callable[[Evaluation], tuple[Field, ...]]]]
+    known: dict[Any, Any] = field(default_factory=dict[Any, Any])
+    types: Mapping[str, Numeric] = field(default_factory=dict[str, Numeric])
+    again: frozenset[tuple[str, str]] = frozenset()
+
+    def wide(self, name: str) -> tuple[Array, Numeric]:
+        """Return an operand as it is multiplied: float32 of narrow floats."""
+        numeric = self.types[name]
+        if numeric.kind != "float" or (numeric.bits >= 32 and numeric.name != "tf32"):
+            return self.memory[name], numeric
+        if ("wide", name) not in self.known:
+            self.known["wide", name] = self.memory[name], widened(self.memory[name], numeric)
+        before, found = self.known["wide", name]
+        return (found, F32) if before is self.memory[name] else (self.memory[name], numeric)
+
+    def look_up(self, operand: str, at: tuple[Field, ...]) -> Field:
+        """Return elements of an integer operand as a field."""
+        return look_up_in(self.memory[operand], at)
+
+
+def look_up_in(array: Array, at: tuple[Field, ...]) -> Field:
+    """Return elements of an array as a field; those outside are not asked for."""
+    axes, found = gathered(array, at)
+    whole = found.astype(np.int64)
+    if not axes:
+        return Field(int(whole))
+    offset, parts = separated(whole)
+    return Field(offset, tuple((tuple(axes[i] for i in own), x) for own, x in parts))
+
+
+@dataclass(eq=False)
+class Evaluation:
+    """Values of terms where ``env`` says what variables are.
+
+    ``own`` are the variables that the evaluation around it does not have.
+    """
+
+    run: Run
+    env: dict[str, Field]
+    outer: Evaluation | None = None
+    own: frozenset[str] = frozenset()
+    states: Mapping[str, tuple[tuple[Axis, ...], Array, Numeric]] = field(
+        default_factory=dict["str", "tuple[tuple[Axis, ...], NDArray[Any], Numeric]"]
+    )
+    values: dict[int, Value] = field(default_factory=dict[int, Value])
+    factors: dict[int, Value] = field(default_factory=dict[int, Value])
+    fields: dict[int, tuple[Place, Field]] = field(
+        default_factory=dict["int", "tuple[Place, Field]"]
+    )
+    sums: dict[Any, tuple[Evaluation, Axis, tuple[Field, ...]]] = field(
+        default_factory=dict["Any", "tuple[Evaluation, Axis, tuple[Field, ...]]"]
+    )
+    fixed: dict[Any, tuple[Any, Field, Index, list[tuple[tuple[str, ...], Ints]]]] = field(
+        default_factory=dict["Any", "tuple[Any, Field, Index, list[tuple[tuple[str, ...], Any]]]"]
+    )
+
+    def value(self, term: Lifted) -> Value:
+        """Return the value of a term."""
+        if self.outer is not None and not term.names & self.own:
+            return self.outer.value(term)
+        if term.number not in self.values:
+            self.values[term.number] = VALUES[term.kind](self, term)
+        return self.values[term.number]
+
+    def factor(self, term: Lifted) -> Value:
+        """Return the value of a term that is multiplied."""
+        if term.kind is not Leaf:
+            return self.value(term)
+        if self.outer is not None and not term.names & self.own:
+            return self.outer.factor(term)
+        if term.number not in self.factors:
+            array, numeric = self.run.wide(term.given[0])
+            axes, found = gathered(array, tuple(map(self.place, term.places)))
+            self.factors[term.number] = Value(axes, found, numeric)
+        return self.factors[term.number]
+
+    def place(self, place: Place) -> Field:
+        """Return a place as a field."""
+        if self.outer is not None and not place.names & self.own:
+            return self.outer.place(place)
+        known = self.fields.get(id(place))
+        if known is None:
+            out, base, parts = Field(), place.base, place.parts
+            if self.outer is not None:
+                out, base, parts = self.outer.without(place, self.own)
+            out = out + index_field(base, self.env, self.run.look_up)
+            for names, table in parts:
+                out = out + self.tabled(names, table)
+            known = self.fields[id(place)] = place, out
+        return known[1]
+
+    def without(
+        self, place: Place, own: frozenset[str]
+    ) -> tuple[Field, Index, list[tuple[tuple[str, ...], Ints]]]:
+        """Return what a place is without some variables of an inner evaluation, and the rest."""
+        key = id(place), own
+        if key not in self.fixed:
+            rest = {a: c for a, c in place.base.terms if Index.of({a: 1}, 0).names & own}
+            still = place.base - Index.of(rest, 0)
+            tables = [(names, table) for names, table in place.parts if not own & set(names)]
+            fixed = self.place(Place(still, tuple(tables)))
+            moving = [(names, table) for names, table in place.parts if own & set(names)]
+            self.fixed[key] = place, fixed, Index.of(rest, 0), moving
+        return self.fixed[key][1:]
+
+    def tabled(self, names: tuple[str, ...], table: Ints) -> Field:
+        """Return a table of some variables as a field."""
+        at = tuple(self.env[name] for name in names)
+        if len(at) == 1 and at[0].is_whole and at[0].axes[0].size == table.size:
+            return Field(0, ((at[0].axes, table),))
+        axes, found = gathered(table, at)
+        return Field(0, ((axes, found),)) if axes else Field(int(found))
+
+    def index(self, index: Index) -> Field:
+        """Return an index as a field."""
+        return index_field(index, self.env, self.run.look_up)
+
+    def inside(self, term: Lifted) -> tuple[Evaluation, Axis, tuple[Field, ...]]:
+        """Return where a sum's body is evaluated, its axis, and what must be below zero."""
+        over = term.given[1]
+        key: Any = term.number if any(len(bound) == 3 for bound in over) else over
+        if key not in self.sums:
+            self.sums[key] = _opened(self, term)
+        return self.sums[key]
+
+    def state(self, name: str) -> tuple[tuple[Axis, ...], Array, Numeric]:
+        """Return what a fragment holds when the trip at hand begins."""
+        if name in self.states:
+            return self.states[name]
+        if self.outer is None:
+            raise undecided(f"{name} is asked for outside its loop")
+        return self.outer.state(name)
+
+
+def _opened(ev: Evaluation, term: Lifted) -> tuple[Evaluation, Axis, tuple[Field, ...]]:
+    own = _Over(Axis(1))
+    for bound in term.given[1]:
+        own = own.within(ev, bound)
+    inner = own.evaluation(ev)
+    if all(len(bound) == 2 for bound in term.given[1]):
+        return inner, own.axis, own.tests
+    nothing = _outside(inner, term.parts[0], own.axis)
+    if nothing is not None:
+        own = own.of(np.flatnonzero(~nothing))
+        inner = own.evaluation(ev)
+    return inner, own.axis, own.tests
+
+
+@dataclass(frozen=True, eq=False)
+class _Over:
+    """The points of a sum: an axis, its variables as fields, and what must be below zero."""
+
+    axis: Axis
+    fields: tuple[tuple[str, Field], ...] = ()
+    tests: tuple[Field, ...] = ()
+
+    def evaluation(self, ev: Evaluation) -> Evaluation:
+        """Return where the body of the sum is evaluated."""
+        own = dict(self.fields)
+        return Evaluation(ev.run, {**ev.env, **own}, ev, frozenset(own))
+
+    def of(self, which: Ints) -> _Over:
+        """Return some of the points, or one several times."""
+        change = {self.axis: (axis := Axis(which.size), which)}
+        fields = tuple((name, field.moved(change)) for name, field in self.fields)
+        return _Over(axis, fields, tuple(test.moved(change) for test in self.tests))
+
+    def within(self, ev: Evaluation, bound: Bound) -> _Over:
+        """Return the points with one variable more, which runs fastest."""
+        start, length = Field(), Field(bound[1]) if len(bound) == 2 else Field()
+        if len(bound) == 3:
+            inner = self.evaluation(ev)
+            start = inner.index(bound[1])
+            length = inner.index(bound[2]) + start * -1
+        masked = any(axis is not self.axis for axis in length.axes)
+        if length.parts and not masked:
+            counts = np.maximum(length.over((self.axis,)), 0)
+        else:
+            most = length.range[1] if has_points(length) else 0
+            counts = np.full(self.axis.size, max(0, most))
+        if counts.max(initial=0) > MOST_TRIPS:
+            raise undecided(f"{bound[0]} takes too many values")
+        size = int(counts.sum())
+        which = np.repeat(np.arange(counts.size), counts)
+        wide = self.of(which)
+        steps = np.arange(size) - np.repeat(np.cumsum(counts) - counts, counts)
+        step = Field(0, (((wide.axis,), steps),))
+        change = {self.axis: (wide.axis, which)}
+        field, tests = start.moved(change) + step, wide.tests
+        if masked and length.range[0] < length.range[1]:
+            tests = (*tests, step + length.moved(change) * -1)
+        return _Over(wide.axis, (*wide.fields, (bound[0], field)), tests)
+
+
+def _outside(ev: Evaluation, body: Lifted, axis: Axis) -> NDArray[np.bool_] | None:
+    """Return the points of a sum of products at which both factors lie outside operands."""
+    if body.kind is not Call or body.given[0] != "mul" or body.given[1] is not None:
+        return None
+    one, other = (_zeros(ev, part, axis) for part in body.parts)
+    both = one & other
+    return both if both.any() else None
+
+
+def _zeros(ev: Evaluation, term: Lifted, axis: Axis) -> NDArray[np.bool_]:
+    """Return at which points of an axis a term is zero whatever the others are."""
+    out = np.zeros(axis.size, np.bool_)
+    if term.kind is Converted:
+        return _zeros(ev, term.parts[0], axis)
+    if term.kind is not Leaf:
+        return out
+    for place, extent in zip(term.places, ev.run.memory[term.given[0]].shape, strict=True):
+        if not place.names & ev.own:
+            continue
+        found = ev.place(place)
+        if found.axes == (axis,):
+            at = found.over((axis,))
+            out |= (at < 0) | (at >= extent)
+    return out
+
+
+# ---------------------------------------------------------------- kinds of terms
+
+
+def _number(_ev: Evaluation, term: Lifted) -> Value:
+    value, numeric = term.given
+    if numeric is None:
+        return Value((), np.asarray(value, np.float64), as_numeric("f64"))
+    if numeric.kind == "float":
+        return Value((), convert(np.asarray(value, np.float64), numeric), numeric)
+    return Value((), convert(np.asarray(value, np.float64), numeric), numeric)
+
+
+def _undefined(_ev: Evaluation, _term: Lifted) -> Value:
+    raise undecided("a register that was never written is read")
+
+
+def _lost(_ev: Evaluation, term: Lifted) -> Value:
+    raise undecided(term.given[0])
+
+
+def _scalar(ev: Evaluation, term: Lifted) -> Value:
+    name = term.given[0]
+    return Value((), ev.run.memory[name], ev.run.types[name])
+
+
+def _leaf(ev: Evaluation, term: Lifted) -> Value:
+    name = term.given[0]
+    axes, array = gathered(ev.run.memory[name], tuple(map(ev.place, term.places)))
+    return Value(axes, array, ev.run.types[name])
+
+
+def _call(ev: Evaluation, term: Lifted) -> Value:
+    name, numeric = term.given
+    values = [ev.value(part) for part in term.parts]
+    if name.startswith("lowest bits of "):
+        to = as_numeric(name.removeprefix("lowest bits of "))
+        one = values[0]
+        return Value(one.axes, wrap(widened(one.array, one.type), to), to)
+    if name.startswith("nearest "):
+        to = as_numeric(name.split()[1])
+        one = values[0]
+        return Value(one.axes, widened(one.array, one.type).astype(host_dtype(to)), to)
+    if numeric is None:
+        floats = [v.type for v in values if v.type.kind == "float" and v.axes]
+        numeric = INTEGERS if not floats else max(floats, key=lambda t: t.bits)
+        numeric = F32 if numeric.kind == "float" and numeric.bits < 64 else numeric
+    axes = joined(value.axes for value in sorted(values, key=lambda v: -len(v.axes)))
+    _demand_room(axes)
+    arrays = [Value(v.axes, numbers(v, numeric), numeric).over(axes) for v in values]
+    with np.errstate(all="ignore"):
+        found = np.asarray(FUNCTIONS[name].meaning(np, *arrays))
+    dtype = np.dtype(np.int64) if numeric.kind != "float" else host_dtype(numeric)
+    shape = tuple(axis.size for axis in axes)
+    return Value(axes, np.broadcast_to(found.astype(dtype, copy=False), shape), numeric)
+
+
+def _converted(ev: Evaluation, term: Lifted) -> Value:
+    to, one = term.given[0], ev.value(term.parts[0])
+    if one.type == to:
+        return one
+    with np.errstate(all="ignore"):
+        return Value(one.axes, convert(widened(one.array, one.type), to), to)
+
+
+def _summed(ev: Evaluation, term: Lifted) -> Value:
+    how, _, numeric = term.given
+    inner, axis, tests = ev.inside(term)
+    body = inner.value(term.parts[0])
+    if numeric is None:
+        numeric = body.type if body.type.kind == "float" else INTEGERS
+        numeric = F32 if numeric.kind == "float" and numeric.bits < 64 else numeric
+    array = numbers(body, numeric)
+    row = reduction(how)
+    nothing = row.start(array.dtype)
+    axes = joined((body.axes, *(test.axes for test in tests)))
+    if axis not in axes:
+        axes = (*axes, axis)
+    _demand_room(axes)
+    whole: Array = Value(body.axes, array, numeric).over(axes)
+    shape = tuple(a.size for a in axes)
+    if not all(test.range[1] < 0 for test in tests if axis.size):
+        mask: Any = reduce(np.logical_and, (compact(test, axes) < 0 for test in tests))
+        whole = np.where(mask, whole, nothing)
+    whole, at = np.broadcast_to(whole, shape), axes.index(axis)
+    with np.errstate(all="ignore"):
+        found = row.ufunc().reduce(whole, axis=at, dtype=array.dtype, initial=nothing)
+    return Value(tuple(a for a in axes if a is not axis), found, numeric)
+
+
+@dataclass(frozen=True)
+class _Product:
+    """Two factors, one of them None for one; and conditions, each an index below zero or not."""
+
+    x: Value
+    y: Value | None
+    tests: tuple[tuple[Field, bool], ...] = ()
+
+
+def _accumulated(ev: Evaluation, term: Lifted) -> Value:
+    numeric, step = term.given
+    start, total = term.parts[0], None
+    if ev.run.again and product_of(term) in ev.run.again:
+        found = part_of_product(ev, term)
+        if found is not None:
+            return found
+    if not (start.kind is Number and start.given[0] == 0):
+        total = ev.value(start)
+    products = [(axis, one) for part in term.parts[1:] for axis, one in _terms(ev, part)]
+    narrow = numeric.kind == "float" and numeric.bits < 32
+    turns = any(_of_loops(one) for one in term.parts[1:]) or len(products) >= len(term.parts)
+    if narrow and len(products) > 1 and turns:
+        raise undecided("several products are added by turns, each rounded")
+    for axis, one in products:
+        x, y = _masked(one)
+        if y is None:
+            y = Value((axis,), np.ones(axis.size, x.array.dtype), x.type)
+        total = contract(x, y, axis, numeric, step or axis.size or 1, total)
+    if total is None:
+        return Value((), np.zeros((), host_dtype(numeric)), numeric)
+    if total.type != numeric:
+        total = Value(total.axes, convert(widened(total.array, total.type), numeric), numeric)
+    return total
+
+
+def _terms(ev: Evaluation, term: Lifted) -> list[tuple[Axis, _Product]]:
+    """Return the products that a sum is made of, and what each is summed over."""
+    inner, axis, tests = ev.inside(term)
+    masks = tuple((test, True) for test in tests)
+    return [
+        (axis, replace(one, tests=(*one.tests, *masks))) for one in _products(inner, term.parts[0])
+    ]
+
+
+def _of_loops(term: Lifted) -> bool:
+    return any(len(bound) == 3 for bound in term.given[1])
+
+
+def _products(ev: Evaluation, body: Lifted) -> list[_Product]:
+    """Return the products that a body is the sum of, each under its conditions."""
+    if body.kind is Call and body.given[0] == "mul" and body.given[1] is None:
+        x, y = (ev.factor(part) for part in body.parts)
+        return [_Product(x, y)]
+    if body.kind is not Choice:
+        return [_Product(ev.value(body), None)]
+    test = ev.place(body.places[0])
+    out: list[_Product] = []
+    for side, holds in zip(body.parts, (True, False), strict=True):
+        if side.kind is Number and side.given[0] == 0:
+            continue
+        low, high = test.range if has_points(test) else (0, -1)
+        if (low >= 0) if holds else (high < 0):
+            continue
+        always = (high < 0) if holds else (low >= 0)
+        for one in _products(ev, side):
+            tests = one.tests if always else (*one.tests, (test, holds))
+            out.append(replace(one, tests=tests))
+    return out
+
+
+def _masked(product: _Product) -> tuple[Value, Value | None]:
+    """Put conditions into the smaller factor that has their axes."""
+    x, y = product.x, product.y
+    for test, holds in product.tests:
+        if has_points(test) and (test.range[1] < 0 if holds else test.range[0] >= 0):
+            continue
+        first = y is None or _room(x, test) <= _room(y, test)
+        one, other = (x, y) if first or y is None else (y, x)
+        if other is not None and other.type.kind == "float" and not is_finite(other):
+            raise undecided("a condition leaves out products with what is not finite")
+        axes = joined((one.axes, test.axes))
+        _demand_room(axes)
+        kept = (compact(test, axes) < 0) == holds
+        array = np.where(kept, one.over(axes), np.zeros((), one.array.dtype))
+        made = Value(axes, np.broadcast_to(array, [a.size for a in axes]), one.type)
+        x, y = (made, other) if first else (x, made)
+    return x, y
+
+
+def _room(value: Value, test: Field) -> int:
+    return int(np.prod([a.size for a in joined((value.axes, test.axes))], dtype=np.int64))
+
+
+def _choice(ev: Evaluation, term: Lifted) -> Value:
+    test = ev.place(term.places[0])
+    if has_points(test):
+        low, high = test.range
+        if high < 0:
+            return ev.value(term.parts[0])
+        if low >= 0:
+            return ev.value(term.parts[1])
+    axes = joined(test.axes for _ in (0,))
+    below = compact(test, axes) < 0
+    if below.all():
+        return ev.value(term.parts[0])
+    if not below.any():
+        return ev.value(term.parts[1])
+    then, otherwise = (ev.value(part) for part in term.parts)
+    numeric = _common(then.type, otherwise.type)
+    if then.type != otherwise.type:
+        then, otherwise = (Value(v.axes, numbers(v, numeric), numeric) for v in (then, otherwise))
+    sides = sorted((then.axes, otherwise.axes, test.axes), key=len, reverse=True)
+    axes = joined(sides)
+    _demand_room(axes)
+    array = np.where(compact(test, axes) < 0, then.over(axes), otherwise.over(axes))
+    return Value(axes, np.broadcast_to(array, [a.size for a in axes]), numeric)
+
+
+def _common(one: Numeric, other: Numeric) -> Numeric:
+    if one == other:
+        return one
+    if one.kind != "float" and other.kind != "float":
+        return INTEGERS
+    if 64 in (one.bits, other.bits):
+        return as_numeric("f64")
+    return F32
+
+
+def _state(ev: Evaluation, term: Lifted) -> Value:
+    _, name, behind, _ = term.given
+    if behind:
+        array, numeric, leading = ev.run.exits(ev.run, term)
+        axes, found = gathered(array, (*leading(ev), *map(ev.place, term.places[: _own(term)])))
+        return Value(axes, found, numeric)
+    own, array, numeric = ev.state(name)
+    first = tuple(Field(0, (((axis,), np.arange(axis.size)),)) for axis in own)
+    axes, found = gathered(array, (*first, *map(ev.place, term.places[: _own(term)])))
+    return Value(axes, found, numeric)
+
+
+def _own(term: Lifted) -> int:
+    """How many places are coordinates of the fragment; the others are those of loops around."""
+    return len(term.places) - len(term.given[3])
+
+
+def _demand_room(axes: tuple[Axis, ...]) -> None:
+    if np.prod([float(axis.size) for axis in axes]) > ROOM:
+        raise undecided("an array would have more elements than are kept")
+
+
+VALUES: dict[type, Callable[[Evaluation, Lifted], Value]] = {
+    Number: _number,
+    Undefined: _undefined,
+    Lost: _lost,
+    Scalar: _scalar,
+    Leaf: _leaf,
+    Call: _call,
+    Converted: _converted,
+    Summed: _summed,
+    Accumulated: _accumulated,
+    Choice: _choice,
+    State: _state,
+}

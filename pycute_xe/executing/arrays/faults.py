@@ -1,0 +1,292 @@
+"""Floor 9: what would stop the machine, looked for before a run: from places alone.
+
+Whatever is not shown to be sound is left to the byte machine, which says what is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycute_xe.errors import CuteError
+from pycute_xe.executing.arrays.counters import demand_counted, waits
+from pycute_xe.executing.arrays.evaluating import Run
+from pycute_xe.executing.arrays.places import Axis, Field, index_field
+from pycute_xe.executing.arrays.points import Points, constants, points_of
+from pycute_xe.holding.contents import undecided
+from pycute_xe.holding.follower import Around, Followed, situated
+from pycute_xe.holding.meeting import disorder, has_roles
+from pycute_xe.holding.nodes import Choice, Lost, Node, State, Undefined
+from pycute_xe.holding.ordering import clashes
+from pycute_xe.holding.sharing import outside
+from pycute_xe.holding.tables import Copied, beside, copied, demand_whole_registers, moved
+from pycute_xe.kernel import (
+    AtomicStore,
+    Await,
+    If,
+    Index,
+    Kernel,
+    Load,
+    Loop,
+    Mma,
+    Prefetch,
+    Reduce,
+    Reorder,
+    SharedLoad,
+    SharedStore,
+    Signal,
+    Statement,
+    Store,
+)
+from pycute_xe.kernel.index import SUBGROUP_INDEX
+from pycute_xe.kernel.ir.roles import chooses, doing
+
+__all__ = ["demand_sound"]
+
+Ints: TypeAlias = NDArray[np.int64]
+Guard: TypeAlias = tuple[Choice, bool]
+
+
+def demand_sound(run: Run, found: Followed) -> None:
+    """Raise `UndecidableError` where a run may fault, or its order matters."""
+    _meet(run.kernel, dict(run.sizes))
+    if waits(run.kernel):
+        demand_counted(run)
+    else:
+        _loads_before_stores(run.kernel)
+    loops = [s for s in run.kernel.statements() if isinstance(s, Loop)]
+    if any(SUBGROUP_INDEX in (s.stop - s.start).names | s.start.names for s in loops):
+        raise undecided("subgroups do different trips")
+    for statement, around in situated(run.kernel.body):
+        _demand_places(run, statement, around)
+    for read in found.reads:
+        for part in read.content.parts:
+            for guards in _ways(part.node, ()):
+                if _happens(run, read.around, guards):
+                    raise undecided(f"{read.fragment} is read, which was never written")
+
+
+# ---------------------------------------------------------------- registers
+
+
+def _ways(node: Node, guards: tuple[Guard, ...]) -> Iterator[tuple[Guard, ...]]:
+    """Yield the conditions under which a node was never written, or may not have been."""
+    match node:
+        case Undefined() | Lost():
+            yield guards
+        case Choice(_, _, then, otherwise):
+            yield from _ways(then, (*guards, (node, True)))
+            yield from _ways(otherwise, (*guards, (node, False)))
+        case State() if node.recurrence is not None:
+            before = node.recurrence.parts[node.name][0]
+            if any(True for part in before.parts for _ in _ways(part.node, ())):
+                yield guards
+        case _:
+            return
+
+
+def _happens(run: Run, around: tuple[Around, ...], guards: tuple[Guard, ...]) -> bool:
+    """Whether a statement is done at a point where conditions hold."""
+    tests = [(choice.index - choice.below, holds) for choice, holds in guards]
+    names = frozenset[str]().union(*(test.names for test, _ in tests))
+    groups = _points(run, around, names)
+    if not all(group.size for group in groups):
+        return False
+    env, axes = _env(run, groups)
+    holds: NDArray[np.bool_] = np.ones((1,) * len(axes), np.bool_)
+    for test, wanted in tests:
+        if test.names - env.keys():
+            return True
+        field = index_field(test, env, run.look_up)
+        holds = holds & ((field.over(axes) < 0) == wanted)
+    return bool(holds.any())
+
+
+# ---------------------------------------------------------------- messages
+
+
+def _points(run: Run, around: tuple[Around, ...], names: frozenset[str]) -> list[Points]:
+    key = "points", tuple(map(id, around)), names
+    if key not in run.known:
+        run.known[key] = points_of(run.kernel, run.sizes, around, run.look_up, names)
+    return run.known[key]
+
+
+def _env(run: Run, groups: list[Points]) -> tuple[dict[str, Field], tuple[Axis, ...]]:
+    env, axes = constants(run.sizes), tuple(Axis(group.size) for group in groups)
+    for group, axis in zip(groups, axes, strict=True):
+        env |= {name: Field(0, (((axis,), x),)) for name, x in group.columns.items()}
+    return env, axes
+
+
+def _demand_places(run: Run, statement: Statement, around: tuple[Around, ...]) -> None:
+    for looked in (x for index in statement.touched.indices for x in index.looked_up):
+        _demand_element(run, looked.operand, looked.at, around)
+    match statement:
+        case Prefetch() | Load() | Store() | AtomicStore():
+            _demand_messages(run, statement, around)
+        case SharedLoad() | SharedStore():
+            if outside(run.kernel, statement, around):
+                raise undecided(f"{statement.array} is used outside")
+        case Await() | Signal():
+            _demand_element(run, statement.operand, statement.at, around)
+        case Reorder() | Reduce():
+            _demand_whole_bytes(run.kernel, statement)
+        case Mma(_, accumulator, a, b):
+            if accumulator in (a, b):
+                raise undecided("instructions read what earlier ones of a multiplication wrote")
+        case _:
+            return
+
+
+def _demand_whole_bytes(kernel: Kernel, statement: Reorder | Reduce) -> None:
+    """Demand that no byte is written in part: it would count as unwritten."""
+    fragment = kernel.fragment(statement.destination)
+    reached = np.zeros(fragment.elements, np.bool_)
+    reached[moved(statement.slots)] = True
+    inside = max(1, 8 // fragment.value_type.bits)
+    whole = reached.reshape(-1, inside)
+    if (whole.any(axis=1) != whole.all(axis=1)).any():
+        raise undecided(f"a byte of {fragment.name} is written in part")
+
+
+def _demand_element(
+    run: Run, operand: str, at: tuple[Index, ...], around: tuple[Around, ...]
+) -> None:
+    for index, extent in zip(at, run.memory[operand].shape, strict=True):
+        _demand_within(run, index, around, 0, extent, (0,))
+
+
+def _demand_messages(
+    run: Run, statement: Prefetch | Load | Store | AtomicStore, around: tuple[Around, ...]
+) -> None:
+    copy = statement.copy
+    if not any(doing(around, run.kernel.subgroups)):
+        return
+    if not isinstance(statement, Prefetch):
+        try:
+            copied(copy)
+            demand_whole_registers(copy)
+        except CuteError as error:
+            raise undecided(error.condition) from error
+    narrow = copy.value_type.bits < 8 or copy.value_type.name == "tf32"
+    if isinstance(statement, AtomicStore) and narrow:
+        raise undecided(f"an atomic adds elements of {copy.value_type}")
+    shape = run.memory[statement.operand].shape
+    for mode, ahead in beside(statement):
+        _demand_within(run, statement.at[mode], around, 0, shape[mode], ahead)
+    mode, ratio = statement.modes[copy.x_mode], copy.op.bits // copy.value_type.bits
+    if mode is not None and ratio > 1:
+        numbers = _numbers(run, statement.at[mode], around)
+        if numbers.size and (numbers % ratio).any():
+            raise undecided(f"a block starts between two {copy.op.bits}-bit elements")
+
+
+def _numbers(run: Run, index: Index, around: tuple[Around, ...]) -> Ints:
+    """Return what an index is wherever a statement is done."""
+    key = "numbers", tuple(map(id, around)), index
+    if key not in run.known:
+        run.known[key] = _everywhere(run, index, around)
+    return run.known[key]
+
+
+def _everywhere(run: Run, index: Index, around: tuple[Around, ...]) -> Ints:
+    groups = _points(run, around, index.names)
+    if not all(group.size for group in groups):
+        return np.zeros(0, np.int64)
+    env, axes = _env(run, groups)
+    if SUBGROUP_INDEX in index.names:
+        who = np.flatnonzero(doing(around, run.kernel.subgroups))
+        axis = Axis(who.size)
+        env[SUBGROUP_INDEX] = Field(0, (((axis,), who),))
+        axes = (*axes, axis)
+    return index_field(index, env, run.look_up).over(axes)
+
+
+def _demand_within(
+    run: Run,
+    index: Index,
+    around: tuple[Around, ...],
+    low: int,
+    high: int,
+    ahead: list[int] | tuple[int, ...],
+) -> None:
+    numbers = _numbers(run, index, around)
+    if not numbers.size:
+        return
+    if numbers.min() + min(ahead) < low or numbers.max() + max(ahead) >= high:
+        raise undecided(f"{index} is outside")
+
+
+# ---------------------------------------------------------------- order
+
+
+def _meet(kernel: Kernel, sizes: dict[str, int]) -> None:
+    """Demand that barriers order what subgroups do to shared memory."""
+    mixed = (s for s in kernel.statements() if isinstance(s, If) and not chooses(s))
+    if kernel.shared and any(SUBGROUP_INDEX in (s.index - s.below).names for s in mixed):
+        raise undecided("which subgroups share memory depends on more than their numbers")
+    if not kernel.shared and not has_roles(kernel):
+        return
+    if _ordered(kernel):
+        return
+    if has_roles(kernel):
+        wrong = disorder(kernel, sizes)
+        if wrong is not None:
+            raise undecided(wrong.words)
+        return
+    raise undecided("no barrier orders what subgroups do to shared memory")
+
+
+@lru_cache(maxsize=128)
+def _ordered(kernel: Kernel) -> bool:
+    """Whether that is so for all sizes."""
+    if not has_roles(kernel):
+        return not clashes(kernel)
+    try:
+        return disorder(kernel, {}) is None
+    except CuteError:
+        return False
+
+
+def _loads_before_stores(kernel: Kernel) -> None:
+    """Demand that what is loaded of an operand that is stored to is what its subgroup stores."""
+    stores = [(s, a) for s, a in situated(kernel.body) if isinstance(s, (Store, AtomicStore))]
+    loads = [(s, a) for s, a in situated(kernel.body) if isinstance(s, (Load, Prefetch))]
+    looked = {
+        x.operand for s in kernel.statements() for i in s.touched.indices for x in i.looked_up
+    }
+    written = {s.operand for s, _ in stores}
+    if looked & written:
+        raise undecided("an index is looked up in what the kernel writes")
+    kinds = {name: {type(s) for s, _ in stores if s.operand == name} for name in written}
+    if any(len(kind) > 1 for kind in kinds.values()):
+        raise undecided("an operand is stored and added to")
+    order = {id(s): i for i, s in enumerate(kernel.statements())}
+    for load, around in loads:
+        for other, beyond in stores:
+            if load.operand != other.operand or isinstance(load, Prefetch):
+                continue
+            if order[id(load)] > order[id(other)] or isinstance(other, AtomicStore):
+                raise undecided(f"{load.operand} is loaded behind a store")
+            if around != beyond or not _same_tiles(load, other):
+                raise undecided(f"{load.operand} is loaded by others than store it")
+
+
+def _same_tiles(load: Load, other: Store) -> bool:
+    """Whether each subgroup loads what it stores."""
+    if load.at != other.at or load.modes != other.modes:
+        return False
+    mine, theirs = (_sets(copied(s.copy)) for s in (load, other))
+    return mine.shape == theirs.shape and bool((mine == theirs).all())
+
+
+def _sets(tables: Copied) -> Ints:
+    """Return the places of each subgroup in order."""
+    rows = tables.places[:, np.flatnonzero(tables.moves & ~tables.padded)]
+    order = np.lexsort(tuple(rows[..., i] for i in range(rows.shape[2])), axis=-1)
+    return np.take_along_axis(rows, order[..., None], axis=1)

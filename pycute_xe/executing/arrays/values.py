@@ -1,0 +1,189 @@
+"""Floor 9: arrays with their axes and their type, and elements of memory at fields of places."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycute_xe.converting import convert, host_dtype, wrap
+from pycute_xe.executing.arrays.places import Axis, Field, joined, run_of, spread
+from pycute_xe.executing.numbers import widened
+from pycute_xe.numeric import Numeric
+
+__all__ = [
+    "Value",
+    "as_held",
+    "compact",
+    "gathered",
+    "has_points",
+    "is_finite",
+    "numbers",
+    "scattered",
+]
+
+Array: TypeAlias = NDArray[Any]
+Ints: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """Elements of a type at each point of some axes: an array of its host dtype."""
+
+    axes: tuple[Axis, ...]
+    array: Array
+    type: Numeric
+
+    def wide(self, axis: Axis) -> Value:
+        """Return the value with one axis more, along which it is the same."""
+        if axis in self.axes:
+            return self
+        shape = (*self.array.shape, axis.size)
+        return Value((*self.axes, axis), np.broadcast_to(self.array[..., None], shape), self.type)
+
+    def over(self, axes: tuple[Axis, ...]) -> Array:
+        """Return the array over more axes, of extent 1 where it is the same."""
+        return spread(self.array, self.axes, axes)
+
+
+def numbers(value: Value, to: Numeric) -> Array:
+    """Return elements as numbers that are computed with in a type: f32, f64 or 64-bit integers."""
+    wide = widened(value.array, value.type)
+    dtype = np.dtype(np.int64) if to.kind != "float" else host_dtype(to)
+    return wide.astype(dtype, copy=False)
+
+
+def as_held(value: Value, to: Numeric) -> Value:
+    """Return elements as a type holds them that it holds exactly."""
+    if value.type == to:
+        return value
+    wide = widened(value.array, value.type)
+    return Value(value.axes, (convert if to.kind == "float" else wrap)(wide, to), to)
+
+
+def compact(field: Field, axes: tuple[Axis, ...]) -> Ints:
+    """Return the numbers of a field over axes, of extent 1 along those that do not matter."""
+    out: Any = np.full((1,) * len(axes), field.offset, np.int64)
+    for own, part in field.parts:
+        out = out + spread(part, own, axes)
+    return out
+
+
+def gathered(array: Array, places: tuple[Field, ...]) -> tuple[tuple[Axis, ...], Array]:
+    """Return the elements of an array at places, zero outside, and the axes that these have.
+
+    >>> k = Axis(3)
+    >>> axes, found = gathered(np.array([5, 6]), (Field(0, (((k,), np.arange(3)),)),))
+    >>> axes == (k,), found.tolist()
+    (True, [5, 6, 0])
+    """
+    every = [axis for place in places for axis in place.axes]
+    if len(every) == len(set(every)):
+        return _by_modes(array, places)
+    axes = joined(place.axes for place in places)
+    shape = tuple(axis.size for axis in axes)
+    inside: Any = np.ones((1,) * len(axes), np.bool_)
+    at: list[Ints] = []
+    for place, extent in zip(places, array.shape, strict=True):
+        numbers_ = compact(place, axes)
+        if place.parts and numbers_.size:
+            low, high = int(numbers_.min()), int(numbers_.max())
+        else:
+            low = high = place.offset
+        if low < 0 or high >= extent:
+            inside = inside & (numbers_ >= 0) & (numbers_ < extent)
+            numbers_ = np.clip(numbers_, 0, max(extent - 1, 0))
+        at.append(numbers_)
+    if not array.size or not all(shape):
+        return axes, np.zeros(shape, array.dtype)
+    found = np.broadcast_to(array[tuple(at)], shape)
+    if not inside.all():
+        found = np.where(inside, found, np.zeros((), array.dtype))
+    return axes, found
+
+
+def _by_modes(array: Array, places: tuple[Field, ...]) -> tuple[tuple[Axis, ...], Array]:
+    """Take rows, then columns: each mode's places have axes of their own."""
+    axes = joined(place.axes for place in places)
+    shape = tuple(axis.size for axis in axes)
+    whole: list[int] = []
+    begin: list[slice] = []
+    into: list[slice | Ints] = []
+    takes: list[tuple[int, Ints]] = []
+    for mode, place in enumerate(places):
+        extent = array.shape[mode]
+        at = place.over(place.axes).reshape(-1)
+        first = run_of(at)
+        whole.append(at.size)
+        if first is not None:
+            low, high = max(first, 0), max(0, min(first + at.size, extent))
+            begin.append(slice(min(low, high), high))
+            low = min(low, high)
+            into.append(slice(low - first, high - first) if high > low else slice(0, 0))
+            continue
+        inside = (at >= 0) & (at < extent)
+        begin.append(slice(None))
+        if inside.all():
+            into.append(slice(0, at.size))
+        else:
+            kept = np.flatnonzero(inside)
+            into.append(kept)
+            at = at[kept]
+        takes.append((mode, at))
+    array = array[tuple(begin)]
+    for mode, at in takes:
+        array = array.take(at, axis=mode)
+    if list(array.shape) == whole:
+        return axes, array.reshape(shape)
+    out = np.zeros(whole, array.dtype)
+    if sum(not isinstance(one, slice) for one in into) > 1:
+        grid = np.ix_(*(np.arange(n)[one] for n, one in zip(whole, into, strict=True)))
+        out[grid] = array
+    else:
+        out[tuple(into)] = array
+    return axes, out.reshape(shape)
+
+
+def _run(at: Ints) -> slice | Ints:
+    """Return places as a slice where they follow on one another."""
+    first = run_of(at)
+    return at if first is None else slice(first, first + at.size)
+
+
+def scattered(
+    array: Array, places: tuple[Field, ...], value: Value, axes: tuple[Axis, ...], add: bool
+) -> None:
+    """Put a value at places of an array, which all lie inside and apart; or add it there."""
+    shape = tuple(axis.size for axis in axes)
+    new = np.broadcast_to(value.over(axes), shape)
+    every = [axis for place in places for axis in place.axes]
+    if len(every) == len(set(every)) and set(every) == set(axes):
+        order = [axes.index(a) for a in every]
+        flat = [place.over(place.axes).reshape(-1) for place in places]
+        runs = [_run(at) for at in flat]
+        new = new.transpose(order).reshape([at.size for at in flat])
+        if all(isinstance(run, slice) for run in runs):
+            into = array[tuple(runs)]
+            into[...] = into + new if add else new
+            return
+        grid = np.ix_(*flat)
+        array[grid] = array[grid] + new if add else new
+        return
+    at = tuple(np.broadcast_to(compact(place, axes), shape) for place in places)
+    if add:
+        np.add.at(array, at, new)
+    else:
+        array[at] = new
+
+
+def is_finite(value: Value) -> bool:
+    """Whether every element is a finite number."""
+    with np.errstate(all="ignore"):
+        return bool(np.isfinite(widened(value.array, value.type)).all())
+
+
+def has_points(test: Field) -> bool:
+    """Whether no axis of a field is empty."""
+    return all(axis.size for axis in test.axes)

@@ -1,1 +1,0 @@
-"""Floor 9: tiles of many work-groups in the place of registers, statement by statement."""

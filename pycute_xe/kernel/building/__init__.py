@@ -1,0 +1,1 @@
+"""Floor 7: kernels written line by line, as on paper."""

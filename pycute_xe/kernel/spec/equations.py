@@ -1,0 +1,238 @@
+"""Floor 7: equations as users write them: ``D[m,n] = relu(sum(k, A[m,k]*B[k,n], f32))``.
+
+The text is what a specification prints; a sum runs as far as the mode that its variable indexes.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable
+from math import inf
+
+from pycute_xe.errors import KernelError
+from pycute_xe.kernel.index import Index
+from pycute_xe.kernel.ir.operands import Operand
+from pycute_xe.kernel.spec.expression import (
+    Const,
+    Element,
+    Expression,
+    Where,
+    leaves,
+    total,
+)
+from pycute_xe.kernel.spec.functions import FUNCTIONS
+from pycute_xe.kernel.spec.parsing import Reader, tree_of
+from pycute_xe.kernel.spec.reductions import REDUCTIONS
+from pycute_xe.kernel.spec.specification import Claim, Specification
+from pycute_xe.numeric import as_numeric, numerics
+from pycute_xe.signatures import typed
+
+__all__ = ["Notation", "read_claim", "read_specification"]
+
+
+_SUMS: dict[type[ast.operator], Callable[[Index, Index], Index]] = {
+    ast.Add: lambda x, y: x + y,
+    ast.Sub: lambda x, y: x - y,
+}
+_QUOTIENTS: dict[type[ast.operator], Callable[[Index, int], Index]] = {
+    ast.Div: lambda x, by: x // by,
+    ast.FloorDiv: lambda x, by: x // by,
+    ast.Mod: lambda x, by: x % by,
+}
+# Each comparison as ``index < below``.
+_BELOW: dict[type[ast.cmpop], Callable[[Index, Index], tuple[Index, Index]]] = {
+    ast.Lt: lambda x, y: (x, y),
+    ast.LtE: lambda x, y: (x, y + 1),
+    ast.Gt: lambda x, y: (y, x),
+    ast.GtE: lambda x, y: (y, x + 1),
+}
+
+
+@typed
+def read_specification(text: str, operands: tuple[Operand, ...]) -> Specification:
+    """Return the specification that a text says, an equation for each output on a line of its own.
+
+    ``sum(k, …)`` and ``max(k, …)`` run as far as the mode that ``k`` indexes, ``sum(k < 8, …)``
+    says how far; a last argument ``f32`` is the type of the accumulator. ``where(i < j, x, y)`` is
+    ``x`` where the condition is true; a type's name, called, rounds to it. Law: a specification is
+    read back from what it prints. Raises `KernelError` for what has no meaning, and for what does
+    not fit the operands.
+
+    >>> A, R = Operand("A", "f32", ("M", "N")), Operand("R", "f32", ("M",), role="out")
+    >>> print(read_specification("R[m] = sum(n, relu(A[m,n]))", (A, R)))
+    R[m] = sum(n, relu(A[m,n]))
+    """
+    lines = [line.strip() for line in text.strip().splitlines()]
+    assumed = tuple(x.removeprefix("assuming ") for x in lines if x.startswith("assuming "))
+    equations = [x for x in lines if x and not x.startswith("assuming ")]
+    made = Specification(tuple(read_claim(x, operands) for x in equations), assumed)
+    made.check(operands)
+    return made
+
+
+def read_claim(text: str, operands: Iterable[Operand]) -> Claim:
+    """Return the claim that an equation makes of an output.
+
+    >>> D = Operand("D", "f32", ("M", "N"), role="out")
+    >>> print(read_claim("D[m,n] = where(m < n, 1, 0)", (D,)))
+    D[m,n] = where(m < n, 1, 0)
+    """
+    left, equals, right = text.partition("=")
+    if not equals or left.strip()[-1:] in "<>":
+        wrong = "it is not an equation"
+        raise KernelError("computes", {"text": text[:80]}, wrong, 'write "D[m,n] = relu(A[m,n])"')
+
+    def place(node: ast.expr) -> tuple[str, tuple[str, ...]]:
+        match node:
+            case ast.Subscript(ast.Name(name), ast.Tuple(parts)) if _names(parts):
+                return name, tuple(ast.unparse(part) for part in parts)
+            case ast.Subscript(ast.Name(name), ast.Name(index)):
+                return name, (index,)
+            case _:
+                wrong = f"{left.strip()} is not an output with a name for each mode"
+                fix = 'write "D[m,n] = relu(A[m,n])"'
+                raise KernelError("computes", {"text": text[:80]}, wrong, fix)
+
+    output, indices = tree_of(left, "computes", place)
+    known = {operand.name: operand for operand in operands}
+    value = Notation(right.strip(), frozenset(), indices, known).whole()
+    return Claim(output, indices, value)
+
+
+def _names(nodes: Iterable[ast.expr]) -> bool:
+    return all(isinstance(node, ast.Name) for node in nodes)
+
+
+class Notation(Reader):
+    """What reads index notation: sums, conditions, and indices with arithmetic.
+
+    >>> A = Operand("A", "f32", ("M", "K"))
+    >>> print(Notation("sum(k, A[m,k])", frozenset(), ("m",), {"A": A}).whole())
+    sum(k, A[m,k])
+    """
+
+    def __init__(
+        self,
+        text: str,
+        fragments: frozenset[str],
+        indices: tuple[str, ...],
+        operands: dict[str, Operand],
+        operation: str = "computes",
+    ) -> None:
+        """Name what may occur."""
+        super().__init__(text, fragments, indices, (), operation)
+        self.operands = operands
+        self.sizes = {n for o in operands.values() for mode in o.modes for n in mode.names}
+
+    def read(self, node: ast.expr) -> Expression:
+        """Return what a node says."""
+        match node:
+            case ast.Name("inf"):
+                return Const(inf)
+            case ast.UnaryOp(ast.USub(), inner):
+                found = self.read(inner)
+                return Const(-found.value) if isinstance(found, Const) else -found
+            case ast.Name(name) if name not in {*self.operands, *self.fragments}:
+                known = ", ".join((*self.operands, *sorted(self.fragments)))
+                raise self.unknown(name, known)
+            case ast.Call(ast.Name("where"), [condition, then, otherwise], []):
+                return Where(*self.condition(condition), self.read(then), self.read(otherwise))
+            case ast.Call(ast.Name(how), [over, *rest], []) if self.binds(how, over, len(rest)):
+                return self.total(how, over, rest)
+            case _:
+                return super().read(node)
+
+    def binds(self, how: str, node: ast.expr, more: int) -> bool:
+        """Whether an argument is the variable of a sum or a maximum, and not a number."""
+        if how not in REDUCTIONS:
+            return False
+        if isinstance(node, ast.Compare):
+            return True
+        name = node.id if isinstance(node, ast.Name) else None
+        known = name in {*self.operands, *self.fragments}
+        return more in (1, 2) and name is not None and (how not in FUNCTIONS or not known)
+
+    def total(self, how: str, over: ast.expr, rest: list[ast.expr]) -> Expression:
+        """Return a sum or a maximum over a variable."""
+        extent = None
+        if isinstance(over, ast.Compare):
+            first, extent = self.condition(over, bound=True)
+            name = str(first)
+        else:
+            name = ast.unparse(over)
+        match rest:
+            case [_, ast.Name(kind)] if kind in numerics():
+                accumulator = as_numeric(kind)
+            case [_]:
+                accumulator = None
+            case _:
+                fix = f'write "{how}({name}, …)" or "{how}({name}, …, f32)"'
+                raise KernelError(self.operation, {"text": self.text}, "it is not a sum", fix)
+        outer, self.indices = self.indices, (*self.indices, name)
+        body = self.read(rest[0])
+        self.indices = outer
+        extent = self.extent(name, body) if extent is None else extent
+        return total(name, extent, body, how=how, accumulator=accumulator)
+
+    def extent(self, name: str, body: Expression) -> Index:
+        """Return how far a variable runs: the extent of the mode that it indexes."""
+        for x in (x for x in leaves(body) if isinstance(x, Element)):
+            operand = self.operands.get(x.operand)
+            for index, mode in zip(x.at, operand.modes if operand else (), strict=False):
+                if index == Index(name):
+                    return mode
+        wrong = f"{name} indexes no mode by itself, and nothing says how far it runs"
+        fix = f'write "sum({name} < K, …)"'
+        raise KernelError(self.operation, {"text": self.text}, wrong, fix)
+
+    def condition(self, node: ast.expr, bound: bool = False) -> tuple[Index, Index]:
+        """Return ``index < below``; with ``bound``, of a name that the condition binds."""
+        match node:
+            case ast.Compare(ast.Name(name), [ast.Lt()], [right]) if bound:
+                return Index(name), self.index(right)
+            case ast.Compare(left, [sign], [right]) if type(sign) in _BELOW and not bound:
+                return _BELOW[type(sign)](self.index(left), self.index(right))
+            case _:
+                raise self.refused(node, "a condition compares two indices")
+
+    def place(self, part: ast.expr) -> Index:
+        """Return one index."""
+        return self.index(part)
+
+    def index(self, node: ast.expr) -> Index:
+        """Return an index: names, integers, sums, multiples, quotients, and what is looked up."""
+        match node:
+            case ast.Constant(value) if type(value) is int:
+                return Index(None, value)
+            case ast.Name(name):
+                if name not in {*self.indices, *self.sizes}:
+                    raise self.unknown(name, ", ".join(sorted({*self.indices, *self.sizes})))
+                return Index(name)
+            case ast.UnaryOp(ast.USub(), inner):
+                return -1 * self.index(inner)
+            case ast.Subscript(ast.Name(name), place):
+                return Index.element(name, *self.places(place))
+            case ast.Call(ast.Name("ceil_div"), [inner, by], []):
+                divisor = self.number(by)
+                return (self.index(inner) + (divisor - 1)) // divisor
+            case ast.BinOp(left, sign, right) if type(sign) in _SUMS:
+                return _SUMS[type(sign)](self.index(left), self.index(right))
+            case ast.BinOp(left, ast.Mult(), right):
+                one, other = self.index(left), self.index(right)
+                return other * one.offset if one.is_constant else one * self.number(right)
+            case ast.BinOp(left, sign, right) if type(sign) in _QUOTIENTS:
+                return _QUOTIENTS[type(sign)](self.index(left), self.number(right))
+            case _:
+                raise self.refused(node, "an index is made of names and integers")
+
+    def number(self, node: ast.expr) -> int:
+        """Return an integer by which an index is multiplied or divided."""
+        found = self.index(node)
+        if not found.is_constant:
+            raise self.refused(node, "an index is multiplied and divided by integers only")
+        return found.offset
+
+    def unknown(self, name: str, known: str) -> KernelError:
+        """Return the refusal of a name that stands for nothing."""
+        given = {"text": self.text[:80]}
+        return KernelError(self.operation, given, f"the name {name} is unknown", f"use {known}")

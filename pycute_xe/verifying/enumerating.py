@@ -1,0 +1,248 @@
+"""Floor 9: functions of one element, compared at every number of its type.
+
+What is only moved, converted, chosen and compared takes one element to one number. Types of 16 bits
+and less have few numbers, and all of them are tried. Wider ones are parted into intervals, until
+both functions are constant in each: conversions to narrow types, and limits, are steps. A number at
+which the functions differ is an input that shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycute_xe.bulk import numpy_dtype
+from pycute_xe.converting import bounds, convert, greatest
+from pycute_xe.kernel.field import edges
+from pycute_xe.numeric import Numeric, as_numeric
+from pycute_xe.verifying.differences import Difference
+from pycute_xe.verifying.formula import Formula, Place, atoms_within
+from pycute_xe.verifying.intervals import Interval, between, converted, is_of_elements
+from pycute_xe.verifying.patience import a_while, charge
+from pycute_xe.verifying.ranges import Extents
+from pycute_xe.verifying.regions import Region
+
+__all__ = ["Answer", "Outcome", "different", "enumerated"]
+
+Keys: TypeAlias = "NDArray[np.int64]"
+
+NUMBER = 0.1
+"""Units for a function of a number."""
+WORK = 2_000_000
+"""Units of work after which two functions are given up."""
+SAMPLE = 4096
+"""Numbers of a wide type that are tried first, and the edges of types."""
+MOST = 1 << 18
+"""Intervals that are left to be parted, at most."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What is known of two functions: that they are equal everywhere, or a number where not."""
+
+    equal: bool = False
+    number: float | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Where two formulas differ; None where they are equal."""
+
+    difference: Difference | None = None
+
+
+def different(
+    points: Region, formulas: tuple[Formula, Formula], stored: Numeric, extents: Extents
+) -> Answer | None:
+    """Return whether two functions of one element differ, as an output of a type has them.
+
+    None where they are not such functions, or where it is not clear.
+    """
+    place = _one_element(points, formulas)
+    if place is None or place.numeric is None:
+        return None
+    found = enumerated(formulas, place.numeric, stored)
+    if found.equal:
+        return Answer()
+    if found.number is None:
+        return None
+    limits = zip(place.at, extents[place.operand], strict=True)
+    inside = points.within(" and ".join(f"0 <= {t} < {n}" for t, n in limits) or "true")
+    words = f"another value where {place.operand} is {found.number:.17g}"
+    return Answer(Difference(inside, "elements", words, filled=((place.operand, found.number),)))
+
+
+def _one_element(points: Region, formulas: tuple[Formula, Formula]) -> Place | None:
+    """Return the one element that two formulas are functions of, the same at all points."""
+    if not all(map(is_of_elements, formulas)):
+        return None
+    places = list(dict.fromkeys(p for f in formulas for p in _places(f)))
+    if not places:
+        return None
+    first = places[0]
+    if first.numeric is None or first.numeric.name in _WITHOUT:
+        return None
+    for other in places[1:]:
+        if (other.operand, other.numeric) != (first.operand, first.numeric):
+            return None
+        pairs = zip(other.at, first.at, strict=True)
+        elsewhere = " or ".join(f"{a} != {b}" for a, b in pairs if a != b)
+        if elsewhere and not points.within(elsewhere).is_empty:
+            return None
+    return first
+
+
+_WITHOUT = frozenset({"ue8m0", "u64"})
+"""Types whose numbers are not tried: one without a zero, and one whose keys are not s64."""
+
+
+def _places(formula: Formula) -> Iterator[Place]:
+    for term in formula:
+        yield from term.places
+    for atom in atoms_within(formula):
+        yield from (p for f in atom.arguments for t in f for p in t.places)
+
+
+def enumerated(formulas: tuple[Formula, Formula], numeric: Numeric, stored: Numeric) -> Outcome:
+    """Compare two functions of an element of a type, as an output of another type has them.
+
+    Roundings to types in which nothing is computed are said: of those, nothing is stored.
+    """
+    kept = stored if stored.kind != "float" or stored.bits >= 32 else None
+    both = _Functions(formulas, kept, _Codes.of(numeric))
+    return both.at_numbers() if numeric.bits <= 16 else both.in_intervals()
+
+
+@dataclass(frozen=True)
+class _Codes:
+    """The finite numbers of a type in order, each by a key; all of them where there are few."""
+
+    numeric: Numeric
+    every: NDArray[np.float64] | None
+    least: int
+    most: int
+
+    @classmethod
+    def of(cls, numeric: Numeric) -> _Codes:
+        if numeric.kind != "float":
+            least, most = bounds(numeric)
+            few = np.arange(least, most + 1.0) if numeric.bits <= 16 else None
+            return cls(numeric, few, least, most)
+        if numeric.bits <= 16:
+            codes: NDArray[Any] = np.arange(1 << numeric.bits)
+            raw = codes.astype(np.uint8 if numeric.bits <= 8 else np.uint16)
+            with np.errstate(invalid="ignore"):
+                found = raw.view(numpy_dtype(numeric)).astype(np.float64)
+            return cls(numeric, np.unique(found[np.isfinite(found)]), 0, 0)
+        largest = np.array([greatest(numeric)]).astype(f"f{numeric.bits // 8}")
+        most = int(largest.view(f"i{numeric.bits // 8}")[0])
+        return cls(numeric, None, -most, most)
+
+    def between(self, low: Keys, high: Keys) -> Interval:
+        """Return the numbers of keys from ``low`` to ``high``."""
+        if self.numeric.kind == "float":
+            both = Interval.of(self._floats(low), self._floats(high))
+            return converted(self.numeric, both)
+        least, most = low.astype(np.float64), high.astype(np.float64)
+        wide = (abs(least) >= 2.0**53) | (abs(most) >= 2.0**53)
+        return Interval.of(
+            np.where(wide, np.nextafter(least, -np.inf), least),
+            np.where(wide, np.nextafter(most, np.inf), most),
+        )
+
+    def _floats(self, keys: Keys) -> NDArray[np.float64]:
+        width = self.numeric.bits // 8
+        return np.sign(keys) * abs(keys).astype(f"i{width}").view(f"f{width}").astype(np.float64)
+
+    def near(self, low: Keys, high: Keys) -> NDArray[np.float64]:
+        """Return numbers of f64 at the ends of intervals of keys, or next to them."""
+        if self.numeric.kind == "float":
+            found = [self.between(keys, keys).low for keys in (low, high)]
+        else:
+            ends = [low.astype(np.float64), high.astype(np.float64)]
+            found = [ends[0], np.nextafter(ends[0], np.inf), np.nextafter(ends[1], -np.inf)]
+            found = [np.rint(number) for number in (*found, ends[1])]
+        return self._own(np.concatenate(found))
+
+    def _own(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return those that are numbers of the type, in order."""
+        least, most = (-np.inf, np.inf) if self.numeric.kind == "float" else (self.least, self.most)
+        inside = (numbers >= least) & (numbers <= most) & (abs(numbers) != 2.0**63)
+        return np.unique(numbers[inside & np.isfinite(numbers)])
+
+    def some(self) -> NDArray[np.float64]:
+        """Return numbers at the edges of the type, between them, and in no order."""
+        random = np.random.default_rng(0)
+        keys = random.integers(self.least, self.most, SAMPLE, dtype=np.int64, endpoint=True)
+        drawn = self.between(keys, keys)
+        own = edges(self.numeric).astype(np.float64)
+        others = [convert(edges(as_numeric(n)).astype(np.float64), self.numeric) for n in _EDGES]
+        halves = [n.astype(np.float64) + by for n in (own, *others) for by in (-0.5, 0.0, 0.5)]
+        near = convert(np.concatenate(halves), self.numeric).astype(np.float64)
+        return self._own(np.concatenate([own, near, drawn.low[drawn.low == drawn.high]]))
+
+
+_EDGES = ("f32", "bf16", "f16", "f8e5m2", "f8e4m3", "s32", "u32", "s16", "u16", "s8", "u8", "s4")
+
+
+class _Functions:
+    def __init__(
+        self, formulas: tuple[Formula, Formula], stored: Numeric | None, codes: _Codes
+    ) -> None:
+        self.formulas, self.stored, self.codes = formulas, stored, codes
+        self.atoms = 2 + sum(len(list(atoms_within(f))) for f in formulas)
+
+    def values(self, element: Interval) -> tuple[Interval, Interval]:
+        charge(NUMBER * self.atoms * element.low.size)
+        one, other = (self._stored(between(f, element)) for f in self.formulas)
+        return one, other
+
+    def _stored(self, value: Interval) -> Interval:
+        return value if self.stored is None else converted(self.stored, value)
+
+    def at_numbers(self) -> Outcome:
+        """Compare at every number of a narrow type; an element outside of its operand is zero."""
+        every = self.codes.every
+        if every is None:
+            return Outcome()
+        return self.at(every)
+
+    def at(self, numbers: NDArray[np.float64]) -> Outcome:
+        """Compare at numbers."""
+        one, other = self.values(Interval.of(numbers, numbers))
+        wrong = numbers[one.apart(other)]
+        if wrong.size:
+            return Outcome(number=float(min(wrong.tolist(), key=_plain)))
+        return Outcome(bool(one.same(other).all()))
+
+    def in_intervals(self) -> Outcome:
+        """Compare at some numbers, then in intervals that are parted until it is clear."""
+        found = self.at(self.codes.some())
+        if found.number is not None:
+            return found
+        least, most = self.codes.least, self.codes.most
+        low, high = np.array([least, 0], np.int64), np.array([-1, most], np.int64)
+        low, high = low[low <= high], high[low <= high]
+        goes_on = a_while(WORK)
+        while low.size:
+            if low.size > MOST or not goes_on():
+                return Outcome()
+            one, other = self.values(self.codes.between(low, high))
+            left = ~one.same(other)
+            clear = left & (one.apart(other) | (low == high))
+            if clear.any():
+                found = self.at(self.codes.near(low[clear], high[clear]))
+                return Outcome(number=found.number)
+            low, high = low[left], high[left]
+            middle = low + (high - low) // 2
+            low, high = np.concatenate([low, middle + 1]), np.concatenate([middle, high])
+        return Outcome(True)
+
+
+def _plain(number: float) -> tuple[bool, float, bool]:
+    """Order numbers by how plain they are: integers first, small ones, positive ones."""
+    return not number.is_integer(), abs(number), number < 0
