@@ -6,12 +6,15 @@ Run it: ``python examples/own_kernel.py``.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 import pycute_xe as cx
+from pycute_xe.bulk import numpy_dtype
 from pycute_xe.kernel import Kernel, KernelBuilder, Share, Tiles
 
-BF16 = cx.bulk.numpy_dtype("bf16")
+BF16 = numpy_dtype("bf16")
 
 
 def relu() -> Kernel:
@@ -92,8 +95,9 @@ def main() -> None:
     for kernel in (make() for make in KERNELS):
         shapes = {o.name: tuple(mode.at(sizes) for mode in o.modes) for o in kernel.inputs}
         values = {name: rng.integers(-3, 4, shape) for name, shape in shapes.items()}
-        types = {o.name: cx.bulk.numpy_dtype(o.value_type.name) for o in kernel.inputs}
-        out = cx.run(kernel, **{name: x.astype(types[name]) for name, x in values.items()})
+        types = {o.name: numpy_dtype(o.value_type.name) for o in kernel.inputs}
+        given: dict[str, Any] = {name: x.astype(types[name]) for name, x in values.items()}
+        out = cx.run(kernel, **given)
         print(kernel)
         print(f"legal on bmg: {bool(cx.check(kernel, 'bmg'))}; {cx.verify(kernel).answer}")
         print(f"ran to {out.shape}; {len(cx.emit(kernel).splitlines())} lines of OpenCL\n")

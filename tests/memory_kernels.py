@@ -66,6 +66,7 @@ def is_right(kernel: Kernel) -> bool:
 def judged(kernel: Kernel, answer: str) -> None:
     verdict = cx.verify(kernel)
     assert verdict.answer == answer, str(verdict)
+    assert "contradicts" not in str(verdict), "a proof was wrong"
     if answer != "undecided":
         assert is_right(kernel) == (answer == "proved")
     if verdict.counterexample is not None:

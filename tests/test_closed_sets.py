@@ -14,7 +14,9 @@ WRONG = {
     "of an attribute": 'x = add if statement.how != "max" else most',
     "among others": 'x = 1 if deep and kind.name in ("bf16", "tf32") else 2',
     "an else": 'if row.law == "sum":\n    a()\nelse:\n    b()',
-    "the last else of several": 'if how == "sum": a()\nelif how == "max": b()\nelse: c()',
+    "the last else of several": (
+        'if how == "sum":\n    a()\nelif how == "max":\n    b()\nelse:\n    c()'
+    ),
     "a default": 'x = {"f32": 1, "f16": 2}.get(name, 3)',
     "a default of a named table": '_BITS = {"bf16": 8}\nx = _BITS.get(kind.name, 15)',
     "a role": 'x = 0 if statement.role == "consumer" else 1',

@@ -29,6 +29,8 @@ from pycute_xe.kernel import (
     total,
 )
 from pycute_xe.kernel.spec.expression import Const
+from pycute_xe.verifying.formula import Place, Term
+from pycute_xe.verifying.spans import span
 
 Z = Slot("z")
 THROUGH = ("s32", "f32", "s32")
@@ -367,3 +369,14 @@ def test_minus_an_integer_may_not_be_of_its_type(kind: str, least: int) -> None:
     made = through(claim, Map("z", 0.0 - X), kinds=(kind, "f32", "s32"))
     gives(made, -least, np.full((8, 16), least, kind.replace("s", "int").replace("u", "uint")))
     assert not_proved(made).answer == "disproved"
+
+
+@pytest.mark.parametrize(
+    ("times", "least", "most"), [(1, -128, 127), (2, 0, 2**14), (3, -(2**21), 127 * 2**14)]
+)
+def test_even_powers_are_not_negative(times: int, least: int, most: int) -> None:
+    power = Term(1.0, times * (Place("A", ("i",), cx.as_numeric("s8")),))
+    found = span((power,))
+    assert found.low <= least
+    assert found.high >= most
+    assert (found.low == 0) == (times % 2 == 0)
