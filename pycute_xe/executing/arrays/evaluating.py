@@ -46,6 +46,7 @@ from pycute_xe.holding.nodes import (
 from pycute_xe.kernel import Index, Kernel
 from pycute_xe.kernel.amounts import MOST_TRIPS
 from pycute_xe.kernel.spec.functions import FUNCTIONS
+from pycute_xe.kernel.spec.reductions import reduction
 from pycute_xe.numeric import Numeric, as_numeric
 
 __all__ = ["Evaluation", "Run", "look_up_in"]
@@ -362,7 +363,8 @@ def _summed(ev: Evaluation, term: Lifted) -> Value:
         numeric = body.type if body.type.kind == "float" else INTEGERS
         numeric = F32 if numeric.kind == "float" and numeric.bits < 64 else numeric
     array = numbers(body, numeric)
-    nothing = _nothing(how, array.dtype)
+    row = reduction(how)
+    nothing = row.start(array.dtype)
     axes = joined((body.axes, *(test.axes for test in tests)))
     if axis not in axes:
         axes = (*axes, axis)
@@ -374,24 +376,8 @@ def _summed(ev: Evaluation, term: Lifted) -> Value:
         whole = np.where(mask, whole, nothing)
     whole, at = np.broadcast_to(whole, shape), axes.index(axis)
     with np.errstate(all="ignore"):
-        found = _REDUCES[how](whole, at, nothing)
+        found = row.ufunc().reduce(whole, axis=at, dtype=array.dtype, initial=nothing)
     return Value(tuple(a for a in axes if a is not axis), found, numeric)
-
-
-_REDUCES: dict[str, Callable[[Array, int, Any], Array]] = {
-    "sum": lambda array, at, _: array.sum(axis=at, dtype=array.dtype),
-    "max": lambda array, at, least: array.max(axis=at, initial=least),
-    "min": lambda array, at, most: array.min(axis=at, initial=most),
-}
-
-
-def _nothing(how: str, dtype: np.dtype[Any]) -> Any:
-    """Return the number that a sum or a maximum of nothing is."""
-    if how == "sum":
-        return dtype.type(0)
-    if dtype.kind == "f":
-        return dtype.type(-np.inf if how == "max" else np.inf)
-    return np.iinfo(dtype).min if how == "max" else np.iinfo(dtype).max
 
 
 @dataclass(frozen=True)

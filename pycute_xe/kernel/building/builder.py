@@ -311,9 +311,7 @@ class KernelBuilder(Draft):
         self._append(Reorder(source, name, slots))
 
     @line
-    def reduce(
-        self, name: str, how: Literal["sum", "max"], source: str, axis: Literal[0, 1]
-    ) -> None:
+    def reduce(self, name: str, how: str, source: str, axis: Literal[0, 1]) -> None:
         """Combine what each subgroup has of a tile's rows (axis 1) or columns (axis 0).
 
         Subgroups beside one another have parts of a row, whose sums are to be added.

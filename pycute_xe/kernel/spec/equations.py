@@ -16,12 +16,13 @@ from pycute_xe.kernel.spec.expression import (
     Const,
     Element,
     Expression,
-    Total,
     Where,
     leaves,
     total,
 )
+from pycute_xe.kernel.spec.functions import FUNCTIONS
 from pycute_xe.kernel.spec.parsing import Reader, tree_of
+from pycute_xe.kernel.spec.reductions import REDUCTIONS
 from pycute_xe.kernel.spec.specification import Claim, Specification
 from pycute_xe.numeric import as_numeric, numerics
 from pycute_xe.signatures import typed
@@ -136,20 +137,20 @@ class Notation(Reader):
                 raise self.unknown(name, known)
             case ast.Call(ast.Name("where"), [condition, then, otherwise], []):
                 return Where(*self.condition(condition), self.read(then), self.read(otherwise))
-            case ast.Call(ast.Name("sum" | "max" as how), [over, *rest], []) if self.binds(
-                how, over, len(rest)
-            ):
+            case ast.Call(ast.Name(how), [over, *rest], []) if self.binds(how, over, len(rest)):
                 return self.total(how, over, rest)
             case _:
                 return super().read(node)
 
     def binds(self, how: str, node: ast.expr, more: int) -> bool:
         """Whether an argument is the variable of a sum or a maximum, and not a number."""
+        if how not in REDUCTIONS:
+            return False
         if isinstance(node, ast.Compare):
             return True
         name = node.id if isinstance(node, ast.Name) else None
         known = name in {*self.operands, *self.fragments}
-        return more in (1, 2) and name is not None and (how == "sum" or not known)
+        return more in (1, 2) and name is not None and (how not in FUNCTIONS or not known)
 
     def total(self, how: str, over: ast.expr, rest: list[ast.expr]) -> Expression:
         """Return a sum or a maximum over a variable."""
@@ -171,8 +172,7 @@ class Notation(Reader):
         body = self.read(rest[0])
         self.indices = outer
         extent = self.extent(name, body) if extent is None else extent
-        made = total(name, extent, body, accumulator=accumulator)
-        return made if how == "sum" else Total("max", ((name, extent),), body, accumulator)
+        return total(name, extent, body, how=how, accumulator=accumulator)
 
     def extent(self, name: str, body: Expression) -> Index:
         """Return how far a variable runs: the extent of the mode that it indexes."""
