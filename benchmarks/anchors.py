@@ -180,7 +180,7 @@ def _expressions(
 
 
 def walked(node: ast.AST) -> Iterator[ast.AST]:
-    """Walk through code, but not into texts with values: places there are not known."""
+    """Walk through code, but not into texts with values: their places are not known."""
     yield node
     if not isinstance(node, ast.JoinedStr):
         for child in ast.iter_child_nodes(node):

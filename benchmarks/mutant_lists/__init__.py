@@ -5,8 +5,8 @@ A file of this folder lists the mutants of a floor. A line begins with what it s
     @ tests that run, the quick ones first; `doctests` are those of the changed module
     CoordinateWalker.step, the name of what is changed, as `anchors.py` reads it
     - the code that goes, and the rest of it, if it has several lines
-    + the code that comes  # and why someone should notice
-    = why nobody can notice, where that is so
+    + the code that comes  # and why a test should notice
+    = why no test can notice, where that is so
     # a remark
 
 Tests and a name apply until other ones are given.
@@ -26,7 +26,7 @@ MARKS = "@-+=#"
 
 @dataclass(frozen=True)
 class Mutant:
-    """A change of what has a name: the code that goes, what comes, and why someone should notice.
+    """A change of what has a name: the code that goes, what comes, and why a test should notice.
 
     ``tests`` are the ones that run, the quick ones first. ``equivalent`` says why
     the change cannot be noticed, where that is so.

@@ -283,7 +283,7 @@ def _close(
     out = (both % span + low).astype("f8")
     if not _floats(numeric) or whole:
         return out
-    return out + (both // span - 1) / (1 << min(numeric.row.significand, 15) - 2)
+    return out + (both // span - 1) / (1 << max(0, min(numeric.row.significand, 15) - 2))
 
 
 def _wide(numeric: Numeric, draw: Draw, places: tuple[NDArray[np.int64], ...]) -> NDArray[Any]:

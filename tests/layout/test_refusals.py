@@ -113,6 +113,20 @@ REFUSALS = {
         {"value": "f33"},
         "unknown element type",
     ),
+    "row: no row": Refusal(
+        lambda: numeric.Numeric("f12", 12, "float").row,
+        DTypeError,
+        "row",
+        {"type": numeric.Numeric("f12", 12, "float")},
+        "unknown element type",
+    ),
+    "column: nothing": Refusal(
+        lambda: S4.column("code"),
+        DTypeError,
+        "code",
+        {"type": S4},
+        "s4 has no code",
+    ),
     "as_numeric: no name": Refusal(
         lambda: as_numeric(3),
         DTypeError,

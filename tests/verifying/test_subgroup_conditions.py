@@ -61,7 +61,7 @@ def rows_before(row: int, then: Expression, otherwise: Expression) -> Expression
         (
             rows_before(8, A, A * 8),
             (Loop("k", Index(), THREE, (since(1, DOUBLE),)), DIRECT2),
-            None,
+            "proved",
         ),
         (
             rows_before(8, A * 4, A),

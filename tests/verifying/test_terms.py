@@ -7,9 +7,10 @@ from itertools import pairwise
 import pytest
 
 from pycute_xe.errors import UndecidableError
+from pycute_xe.kernel.spec.reductions import reduction
 from pycute_xe.verifying.comparing import compare
 from pycute_xe.verifying.formula import Bounds, Formula, Place, Term, add, call, multiply, number
-from pycute_xe.verifying.laws import applied, extreme, is_number
+from pycute_xe.verifying.laws import applied, is_number, reduced
 from pycute_xe.verifying.regions import Region
 
 POINTS = Region.where(("x",), "0 <= x < 8")
@@ -99,7 +100,10 @@ def test_maxima_of_sums_that_are_split_in_two_ways_are_those_of_all() -> None:
     score = over("0", "4", of("Q", "x", "k"), of("P", "j", "k"))
 
     def largest(*ends: int) -> Formula:
-        parts = [extreme("max", (Bounds("j", str(a), str(b)),), score) for a, b in pairwise(ends)]
+        parts = [
+            reduced(reduction("max"), (Bounds("j", str(a), str(b)),), score)
+            for a, b in pairwise(ends)
+        ]
         return applied("max", tuple(parts))
 
     assert wrong(largest(0, 4, 8), largest(0, 2, 8)) == set()
@@ -108,7 +112,7 @@ def test_maxima_of_sums_that_are_split_in_two_ways_are_those_of_all() -> None:
 
 def test_exponentials_of_what_may_be_infinite_do_not_cancel() -> None:
     """A maximum over no element is minus infinity: zero times infinity is not 1."""
-    largest = extreme("max", (Bounds("j", "0", "x"),), of("A", "j"))
+    largest = reduced(reduction("max"), (Bounds("j", "0", "x"),), of("A", "j"))
     for start, cancels in ((number(-9.0), True), (None, False)):
         top = largest if start is None else applied("max", (start, largest))
         factors = (top, multiply(number(-1.0), top))
