@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -170,7 +170,7 @@ def _bytes(count: Count, statement: Copying, space: Space) -> int:
     if alone and SUBGROUP_INDEX not in space.variables(*statement.at):
         (mine,) = [axis[SUBGROUP_INDEX] for axis in space.axes if SUBGROUP_INDEX in axis]
         rest = tuple(axis for axis in space.axes if SUBGROUP_INDEX not in axis)
-        inner = Space(space.sizes, rest, space.look_up)
+        inner = replace(space, axes=rest)
         return _inside(count, statement, inner, starts[mine].reshape(-1, starts.shape[2]))
     total = 0
     for subgroup in range(starts.shape[0]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -27,7 +27,8 @@ class Space:
     """Values of variables: every combination of a row of each axis.
 
     An axis is a table of variables that depend on one another, with a row for each combination of
-    theirs; most have one variable. ``look_up`` gives elements of operands for tables of places.
+    theirs; most have one variable. ``look_up`` gives elements of operands for tables of places,
+    ``most`` is the rows that a table may have.
 
     >>> space = Space({"M": 70}, ({"m": np.arange(3)}, {"n": np.arange(4)}))
     >>> space.size, space.where(Index("m") * 32, Index("M") - 32).size
@@ -37,16 +38,34 @@ class Space:
     sizes: Mapping[str, int]
     axes: tuple[Axis, ...]
     look_up: Callable[[str, tuple[Any, ...]], Any] | None = None
+    most: int = MOST_ROWS
 
     @property
     def size(self) -> int:
         """How many points there are."""
         return prod(_rows(axis) for axis in self.axes)
 
+    def _of(self, axes: tuple[Axis, ...]) -> Space:
+        return replace(self, axes=axes)
+
+    def _check_rows(self, names: str, rows: int) -> None:
+        if rows > self.most:
+            raise InputError(
+                "count",
+                {"variables": names, "values": rows},
+                f"{names} has {rows:,} values, must be at most {self.most:,}",
+                "take smaller sizes",
+            )
+
     def joined(self, names: Iterable[str]) -> tuple[Space, Axis]:
-        """Return the space with the axes of some variables made one, and that axis."""
+        """Return the space with the axes of some variables made one, and that axis.
+
+        Raises `InputError` where its points are too many to be listed.
+        """
         wanted = set(names)
         mine = [axis for axis in self.axes if wanted & axis.keys()]
+        names_of = " x ".join(name for axis in mine for name in axis)
+        self._check_rows(names_of, prod(map(_rows, mine)))
         rest = tuple(axis for axis in self.axes if not wanted & axis.keys())
         out: dict[str, Ints] = {}
         rows = 1
@@ -55,7 +74,7 @@ class Space:
             out = {name: np.repeat(values, count) for name, values in out.items()}
             out |= {name: np.tile(values, rows) for name, values in axis.items()}
             rows *= count
-        return Space(self.sizes, (*rest, out) if out else rest, self.look_up), out
+        return self._of((*rest, out) if out else rest), out
 
     def values(self, index: Index, axis: Axis) -> Ints:
         """Return an index at every row of an axis that has all its variables."""
@@ -73,9 +92,9 @@ class Space:
         space, axis = self.joined(self.variables(index, below))
         kept = space.values(index, axis) < space.values(below, axis)
         if not axis:
-            return self if kept.all() else Space(self.sizes, ({"": np.arange(0)},), self.look_up)
+            return self if kept.all() else self._of(({"": np.arange(0)},))
         picked = {name: values[kept] for name, values in axis.items()}
-        return Space(self.sizes, (*space.axes[:-1], picked), self.look_up)
+        return self._of((*space.axes[:-1], picked))
 
     def bound(self, name: str, start: Index, stop: Index) -> Space:
         """Return the points with one more variable, ``start <= name < stop``.
@@ -84,22 +103,15 @@ class Space:
         """
         space, axis = self.joined(self.variables(start, stop))
         first, last = space.values(start, axis), space.values(stop, axis)
-        rows = np.maximum(last - first, 0).sum()
-        if rows > MOST_ROWS:
-            raise InputError(
-                "count",
-                {"variable": name, "values": int(rows)},
-                f"a variable has {rows:,} values, must be at most {MOST_ROWS:,}",
-                "take smaller sizes",
-            )
+        self._check_rows(name, int(np.maximum(last - first, 0).sum()))
         if not axis:
             new: Axis = {name: np.arange(int(first[0]), int(last[0]), dtype=np.int64)}
-            return Space(self.sizes, (*self.axes, new), self.look_up)
+            return self._of((*self.axes, new))
         count = np.maximum(last - first, 0)
         rows = np.repeat(np.arange(count.size), count)
         inside = np.arange(rows.size) - np.repeat(np.cumsum(count) - count, count)
         grown = {n: values[rows] for n, values in axis.items()} | {name: first[rows] + inside}
-        return Space(self.sizes, (*space.axes[:-1], grown), self.look_up)
+        return self._of((*space.axes[:-1], grown))
 
     def at(self, name: str, value: int) -> Space:
         """Return the points at which a variable has a value."""

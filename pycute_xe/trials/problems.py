@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -28,6 +28,8 @@ FAR = 1 << 20
 """The largest size that is tried for the sake of a condition."""
 MOST_GROUPS = 1 << 19
 """Work-groups of a grid in which it is looked for where a condition turns."""
+MOST_POINTS = 1 << 18
+"""Combinations of variables that are listed for the sake of a condition."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ def _turned(kernel: Kernel, sizes: Sizes) -> dict[If, tuple[bool, bool]]:
     if groups_in(kernel, sizes) > MOST_GROUPS:
         return {}
     try:
-        space = grid_space(kernel, sizes, asked.look_up)
+        space = replace(grid_space(kernel, sizes, asked.look_up), most=MOST_POINTS)
         found = list(conditions(kernel.body, space))
     except CuteError:
         return {}
@@ -145,6 +147,8 @@ def unmet(kernel: Kernel, fixed: Mapping[str, int]) -> list[str]:
         for condition, ways in _turned(kernel, one).items():
             before = met.get(condition, (False, False))
             met[condition] = (before[0] or ways[0], before[1] or ways[1])
+    if not met and any(isinstance(s, If) for s in kernel.statements()):
+        return ["the points at which its conditions are asked are too many to be listed"]
     return [
         f"{condition.index} < {condition.below} is {'never' if not ways[0] else 'always'} so there"
         for condition, ways in met.items()

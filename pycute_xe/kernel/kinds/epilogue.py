@@ -13,6 +13,7 @@ from pycute_xe.atom.reordering import is_identity, reorder
 from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.errors import KernelError
+from pycute_xe.exactness import is_exact
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.operands import Fragment, Operand, Order, matrix
 from pycute_xe.kernel.ir.statements import (
@@ -147,9 +148,24 @@ class Tail:
         return Element(name, place) + value if self.frame.adds else value
 
     def claimed(self, text: str, numeric: Numeric) -> Expression:
-        """Return the value that an output of a type gets."""
+        """Return the value that an output of a type gets.
+
+        Integers that the type of the computation does not hold are rounded to it first. An output
+        of such integers shows the last bit of each step, so that each is said to be rounded.
+        """
         value = self.declared(parse(text, frozenset({"acc"}), self.frame.indices))
-        return value if numeric == self._compute(value) else rounded_to(numeric, value)
+        compute = self._compute(value)
+
+        def leaf(x: Element | Slot) -> Expression:
+            accumulator = self.frame.mma.atom.op.D
+            kind = accumulator if isinstance(x, Slot) else self.frame.type_of(x.operand)
+            is_kept = kind.kind == "float" or is_exact(kind, compute)
+            return x if is_kept else rounded_to(compute, x)
+
+        if compute.kind == "float":
+            is_real = numeric.kind == "float" or is_exact(numeric, compute)
+            value = rebuilt(value, leaf, None if is_real else compute)
+        return value if numeric == compute else rounded_to(numeric, value)
 
     def _compute(self, value: Expression) -> Numeric:
         """The type in which a value is computed: integers only where nothing is."""

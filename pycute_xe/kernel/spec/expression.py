@@ -240,19 +240,31 @@ def rounded_to(to: Numeric | str, body: object) -> Expression:
     return Rounded(as_numeric(to), as_expression(body))
 
 
-def rebuilt(value: Expression, leaf: Callable[[Element | Slot], Expression]) -> Expression:
-    """Return an expression with every leaf replaced by what ``leaf`` makes of it."""
-    if isinstance(value, (Element, Slot)):
-        return leaf(value)
-    if isinstance(value, Apply):
-        return replace(value, arguments=tuple(rebuilt(a, leaf) for a in value.arguments))
-    if isinstance(value, Where):
-        return replace(
-            value, then=rebuilt(value.then, leaf), otherwise=rebuilt(value.otherwise, leaf)
-        )
-    if isinstance(value, (Total, Rounded)):
-        return replace(value, body=rebuilt(value.body, leaf))
-    return value
+def rebuilt(
+    value: Expression,
+    leaf: Callable[[Element | Slot], Expression],
+    steps: Numeric | None = None,
+) -> Expression:
+    """Return an expression with every leaf replaced by what ``leaf`` makes of it.
+
+    With ``steps`` the result of every function is rounded to a type.
+    """
+
+    def inside(part: Expression) -> Expression:
+        return rebuilt(part, leaf, steps)
+
+    match value:
+        case Element() | Slot():
+            return leaf(value)
+        case Apply(arguments=arguments):
+            found = replace(value, arguments=tuple(map(inside, arguments)))
+            return found if steps is None else rounded_to(steps, found)
+        case Where(then=then, otherwise=otherwise):
+            return replace(value, then=inside(then), otherwise=inside(otherwise))
+        case Total(body=body) | Rounded(body=body):
+            return replace(value, body=inside(body))
+        case Const():
+            return value
 
 
 def leaves(value: Expression) -> Iterator[Element | Slot]:
