@@ -49,7 +49,7 @@ from pycute_xe.verifying.regions import session
 
 S, WIDE = Index("subgroup"), 16
 MEET = (BarrierArrive(), BarrierWait())
-STEPS = 1_000_000
+STEPS = 6_000_000
 LONGEST = 90
 """Trips of a loop up to which programs are stepped."""
 
