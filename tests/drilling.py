@@ -13,10 +13,9 @@ DRILLS = ROOT / "tests" / "drills"
 
 
 def copied(folder: Path) -> Path:
-    """A copy of the package and of its facts."""
-    ignored = shutil.ignore_patterns("__pycache__")
+    """A copy of the package, with what Python compiled of it, and of its facts."""
     for name in ("pycute_xe", "atoms"):
-        shutil.copytree(ROOT / name, folder / name, ignore=ignored)
+        shutil.copytree(ROOT / name, folder / name)
     return folder
 
 

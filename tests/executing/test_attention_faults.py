@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from attention_faults import BASES, FAULTS, changed, right
 from attention_problems import off
+from sampling import sampled
 
 from pycute_xe import run
 from pycute_xe.errors import CuteError
@@ -16,7 +17,7 @@ def test_kernels_without_a_slip_are_right(base: str) -> None:
     assert off(run(given.kernel, **given.operands), given) < 6e-4
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize("name", sampled(FAULTS, 8))
 def test_a_slip_is_caught(name: str) -> None:
     base, change = FAULTS[name]
     given = right(base)

