@@ -50,5 +50,5 @@ def pytest_collection_finish() -> None:
     """Take what was imported and collected out of the sight of every later garbage collection."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000)
+    gc.set_threshold(200_000)
     gc.enable()

@@ -337,7 +337,7 @@ COUNTED = [
 
 # ---------------------------------------------------------------- all of them
 
-ATTACKS = sampled([*NAMES, *PERIODIC, *COUNTED], 60)
+ATTACKS = sampled([*NAMES, *PERIODIC, *COUNTED], 40)
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=names(ATTACKS))

@@ -68,7 +68,7 @@ def first() -> dict[str, Any]:
     return {str(work): answers(work) for work in WORK}
 
 
-@pytest.mark.parametrize("work", sampled(WORK, 2))
+@pytest.mark.parametrize("work", sampled(WORK, 1))
 def test_what_is_remembered_changes_no_answer(first: dict[str, Any], work: int) -> None:
     gc.disable()
     try:
