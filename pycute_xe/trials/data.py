@@ -49,11 +49,15 @@ class Grain:
 
 @dataclass(frozen=True)
 class Data:
-    """Small numbers for the operands of sums, and for all others: largest, and unit."""
+    """Small numbers for the operands of sums, and for all others: largest, and unit.
+
+    Floats that are not summed have at most so many ``bits``, as far as their type holds them.
+    """
 
     name: str
     summed: Grain
     others: Grain
+    bits: int = 8
 
     def grain(self, operand: Operand, summed: bool) -> Grain:
         """Return the numbers that an operand is given, as far as its type holds them."""
@@ -61,11 +65,12 @@ class Data:
         if kind.kind != "float":
             most = (1 << min(kind.bits - (kind.kind == "signed"), 20)) - 1
             return Grain(min(max(1.0, wanted.most // wanted.unit), most))
-        bits = min(kind.row.significand, 8) if kind.bits >= 8 else 1
+        bits = min(kind.row.significand, 8 if summed else self.bits) if kind.bits >= 8 else 1
         return Grain(min(wanted.most, wanted.unit * 2**bits), wanted.unit)
 
 
 WIDE = (
+    Data("integers of 8 bits and numbers of 12", Grain(127), Grain(2047 / 16, 1 / 16), 12),
     Data("integers of 8 bits and sixteenths", Grain(127), Grain(127 / 16, 1 / 16)),
     Data("integers of 8 bits", Grain(127), Grain(127)),
     Data("integers of 5 bits and sixteenths", Grain(31), Grain(127 / 16, 1 / 16)),

@@ -27,13 +27,18 @@ def least_sizes(kernel: Kernel, fixed: Mapping[str, int]) -> dict[str, int]:
 def telling_sizes(kernel: Kernel, fixed: Mapping[str, int]) -> dict[str, int]:
     """Return sizes with an interior and an edge tile in every tiled mode, and trips enough.
 
+    No two axes of the grid have as many tiles, where their sizes are free: what stands for
+    another shows.
+
     >>> import pycute_xe as cx
     >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")), stages=2)
     >>> telling_sizes(gemm, {})
-    {'M': 387, 'N': 387, 'K': 115}
+    {'M': 387, 'N': 643, 'K': 115}
     """
     units = {name: _unit(kernel, name) for name in extents_of(kernel)}
-    sizes = {name: unit + unit // 2 + 3 for name, unit in units.items()}
+    counted = [n for _, count in kernel.grid for n in sorted(count.names & {*units})]
+    more = {n: i for i, n in enumerate(n for n in dict.fromkeys(counted) if units[n] > 1)}
+    sizes = {n: unit + unit // 2 + 3 + unit * more.get(n, 0) for n, unit in units.items()}
     sizes |= dict(fixed)
     for loop, outer in _loops(kernel.body, {}):
         names = (loop.stop.names & set(kernel.sizes)) - fixed.keys()
