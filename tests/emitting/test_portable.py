@@ -108,9 +108,7 @@ def test_statements_and_calls_are_those_of_the_text_for_gpus(name: str) -> None:
 
 
 @needs_cc
-@pytest.mark.parametrize(
-    "name", sampled(KERNELS, 2, ["tanh", "e4m3", "into tf32"])
-)
+@pytest.mark.parametrize("name", sampled(KERNELS, 2, ["tanh", "e4m3", "into tf32"]))
 def test_c_computes_what_run_does(name: str, tmp_path: Path) -> None:
     kernel = KERNELS[name]
     rng = np.random.default_rng(0)
