@@ -19,7 +19,7 @@ from fuzz_kernels import changed, wrong
 
 from pycute_xe.errors import CuteError
 from pycute_xe.trials import replay
-from pycute_xe.trials.trial import trial
+from pycute_xe.trials.verifier import trial
 from pycute_xe.verifying import prove
 
 

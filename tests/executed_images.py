@@ -12,7 +12,7 @@ import numpy as np
 
 from pycute_xe.arch import Block2D, Surface
 from pycute_xe.atom import CopyAtom
-from pycute_xe.atom.placed_message import PlacedMessage
+from pycute_xe.atom.copy_answers import PlacedMessage
 from pycute_xe.machine import Memory, RegisterFile, block2d
 
 FILE = 1 << 14

@@ -17,7 +17,7 @@ from pycute_xe.comparing import Feed
 from pycute_xe.cutlass import LegacyCopyAtom
 from pycute_xe.errors import LegalityError
 from pycute_xe.machine import Memory, RegisterFile, block2d, dpas
-from pycute_xe.machine.elements import packed, unpacked
+from pycute_xe.machine.memory import packed, unpacked
 from pycute_xe.numeric import Numeric, as_numeric
 
 TARGETS = ("pvc", "bmg", "lnl", "ptl")

@@ -10,8 +10,7 @@ import atom_words
 from pycute_xe import draw
 from pycute_xe.arch.target import grf_bytes, targets
 from pycute_xe.atom import CopyAtom
-from pycute_xe.atom.copy_answers import CopyAnswers
-from pycute_xe.atom.placed_message import PlacedMessage
+from pycute_xe.atom.copy_answers import CopyAnswers, PlacedMessage
 from pycute_xe.cutlass import LegacyCopyAtom, get_atom, parse_block2d_name, shipped_names
 from pycute_xe.errors import DTypeError
 from pycute_xe.numeric import as_numeric, numerics

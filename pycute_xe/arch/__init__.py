@@ -6,12 +6,10 @@ messages by walking the documents instead, and tests compare the two.
 
 from __future__ import annotations
 
-from pycute_xe.arch.block2d import Block2D
+from pycute_xe.arch.block2d import Block2D, Surface
 from pycute_xe.arch.dpas import Dpas, dpas_types
-from pycute_xe.arch.occupancy import Occupancy, occupancy
-from pycute_xe.arch.registers import RegisterMap
+from pycute_xe.arch.registers import Occupancy, RegisterMap, occupancy
 from pycute_xe.arch.rules import Broken
-from pycute_xe.arch.surface import Surface
 from pycute_xe.arch.target import SlmLimit, Target, get_target, grf_bytes, targets
 
 __all__ = [

@@ -27,6 +27,8 @@ from pycute_xe.atom.copy_makers import (
     make_tiled_copy_D,
     make_tiled_copy_S,
     make_tiled_copy_tv,
+    make_tiled_mma,
+    workgroup_mma,
 )
 from pycute_xe.atom.linear_copy import LinearCopyAtom
 from pycute_xe.atom.linear_op import (
@@ -40,8 +42,6 @@ from pycute_xe.atom.linear_op import (
     parse_linear_op,
 )
 from pycute_xe.atom.mma_atom import XE_DPAS_TT, MmaAtom, make_mma_atom
-from pycute_xe.atom.mma_makers import make_tiled_mma, workgroup_mma
-from pycute_xe.atom.owning import Owner
 from pycute_xe.atom.reordering import (
     classify_reorder,
     in_register_order,
@@ -50,10 +50,9 @@ from pycute_xe.atom.reordering import (
     reorder_from_copy,
     reorder_to_copy,
 )
-from pycute_xe.atom.subgroup_tensor import SubgroupTensor, make_subgroup_tensor
-from pycute_xe.atom.thr_copy import ThrCopy
+from pycute_xe.atom.subgroup_tensor import Owner, SubgroupTensor, make_subgroup_tensor
 from pycute_xe.atom.thr_mma import ThrMma
-from pycute_xe.atom.tiled_copy import TiledCopy
+from pycute_xe.atom.tiled_copy import ThrCopy, TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
 
 __all__ = [

@@ -6,18 +6,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, overload
 
-from pycute_xe.algebra import coalesce
-from pycute_xe.algebra.simplify import scaled
+from pycute_xe.algebra import coalesce, composition
+from pycute_xe.algebra.simplify import flat_modes, from_modes, merged, scaled
 from pycute_xe.arch.registers import RegisterMap
 from pycute_xe.arch.rules import errors
 from pycute_xe.arch.target import Target, targets
 from pycute_xe.atom.block2d_op import Block2DOp
-from pycute_xe.atom.copy_answers import CopyAnswers
+from pycute_xe.atom.copy_answers import CopyAnswers, PlacedMessage
 from pycute_xe.atom.cpp_text import block2d_traits
-from pycute_xe.atom.dealing import dealt, widened
 from pycute_xe.atom.linear_copy import LinearCopyAtom, make_linear_copy_atom
 from pycute_xe.atom.linear_op import LinearOp
-from pycute_xe.atom.placed_message import PlacedMessage
 from pycute_xe.atom.register_picture import (
     ANY_TARGET,
     SUBGROUP,
@@ -30,12 +28,52 @@ from pycute_xe.bulk import table
 from pycute_xe.errors import CuteError, DivisibilityError, DTypeError, LegalityError
 from pycute_xe.layout import Layout, make_layout, size
 from pycute_xe.numeric import Numeric, as_numeric
+from pycute_xe.typing import Mode
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 __all__ = ["SUBGROUP", "CopyAtom", "make_copy_atom"]
+
+# ------------------------------------------------------------ dealing
+# How the elements of a message are dealt out to 16 work-items.
+
+
+def widened(layout: Layout, n: int) -> Layout:
+    """Split each element into ``n`` neighbours: a new fastest mode, everything else scaled."""
+    return make_layout(Layout(n), scaled(layout, n)) if n > 1 else layout
+
+
+def dealt(order: Layout, count: int) -> Layout:
+    """Deal register elements out, element ``i`` to work-item ``i mod 16`` as value ``i div 16``."""
+    lanes = Layout((SUBGROUP, count // SUBGROUP))
+    try:
+        return composition(order, lanes)
+    except DivisibilityError:
+        # No layout deals this block out. CUTLASS's traits still have one, which reaches past the
+        # block; it is kept, so that `faithful` and `notes` can tell.
+        return make_layout(composition(order, lanes[0]), _overshooting(order, lanes[1]))
+
+
+def _overshooting(order: Layout, values: Layout) -> Layout:
+    """Walk ``order`` in steps as CuTe does where its divisibility checks are off."""
+    left, step = values.shape, values.stride
+    *inner, (_, last) = merged(flat_modes(order))
+    out: list[Mode] = []
+    for extent, stride in inner:
+        reach = min(-(-extent // step), left) if step < extent else 1
+        if left % reach:
+            condition = f"{left} values in steps of {step} do not walk evenly through {extent}"
+            raise DivisibilityError("make_copy_atom", {"order": order}, condition)
+        if reach > 1:
+            out.append((reach, step * stride))
+            left //= reach
+        step = -(-step // extent)
+    return from_modes([*out, (left, step * last)])
+
+
+# ------------------------------------------------------------ copy atom
 
 
 @dataclass(frozen=True)

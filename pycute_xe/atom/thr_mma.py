@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pycute_xe.atom.retiling import fragment_layout
-from pycute_xe.atom.subgroup_tensor import SubgroupTensor, in_order
+from pycute_xe.atom.subgroup_tensor import SubgroupTensor, fragment_layout, in_order
 from pycute_xe.errors import ShapeError
 from pycute_xe.int_tuple import product_each
 from pycute_xe.layout import Layout, make_identity_layout, make_layout, size

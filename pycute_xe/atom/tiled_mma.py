@@ -15,8 +15,7 @@ from pycute_xe.algebra import (
 )
 from pycute_xe.atom.cpp_text import tile_cpp
 from pycute_xe.atom.mma_atom import MmaAtom
-from pycute_xe.atom.owning import Owner, owners_in
-from pycute_xe.atom.permutations import demand_extents
+from pycute_xe.atom.subgroup_tensor import Owner, owners_in
 from pycute_xe.atom.thr_mma import OPERAND_MODES, ThrMma
 from pycute_xe.errors import RankError, ShapeError, quoted
 from pycute_xe.int_tuple import flatten_tuple, idx2crd, product_each
@@ -30,6 +29,25 @@ from pycute_xe.signatures import typed
 from pycute_xe.typing import is_tuple
 
 __all__ = ["TiledMma"]
+
+# ------------------------------------------------------------ permutations
+# What the modes of a permutation of a tiled MMA may be.
+
+
+def demand_extents(permutation: tuple[object, ...]) -> None:
+    """Refuse what is neither an extent nor a layout."""
+    for mode in permutation:
+        if mode is None or isinstance(mode, Layout) or (type(mode) is int and mode > 0):
+            continue
+        raise ShapeError(
+            "make_tiled_mma",
+            {"permutation": permutation},
+            f"{quoted(mode)} is not an extent of the tile, nor a layout",
+            "use None, a positive integer or a layout for each of M, N and K",
+        )
+
+
+# ------------------------------------------------------------ tiled mma
 
 
 @dataclass(frozen=True)

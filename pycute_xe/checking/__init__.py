@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pycute_xe.checking.checker import check
-from pycute_xe.checking.demands import Bounds, Demand
-from pycute_xe.checking.report import Checked, Finding, Held, Resource
+from pycute_xe.checking.report import Bounds, Checked, Demand, Finding, Held, Resource
 
 __all__ = ["Bounds", "Checked", "Demand", "Finding", "Held", "Resource", "check"]

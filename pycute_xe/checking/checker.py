@@ -21,19 +21,21 @@ from pycute_xe.atom import (
 )
 from pycute_xe.checking.copies import (
     judge_atom,
+    judge_dpas,
+    judge_dpas_message,
     judge_legacy,
     judge_linear,
     judge_lsc,
     judge_message,
+    judge_mma_atom,
     judge_operation,
     judge_tiled_copy,
+    judge_tiled_mma,
 )
-from pycute_xe.checking.found import Found, Use
 from pycute_xe.checking.kernels import judge_kernel
-from pycute_xe.checking.mmas import judge_dpas, judge_dpas_message, judge_mma_atom, judge_tiled_mma
-from pycute_xe.checking.report import Checked
+from pycute_xe.checking.report import Checked, Found, Use
 from pycute_xe.cutlass import LegacyCopyAtom, get_atom
-from pycute_xe.cutlass.template_name import parse_template_name
+from pycute_xe.cutlass.known_names import parse_template_name
 from pycute_xe.errors import CuteError, InputError
 from pycute_xe.kernel import Kernel
 

@@ -6,16 +6,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, cast
 
-from pycute_xe.arch import Block2D
-from pycute_xe.arch.rules import rules
-from pycute_xe.atom import TiledCopy
-from pycute_xe.checking.copies import judge_tiled_copy
-from pycute_xe.checking.fences import judge_fences
-from pycute_xe.checking.found import Found
-from pycute_xe.checking.mmas import judge_tiled_mma
-from pycute_xe.checking.resources import resources
-from pycute_xe.checking.shared_memory import judge_shared_memory
-from pycute_xe.errors import InputError, quoted
+import numpy as np
+
+from pycute_xe.arch import Block2D, Broken, Target
+from pycute_xe.arch.banks import banks
+from pycute_xe.arch.rules import Level, rules
+from pycute_xe.atom import TiledCopy, is_identity
+from pycute_xe.bulk import table
+from pycute_xe.checking.copies import judge_tiled_copy, judge_tiled_mma
+from pycute_xe.checking.report import Finding, Found, Resource
+from pycute_xe.errors import InputError, TargetError, UndecidableError, quoted
+from pycute_xe.facts import rows_for
+from pycute_xe.holding.follower import situated
 from pycute_xe.kernel import (
     AtomicStore,
     Await,
@@ -24,6 +26,7 @@ from pycute_xe.kernel import (
     Convert,
     Fence,
     Fill,
+    Fragment,
     If,
     Kernel,
     Load,
@@ -43,9 +46,285 @@ from pycute_xe.kernel import (
     Signal,
     Statement,
     Store,
+    walk,
 )
+from pycute_xe.kernel.ir.listing import renamings
+from pycute_xe.kernel.ir.roles import doing
 
-__all__ = ["JUDGED", "judge_kernel"]
+__all__ = ["JUDGED", "judge_kernel", "bank_turns"]
+
+# ------------------------------------------------------------ resources
+# Registers, shared memory and threads that a kernel needs.
+
+
+def resources(
+    kernel: Kernel, copies: tuple[TiledCopy, ...], target: Target
+) -> tuple[list[Resource], list[Finding]]:
+    """Return the registers, shared memory and threads of a kernel, and what does not fit.
+
+    Registers are counted where most fragments live at once: from where one is written to where it
+    is last read, around loops too. ``copies`` are those whose messages need an address payload.
+
+    >>> import pycute_xe as cx
+    >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")))
+    >>> [str(r) for r in resources(gemm, (), cx.get_target("bmg"))[0]][0]
+    'registers: 224 of 256 (tCrC 128 + tArA=tCrA 32 + tBrB=tCrB 64)'
+    """
+    groups = _sharing(kernel)
+    counts = {_name(group): _registers(group, target) for group in groups}
+    total, alive = _peak(kernel, groups, counts)
+    detail = " + ".join(f"{name} {counts[name]}" for name in alive)
+    most = max(target.grf_modes)
+    if total > most:
+        used = Resource("registers", total, most, detail)
+        return [used], [Finding("registers", _too_many(total, most, target))]
+    # A register for the thread's header and one for each address payload come on top.
+    mode = target.grf_mode(min(total + len(copies) + 1, most))
+    found = [Resource("registers", total, mode, detail)]
+    findings = _addresses(len(copies), total, mode)
+    threads, problems = _threads(kernel, mode, target)
+    return found + threads, findings + problems
+
+
+def _peak(
+    kernel: Kernel, groups: list[list[Fragment]], counts: dict[str, int]
+) -> tuple[int, list[str]]:
+    """Return the most registers that live at once, and the groups they belong to."""
+    group_of = {fragment.name: _name(group) for group in groups for fragment in group}
+    best: tuple[int, frozenset[str]] = (0, frozenset())
+
+    def at(alive: frozenset[str]) -> None:
+        nonlocal best
+        names = frozenset(group_of[name] for name in alive)
+        best = max(best, (sum(counts[n] for n in names), names), key=lambda found: found[0])
+
+    _alive_before(kernel.body, frozenset(), at)
+    return best[0], [name for name in counts if name in best[1]]
+
+
+def _alive_before(
+    body: tuple[Statement, ...], after: frozenset[str], at: Callable[[frozenset[str]], None]
+) -> frozenset[str]:
+    """Return the fragments that live before a body, given those behind it; tell ``at`` of each."""
+    alive = after
+    for statement in reversed(body):
+        touched = statement.touched
+        if isinstance(statement, Loop):
+            # What a trip reads may come from the trip before.
+            entry = _alive_before(statement.body, alive, lambda _: None)
+            alive |= _alive_before(statement.body, alive | entry, at)
+        elif isinstance(statement, If):
+            alive |= _alive_before(statement.body, alive, at)
+        else:
+            at(alive | set(touched.writes) | set(touched.reads) | set(touched.updates))
+            alive = (alive - set(touched.writes)) | set(touched.reads) | set(touched.updates)
+    return alive
+
+
+def _name(group: list[Fragment]) -> str:
+    return "=".join(fragment.name for fragment in group)
+
+
+def _registers(group: list[Fragment], target: Target) -> int:
+    return max(-(-fragment.bytes // target.grf_bytes) for fragment in group)
+
+
+def _sharing(kernel: Kernel) -> list[list[Fragment]]:
+    """Group fragments that may share registers: a reorder that needs no instruction joins two."""
+    renamed = renamings(kernel)
+    groups = {f.name: [f] for f in kernel.fragments}
+    for statement in walk(kernel.body):
+        if isinstance(statement, Reorder) and (
+            statement.destination in renamed or is_identity(statement.slots)
+        ):
+            first, second = groups[statement.source], groups[statement.destination]
+            if first is not second:
+                first += second
+                for fragment in second:
+                    groups[fragment.name] = first
+    seen: list[list[Fragment]] = []
+    for group in groups.values():
+        if not any(group is other for other in seen):
+            seen.append(group)
+    return seen
+
+
+def _too_many(total: int, most: int, target: Target) -> Broken:
+    return Broken(
+        "register-file",
+        "error",
+        f"fragments need {total} registers, a thread has at most {most}",
+        target.source,
+        "use a smaller tile, or more subgroups for the same tile",
+    )
+
+
+def _addresses(copies: int, total: int, mode: int) -> list[Finding]:
+    """Warn when the block-2D address payloads and the thread's header find no room."""
+    if total + copies + 1 <= mode:
+        return []
+    broken = Broken(
+        "register-room",
+        "warning",
+        f"fragments take {total} of {mode} registers; {copies} address payloads and the "
+        "thread header take one each, so some will be spilled",
+        "vISA manual, LSC_UNTYPED.md: a block-2D message reads its address payload from a register",
+        "use a smaller tile, or operands that need no reorder",
+    )
+    return [Finding("registers", broken)]
+
+
+def _threads(kernel: Kernel, mode: int, target: Target) -> tuple[list[Resource], list[Finding]]:
+    subgroups = kernel.subgroups
+    try:
+        available = target.threads_per_core(mode)
+    except TargetError as unknown:
+        broken = Broken("threads", "warning", unknown.condition, target.source, unknown.fix)
+        return [], [Finding("hardware threads", broken)]
+    detail = f"one for each subgroup; an Xe core keeps {available} of {mode} registers"
+    resource = Resource("hardware threads", subgroups, available, detail)
+    if subgroups <= available:
+        return [resource], []
+    broken = Broken(
+        "threads",
+        "error",
+        f"a work-group of {subgroups} subgroups needs as many hardware threads, an Xe core has "
+        f"{available} with {mode} registers each",
+        target.source,
+        "use fewer subgroups, or fewer registers",
+    )
+    return [resource], [Finding("hardware threads", broken)]
+
+
+# ------------------------------------------------------------ shared memory
+# Judging shared memory: its bytes, and the turns that bank conflicts cost.
+
+REGISTER = 64
+"""Bytes that one access moves: a register of a subgroup."""
+
+
+@dataclass(frozen=True, slots=True)
+class BankTurns:
+    """Turns of the busiest bank, over all accesses of a statement, and the fewest possible.
+
+    One access moves a register: 64 bytes of a subgroup.
+    """
+
+    accesses: int
+    turns: int
+    least: int
+
+    @property
+    def lost(self) -> int:
+        """Turns lost to conflicts."""
+        return self.turns - self.least
+
+
+def bank_turns(kernel: Kernel, statement: SharedLoad | SharedStore, target: Target) -> BankTurns:
+    """Return what the banks of shared memory do for one statement of all subgroups.
+
+    >>> import pycute_xe as cx
+    >>> mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"))
+    >>> gemm = cx.kernel.slm_gemm(mma)
+    >>> take = next(s for s in gemm.statements() if isinstance(s, SharedLoad))
+    >>> bank_turns(gemm, take, cx.get_target("bmg"))
+    BankTurns(accesses=1024, turns=2048, least=1024)
+    """
+    unit = kernel.shared_array(statement.array).value_type.bits // 8
+    places = table(statement.places).reshape(-1, kernel.subgroups).T * unit
+    places = places[_who(kernel, statement)]
+    each = max(1, min(REGISTER // max(unit, 1), places.shape[1]))
+    rows = places.reshape(-1, each)
+    rows = rows - rows.min(axis=1, keepdims=True) // REGISTER * REGISTER  # as far from bank 0
+    patterns, counts = np.unique(rows, axis=0, return_counts=True)
+    model = banks(target)[0]
+    uses = [model.use(map(int, row), unit) for row in patterns]
+    pairs = list(zip(uses, map(int, counts), strict=True))
+    return BankTurns(
+        len(rows), sum(u.turns * n for u, n in pairs), sum(u.least * n for u, n in pairs)
+    )
+
+
+def _who(kernel: Kernel, statement: SharedLoad | SharedStore) -> list[bool]:
+    """Return which subgroups do a statement."""
+    for one, around in situated(kernel.body):
+        if one is statement:
+            return list(doing(around, kernel.subgroups))
+    return [True] * kernel.subgroups
+
+
+def judge_shared_memory(kernel: Kernel, found: Found) -> None:
+    """Note the bytes of shared memory, refuse too many, and warn of turns lost to conflicts."""
+    nbytes, target = sum(array.bytes for array in kernel.shared), found.target
+    most = max(limit.bytes for limit in target.slm)
+    detail = " + ".join(f"{array.name} {array.bytes}" for array in kernel.shared)
+    found.resources.append(Resource("shared memory", nbytes, most, f"bytes: {detail}"))
+    broken = target.slm_broken(nbytes)
+    found.refuse("shared memory", broken)
+    if not broken:
+        found.hold("shared memory", "slm-size", f"{nbytes} of {most} bytes", target.source)
+    for statement in kernel.statements():
+        if isinstance(statement, (SharedLoad, SharedStore)):
+            _judge_banks(kernel, statement, found)
+
+
+def _judge_banks(kernel: Kernel, statement: SharedLoad | SharedStore, found: Found) -> None:
+    array = kernel.shared_array(statement.array)
+    if array.value_type.bits < 8:
+        return  # no element has an address: no executor moves it
+    way = "load from" if isinstance(statement, SharedLoad) else "store to"
+    subject, model = f"{way} {array.name}", banks(found.target)[0]
+    used = bank_turns(kernel, statement, found.target)
+    condition = f"{used.lost} of {used.turns} turns of {model.count} banks are lost to conflicts"
+    if used.lost:
+        fix = "swizzle the array, or store it in the order in which registers are loaded"
+        found.refuse(subject, (Broken("slm-banks", "warning", condition, model.source, fix),))
+    else:
+        found.hold(subject, "slm-banks", condition, model.source)
+
+
+# ------------------------------------------------------------ fences
+# Judging whether a fence lies between stores to shared memory and the barrier.
+
+
+def judge_fences(kernel: Kernel, found: Found) -> None:
+    """Refuse a store that another subgroup uses behind a barrier, with no fence before it.
+
+    That a barrier lies between at all is what `verify` proves. Places known only in a run are not
+    judged.
+    """
+    try:
+        unfenced = _unfenced(kernel)
+    except UndecidableError:
+        return
+    for row in rows_for("arch", "fence", found.target.name):
+        rule, source = cast("str", row["id"]), cast("str", row["source"])
+        for array in unfenced:
+            broken = Broken(
+                rule,
+                cast("Level", row["level"]),
+                f"no fence lies between the store to {array} and the barrier",
+                source,
+                "put a Fence() between the SharedStore and the BarrierArrive",
+            )
+            found.refuse(f"shared array {array}", (broken,))
+        if not unfenced:
+            condition = "a fence lies between a store and the barrier behind it"
+            found.hold("shared memory", rule, condition, source)
+
+
+def _unfenced(kernel: Kernel) -> list[str]:
+    """Return the arrays that are stored to without a fence before the barrier."""
+    from pycute_xe.holding.meeting import disorder, has_roles
+    from pycute_xe.holding.ordering import clashes
+
+    if has_roles(kernel):
+        found = disorder(kernel, {})
+        return [found.array] if found is not None and found.unfenced else []
+    return [clash.first.statement.array for clash in clashes(kernel) if clash.unfenced]
+
+
+# ------------------------------------------------------------ kernels
 
 Copying: TypeAlias = Prefetch | Load | Store | AtomicStore
 

@@ -2,14 +2,182 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from math import lcm
 
-from pycute_xe.arch import Broken, Target
-from pycute_xe.checking.demands import Demand
+from pycute_xe.arch import Block2D, Broken, Target
+from pycute_xe.arch.rules import Rule, rules
+from pycute_xe.errors import InputError, quoted
+from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import held_fields
 
-__all__ = ["Checked", "Finding", "Held", "Resource"]
+__all__ = [
+    "Checked",
+    "Finding",
+    "Held",
+    "Resource",
+    "Bounds",
+    "Demand",
+    "demands_of",
+    "Found",
+    "Use",
+]
+
+# ------------------------------------------------------------ demands
+# What messages demand of the memory they are used on, whatever its figures are.
+
+UNITS = {"base": "bytes", "width": "bytes", "height": "rows", "pitch": "bytes", "x": "elements"}
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a quantity must be: at least, at most, a multiple of; ``None`` leaves it open.
+
+    >>> print(Bounds(32, 64, 4), "|", Bounds(multiple_of=64), "|", Bounds(at_least=1))
+    a multiple of 4, 32 to 64 | a multiple of 64 | at least 1
+    """
+
+    at_least: int | None = None
+    at_most: int | None = None
+    multiple_of: int = 1
+
+    def within(self, kind: str, bound: int) -> Bounds:
+        """Return what is left when one more rule must hold."""
+        least, most, step = self.at_least, self.at_most, self.multiple_of
+        if kind == "at_least":
+            least = bound if least is None else max(least, bound)
+        elif kind == "at_most":
+            most = bound if most is None else min(most, bound)
+        else:
+            step = lcm(step, bound)
+        return Bounds(least, most, step)
+
+    def counted(self, bits: int, unit_bits: int) -> Bounds:
+        """Return the same in another unit: a number of ``bits`` each, not of ``unit_bits``.
+
+        >>> print(Bounds(32, 1 << 24, 4).counted(16, 8), "|", Bounds(multiple_of=4).counted(4, 8))
+        a multiple of 2, 16 to 8388608 | a multiple of 8
+        """
+        least, most, step = self.at_least, self.at_most, self.multiple_of * unit_bits
+        return Bounds(
+            None if least is None else -(-least * unit_bits // bits),
+            None if most is None else most * unit_bits // bits,
+            lcm(step, bits) // bits,
+        )
+
+    def __str__(self) -> str:
+        """In words."""
+        words = [f"a multiple of {self.multiple_of}"] if self.multiple_of > 1 else []
+        if self.at_least is not None and self.at_most is not None:
+            words.append(f"{self.at_least} to {self.at_most}")
+        elif self.at_least is not None:
+            words.append(f"at least {self.at_least}")
+        elif self.at_most is not None:
+            words.append(f"at most {self.at_most}")
+        return ", ".join(words) or "any"
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What one quantity must be: ``must`` by the loosest limits, ``better`` by all documents.
+
+    ``unit`` is bytes, rows or elements of a message; ``values`` says the same of ``must`` in values
+    of ``value_type``, where that differs. ``at_least_width``: the pitch covers the width.
+    """
+
+    subject: str
+    quantity: str
+    unit: str
+    must: Bounds
+    better: Bounds
+    at_least_width: bool = False
+    value_type: Numeric | None = None
+    values: Bounds | None = None
+    rules: tuple[str, ...] = ()
+    sources: tuple[str, ...] = field(default=(), repr=False)
+
+    def __str__(self) -> str:
+        """One line: quantity, unit, what must hold, what is better."""
+        text = f"{self.quantity:7}{self.must}"
+        text += f" {self.unit}" if str(self.must) != "any" else ""
+        text += ", not below the width" if self.at_least_width else ""
+        if self.values is not None:
+            text += f" ({self.values} of {self.value_type})"
+        if self.better != self.must:
+            text += f"; better {self.better}"
+        return text
+
+
+def demands_of(
+    subject: str, messages: Iterable[Block2D], target: Target, value_type: Numeric | None = None
+) -> tuple[Demand, ...]:
+    """Return what messages on one surface demand of it and of the place where they start.
+
+    >>> from pycute_xe.arch import get_target
+    >>> bmg = get_target("bmg")
+    >>> print(demands_of("A", [Block2D("load", 8, 8, 32)], bmg)[-1])
+    x      a multiple of 4 elements of 8 bits
+    """
+    used = tuple(dict.fromkeys(messages))
+    return tuple(_demand(subject, name, used, target, value_type) for name in UNITS)
+
+
+def _demand(
+    subject: str,
+    quantity: str,
+    messages: tuple[Block2D, ...],
+    target: Target,
+    value_type: Numeric | None,
+) -> Demand:
+    must = better = Bounds()
+    covers, ids, sources = False, dict[str, None](), dict[str, None]()
+    for rule, bound in _bounds(quantity, messages, target):
+        ids[rule.id] = sources[_said(rule, quantity)] = None
+        if isinstance(bound, str):
+            covers = covers or bound == "width"
+            continue
+        better = better.within(rule.kind, bound)
+        if rule.level == "error":
+            must = must.within(rule.kind, bound)
+    unit, bits = UNITS[quantity], 8
+    if quantity == "x":
+        bits = min((message.bits for message in messages), default=8)
+        unit = f"elements of {bits} bits"
+    values = None
+    if value_type is not None and quantity in ("width", "pitch", "x") and value_type.bits != bits:
+        values = must.counted(value_type.bits, bits)
+    given = (tuple(ids), tuple(sources))
+    kind = value_type if values is not None else None
+    return Demand(subject, quantity, unit, must, better, covers, kind, values, *given)
+
+
+def _bounds(
+    quantity: str, messages: tuple[Block2D, ...], target: Target
+) -> Iterator[tuple[Rule, int | str]]:
+    """The rules on a quantity, each with a number or the name of another quantity."""
+    for rule in rules("block2d", "surface", target.name):
+        if rule.quantity == quantity:
+            yield rule, rule.bounds[0]
+    wanted = quantity if quantity == "x" else f"surface_{quantity}"
+    for message in messages:
+        for rule in rules("block2d", "use", target.name, message.op):
+            if rule.quantity == wanted and rule.applies(message.quantities):
+                bound = rule.bounds[0]
+                yield rule, message.quantities[bound] if isinstance(bound, str) else bound
+
+
+def _said(rule: Rule, quantity: str) -> str:
+    strength = "must" if rule.level == "error" else "should"
+    bounds = " or ".join(str(bound).replace("_", " ") for bound in rule.bounds)
+    kind = {"multiple_of": "a multiple of", "one_of": "one of"}.get(rule.kind)
+    kind = kind or rule.kind.replace("_", " ")
+    return (
+        f"{quantity} ({UNITS[quantity]}) {strength} be {kind} {bounds}  ({rule.id}) [{rule.source}]"
+    )
+
+
+# ------------------------------------------------------------ report
 
 
 @held_fields
@@ -164,3 +332,133 @@ class Checked:
         for subject, demands in by_subject.items():
             groups.setdefault(tuple(map(str, demands)), ([], demands))[0].append(subject)
         return list(groups.values())
+
+
+# ------------------------------------------------------------ found
+# What has been judged so far, and the figures that are given for it.
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """The figures of a use that are known: a surface in bytes and rows, a start in elements, rows.
+
+    Raises `InputError` for anything but integers, and for sizes below zero.
+
+    >>> Use(pitch=66).surface
+    {'pitch': 66}
+    """
+
+    base: int | None = None
+    width: int | None = None
+    height: int | None = None
+    pitch: int | None = None
+    x: int | None = None
+    y: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check the figures."""
+        for name in self.__slots__:
+            value = getattr(self, name)
+            if value is None:
+                continue
+            if type(value) is not int:
+                condition = f"{name} is {quoted(value)}, not an integer"
+                raise InputError("check", {name: value}, condition, f"{name}=64, in whole units")
+            if value < 0 and name not in "xy":
+                raise InputError("check", {name: value}, f"{name} is negative", "use 0 or more")
+
+    @property
+    def surface(self) -> dict[str, int]:
+        """What is known of the surface."""
+        known = {name: getattr(self, name) for name in ("base", "width", "height", "pitch")}
+        return {name: value for name, value in known.items() if value is not None}
+
+    @property
+    def given(self) -> bool:
+        """Whether anything is known."""
+        return self != Use()
+
+
+class Found:
+    """What has been judged so far. Each rule counts once for each subject."""
+
+    def __init__(self, target: Target, allow_unfaithful: bool, use: Use) -> None:
+        self.target, self.allow_unfaithful, self.use = target, allow_unfaithful, use
+        self.use_taken = False
+        self.resources: list[Resource] = []
+        self.demands: list[Demand] = []
+        self._held: dict[tuple[str, str], Held] = {}
+        self._findings: dict[tuple[str, str], Finding] = {}
+
+    @property
+    def held(self) -> tuple[Held, ...]:
+        """The rules that hold, wherever they were judged."""
+        return tuple(held for key, held in self._held.items() if key not in self._findings)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The rules that are broken, errors first."""
+        return tuple(sorted(self._findings.values(), key=lambda f: not f.is_error))
+
+    def hold(self, subject: str, rule: str, condition: str, source: str) -> None:
+        """Note that something holds which is not a row of a table."""
+        self._held.setdefault((subject, rule), Held(subject, rule, condition, source))
+
+    def refuse(self, subject: str, broken: Iterable[Broken], fix: str = "") -> None:
+        """Note broken rules, with a better way out where there is one."""
+        for b in broken:
+            told = replace(b, fix=fix) if fix else b
+            self._findings.setdefault((subject, b.rule), Finding(subject, told))
+
+    def judge(
+        self, subject: str, found: Iterable[Rule], quantities: Mapping[str, int], fix: str = ""
+    ) -> None:
+        """Judge the rules that apply and whose numbers are all known."""
+        for rule in found:
+            needed = (rule.quantity, *(b for b in rule.bounds if isinstance(b, str)))
+            if not all(name in quantities for name in needed) or not rule.applies(quantities):
+                continue
+            said = rule.broken(quantities)
+            if not rule.holds(quantities):
+                self.refuse(subject, (said,), fix)
+                continue
+            held = Held(subject, rule.id, said.condition, rule.source, _binds(rule, quantities))
+            before = self._held.get((subject, rule.id))
+            if before is None or held.binds:
+                self._held[subject, rule.id] = held
+
+    def message(self, subject: str, message: Block2D, fix: str = "") -> None:
+        """Judge the sizes of a message."""
+        table = rules("block2d", "message", self.target.name, message.op)
+        self.judge(subject, table, message.quantities, fix)
+
+    def surface(self, subject: str, message: Block2D, known: Mapping[str, int]) -> None:
+        """Judge what is known of a surface that a message is used on."""
+        self.judge(subject, rules("block2d", "surface", self.target.name), known)
+        on = {f"surface_{name}": value for name, value in known.items()}
+        self.judge(subject, self._use_rules(message), message.quantities | on)
+
+    def start(self, subject: str, message: Block2D, x: int) -> None:
+        """Judge the x at which a message starts, in its elements."""
+        self.judge(subject, self._use_rules(message), message.quantities | {"x": x})
+
+    def _use_rules(self, message: Block2D) -> tuple[Rule, ...]:
+        return rules("block2d", "use", self.target.name, message.op)
+
+    def demand(
+        self, subject: str, messages: Iterable[Block2D], value_type: Numeric | None = None
+    ) -> None:
+        """Note what messages demand of the memory they are used on."""
+        self.demands += demands_of(subject, messages, self.target, value_type)
+
+
+def _binds(rule: Rule, quantities: Mapping[str, int]) -> bool:
+    """Whether the next value, in the direction that the rule bounds, breaks it."""
+    value = quantities[rule.quantity]
+    if any(isinstance(bound, str) for bound in rule.bounds):
+        return False  # two figures of one use, not a limit of the machine
+    if rule.kind == "one_of":
+        most = max(bound for bound in rule.bounds if isinstance(bound, int))
+        return rule.quantity == "count" and value == most > 1
+    step = {"at_most": 1, "at_least": -1}.get(rule.kind, 0)
+    return bool(step) and not rule.holds({**quantities, rule.quantity: value + step})

@@ -6,25 +6,399 @@ Whatever a user can get wrong ends as one message on standard error and exit sta
 from __future__ import annotations
 
 import os
+import re
 import sys
+from dataclasses import asdict, dataclass
 from importlib import metadata
 from io import TextIOWrapper
-from typing import IO, Any
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
 from pycute_xe.cli.atom_command import atom_command
 from pycute_xe.cli.atoms_command import atoms_command
-from pycute_xe.cli.check_command import check_command
-from pycute_xe.cli.diff_command import diff_command
-from pycute_xe.cli.emit_command import emit_command
-from pycute_xe.cli.expression_error import ExpressionError
+from pycute_xe.cli.expression import ExpressionError
+from pycute_xe.cli.files import Extents, Order, demand_folder, from_cpp, json_text, tiling
 from pycute_xe.cli.gemm_command import gemm_command
 from pycute_xe.cli.layout_command import layout_command
-from pycute_xe.cli.lsc_command import lsc_command
-from pycute_xe.errors import CuteError
+from pycute_xe.errors import CuteError, InputError
 
-__all__ = ["Refusal", "main"]
+if TYPE_CHECKING:
+    from pycute_xe.arch.lsc import Block2DMessage, Message
+    from pycute_xe.checking import Bounds, Checked, Demand, Finding, Held
+    from pycute_xe.kernel import Kernel
+
+__all__ = ["Refusal", "main", "LANGUAGES", "emit_command"]
+
+# ------------------------------------------------------------ check outcome
+# What a check found, for people and for programs.
+
+
+@dataclass(frozen=True)
+class CheckOutcome:
+    """What was asked, and the verdict."""
+
+    asked: str
+    checked: Checked
+
+    def to_json(self) -> str:
+        """Return everything, for programs."""
+        checked = self.checked
+        broken = [_broken(finding) for finding in checked.findings]
+        return json_text(
+            {
+                "asked": self.asked,
+                "subject": checked.subject,
+                "target": checked.target.name,
+                "legal": bool(checked),
+                "rules": [*broken, *map(_held, checked.held)],
+                "resources": [
+                    {"name": r.name, "used": r.used, "available": r.available}
+                    for r in checked.resources
+                ],
+                "demands": list(map(_demand, checked.demands)),
+            }
+        )
+
+    def show(self, verbose: bool) -> None:
+        """Print the verdict, what is broken, what binds, and what memory must be."""
+        from rich.console import Console
+        from rich.text import Text
+
+        console = Console(highlight=False)
+        lines = [*self.checked.lines()]
+        if verbose:
+            lines = str(self.checked).splitlines()
+            lines += ["  these rules hold:", *(f"    {held}" for held in self.checked.held)]
+        for number, line in enumerate(lines):
+            console.print(Text(line), soft_wrap=True, style="" if number else "bold")
+
+
+def _broken(finding: Finding) -> dict[str, Any]:
+    b = finding.broken
+    rule = {"subject": finding.subject, "rule": b.rule, "level": b.level, "state": "broken"}
+    return {**rule, "condition": b.condition, "source": b.source, "way_out": b.fix}
+
+
+def _held(held: Held) -> dict[str, Any]:
+    rule = {"subject": held.subject, "rule": held.rule}
+    state = "binds" if held.binds else "holds"
+    return {**rule, "state": state, "condition": held.condition, "source": held.source}
+
+
+def _demand(demand: Demand) -> dict[str, Any]:
+    return {
+        "subject": demand.subject,
+        "quantity": demand.quantity,
+        "unit": demand.unit,
+        "must": _bounds(demand.must),
+        "better": _bounds(demand.better),
+        "not_below_width": demand.at_least_width,
+        "rules": list(demand.rules),
+    }
+
+
+def _bounds(bounds: Bounds) -> dict[str, int | None]:
+    return {
+        "at_least": bounds.at_least,
+        "at_most": bounds.at_most,
+        "multiple_of": bounds.multiple_of,
+    }
+
+
+# ------------------------------------------------------------ emit command
+# ``pycute-xe emit``.
+
+# Those of `emitting.Language`, which is not imported for the help.
+LANGUAGES = ("opencl", "visa", "cute", "host", "xegpu")
+
+
+@click.command("emit")
+@click.option(
+    "--to",
+    type=click.Choice(LANGUAGES),
+    default="opencl",
+    show_default=True,
+    help="The language.",
+)
+@click.option(
+    "--device",
+    type=click.Choice(["gpu", "cpu"]),
+    default="gpu",
+    show_default=True,
+    help="What OpenCL C and the host program are for.",
+)
+@click.option("--type", "kind", default="bf16", show_default=True, help="Of A and B.")
+@click.option("--acc", default=None, help="Of the accumulator: f32, or s32 for integers.")
+@click.option("--d-type", default=None, help="Of D: the accumulator's if left out.")
+@tiling
+@click.option("--stages", type=int, default=2, show_default=True, help="Tiles of K prefetched.")
+@click.option("--epilogue", default=None, help="Such as 'relu(acc + bias[n])'.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="A file; standard output if left out."
+)
+def emit_command(to: Any, device: Any, output: Path | None, **options: Any) -> None:
+    """Write a GEMM in another language: OpenCL C, vISA, CuTe C++, XeGPU, or a host program.
+
+    \b
+      pycute-xe emit --epilogue 'relu(acc + bias[n])' -o gemm.cl
+      pycute-xe emit --device cpu --type f16
+      pycute-xe emit --to visa --type s8 --tile 128x128x64 --subgroups 4x4
+    """  # noqa: D301 - the backspace keeps click from joining the lines
+    from pycute_xe.emitting import emit
+
+    text = emit(_emit_command_kernel(**options), to, device)
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        output.write_text(text, encoding="utf-8")
+
+
+def _emit_command_kernel(
+    kind: str,
+    acc: str | None,
+    d_type: str | None,
+    a: Order,
+    b: Order,
+    tile: tuple[int, int, int],
+    subgroups: tuple[int, int],
+    stages: int,
+    epilogue: str | None,
+) -> Kernel:
+    from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
+    from pycute_xe.kernel import gemm
+    from pycute_xe.numeric import as_numeric
+
+    numeric = as_numeric(kind)
+    wide = acc or ("f32" if numeric.kind == "float" else "s32")
+    m, n = subgroups
+    mma = workgroup_mma(XE_DPAS_TT(8, wide, numeric), tile, ((m, n, 1), (n, 1, 0)))
+    return gemm(mma, a, b, stages=stages, epilogue=epilogue, d_type=d_type)
+
+
+# ------------------------------------------------------------ diff command
+# ``pycute-xe diff``.
+
+
+@click.command("diff")
+@click.argument("a", metavar="NAME")
+@click.argument("b", metavar="[OTHER]", required=False)
+@click.option(
+    "--operand", type=click.Choice(["A", "B", "C", "D"]), help="In which operand MMAs are compared."
+)
+@click.option("--json", is_flag=True, help="Report as JSON on standard output.")
+def diff_command(a: str, b: str | None, operand: Any, json: bool) -> None:
+    """Tell what changes from one atom to another, or from what one says to what it does.
+
+    \b
+      pycute-xe diff XE_2D_U16x16x16_LD_N XE_2D_U16x16x16_LD_V
+      pycute-xe diff XE_2D_U16x16x16_LD_V
+      pycute-xe diff XE_8x16x16_F32BF16BF16F32_TT 'XE_DPAS_TT<8,f32,bf16>' --operand B
+
+    Two copies, or two MMAs in one operand. One name alone: what its layouts say, against what its
+    messages leave in registers.
+    """  # noqa: D301 - the backspace keeps click from joining the lines
+    from pycute_xe.comparing import diff
+
+    found = diff(a, b, operand)
+    click.echo(json_text(asdict(found)) if json else str(found))
+
+
+# ------------------------------------------------------------ check command
+# ``pycute-xe check``.
+
+_GEMM = ("tile", "subgroups", "a", "b", "sizes")
+
+
+@click.command("check")
+@click.argument("name", metavar="NAME")
+@click.option("--target", default="bmg", show_default=True, help="Whose rules apply.")
+@click.option("--type", "value_type", metavar="TYPE", help="Of the values, such as bf16.")
+@click.option("--op", metavar="NAME", help="Of a pasted print, which does not name its operation.")
+@click.option("--base", type=int, help="Address of the surface, in bytes.")
+@click.option("--width", type=int, help="Width of the surface, in bytes.")
+@click.option("--height", type=int, help="Height of the surface, in rows.")
+@click.option("--pitch", type=int, help="Bytes from one row of the surface to the next.")
+@click.option("--x", type=int, help="Column where the block starts, in elements of the message.")
+@click.option("--y", type=int, help="Row where the block starts.")
+@click.option(
+    "--tile", type=Extents("M", "N", "K"), metavar="MxNxK", help="Of gemm: 256x256x32 if left out."
+)
+@click.option(
+    "--subgroups", type=Extents("M", "N"), metavar="MxN", help="Of gemm: 8x4 if left out."
+)
+@click.option("--a", type=click.Choice(["row", "col"]), help="Of gemm: storage order of A.")
+@click.option("--b", type=click.Choice(["row", "col"]), help="Of gemm: storage order of B.")
+@click.option(
+    "--sizes", type=Extents("M", "N", "K"), metavar="MxNxK", help="Of gemm: of the arrays."
+)
+@click.option("--allow-unfaithful", is_flag=True, help="Accept layouts that registers do not show.")
+@click.option("--json", is_flag=True, help="Report as JSON on standard output.")
+@click.option("-v", "--verbose", is_flag=True, help="Print every rule, with its source.")
+def check_command(
+    name: str,
+    target: str,
+    value_type: str | None,
+    op: str | None,
+    allow_unfaithful: bool,
+    json: bool,
+    verbose: bool,
+    **given: Any,
+) -> None:
+    """Judge an atom, a message or a GEMM by the rules of a target; no arrays are needed.
+
+    NAME is a name of CUTLASS, a template with its numbers, a message as vISA text, gemm, or C++:
+    the type of a tiled MMA or copy, or what print() shows of one:
+
+    \b
+      pycute-xe check 'XE_LOAD_2D<16,32,32,16>' --target bmg --pitch 66
+      pycute-xe check XE_2D_U16x32x16_LD_V --type bf16
+      pycute-xe check 'XE_DPAS_TT<8,f32,bf16>' --target pvc
+      pycute-xe check "$(cat printed.txt)" --op 'XE_LOAD_2D<16,32,32,16>' --type bf16
+      pycute-xe check gemm --type f16 --tile 128x128x32 --subgroups 4x4 --sizes 300x200x61
+
+    Says which rules hold, which leave no room, and what memory must be. Exit status 0 if legal,
+    1 if a rule refuses, 2 for a question that makes no sense.
+    """  # noqa: D301 - the backspace keeps click from joining the lines
+    from pycute_xe.checking import check
+
+    gemm = {option: given.pop(option) for option in _GEMM}
+    use = {option: value for option, value in given.items() if value is not None}
+    sizes = None
+    if name == "gemm":
+        subject: Any = _kernel(value_type or "bf16", gemm)
+        sizes = gemm["sizes"] and dict(zip("MNK", gemm["sizes"], strict=True))
+    else:
+        _demand_gemm(name, gemm)
+        subject = _subject(name, value_type, op)
+    checked = check(subject, target, allow_unfaithful=allow_unfaithful, sizes=sizes, **use)
+    outcome = CheckOutcome(name, checked)
+    if json:
+        click.echo(outcome.to_json())
+    else:
+        outcome.show(verbose)
+    if not checked:
+        raise click.exceptions.Exit(1)
+
+
+def _subject(name: str, value_type: str | None, op: str | None) -> Any:
+    """What C++ text stands for, or a name: its atom, if a type is told."""
+    from pycute_xe.cutlass import get_atom
+
+    written = from_cpp(name, "atom", op, value_type)
+    if written is not None:
+        return written
+    if op is not None:
+        raise InputError("check", {"op": op}, f"{name} is not a pasted print", "leave --op out")
+    return name if value_type is None else get_atom(name, value_type)
+
+
+def _kernel(value_type: str, gemm: dict[str, Any]) -> Any:
+    from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
+    from pycute_xe.kernel import gemm as make_gemm
+
+    m, n = gemm["subgroups"] or (8, 4)
+    op = XE_DPAS_TT(8, "f32", value_type)
+    mma = workgroup_mma(op, gemm["tile"] or (256, 256, 32), ((m, n, 1), (n, 1, 0)))
+    return make_gemm(mma, a=gemm["a"] or "row", b=gemm["b"] or "row")
+
+
+def _demand_gemm(name: str, gemm: dict[str, Any]) -> None:
+    given = [option for option, value in gemm.items() if value is not None]
+    if given:
+        condition = f"--{given[0]} describes a GEMM, not {name}"
+        raise InputError(
+            "check",
+            {"name": name},
+            condition,
+            f"leave --{given[0]} out, or write: pycute-xe check gemm",
+        )
+
+
+# ------------------------------------------------------------ lsc command
+# ``pycute-xe lsc``.
+
+
+@click.command("lsc")
+@click.argument("text", metavar="TEXT")
+@click.option("--target", default="bmg", show_default=True, help="Whose rules and descriptor.")
+@click.option(
+    "-o",
+    "--svg",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the drawing as SVG.",
+)
+@click.option("--json", is_flag=True, help="Report as JSON on standard output.")
+@click.option("-v", "--verbose", is_flag=True, help="Print every field of the binary form.")
+def lsc_command(text: str, target: str, svg: Path | None, json: bool, verbose: bool) -> None:
+    """Explain one LSC message: what it does, whether it is legal, its bytes, a drawing.
+
+    TEXT is a line of vISA, the bytes of one in hexadecimal, or the descriptor of a send:
+
+    \b
+      pycute-xe lsc 'lsc_load.ugm (M1,16) V13:d32x2 flat[V12]:a64'
+      pycute-xe lsc 'lsc_store.slm (M1,16) flat[V12]:a64 V13:d32' --target pvc
+      pycute-xe lsc 'lsc_load_block2d.ugm V9:d16.16x8nn flat[V1,V2,V3,V4,V5,V6]' -o block.svg
+      pycute-xe lsc 0x6210D500 --target pvc
+
+    Exit status 0 if legal, 1 if a rule refuses, 2 for text that is not a message.
+    """  # noqa: D301 - the backspace keeps click from joining the lines
+    from pycute_xe.arch.target import get_target
+    from pycute_xe.cli.lsc_outcome import LscOutcome
+
+    machine = get_target(target)
+    if re.fullmatch(r"0[xX][0-9a-fA-F]{1,8}", text.strip()):
+        _show_descriptor(int(text, 16), machine.name, svg, json)
+        return
+    message = _message(text)
+    files: tuple[str, ...] = ()
+    if svg is not None:
+        from pycute_xe.drawing import draw
+
+        demand_folder("lsc", svg)
+        files = (str(draw(message).save(svg)),)
+    outcome = LscOutcome(message, machine, files)
+    if json:
+        click.echo(outcome.to_json())
+    else:
+        outcome.show(verbose)
+    if not outcome.legal:
+        raise click.exceptions.Exit(1)
+
+
+def _message(text: str) -> Message | Block2DMessage:
+    """The message of a text, or of bytes in hexadecimal."""
+    from pycute_xe.arch.lsc import decode, parse
+
+    digits = re.sub(r"\s", "", text)
+    if re.fullmatch(r"89[0-9a-fA-F]{2,}", digits) and len(digits) % 2 == 0:
+        return decode(bytes.fromhex(digits))
+    return parse(text)
+
+
+def _show_descriptor(desc: int, target: str, svg: Path | None, json: bool) -> None:
+    from dataclasses import asdict
+
+    from pycute_xe.arch.lsc import decode_descriptor
+    from pycute_xe.cli.files import json_text
+
+    if svg is not None:
+        condition = "a descriptor names no registers, and cannot be drawn"
+        raise InputError("lsc", {"svg": svg}, condition, "leave --svg out, or give the message")
+    said = asdict(decode_descriptor(desc, 0, target))
+    del said["sfid"], said["surface"], said["offset"]  # the send and its other word hold them
+    said["data"] = {name: value for name, value in said["data"].items() if value is not None}
+    if json:
+        click.echo(json_text({"desc": hex(desc), "target": target, **said}))
+        return
+    said["data"] = str(decode_descriptor(desc, 0, target).data)
+    for name, value in said.items():
+        click.echo(f"{name:18} {value}")
+
+
+# ------------------------------------------------------------ app
 
 
 class Refusal(click.ClickException):

@@ -2,22 +2,295 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from pycute_xe.cli.atom_outcome import AtomOutcome
-from pycute_xe.cli.atom_place import place_of
-from pycute_xe.cli.cpp_text import from_cpp
-from pycute_xe.cli.files import demand_folder
-from pycute_xe.errors import InputError, quoted
+from pycute_xe.arch.target import grf_bytes
+from pycute_xe.atom import CopyAtom, LinearCopyAtom, MmaAtom
+from pycute_xe.cli.files import demand_folder, from_cpp, json_text
+from pycute_xe.comparing import describe_atom, feeds
+from pycute_xe.cutlass import LegacyCopyAtom
+from pycute_xe.errors import CuteError, InputError, LegalityError, quoted
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from pycute_xe.comparing.atom_record import AnyAtom
+    from pycute_xe.explaining.explanation import AtomExplanation
 
 __all__ = ["atom_command"]
+
+# ------------------------------------------------------------ atom place
+# Who owns one element of an atom, and where it is held.
+
+_UNITS = (8, 16, 32)
+Owner = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class ElementPlace:
+    """An element: whose layouts say it is, in which register and bits, and who finds it there.
+
+    ``said`` and ``found_by`` are (work-item, value); the latter by the width in bits in which
+    registers are read. ``register`` is ``None`` where no register holds it.
+    """
+
+    row: int
+    col: int
+    said: Owner
+    register: int | None = None
+    first_bit: int = 0
+    bits: int = 0
+    found_by: tuple[tuple[int, Owner], ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as a dictionary, places counted in bytes too."""
+        fields = asdict(self)
+        return {
+            **fields,
+            "byte": self.first_bit // 8,
+            "found_by": {str(unit): owner for unit, owner in self.found_by},
+        }
+
+    def __str__(self) -> str:
+        """One line.
+
+        >>> from pycute_xe.cutlass import get_atom
+        >>> print(place_of(get_atom("XE_2D_U16x16x16_LD_V"), 1, 0))
+        (1,0): said to be T0·V1; in r0, bytes 2 to 3: T1·V0 read in 16 bits, T0·V1 in 32 bits
+        """
+        said = f"({self.row},{self.col}): said to be {_owner(self.said)}"
+        if self.register is None:
+            return f"{said}; no register holds it"
+        first = self.first_bit // 8
+        where = (
+            f"bytes {first} to {first + self.bits // 8 - 1}" if self.bits > 8 else f"byte {first}"
+        )
+        if self.bits < 8:
+            low = self.first_bit % 8
+            where += f", bits {low} to {low + self.bits - 1}"
+        readers = ", ".join(f"{_owner(owner)} in {unit} bits" for unit, owner in self.found_by)
+        found = f": {readers.replace(' in ', ' read in ', 1)}" if readers else ""
+        return f"{said}; in r{self.register}, {where}{found}"
+
+
+def _owner(owner: Owner) -> str:
+    return f"T{owner[0]}·V{owner[1]}"
+
+
+def place_of(atom: AnyAtom, row: int, col: int, operand: Any = None) -> ElementPlace:
+    """Return where an element of a copy, or of an operand of an MMA, is said to be, and is.
+
+    Rows and columns count as in ``ownership()``. Raises `CoordError` for an element that the block
+    has not, `InputError` for an MMA without an operand or a copy with one, `LegalityError` as
+    ``registers()`` does.
+
+    >>> from pycute_xe.cutlass import get_atom
+    >>> place_of(get_atom("XE_DPAS_TT<8,f32,bf16>"), 3, 7, "A").said
+    (7, 3)
+    """
+    if isinstance(atom, MmaAtom):
+        if operand is None:
+            raise InputError(
+                "atom", {"at": (row, col)}, "of which operand is not said", "add --operand"
+            )
+        said, picture = atom.owner_of(operand, row, col), atom.registers(operand)
+    else:
+        if operand is not None:
+            given = {"at": (row, col), "operand": operand}
+            raise InputError("atom", given, "a copy has no operands", "leave --operand out")
+        said, picture = atom.owner_of(row, col), atom.registers()
+    if not picture.slots:
+        return ElementPlace(row, col, said)
+    slot, bits = picture.slot_of(row, col), picture.bits
+    register, first = divmod(slot * bits, 8 * grf_bytes())
+    units = (unit for unit in _UNITS if unit % bits == 0)
+    found = tuple((unit, picture.owner(slot, unit)) for unit in units)
+    return ElementPlace(row, col, said, register, first, bits, found)
+
+
+# ------------------------------------------------------------ atom outcome
+# One atom, for people and for programs.
+
+_NARROWEST, _WIDEST, _MARGIN = 60, 100, 11
+
+
+@dataclass(frozen=True)
+class AtomOutcome:
+    """An atom, the target, operand and element it was asked about, and files written."""
+
+    asked: str
+    atom: AnyAtom
+    target: str = "bmg"
+    operand: str | None = None
+    files: tuple[str, ...] = field(default=())
+    place: ElementPlace | None = None
+
+    @property
+    def name(self) -> str:
+        """The name that `get_atom` takes."""
+        return str(self.atom)
+
+    def to_json(self) -> str:
+        """Return everything, for programs."""
+        record = describe_atom(self.atom)
+        common: dict[str, Any] = {
+            "name": self.name,
+            "kind": record.kind,
+            "shipped": record.shipped,
+            "faithful": record.faithful,
+            "is_artefact": record.is_artefact,
+            "legal_on": list(record.targets),
+            "target": self.target,
+        }
+        atom = self.atom
+        rest = _mma(atom, self.target) if isinstance(atom, MmaAtom) else self._copy(atom)
+        notes = {"notes": list(atom.notes), "files": list(self.files)}
+        place = {} if self.place is None else {"at": self.place.to_json()}
+        return json_text({**common, **place, **rest, **notes})
+
+    def _copy(self, atom: LegacyCopyAtom | CopyAtom | LinearCopyAtom) -> dict[str, Any]:
+        messages, refusal = _messages(atom, self.target)
+        return {
+            "value_type": atom.value_type.name,
+            "rows": atom.shape[0],
+            "columns": atom.shape[1],
+            "mode": describe_atom(atom).mode,
+            "messages": messages,
+            "refusal": refusal,
+            "ownership": _or_none(lambda: [list(map(list, held)) for held in atom.ownership()]),
+            "layout_src_tv": _or_none(lambda: str(atom.layout_src_tv)),
+            "layout_dst_tv": _or_none(lambda: str(atom.layout_dst_tv)),
+            "registers": _or_none(lambda: _picture(atom.registers())),
+            "faithful_units": _or_none(lambda: list(atom.faithful_units)),
+            "feeds": [] if isinstance(atom, LinearCopyAtom) else self._feeds(atom),
+        }
+
+    def _feeds(self, atom: LegacyCopyAtom | CopyAtom) -> list[dict[str, str]]:
+        from pycute_xe.explaining.telling_copies import feeding_pairs
+
+        found = (
+            feeds(copy, mma, operand) for copy, mma, operand in feeding_pairs(atom, self.operand)
+        )
+        return [
+            {
+                "mma": str(feed.mma),
+                "operand": feed.operand,
+                "kind": feed.kind,
+                "reason": feed.reason,
+                "movement": feed.movement,
+                "pattern": feed.pattern,
+            }
+            for feed in found
+        ]
+
+    def show(self) -> None:
+        """Print the explanation, or what was asked about one element."""
+        from rich.console import Console
+        from rich.text import Text
+
+        from pycute_xe.explaining.atoms import explain_atom
+
+        console = Console(highlight=False)
+        if self.place is None:
+            told = explain_atom(self.atom, self.target, self.operand)
+            console.print(Text(told.title), soft_wrap=True, style="bold")
+            for heading, line in _lines(told, _width(console)):
+                text = Text(line)
+                text.stylize("bold", 0, len(heading))
+                console.print(text, soft_wrap=True)
+        else:
+            console.print(Text(str(self.place)), soft_wrap=True)
+        for path in self.files:
+            console.print(Text(f"wrote {path}"), soft_wrap=True)
+
+
+def _width(console: Console) -> int:
+    """Columns to fill: those of the terminal, or of COLUMNS, within what can be read."""
+    known = console.is_terminal or "COLUMNS" in os.environ
+    return max(_NARROWEST, min(console.width if known else _WIDEST, _WIDEST))
+
+
+def _lines(told: AtomExplanation, width: int) -> Iterator[tuple[str, str]]:
+    """The heading that a line starts with, and the line; what is broken hangs further in."""
+    yield from (("", line) for line in wrap(told.rule, width))
+    for heading, texts in told.sections():
+        shown = heading
+        for text in texts:
+            for line in _wrapped(text, width - _MARGIN):
+                yield shown, f"{shown:{_MARGIN}}{line}".rstrip()
+                shown = ""
+
+
+def _wrapped(text: str, room: int) -> list[str]:
+    # As it is where it fits: spaces line columns up.
+    if len(text) <= room:
+        return [text]
+    further = " " * (len(text) - len(text.lstrip()) + 2)
+    return wrap(text, room, subsequent_indent=further)
+
+
+def _messages(
+    atom: LegacyCopyAtom | CopyAtom | LinearCopyAtom, target: str
+) -> tuple[list[dict[str, Any]], dict[str, str] | None]:
+    try:
+        parts = atom.messages(target)
+    except LegalityError as error:
+        return [], {"condition": error.condition, "way_out": error.fix}
+    return [_message(part) for part in parts], None
+
+
+def _message(part: Any) -> dict[str, Any]:
+    """A message as text, and where in the block it starts."""
+    return {"text": str(part.message), "x": part.x, "y": part.y}
+
+
+def _mma(atom: MmaAtom, target: str) -> dict[str, Any]:
+    broken = atom.op.broken_rules(target)
+    return {
+        "shape_mnk": list(atom.shape_mnk),
+        "instruction": str(atom.op),
+        "refusal": {"condition": broken[0].condition, "way_out": broken[0].fix} if broken else None,
+        "operands": {name: _operand(atom, name) for name in ("A", "B", "C", "D")},
+    }
+
+
+def _operand(atom: MmaAtom, name: Any) -> dict[str, Any]:
+    rows, cols = atom.operand_shape(name)
+    return {
+        "type": atom.operand_type(name).name,
+        "rows": rows,
+        "columns": cols,
+        "ownership": [list(map(list, held)) for held in atom.ownership(name)],
+        "registers": _picture(atom.registers(name)),
+    }
+
+
+def _picture(picture: Any) -> dict[str, Any]:
+    return {
+        "count": picture.registers,
+        "unit_bits": picture.unit_bits,
+        "slot_bits": picture.bits,
+        "slots": [place and list(place) for place in picture.slots],
+    }
+
+
+def _or_none(answer: Any) -> Any:
+    """An answer, ``None`` where the atom has none to give."""
+    try:
+        return answer()
+    except CuteError:
+        return None
+
+
+# ------------------------------------------------------------ atom command
 
 
 class Place(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]

@@ -4,17 +4,136 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from pycute_xe.cli.atoms_outcome import AtomsOutcome
+from pycute_xe.arch.target import targets
+from pycute_xe.cli.files import json_text
+from pycute_xe.comparing import AtomRecord, search_atoms
 from pycute_xe.errors import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
 __all__ = ["atoms_command"]
+
+# ------------------------------------------------------------ atoms outcome
+# The atoms that a search found, for people and for programs.
+
+_HEADINGS = ("name", "kind", "block", "bits", "shipped", "faithful", "messages", "legal on")
+_VERDICTS = {"free": "free", "reorder": "reorder", "impossible": "no"}
+_MARK = (
+    "* the C++ map of the name is not a bijection onto its block: "
+    "pycute-xe atom NAME tells what it is"
+)
+
+
+@dataclass(frozen=True)
+class AtomsOutcome:
+    """The filters, what met them, and how many would meet them all but one, or with reorders."""
+
+    filters: dict[str, Any]
+    found: tuple[AtomRecord, ...]
+    without: tuple[tuple[str, int], ...] = ()
+    reordered: int = 0
+
+    def with_counts(self) -> AtomsOutcome:
+        """Return it with what would be found without one filter: --shipped first, then by count."""
+        counts: list[tuple[str, int]] = []
+        for name in self.filters:
+            fewer = {key: value for key, value in self.filters.items() if key != name}
+            if name == "feeds":
+                fewer = {k: v for k, v in fewer.items() if k not in ("operand", "reorder")}
+            counts.append((name, len(search_atoms(**fewer))))
+        counts.sort(key=lambda pair: (pair[0] != "shipped", -pair[1]))
+        reordered = 0
+        if "feeds" in self.filters and "reorder" not in self.filters:
+            reordered = len(search_atoms(**self.filters, reorder=True))
+        return replace(self, without=tuple(pair for pair in counts if pair[1]), reordered=reordered)
+
+    def to_json(self) -> str:
+        """Return everything, for programs."""
+        atoms = [{**asdict(record), "feeds": dict(record.feeds)} for record in self.found]
+        without = [{"filter": name, "count": count} for name, count in self.without]
+        told = {"count": len(atoms), "atoms": atoms}
+        return json_text({**told, "without": without, "with_reorder": self.reordered})
+
+    def show(self, limit: int) -> None:
+        """Print a line for each, at most so many (0: all), and the count."""
+        from rich.console import Console
+        from rich.text import Text
+
+        console = Console(highlight=False)
+        shown = self.found[: limit or None]
+        if shown:
+            operands = [operand for operand, _ in shown[0].feeds]
+            rows = [(*_HEADINGS, *operands), *(_cells(record) for record in shown)]
+            if len(operands) > 1:  # what `pycute-xe atom` tells as well gives way, for 100 columns
+                left_out = _HEADINGS.index("messages")
+                rows = [(*row[:left_out], *row[left_out + 1 :]) for row in rows]
+            lines = _aligned(rows)
+            console.print(Text(lines[0]), soft_wrap=True, style="bold")
+            console.print(Text("\n".join(lines[1:])), soft_wrap=True)
+        if any(record.is_artefact for record in shown):
+            console.print(Text(_MARK), soft_wrap=True)
+        console.print(Text(self._ending(len(shown))), soft_wrap=True)
+
+    def _ending(self, shown: int) -> str:
+        count = len(self.found)
+        if not count:
+            return f"no atoms{self._advice()}"
+        if shown < count:
+            return f"{count:,} atoms, the first {shown} shown: add filters, or --limit 0 for all"
+        return f"{count:,} atom{'s'[: count != 1]}"
+
+    def _advice(self) -> str:
+        if self.reordered:
+            needs = "need" if self.reordered > 1 else "needs"
+            first = f": {self.reordered:,} {needs} a reorder: add --reorder"
+            return f"{first}{self._fewer_filters() if self.without else ''}"
+        if not self.without:
+            return "; leave out more than one of the filters"
+        return self._fewer_filters()
+
+    def _fewer_filters(self) -> str:
+        told = (f"{count:,} {_changed(name)}" for name, count in self.without[:4])
+        return f"; there would be {', '.join(told)}"
+
+
+def _changed(name: str) -> str:
+    """What leaving out a filter takes."""
+    ways = {"name": "without the pattern", "shipped": "with --all"}
+    return ways.get(name, f"without --{name}")
+
+
+def _cells(record: AtomRecord) -> tuple[str, ...]:
+    everywhere = len(record.targets) == len(targets())
+    legal = "all" if everywhere else " ".join(record.targets) or "none"
+    kind = " ".join(filter(None, (record.kind, record.mode)))
+    cells = (
+        record.name,
+        kind,
+        f"{record.rows}x{record.cols}",
+        str(record.bits),
+        ("yes*" if record.is_artefact else "yes") if record.shipped else "no",
+        "yes" if record.faithful else "no",
+        str(record.messages),
+        legal,
+    )
+    return (*cells, *(_VERDICTS[verdict] for _, verdict in record.feeds))
+
+
+def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+
+
+# ------------------------------------------------------------ atoms command
 
 
 class Sizes(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]

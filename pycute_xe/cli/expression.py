@@ -17,26 +17,234 @@ attribute, assign, loop or import. Blanks are allowed between tokens::
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NoReturn
 
-from pycute_xe.cli.expression_error import ExpressionError
-from pycute_xe.cli.nodes import (
-    Call,
-    Compose,
-    Group,
-    Index,
-    Keep,
-    Name,
-    Node,
-    Number,
-    Pair,
-    Product,
-    SwizzleText,
-    Tuple,
-)
-from pycute_xe.cli.tokens import Token, tokens
+from pycute_xe.errors import InputError, quoted
 
-__all__ = ["parse_expression"]
+__all__ = [
+    "parse_expression",
+    "tokens",
+    "Call",
+    "Compose",
+    "Group",
+    "Index",
+    "Keep",
+    "Name",
+    "Node",
+    "Number",
+    "Pair",
+    "Product",
+    "SwizzleText",
+    "Tuple",
+    "ExpressionError",
+]
+
+# ------------------------------------------------------------ expression error
+# What is wrong with an expression, and where.
+
+
+class ExpressionError(InputError):
+    """An expression that cannot be read or evaluated; ``column`` counts from 1."""
+
+    def __init__(self, text: str, column: int, condition: str, fix: str) -> None:
+        """Keep the text and the column beside the four parts."""
+        self.text = text
+        self.column = column
+        super().__init__("layout", {"expression": repr(text)}, f"column {column}: {condition}", fix)
+
+    @property
+    def pointer(self) -> str:
+        """Two lines: the expression, and a mark under the column.
+
+        >>> print(ExpressionError("4:x", 3, "unknown name", "").pointer)
+          4:x
+            ^
+        """
+        shown = "".join(sign if sign.isprintable() else " " for sign in self.text)
+        return f"  {shown}\n  {' ' * (self.column - 1)}^"
+
+
+# ------------------------------------------------------------ nodes
+# The parts of an expression of the layout algebra.
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A part of an expression, and the column (from 1) where it begins."""
+
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Number(Node):
+    """An integer, or a basis element where there is a path, inside out as it is printed."""
+
+    value: int
+    path: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Keep(Node):
+    """``_`` or ``None``: the mode stays whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Name(Node):
+    """A name."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SwizzleText(Node):
+    """A swizzle as it prints."""
+
+    numbers: tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Tuple(Node):
+    """Several expressions, or one followed by a comma."""
+
+    items: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Group(Node):
+    """One expression in brackets; next to a colon a tuple of one, as CuTe prints it."""
+
+    item: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Product(Node):
+    """Factors; ``negative`` where the number of minus signs is odd."""
+
+    factors: tuple[Node, ...]
+    negative: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pair(Node):
+    """A shape and its strides."""
+
+    shape: Node
+    stride: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Node):
+    """Something called with arguments, some of them by name."""
+
+    callee: Node
+    arguments: tuple[Node, ...]
+    named: tuple[tuple[Name, Node], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Index(Node):
+    """One mode of something."""
+
+    of: Node
+    mode: int
+
+
+@dataclass(frozen=True, slots=True)
+class Compose(Node):
+    """Parts joined by ``o``."""
+
+    parts: tuple[Node, ...]
+
+
+# ------------------------------------------------------------ tokens
+# The words and signs of an expression of the layout algebra.
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A piece of text: its kind (a symbol is its own kind) and where it begins."""
+
+    kind: str
+    text: str
+    column: int
+
+
+_TOKENS = re.compile(
+    r"(?P<blank>[ \t\r\n]+)"
+    r"|(?P<swizzle>Sw<[ \t]*(-?\d+)[ \t]*,[ \t]*(-?\d+)[ \t]*,[ \t]*(-?\d+)[ \t]*>)"
+    r"|(?P<number>_?[0-9]+(?![A-Za-z0-9_]))"
+    r"|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
+    r"|(?P<symbol>[():,@*\-=\[\]])",
+    re.ASCII,
+)
+_FOREIGN = {
+    ".": "attributes and decimal points",
+    '"': "strings",
+    "'": "strings",
+    "{": "sets and dictionaries",
+    "+": "sums",
+    "/": "divisions",
+    "%": "remainders",
+    "<": "comparisons",
+    ">": "comparisons",
+    "!": "comparisons",
+    ";": "statements",
+    "#": "comments",
+}
+_WORDS = {
+    **dict.fromkeys(("for", "async", "await", "yield"), "comprehensions and generators"),
+    **dict.fromkeys(("if", "else", "and", "or", "not", "is", "in"), "conditions"),
+    **dict.fromkeys(("import", "from", "del", "global", "with", "def", "class"), "statements"),
+    "lambda": "functions of one's own",
+}
+
+
+def tokens(text: str) -> Iterator[Token]:
+    """Yield the tokens of a text, the last of kind ``end``; blanks are left out.
+
+    Raises `ExpressionError` at what cannot stand in an expression.
+
+    >>> [token.kind for token in tokens("f(4:_2)")]
+    ['name', '(', 'number', ':', 'number', ')', 'end']
+    """
+    at = 0
+    while at < len(text):
+        found = _TOKENS.match(text, at)
+        if found is None:
+            raise _foreign(text, at)
+        kind = found.lastgroup or ""
+        if kind == "name" and found[0] in _WORDS:
+            raise ExpressionError(
+                text,
+                at + 1,
+                f"{_WORDS[found[0]]} ({found[0]!r}) cannot stand in an expression",
+                "write layouts and the operations on them",
+            )
+        if kind != "blank":
+            yield Token(found[0] if kind == "symbol" else kind, found[0], at + 1)
+        at = found.end()
+    yield Token("end", "", len(text) + 1)
+
+
+def _foreign(text: str, at: int) -> ExpressionError:
+    sign = text[at]
+    if sign.isdigit() and sign.isascii():
+        word = re.match(r"\w+", text[at:], re.ASCII)
+        return ExpressionError(
+            text,
+            at + 1,
+            f"{quoted(word[0] if word else sign)} is not a number",
+            "write decimal digits, as in 4:2",
+        )
+    what = f"{_FOREIGN[sign]} ({sign!r})" if sign in _FOREIGN else f"{sign!r}"
+    condition = f"{what} cannot stand in an expression"
+    return ExpressionError(text, at + 1, condition, "write layouts and the operations on them")
+
+
+# ------------------------------------------------------------ expression
 
 LENGTH_LIMIT = 2000
 DIGITS_LIMIT = 18
@@ -55,7 +263,7 @@ def parse_expression(text: str) -> Node:
 path=()))
     >>> parse_expression("size(4:2")
     Traceback (most recent call last):
-    pycute_xe.cli.expression_error.ExpressionError: layout(expression='size(4:2'): column 9: ',' \
+    pycute_xe.cli.expression.ExpressionError: layout(expression='size(4:2'): column 9: ',' \
 or ')' expected, not the end. Way out: close the bracket of column 5
     """
     if len(text) > LENGTH_LIMIT:

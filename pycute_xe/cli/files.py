@@ -3,25 +3,173 @@
 from __future__ import annotations
 
 import io
+import json
 import lzma
 import os
+import re
 import struct
 import warnings
 import zipfile
 import zlib
+from collections.abc import Callable
 from math import prod
 from pathlib import Path
 from textwrap import shorten
 from tokenize import TokenError
-from typing import IO, TYPE_CHECKING, Any, BinaryIO
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, Literal, TypeVar, cast
 
-from pycute_xe.errors import InputError
+import click
+
+from pycute_xe.errors import InputError, quoted
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["demand_folder", "demand_writable", "is_same_file", "read_matrix", "write_array"]
+__all__ = [
+    "demand_folder",
+    "demand_writable",
+    "is_same_file",
+    "read_matrix",
+    "write_array",
+    "json_text",
+    "from_cpp",
+    "Extents",
+    "Order",
+    "tiling",
+]
+
+# ------------------------------------------------------------ options
+# Options that commands share, and option values with a form of their own.
+
+Order = Literal["row", "col"]
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class Extents(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
+    """Positive integers joined by ``x``, such as 256x256x32, as a tuple.
+
+    >>> Extents("M", "N", "K").convert("256x256x32", None, None)
+    (256, 256, 32)
+    """
+
+    def __init__(self, *names: str) -> None:
+        """Name the extents, which says how many there are."""
+        self.names = names
+        self.name = "x".join(names)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, ...]:
+        """Read the text."""
+        if isinstance(value, tuple):
+            return cast("tuple[int, ...]", value)
+        parts = str(value).lower().split("x")
+        if len(parts) != len(self.names) or not all(re.fullmatch("[0-9]{1,9}", p) for p in parts):
+            self.fail(
+                f"{quoted(value)} is not of the form {self.name}, such as 256x256x32", param, ctx
+            )
+        if "0" in {part.lstrip("0") or "0" for part in parts}:
+            self.fail(f"{quoted(value)}: extents must be positive", param, ctx)
+        return tuple(map(int, parts))
+
+
+def tiling(command: Command) -> Command:
+    """Return a command with the options that say how a GEMM is stored and cut.
+
+    They are ``a`` and ``b`` (`Order`), ``tile`` and ``subgroups``, in this order.
+    """
+    orders = click.Choice(["row", "col"])
+    options = (
+        click.option("--a", type=orders, default="row", help="Storage order of A."),
+        click.option("--b", type=orders, default="row", help="Storage order of B."),
+        click.option(
+            "--tile",
+            type=Extents("M", "N", "K"),
+            metavar="MxNxK",
+            default="256x256x32",
+            show_default=True,
+            help="Elements that a work-group multiplies at a time.",
+        ),
+        click.option(
+            "--subgroups",
+            type=Extents("M", "N"),
+            metavar="MxN",
+            default="8x4",
+            show_default=True,
+            help="Subgroups of a work-group.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+# ------------------------------------------------------------ cpp text
+# Arguments that are C++ text, types or prints of CuTe.
+
+_SPACE = r"\s*(?:typename\s+)?(?:::)?(?:cute::)?"
+_HEADS = {
+    "atom": "TiledMMA|TiledMMAHelper|TiledCopy|MMA_Atom|Copy_Atom|using",
+    "layout": "Layout|ComposedLayout|Swizzle",
+}
+
+
+def from_cpp(text: str, kind: str, op: str | None = None, value_type: str | None = None) -> Any:
+    """Return the value of C++ text of a kind, ``None`` for a text that is not C++.
+
+    ``kind`` is "atom" (tilings too) or "layout". Raises as `from_cute` does.
+
+    >>> print(from_cpp("Layout<_8>", "layout"), from_cpp("(4,8):(8,1)", "layout"))
+    8:1 None
+    """
+    if re.match(rf"{_SPACE}(?:{_HEADS[kind]})\b(?!\()", text) is None:
+        return None
+    from pycute_xe.cutlass import from_cute
+
+    return from_cute(text, op=op, value_type=value_type)
+
+
+# ------------------------------------------------------------ json text
+# JSON that people can read too.
+
+
+def json_text(value: Any, indent: str = "") -> str:
+    """Return JSON of two spaces a level, with lists of numbers or of places on one line each.
+
+    >>> print(json_text({"owners": [[[0, 1], [2, 3]], [[4, 5]]], "notes": []}))
+    {
+      "owners": [
+        [[0, 1], [2, 3]],
+        [[4, 5]]
+      ],
+      "notes": []
+    }
+    """
+    deeper = indent + "  "
+    if isinstance(value, dict) and value:
+        pairs = cast("dict[str, Any]", value).items()
+        parts = [f"{json.dumps(str(key))}: {json_text(held, deeper)}" for key, held in pairs]
+        opening, closing = "{}"
+    elif isinstance(value, list | tuple) and _height(value) > 2:
+        parts = [json_text(held, deeper) for held in cast("list[Any]", value)]
+        opening, closing = "[]"
+    else:
+        return json.dumps(value)
+    lines = ",\n".join(f"{deeper}{part}" for part in parts)
+    return f"{opening}\n{lines}\n{indent}{closing}"
+
+
+def _height(value: Any) -> int:
+    """How deep lists lie in lists; a dictionary is deeper than what fits a line."""
+    if isinstance(value, dict):
+        return 3
+    if not isinstance(value, list | tuple):
+        return 0
+    return 1 + max(map(_height, cast("list[Any]", value)), default=0)
+
+
+# ------------------------------------------------------------ files
 
 MOST_UNPACKED = 1 << 32
 """Bytes that an array of an archive may unpack to; a file of its own may be larger."""

@@ -2,24 +2,175 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from pycute_xe.cli.cpp_text import from_cpp
+from pycute_xe.algebra.swizzled import cosize
+from pycute_xe.basis import Basis
 from pycute_xe.cli.evaluation import evaluate, outermost
-from pycute_xe.cli.files import demand_folder
-from pycute_xe.cli.layout_outcome import LayoutOutcome
+from pycute_xe.cli.files import demand_folder, from_cpp
 from pycute_xe.composed import ComposedLayout
-from pycute_xe.errors import InputError
-from pycute_xe.layout import Layout
+from pycute_xe.errors import CuteError, InputError
+from pycute_xe.f2 import F2, F2Layout
+from pycute_xe.layout import Layout, depth, size
+from pycute_xe.swizzle import Swizzle
+from pycute_xe.typing import is_tuple
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from pycute_xe.explaining import Explanation
 
 __all__ = ["layout_command"]
+
+# ------------------------------------------------------------ layout outcome
+# The value of an expression, for people and for programs.
+
+_KINDS: tuple[tuple[type, str], ...] = (
+    (Layout, "layout"),
+    (ComposedLayout, "swizzled layout"),
+    (F2Layout, "xor layout"),
+    (Swizzle, "swizzle"),
+    (Basis, "basis"),
+    (bool, "bool"),
+    (int, "integer"),
+    (tuple, "tuple"),
+)
+
+
+@dataclass(frozen=True)
+class LayoutOutcome:
+    """An expression, its value, the explanation if one was asked for, and files written."""
+
+    expression: str
+    value: Any
+    explanation: Explanation | None = None
+    files: tuple[str, ...] = ()
+
+    @property
+    def layout(self) -> Layout | ComposedLayout | None:
+        """The value, if it can be shown as a grid."""
+        return self.value if isinstance(self.value, (Layout, ComposedLayout)) else None
+
+    def to_json(self) -> str:
+        """Return everything, for programs."""
+        told = self.explanation
+        steps = told and [
+            {"number": number, "text": step.text, "value": _json(step.value)}
+            for number, step in told.numbered()
+        ]
+        return json.dumps(
+            {
+                "expression": self.expression,
+                "kind": next((name for kind, name in _KINDS if isinstance(self.value, kind)), ""),
+                "text": value_text(self.value),
+                "value": _json(self.value),
+                "offsets": self._offsets(),
+                "explanation": told and {"title": told.title, "rule": told.rule, "steps": steps},
+                "files": list(self.files),
+            },
+            indent=2,
+        )
+
+    def _offsets(self) -> list[Any] | None:
+        """The rows of the grid, one row for rank 1; nothing where there is no grid."""
+        from pycute_xe.grid import grid_of
+        from pycute_xe.printing.table import TABLE_LIMIT
+
+        if self.layout is None:
+            return None
+        try:
+            grid = grid_of("layout", self.layout, TABLE_LIMIT)
+        except CuteError:
+            return None
+        return [[_json(grid.at(row, col)) for col in range(grid.cols)] for row in range(grid.rows)]
+
+    def show(self) -> None:
+        """Print the value, the explanation, the table and the drawing."""
+        from rich.console import Console
+        from rich.text import Text
+
+        console = Console(highlight=False)
+        console.print(Text(value_text(self.value)), soft_wrap=True, style="bold")
+        if self.explanation is not None:
+            console.print()
+            console.print(Text(str(self.explanation)), soft_wrap=True)
+        if self.layout is not None:
+            self._show_grid(console, self.layout)
+        for path in self.files:
+            console.print(Text(f"wrote {path}"), soft_wrap=True)
+
+    def _show_grid(self, console: Console, layout: Layout | ComposedLayout) -> None:
+        from rich.text import Text
+
+        from pycute_xe.drawing import draw
+        from pycute_xe.printing import layout_table
+
+        try:
+            # Its first line is the value, which stands above.
+            lines = layout_table(layout).splitlines()[1:]
+        except CuteError as error:
+            console.print(Text(f"no table: {error.condition}"), soft_wrap=True, style="dim")
+            return
+        coloured = console.is_terminal and bool(console.color_system) and not console.no_color
+        wide = len(lines[1])
+        if not console.is_terminal or wide <= console.width:
+            console.print()
+            console.print(Text("\n".join(lines)), soft_wrap=True)
+        elif not coloured:
+            note = f"no table: it has {wide} columns, the terminal {console.width}"
+            console.print(Text(note), soft_wrap=True, style="dim")
+        if coloured:
+            # Without colours it would be the table once more.
+            console.print()
+            console.print(draw(layout), soft_wrap=True)
+
+
+def value_text(value: Any) -> str:
+    """Return a value as CuTe prints it; layouts, integers and tuples can be read again.
+
+    >>> value_text((Layout(4, 2), (1, None)))
+    '(4:2,(1,_))'
+    """
+    if is_tuple(value):
+        return f"({','.join(map(value_text, value))}{',' if len(value) == 1 else ''})"
+    return "_" if value is None else str(value)
+
+
+def _json(value: Any) -> Any:
+    match value:
+        case None | bool() | int():
+            return value
+        case tuple():
+            return [_json(part) for part in cast("tuple[Any, ...]", value)]
+        case Layout():
+            return {
+                "shape": _json(value.shape),
+                "stride": _json(value.stride),
+                "rank": len(value),
+                "depth": depth(value),
+                "size": _json(size(value)),
+                "cosize": _json(cosize(value)),
+            }
+        case ComposedLayout():
+            parts = {"swizzle": value.swizzle, "offset": value.offset, "layout": value.layout}
+            return {**{k: _json(v) for k, v in parts.items()}, "cosize": _json(cosize(value))}
+        case F2Layout():
+            parts = {"shape": value.shape, "stride": value.stride, "offset": value.offset}
+            return {k: _json(v) for k, v in parts.items()}
+        case Swizzle():
+            return {"bits": value.bits, "base": value.base, "shift": value.shift}
+        case F2():
+            return value.value
+        case _:
+            return str(value)
+
+
+# ------------------------------------------------------------ layout command
 
 
 @click.command("layout", context_settings={"ignore_unknown_options": True})

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pycute_xe.arch.lsc import encode, encode_descriptor
-from pycute_xe.cli.json_text import json_text
+from pycute_xe.cli.files import json_text
 from pycute_xe.errors import CuteError
 
 if TYPE_CHECKING:

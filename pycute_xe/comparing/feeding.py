@@ -2,32 +2,141 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import cache
-from typing import TYPE_CHECKING, cast
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, lru_cache
+from itertools import product
+from textwrap import wrap
+from typing import TYPE_CHECKING, Literal, cast
 
-from pycute_xe.arch.dpas import Dpas
-from pycute_xe.arch.rules import errors
+from pycute_xe.arch.dpas import Dpas, DpasMessage, Register
+from pycute_xe.arch.dpas.types import precisions, register_types
+from pycute_xe.arch.rules import Broken, errors, judge, rules
+from pycute_xe.arch.target import targets
 from pycute_xe.atom.block2d_op import Block2DOp
 from pycute_xe.atom.copy_atom import CopyAtom
 from pycute_xe.atom.mma_atom import MmaAtom, Operand
-from pycute_xe.atom.register_picture import Place
+from pycute_xe.atom.register_picture import SUBGROUP, Place
+from pycute_xe.atom.reordering import classify_reorder, layout_of
 from pycute_xe.comparing.atom_arguments import (
     Copy,
     as_copy_atom,
     as_mma_atom,
+    direction,
+    first_messages,
+    name_of,
 )
-from pycute_xe.comparing.feed import Feed, Kind, Order, default_order, words_of
-from pycute_xe.comparing.feeding_reasons import illegal, no_such_way, other_block, other_width
-from pycute_xe.comparing.operand_places import broken_in
+from pycute_xe.cutlass.legacy_copy import LegacyCopyAtom
 from pycute_xe.errors import ShapeError
-from pycute_xe.signatures import typed
+from pycute_xe.layout import Layout
+from pycute_xe.signatures import held_fields, typed
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Feed", "feeds"]
+__all__ = ["Feed", "feeds", "Kind", "quantities_of"]
+
+# ------------------------------------------------------------ operand places
+# Whether DPAS may take an operand at a byte of the registers.
+
+_FIELDS = {"A": "src2", "B": "src1", "C": "src0", "D": "dst"}
+
+
+def broken_in(op: Dpas, operand: Operand, places: Iterable[tuple[int, ...]]) -> tuple[Broken, ...]:
+    """Return the rules that tiles break where their elements stand, each at the first such tile.
+
+    Level "error" is the looser limit, "warning" the tighter one of another document.
+    Document: vISA manual, DPAS.md, alignment.
+
+    >>> from pycute_xe.atom import XE_DPAS_TT
+    >>> [b.rule for b in broken_in(XE_DPAS_TT(1, "bf16", "bf16", "bf16", "bf16"), "D", [(16,)])]
+    ['dst-grf']
+    """
+    bits, found = getattr(op, operand).bits, dict[str, Broken]()
+    for held in places:
+        for broken in _broken_at(op, operand, held[0] * bits // 8):
+            found.setdefault(broken.rule, broken)
+    return tuple(found.values())
+
+
+@lru_cache(maxsize=1 << 10)
+def _broken_at(op: Dpas, operand: Operand, offset: int) -> tuple[Broken, ...]:
+    """The rules that an operand breaks at a byte, on any target."""
+    quantities = quantities_of(op) | {_FIELDS[operand]: offset}
+    found = (b for t in targets() for b in judge(rules("dpas", "rule", t), quantities))
+    return tuple({broken.rule: broken for broken in found}.values())
+
+
+def quantities_of(op: Dpas) -> dict[str, int]:
+    """Return what the rules of a DPAS speak about, with every operand at the start of a register.
+
+    >>> from pycute_xe.atom import XE_DPAS_TT
+    >>> quantities_of(XE_DPAS_TT(4, "f32", "bf16"))["repeat"]
+    4
+    """
+    a, b = (precisions()[t.name] for t in (op.A, op.B))
+    dst, src0 = (register_types()[t.name] for t in (op.D, op.C))
+    at, at0, at1, at2 = map(Register, ("V1", "V2", "V3", "V4"))
+    shape = (op.M, op.depth, op.exec_size, "M1")
+    return DpasMessage(b, a, at, at0, at1, at2, *shape, dst, src0).quantities
+
+
+def said_of(operand: Operand, broken: Iterable[Broken]) -> str:
+    """Return the rules in words, with the looser ones that hold; empty for none."""
+    found = tuple(broken)
+    table = rules("dpas", "rule", next(iter(targets())))
+    refused = {b.rule for b in errors(found)}
+    looser = [r.id for r in table if r.level == "error" and r.quantity == _FIELDS[operand]]
+    legal = ", ".join(rule for rule in looser if rule not in refused)
+    told = "; ".join(f"{b.level} {b.rule}: {b.condition} [{b.source}]" for b in found)
+    return f"{f'legal by {legal}, but ' if legal else ''}{told}" if told else ""
+
+
+# ------------------------------------------------------------ feeding reasons
+# Why a copy cannot serve an operand, which is told before any register is looked at.
+
+
+def no_such_way(copy: Copy, operand: Operand) -> str:
+    """Why values do not go between such a copy and such an operand at all."""
+    way = direction(copy)
+    if way == "prefetch":
+        return "a prefetch brings the block into the cache and reaches no register"
+    if way == "store" and operand != "D":
+        return f"a store takes values out of registers: it can follow D, and fill no {operand}"
+    if way == "load" and operand == "D":
+        return "a load fills registers, and D comes out of them: it needs a store"
+    return ""
+
+
+def other_width(copy: Copy, mma: MmaAtom, operand: Operand) -> str:
+    """Why values of the copy's width are not those of the operand."""
+    held, wanted = copy.value_type.bits, mma.operand_type(operand)
+    if held == wanted.bits:
+        return ""
+    if operand == "D":
+        return f"{wanted} results must be converted to {held} bits to be stored"
+    return f"its {held}-bit values must be converted to {wanted} first"
+
+
+def illegal(copy: Copy) -> str:
+    """The rule that forbids the copy, where no target takes it."""
+    placed, why = first_messages(copy)
+    return "" if placed else f"no target takes its messages: {why}"
+
+
+def other_block(block: Place, mma: MmaAtom, operand: Operand) -> str:
+    """Why a block does not divide into tiles of the operand."""
+    (high, wide), (rows, cols) = block, mma.operand_shape(operand)
+    if high % rows == 0 and wide % cols == 0:
+        return ""
+    said = f"its block of {high}x{wide}"
+    if high < rows or wide < cols:
+        return f"{said} is smaller than {operand} of {rows}x{cols}"
+    return f"{said} does not divide into {operand} tiles of {rows}x{cols}"
+
+
+# ------------------------------------------------------------ feeding
 
 
 @typed
@@ -137,3 +246,175 @@ def _wanted(mma: MmaAtom, operand: Operand) -> tuple[int, ...]:
     cols = mma.operand_shape(operand)[1]
     slots = mma.registers(operand).slots
     return tuple(row * cols + col for row, col in filter(None, slots))
+
+
+# ------------------------------------------------------------ feed
+# The verdict on a copy that feeds an operand, and its words.
+
+Order = Literal["row", "col"]
+
+Kind = Literal["free", "reorder", "impossible"]
+
+_UNITS = (8, 16, 32)
+
+_COLUMNS = 100
+
+
+@held_fields
+@dataclass(frozen=True, repr=False)
+class Feed:
+    """Whether a copy leaves in registers what a DPAS reads, or a DPAS what a store writes.
+
+    ``tiles`` are the (row, column) origins in the block of the operand tiles it holds, in the order
+    of their registers; ``places[t][i]`` is the slot of ``copy.registers()`` that holds element
+    ``i`` of the operand's registers of tile ``t``. Both are empty where it is impossible.
+    ``warnings``: rules that a document has and a looser one has not, which a free operand breaks.
+    Law: ``kind`` is ``"free"`` exactly when every ``places[t]`` counts up by one, from a byte where
+    DPAS may read.
+    Counterpart: whether ``reorder`` of two subgroup tensors moves anything.
+
+    >>> from pycute_xe.comparing.feeding import feeds
+    >>> print(feeds("XE_2D_U16x32x16_LD_V", "XE_DPAS_TT<8,f32,bf16>", "B"))
+    XE_2D_U16x32x16_LD_V feeds B of XE_DPAS_TT<8,f32,bf16,bf16,f32>: free
+    2 tiles of 16x16, in the registers and the order that DPAS reads
+    """
+
+    copy: Copy
+    mma: MmaAtom
+    operand: Operand
+    order: Order
+    kind: Kind
+    reason: str
+    tiles: tuple[Place, ...] = ()
+    places: tuple[tuple[int, ...], ...] = ()
+    warnings: tuple[Broken, ...] = ()
+
+    @cached_property
+    def slots(self) -> Layout | tuple[int | None, ...]:
+        """Source register element → destination register element, of the whole block.
+
+        A load goes from the copy's registers to the operand's, a store from D's to the copy's; on
+        the side of the operand, tiles follow each other in the order of ``tiles``. A layout where
+        one says it, else the destinations one by one, ``None`` for padding. Empty where it is
+        impossible.
+
+        >>> from pycute_xe.comparing.feeding import feeds
+        >>> print(feeds("XE_2D_U16x16x16_LD_N", "XE_DPAS_TT<8,f32,bf16>", "B").slots)
+        (16,2,8):(2,1,32)
+        """
+        held = [slot for places in self.places for slot in places]
+        moved: list[int | None] = list(held)
+        if held and self.operand != "D":
+            moved = [None] * (max(held) + 1)
+            for element, slot in enumerate(held):
+                moved[slot] = element
+        if None in moved or not held:
+            return tuple(moved)
+        return layout_of(cast("list[int]", moved)) or tuple(moved)
+
+    @cached_property
+    def units(self) -> tuple[int, int] | None:
+        """Widths in bits, of 8, 16 and 32, in which no value changes its work-item.
+
+        Registers read in units of the first and written in units of the second: unit ``u`` of
+        either belongs to work-item ``u mod 16``. Equal and narrow ones come first. ``None`` if
+        there are no widths.
+
+        >>> from pycute_xe.comparing.feeding import feeds
+        >>> feeds("XE_2D_U16x16x16_LD_N", "XE_DPAS_TT<8,f32,bf16>", "B").units
+        (16, 32)
+        """
+        bits = self.mma.operand_type(self.operand).bits
+        widths = [unit for unit in _UNITS if unit % bits == 0]
+        pairs = sorted(product(widths, repeat=2), key=lambda pair: (pair[0] != pair[1], pair))
+        for source, destination in pairs if self.places else ():
+            copy, mma = (destination, source) if self.operand == "D" else (source, destination)
+            if all(_stays(held, bits, copy, mma) for held in self.places):
+                return source, destination
+        return None
+
+    @property
+    def movement(self) -> str:
+        """Whether values leave their work-items: "none", "within work-items", "across work-items".
+
+        Within: in some `units` every value stays with its work-item. Empty where it is impossible.
+        """
+        if self.kind != "reorder":
+            return "none" if self.kind == "free" else ""
+        return "within work-items" if self.units else "across work-items"
+
+    @property
+    def pattern(self) -> str:
+        """CUTLASS's name of the reorder, see `classify_reorder`; empty where no layout says it.
+
+        >>> from pycute_xe.comparing.feeding import feeds
+        >>> feeds("XE_2D_U16x16x16_LD_N", "XE_DPAS_TT<8,f32,bf16>", "B").pattern
+        'UV'
+        """
+        if not isinstance(self.slots, Layout):
+            return ""
+        bits = self.mma.operand_type(self.operand).bits
+        return classify_reorder(self.slots, bits, bits)
+
+    def __repr__(self) -> str:
+        """The verdict."""
+        return f"<Feed {str(self).partition(chr(10))[0]}>"
+
+    def __str__(self) -> str:
+        """The verdict, then the reason, in lines of 100 columns."""
+        verb = "takes" if self.operand == "D" else "feeds"
+        order = "" if self.order == default_order(self.copy) else f" ({self.order}-major)"
+        what = f"{name_of(self.copy)} {verb} {self.operand} of {self.mma}"
+        return "\n".join(
+            [f"{what}{order}: {self.kind}", *wrap(self.reason, _COLUMNS, break_on_hyphens=False)]
+        )
+
+
+def _stays(places: tuple[int, ...], bits: int, copy_unit: int, mma_unit: int) -> bool:
+    """Whether the elements of a tile have the same work-item on both sides."""
+    copy, mma = copy_unit // bits, mma_unit // bits
+    return all(slot // copy % SUBGROUP == i // mma % SUBGROUP for i, slot in enumerate(places))
+
+
+def default_order(copy: Copy) -> Order:
+    """Return the order in memory that a copy is asked about where none is given."""
+    if isinstance(copy, LegacyCopyAtom):
+        return "col" if copy.name.mode == "T" else "row"
+    return "col" if copy.op.kind == "XE_LOAD_2D_TRANSPOSE" else "row"
+
+
+_PATTERNS = {
+    "UV": "rows lie one after the other and must be packed into dwords (VNNI)",
+    "VU": "rows are packed into dwords (VNNI) and must lie one after the other",
+    "UU": "runs of whole registers lie in another order",
+    "UU_Universal": "runs of 16 elements lie in another order",
+}
+
+
+def words_of(feed: Feed) -> str:
+    """Why it is free, or what is to be done."""
+    rows, cols = feed.mma.operand_shape(feed.operand)
+    count = len(feed.tiles)
+    tiles = f"{count} tiles of {rows}x{cols}" if count > 1 else f"one tile of {rows}x{cols}"
+    if feed.kind == "free":
+        reads = "leaves" if feed.operand == "D" else "reads"
+        told = said_of(feed.operand, feed.warnings)
+        free = f"{tiles}, in the registers and the order that DPAS {reads}{_read(feed)}"
+        return f"{free}; {told}" if told else free
+    what = _PATTERNS.get(feed.pattern, "elements lie in another order")
+    how = feed.movement
+    if feed.units and feed.units[0] != feed.units[1]:
+        how += f", read in {feed.units[0]}-bit units and written in {feed.units[1]}-bit ones"
+    elif feed.units:
+        how += f", in units of {feed.units[0]} bits"
+    return f"{tiles}, but {what}: a reorder {how}{_read(feed)}"
+
+
+def _read(feed: Feed) -> str:
+    """What becomes of values of another type of the same width."""
+    held, wanted = feed.copy.value_type, feed.mma.operand_type(feed.operand)
+    if held == wanted or held.kind == "unsigned":  # unsigned stands for bits of any kind
+        return ""
+    if feed.operand == "D":
+        held, wanted = wanted, held
+    return f"; bits of {held} are taken for {wanted}"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pycute_xe.cutlass.known_names import catalogue
 from pycute_xe.cutlass.legacy_copy import LegacyCopyAtom
+from pycute_xe.cutlass.legacy_lowering import template_of
 from pycute_xe.cutlass.legacy_name import LegacyCopyName, parse_block2d_name, shipped_names
-from pycute_xe.cutlass.legacy_templates import template_of
 from pycute_xe.cutlass.names import get_atom
 from pycute_xe.cutlass.reading import from_cute
 

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, cast
 
-from pycute_xe.algebra import composition
-from pycute_xe.algebra.simplify import from_modes
+from pycute_xe.algebra import coalesce, composition, upcast
+from pycute_xe.algebra.simplify import from_modes, scaled
+from pycute_xe.arch.block2d import Block2D
 from pycute_xe.arch.target import Target
-from pycute_xe.atom.copy_answers import CopyAnswers
-from pycute_xe.atom.placed_message import PlacedMessage
-from pycute_xe.atom.register_picture import SUBGROUP, Place, RegisterPicture
-from pycute_xe.cutlass.legacy_lowering import lower
-from pycute_xe.cutlass.legacy_name import LegacyCopyName, parse_block2d_name
-from pycute_xe.cutlass.legacy_notes import note_of_registers, notes_of
-from pycute_xe.cutlass.legacy_registers import all_shown, legacy_places, register_picture
-from pycute_xe.cutlass.legacy_steps import Step, Steps, memory_steps, places, register_steps
-from pycute_xe.cutlass.legacy_values import in_values, recast_values
+from pycute_xe.atom.copy_answers import CopyAnswers, PlacedMessage
+from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP, Place, RegisterPicture, slots_in
+from pycute_xe.bulk import table
+from pycute_xe.cutlass.legacy_lowering import lower, sent_by_cutlass, why_not
+from pycute_xe.cutlass.legacy_name import (
+    LegacyCopyName,
+    Step,
+    Steps,
+    memory_steps,
+    parse_block2d_name,
+    places,
+    register_steps,
+)
 from pycute_xe.errors import CuteError, DivisibilityError, DTypeError
 from pycute_xe.layout import Layout, make_layout, size
 from pycute_xe.numeric import Numeric, as_numeric
@@ -26,7 +32,213 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["LegacyCopyAtom"]
+__all__ = ["LegacyCopyAtom", "unit_of_own_elements"]
+
+# ------------------------------------------------------------ legacy notes
+# What a user of an older copy operation should know, in words.
+
+_SIDES = {
+    "one value": "a single value",
+    "contiguous": "as many elements as a work-item holds, from the start of the block",
+    "rows first": "the values of a work-item, rows before groups of columns",
+}
+
+
+def notes_of(name: LegacyCopyName) -> dict[str, str]:
+    """Return what CUTLASS does under this name that its document does not say, by subject."""
+    return dict((*_traits(name), *_letter(name), *_memory(name), *_sent(name)))
+
+
+Note = tuple[str, str]
+
+
+def _traits(name: LegacyCopyName) -> Iterator[Note]:
+    rule = "the layouts here follow the documented ownership"
+    if name.logical_shape[1] % SUBGROUP:
+        rule = "here it has the block of its name; the documented ownership has none so narrow"
+    if not name.shipped:
+        yield "shipped", "CUTLASS ships no operation of this name"
+    elif name.traits == "none":
+        yield "shipped", f"CUTLASS ships it without Copy_Traits; {rule}"
+    elif name.traits == "unusable":
+        yield "shipped", f"CUTLASS's Copy_Traits of it do not compile; {rule}"
+    if name.says("traits_say"):
+        yield "traits", f"CUTLASS's traits {name.says('traits_say')}; {rule}"
+    if name.says("dealt") == "sides swapped":
+        swapped = "CUTLASS's traits read the block with its sides exchanged"
+        yield "dealt", f"{swapped}; the layouts equal them, ownership() is the documented one"
+    if name.says("dealt") == "by eight":
+        eight = "CUTLASS's traits deal eight columns of two rows at a time"
+        yield "dealt", f"{eight}, not one column to a work-item; layouts and ownership() equal them"
+
+
+def _letter(name: LegacyCopyName) -> Iterator[Note]:
+    if name.packed and name.bits > 8:
+        yield "packed", "CUTLASS's document has Packed_ for U8 and U4 only"
+    if name.mode == "V" and name.bits >= 32:
+        yield "letter", "VNNI does not pack elements of 32 bits or more: use LD_N"
+    if name.mode == "V" and name.bits < 8:
+        yield "VNNI", "VNNI packs bytes: a dword holds 4 rows of 2 columns, not the 8 rows of DPAS"
+    if name.mode == "T":
+        shape = "x".join(map(str, name.memory_shape))
+        yield "sizes", f"rows x columns of its name count {name.counts}: {shape} in memory"
+
+
+def _memory(name: LegacyCopyName) -> Iterator[Note]:
+    if name.says("memory_side"):
+        other = "CUTLASS's traits list other elements for the memory side, which no work-item owns"
+        yield "memory side", f"{other}: {_SIDES[str(name.says('memory_side'))]}"
+
+
+def _sent(name: LegacyCopyName) -> Iterator[Note]:
+    """What CUTLASS sends where the name would make one expect another message."""
+    sent = sent_by_cutlass(name)
+    if sent is None:
+        return
+    why = why_not(name, sent)
+    if why:
+        told = f"CUTLASS sends {name.says('sends')}, which {why}; the messages here do not"
+    else:
+        packed = ", packed as for VNNI" if sent.vnni and name.mode != "V" else ""
+        told = f"CUTLASS moves it as {name.says('sends')}{packed}"
+    yield "message", told
+    if name.says("shuffles"):
+        moved = "CUTLASS then moves values between work-items: registers() shows them before that"
+        yield "shuffles", moved
+
+
+def note_of_registers(
+    picture: RegisterPicture, owned: tuple[tuple[Place, ...], ...], exact: tuple[int, ...]
+) -> str:
+    """Return how the registers of a work-item differ from what it is said to own.
+
+    ``exact`` are the widths in which registers show what is said, values in order.
+    """
+    said = "the registers of a work-item hold other elements than ownership() says"
+    if exact:
+        return f"{said}, unless read {' or '.join(map(str, exact))} bits at a time"
+    unit = unit_of_own_elements(picture, owned)
+    if unit is None:
+        return said
+    return (
+        f"the registers of a work-item, read {unit} bits at a time, hold the elements "
+        "that ownership() says in another order or with gaps"
+    )
+
+
+def unit_of_own_elements(picture: RegisterPicture, owned: Sequence[Sequence[Place]]) -> int | None:
+    """Return the least width in bits in which each work-item holds its own elements, in any order.
+
+    ``None`` if no width up to 64 bits does, or if an element is said to have two owners.
+
+    >>> from pycute_xe.cutlass import get_atom
+    >>> atom = get_atom("XE_2D_U16x8x32_LD_N")
+    >>> unit_of_own_elements(atom.registers(), atom.ownership())
+    16
+    """
+    whose = {place: t for t, places in enumerate(owned) for place in places}
+    if sum(map(len, owned)) != len(whose):
+        return None
+    units = (u for u in range(picture.unit_bits, 65, picture.unit_bits) if 64 % u == 0)
+    return next((unit for unit in units if _held_by(picture, unit, whose)), None)
+
+
+def _held_by(picture: RegisterPicture, unit_bits: int, whose: dict[Place, int]) -> bool:
+    """Whether registers hold these elements and no others, each with its work-item."""
+    owners = picture.owners(unit_bits)
+    return len(owners) == len(whose) and all(
+        whose.get(place) == work_item for place, (work_item, _) in owners.items()
+    )
+
+
+# ------------------------------------------------------------ legacy registers
+# What registers hold after the messages of an older name.
+
+
+def register_picture(name: LegacyCopyName, places: NDArray[np.int64], bits: int) -> RegisterPicture:
+    """Return the picture of the registers, in values of a width, from their `legacy_places`.
+
+    Registers are read in elements of the name, or in values where these are wider.
+    """
+    return RegisterPicture(bits, slots_in(places), max(name.bits, bits, 8))
+
+
+def legacy_places(name: LegacyCopyName, value_bits: int) -> NDArray[np.int64]:
+    """Return the (row, column) in each slot, in values, as CUTLASS counts them; -1 for padding.
+
+    The messages fill whole registers, one after the other. Nothing for a prefetch. Raises
+    `LegalityError` where no messages can move the block.
+
+    >>> from pycute_xe.cutlass import parse_block2d_name
+    >>> legacy_places(parse_block2d_name("XE_2D_U16x16x16_LD_V"), 16)[:3].tolist()
+    [[0, 0], [1, 0], [0, 1]]
+    """
+    import numpy as np
+
+    if name.is_prefetch:
+        return np.empty((0, 2), dtype=np.int64)
+    parts: list[NDArray[np.int64]] = []
+    for part in lower(name, ANY_TARGET):
+        first, rest = divmod(part.x * part.message.bits, value_bits)
+        held = _held(part.message, rest, value_bits)
+        parts.append(np.where(held < 0, held, held + np.array((part.y, first))))
+    places = np.concatenate(parts)
+    return places[:, ::-1] if name.mode == "T" else places
+
+
+@lru_cache(maxsize=1 << 8)
+def _held(message: Block2D, start: int, value_bits: int) -> NDArray[np.int64]:
+    """(row, column) of each value in the registers of a message that starts ``start`` bits on."""
+    import numpy as np
+
+    per_element, wide = max(1, message.bits // value_bits), max(1, value_bits // message.bits)
+    columns = message.width * message.count
+    index = np.arange(0, columns * message.height, wide)
+    inside = np.arange(per_element)
+    # Memory columns and register slots, both in values.
+    first = (start + index % columns * message.bits) // value_bits
+    at = table(message.position)[index] * message.bits // value_bits
+    out = np.full((message.register_bytes(ANY_TARGET) * 8 // value_bits, 2), -1)
+    slots = (at[:, None] + inside).reshape(-1)
+    out[slots, 0] = np.repeat(index // columns, per_element)
+    out[slots, 1] = (first[:, None] + inside).reshape(-1)
+    out.flags.writeable = False
+    return out
+
+
+def all_shown(held: NDArray[np.int64], owned: NDArray[np.int64], whole: int) -> bool:
+    """Return whether registers, in units of so many values, hold what work-items own, in order.
+
+    What `CopyAnswers` asks of each work-item, asked of all at once: a search asks it of many atoms.
+    """
+    import numpy as np
+
+    if not len(held):
+        return False
+    values = np.arange(len(owned[0]))
+    unit, inside = values // whole, values % whole
+    slots = (unit * SUBGROUP + np.arange(SUBGROUP)[:, None]) * whole + inside
+    return bool(slots.max() < len(held) and (held[slots] == owned).all())
+
+
+# ------------------------------------------------------------ legacy values
+# Maps of elements as maps of values that hold several.
+
+
+def recast_values(tv: Layout, parts: int) -> Layout:
+    """Split each value into neighbouring parts."""
+    values = make_layout(Layout(parts), scaled(tv[1], parts)) if parts > 1 else tv[1]
+    return coalesce(make_layout(scaled(tv[0], parts), values), (1, 1))
+
+
+def in_values(tv: Layout, bits: int, value_bits: int) -> Layout:
+    """Count values instead of elements of so many bits."""
+    if value_bits > bits:
+        return upcast(tv, value_bits // bits)
+    return recast_values(tv, bits // value_bits)
+
+
+# ------------------------------------------------------------ legacy copy
 
 
 @dataclass(frozen=True)

@@ -9,23 +9,125 @@ from functools import cache, lru_cache
 from itertools import groupby, islice, product
 from math import log2
 from operator import itemgetter
+from typing import Literal, cast
 
 from pycute_xe.arch.block2d import Block2D, Op
 from pycute_xe.arch.rules import Broken, Rule, errors, judge, rules
 from pycute_xe.arch.target import Target, get_target, targets
-from pycute_xe.atom.placed_message import PlacedMessage
+from pycute_xe.atom.block2d_op import Block2DOp
+from pycute_xe.atom.copy_answers import PlacedMessage
 from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP
-from pycute_xe.cutlass.legacy_name import LARGEST_BLOCK, LegacyCopyName
-from pycute_xe.cutlass.message_limits import (
-    can_repeat,
-    largest,
-    least_elements,
-    transposed_bits,
-    vnni_width,
-)
-from pycute_xe.errors import LegalityError
+from pycute_xe.cutlass.legacy_name import LARGEST_BLOCK, LegacyCopyName, parse_block2d_name
+from pycute_xe.errors import CuteError, LegalityError
+from pycute_xe.signatures import typed
 
-__all__ = ["broken_rules", "lower", "messages_of", "nearest_names", "op_of", "sent_by_cutlass"]
+__all__ = [
+    "broken_rules",
+    "lower",
+    "messages_of",
+    "nearest_names",
+    "op_of",
+    "sent_by_cutlass",
+    "can_repeat",
+    "largest",
+    "least_elements",
+    "transposed_bits",
+    "vnni_width",
+    "template_of",
+]
+
+# ------------------------------------------------------------ message limits
+# How large block-2D messages may be, from the rows that refuse larger ones.
+
+
+@cache
+def largest(op: Op, turned: bool, vnni: bool, bits: int) -> tuple[int, int]:
+    """Return rows and elements of a row of the largest message, in elements of so many bits.
+
+    Transposed blocks keep the tighter limit that the compiler of 2022 had. Widths that no transpose
+    has count as the next one that it has.
+
+    >>> largest("load", False, False, 16), largest("load", True, False, 32)
+    ((32, 32), (16, 8))
+    """
+    if turned and op == "load":
+        bits = transposed_bits(bits)
+    about = {"bits": bits, "transpose": int(turned), "vnni": int(vnni)}
+    size = {quantity: _most(op, quantity, about) for quantity in ("height", "width", "row_bytes")}
+    rows = size["height"]
+    if turned and op == "load":
+        rows = min(rows, _bound("transpose-column-bytes") * 8 // bits)
+    return rows, min(size["width"], size["row_bytes"] * 8 // bits)
+
+
+@cache
+def least_elements(bits: int) -> int:
+    """Return the elements of the narrowest message: it moves, and starts at, whole dwords.
+
+    >>> least_elements(8), least_elements(64)
+    (4, 0)
+    """
+    return _bound("width-min-dword") * 8 // bits
+
+
+@cache
+def transposed_bits(bits: int) -> int:
+    """Return the width in which elements are transposed: dwords below 32 bits.
+
+    >>> transposed_bits(8), transposed_bits(64)
+    (32, 64)
+    """
+    return _row("transpose-bits").nearest({"bits": bits})
+
+
+@cache
+def vnni_width() -> int:
+    """Return the elements of a row that every document lets a VNNI message have."""
+    return _bound("vnni-width")
+
+
+@cache
+def can_repeat(bits: int, block: int, count: int) -> bool:
+    """Tell whether so many blocks of ``block`` elements lie side by side in one message.
+
+    >>> can_repeat(16, 16, 2), can_repeat(16, 16, 3)
+    (True, False)
+    """
+    counts = _rules("load", "count", {"bits": bits, "transpose": 0})
+    alike = all(rule.holds({"count": count}) for rule in counts)
+    return alike and block >= least_elements(bits)
+
+
+def _most(op: Op, quantity: str, about: dict[str, int]) -> int:
+    """The largest value that every refusing rule lets a quantity have; very many without one."""
+    bounds = (max(cast("tuple[int, ...]", rule.bounds)) for rule in _rules(op, quantity, about))
+    return min(bounds, default=1 << 24)
+
+
+def _rules(op: Op, quantity: str, about: dict[str, int]) -> list[Rule]:
+    return [
+        rule
+        for rule in rules("block2d", "message", ANY_TARGET, op)
+        if (rule.quantity, rule.level) == (quantity, "error")
+        and rule.kind in ("at_most", "one_of")
+        and rule.applies(about)
+    ]
+
+
+def _bound(rule: str) -> int:
+    return cast("int", _row(rule).bounds[0])
+
+
+def _row(wanted: str) -> Rule:
+    for rule in rules("block2d", "message", ANY_TARGET):
+        if rule.id == wanted:
+            return rule
+    raise CuteError(
+        "message_limits", {"rule": wanted}, "no row has this id", "correct atoms/block2d.toml"
+    )
+
+
+# ------------------------------------------------------------ legacy lowering
 
 _SIZES = (1, 2, 4, 8, 16, 32, 64)
 _BLOCK = re.compile(r"d(\d+)\.(\d+)x(\d+)x(\d+)([nt])([nt])")
@@ -213,3 +315,48 @@ def why_not(name: LegacyCopyName, sent: Block2D) -> str:
         return f"moves {moved // 8} of the {wanted // 8} bytes"
     broken = _forbidden(sent, ANY_TARGET)
     return f"breaks {', '.join(b.rule for b in broken)}" if broken else ""
+
+
+# ------------------------------------------------------------ legacy templates
+# The template operation that sends the message of an older name.
+
+Kind = Literal[
+    "XE_LOAD_2D", "XE_LOAD_2D_VNNI", "XE_LOAD_2D_TRANSPOSE", "XE_STORE_2D", "XE_PREFETCH_2D"
+]
+
+
+@typed
+def template_of(name: str | LegacyCopyName) -> Block2DOp:
+    """Return the template operation that sends the messages of an older block-2D name.
+
+    Law: ``template_of(name).message`` is the message of the name, one of them where the name needs
+    several alike; what lands in registers is what `LegacyCopyAtom.registers` shows. Older layouts
+    that say otherwise are left behind. Sizes count elements of the message: dwords for LD_T of
+    narrower ones, bytes for U4. Raises `CuteError` for other names and for a block that needs
+    messages of several sizes. C++: ``XE_LOAD_2D<…>`` in place of ``XE_2D_…``.
+
+    >>> template_of("XE_2D_U16x32x16_LD_V"), template_of("XE_2D_U16x16x16_LD_T")
+    (XE_LOAD_2D_VNNI(16, 32, 16), XE_LOAD_2D_TRANSPOSE(32, 16, 8))
+    """
+    parsed = name if isinstance(name, LegacyCopyName) else parse_block2d_name(name)
+    sent = {placed.message for placed in messages_of(parsed)}
+    if len(sent) > 1:
+        raise CuteError(
+            "template_of",
+            {"name": parsed},
+            "its block needs messages of several sizes: " + ", ".join(sorted(map(str, sent))),
+            "use a name of a smaller block",
+        )
+    (message,) = sent
+    width = message.width * message.count
+    return Block2DOp(_kind(message), message.bits, message.height, width, message.width)
+
+
+def _kind(message: Block2D) -> Kind:
+    if message.op == "store":
+        return "XE_STORE_2D"
+    if message.op == "prefetch":
+        return "XE_PREFETCH_2D"
+    if message.transpose:
+        return "XE_LOAD_2D_TRANSPOSE"
+    return "XE_LOAD_2D_VNNI" if message.vnni else "XE_LOAD_2D"

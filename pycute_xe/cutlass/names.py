@@ -12,10 +12,9 @@ from pycute_xe.atom.linear_copy import LinearCopyAtom, make_linear_copy_atom
 from pycute_xe.atom.linear_op import is_linear_name, parse_linear_op
 from pycute_xe.atom.mma_atom import MmaAtom
 from pycute_xe.atom.spelling import as_name, nearest_spelling
-from pycute_xe.cutlass.known_names import catalogue
+from pycute_xe.cutlass.known_names import catalogue, form_of, parse_template_name
 from pycute_xe.cutlass.legacy_copy import LegacyCopyAtom
 from pycute_xe.cutlass.legacy_name import parse_block2d_name
-from pycute_xe.cutlass.template_name import form_of, parse_template_name
 from pycute_xe.errors import CuteError, ShapeError, quoted
 from pycute_xe.facts import rows
 from pycute_xe.numeric import Numeric, as_numeric

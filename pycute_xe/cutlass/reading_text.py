@@ -4,11 +4,118 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import NoReturn
+from functools import cache
+from itertools import permutations
+from math import prod
+from typing import Any, NoReturn
 
+import numpy as np
+
+from pycute_xe.atom.copy_atom import SUBGROUP, CopyAtom
+from pycute_xe.atom.spelling import nearest_spelling
+from pycute_xe.bulk import table
+from pycute_xe.cutlass.legacy_name import parse_block2d_name
+from pycute_xe.cutlass.names import get_atom
 from pycute_xe.errors import CuteError, InputError
+from pycute_xe.layout import Layout, size
+from pycute_xe.numeric import Numeric, as_numeric, numerics
 
-__all__ = ["Reader", "Token", "at_place", "refuse"]
+__all__ = [
+    "Reader",
+    "Token",
+    "at_place",
+    "refuse",
+    "modes_of",
+    "cpp_names",
+    "meaning_of_name",
+    "nearest_name",
+    "Type",
+    "parse_types",
+]
+
+# ------------------------------------------------------------ reading names
+# What a C++ name without arguments stands for: numbers, element types, operations.
+
+_STATIC = re.compile(r"_([0-9]{1,18})")
+_OLDER_MMA = re.compile(r"XE_[0-9]+x[0-9]+x[0-9]+_[A-Z0-9]+_TT")
+
+
+@cache
+def cpp_names() -> dict[str, Numeric]:
+    """Return the element types by their names in C++, and by those of the library.
+
+    >>> cpp_names()["bfloat16_t"], cpp_names()["unsigned char"]
+    (as_numeric('bf16'), as_numeric('u8'))
+    """
+    packs = ("u128", "u256", "u512")
+    own = {name: as_numeric(name) for name in numerics()}
+    own |= {found.to_cpp(): found for found in map(as_numeric, (*numerics(), *packs))}
+    every = tuple(own.values())
+    return own | {spelling: found for found in every for spelling in found.row.spellings}
+
+
+def meaning_of_name(name: str, member: str) -> Any:
+    """Return what a name stands for, and `NotImplemented` for an unknown one.
+
+    ``_8`` is 8, ``_`` and ``Underscore`` are ``None``, a type of elements is a `Numeric`, an older
+    operation its name or atom. Raises as `parse_block2d_name` does.
+
+    >>> meaning_of_name("_8", ""), meaning_of_name("half_t", "")
+    (8, as_numeric('f16'))
+    """
+    static = _STATIC.fullmatch(name)
+    if static and not member:
+        return int(static[1])
+    if name in ("_", "Underscore") and not member:
+        return None
+    if name.startswith("XE_2D_") and member in ("", "PREFETCH"):
+        return parse_block2d_name(f"{name}::{member}" if member else name)
+    if _OLDER_MMA.fullmatch(name) and not member:
+        return get_atom(name)
+    return NotImplemented if member else cpp_names().get(name, NotImplemented)
+
+
+def nearest_name(name: str, others: tuple[str, ...]) -> str:
+    """Return a tip for an unknown name: those most like it.
+
+    >>> nearest_name("bfloat_t", ())
+    'did you mean bfloat16_t, ...?'
+    """
+    known = (*others, *cpp_names(), "Underscore")
+    near = nearest_spelling(name, known)
+    return f"did you mean {', '.join(near)}?" if near else "write the type in full"
+
+
+# ------------------------------------------------------------ reading modes
+# Along which modes of a tile the rows of a copy's messages run, told by its layout.
+
+
+def modes_of(atom: CopyAtom, layout: Layout, tile: tuple[int, ...]) -> tuple[int, int] | None:
+    """Return (x, y): the tile's modes along the rows of a block and across them.
+
+    Law: the first values of the first 16 work-items of the tiled layout are the atom's, placed in
+    the tile. ``None`` where no two modes are so.
+
+    >>> from pycute_xe.atom import XE_LOAD_2D, make_block_2d_copy
+    >>> copy = make_block_2d_copy(XE_LOAD_2D(16, 8, 16), (1, "ld"), "f16")
+    >>> modes_of(copy.atom, copy.layout_tv_tiled, copy.tiler_mn)
+    (0, 1)
+    """
+    threads, values = (size(mode) for mode in layout)
+    if threads < SUBGROUP or values < atom.values:
+        return None
+    first = table(layout).reshape(values, threads)[: atom.values, :SUBGROUP]
+    own = table(atom.layout_ref_tv).reshape(atom.values, SUBGROUP)
+    rows, columns = np.divmod(own, atom.width)
+    for y, x in permutations(range(len(tile)), 2):
+        if tile[x] < atom.width or tile[y] < atom.height:
+            continue
+        if np.array_equal(first, columns * prod(tile[:x]) + rows * prod(tile[:y])):
+            return x, y
+    return None
+
+
+# ------------------------------------------------------------ reading text
 
 _TOKEN = re.compile(
     r"(?P<blank>(?:\s|//[^\n]*|/\*.*?\*/)+)"
@@ -133,3 +240,106 @@ class Reader:
     def refuse(self, condition: str, fix: str) -> NoReturn:
         """Refuse at the next token."""
         refuse(self.text, self.peek().at, condition, fix)
+
+
+# ------------------------------------------------------------ reading types
+# C++ types as trees of names and arguments.
+
+_SPACES = frozenset({"cute", "cutlass", "std", "sycl", "detail", "dpas_type", "intel"})
+"""Namespaces: what they hold is known by its own name."""
+
+_AHEAD = frozenset({"typename", "class", "struct", "const", "static", "constexpr"})
+_BUILT_IN = frozenset({"unsigned", "signed", "long", "short", "int", "char"})
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A name with arguments and the member that is taken of it, or a number.
+
+    ``arguments`` is ``None`` where no ``<>`` follow the name.
+    """
+
+    name: str
+    at: int
+    arguments: tuple[Type, ...] | None = None
+    member: str = ""
+    is_number: bool = False
+
+
+def parse_types(reader: Reader) -> tuple[list[tuple[str, Type]], Type]:
+    """Return the declarations ``using name = type;`` of a text, in order, and the type meant last.
+
+    >>> named, last = parse_types(Reader("using T = Shape<_8,_4>; Layout<T>"))
+    >>> named[0][0], last.name
+    ('T', 'Layout')
+    """
+    named: list[tuple[str, Type]] = []
+    last: Type | None = None
+    while reader.peek().kind != "end":
+        alias = ""
+        if reader.skip("using"):
+            if reader.peek().kind != "name":
+                reader.expected("a name", "write using Name = Type;")
+            alias = reader.step().text
+            reader.take("=", fix="write using Name = Type;")
+        last = _type(reader)
+        if alias:
+            named.append((alias, last))
+        if reader.skip("{"):
+            reader.take("}")
+        if not reader.skip(";") and reader.peek().kind != "end":
+            reader.expected("the end or ';'")
+    if last is None:
+        reader.expected("a type")
+    return named, last
+
+
+def _type(reader: Reader) -> Type:
+    while reader.peek().text in _AHEAD:
+        reader.step()
+    found = _name(reader)
+    while reader.peek().text in ("const", "&", "*"):
+        if reader.peek().text == "*":
+            reader.refuse("a pointer is not a layout, an atom or a type of values", "leave * out")
+        reader.step()
+    return found
+
+
+def _name(reader: Reader) -> Type:
+    reader.skip("::")
+    while reader.peek().text in _SPACES and reader.peek(1).text == "::":
+        reader.step()
+        reader.step()
+    token = reader.peek()
+    if token.kind == "number":
+        reader.step()
+        while reader.peek().text in ("u", "U", "l", "L", "ul", "UL", "ull", "ULL"):
+            reader.step()
+        return Type(token.text, token.at, is_number=True)
+    if token.kind != "name":
+        reader.expected("a type")
+    words = [reader.step().text]
+    while words[-1] in _BUILT_IN and reader.peek().text in _BUILT_IN:
+        words.append(reader.step().text)
+    arguments = _arguments(reader) if reader.peek().text == "<" else None
+    members: list[str] = []
+    while reader.skip("::"):
+        reader.skip("template")
+        if reader.peek().kind != "name":
+            reader.expected("a name")
+        members.append(reader.step().text)
+    return Type(" ".join(words), token.at, arguments, "::".join(members))
+
+
+def _arguments(reader: Reader) -> tuple[Type, ...]:
+    reader.take("<")
+    reader.deeper()
+    found: list[Type] = []
+    while not reader.skip(">"):
+        found.append(_type(reader))
+        if reader.peek().text not in (",", ">"):
+            reader.expected("',' or '>'")
+        if reader.skip(",") and reader.peek().text == ">":
+            reader.expected("a type")
+    reader.level -= 1
+    return tuple(found)

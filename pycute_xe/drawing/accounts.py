@@ -8,10 +8,10 @@ from functools import cached_property
 
 from pycute_xe.arch.target import grf_bytes
 from pycute_xe.atom.register_picture import SUBGROUP, Place, RegisterPicture
-from pycute_xe.drawing.scene import Cell, Panel, make_panel
+from pycute_xe.drawing.scene import LABELS, MARKS, Cell, Panel, make_panel
 from pycute_xe.errors import ShapeError
 
-__all__ = ["Accounts", "items_slot"]
+__all__ = ["Accounts", "items_slot", "agreement"]
 
 Owner = tuple[int, int]
 _SAID, _DONE = "T said to own it", "T that holds it"
@@ -260,3 +260,60 @@ def _holders(picture: RegisterPicture, line: int) -> tuple[tuple[str, ...], tupl
     if most == 2:
         return tuple(",".join(map(str, column)) for column in columns), ()
     return tuple(f"T{column[0]}" for column in columns), tuple(column[0] for column in columns)
+
+
+# ------------------------------------------------------------ account words
+# Whether the two accounts of a block agree, in words for a caption.
+
+
+def agreement(
+    accounts: Accounts,
+    shown: tuple[str, ...] = ("registers",),
+    labelled: bool = True,
+    layouts_agree: bool = True,
+) -> Iterator[str]:
+    """Say what colours mean, whether registers hold what is said, and what pads them.
+
+    ``shown`` are the panels, ``labelled`` tells whether cells have labels, ``layouts_agree``
+    whether the layouts of the atom say the same as its ownership.
+    """
+    said, picture = accounts.said, accounts.picture
+    if said is None:
+        yield "Colours: the work-item whose registers hold a value."
+    elif picture is None:
+        yield "Colours: the work-item that is said to own a value."
+    else:
+        yield "Colours: the work-item that is said to own a value, in every panel."
+        yield from _verdict(accounts, shown != ("memory",), layouts_agree)
+    if picture is not None and "registers" in shown:
+        pads = f", {picture.padding} slots of them padding (dots)" if picture.padding else ""
+        yield f"Registers are drawn lowest byte first{pads}."
+    if labelled and shown != ("memory",):
+        yield f"{LABELS}: {' and '.join(accounts.names)} of the value there."
+
+
+def _verdict(accounts: Accounts, marks: bool, layouts_agree: bool) -> Iterator[str]:
+    elsewhere, reordered = accounts.wrong
+    picture = accounts.picture
+    unit = picture.unit_bits if picture else 0
+    widths = " or ".join(f"{unit}-bit" for unit in accounts.units)
+    if not elsewhere and not reordered:
+        held = f"the registers, read as {widths} units, hold what is said"
+        yield f"Faithful: {held}." if layouts_agree else f"Note: {held}, but its layouts differ."
+        return
+    total = sum(map(len, accounts.said or ()))
+    found = f"{elsewhere} of {total} values are with another work-item than is said"
+    if reordered and elsewhere:
+        found += f", and {reordered} in another order"
+    elif reordered:
+        found = f"{reordered} of {total} values are in another order than is said"
+    corners = f" ({MARKS})" if marks else ""
+    if widths:
+        # Nothing is wrong with such an atom: it is read in another width.
+        yield (
+            f"Read in {widths} units, each work-item finds what is said; "
+            f"read in {unit}-bit ones, {found}{corners}."
+        )
+        return
+    yield f"Note: unfaithful{corners}: read as {unit}-bit units, {found}."
+    yield "In no width of units do the registers show what is said."

@@ -2,23 +2,530 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
-from dataclasses import dataclass
+import textwrap
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
+from hashlib import sha1
+from html import escape
+from math import hypot
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pycute_xe.drawing.saving import write_files
-from pycute_xe.drawing.scene import Scene
-from pycute_xe.drawing.svg import render
-from pycute_xe.drawing.terminal import as_ansi, as_plain, as_rich, terminal_width
+from pycute_xe.drawing.scene import (
+    LABELS,
+    MARGIN,
+    MARKS,
+    Cell,
+    Panel,
+    Plan,
+    Scene,
+    Spot,
+    frames,
+    heading_width,
+)
 from pycute_xe.errors import ShapeError
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-__all__ = ["Drawing"]
+__all__ = ["Drawing", "COLOURS", "INK", "colour"]
+
+# ------------------------------------------------------------ palette
+# Sixteen colours, one for each work-item of a subgroup.
+#
+# Found by maximising the least distance (in OKLab) between any two, and more so between neighbours,
+# for normal sight and for simulated protan, deutan and tritan sight, under the condition that near
+# black text on each keeps a contrast of at least 5 to 1. Every cell carries its label as well, so
+# nothing hangs on colour alone.
+
+COLOURS = (
+    "#ffa101",
+    "#bc7d14",
+    "#c9a972",
+    "#dfce9f",
+    "#fdecae",
+    "#b1cd73",
+    "#54a063",
+    "#8cb696",
+    "#4cd8cb",
+    "#17afba",
+    "#afe3ea",
+    "#73b1fc",
+    "#6589f3",
+    "#dfdcfc",
+    "#b28798",
+    "#feabc3",
+)
+INK = "#10141a"
+"""The colour of text on any of them."""
+
+
+def colour(index: int) -> str:
+    """Return the colour of a work-item, or of any number modulo 16, as ``#rrggbb``.
+
+    >>> colour(17) == colour(1)
+    True
+    """
+    return COLOURS[index % len(COLOURS)]
+
+
+# ------------------------------------------------------------ svg
+# A scene as SVG.
+#
+# Plain elements and one style sheet, no script: it works in a page, as an image, and in viewers.
+
+# ------------------------------------------------------------ style
+# The style sheet inside an SVG drawing, for light and dark pages.
+
+_BASE = """\
+text{{font-family:ui-monospace,"SF Mono",Menlo,Consolas,"DejaVu Sans Mono",monospace;\
+text-anchor:middle;fill:{ink}}}
+.card{{fill:#fff;stroke:#d5dae1}}
+.h,.p,.k0{{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;\
+text-anchor:start}}
+.h{{font-size:17px;font-weight:600;fill:#161b22}}
+.p,.k0{{font-size:12px;fill:#4d5866}}
+.bad{{fill:#b42318;font-weight:600}}
+.a text{{font-size:10px;fill:#5b6675}}
+.a .n{{font-size:11px;font-weight:700;fill:#161b22}}
+.a .w{{text-anchor:end}}
+.a .l{{text-anchor:start}}
+.a .k text{{fill:{ink}}}
+.k text{{font-size:11px}}
+.c text{{font-size:{font}px}}
+.none text{{fill:#b42318}}
+.pad text{{fill:#8b95a3}}
+.v{{fill:#8b95a3;fill-opacity:.13}}
+.x{{fill:none;stroke:#d92d20;stroke-dasharray:3 2}}
+.m{{fill:#d92d20;stroke:#fff;stroke-width:.6}}
+.d{{font-size:0}}
+.f{{fill:none;stroke:#161b22;stroke-width:1.5;pointer-events:none}}
+.c,.k{{transition:opacity .12s}}
+"""
+_DARK = """\
+@media (prefers-color-scheme:dark){{
+{p}.card{{fill:#12161c;stroke:#2b323c}}
+{p}.h,{p}.a .n{{fill:#f0f3f7}}
+{p}.p,{p}.k0{{fill:#b3bdca}}
+{p}.bad{{fill:#ff9b8a}}
+{p}.a text{{fill:#a3aebc}}
+{p}.a .k text{{fill:{ink}}}
+{p}.none text{{fill:#ff9b8a}}
+{p}.f{{stroke:#f0f3f7}}
+}}
+"""
+
+
+# Labels that arrows pass under stand out from them.
+_CLEAR = """\
+{p}.a text{{paint-order:stroke;stroke:#fff;stroke-width:3px;stroke-linejoin:round}}
+@media (prefers-color-scheme:dark){{
+{p}.a text{{stroke:#12161c}}
+}}
+"""
+
+
+def style_sheet(scope: str, colours: Iterable[int], font: float, crossed: bool = False) -> str:
+    """Return the rules of a drawing whose outermost element has the id ``scope``.
+
+    Every rule is confined to that element, so that several drawings can stand in one page. Pointing
+    at a cell, or at a colour of the legend, dims what belongs to other work-items. ``crossed`` says
+    that arrows pass under labels.
+    """
+    prefix = f"#{scope} "
+    rules = _BASE.format(ink=INK, font=f"{font:g}").splitlines()
+    used = sorted(set(colours))
+    rules += [f".t{i} rect{{fill:{COLOURS[i]}}}" for i in used]
+    scoped = [_scoped(rule, prefix) for rule in rules]
+    # A rule of its own for each colour: a reader that does not know :has drops these alone.
+    hover = [f"#{scope}:has(.t{i}:hover) .o:not(.t{i}){{opacity:.13}}" for i in used]
+    clear = _CLEAR.format(p=prefix) if crossed else ""
+    return "\n".join(["", *scoped, *hover, _DARK.format(p=prefix, ink=INK) + clear])
+
+
+def _scoped(rule: str, prefix: str) -> str:
+    selectors, body = rule.split("{", 1)
+    return ",".join(prefix + one for one in selectors.split(",")) + "{" + body
+
+
+# ------------------------------------------------------------ svg
+
+
+def render(scene: Scene) -> str:
+    """Return the SVG of a scene: a valid XML document without declaration, no blank lines.
+
+    Each cell is an element of class ``c`` and ``t`` with the number of its colour, which carries
+    its data attributes.
+    """
+    plan = Plan(scene)
+    body = "\n".join(_body(plan))
+    # Ids must differ between drawings in one page, and be equal for equal drawings.
+    scope = "cx-" + sha1(body.encode(), usedforsecurity=False).hexdigest()[:10]
+    colours = {c.colour % 16 for p in scene.panels for c in p.cells if c.colour is not None}
+    legend = range(len(scene.legend))
+    style = style_sheet(scope, colours | set(legend), plan.cells.font, crossed=bool(scene.arrows))
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" id="{scope}" role="img" '
+        f'aria-labelledby="{scope}-t {scope}-d" viewBox="0 0 {plan.width} {plan.height}" '
+        f'width="{plan.width}" height="{plan.height}">'
+    )
+    about = " ".join(scene.caption)
+    return "\n".join(
+        [
+            head,
+            f'<title id="{scope}-t">{escape(scene.title)}</title>',
+            f'<desc id="{scope}-d">{escape(about)}</desc>',
+            f"<style>{style.rstrip()}</style>",
+            body,
+            "</svg>",
+        ]
+    )
+
+
+def _body(plan: Plan) -> Iterator[str]:
+    yield (
+        f'<rect class="card" x="0.5" y="0.5" width="{plan.width - 1}" '
+        f'height="{plan.height - 1}" rx="10"/>'
+    )
+    for i, line in enumerate(plan.title):
+        yield f'<text class="h" x="{MARGIN}" y="{plan.title_y + 23 * i}">{escape(line)}</text>'
+    for i, (line, warns) in enumerate(plan.caption):
+        kind = "p bad" if warns else "p"
+        y = plan.caption_y + 18 * i
+        yield f'<text class="{kind}" x="{MARGIN}" y="{y}">{escape(line)}</text>'
+    yield from _legend(plan)
+    yield from _arrows(plan)
+    for spot in plan.spots:
+        yield from _panel(plan, spot)
+
+
+def _arrows(plan: Plan) -> Iterator[str]:
+    """Lines from below a cell to above another, with a head."""
+    size, spots = plan.cells, plan.spots
+    for ends in plan.scene.arrows:
+        (x, y), (u, v) = (
+            (spots[p].x + size.width * (c + 0.5), spots[p].y + size.height * (r + 1 - end))
+            for end, (p, r, c) in enumerate(ends)
+        )
+        far = hypot(u - x, v - y) or 1.0
+        along, across = (u - x) / far, (v - y) / far
+        head = "".join(
+            f"M{u:g} {v:g}L{u - 7 * along + s * 3 * across:g} {v - 7 * across - s * 3 * along:g}"
+            for s in (1, -1)
+        )
+        yield f'<path class="f arrow" d="M{x:g} {y:g}L{u:g} {v:g}{head}"/>'
+
+
+def _legend(plan: Plan) -> Iterator[str]:
+    title = plan.scene.legend_title
+    y = plan.legend_y
+    wide = plan.chip_width
+    yield f'<text class="k0" x="{MARGIN}" y="{y + 15}">{escape(title)}</text>'
+    for i, (name, (left, top)) in enumerate(zip(plan.scene.legend, plan.chips, strict=True)):
+        box = f'x="{left}" y="{top}" width="{wide}" height="22" rx="4"'
+        yield (
+            f'<g class="k o t{i}"><rect {box}/>'
+            f'<text x="{left + wide // 2}" y="{top + 15}">{escape(name)}</text></g>'
+        )
+
+
+def _panel(plan: Plan, spot: Spot) -> Iterator[str]:
+    panel = spot.panel
+    yield f'<g class="panel" data-operand="{escape(panel.name)}">'
+    yield from _axes(plan, spot)
+    row_at = {row: i for i, row in enumerate(panel.rows)}
+    col_at = {col: i for i, col in enumerate(panel.cols)}
+    shared: dict[tuple[int, int], int] = {}
+    seen: dict[tuple[int, int], int] = {}
+    # Of small cells all in one path: there may be thousands.
+    corners: list[str] = []
+    for cell in panel.cells:
+        shared[cell.row, cell.col] = shared.get((cell.row, cell.col), 0) + 1
+    for cell in panel.cells:
+        place = cell.row, cell.col
+        nth = seen[place] = seen.get(place, -1) + 1
+        x = spot.x + plan.cells.width * col_at[cell.col]
+        y = spot.y + plan.cells.height * row_at[cell.row]
+        yield _cell(plan, cell, x, y, (nth, shared[place]))
+        if cell.wrong and not plan.cells.lines:
+            corners.append(_corner(x + plan.cells.width - 1, y, plan.cells.height - 1))
+    if corners:
+        yield f'<path class="m" d="{"".join(corners)}"/>'
+    if panel.framed and frames(panel):
+        yield _frames(plan, spot, panel)
+    yield "</g>"
+
+
+def _cell(plan: Plan, cell: Cell, x: int, y: int, share: tuple[int, int]) -> str:
+    """One cell; several that hold the same element share its place, one below the other."""
+    size = plan.cells
+    data = "".join(f' data-{name}="{value}"' for name, value in cell.data)
+    nth, count = share
+    top = y + nth * size.height / count
+    height = size.height / count - 1
+    kind = "none" if cell.colour is None else f"t{cell.colour % 16}"
+    fill = 'class="x" ' if cell.colour is None else ""
+    if cell.is_padding:
+        kind, fill = "pad", 'class="v" '
+    box = f'x="{x}" y="{top:g}" width="{size.width - 1}" height="{height:g}"'
+    if not size.lines:
+        # Cells this small show their colour alone.
+        return f'<g class="c o {kind}"{data}><rect {fill}{box}/></g>'
+    mark = f'<path class="m" d="{_corner(x + size.width - 1, top, height)}"/>' if cell.wrong else ""
+    text = _label(plan, cell, x, y) if count == 1 else ""
+    tip = f"<title>{escape(cell.tip)}</title>" if size.tips else ""
+    return f'<g class="c o {kind}"{data}>{tip}<rect {fill}{box}/>{mark}{text}</g>'
+
+
+def _corner(right: float, top: float, height: float) -> str:
+    """A red corner, which leaves the label readable."""
+    leg = min(7, height / 2)
+    return f"M{right - leg:g} {top:g}h{leg:g}v{leg:g}z"
+
+
+def _label(plan: Plan, cell: Cell, x: int, y: int) -> str:
+    size = plan.cells
+    middle = f"{x + (size.width - 1) / 2:g}"
+    if size.lines == 0:
+        return ""
+    if size.lines == 1 or len(cell.lines) == 1:
+        baseline = y + size.height / 2 + size.font * 0.35 - 0.5
+        return f'<text x="{middle}" y="{baseline:.4g}">{escape(cell.label)}</text>'
+    first, second = cell.lines
+    return (
+        f'<text x="{middle}" y="{y + 12}">{first}<tspan class="d">·</tspan>'
+        f'<tspan x="{middle}" dy="11">{second}</tspan></text>'
+    )
+
+
+def _axes(plan: Plan, spot: Spot) -> Iterator[str]:
+    panel, size = spot.panel, plan.cells
+    yield '<g class="a">'
+    across, down = _shown(panel.cols, size.width), _shown(panel.rows, size.height)
+    if panel.col_colours:
+        yield from _holders(plan, spot)
+    for i in () if panel.col_colours else across:
+        if panel.col_names and i and panel.col_name(i) == panel.col_name(i - 1):
+            continue  # one name for a run of columns
+        x = spot.x + size.width * i + (size.width - 1) / 2
+        yield f'<text x="{x:g}" y="{spot.y - 6}">{escape(panel.col_name(i))}</text>'
+    for i in down:
+        y = spot.y + size.height * i + (size.height - 1) / 2 + 3.5
+        yield f'<text class="w" x="{spot.x - 6}" y="{y:g}">{escape(panel.row_name(i))}</text>'
+    if panel.row_axis:
+        name = escape(panel.row_axis)
+        yield f'<text class="n w" x="{spot.x - 6}" y="{spot.y - 6}">{name} ↓</text>'
+    wide = size.width * len(panel.cols)
+    heading = escape(panel.heading)
+    # Over the middle of the columns; from the first one on where it is wider than they are.
+    fits = heading_width(panel) <= wide
+    where, kind = (f"{spot.x + wide / 2:g}", "n") if fits else (str(spot.x), "n l")
+    yield f'<text class="{kind}" x="{where}" y="{spot.y - 22}">{heading}</text>'
+    yield "</g>"
+
+
+def _holders(plan: Plan, spot: Spot) -> Iterator[str]:
+    """The work-item of each column, in its colour."""
+    size = plan.cells
+    for i, colour in enumerate(spot.panel.col_colours):
+        x, wide = spot.x + size.width * i, size.width - 1
+        box = f'x="{x}" y="{spot.y - 17}" width="{wide}" height="14" rx="3"'
+        name = escape(spot.panel.col_name(i))
+        text = f'<text x="{x + wide / 2:g}" y="{spot.y - 6}">{name}</text>' if size.lines else ""
+        yield f'<g class="k o t{colour % 16}"><rect {box}/>{text}</g>'
+
+
+def _shown(coords: tuple[int, ...], pixels: int) -> range:
+    """Number every row or column that has room for it, else every eighth."""
+    return range(0, len(coords), 1 if pixels >= 20 else 8)
+
+
+def _frames(plan: Plan, spot: Spot, panel: Panel) -> str:
+    size = plan.cells
+    path = "".join(
+        f"M{spot.x + size.width * left - 0.5:g} {spot.y + size.height * top - 0.5:g}"
+        f"h{size.width * width}v{size.height * height}h-{size.width * width}z"
+        for top, left, height, width in frames(panel)
+    )
+    return f'<path class="f" d="{path}"/>'
+
+
+# ------------------------------------------------------------ terminal
+# A scene as text, in colour where there is a terminal.
+
+Piece = tuple[str, int | None, bool]
+"""A piece of text, the colour behind it (modulo 16), and whether it is emphasised."""
+
+LEAST_WIDTH = 40
+"""A terminal narrower than this is treated as if it had so many columns."""
+
+
+def terminal_width() -> int:
+    """Return the columns of this terminal; 80 without one."""
+    return shutil.get_terminal_size((80, 24)).columns
+
+
+def as_plain(scene: Scene, width: int) -> str:
+    """Return the scene as text without colours."""
+    unmarked = _captioned(scene, "")
+    lines = ("".join(text for text, _, _ in line).rstrip() for line in _lines(unmarked, width))
+    return "\n".join(lines)
+
+
+def as_rich(scene: Scene, width: int) -> Text:
+    """Return the scene as rich text."""
+    from rich.text import Text
+
+    out = Text(no_wrap=True, overflow="crop")
+    for number, line in enumerate(_lines(_captioned(scene, " (bold)"), width)):
+        if number:
+            out.append("\n")
+        for text, index, strong in line:
+            style = "bold" if strong else ""
+            if index is not None:
+                style += f" {INK} on {colour(index)}"
+            out.append(text, style=style.strip())
+    return out
+
+
+def as_ansi(scene: Scene, width: int) -> str:
+    """Return the scene with ANSI colours, as many as the terminal says it has."""
+    import io
+
+    from rich.console import Console
+
+    widest = max(
+        (sum(len(text) for text, _, _ in line) for line in _lines(scene, width)), default=1
+    )
+    target = io.StringIO()
+    console = Console(file=target, force_terminal=True, width=max(width, widest), highlight=False)
+    console.print(as_rich(scene, width), soft_wrap=True, end="")
+    return target.getvalue()
+
+
+def _captioned(scene: Scene, marks: str) -> Scene:
+    """Return the scene with the caption of a terminal: how it marks cells; no line on labels."""
+    kept = (line for line in scene.caption if not line.startswith(LABELS))
+    return replace(scene, caption=tuple(line.replace(f" ({MARKS})", marks) for line in kept))
+
+
+def _lines(scene: Scene, width: int) -> Iterator[list[Piece]]:
+    yield [(scene.title, None, True)]
+    for line in scene.caption:
+        strong = line.startswith(("WRONG", "Note"))
+        for part in textwrap.wrap(line, max(width, LEAST_WIDTH), break_on_hyphens=False):
+            yield [(part, None, strong)]
+    alone = len(scene.panels) == 1
+    parts = [part for panel in scene.panels for part in _pieces(panel, width)]
+    # Panels that abbreviate do it alike.
+    least = max((_form(part, width, 0) for part in parts), default=0)
+    for part in parts:
+        yield []
+        yield from _panel_lines(part, alone, scene.legend_title, _form(part, width, least))
+
+
+def _pieces(panel: Panel, width: int) -> Iterator[Panel]:
+    """Cut a panel that is too wide for one digit a column into pieces that are not."""
+    room = max(width, LEAST_WIDTH) - _gutter(panel) - 1
+    if len(panel.cols) <= room:
+        yield panel
+        return
+    step = 1 << (room.bit_length() - 1)
+    for first in range(0, len(panel.cols), step):
+        part = slice(first, first + step)
+        cols = panel.cols[part]
+        kept = tuple(cell for cell in panel.cells if cols[0] <= cell.col <= cols[-1])
+        names, colours = panel.col_names[part], panel.col_colours[part]
+        yield replace(panel, cells=kept, cols=cols, col_names=names, col_colours=colours)
+
+
+def _gutter(panel: Panel) -> int:
+    return max(len(panel.row_name(i)) for i in range(len(panel.rows)))
+
+
+def _panel_lines(panel: Panel, alone: bool, colours: str, form: int) -> Iterator[list[Piece]]:
+    gutter = _gutter(panel)
+    # The first of several owners of a place is shown.
+    cells = {(cell.row, cell.col): cell for cell in reversed(panel.cells)}
+    labels = {at: _FORMS[form](cell) for at, cell in cells.items()}
+    size, gap = max(map(len, labels.values())), 0 if form == 2 else 1
+    hint = _hint(panel, form, colours)
+    axes = f"{panel.row_axis} ↓ {panel.col_axis} →" if panel.row_axis else f"{panel.col_axis} →"
+    yield [(axes if alone else f"{panel.name}: {axes}", None, True), (hint, None, False)]
+    # Numbers above the columns, as many as there is room for.
+    names = [panel.col_name(i).lstrip("T") for i in range(len(panel.cols))]
+    longest = max(map(len, names))
+    step = next(n for n in (1, 2, 4, 8, 16, 1 << 20) if n * (size + gap) > longest)
+    numbers = [name if i % step == 0 else "" for i, name in enumerate(names)]
+    head = _spread(numbers, size + gap, step)
+    yield [(" " * (gutter + 1) + head, None, False)]
+    for i, row in enumerate(panel.rows):
+        line: list[Piece] = [(f"{panel.row_name(i):>{gutter}} ", None, False)]
+        for col in panel.cols:
+            cell = cells.get((row, col))
+            text = labels.get((row, col), "")
+            line.append(
+                (f"{text:^{size}}", cell.colour if cell else None, bool(cell and cell.wrong))
+            )
+            line.append((" " * gap, None, False))
+        yield line
+
+
+def _spread(numbers: list[str], size: int, step: int) -> str:
+    """Write each number over its column, taking the room of the columns left out after it."""
+    if step == 1:
+        return "".join(f"{number:^{size - 1}} " if size > 1 else number for number in numbers)
+    return "".join(f"{number:<{size * step}}" for number in numbers[::step])
+
+
+def _whole(cell: Cell) -> str:
+    return cell.label
+
+
+def _short(cell: Cell) -> str:
+    """The work-item by number."""
+    return cell.short or cell.lines[0].lstrip("T")
+
+
+def _form(panel: Panel, width: int, least: int) -> int:
+    """Which of the forms of labels fits: the longest, or if it must be shorter from ``least`` on.
+
+    0: whole labels, 1: work-items by number, 2: colours by one digit.
+    """
+    room = (width - _gutter(panel)) // len(panel.cols) - 1
+    fits = [max(map(len, map(form, panel.cells))) <= room for form in _FORMS[:2]]
+    return 0 if fits[0] else max(least, 1 if fits[1] else 2)
+
+
+def _hint(panel: Panel, form: int, colours: str) -> str:
+    """A word on the labels; on those that are not whole, what ``colours`` stand for."""
+    owners = colours == "work-item"
+    hints = (
+        f"  ({panel.full})" if panel.full else "",
+        f"  ({panel.short or 'T'})" if owners else "",
+        f"  ({panel.short or 'T' if owners else colours or 'colour'}, hexadecimal)",
+    )
+    return hints[form]
+
+
+def _digit(cell: Cell) -> str:
+    """The work-item, or the number of the colour, as one hexadecimal digit."""
+    if cell.is_padding:
+        return "·"
+    if cell.colour is None:
+        return "–"
+    return f"{int(cell.short or cell.colour) % 16:x}"
+
+
+_FORMS = (_whole, _short, _digit)
+
+
+# ------------------------------------------------------------ drawing
 
 
 @dataclass(frozen=True)

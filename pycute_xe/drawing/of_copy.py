@@ -10,14 +10,20 @@ from typing import TypeVar
 from pycute_xe.arch import Block2D
 from pycute_xe.arch.registers import RegisterMap
 from pycute_xe.atom import CopyAtom, TiledCopy
-from pycute_xe.atom.copy_answers import CopyAnswers
-from pycute_xe.atom.placed_message import AnyPlaced
+from pycute_xe.atom.copy_answers import AnyPlaced, CopyAnswers
 from pycute_xe.atom.register_picture import SUBGROUP, Place
-from pycute_xe.drawing.account_words import agreement
-from pycute_xe.drawing.accounts import Accounts, items_slot
+from pycute_xe.drawing.accounts import Accounts, agreement, items_slot
 from pycute_xe.drawing.images import copied
-from pycute_xe.drawing.measure import LABELLED
-from pycute_xe.drawing.scene import CELL_LIMIT, Cell, Panel, Scene, frames, make_panel, owned
+from pycute_xe.drawing.scene import (
+    CELL_LIMIT,
+    LABELLED,
+    Cell,
+    Panel,
+    Scene,
+    frames,
+    make_panel,
+    owned,
+)
 from pycute_xe.errors import CoordError, CuteError, ShapeError
 from pycute_xe.layout import Layout
 

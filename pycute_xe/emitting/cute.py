@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from pycute_xe.atom import TiledCopy
-from pycute_xe.emitting.cute_claims import HELPERS, claims
+import re
+from collections.abc import Iterator
+from functools import partial
+from typing import NoReturn
+
+import numpy as np
+
+from pycute_xe.algebra import coalesce, composition, upcast
+from pycute_xe.atom import TiledCopy, TiledMma
+from pycute_xe.atom.cpp_text import tiler_cpp
+from pycute_xe.atom.register_picture import SUBGROUP
+from pycute_xe.bulk import table
 from pycute_xe.emitting.cute_parts import Parts, Role
-from pycute_xe.emitting.cute_prelude import KEYWORDS, RETYPED
-from pycute_xe.emitting.cute_values import converted, map_text
-from pycute_xe.emitting.indices import plain_text
-from pycute_xe.emitting.writer import Says, Writer, demand_said
-from pycute_xe.errors import KernelError
+from pycute_xe.emitting.instructions import as_f32
+from pycute_xe.emitting.writer import Says, Writer, demand_said, plain_text
+from pycute_xe.errors import CuteError, KernelError
 from pycute_xe.kernel import (
     BarrierArrive,
     BarrierWait,
@@ -29,8 +37,228 @@ from pycute_xe.kernel import (
     Store,
 )
 from pycute_xe.kernel.index import Index
+from pycute_xe.kernel.spec.expression import Apply, Const, Element, Expression, Rounded, Slot
+from pycute_xe.kernel.spec.functions import function
+from pycute_xe.layout import Layout
+from pycute_xe.numeric import as_numeric
 
 __all__ = ["CUTE", "cute"]
+
+# ------------------------------------------------------------ cute values
+# What an elementwise statement computes, as expressions of C++.
+
+# Types to which C++ rounds to nearest even when it constructs them.
+_ROUNDED = frozenset({"f32", "f16", "bf16"})
+_BOUNDS = {"s8": (-128, 127), "u8": (0, 255), "s16": (-32768, 32767), "u16": (0, 65535)}
+
+
+def map_text(kernel: Kernel, statement: Map) -> str:
+    """Return what element ``i`` of the destination becomes.
+
+    Raises `KernelError` for a function or a broadcast that cannot be written in CuTe C++.
+    """
+    gathers = dict(statement.gathers)
+    value = _text(kernel, statement.value, gathers)
+    held = kernel.fragment(statement.destination).value_type
+    return converted(kernel, "f32", held.name, value)
+
+
+def _text(kernel: Kernel, value: Expression, gathers: dict[str, Layout]) -> str:
+    if isinstance(value, Const):
+        return _number(value.value)
+    if isinstance(value, Slot):
+        at = _index(kernel, value.fragment, gathers.get(value.fragment))
+        return f"float({value.fragment}({at}))"
+    if isinstance(value, Element) and not value.at:
+        return f"float({value.operand})"
+    if isinstance(value, Rounded):
+        body = _text(kernel, value.body, gathers)
+        return f"float({converted(kernel, 'f32', value.to.name, body)})"
+    if isinstance(value, Apply):
+        return _applied(
+            kernel, value.function, *(_text(kernel, a, gathers) for a in value.arguments)
+        )
+    return _refuse(kernel, f"{value} is not a function of registers and scalars")
+
+
+def _applied(kernel: Kernel, name: str, *arguments: str | float) -> str:
+    """Return a function of texts and numbers."""
+    row = function(name, len(arguments))
+    texts = [a if isinstance(a, str) else _number(float(a)) for a in arguments]
+    if row.of is not None:
+        return row.unfolded(partial(_applied, kernel), *texts)
+    if not row.cute:
+        _refuse(kernel, f"{name} cannot be written in CuTe C++")
+    return row.cute.format(*texts)
+
+
+def _number(value: float) -> str:
+    if value != value or value in (float("inf"), float("-inf")):
+        sign = "-" if value < 0 else ""
+        return "NAN" if value != value else f"{sign}INFINITY"
+    text = repr(as_f32(value))
+    return f"{text}f" if value >= 0 else f"({text}f)"
+
+
+def _index(kernel: Kernel, fragment: str, gather: Layout | None) -> str:
+    """The value of a work-item that it reads as its ``i``-th."""
+    if gather is None:
+        return "i"
+    bits = kernel.fragment(fragment).value_type.bits
+    slots = len(table(gather)) // SUBGROUP
+    places = table(gather).reshape(-1)
+    lanes = np.arange(len(places)) % SUBGROUP
+    if bits < 8 or (places % SUBGROUP != lanes).any():
+        _refuse(
+            kernel,
+            f"a work-item reads values of {fragment} that other work-items hold",
+        )
+    try:
+        own = upcast(composition(gather, Layout(slots, SUBGROUP)), SUBGROUP)
+    except CuteError:
+        _refuse(kernel, f"the values of {fragment} that a work-item reads follow no layout")
+    if (table(own).reshape(-1) != places[::SUBGROUP] // SUBGROUP).any():
+        _refuse(kernel, f"the values of {fragment} that a work-item reads follow no layout")
+    return "i" if own == Layout(slots) else f"{own.to_cpp()}{{}}(i)"
+
+
+def converted(kernel: Kernel, source: str, destination: str, value: str) -> str:
+    """Return a value converted as the kernel does: to nearest even, integers saturated.
+
+    Raises `KernelError` for conversions that cannot be written in CuTe C++.
+    """
+    held = as_numeric(destination).to_cpp()
+    if source == destination or destination in _ROUNDED:
+        return f"{held}({value})"
+    if source == "f32" and destination in _BOUNDS:
+        low, high = _BOUNDS[destination]
+        return f"{held}(cute::min(cute::max(sycl::rint({value}), {low}.0f), {high}.0f))"
+    if (source, destination) == ("f32", "s32"):
+        whole = f"sycl::rint({value})"
+        least = f"int32_t(cute::max({whole}, -2147483648.0f))"
+        return f"({whole} >= 2147483648.0f ? 2147483647 : {least})"
+    if source == "s32" and destination in _BOUNDS:
+        low, high = _BOUNDS[destination]
+        return f"{held}(cute::min(cute::max({value}, {low}), {high}))"
+    return _refuse(
+        kernel, f"the conversion of {source} to {destination} cannot be written in CuTe C++"
+    )
+
+
+def _refuse(kernel: Kernel, condition: str) -> NoReturn:
+    raise KernelError(
+        "emit",
+        {"kernel": kernel.name, "to": '"cute"'},
+        condition,
+        'use emit(kernel, "opencl"), or another epilogue',
+    )
+
+
+# ------------------------------------------------------------ cute claims
+# What the library claims of a kernel's layouts, as static assertions of C++.
+
+HELPERS = """\
+// Layouts are compared as types, simplified by mode: equal types are equal functions.
+template <class L> using by_mode = decltype(coalesce(L{}, Step<_1,_1>{}));
+template <class L, class M> constexpr bool same = std::is_same_v<L, M>;
+
+// What moves a block: the operation, and the tensor's modes along and across rows.
+template <class T> struct moved;
+template <class Op, class X, class Y, class T, class Strides>
+struct moved<Copy_Traits<Op, X, Y, T, Strides>> {
+  template <class O, int x, int y>
+  static constexpr bool by = same<Op, O> && X::value == x && Y::value == y;
+};
+
+// The (work-item, value) layout of a fragment in the order of the registers' elements.
+template <class F>
+using register_tv = decltype(detail::subbyte_sg_tv_swizzle<typename F::value_type>(
+    project_strides(std::declval<F>().tv_layout())));
+
+// Register element of a source -> of a destination, as `reorder` moves them.
+template <class S, class D>
+using reordered = decltype(coalesce(composition(right_inverse(register_tv<D>{}),
+                                                register_tv<S>{})));"""
+
+
+def claims(parts: Parts) -> Iterator[str]:
+    """Yield the assertions: tiled MMAs, copies, sizes of fragments, reorders."""
+    for mma, name in parts.mmas.items():
+        yield from _of_mma(mma, name)
+    for (copy, _), name in parts.copies.items():
+        yield from _of_copy(copy, name)
+    for fragment in parts.kernel.fragments:
+        held = f"decltype(size(std::declval<{fragment.name}_t>().layout()))::value"
+        yield _line(f"{held} == {fragment.slots}", f"values of {fragment.name}")
+    for reorder in parts.reorders():
+        yield _of_reorder(reorder)
+
+
+def _of_mma(mma: TiledMma, name: str) -> Iterator[str]:
+    atom = (mma.atom.tv_layout_A, mma.atom.tv_layout_B, mma.atom.tv_layout_C)
+    tiled = (mma.tv_layout_A_tiled, mma.tv_layout_B_tiled, mma.tv_layout_C_tiled)
+    for operand, whole, one in zip("ABC", tiled, atom, strict=True):
+        yield _same(f"typename {name}::AtomLayout{operand}_TV", one, f"{operand} of the atom")
+        found = f"decltype({name}{{}}.get_layout{operand}_TV())"
+        yield _same(found, whole, f"{operand} of {name}")
+
+
+def _of_copy(copy: TiledCopy, name: str) -> Iterator[str]:
+    by = f"{copy.op.to_cpp()}, {copy.x_mode}, {copy.y_mode}"
+    yield _line(f"moved<typename {name}::Traits>::by<{by}>", f"operation of {name}")
+    tile = tiler_cpp(copy.tiler_mn)
+    yield _line(f"same<typename {name}::Tiler_MN, {tile}>", f"tile of {name}")
+    yield _same(f"typename {name}::ValLayoutRef", copy.atom.layout_ref_tv, f"block of {name}")
+    yield _same(f"typename {name}::TiledLayout_TV", copy.layout_tv_tiled, name)
+
+
+def _of_reorder(statement: Reorder) -> str:
+    names = f"{statement.source}_t, {statement.destination}_t"
+    text = f"same<reordered<{names}>, {coalesce(statement.slots).to_cpp()}>"
+    return _line(text, f"reorder {statement.source} -> {statement.destination}")
+
+
+def _same(found: str, claimed: Layout, of: str) -> str:
+    return _line(f"same<by_mode<{found}>, {coalesce(claimed, (1, 1)).to_cpp()}>", of)
+
+
+def _line(condition: str, of: str) -> str:
+    return f'static_assert({condition}, "{of}");'
+
+
+# ------------------------------------------------------------ cute prelude
+# What every CuTe text begins with, and the names that C++ keeps for itself.
+
+KEYWORDS = re.compile(
+    "alignas|alignof|and|asm|auto|bool|break|case|catch|char|class|const|continue|copy|decltype|"
+    "default|delete|do|double|else|enum|explicit|export|extern|false|float|for|friend|gemm|goto|if|"
+    "inline|int|long|mutable|namespace|new|not|operator|or|prefetch|private|protected|public|"
+    "register|reorder|return|short|signed|sizeof|static|struct|switch|template|this|thread|throw|"
+    "true|try|typedef|typeid|typename|union|unsigned|using|virtual|void|volatile|while|xor"
+)
+
+RETYPED = """\
+// A fragment like another one, of another type.
+template <class T, class F>
+using retyped = remove_cvref_t<decltype(make_subgroup_tensor(
+    make_fragment_like<T>(std::declval<F>().layout()), std::declval<F>().tv_layout()))>;
+
+// The registers of a fragment in the shape of another one.
+template <class F, class G>
+CUTE_DEVICE auto viewed(F& fragment) {
+  return make_tensor(fragment.data(), decltype(std::declval<G>().layout()){});
+}
+
+// The tile of a tensor that begins at a coordinate.
+template <class T, class Tile, class Coord>
+CUTE_DEVICE auto tile_at(T const& tensor, Tile const& tile, Coord const& at) {
+  return local_tile(domain_offset(at, tensor), tile, make_coord(_0{}, _0{}));
+}
+
+CUTE_DEVICE constexpr int xe_floor(int a, int b) { return a / b - (a % b < 0); }"""
+
+
+# ------------------------------------------------------------ cute
 
 CUTE: Meanings[Says] = Meanings("emit")
 """How each kind of statement is said in CuTe C++."""

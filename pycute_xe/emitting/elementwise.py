@@ -2,25 +2,368 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from pycute_xe.bulk import table
-from pycute_xe.emitting.functions import Emit, apply, immediate
-from pycute_xe.emitting.instructions import Alu
-from pycute_xe.emitting.masking import compared
-from pycute_xe.emitting.operands import Number, Place, Scalar, Source, number, place
-from pycute_xe.emitting.reading import LANES, Reading, kind_of
-from pycute_xe.emitting.registers import Registers
-from pycute_xe.emitting.widening import to_tf32, widened
+from pycute_xe.emitting.instructions import (
+    Alu,
+    Flags,
+    Number,
+    Place,
+    Registers,
+    Scalar,
+    Source,
+    f32_bits,
+    modified,
+    number,
+    place,
+)
+from pycute_xe.emitting.masking import LANES, Reading, compared, kind_of
 from pycute_xe.errors import KernelError
 from pycute_xe.exactness import is_exact
 from pycute_xe.kernel import Convert, Element, Expression, Fill, Kernel, Map, Slot
 from pycute_xe.kernel.spec.expression import Apply, Const, Rounded, Where
-from pycute_xe.numeric import Numeric, as_numeric
+from pycute_xe.kernel.spec.functions import SEQUENCE, function
+from pycute_xe.numeric import Numeric, Row, as_numeric
 
-__all__ = ["converted", "filled", "mapped"]
+__all__ = ["converted", "filled", "mapped", "SEQUENCES", "apply"]
+
+# ------------------------------------------------------------ functions
+# The scalar functions of epilogues as instructions of vISA on registers of f32.
+#
+# Sums, products, minimum and maximum are exact to the last bit. The functions that use a `math`
+# instruction are as exact as the hardware makes it; `tanh` and `gelu`, which have no instruction,
+# add errors of their own, stated where they are written.
+
+ZERO, ONE, MINUS_INFINITY = number(0), number(0x3F800000), number(0xFF800000)
+LOG2_E, LN_2 = number(0x3FB8AA3B), number(0x3F317218)
+MINUS_LOG2_E = number(0xBFB8AA3B)
+
+Register = Place | Scalar
+Value = Source | float | Callable[[Place], None]
+"""Where a number can be read, the number, or what writes it to a place."""
+
+
+@dataclass(frozen=True)
+class Emit:
+    """How a formula writes: an instruction, a temporary to write and to read, flags."""
+
+    alu: Callable[..., None]
+    fresh: Callable[[], tuple[Place, Place]]
+    flags: Callable[[], Flags]
+
+    def binary(self, op: str, to: Place, a: Source, b: Source) -> None:
+        """Write an instruction of two sources, of which only the second may be a number."""
+        if isinstance(a, Number) and not isinstance(b, Number):
+            a, b = b, a
+        self.alu(op, to, _held(self, a), b)
+
+    def polynomial(self, at: Place, coefficients: tuple[Number, ...]) -> Place:
+        """Write a polynomial, the highest coefficient first; return where its value can be read."""
+        held, read = self.fresh()
+        self.alu("mov", held, coefficients[0])
+        for coefficient in coefficients[1:]:
+            self.alu("mul", held, read, at)
+            self.alu("add", held, read, coefficient)
+        return read
+
+    def choose(
+        self, to: Place, compare: tuple[str, Source, Source], then: Source, otherwise: Source
+    ) -> None:
+        """Write one of two sources, by a comparison ``("lt", a, b)`` of registers."""
+        condition, a, b = compare
+        flags = self.flags()
+        self.alu(f"cmp.{condition}", flags, a, b)
+        self.alu("sel", to, then, otherwise, where=flags)
+
+
+def apply(emit: Emit, name: str, to: Place, *values: Value) -> None:
+    """Write a function of values into a destination; one that is made of others as these.
+
+    Raises `KernelError` for a function that has no instructions.
+    """
+    row = function(name, len(values))
+    sources = [_source(emit, value) for value in values]
+    if row.of is not None:
+        row.unfolded(partial(_later, emit), *sources)(to)
+        return
+    if len(sources) == 1:
+        sources = [_held(emit, sources[0])]
+    if row.visa == SEQUENCE:
+        SEQUENCES[name](emit, to, *sources)
+    elif row.visa and len(sources) == 2:
+        emit.binary(row.visa, to, *sources)
+    elif row.visa:
+        emit.alu(row.visa, to, *sources)
+    else:
+        raise KernelError(
+            "emit",
+            {"function": name},
+            f"{name} cannot be written as instructions on registers",
+            "use a function that has an instruction, or is made of others that have",
+        )
+
+
+def _later(emit: Emit, name: str, *values: Value) -> Callable[[Place], None]:
+    return lambda to: apply(emit, name, to, *values)
+
+
+def _source(emit: Emit, value: Value) -> Source:
+    if isinstance(value, (int, float)):
+        return immediate(float(value))
+    if not callable(value):
+        return value
+    to, read = emit.fresh()
+    value(to)
+    return read
+
+
+def immediate(value: float) -> Number:
+    """Return a number as an immediate of f32.
+
+    >>> print(immediate(1.0))
+    0x3f800000:f
+    """
+    return number(int(f32_bits(value), 16))
+
+
+def _absolute(emit: Emit, to: Place, a: Register) -> None:
+    emit.alu("mov", to, modified(a, "abs"))
+
+
+def _at_least(emit: Emit, to: Place, a: Source, b: Source) -> None:
+    emit.choose(to, ("ge", _held(emit, a), b), _held(emit, ONE), ZERO)
+
+
+def _below(emit: Emit, to: Place, a: Source, b: Source) -> None:
+    a = _held(emit, a)
+    emit.choose(to, ("lt", a, b), a, MINUS_INFINITY)
+
+
+def _held(emit: Emit, source: Source) -> Register:
+    """Return where a source can be read first: a number is moved to a register."""
+    if not isinstance(source, Number):
+        return source
+    held, read = emit.fresh()
+    emit.alu("mov", held, source)
+    return read
+
+
+def _divide(emit: Emit, to: Place, a: Source, b: Source) -> None:
+    held, read = emit.fresh()
+    emit.alu("inv", held, b)
+    emit.binary("mul", to, a, read)
+
+
+def _exp(emit: Emit, to: Place, a: Register) -> None:
+    held, read = emit.fresh()
+    emit.binary("mul", held, a, LOG2_E)
+    emit.alu("exp", to, read)
+
+
+def _log(emit: Emit, to: Place, a: Register) -> None:
+    held, read = emit.fresh()
+    emit.alu("log", held, a)
+    emit.binary("mul", to, read, LN_2)
+
+
+def _sigmoid(emit: Emit, to: Place, a: Register) -> None:
+    held, read = emit.fresh()
+    emit.binary("mul", held, a, MINUS_LOG2_E)
+    emit.alu("exp", held, read)
+    emit.binary("add", held, read, ONE)
+    emit.alu("inv", to, read)
+
+
+# tanh(x) / x = 1 + z q(z), z = x²: the polynomial through the Chebyshev nodes of z below 0.625²,
+# fitted to NumPy's tanh in binary64; it is off by less than 2^-25 of the value.
+_NEAR_ZERO = number(0x3F200000)
+_TANH = tuple(map(number, (0xBBC80BFF, 0x3CAC0FD3, 0xBD5C9470, 0x3E088717, 0xBEAAAAA9)))
+TWICE_LOG2_E, MINUS_TWO = number(0x4038AA3B), number(0xC0000000)
+
+
+def _tanh(emit: Emit, to: Place, a: Register) -> None:
+    """1 - 2 / (exp(2x) + 1), and a polynomial near zero, where few bits of that would be left.
+
+    Within 8 units in the last place, if `math` is rounded correctly.
+    """
+    square, z = emit.fresh()
+    emit.alu("mul", square, a, a)
+    q = emit.polynomial(z, _TANH)
+    emit.alu("mul", square, z, q)
+    emit.alu("add", square, z, ONE)
+    emit.alu("mul", square, z, a)
+    far, read = emit.fresh()
+    emit.alu("mul", far, a, TWICE_LOG2_E)
+    emit.alu("exp", far, read)
+    emit.alu("add", far, read, ONE)
+    emit.alu("inv", far, read)
+    emit.alu("mul", far, read, MINUS_TWO)
+    emit.alu("add", far, read, ONE)
+    emit.choose(to, ("lt", modified(a, "abs"), _NEAR_ZERO), z, read)
+
+
+# erf(z) = 1 - t P(t) exp(-z²), t = 1 / (1 + p z), z ≥ 0, off by 1.5e-7 at most. Source:
+# Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.26. With z = |x| / √2 = √2 w,
+# w = |x| / 2: √2 p, and -2 log2(e) for the power of two.
+_ERF_SCALE, _ERF_POWER = number(0x3EED3388), number(0xC038AA3B)
+_ERF = tuple(map(number, (0x3F87DC22, 0xBFBA00E3, 0x3FB5F0E3, 0xBE91A98E, 0x3E827906)))
+_EIGHT, HALF = number(0x41000000), number(0x3F000000)
+
+
+def _gelu(emit: Emit, to: Place, a: Register) -> None:
+    """x/2 + |x|/2 - w t P(t) exp(-x²/2), w = |x|/2 up to 8, beyond which the power is zero.
+
+    Off by 2^-21 |x| at most, if `math` is rounded correctly.
+    """
+    half, h = emit.fresh()
+    emit.alu("mul", half, a, HALF)
+    low, w = emit.fresh()
+    emit.alu("min", low, modified(h, "abs"), _EIGHT)
+    emit.alu("add", half, h, modified(h, "abs"))
+    held, t = emit.fresh()
+    emit.alu("mul", held, w, _ERF_SCALE)
+    emit.alu("add", held, t, ONE)
+    emit.alu("inv", held, t)
+    p = emit.polynomial(t, _ERF)
+    emit.alu("mul", held, t, p)
+    emit.alu("mul", held, t, w)
+    emit.alu("mul", low, w, w)
+    emit.alu("mul", low, w, _ERF_POWER)
+    emit.alu("exp", low, w)
+    emit.alu("mul", held, t, w)
+    emit.alu("add", to, h, modified(t, "-"))
+
+
+SEQUENCES: dict[str, Callable[..., None]] = {
+    "div": _divide,
+    "abs": _absolute,
+    "exp": _exp,
+    "log": _log,
+    "sigmoid": _sigmoid,
+    "tanh": _tanh,
+    "gelu": _gelu,
+    "at_least": _at_least,
+    "below": _below,
+}
+"""By name: what writes a function of several instructions into a destination."""
+
+
+# ------------------------------------------------------------ widening
+# Numbers of every element type as numbers of f32, and of f32 as those of tf32.
+#
+# The types without instructions of their own are brought to a wider float whose bits look alike:
+# the sign, then exponent and significand at the place of that type, which is off by a power of two
+# alone.
+
+NAN, LEAST_NORMAL = number(0x7FC00000), number(0x00800000)
+
+
+def widened(write: Reading, source: Place, numeric: Numeric) -> Place:
+    """Return where a source can be read as f32."""
+    row = numeric.row
+    if row.visa == "f":
+        return source
+    if numeric.kind != "float" or not row.code:
+        return _moved(write, source)
+    if row.positive:
+        return _power(write, source)
+    return _upper(write, source) if row.exponent == 8 else _narrow(write, source, row)
+
+
+def _moved(write: Reading, source: Place) -> Place:
+    to, read = write.fresh()
+    write.alu("mov", to, source)
+    return read
+
+
+def _upper(write: Reading, source: Place) -> Place:
+    """The upper half of f32."""
+    to, _ = write.fresh("ud")
+    write.alu("shl", to, source, number(16, "uw"))
+    return write.last("f")[1]
+
+
+def _narrow(write: Reading, source: Place, row: Row) -> Place:
+    """An f16 whose exponent has more bits, and a greater bias.
+
+    Codes that stand for an infinity or a NaN carry beyond their exponent when one is added at its
+    end, or at that of the significand: with all bits above set, they are that of f16 too.
+    """
+    more, own = 5 - row.exponent, row.bits - 1
+    if more < 0 or row.significand > 11:
+        raise KernelError(
+            "emit", {"type": row.name}, f"{row.name} does not fit f16", "convert it before"
+        )
+    to, read = write.fresh("uw")
+    signed_to, signed = write.last("w")
+    half = write.last("hf")[1]
+    if row.bits == 8:  # narrower ones lie at the upper end of a word already
+        write.alu("shl", to, source, number(8, "uw"))
+        source = signed
+    if not more:
+        return _moved(write, half)
+    end = 15 - more - own  # the place of the last bit of the significand
+    write.alu("asr", signed_to, source, number(more, "uw"))
+    write.alu("and", to, read, number(0x8000 | ((1 << own) - 1) << end, "uw"))
+    if row.top != "number":
+        above, carried = write.fresh("uw")
+        write.alu("add", above, read, number(1 << {"nan": end, "infinity": 10}[row.top], "uw"))
+        write.alu("and", above, carried, number(1 << (10 + row.exponent), "uw"))
+        write.alu("or", to, read, carried)
+        for _ in range(more - 1):
+            write.alu("shl", above, carried, number(1, "uw"))
+            write.alu("or", to, read, carried)
+    return _scaled(write, half, 16 - (1 << (row.exponent - 1)))
+
+
+def _scaled(write: Reading, half: Place, power: int) -> Place:
+    """Return an f16 as f32, times a power of two: denormals among them, without rounding."""
+    read = _moved(write, half)
+    write.alu("mul", write.last("f")[0], read, number((127 + power) << 23))
+    return read
+
+
+def _power(write: Reading, source: Place) -> Place:
+    """The exponent of f32; its least is denormal there, and the largest a NaN."""
+    to, read = write.fresh("ud")
+    write.alu("shl", to, source, number(23, "uw"))
+    write.alu("max", to, read, number(0x00400000, "ud"))
+    flags = write.registers.flags()
+    write.alu("cmp.ne", flags, source, number(255, "uw"))
+    power_to, power = write.last("f")
+    write.alu("sel", power_to, power, NAN, where=flags)
+    return power
+
+
+def to_tf32(write: Reading, at: int, to: Place) -> None:
+    """Round a temporary of f32, given by its number, to nearest even in tf32.
+
+    Denormals become zeros of their sign, and NaNs stay.
+    """
+    bits, value = write.seen(at, "ud")[1], write.seen(at, "f")[1]
+    held, read = write.fresh("ud")
+    rounded_to, rounded = write.last("f")
+    write.alu("shr", held, bits, number(13, "uw"))
+    write.alu("and", held, read, number(1, "ud"))
+    write.alu("add", held, read, bits)
+    write.alu("add", held, read, number(0xFFF, "ud"))
+    write.alu("and", held, read, number(0xFFFFE000, "ud"))
+    flags = write.registers.flags()
+    write.alu("cmp.eq", flags, value, value)
+    write.alu("sel", rounded_to, rounded, value, where=flags)
+    zero_to, _ = write.fresh("ud")
+    write.alu("and", zero_to, bits, number(0x80000000, "ud"))
+    zero = write.last("f")[1]
+    write.alu("cmp.lt", flags, modified(rounded, "abs"), LEAST_NORMAL)
+    write.alu("sel", to, zero, rounded, where=flags)
+
+
+# ------------------------------------------------------------ elementwise
 
 
 def filled(registers: Registers, statement: Fill, pattern: int) -> Iterator[Alu]:

@@ -3,19 +3,375 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from keyword import iskeyword
+from typing import Any, Literal
 
+from pycute_xe.arch.dpas import Register
+from pycute_xe.arch.lsc import Address, Block2DMessage, DataType, Message as Channels
 from pycute_xe.emitting.cute import cute
-from pycute_xe.emitting.host import host
-from pycute_xe.emitting.opencl import opencl
-from pycute_xe.emitting.portable import portable
-from pycute_xe.emitting.visa import visa
+from pycute_xe.emitting.instructions import (
+    BYTES,
+    PREDICATE,
+    Access,
+    Addition,
+    Alu,
+    Barrier,
+    Condition,
+    Declared,
+    Fencing,
+    Flags,
+    Instruction,
+    Message,
+    Multiply,
+    Number,
+    Place,
+    Registers,
+    Source,
+)
+from pycute_xe.emitting.lowering import LOWERED
+from pycute_xe.emitting.masking import lane_numbers
+from pycute_xe.emitting.opencl import (
+    OPENCL,
+    OpenCLWriter,
+    check_names,
+    opencl,
+    parameters,
+    prelude,
+    surface_of,
+)
+from pycute_xe.emitting.sharing import shared_room
+from pycute_xe.emitting.writer import Says, Writer, c_text, demand_said, launch_axes, plain_text
 from pycute_xe.emitting.xegpu import xegpu
 from pycute_xe.errors import InputError, KernelError
-from pycute_xe.kernel import Await, Kernel, NamedArrive, NamedWait, Signal
+from pycute_xe.kernel import (
+    AtomicStore,
+    Await,
+    BarrierArrive,
+    BarrierWait,
+    Convert,
+    Fence,
+    Fill,
+    If,
+    Kernel,
+    Load,
+    Loop,
+    Map,
+    Meanings,
+    Mma,
+    NamedArrive,
+    NamedWait,
+    Part,
+    Prefetch,
+    Reduce,
+    Reorder,
+    SharedLoad,
+    SharedStore,
+    Signal,
+    Statement,
+    Store,
+)
+from pycute_xe.kernel.index import Index
 from pycute_xe.signatures import shortly, typed
 
-__all__ = ["Device", "Language", "emit"]
+__all__ = ["Device", "Language", "emit", "host", "portable", "VISA", "visa"]
+
+# ------------------------------------------------------------ visa
+# A kernel as vISA text: messages, DPAS and register moves as the document spells them.
+
+PLACE, INSIDE, FLAG, BOUND = "xe_place", "xe_inside", "xe_flag", "xe_bound"
+"""What indices come to: an address of each work-item, those inside, a condition, a number."""
+
+VISA: Meanings[Says] = Meanings("emit")
+"""How each kind of statement is said in vISA."""
+
+
+class VisaWriter(Writer):
+    """A body in vISA, and the registers that it names."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        """Start with nothing written."""
+        super().__init__(kernel, VISA, level=0)
+        self.registers = Registers(kernel)
+
+
+@VISA.of(Loop, If)
+def _(writer: Writer, statement: Loop | If) -> None:
+    writer.inside(statement.body)
+
+
+@VISA.of(
+    Fill, Prefetch, Load, Store, Reorder, Part, Convert, Map, Reduce, Mma, AtomicStore, SharedLoad,
+    SharedStore, Fence, BarrierArrive, BarrierWait,
+)  # fmt: skip
+def _(writer: VisaWriter, statement: Statement) -> None:
+    for instruction in LOWERED[statement](writer.kernel, writer.registers, statement):
+        writer.put(_text(instruction))
+
+
+def _text(instruction: Instruction) -> str:
+    if isinstance(instruction, Message):
+        return _visa_message(instruction)
+    if isinstance(instruction, Multiply):
+        return str(instruction.message)
+    if isinstance(instruction, Alu):
+        return _visa_alu(instruction)
+    if isinstance(instruction, Access):
+        return _access(instruction)
+    if isinstance(instruction, Addition):
+        return _addition(instruction)
+    if isinstance(instruction, Fencing):
+        return "lsc_fence.slm.none.group"
+    return f"sbarrier.{instruction.half}"
+
+
+def _visa_alu(instruction: Alu) -> str:
+    text, notes = instruction.text, ""
+    for number, scalar in enumerate(instruction.scalars):
+        if isinstance(scalar, Condition):
+            notes += f"  // {FLAG} = {scalar.index} < {scalar.below}"
+            scalar = FLAG
+        elif isinstance(scalar, Index):
+            notes += f"  // {BOUND} = {scalar}"
+            scalar = BOUND
+        text = text.replace(f"%{number}(", f"{scalar}(")
+    return text + notes
+
+
+def _access(access: Access) -> str:
+    message = Channels(
+        "store" if access.stores else "load",
+        "slm",
+        access.lanes,
+        DataType(access.size),
+        Address("flat", 32, PLACE),
+        exec_mask="M1_NM",
+        **{"src1" if access.stores else "dst": access.register},
+    )
+    return f"{message}  // {PLACE} = {access.at}"
+
+
+def _addition(addition: Addition) -> str:
+    message = Channels(
+        f"atomic_{addition.operation}",
+        "ugm",
+        addition.lanes,
+        DataType(addition.size),
+        Address("flat", 64, PLACE),
+        src1=addition.register,
+        predicate=INSIDE,
+        exec_mask="M1_NM",
+    )
+    name = addition.surface.operand
+    return f"{message}  // of {name}: byte {addition.x}, row {addition.y}"
+
+
+def _visa_message(message: Message) -> str:
+    name, block = message.surface.operand, message.block
+    seen = Block2DMessage(
+        block,
+        dst=message.register if block.op == "load" else None,
+        src1=message.register if block.op == "store" else None,
+        surface=(name, f"{name}_width", f"{name}_height", f"{name}_pitch"),
+        x="x",
+        y="y",
+        exec_mask="M1",
+    )
+    return f"{seen}  // x = {message.x}, y = {message.y}"
+
+
+def visa(kernel: Kernel) -> str:
+    """Return a kernel as vISA text; loops, indices and surfaces are said in comments."""
+    demand_said(kernel, VISA)
+    writer = VisaWriter(kernel)
+    writer.body(kernel.body)
+    head = [f"// {text}" for text in str(kernel).splitlines()]
+    declared = [_declared(d) for d in writer.registers.declared]
+    notes = (
+        "// Width, height and pitch are less one, as the message takes them; x counts elements of "
+        "the block, y rows."
+    )
+    offsets, room = shared_room(kernel)
+    lanes = [_text(instruction) for instruction in lane_numbers(writer.registers)]
+    shared = [f"// Shared memory of {room} bytes: {offsets}"] if room else []
+    return "\n".join([*head, notes, *shared, *declared, *lanes, *writer.lines, ""])
+
+
+def _declared(variable: Declared) -> str:
+    name, kind, count = variable.name, variable.kind, variable.count
+    if kind == PREDICATE:
+        return f".decl {name} v_type=P num_elts={count}"
+    alias = f" alias=<{variable.of}, {variable.at}>" if variable.of else ""
+    return f".decl {name} v_type=G type={kind} num_elts={count} align=wordx32{alias}"
+
+
+# ------------------------------------------------------------ portable
+# A kernel as plain OpenCL C, for devices without Intel's registers and messages.
+#
+# The statements, loops, indices and names are those of `opencl`, and so are the calls of the
+# prelude; operands are written as C's arguments, where vISA has a notation of its own.
+
+
+class PortableWriter(OpenCLWriter):
+    """A body in plain OpenCL C, and the arrays that it names."""
+
+    prelude = "portable.cl"
+    subgroup = "get_local_id(0)"
+    attributes = ()
+    lanes = 1
+
+    def call(self, instruction: Instruction) -> str:
+        """Return an instruction as a call of the prelude."""
+        call = _CALLS.get(type(instruction))
+        if call is None:
+            raise _unsaid(instruction, f"{type(instruction).__name__} cannot be written in plain C")
+        return call(self, instruction)
+
+
+def portable(kernel: Kernel) -> str:
+    """Return a kernel as plain OpenCL C, a work-item for each subgroup."""
+    return opencl(kernel, PortableWriter)
+
+
+def _message(writer: OpenCLWriter, message: Message) -> str:
+    block = message.block
+    order = ("t" if block.transpose else "n") + ("t" if block.vnni else "n")
+    shape = f"{block.bits}, {block.count}, {block.width}, {block.height}, {order}"
+    place = f"{c_text(message.x)}, {c_text(message.y)}"
+    surface = surface_of(writer.kernel.operand(message.surface.operand), message.surface)
+    if block.op == "load":
+        return f"XE_LOAD_2D({message.register}, {shape}, {surface}, {place});"
+    if block.op == "store":
+        return f"XE_STORE_2D({surface}, {place}, {message.register}, {shape});"
+    return f"XE_PREFETCH_2D({shape}, {surface}, {place});"
+
+
+def _multiply(writer: OpenCLWriter, instruction: Multiply) -> str:
+    dpas = instruction.message
+    types = dpas.src1_type, dpas.src2_type
+    kind = writer.registers.kinds[dpas.dst.name]
+    if f"\nXE_MULTIPLIES({', '.join((*types, kind))})" not in prelude(writer.prelude):
+        raise _unsaid(str(dpas), f"products of {' and '.join(types)} cannot be written in plain C")
+    operands = [_at(dpas.dst, kind), _at(dpas.src0 or dpas.dst, kind)]
+    operands += [_at(register, "ud") for register in (dpas.src1, dpas.src2)]
+    return f"XE_DPAS({types[0]}, {types[1]}, {dpas.repeat}, {kind}, {', '.join(operands)});"
+
+
+def _at(register: Register, kind: str) -> str:
+    return f"{register.name}, {register.offset // BYTES[kind]}"
+
+
+def _alu(writer: OpenCLWriter, instruction: Alu) -> str:
+    op = instruction.op.replace(".", "_")
+    if f"#define XE_OP_{op}(" not in prelude(writer.prelude):
+        raise _unsaid(instruction.text, "the instruction cannot be written in plain C")
+    operands = [_written(instruction.to)]
+    if instruction.where is not None:
+        operands.append(instruction.where.name)
+    operands += map(_operand, instruction.sources)
+    return f"XE_ALU({op}, {instruction.lanes}, {', '.join(operands)});"
+
+
+def _barrier(_writer: OpenCLWriter, instruction: Barrier) -> str:
+    return f"XE_BARRIER({instruction.half});"
+
+
+_CALLS: dict[type[Any], Callable[[Any, Any], str]] = {
+    Message: _message,
+    Multiply: _multiply,
+    Alu: _alu,
+    Barrier: _barrier,
+}
+
+
+def _written(to: Place | Flags) -> str:
+    """Return a destination: ``tCrC_f(2,0)<1>`` is element 32 and on of ``tCrC_f``."""
+    if isinstance(to, Flags):
+        return f"XE_TO(ub, {to.name}, 0, 1)"
+    return f"XE_TO({to.kind}, {to.name}, {to.element}, {to.walk})"
+
+
+def _operand(source: Source) -> str:
+    """Return a source: a region of a view, the bits of a number, or a scalar's name."""
+    if isinstance(source, Number):
+        return f"XE_BITS_{source.kind}(0x{source.bits:x})"
+    if isinstance(source, Place):
+        walk = str(source.walk).strip("<>").replace(";", ",").replace(",", ", ")
+        read = f"XE_FROM({source.kind}, {source.name}, {source.element}, {walk})"
+    elif isinstance(source.value, str):
+        read = source.value
+    else:
+        raise _unsaid(source.value, "a condition on indices cannot be written in plain C")
+    return {"": read, "abs": f"XE_ABS({read})", "-": f"XE_MINUS({read})"}[source.modifier]
+
+
+def _unsaid(given: object, condition: str) -> KernelError:
+    return KernelError(
+        "emit", {"given": given}, condition, 'emit it for the device, without device="cpu"'
+    )
+
+
+# ------------------------------------------------------------ host
+# The Python that launches a kernel's OpenCL C through pyopencl.
+
+_NUMBERS = {"int": "np.int32", "long": "np.int64", "float": "np.float32"}
+_HEAD = '''\
+"""Launches {name}: buffers, the bytes of a row and the bytes from row to row, then the sizes.
+
+A width is a multiple of 4 whatever the sizes are; `check` says what a target demands of pitches.
+"""
+
+import numpy as np
+import pyopencl as cl
+
+OPTIONS = "{options}"
+'''
+_OPTIONS = {"gpu": "-cl-std=CL2.0 -cl-intel-256-GRF-per-thread", "cpu": "-cl-std=CL2.0"}
+
+
+def host(kernel: Kernel, device: str = "gpu") -> str:
+    """Return a module of two functions: ``build`` the text of `emit`, ``launch`` what it builds."""
+    for statement in kernel.statements():
+        OPENCL[statement]
+    check_names(kernel)
+    known = parameters(kernel)
+    taken = next((name for _, name in known if iskeyword(name)), None)
+    if taken is not None:
+        raise KernelError(
+            "emit",
+            {"kernel": kernel.name},
+            f"{taken} cannot be a name in Python",
+            "rename an operand or a size",
+        )
+    names = ", ".join(name for _, name in known)
+    given = ", ".join(_given(kind, name) for kind, name in known)
+    lanes = (16 if device == "gpu" else 1) * kernel.subgroups
+    counts = [" * ".join(f"({plain_text(n)})" for _, n in axes) for axes in launch_axes(kernel)]
+    shape = [f"{lanes} * {counts[0]}", *counts[1:]]
+    local = [str(lanes), *("1" for _ in counts[1:])]
+    lines = [_HEAD.format(name=kernel.name, options=_OPTIONS[device])]
+    if any("xe_floor" in count for count in counts):
+        lines.append("\ndef xe_floor(a, b):\n    return a // b\n")
+    lines += [
+        "",
+        "def build(context, text):",
+        f'    return cl.Kernel(cl.Program(context, text).build(OPTIONS), "{kernel.name}")',
+        "",
+        "",
+        f"def launch(queue, kernel, {names}):",
+        f"    kernel.set_args({given})",
+        f"    groups = ({', '.join(shape)},)",
+        f"    return cl.enqueue_nd_range_kernel(queue, kernel, groups, ({', '.join(local)},))",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _given(kind: str, name: str) -> str:
+    number = _NUMBERS.get(kind)
+    return f"{number}({name})" if number else name
+
+
+# ------------------------------------------------------------ emitter
 
 Language = Literal["opencl", "visa", "cute", "host", "xegpu"]
 Device = Literal["gpu", "cpu"]

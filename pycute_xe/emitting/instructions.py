@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import isfinite
+
+import numpy as np
+from numpy.typing import NDArray
 
 from pycute_xe.arch import Block2D
 from pycute_xe.arch.dpas import DpasMessage
-from pycute_xe.emitting.operands import Condition, Flags, Place, Scalar, Source
+from pycute_xe.arch.target import grf_bytes
+from pycute_xe.errors import KernelError
+from pycute_xe.kernel import Fragment, Kernel, Load
 from pycute_xe.kernel.index import Index
+from pycute_xe.kernel.ir.listing import renamings
+from pycute_xe.numeric import as_numeric
 
 __all__ = [
     "LANE",
@@ -20,7 +28,201 @@ __all__ = [
     "Message",
     "Multiply",
     "Region2D",
+    "SPAN",
+    "Move",
+    "Region",
+    "moves",
+    "moves_from",
+    "region",
+    "BYTES",
+    "Condition",
+    "Flags",
+    "Number",
+    "Place",
+    "Scalar",
+    "Source",
+    "modified",
+    "number",
+    "place",
+    "PREDICATE",
+    "Declared",
+    "Registers",
+    "as_f32",
+    "f32_bits",
 ]
+
+# ------------------------------------------------------------ numbers
+# Numbers of a kernel as numbers of f32.
+
+
+def as_f32(value: float) -> float:
+    """Return the number of f32 next to one; `KernelError` for one beyond its range.
+
+    >>> as_f32(0.5), as_f32(float("inf"))
+    (0.5, inf)
+    """
+    with np.errstate(over="ignore"):
+        found = float(np.float32(value))
+    if isfinite(value) and not isfinite(found):
+        raise KernelError(
+            "emit", {"value": value}, f"{value:g} is beyond the range of f32", "scale the epilogue"
+        )
+    return found
+
+
+def f32_bits(value: float) -> str:
+    """Return the bits of a number of f32, in hexadecimal.
+
+    >>> f32_bits(1.0)
+    '0x3f800000'
+    """
+    return f"0x{np.float32(as_f32(value)).view(np.uint32):08x}"
+
+
+# ------------------------------------------------------------ regions
+# A permutation of register elements as moves, each of one region to one region.
+
+Ints = NDArray[np.int64]
+# A region reads at most two neighbouring registers.
+GRF = 64
+SPAN = 2 * GRF
+_VERTICAL = (0, 1, 2, 4, 8, 16, 32)
+_HORIZONTAL = (0, 1, 2, 4)
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """How a source operand walks: ``<vertical; width, horizontal>``, counted in elements."""
+
+    vertical: int
+    width: int
+    horizontal: int
+
+    def __str__(self) -> str:
+        """As vISA writes it."""
+        return f"<{self.vertical};{self.width},{self.horizontal}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """``count`` elements of ``bytes`` each: where they go with a stride, where they come from."""
+
+    bytes: int
+    count: int
+    to: int
+    stride: int
+    source: int
+    region: Region
+
+
+def region(places: Ints) -> Region | None:
+    """Return the region that reads elements at these offsets from the first, None if none does.
+
+    Document: vISA manual, operands: vertical strides 0 to 32, horizontal strides 0 to 4.
+
+    >>> print(region(np.array([0, 1, 2, 3])), region(np.array([0, 2, 1, 3])))
+    <1;1,0> <1;2,2>
+    >>> region(np.array([0, 3, 1, 2])) is None
+    True
+    """
+    count = places.size
+    if count == 1:
+        return Region(0, 1, 0)
+    step = int(places[1] - places[0])
+    if step in _VERTICAL and np.array_equal(places, np.arange(count) * step):
+        return Region(step, 1, 0)
+    width = 2
+    while width < count:
+        rows = places.reshape(-1, width)
+        across, down = int(rows[0, 1]), int(rows[1, 0])
+        grid = np.arange(count // width)[:, None] * down + np.arange(width) * across
+        if across in _HORIZONTAL and down in _VERTICAL and np.array_equal(rows, grid):
+            return Region(down, width, across)
+        width *= 2
+    return None
+
+
+def moves(slots: Ints, bits: int, elements: int) -> list[Move]:
+    """Return moves that bring element ``i`` of the source to element ``slots[i]``.
+
+    Elements that nothing goes to are left alone. Elements that travel together travel as one wider
+    element. Raises `KernelError` for elements below a byte whose neighbours in a byte part.
+
+    >>> for move in moves(np.array([0, 2, 1, 3]), 16, 4): print(move.count, move.region)
+    4 <1;2,2>
+    """
+    source = np.full(elements, -1, dtype=np.int64)
+    source[slots] = np.arange(slots.size)
+    return moves_from(source, bits)
+
+
+def moves_from(source: Ints, bits: int) -> list[Move]:
+    """Return moves that bring element ``source[i]`` to element ``i``; -1 leaves an element alone.
+
+    Raises `KernelError` as `moves` does.
+
+    >>> for move in moves_from(np.arange(16, 32), 32): print(move.count, move.source, move.region)
+    16 16 <1;1,0>
+    """
+    source, width = _widened(source, bits)
+    out: list[Move] = []
+    left = source >= 0
+    for first in range(source.size):
+        if left[first]:
+            found = _longest(source, left, first, width)
+            left[first : first + found.count * found.stride : found.stride] = False
+            out.append(found)
+    return out
+
+
+def _widened(source: Ints, bits: int) -> tuple[Ints, int]:
+    """Join neighbours that stay neighbours, up to a dword; return the elements and their bytes."""
+    while bits < 32 and source.size % 2 == 0:
+        pairs = source.reshape(-1, 2)
+        empty = (pairs < 0).all(axis=1)
+        together = (pairs[:, 0] % 2 == 0) & (pairs[:, 1] == pairs[:, 0] + 1)
+        if not (empty | together).all():
+            break
+        source, bits = np.where(empty, -1, pairs[:, 0] // 2), 2 * bits
+    if bits < 8:
+        raise KernelError(
+            "emit",
+            {"bits": bits},
+            "the reorder parts elements that share a byte, which no move of a region does",
+            "reorder before narrowing, or use a copy that needs no reorder",
+        )
+    return source, bits // 8
+
+
+def _longest(source: Ints, left: NDArray[np.bool_], first: int, width: int) -> Move:
+    """Return the move of the most elements that starts at a destination."""
+    for count in (32, 16, 8, 4, 2):
+        for stride in (1, 2, 4):
+            stop = first + (count - 1) * stride + 1
+            if stop > source.size or not _fits(first, stop - first, width):
+                continue
+            where = np.arange(first, stop, stride)
+            if not left[where].all():
+                continue
+            places = source[where]
+            reach = int(places.max()) - int(places[0])
+            start = int(places[0]) * width % GRF
+            found = region(places - places[0])
+            # The compiler would part a move of 32 elements in rows, by way of other registers.
+            if found is not None and count > 16 and found.width > 1:
+                continue
+            if found is not None and start + (reach + 1) * width <= SPAN:
+                return Move(width, count, first, stride, int(places[0]), found)
+    return Move(width, 1, first, 1, int(source[first]), Region(0, 1, 0))
+
+
+def _fits(first: int, span: int, width: int) -> bool:
+    """Whether a destination lies in one register, or fills two."""
+    start = first * width % GRF
+    return start + span * width <= GRF or (start == 0 and span * width == SPAN)
+
+
+# ------------------------------------------------------------ instructions
 
 LANE = "xe_lane"
 """The number of a work-item in its subgroup, in indices."""
@@ -131,3 +333,238 @@ class Barrier:
 
 
 Instruction = Message | Multiply | Alu | Access | Addition | Fencing | Barrier
+
+# ------------------------------------------------------------ operands
+# Operands of instructions on registers: a place that is walked, a number, a scalar.
+
+BYTES = {"ud": 4, "d": 4, "f": 4, "uw": 2, "w": 2, "hf": 2, "bf": 2, "ub": 1, "b": 1}
+"""Bytes of an element of each type of vISA that fragments are seen in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A number that is 1 where one index is below another, and 0 elsewhere."""
+
+    index: Index
+    below: Index
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Elements of a variable of a type, from one on: a source walks a region, a result a stride.
+
+    ``modifier`` is what is done to a source as it is read: ``abs``, ``-`` or nothing.
+    """
+
+    name: str
+    kind: str
+    element: int
+    walk: Region | int
+    modifier: str = ""
+
+    def __str__(self) -> str:
+        """As vISA writes it: the variable, the register and element in it, and how it walks."""
+        row, column = divmod(self.element * BYTES[self.kind], GRF)
+        walk = f"<{self.walk}>" if isinstance(self.walk, int) else str(self.walk)
+        changed = f"({self.modifier})" if self.modifier else ""
+        return f"{changed}{self.name}({row},{column // BYTES[self.kind]}){walk}"
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """The bits of a number of a type."""
+
+    bits: int
+    kind: str
+
+    def __str__(self) -> str:
+        """As vISA writes it: in hexadecimal, floats with all their digits."""
+        return f"0x{self.bits:0{8 if self.kind == 'f' else 1}x}:{self.kind}"
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A number that all lanes share: the name of an operand, an index, a condition on indices."""
+
+    value: str | Index | Condition
+    modifier: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """A variable that holds a bit for each lane."""
+
+    name: str
+
+    def __str__(self) -> str:
+        """As vISA writes it."""
+        return self.name
+
+
+Source = Place | Number | Scalar
+
+
+def place(name: str, kind: str, element: int, read: Region | None, stride: int = 1) -> Place:
+    """Return an operand; ``read`` is the region of a source, None for a destination.
+
+    >>> print(place("tCrC_f", "f", 33, Region(1, 1, 0)), place("tErD_bf", "bf", 16, None))
+    tCrC_f(2,1)<1;1,0> tErD_bf(0,16)<1>
+    """
+    return Place(name, kind, element, stride if read is None else read)
+
+
+def number(bits: int, kind: str = "f") -> Number:
+    """Return the bits of a number, of f32 unless a type is given.
+
+    >>> print(number(0x3F800000), number(16, "uw"))
+    0x3f800000:f 0x10:uw
+    """
+    return Number(bits, kind)
+
+
+def modified(source: Place | Scalar, modifier: str) -> Place | Scalar:
+    """Return a source that is read with a modifier.
+
+    >>> print(modified(place("x", "f", 0, Region(1, 1, 0)), "abs"))
+    (abs)x(0,0)<1;1,0>
+    """
+    return replace(source, modifier=modifier)
+
+
+# ------------------------------------------------------------ registers
+# Fragments as variables of vISA: one for each, and views of them in other types.
+
+PREDICATE = "predicate"
+"""The type of a variable that holds a bit for each lane."""
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A variable: its name, type and elements, and where in another one it lies."""
+
+    name: str
+    kind: str
+    count: int
+    of: str = ""
+    at: int = 0
+
+
+class Registers:
+    """The variables of a kernel, in the order in which they are needed.
+
+    A fragment is a variable of dwords; a view shows it, or a part of it, in another type. Fragments
+    that a reorder joins are one variable where nothing could tell: one that it only renames is read
+    at the registers of its source.
+    """
+
+    def __init__(self, kernel: Kernel) -> None:
+        """Declare the fragments."""
+        self._kernel = kernel
+        self._fragments = {f.name: f for f in kernel.fragments}
+        self._rooms = {f.name: _room(kernel, f) for f in kernel.fragments}
+        self._taken = set(self._fragments)
+        self._views: dict[tuple[str, str, int], str] = {}
+        self._declared: list[Declared] = []
+        self._predicate = self._lanes = ""
+        self._joined = renamings(kernel)
+        for name, room in self._rooms.items():
+            if name not in self._joined:
+                self._declared.append(Declared(name, "ud", room // 4))
+        for name, joined in self._joined.items():
+            if joined.moves_nothing:
+                self._declared.append(Declared(name, "ud", self._rooms[name] // 4, joined.source))
+        self.joined = frozenset(self._joined)
+
+    @property
+    def declared(self) -> tuple[Declared, ...]:
+        """Every variable asked for so far."""
+        return tuple(self._declared)
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """The type of every variable asked for so far, by name."""
+        return {d.name: d.kind for d in self._declared}
+
+    def fragment(self, name: str) -> Fragment:
+        """Return a fragment of the kernel."""
+        return self._fragments[name]
+
+    def place(self, fragment: str, byte: int) -> tuple[str, int]:
+        """Return the variable, and the byte of it, that hold a byte of a fragment."""
+        joined = self._joined.get(fragment)
+        if joined is None or joined.moves_nothing:
+            return fragment, byte
+        return joined.source, joined.place(byte)
+
+    def view(self, fragment: str, kind: str, at: int = 0) -> str:
+        """Return the name of a view of a fragment in a type, from a byte of it on."""
+        fragment, at = self.place(fragment, at)
+        key = (fragment, kind, at)
+        if key not in self._views:
+            if not at and kind == "ud":
+                return fragment
+            suffix = f"_{at // grf_bytes()}" if kind == "ud" else f"_{kind}"
+            name = self._new(fragment + suffix)
+            count = (self._rooms[fragment] - at) // BYTES[kind]
+            self._declared.append(Declared(name, kind, count, fragment, at))
+            self._views[key] = name
+        return self._views[key]
+
+    def temporary(self, number: int, kind: str = "f") -> str:
+        """Return a register of its own, as 16 dwords of a type."""
+        return self._own(f"xe_t{number}", 1, kind)
+
+    def temporaries(self, count: int, kind: str) -> str:
+        """Return so many registers side by side, as dwords of a type."""
+        return self._own(f"xe_rows{count}", count, kind)
+
+    def _own(self, name: str, count: int, kind: str) -> str:
+        if name not in self._fragments:
+            self._fragments[name] = Fragment(name, as_numeric("f32"), count)
+            self._rooms[name] = count * grf_bytes()
+            self._declared.append(Declared(name, "ud", count * grf_bytes() // 4))
+            self._taken.add(name)
+        return self.view(name, kind)
+
+    def flags(self) -> Flags:
+        """Return the predicate of 16 lanes, declared when it is first asked for."""
+        if not self._predicate:
+            self._predicate = self._new("xe_where")
+            self._declared.append(Declared(self._predicate, PREDICATE, 16))
+        return Flags(self._predicate)
+
+    @property
+    def counts_lanes(self) -> bool:
+        """Whether a register of the numbers of lanes was asked for."""
+        return bool(self._lanes)
+
+    def lanes(self) -> str:
+        """Return the register of the numbers of lanes, declared when it is first asked for."""
+        if not self._lanes:
+            self._lanes = self._own("xe_lanes", 1, "d")
+        return self._lanes
+
+    def _new(self, name: str) -> str:
+        while name in self._taken:
+            name += "_"
+        self._taken.add(name)
+        return name
+
+
+def _room(kernel: Kernel, fragment: Fragment) -> int:
+    """Whole registers of a fragment, and of the padding that a message writes behind it."""
+    room = -(-fragment.elements * fragment.value_type.bits // 8)
+    for statement in kernel.statements():
+        if isinstance(statement, Load) and statement.fragment == fragment.name:
+            atom = statement.copy.block
+            image = atom.register_tv.elements * atom.value_type.bits // 8
+            step = atom.values * 16 * atom.value_type.bits // 8
+            if step % grf_bytes() and statement.copy.messages > 1:
+                raise KernelError(
+                    "emit",
+                    {"fragment": fragment, "copy": statement.copy},
+                    f"a message fills {step} bytes, the next one would not start at a register",
+                    "use blocks that fill whole registers",
+                )
+            room = max(room, (statement.copy.messages - 1) * step + image)
+    return -(-room // grf_bytes()) * grf_bytes()

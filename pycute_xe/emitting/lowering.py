@@ -4,22 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import product
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pycute_xe.arch.dpas import DpasMessage, Register
 from pycute_xe.arch.dpas.types import precisions, register_types
 from pycute_xe.bulk import table
 from pycute_xe.converting import convert
-from pycute_xe.emitting.copying import messages
 from pycute_xe.emitting.elementwise import converted, filled, mapped
-from pycute_xe.emitting.instructions import Alu, Barrier, Fencing, Instruction, Multiply
-from pycute_xe.emitting.operands import place
-from pycute_xe.emitting.reducing import reduced
-from pycute_xe.emitting.regions import Move, moves, moves_from
-from pycute_xe.emitting.registers import Registers
-from pycute_xe.emitting.sharing import additions, shared_accesses
+from pycute_xe.emitting.instructions import (
+    SPAN,
+    Alu,
+    Barrier,
+    Fencing,
+    Instruction,
+    Move,
+    Multiply,
+    Place,
+    Region,
+    Registers,
+    Source,
+    moves,
+    moves_from,
+    number,
+    place,
+    region,
+)
+from pycute_xe.emitting.sharing import additions, messages, shared_accesses
+from pycute_xe.errors import KernelError
 from pycute_xe.kernel import (
     AtomicStore,
     BarrierArrive,
@@ -41,8 +55,187 @@ from pycute_xe.kernel import (
     Statement,
     Store,
 )
+from pycute_xe.kernel.spec.reductions import reduction
 
 __all__ = ["LOWERED"]
+
+# ------------------------------------------------------------ reducing
+# Reductions of register elements, as instructions on registers of 16 elements.
+
+Ints = NDArray[np.int64]
+LANES = 16
+_ALONG = Region(1, 1, 0)
+
+
+def reduced(registers: Registers, statement: Reduce) -> Iterator[Alu]:
+    """Yield the instructions of a reduction, 16 elements of the destination at a time.
+
+    What lies in as many registers as elements are combined is taken register by register, in
+    ascending order. What lies side by side, or every so many lanes apart, is halved: the order of a
+    sum is that of a tree.
+    Raises `KernelError` for types other than 32 bits, and for places that neither way reaches.
+    """
+    kind = _kind(registers, statement)
+    places = _sources(table(statement.slots).reshape(-1))
+    reached = np.array(sorted(places))
+    for first in range(0, int(reached[-1]) + 1, LANES):
+        mine = reached[(reached >= first) & (reached < first + LANES)]
+        counts = {places[int(d)].size for d in mine}
+        if mine.size and (len(counts) > 1 or mine[-1] - mine[0] != mine.size - 1):
+            raise _unreached(statement)
+        if mine.size:
+            found = np.stack([places[int(d)] for d in mine])
+            yield from _Group(registers, statement, kind, int(mine[0]), found).instructions()
+
+
+def _kind(registers: Registers, statement: Reduce) -> str:
+    source, target = (registers.fragment(n) for n in (statement.source, statement.destination))
+    kind = source.value_type.row.visa
+    if kind not in ("f", "d", "ud") or target.value_type != source.value_type:
+        raise KernelError(
+            "emit",
+            {"from": source, "to": target},
+            "reductions are emitted from a type of 32 bits into the same",
+            "convert before, or after",
+        )
+    return kind
+
+
+def _sources(slots: Ints) -> dict[int, Ints]:
+    """Return the elements that go to each element of the destination, ascending."""
+    order = np.argsort(slots, kind="stable")
+    found, starts = np.unique(slots[order], return_index=True)
+    return dict(zip(found.tolist(), np.split(order, starts[1:]), strict=True))
+
+
+def _unreached(statement: Reduce) -> KernelError:
+    return KernelError(
+        "emit",
+        {"reduce": statement.source, "to": statement.destination},
+        "the elements that are combined lie neither in rows of registers nor in whole registers",
+        "reduce along rows or columns of an accumulator",
+    )
+
+
+class _Group:
+    """The elements of the destination that are computed together: ``places`` is (element, term)."""
+
+    def __init__(
+        self, registers: Registers, statement: Reduce, kind: str, first: int, places: Ints
+    ) -> None:
+        self.registers, self.statement, self.kind = registers, statement, kind
+        self.first, self.places, self.row = first, places, reduction(statement.how)
+        self.source = registers.view(statement.source, kind)
+        self.to = registers.view(statement.destination, kind)
+
+    def instructions(self) -> Iterator[Alu]:
+        """Yield the instructions: by halves where terms are whole registers, else one by one."""
+        count, terms = self.places.shape
+        if count & (count - 1):
+            raise _unreached(self.statement)
+        if terms % LANES == 0 and _whole(self.places.reshape(count, -1, LANES)):
+            yield from self.halved(count)
+            return
+        reads = [self.read(self.places[:, j]) for j in range(terms)]
+        found = [read for read in reads if read is not None]
+        if len(found) == terms:
+            yield from self.gathered(count, self.to, self.first, found)
+            return
+        for width in (2, 4, 8):
+            rows = _rows(self.places, width)
+            if rows is not None:
+                yield from self.folded(rows, width)
+                return
+        raise _unreached(self.statement)
+
+    def gathered(self, count: int, name: str, first: int, reads: list[Place]) -> Iterator[Alu]:
+        """Yield what combines operands, in their order."""
+        to = place(name, self.kind, first, None)
+        back = place(name, self.kind, first, _ALONG)
+        match self.row.law:
+            case "sum":  # of zero and all terms: -0 becomes 0
+                yield Alu(self.row.function.visa, count, to, (reads[0], number(0, self.kind)))
+            case "greatest" | "least":
+                yield Alu("mov", count, to, (reads[0],))
+            case _:
+                assert_never(self.row.law)
+        for read in reads[1:]:
+            yield self.combined(count, to, back, read)
+
+    def read(self, places: Ints) -> Place | None:
+        """Return the operand that reads elements of the source, None where no region does."""
+        found, first = region(places - places[0]), int(places[0])
+        reach = int(places.max() - first)
+        if found is None or places.min() < first or first % LANES + reach >= SPAN // 4:
+            return None
+        return place(self.source, self.kind, first, found)
+
+    def combined(self, count: int, to: Place, a: Source, b: Source) -> Alu:
+        """Return the instruction that combines two operands."""
+        return Alu(self.row.function.visa, count, to, (a, b))
+
+    def halved(self, count: int) -> Iterator[Alu]:
+        """Yield a register of 16 partial results for each element, then halves of all of them."""
+        starts = self.places.reshape(count, -1, LANES)[:, :, 0]
+        name = self.registers.temporaries(count, self.kind)
+        for row, mine in enumerate(starts.tolist()):
+            reads = [place(self.source, self.kind, s, _ALONG) for s in mine]
+            yield from self.gathered(LANES, name, LANES * row, reads)
+        width = LANES
+        while width > 2:
+            yield from self.half(name, count, width, name, 0)
+            width //= 2
+        yield from self.half(name, count, width, self.to, self.first)
+
+    def folded(self, starts: Ints, width: int) -> Iterator[Alu]:
+        """Yield halves of rows until a width is left, and what deals them out by columns."""
+        count: int = starts.shape[0]
+        name = self.registers.temporaries(count, self.kind)
+        for row, mine in enumerate(starts.tolist()):
+            reads = [place(self.source, self.kind, s, _ALONG) for s in mine]
+            yield from self.gathered(LANES, name, LANES * row, reads)
+        left = LANES
+        while left > width:
+            yield from self.half(name, count, left, name, 0)
+            left //= 2
+        dealt: Ints = np.arange(count * width).reshape(count, width).transpose().reshape(-1)
+        for move in moves_from(dealt, 32):
+            to = place(self.to, self.kind, self.first + move.to, None, move.stride)
+            read = place(name, self.kind, move.source, move.region)
+            yield Alu("mov", move.count, to, (read,))
+
+    def half(self, name: str, count: int, width: int, target: str, first: int) -> Iterator[Alu]:
+        """Yield what brings rows of a width to half of it, in a target from an element on."""
+        left = count * width // 2
+        step = min(LANES, left)
+        read = Region(width, width // 2, 1) if width > 2 else Region(2, 1, 0)
+        for at in range(0, left, step):
+            a, b = (place(name, self.kind, 2 * at + more, read) for more in (0, width // 2))
+            yield self.combined(step, place(target, self.kind, first + at, None), a, b)
+
+
+def _rows(places: Ints, width: int) -> Ints | None:
+    """Return the registers, by rows, of which lanes so many apart are combined, None if none are.
+
+    Element ``row + rows * lane`` of the destination is of lanes ``lane``, ``lane + width``, ….
+    """
+    count, rest = divmod(places.shape[0], width)
+    if rest or not count or places.shape[1] % (LANES // width):
+        return None
+    starts = places[:count].reshape(count, -1, LANES // width)[:, :, 0]
+    lanes = np.arange(width)[:, None] + np.arange(LANES // width) * width
+    wanted = starts[None, :, :, None] + lanes[:, None, None, :]
+    fits = (starts % LANES == 0).all() and np.array_equal(wanted.reshape(places.shape), places)
+    return starts if fits else None
+
+
+def _whole(blocks: Ints) -> bool:
+    """Whether each row of 16 elements is a register."""
+    starts = blocks[:, :, :1]
+    return bool((starts % LANES == 0).all() and (blocks == starts + np.arange(LANES)).all())
+
+
+# ------------------------------------------------------------ lowering
 
 Lower = Callable[[Kernel, Registers, Any], Iterator[Instruction]]
 LOWERED: Meanings[Lower] = Meanings("emit")

@@ -4,15 +4,141 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pycute_xe.emitting.instructions import Alu
-from pycute_xe.emitting.operands import Condition, Scalar, number, place
-from pycute_xe.emitting.reading import LANES, WHOLE
-from pycute_xe.emitting.registers import Registers
+import numpy as np
+from numpy.typing import NDArray
+
+from pycute_xe.emitting.instructions import (
+    Alu,
+    Condition,
+    Flags,
+    Place,
+    Region,
+    Registers,
+    Scalar,
+    Source,
+    number,
+    place,
+    region,
+)
 from pycute_xe.errors import KernelError
+from pycute_xe.kernel import Kernel
 from pycute_xe.kernel.index import ELEMENT_INDEX, Index
 from pycute_xe.kernel.spec.expression import Where
+from pycute_xe.numeric import Numeric, as_numeric, numerics
 
-__all__ = ["compared", "lane_numbers"]
+__all__ = ["compared", "lane_numbers", "LANES", "Reading", "kind_of"]
+
+# ------------------------------------------------------------ reading
+# Fragments as operands of instructions: where 16 elements lie, and how they widen.
+
+LANES = 16
+WHOLE = Region(1, 1, 0)
+
+
+def kind_of(numeric: Numeric, what: str) -> str:
+    """Return the type of instructions that a fragment's elements are; refused where none is."""
+    kind = numeric.row.visa
+    if not kind:
+        known = (name for name in numerics() if as_numeric(name).row.visa)
+        raise KernelError(
+            "emit",
+            {"fragment": what, "type": numeric},
+            f"instructions on registers do not compute with {numeric}",
+            f"use {', '.join(known)}",
+        )
+    return kind
+
+
+class Reading:
+    """Instructions on one register of 16 elements, and how they read fragments."""
+
+    def __init__(
+        self,
+        registers: Registers,
+        kernel: Kernel | None = None,
+        places: dict[str, NDArray[np.int64]] | None = None,
+        first: int = 0,
+    ) -> None:
+        self.registers = registers
+        self.kernel = kernel
+        self.places = places or {}
+        self.first = first
+        self.out: list[Alu] = []
+        self.used = 0
+
+    def fresh(self, kind: str = "f") -> tuple[Place, Place]:
+        """Return a temporary: as a destination and as a source."""
+        self.used += 1
+        return self.last(kind)
+
+    def last(self, kind: str) -> tuple[Place, Place]:
+        """Return the youngest temporary in a type."""
+        return self.seen(self.used - 1, kind)
+
+    def seen(self, at: int, kind: str) -> tuple[Place, Place]:
+        """Return a temporary by its number in a type: as a destination and as a source."""
+        name = self.registers.temporary(at, kind)
+        return place(name, kind, 0, None), place(name, kind, 0, WHOLE)
+
+    def alu(
+        self,
+        op: str,
+        to: Place | Flags,
+        *sources: Source,
+        lanes: int = LANES,
+        where: Flags | None = None,
+    ) -> None:
+        """Append an instruction."""
+        self.out.append(Alu(op, lanes, to, sources, where))
+
+    def read(self, name: str, numeric: Numeric, places: NDArray[np.int64]) -> Place:
+        """Return the operand that reads elements of a fragment.
+
+        Elements below a byte are spread over words: integers as numbers, floats as the upper bits.
+        """
+        first, found = int(places[0]), None
+        if int(places.min()) == first:
+            found = region(places - first)
+        if numeric.bits < 8:
+            return self.spread(name, numeric, places)
+        kind = numeric.row.code or kind_of(numeric, name)
+        if found is None:
+            raise KernelError(
+                "emit",
+                {"fragment": name},
+                "no region reads the elements that 16 work-items gather",
+                "gather rows, columns or whole registers",
+            )
+        return place(self.registers.view(name, kind), kind, first, found)
+
+    def spread(self, name: str, numeric: Numeric, places: NDArray[np.int64]) -> Place:
+        """Return where elements that share bytes can be read, each in a word of its own."""
+        first, bits = int(places[0]), numeric.bits
+        count = 8 // bits
+        if first % count or not np.array_equal(places, first + np.arange(LANES)):
+            raise KernelError(
+                "emit",
+                {"fragment": name, "type": numeric},
+                "only elements side by side are taken out of bytes that they share",
+                "use a type of 8 bits, or convert the fragment first",
+            )
+        source = place(self.registers.view(name, "ub"), "ub", first // count, WHOLE)
+        to, read = self.fresh("uw" if numeric.kind == "unsigned" and bits == 2 else "w")
+        own = [place(to.name, to.kind, at, None, count) for at in range(count)]
+        if numeric.kind == "unsigned" and bits == 4:
+            self.alu("and", own[0], source, number(15, "uw"), lanes=8)
+            self.alu("shr", own[1], source, number(4, "uw"), lanes=8)
+            return read
+        for at, word in enumerate(own):  # to the upper end of each word
+            up = number(16 - bits * (at + 1), "uw")
+            self.alu("shl", word, source, up, lanes=LANES // count)
+        if numeric.kind != "float":
+            down = "shr" if numeric.kind == "unsigned" else "asr"
+            self.alu(down, to, read, number(16 - bits, "uw"))
+        return read
+
+
+# ------------------------------------------------------------ masking
 
 
 def lane_numbers(registers: Registers) -> Iterator[Alu]:

@@ -6,25 +6,33 @@ import re
 from functools import cache
 from pathlib import Path
 
-from pycute_xe.emitting.indices import c_text
 from pycute_xe.emitting.instructions import (
     LANE,
+    PREDICATE,
     Access,
     Addition,
     Alu,
     Barrier,
+    Condition,
+    Declared,
     Instruction,
     Message,
     Multiply,
     Region2D,
+    Registers,
 )
-from pycute_xe.emitting.launching import elements, group_numbers, pitch_name
 from pycute_xe.emitting.lowering import LOWERED
 from pycute_xe.emitting.masking import lane_numbers
-from pycute_xe.emitting.operands import Condition
-from pycute_xe.emitting.registers import PREDICATE, Declared, Registers
 from pycute_xe.emitting.sharing import shared_room
-from pycute_xe.emitting.writer import Says, Writer, demand_said
+from pycute_xe.emitting.writer import (
+    Says,
+    Writer,
+    c_text,
+    demand_said,
+    elements,
+    group_numbers,
+    pitch_name,
+)
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel import (
     AtomicStore,

@@ -14,7 +14,7 @@ rules of the target and executed. The pitfalls of ESIMD are lints with stable co
 
 from __future__ import annotations
 
-from pycute_xe.arch.occupancy import occupancy
+from pycute_xe.arch.registers import occupancy
 from pycute_xe.esimd import lint, xmx
 from pycute_xe.esimd.atomics import fence, slm_atomic_update
 from pycute_xe.esimd.blocks import block_load, block_store
@@ -24,29 +24,31 @@ from pycute_xe.esimd.blocks2d import (
     lsc_prefetch_2d,
     lsc_store_2d,
 )
-from pycute_xe.esimd.gathers import gather, lsc_gather, lsc_scatter, scatter
-from pycute_xe.esimd.items import Item
-from pycute_xe.esimd.launching import Run, launch
+from pycute_xe.esimd.launching import Item, Run, barrier, launch, nbarrier
 from pycute_xe.esimd.lint import LINTS, EsimdError, Finding, Lint
 from pycute_xe.esimd.math import exp, hmax, hmin, max, min, sum
-from pycute_xe.esimd.pointers import Pointer, reinterpret_cast
 from pycute_xe.esimd.props import (
+    Pointer,
     alignment,
     cache_hint_L1,
     cache_hint_L2,
     cache_hint_L3,
     overaligned_tag,
     properties,
+    reinterpret_cast,
 )
 from pycute_xe.esimd.reserving import slm_allocator, slm_init
 from pycute_xe.esimd.shared import (
+    gather,
+    lsc_gather,
+    lsc_scatter,
     lsc_slm_gather,
     lsc_slm_scatter,
+    scatter,
     slm_block_load,
     slm_block_store,
 )
 from pycute_xe.esimd.simd import simd, simd_mask, simd_view
-from pycute_xe.esimd.synchronisation import barrier, nbarrier
 from pycute_xe.esimd.types import (
     atomic_op,
     bfloat16,

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.errors import ShapeError
-from pycute_xe.esimd.checks import whole
+from pycute_xe.esimd.types import whole
 from pycute_xe.numeric import as_numeric
 
 __all__ = ["MOST_ELEMENTS", "merged", "place_in", "sizes_differ", "type_name"]

@@ -13,14 +13,13 @@ from pycute_xe.arch.lsc import Block2DMessage
 from pycute_xe.bulk import table
 from pycute_xe.errors import InputError, MachineError
 from pycute_xe.esimd.blocks import elements_of
-from pycute_xe.esimd.checks import tokens, whole
 from pycute_xe.esimd.columns import advise_2d
 from pycute_xe.esimd.lint import lint_of
-from pycute_xe.esimd.pointers import Pointer, pointer_of
+from pycute_xe.esimd.props import Pointer, pointer_of
 from pycute_xe.esimd.sending import DATA, Hints, send
 from pycute_xe.esimd.simd import simd
 from pycute_xe.esimd.threads import Thread, current
-from pycute_xe.esimd.types import Type, cache_hint, dtype_of
+from pycute_xe.esimd.types import Type, cache_hint, dtype_of, tokens, whole
 
 __all__ = ["config_2d_mem_access", "lsc_load_2d", "lsc_prefetch_2d", "lsc_store_2d"]
 

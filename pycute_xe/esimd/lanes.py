@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from pycute_xe.arch.banks import least_padding
 from pycute_xe.errors import DTypeError, ShapeError
-from pycute_xe.esimd.checks import whole
 from pycute_xe.esimd.simd import array_of
 from pycute_xe.esimd.threads import BankCount, Thread
-from pycute_xe.esimd.types import Type, dtype_of, lsc_data_size
+from pycute_xe.esimd.types import Type, dtype_of, lsc_data_size, whole
 
 __all__ = [
     "Flags",

@@ -6,22 +6,369 @@ import inspect
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
+from itertools import product
+from math import prod
 from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from pycute_xe.arch import Target, get_target
 from pycute_xe.arch.banks import Banks, banks
-from pycute_xe.errors import InputError, quoted
+from pycute_xe.errors import InputError, MachineError, quoted
 from pycute_xe.esimd.columns import judge_columns
-from pycute_xe.esimd.items import MOST_THREADS, Extents, Item, grid_of, items
 from pycute_xe.esimd.lint import Finding, fail
-from pycute_xe.esimd.placing import fetch, place
-from pycute_xe.esimd.synchronisation import Meetings
-from pycute_xe.esimd.threads import BankCount, Group, Machine, Sent, Thread, running
-from pycute_xe.machine import Trace, workgroup
-from pycute_xe.machine.faults import DeadlockFault
+from pycute_xe.esimd.props import Pointer
+from pycute_xe.esimd.threads import BankCount, Group, Machine, Sent, Thread, current, running
+from pycute_xe.esimd.types import dtype_of, nbarrier_role, whole
+from pycute_xe.machine import BarrierArrive, BarrierWait, NamedBarrier, Trace, workgroup
+from pycute_xe.machine.trace import DeadlockFault
+from pycute_xe.machine.workgroup import Meeting
 from pycute_xe.signatures import typed
 
-__all__ = ["MOST_THREADS", "Item", "Run", "launch"]
+__all__ = ["MOST_THREADS", "Item", "Run", "launch", "barrier", "nbarrier", "Extents", "items"]
+
+# ------------------------------------------------------------ items
+# Where a thread is in its launch: ``nd_item`` of one, two or three dimensions.
+
+MOST_THREADS = 1 << 15
+"""How many threads a launch may have: they run in Python, one after the other."""
+
+Extents = tuple[int, ...]
+"""Of a work-group or of the launch, one number for each dimension, the last one fastest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Where a thread is: C++'s ``nd_item`` of one to three dimensions.
+
+    Law: linear numbers are row-major, the *last* dimension is the fastest, as in SYCL.
+
+    >>> item = Item((1, 0, 3), (2, 2, 4), (0, 0, 1), (1, 1, 2))
+    >>> item.get_local_id(2), item.get_local_linear_id(), item.get_global_id(2)
+    (3, 11, 7)
+    """
+
+    local: Extents
+    threads: Extents
+    group: Extents
+    groups: Extents
+
+    def __post_init__(self) -> None:
+        """Refuse anything but four tuples of as many integers: `InputError`."""
+        given = (self.local, self.threads, self.group, self.groups)
+        if any(type(one) is not tuple for one in given) or len({*map(len, given)}) > 1:
+            condition = "an item must have four tuples, of one number for each dimension"
+            raise InputError("Item", {"given": given}, condition, "Item((3,), (16,), (1,), (2,))")
+
+    def get_local_id(self, dimension: int = 0) -> int:
+        """The number of the thread in its work-group, along a dimension.
+
+        >>> Item((3,), (16,), (1,), (2,)).get_local_id(0)
+        3
+        """
+        return self.local[self._at(dimension)]
+
+    def get_local_linear_id(self) -> int:
+        """The number of the thread in its work-group, over all dimensions."""
+        return _linear(self.local, self.threads)
+
+    def get_local_range(self, dimension: int = 0) -> int:
+        """Threads of a work-group along a dimension."""
+        return self.threads[self._at(dimension)]
+
+    def get_group(self, dimension: int = 0) -> int:
+        """The number of the work-group along a dimension."""
+        return self.group[self._at(dimension)]
+
+    def get_group_linear_id(self) -> int:
+        """The number of the work-group, over all dimensions."""
+        return _linear(self.group, self.groups)
+
+    def get_group_range(self, dimension: int = 0) -> int:
+        """Work-groups of the launch along a dimension."""
+        return self.groups[self._at(dimension)]
+
+    def get_global_id(self, dimension: int = 0) -> int:
+        """The number of the thread in the launch along a dimension.
+
+        >>> Item((3,), (16,), (1,), (2,)).get_global_id(0)
+        19
+        """
+        at = self._at(dimension)
+        return self.group[at] * self.threads[at] + self.local[at]
+
+    def get_global_range(self, dimension: int = 0) -> int:
+        """Threads of the launch along a dimension."""
+        at = self._at(dimension)
+        return self.groups[at] * self.threads[at]
+
+    def get_global_linear_id(self) -> int:
+        """The number of the thread in the launch, over all dimensions."""
+        each = range(len(self.local))
+        where = tuple(self.get_global_id(i) for i in each)
+        return _linear(where, tuple(self.get_global_range(i) for i in each))
+
+    def _at(self, dimension: int) -> int:
+        (found,) = whole("nd_item", dimension=dimension)
+        if not 0 <= found < len(self.local):
+            number = {1: "one dimension", 2: "two dimensions", 3: "three dimensions"}
+            raise InputError(
+                "nd_item",
+                {"dimension": found},
+                f"the launch has {number[len(self.local)]}",
+                f"use 0 to {len(self.local) - 1}" if len(self.local) > 1 else "use 0",
+            )
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The extents of a launch: threads of a work-group, and work-groups."""
+
+    threads: Extents
+    groups: Extents
+
+
+def grid_of(threads: object, groups: object) -> Grid:
+    """Return the extents of a launch; `InputError` for wrong, different or too many of them.
+
+    One number stands for one dimension; groups of 1 are as many as the threads have dimensions.
+
+    >>> grid_of((2, 2, 4), 1)
+    Grid(threads=(2, 2, 4), groups=(1, 1, 1))
+    """
+    given = {"threads": threads, "groups": groups}
+    each, all_groups = _extents("threads", threads), _extents("groups", groups)
+    if all_groups == (1,):
+        all_groups = (1,) * len(each)
+    if len(each) != len(all_groups) or not 1 <= len(each) <= 3:
+        condition = "threads and groups must have the same number of dimensions, one to three"
+        raise InputError("launch", given, condition, "threads=(2, 2, 4), groups=(1, 1, 8)")
+    if min(*each, *all_groups) < 1:
+        condition = "a launch needs at least one thread and one group"
+        raise InputError("launch", given, condition, "use 1 or more")
+    if prod(each) * prod(all_groups) > MOST_THREADS:
+        condition = f"threads run one after the other, at most {MOST_THREADS} of them"
+        raise InputError("launch", given, condition, "launch a part of the grid")
+    return Grid(each, all_groups)
+
+
+def items(grid: Grid) -> Iterator[tuple[int, list[Item]]]:
+    """Yield the number of each work-group and its items, both in linear order.
+
+    >>> [item.local for item in next(items(Grid((1, 2), (1, 1))))[1]]
+    [(0, 0), (0, 1)]
+    """
+    for index, group in enumerate(_places(grid.groups)):
+        yield index, [Item(i, grid.threads, group, grid.groups) for i in _places(grid.threads)]
+
+
+def _extents(name: str, value: object) -> Extents:
+    if not isinstance(value, tuple):
+        return whole("launch", **{name: value})
+    each = cast("tuple[Any, ...]", value)
+    return tuple(n for one in each for n in whole("launch", **{name: one}))
+
+
+def _places(extents: Extents) -> Iterator[Extents]:
+    return product(*map(range, extents))
+
+
+def _linear(where: Extents, extents: Extents) -> int:
+    found = 0
+    for at, extent in zip(where, extents, strict=True):
+        found = found * extent + at
+    return found
+
+
+# ------------------------------------------------------------ synchronisation
+# Barriers: of the whole work-group, and named ones. What they return must be yielded.
+
+
+@dataclass(frozen=True, slots=True)
+class Meetings:
+    """What a kernel yields: the arrivals and waits of one call."""
+
+    name: str
+    meetings: tuple[Meeting, ...]
+
+    def __str__(self) -> str:
+        """The call, as it is written."""
+        return self.name
+
+
+def barrier() -> Meetings:
+    """Return the barrier of the work-group, to be yielded: every thread arrives, then waits.
+
+    Lint PX203 where some thread never reaches it, PX211 where the call is not yielded.
+    C++: ``barrier()``. Document: Intel ESIMD LSC SLM guide, full barrier.
+
+    >>> from pycute_xe import esimd
+    >>> def kernel(item):
+    ...     if item.get_local_id(0) < 2:
+    ...         yield esimd.barrier()
+    >>> esimd.launch(kernel, threads=4)
+    Traceback (most recent call last):
+        ...
+    pycute_xe.esimd.lint.EsimdError: PX203 conditional-barrier: launch(...
+    """
+    return _meet("barrier()", lambda label: (BarrierArrive(label=label), BarrierWait(label=label)))
+
+
+class nbarrier:
+    """A named barrier of some of the threads, with arrival and wait apart.
+
+    ``init_nbarrier`` says which it is and whom it counts; ``arrive`` and ``wait`` are yielded. The
+    barrier fires when every producer and every consumer has arrived; producers do not wait. What
+    those that arrived did before is over for those that have waited.
+    C++: ``nbarrier``, or ``named_barrier_signal`` and ``named_barrier_wait``.
+    Documents: Intel ESIMD LSC SLM guide, named barriers; XeTLA 0.3.6, ``xetla_nbarrier_t``.
+
+    >>> from pycute_xe import esimd
+    >>> def kernel(item):
+    ...     nb = esimd.nbarrier()
+    ...     nb.init_nbarrier(1, esimd.nbarrier_role.producer_consumer, 2)
+    ...     yield nb.arrive()
+    ...     yield nb.wait()
+    >>> esimd.launch(kernel, threads=2).trace.barriers
+    1
+    """
+
+    __slots__ = ("_barrier", "_role")
+
+    def __init__(self) -> None:
+        """A barrier that is yet to be initialised."""
+        self._barrier: NamedBarrier | None = None
+        self._role = nbarrier_role.producer_consumer
+
+    def init_nbarrier(
+        self,
+        barrier_id: int,
+        role: object,
+        num_producers: int,
+        num_consumers: int | None = None,
+    ) -> None:
+        """Say which barrier it is, what this thread does there, and whom it counts.
+
+        With one number, that many threads are producers and consumers both.
+        Raises `MachineError` for numbers that cannot be, `InputError` for anything but
+        numbers and an `nbarrier_role`.
+        """
+        made = "init_nbarrier"
+        if not isinstance(role, nbarrier_role):
+            known = ", ".join(f"nbarrier_role.{one.name}" for one in nbarrier_role)
+            raise InputError(
+                made, {"role": repr(role)}, "role must be an nbarrier_role", f"one of {known}"
+            )
+        number, producers = whole(made, barrier_id=barrier_id, num_producers=num_producers)
+        given = producers if num_consumers is None else num_consumers
+        (consumers,) = whole(made, num_consumers=given)
+        self._barrier = NamedBarrier(number, producers, consumers)
+        self._role = role
+
+    def arrive(self) -> Meetings:
+        """Return the arrival, to be yielded; the thread goes on."""
+        found, role = self._known("arrive"), self._role.name
+        return _meet(
+            f"nbarrier({found.id}).arrive()",
+            lambda label: (BarrierArrive(found, role, label),),  # pyright: ignore[reportArgumentType]
+        )
+
+    def wait(self) -> Meetings:
+        """Return the wait, to be yielded; the thread goes on when the barrier has fired."""
+        found = self._known("wait")
+        return _meet(f"nbarrier({found.id}).wait()", lambda label: (BarrierWait(found, label),))
+
+    def _known(self, operation: str) -> NamedBarrier:
+        if self._barrier is None:
+            raise MachineError(
+                operation, {}, "the named barrier is not initialised", "call init_nbarrier(…) first"
+            )
+        return self._barrier
+
+
+def _meet(name: str, meetings: Callable[[str], tuple[Meeting, ...]]) -> Meetings:
+    thread = current(name)
+    found = Meetings(name, meetings(thread.progress.label))
+    thread.pending = found
+    return found
+
+
+# ------------------------------------------------------------ placing
+# Arrays of NumPy placed in the memory of a machine, and fetched from it.
+
+
+def place(
+    machine: Machine, arguments: tuple[Any, ...]
+) -> tuple[list[Any], dict[int, NDArray[Any]]]:
+    """The arguments of the kernel, and each buffer once with its address."""
+    given: list[Any] = []
+    placed: dict[int, NDArray[Any]] = {}
+    for argument in arguments:
+        if not isinstance(argument, np.ndarray):
+            given.append(argument)
+            continue
+        array = cast("NDArray[Any]", argument)
+        _element_type(array.dtype)
+        address = _place_of(array, placed)
+        if address is None:
+            address = machine.memory.place(array)
+        # Of two arrays of one buffer, one that can be written takes what was stored.
+        if address not in placed or array.flags.writeable:
+            placed[address] = array
+        given.append(Pointer(array.dtype, address))
+    return given, placed
+
+
+def _element_type(given: np.dtype[Any]) -> None:
+    """Refuse arrays whose elements no memory here holds: `DTypeError` or `InputError`."""
+    kind = dtype_of(given)
+    if given != kind:
+        condition = "the elements are not in native byte order"
+        raise InputError("launch", {"dtype": given.str}, condition, f"array.astype({kind.name!r})")
+
+
+def _place_of(array: NDArray[Any], placed: dict[int, NDArray[Any]]) -> int | None:
+    """Where the buffer of an array lies already; `InputError` where only a part of it does."""
+    for address, other in placed.items():
+        if _buffer(array) == _buffer(other):
+            return address
+        if np.shares_memory(array, other):
+            operands = {"shapes": (other.shape, array.shape)}
+            raise InputError(
+                "launch",
+                operands,
+                "two arrays overlap without being the same elements in the same order",
+                "pass the larger one once, and add offsets to its pointer",
+            )
+    return None
+
+
+def _buffer(array: NDArray[Any]) -> object:
+    """What arrays have in common that are the same bytes in the same order."""
+    start = array.__array_interface__["data"][0]
+    if array.flags.c_contiguous:
+        return start, array.nbytes
+    return start, array.shape, array.strides, array.dtype
+
+
+def fetch(machine: Machine, placed: dict[int, NDArray[Any]]) -> None:
+    """Copy what was stored back into the arrays."""
+    for address, array in placed.items():
+        found = machine.memory.array(address, array.shape, array.dtype)
+        before = np.ascontiguousarray(array).view(np.uint8)
+        if np.array_equal(before, np.ascontiguousarray(found).view(np.uint8)):
+            continue
+        if not array.flags.writeable:
+            operands = {"shape": array.shape}
+            raise InputError(
+                "launch", operands, "the kernel stores to a read-only array", "copy it"
+            )
+        array[...] = found
+
+
+# ------------------------------------------------------------ launching
 
 
 @dataclass(frozen=True, slots=True)

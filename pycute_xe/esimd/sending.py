@@ -19,7 +19,7 @@ from pycute_xe.errors import MachineError
 from pycute_xe.esimd.lint import EsimdError, lint_of
 from pycute_xe.esimd.threads import Sent, Thread
 from pycute_xe.machine import lsc
-from pycute_xe.machine.faults import BoundsFault, RaceFault, UnwrittenFault
+from pycute_xe.machine.trace import BoundsFault, RaceFault, UnwrittenFault
 
 __all__ = ["DATA", "Hints", "block", "scattered", "send", "updated"]
 

@@ -8,6 +8,8 @@ vector that they meet.
 from __future__ import annotations
 
 import inspect
+import operator
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any, Self, cast
 
@@ -15,21 +17,258 @@ import numpy as np
 
 from pycute_xe.errors import DTypeError, ShapeError
 from pycute_xe.esimd.arrays import MOST_ELEMENTS, merged, place_in, sizes_differ, type_name
-from pycute_xe.esimd.checks import whole
 from pycute_xe.esimd.conversions import (
     Array,
     called_on_a_result,
     common_type,
+    divide,
     numbers,
     operand,
     ramp,
+    remainder,
 )
 from pycute_xe.esimd.lint import fail
-from pycute_xe.esimd.operators import Operators
-from pycute_xe.esimd.records import Record
-from pycute_xe.esimd.types import Type, dtype_of
+from pycute_xe.esimd.types import Type, dtype_of, whole
 
-__all__ = ["Vector", "array_of", "simd", "simd_mask", "simd_view"]
+__all__ = ["Vector", "array_of", "simd", "simd_mask", "simd_view", "Record"]
+
+# ------------------------------------------------------------ operators
+# The operators of vectors, each in terms of one method.
+
+
+class Operators(ABC):
+    """C++'s operators, element by element; comparisons give masks, ``x += y`` keeps x's type."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def _with(self, other: Any, act: Callable[[Any, Any], Any], swapped: bool = False) -> Any:
+        """Apply a function to both, element by element, in C++'s common type."""
+
+    @abstractmethod
+    def _onto(self, value: Any) -> Self:
+        """Store a value here, converted to the own type."""
+
+    def __add__(self, other: Any) -> Any:
+        return self._with(other, operator.add)
+
+    def __radd__(self, other: Any) -> Any:
+        return self._with(other, operator.add, swapped=True)
+
+    def __iadd__(self, other: Any) -> Self:
+        return self._onto(self._with(other, operator.add))
+
+    def __sub__(self, other: Any) -> Any:
+        return self._with(other, operator.sub)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._with(other, operator.sub, swapped=True)
+
+    def __isub__(self, other: Any) -> Self:
+        return self._onto(self._with(other, operator.sub))
+
+    def __mul__(self, other: Any) -> Any:
+        return self._with(other, operator.mul)
+
+    def __rmul__(self, other: Any) -> Any:
+        return self._with(other, operator.mul, swapped=True)
+
+    def __imul__(self, other: Any) -> Self:
+        return self._onto(self._with(other, operator.mul))
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._with(other, divide)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._with(other, divide, swapped=True)
+
+    def __itruediv__(self, other: Any) -> Self:
+        return self._onto(self._with(other, divide))
+
+    def __floordiv__(self, other: Any) -> Any:
+        """Refuse what C++ has no operator for; so do ``other // x`` and ``x //= other``."""
+        raise DTypeError(
+            "//",
+            {"left": self, "right": other},
+            "C++ has no operator //",
+            "use /: of integers it rounds towards zero, as in C++",
+        )
+
+    __rfloordiv__ = __floordiv__
+    __ifloordiv__ = __floordiv__
+
+    def __mod__(self, other: Any) -> Any:
+        return self._with(other, remainder)
+
+    def __rmod__(self, other: Any) -> Any:
+        return self._with(other, remainder, swapped=True)
+
+    def __imod__(self, other: Any) -> Self:
+        return self._onto(self._with(other, remainder))
+
+    # Lambdas, since the type checker knows nothing of operator.and_ and its kin.
+    def __and__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: a & b)
+
+    def __rand__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: a & b, swapped=True)
+
+    def __iand__(self, other: Any) -> Self:
+        return self._onto(self._with(other, lambda a, b: a & b))
+
+    def __or__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: a | b)
+
+    def __ror__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: a | b, swapped=True)
+
+    def __ior__(self, other: Any) -> Self:
+        return self._onto(self._with(other, lambda a, b: a | b))
+
+    def __xor__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: a ^ b)
+
+    def __rxor__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: a ^ b, swapped=True)
+
+    def __ixor__(self, other: Any) -> Self:
+        return self._onto(self._with(other, lambda a, b: a ^ b))
+
+    def __lshift__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: a << b)
+
+    def __rlshift__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: a << b, swapped=True)
+
+    def __ilshift__(self, other: Any) -> Self:
+        return self._onto(self._with(other, lambda a, b: a << b))
+
+    def __rshift__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: a >> b)
+
+    def __rrshift__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: a >> b, swapped=True)
+
+    def __irshift__(self, other: Any) -> Self:
+        return self._onto(self._with(other, lambda a, b: a >> b))
+
+    def __invert__(self) -> Any:
+        return self._with(self, lambda own, _: np.invert(own))
+
+    def __neg__(self) -> Any:
+        return self._with(0, operator.sub, swapped=True)
+
+    def __abs__(self) -> Any:
+        return self._with(self, lambda own, _: np.abs(own))
+
+    def __lt__(self, other: Any) -> Any:
+        return self._with(other, operator.lt)
+
+    def __le__(self, other: Any) -> Any:
+        return self._with(other, operator.le)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._with(other, operator.gt)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._with(other, operator.ge)
+
+    def __eq__(self, other: object) -> Any:  # type: ignore[override]
+        """A mask, as in C++: element by element."""
+        return self._with(other, operator.eq)
+
+    def __ne__(self, other: object) -> Any:  # type: ignore[override]
+        """A mask, as in C++: element by element."""
+        return self._with(other, operator.ne)
+
+
+# ------------------------------------------------------------ records
+# What a vector remembers of how it was filled, for the lints that ask for the order.
+
+
+class Record:
+    """Which write each element of a vector comes from, and whether it is a tile as memory has it.
+
+    Elements that a whole assignment or adjacent writes filled are not told apart. ``origin`` says
+    what the whole vector is: "load", "product" (of a dpas), "constant", or "" for anything else.
+
+    >>> record = Record(8)
+    >>> record.wrote(range(0, 8, 2)), record.wrote(range(1, 8, 2)), record.interleaved(4, 2)
+    (None, None, True)
+    """
+
+    __slots__ = ("_by", "_order", "origin", "plain_tile", "size")
+
+    def __init__(self, size: int, plain_tile: bool = False, origin: str = "") -> None:
+        """Start with elements of no known order."""
+        self.size = size
+        self.plain_tile = plain_tile
+        self.origin = origin
+        self._by: list[range | None] | None = None
+        self._order: list[int] = []
+
+    def wrote(self, lanes: range | None) -> None:
+        """Note a write to some elements; ``None`` for bytes that are not whole elements of it.
+
+        >>> record = Record(4)
+        >>> record.wrote(range(0, 4, 2)), record.wrote(range(4)), record.interleaved(2, 2)
+        (None, None, False)
+        """
+        self.plain_tile = False
+        self.origin = ""
+        one = lanes is not None and len(lanes) == 1 < self.size
+        self._order = [*self._order, lanes[0]][-self.size :] if one and lanes is not None else []
+        if lanes is None or len(lanes) == self.size:
+            self._by = None
+        elif self._by is not None or lanes.step != 1:
+            by: list[range | None] = self._by or [None] * self.size
+            for lane in lanes:
+                by[lane] = lanes
+            self._by = by
+
+    def copy(self) -> Record:
+        """The record of a copy of the vector.
+
+        >>> Record(4, plain_tile=True).copy().plain_tile
+        True
+        """
+        made = Record(self.size, self.plain_tile, self.origin)
+        made._order = list(self._order)
+        made._by = None if self._by is None else list(self._by)
+        return made
+
+    def take(self, other: Record, plain_tile: bool) -> None:
+        """Go on as the record of the vector that was copied here.
+
+        >>> record, filled = Record(4), Record(4)
+        >>> filled.wrote(range(0, 4, 2)), filled.wrote(range(1, 4, 2)), record.take(filled, False)
+        (None, None, None)
+        >>> record.interleaved(2, 2)
+        True
+        """
+        self.plain_tile = plain_tile and other.plain_tile
+        self.origin = other.origin
+        self._by, self._order = other.copy()._by, list(other._order)
+
+    def interleaved(self, lanes: int, elements: int) -> bool:
+        """Whether every element comes from a write of all lanes, ``elements`` apart.
+
+        Elements that were written one by one count where all lanes of one came before the next.
+
+        >>> Record(4).interleaved(2, 2)
+        False
+        """
+        if min(lanes, elements) < 2 or lanes * elements != self.size:
+            return False
+        if self._order == [e + n * elements for e in range(elements) for n in range(lanes)]:
+            return True
+        if self._by is None:
+            return False
+        parts = [range(e, self.size, elements) for e in range(elements)]
+        return all(by == parts[i % elements] for i, by in enumerate(self._by))
+
+
+# ------------------------------------------------------------ simd
 
 
 class Vector(Operators):

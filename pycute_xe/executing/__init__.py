@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pycute_xe.executing.report import Report
+from pycute_xe.executing.problem import Report
 from pycute_xe.executing.runner import run
 
 __all__ = ["Report", "run"]

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections import namedtuple
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from math import prod
 from time import perf_counter
 from typing import Any, Literal, TypeAlias
 
@@ -13,24 +16,325 @@ from numpy.typing import NDArray
 
 from pycute_xe.arch import Target, get_target
 from pycute_xe.converting import convert
-from pycute_xe.errors import InputError, LegalityError, UnfaithfulWarning
-from pycute_xe.executing import fast, launching
-from pycute_xe.executing.counting import count_work
-from pycute_xe.executing.problem import Problem, prepare
-from pycute_xe.executing.report import Report
+from pycute_xe.errors import (
+    CuteError,
+    InputError,
+    KernelError,
+    LegalityError,
+    MachineError,
+    UndecidableError,
+    UnfaithfulWarning,
+)
+from pycute_xe.executing import launching, runner as fast
+from pycute_xe.executing.arrays.planning import run_on_arrays
+from pycute_xe.executing.problem import Problem, Report, prepare
 from pycute_xe.executing.rounding import Asked
-from pycute_xe.executing.surfaces import demand_legal, is_legal
-from pycute_xe.executing.surfacing import surfaced
-from pycute_xe.kernel import AtomicStore, Kernel, Load, Mma, Store
+from pycute_xe.executing.space import Space, anchors
+from pycute_xe.executing.surfaces import Placed, demand_legal, is_legal, plan
+from pycute_xe.kernel import (
+    AtomicStore,
+    Await,
+    BarrierArrive,
+    BarrierWait,
+    Convert,
+    Fence,
+    Fill,
+    If,
+    Kernel,
+    Load,
+    Loop,
+    Map,
+    Meanings,
+    Mma,
+    NamedArrive,
+    NamedWait,
+    Part,
+    Prefetch,
+    Reduce,
+    Reorder,
+    SharedLoad,
+    SharedStore,
+    Signal,
+    Statement,
+    Store,
+)
+from pycute_xe.kernel.amounts import amount, weight
+from pycute_xe.kernel.index import SUBGROUP_INDEX, Index
 from pycute_xe.kernel.spec.computing import compute
 from pycute_xe.machine import Trace
 from pycute_xe.numeric import Numeric, as_numeric
-from pycute_xe.signatures import shortly, typed
+from pycute_xe.signatures import STUMBLES, shortly, typed
 
-__all__ = ["Executor", "Progress", "doubts", "outputs_of", "run"]
+__all__ = [
+    "Executor",
+    "Progress",
+    "doubts",
+    "outputs_of",
+    "run",
+    "execute",
+    "COUNTS",
+    "count_work",
+]
+
+# ------------------------------------------------------------ counting
+# How much work a kernel does, counted without doing it.
+
+Copying = Prefetch | Load | Store | AtomicStore
+Ints = NDArray[np.int64]
+KINDS = {Prefetch: "prefetch", Load: "load", Store: "store", AtomicStore: "atomic"}
+
+
+@dataclass(frozen=True, eq=False)
+class Count:
+    """What is counted: a kernel on a problem, into a trace."""
+
+    kernel: Kernel
+    placed: dict[str, Placed]
+    trace: Trace
+
+    def body(self, body: tuple[Statement, ...], space: Space) -> None:
+        """Count the statements of a body, each at every point of a space."""
+        for statement in body:
+            COUNTS[statement](self, statement, space)
+
+
+COUNTS: Meanings[Callable[[Count, Any, Space], None]] = Meanings("count")
+"""What each kind of statement adds to the counts when it is executed at the points of a space."""
+
+
+def count_work(kernel: Kernel, problem: Problem, target: Target, trace: Trace) -> None:
+    """Add to a trace the messages, bytes, DPAS and barriers that running the kernel takes.
+
+    Law: equal to what the reference executor's trace counts. Raises `KernelError` where the work
+    depends on what the kernel itself writes.
+    """
+    placed = {o.name: plan(o, problem.shape(o.name), target) for o in kernel.operands if o.modes}
+    space = Space(problem.sizes, (), _looking(kernel, problem))
+    for name, count in kernel.grid:
+        space = space.bound(name, Index(), count)
+    space = space.bound(SUBGROUP_INDEX, Index(), Index(None, kernel.subgroups))
+    Count(kernel, placed, trace).body(kernel.body, space)
+
+
+def _looking(kernel: Kernel, problem: Problem) -> Callable[[str, tuple[Any, ...]], Any]:
+    def look_up(name: str, at: tuple[Any, ...]) -> Any:
+        operand = kernel.operand(name)
+        if operand.written:
+            raise KernelError(
+                "run",
+                {"operand": operand},
+                f"what is done depends on elements of {name}, which the kernel writes",
+                'use executor="reference"',
+            )
+        array = problem.inputs[name].astype(np.int64)
+        for mode, (places, extent) in enumerate(zip(at, array.shape, strict=True)):
+            low, high = np.min(places, initial=0), np.max(places, initial=-1)
+            if low < 0 or high >= extent:
+                raise MachineError(
+                    "run",
+                    {"operand": operand, "mode": mode},
+                    f"index {low if low < 0 else high} is outside: there are {extent}",
+                    "bound the index by the extent",
+                )
+        return array[at]
+
+    return look_up
+
+
+@COUNTS.of(Loop)
+def _(count: Count, statement: Loop, space: Space) -> None:
+    count.body(statement.body, space.bound(statement.var, statement.start, statement.stop))
+
+
+@COUNTS.of(If)
+def _(count: Count, statement: If, space: Space) -> None:
+    count.body(statement.body, space.where(statement.index, statement.below))
+
+
+@COUNTS.of(Fill, Reorder, Part, Convert, Map, Reduce, BarrierArrive, NamedArrive, Fence)
+def _(_count: Count, _statement: Statement, _space: Space) -> None:
+    """Registers and arrivals are not counted."""
+
+
+@COUNTS.of(BarrierWait)
+def _(count: Count, _statement: BarrierWait, space: Space) -> None:
+    count.trace.barriers += space.size // count.kernel.subgroups
+
+
+@COUNTS.of(NamedWait)
+def _(count: Count, statement: NamedWait, space: Space) -> None:
+    count.trace.barriers += space.size // statement.barrier.consumers
+
+
+@COUNTS.of(Await, Signal)
+def _(count: Count, _statement: Await | Signal, space: Space) -> None:
+    count.trace.barriers += 2 * (space.size // count.kernel.subgroups)
+
+
+@COUNTS.of(Mma)
+def _(count: Count, statement: Mma, space: Space) -> None:
+    mma = statement.mma
+    count.trace.dpas += prod(mma.repetitions("A")) * mma.repetitions("B")[0] * space.size
+
+
+@COUNTS.of(SharedLoad, SharedStore)
+def _(count: Count, statement: SharedLoad | SharedStore, space: Space) -> None:
+    if space.size:
+        kind = "shared load" if isinstance(statement, SharedLoad) else "shared store"
+        count.trace.messages[kind] += space.size
+        count.trace.nbytes[kind] += count.kernel.fragment(statement.fragment).bytes * space.size
+
+
+@COUNTS.of(Prefetch, Load, Store, AtomicStore)
+def _(count: Count, statement: Copying, space: Space) -> None:
+    messages = statement.copy.messages * space.size
+    if messages:
+        kind = KINDS[type(statement)]
+        count.trace.messages[kind] += messages
+        count.trace.nbytes[kind] += _bytes(count, statement, space)
+
+
+def _bytes(count: Count, statement: Copying, space: Space) -> int:
+    """Sum the bytes inside the surfaces: rows and columns are clipped independently."""
+    starts = anchors(statement.copy)
+    alone = {SUBGROUP_INDEX} in [set(axis) for axis in space.axes]
+    if alone and SUBGROUP_INDEX not in space.variables(*statement.at):
+        (mine,) = [axis[SUBGROUP_INDEX] for axis in space.axes if SUBGROUP_INDEX in axis]
+        rest = tuple(axis for axis in space.axes if SUBGROUP_INDEX not in axis)
+        inner = replace(space, axes=rest)
+        return _inside(count, statement, inner, starts[mine].reshape(-1, starts.shape[2]))
+    total = 0
+    for subgroup in range(starts.shape[0]):
+        inner = space.at(SUBGROUP_INDEX, subgroup)
+        if inner.size:
+            total += _inside(count, statement, inner, starts[subgroup])
+    return total
+
+
+def _inside(count: Count, statement: Copying, space: Space, starts: Ints) -> int:
+    """Sum the bytes of messages that start at places of a tile, at every point of a space."""
+    copy, placed = statement.copy, count.placed[statement.operand]
+    y_mode, bits = statement.modes[copy.y_mode], copy.value_type.bits
+    # Only the extents of the surface count here, not where it lies.
+    surface = placed.surface(y_mode, [0] * len(placed.shape))
+    x_index = statement.at[placed.operand.contiguous]
+    y_index = Index() if y_mode is None else statement.at[y_mode]
+    x_names, y_names = space.variables(x_index), space.variables(y_index)
+    together = x_names | y_names if _joint(space, x_names, y_names) else None
+    wide = _clipped(
+        space,
+        x_index,
+        together or x_names,
+        starts[:, copy.x_mode],
+        copy.block.width,
+        surface.width,
+        bits,
+    )
+    high = _clipped(
+        space,
+        y_index,
+        together or y_names,
+        starts[:, copy.y_mode],
+        copy.block.height,
+        surface.height,
+        8,
+    )
+    counted = frozenset(
+        name for axis in space.axes for name in axis if axis.keys() & (x_names | y_names)
+    )
+    others = prod(
+        next(iter(axis.values())).size for axis in space.axes if not axis.keys() & counted
+    )
+    if together:
+        return int((wide * high).sum()) * others
+    return int((wide.sum(axis=1) * high.sum(axis=1)).sum()) * others
+
+
+def _joint(space: Space, x_names: frozenset[str], y_names: frozenset[str]) -> bool:
+    """Whether columns and rows depend on one axis."""
+    return any(axis.keys() & x_names and axis.keys() & y_names for axis in space.axes)
+
+
+def _clipped(
+    space: Space,
+    index: Index,
+    names: frozenset[str],
+    starts: Ints,
+    extent: int,
+    limit: int,
+    bits: int,
+) -> Ints:
+    """Return how much of each message is inside, in bytes or rows: (messages, points)."""
+    inner, axis = space.joined(names)
+    first = (starts[:, None] + inner.values(index, axis)[None, :]) * bits // 8
+    return np.clip(first + extent * bits // 8, 0, limit) - np.clip(first, 0, limit)
+
+
+# ------------------------------------------------------------ fast
+# The fast executor: what a kernel stores, as terms on whole arrays.
+#
+# What has no term, and what may fault, is run by the byte machine, which says so in the report.
+
+Outputs: TypeAlias = dict[str, NDArray[Any]]
+Progress: TypeAlias = Callable[[float], None]
+
+
+def execute(
+    kernel: Kernel,
+    problem: Problem,
+    target: Target,
+    trace: Trace,
+    progress: Progress | None = None,
+) -> Outputs:
+    """Run a kernel and return its outputs by name.
+
+    Equal to the reference executor bit for bit in integers, and within K·2⁻²⁴·Σ|a||b| for each
+    element of a float32 accumulator: sums may be taken in another order. Raises `KernelError` for
+    a kind of statement without a meaning, `MachineError` for what a machine leaves undefined.
+    """
+    try:
+        found = run_on_arrays(problem)
+    except (UndecidableError, KernelError) as error:
+        trace.why = error.condition
+        return launching.execute(kernel, problem, target, Trace(), progress)
+    if progress is not None:
+        progress(1.0)
+    return dict(found)
+
+
+# ------------------------------------------------------------ surfacing
+# Errors inside a run, told as what they are: no argument of the user's explains them.
+
+
+@contextmanager
+def surfaced(operation: str, kernel: Kernel, sizes: Mapping[str, int]) -> Generator[None]:
+    """Raise errors that are not a `CuteError` as one that says what happened.
+
+    `InputError` where memory does not suffice, and `CuteError` for what is a defect of the library.
+    """
+    try:
+        yield
+    except CuteError:
+        raise
+    except MemoryError as error:
+        raise InputError(
+            operation,
+            {"kernel": kernel.name, **sizes},
+            f"the operands take {amount(weight(kernel, sizes))}, and memory does not suffice",
+            "use smaller sizes",
+        ) from error
+    except STUMBLES as error:
+        raise CuteError(
+            operation,
+            {"kernel": kernel.name, **sizes},
+            f"the run stopped at an inner error, {type(error).__name__}: {error}",
+            "report it, with the kernel, as a defect of pycute_xe",
+        ) from error
+
+
+# ------------------------------------------------------------ runner
 
 Executor = Literal["fast", "reference"]
-Progress: TypeAlias = Callable[[float], None]
 _ENGINES = {"fast": fast.execute, "reference": launching.execute}
 
 

@@ -5,19 +5,108 @@ The walks are told from the operands, mode by mode; the operation itself is not 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
+from pycute_xe.algebra import swizzled
 from pycute_xe.algebra.compose import as_tiler, straight
 from pycute_xe.algebra.simplify import flat_modes, from_modes
 from pycute_xe.basis import Basis
-from pycute_xe.explaining.script import Script, mode_text, times
-from pycute_xe.explaining.simplifying import tell_coalesced
-from pycute_xe.layout import Layout, get, make_layout
-from pycute_xe.typing import Mode, Tiler, is_tuple
-from pycute_xe.unknown import at_most
+from pycute_xe.composed import ComposedLayout
+from pycute_xe.explaining.explanation import Script, mode_text, times
+from pycute_xe.int_tuple import product
+from pycute_xe.layout import Layout, cosize, get, make_layout, pair
+from pycute_xe.swizzle import Swizzle
+from pycute_xe.typing import IntTuple, Mode, Tiler, is_tuple
+from pycute_xe.unknown import at_most, in_order
 
-__all__ = ["tell_composition"]
+__all__ = [
+    "tell_composition",
+    "tell_coalesce",
+    "tell_coalesced",
+    "beneath",
+    "tell_any_composition",
+    "through_inverse",
+    "tell_complement",
+    "tell_gaps",
+    "tell_left_inverse",
+    "tell_right_inverse",
+]
+
+# ------------------------------------------------------------ simplifying
+# How `coalesce` comes to its result.
+
+
+def tell_coalesce(script: Script, layout: Layout, profile: IntTuple = None) -> Layout:
+    """Write how the modes merge, left to right; by mode where there is a profile."""
+    if profile is None or not is_tuple(profile):
+        modes = flat_modes(layout)
+        script.say("the leaves of the layout, left to right", from_modes(modes))
+        out = from_modes(_merging(script, modes))
+        script.say("what is left", out)
+        return out
+    if len(profile) > len(layout):
+        script.stop(f"the profile has {len(profile)} modes, the layout {len(layout)}")
+    parts: list[Layout] = []
+    for i, part in enumerate(profile):
+        with script.within(f"mode {i} by itself: {layout[i]}"):
+            parts.append(tell_coalesce(script, layout[i], part))
+    rest = [layout[i] for i in range(len(profile), len(layout))]
+    if rest:
+        script.say(f"the profile names {len(profile)} modes: the others stay")
+    out = make_layout(*parts, *rest)
+    script.say("the modes together", out)
+    return out
+
+
+def tell_coalesced(
+    script: Script, text: str, modes: list[Mode], keep_last: bool = False
+) -> list[Mode]:
+    """Write what merges and drops out among modes on the way to something else.
+
+    With ``keep_last`` the last mode never drops out.
+    """
+    aside = Script()
+    out = _merging(aside, modes, keep_last, brief=True)
+    if not aside.steps:
+        script.say(text, from_modes(out))
+        return out
+    with script.within(f"{text}: {', '.join(map(mode_text, modes))}"):
+        for step in aside.steps:
+            script.say(step.text, step.value)
+        script.say("what is left", from_modes(out))
+    return out
+
+
+def _merging(
+    script: Script, modes: list[Mode], keep_last: bool = False, brief: bool = False
+) -> list[Mode]:
+    """Write what becomes of each mode; unless ``brief``, also of those that stay."""
+    out: list[Mode] = []
+    for i, (s, d) in enumerate(modes):
+        name = mode_text((s, d))
+        if s == 1 and not (keep_last and i == len(modes) - 1):
+            script.say(f"{name} has one coordinate: it drops out")
+            continue
+        end = out[-1][0] * out[-1][1] if out else None
+        if out and end == d:
+            before = out.pop()
+            out.append((before[0] * s, before[1]))
+            product = f"{times(*before)} = {d}"
+            text = f"{name} goes on where {mode_text(before)} ends ({product}): one mode"
+            script.say(text, from_modes(out[-1:]))
+            continue
+        if out and not brief:
+            last = out[-1]
+            ends = f"{mode_text(last)} ends at {times(*last)} = {end}"
+            script.say(f"{name} stays: {ends}, where the stride {d} does not go on")
+        out.append((s, d))
+    return out
+
+
+# ------------------------------------------------------------ composing
 
 Path = tuple[int, ...]
 
@@ -219,3 +308,223 @@ def _demand_even(script: Script, mode: Mode, walk: tuple[Any, Any], left: Any) -
 def _gathered(taken: list[Mode]) -> Mode:
     merged = from_modes(taken)
     return merged.shape, merged.stride
+
+
+# ------------------------------------------------------------ swizzling
+# What the operations do where a swizzle takes part.
+
+Teller = Callable[..., Any]
+
+
+def beneath(tell: Teller) -> Teller:
+    """Tell an operation that rearranges the domain: a swizzle stays outside."""
+
+    def told(script: Script, layout: Any, *operands: Any) -> Any:
+        if not isinstance(layout, ComposedLayout):
+            return tell(script, layout, *operands)
+        with script.within(f"the swizzle stays outside: on the layout beneath, {layout.layout}"):
+            inner = tell(script, layout.layout, *operands)
+        out = layout.with_layout(inner)
+        script.say("under the swizzle again", out)
+        return out
+
+    return told
+
+
+def tell_any_composition(script: Script, a: Any, b: Any, c: Any = None) -> Any:
+    """Tell `composition` of layouts, tilers and swizzles."""
+    if isinstance(a, Swizzle):
+        return _of_a_swizzle(script, a, b, c)
+    if isinstance(a, Layout) and isinstance(b, Swizzle):
+        return _through(script, a, b)
+    if isinstance(a, Layout) and isinstance(b, ComposedLayout):
+        if b.offset:
+            script.stop(f"B begins at offset {b.offset}: only a swizzle from 0 on can be moved")
+        with script.within(f"A with the swizzle of B, {b.swizzle}"):
+            outer = _through(script, a, b.swizzle)
+        return beneath(tell_composition)(script, outer, b.layout)
+    return beneath(tell_composition)(script, a, b)
+
+
+def _of_a_swizzle(script: Script, a: Swizzle, b: Any, c: Any) -> Any:
+    if isinstance(b, Swizzle):
+        script.say(
+            f"A reads the bits {a.yyy_mask:#b} and changes {a.zzz_mask:#b}, "
+            f"B reads {b.yyy_mask:#b} and changes {b.zzz_mask:#b}"
+        )
+        out = swizzled.composition(a, b)
+        script.say("bits that both read, or both change, cancel; what is left is a swizzle", out)
+        return out
+    offset, inner = (0, b) if c is None else (b, c)
+    out = swizzled.composition(a, offset, inner)
+    if a.bits:
+        script.say(f"{a} acts on the offsets of {inner}, {offset} added: it stays outside", out)
+    else:
+        script.say(f"{a} changes no bits", out)
+    return out
+
+
+def _through(script: Script, a: Layout, b: Swizzle) -> ComposedLayout:
+    script.say(f"{b} reads the bits {b.yyy_mask:#b} of an index and changes {b.zzz_mask:#b}")
+    out: Any = swizzled.composition(a, b)
+    script.say(
+        f"{a} moves them to the bits {out.swizzle.yyy_mask:#b} and {out.swizzle.zzz_mask:#b} of an "
+        "offset, and all others as they are: a swizzle of its offsets does the same",
+        out,
+    )
+    return out
+
+
+def through_inverse(tell: Teller, invert: Callable[[Layout], Layout]) -> Teller:
+    """Tell an inverse: of a swizzled layout, the inverse beneath, read through the swizzle."""
+
+    def told(script: Script, layout: Any) -> Any:
+        if not isinstance(layout, ComposedLayout):
+            return tell(script, layout)
+        if layout.offset:
+            script.stop(f"the layout begins at offset {layout.offset}, not at 0")
+        with script.within(f"beneath the swizzle, {layout.layout}"):
+            tell(script, layout.layout)
+        script.say(f"{layout.swizzle} undoes itself: the inverse is composed with it")
+        return _through(script, invert(layout.layout), layout.swizzle)
+
+    return told
+
+
+# ------------------------------------------------------------ inverting
+# How `complement` and the inverses come to their results.
+
+
+def _demand_positive(script: Script, modes: list[Mode]) -> None:
+    for s, d in modes:
+        if isinstance(d, Basis):
+            script.stop(f"{mode_text((s, d))} leads to coordinates, not to offsets")
+        if d < 0:
+            script.stop(f"{mode_text((s, d))} leads backwards")
+
+
+def tell_complement(script: Script, layout: Layout, cotarget: IntTuple = 1) -> Layout:
+    """Write which offsets the modes leave free, and whether those free suffice."""
+    free, hole = tell_gaps(script, layout, cotarget)
+    target = product(cotarget)
+    if hole is not None:
+        reached = cosize(pair(layout, free))
+        if reached < target:
+            script.stop(
+                f"layout and complement end at {reached}, below {target}, with a hole in it"
+            )
+        script.say(f"layout and complement end at {reached}, not below {target}", free)
+    return free
+
+
+def tell_gaps(script: Script, layout: Layout, cotarget: IntTuple) -> tuple[Layout, Any]:
+    """Write which offsets the modes leave free, smallest stride first; return the first hole."""
+    modes = [(s, d) for s, d in flat_modes(layout) if s != 1 and d != 0]
+    _demand_positive(script, modes)
+    modes = [(s, d) for d, s in in_order([(d, s) for s, d in modes])]
+    listed = ", ".join(map(mode_text, modes)) or "none"
+    script.say(f"the modes of {layout} that move, smallest stride first: {listed}")
+    free: list[Mode] = []
+    reach: Any = 1
+    hole: Any = None
+    for s, d in modes:
+        name = mode_text((s, d))
+        where = f"begins at {d}, where the ones before end: nothing is free"
+        if d % reach:
+            if d < reach:
+                script.stop(f"{name}: begins before {reach}, where the ones before end")
+            first = d // reach * reach
+            hole = first if hole is None else hole
+            where = f"begins at {d}, not a multiple of {reach}: from {first} on a hole is left"
+        end = f"it ends at {times(s, d)} = {d * s}"
+        if d // reach == 1:
+            script.say(f"{name}: {where}; {end}")
+        else:
+            where = where if d % reach else f"begins at {d}"
+            free.append((d // reach, reach))
+            text = f"{name}: {where}; {d // reach} places, {reach} apart, are free below it; {end}"
+            script.say(text, from_modes(free[-1:]))
+        reach = d * s
+    target = product(cotarget)
+    count = -(-target // reach)
+    free.append((count, reach))
+    text = f"to reach {target} it takes ⌈{target}/{reach}⌉ = {count} of what ends at {reach}"
+    script.say(text, from_modes(free[-1:]))
+    return _ended(script, free), hole
+
+
+def _ended(script: Script, modes: list[Mode]) -> Layout:
+    """Write how the modes that were found merge."""
+    return from_modes(tell_coalesced(script, "these modes, coalesced", modes))
+
+
+def tell_right_inverse(script: Script, layout: Layout) -> Layout:
+    """Write which modes reach the offsets 0, 1, 2, … without a gap, and which index does."""
+    modes = tell_coalesced(script, f"the modes of {layout}, coalesced", flat_modes(layout))
+    _demand_positive(script, modes)
+    found: list[Mode] = []
+    starts: dict[Any, Mode] = {}
+    where: Any = 1
+    for s, d in modes:
+        if d not in starts or s > starts[d][0]:
+            starts[d] = (s, where)
+        where = where * s
+    reach: Any = 1
+    while reach in starts:
+        s, at = starts[reach]
+        found.append((s, at))
+        script.say(
+            f"offset {reach} is reached by the mode {s}:{reach}, whose steps are {at} apart in the "
+            "index",
+            from_modes(found[-1:]),
+        )
+        reach = reach * s
+    script.say(f"no mode has the stride {reach}: the offsets from 0 without a gap end there")
+    return _ended(script, found)
+
+
+def tell_left_inverse(script: Script, layout: Layout) -> Layout:
+    """Write which part of the index each stride gives back, smallest stride first."""
+    modes = tell_coalesced(script, f"the modes of {layout}, coalesced", flat_modes(layout))
+    _demand_positive(script, [mode for mode in modes if mode[1] != 0])
+    placed: list[tuple[Any, ...]] = []
+    where: Any = 1
+    for s, d in modes:
+        if d == 0:
+            script.stop(f"{mode_text((s, d))} never moves: its offset has {s} indices, not one")
+        placed.append((d, s, where))
+        where = where * s
+    return _ended(script, _counted(script, in_order(placed)))
+
+
+def _counted(script: Script, placed: list[tuple[Any, ...]]) -> list[Mode]:
+    out: list[Mode] = []
+    step: Any = 1
+    if placed:
+        step = placed[0][0]
+        out.append((step, 0))
+        text = f"offsets below the smallest stride {step} belong to index 0"
+        script.say(text, from_modes(out))
+    drift: Any = 0
+    for (d, s, at), (following, more, _) in pairwise(placed):
+        name = mode_text((s, d))
+        if following < step * s:
+            script.stop(f"{name} reaches {step * s}, beyond the next stride {following}: they meet")
+        if following % step:
+            drift += (more - 1) * (following % step)
+            text = (
+                f"{name}: the next stride {following} is not a multiple of {step}: offsets drift "
+            )
+            text += f"off their places by up to {drift}"
+            if drift >= placed[0][0]:
+                script.stop(f"{text}, into the next index")
+            script.say(f"{text}, which stays inside an index")
+        out.append((following // step, at))
+        text = f"{name}: every {step} offsets, up to the next stride {following}, add {at}"
+        script.say(text, from_modes(out[-1:]))
+        step = step * (following // step)
+    for d, s, at in placed[-1:]:
+        out.append((s, at))
+        text = f"{mode_text((s, d))}, the last: every {step} offsets add {at}"
+        script.say(text, from_modes(out[-1:]))
+    return out

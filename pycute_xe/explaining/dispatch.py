@@ -4,40 +4,32 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from pycute_xe.algebra import inverse
+from pycute_xe.algebra.compose import as_tiler
+from pycute_xe.algebra.divide import unpacked, zip_modes
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import CuteError, InputError, ShapeError, quoted
-from pycute_xe.explaining.dividing import (
-    tell_flat_divide,
-    tell_logical_divide,
-    tell_tiled_divide,
-    tell_zipped_divide,
-)
-from pycute_xe.explaining.explanation import Explanation
-from pycute_xe.explaining.indexing import tell_call, tell_crd2idx
-from pycute_xe.explaining.inverting import (
+from pycute_xe.explaining.composing import (
+    beneath,
+    tell_any_composition,
+    tell_coalesce,
     tell_complement,
+    tell_composition,
+    tell_gaps,
     tell_left_inverse,
     tell_right_inverse,
+    through_inverse,
 )
-from pycute_xe.explaining.multiplying import (
-    tell_blocked_product,
-    tell_flat_product,
-    tell_logical_product,
-    tell_raked_product,
-    tell_tiled_product,
-    tell_zipped_product,
-)
-from pycute_xe.explaining.script import Script, Stopped
-from pycute_xe.explaining.simplifying import tell_coalesce
-from pycute_xe.explaining.swizzling import beneath, tell_any_composition, through_inverse
-from pycute_xe.layout import Layout
+from pycute_xe.explaining.explanation import Explanation, Script, Stopped, times
+from pycute_xe.int_tuple import compact_col_major, congruent, product
+from pycute_xe.layout import Layout, cosize, make_layout, pair, size
 from pycute_xe.signatures import typed
 from pycute_xe.swizzle import Swizzle
-from pycute_xe.typing import is_tuple
+from pycute_xe.typing import Coord, Shape, Stride, Tiler, is_tuple
 
 if TYPE_CHECKING:
     from pycute_xe.arch.lsc import Block2DMessage, Message
@@ -45,6 +37,269 @@ if TYPE_CHECKING:
     from pycute_xe.explaining.atoms import Atom
 
 __all__ = ["EXPLAINED", "explain"]
+
+# ------------------------------------------------------------ gathering
+# What divides and products share: mode by mode, then gathered or unpacked.
+
+Tell = Callable[[Script, Layout, Tiler], Layout]
+
+
+@dataclass(frozen=True)
+class Gathering:
+    """The zipped, tiled and flat forms of an operation, told from its logical form.
+
+    ``verb`` joins a mode and its tiler, ``whole`` is what is operated on; ``first`` and ``second``
+    name the two modes of each result, ``kept`` says what ``_`` does.
+    """
+
+    name: str
+    tell_logical: Tell
+    verb: str
+    whole: str
+    first: str
+    second: str
+    kept: str
+
+    def by_mode(self, script: Script, layout: Layout, tiler: tuple[Any, ...]) -> Layout:
+        """Write the logical form of each mode that the tiler has an entry for."""
+        if len(tiler) > len(layout):
+            script.stop(f"the tiler has {len(tiler)} entries, the {self.whole} {len(layout)} modes")
+        parts: list[Layout] = []
+        for i, entry in enumerate(tiler):
+            entry_ = "_" if entry is None else entry
+            with script.within(f"mode {i}, {layout[i]}, {self.verb} {entry_}"):
+                parts.append(self.tell_logical(script, layout[i], entry))
+        out = make_layout(*parts, *list(layout)[len(tiler) :])
+        script.say("the modes together", out)
+        return out
+
+    def zipped(self, script: Script, layout: Layout, tiler: Tiler) -> Layout:
+        """Write the logical form, and both halves of its modes gathered."""
+        if tiler is None:
+            out = make_layout(layout, Layout(1, 0))
+            script.say(self.kept, out)
+            return out
+        with script.within(f"logical_{self.name}"):
+            found = self.tell_logical(script, layout, tiler)
+        if not is_tuple(tiler):
+            pair = f"({self.first}, {self.second})"
+            script.say(f"one tiler for the whole {self.whole}: {pair} already", found)
+            return found
+        firsts, seconds = zip_modes(found, tiler)
+        several = _plural(self.first), _plural(self.second)
+        script.say(f"the {several[0]} of the modes, gathered", make_layout(*firsts))
+        script.say(f"the {several[1]} of the modes, gathered", make_layout(*seconds))
+        out = make_layout(make_layout(*firsts), make_layout(*seconds))
+        script.say(f"(({several[0]}), ({several[1]}))", out)
+        return out
+
+    def tiled(self, script: Script, layout: Layout, tiler: Tiler) -> Layout:
+        """Write the zipped form, and its second half unpacked."""
+        first, second = self._halves(script, layout, tiler)
+        out = make_layout(first, *unpacked(second))
+        script.say(f"the modes of the {self.second} stand by themselves", out)
+        return out
+
+    def flat(self, script: Script, layout: Layout, tiler: Tiler) -> Layout:
+        """Write the zipped form, and both halves unpacked."""
+        first, second = self._halves(script, layout, tiler)
+        out = make_layout(*unpacked(first), *unpacked(second))
+        script.say(f"the modes of {self.first} and {self.second} stand by themselves", out)
+        return out
+
+    def _halves(self, script: Script, layout: Layout, tiler: Tiler) -> Layout:
+        with script.within(f"zipped_{self.name}"):
+            return self.zipped(script, layout, tiler)
+
+
+def _plural(word: str) -> str:
+    return word if word.endswith("s") else f"{word}s"
+
+
+# ------------------------------------------------------------ indexing
+# How a coordinate becomes an offset.
+
+
+def tell_call(script: Script, layout: Layout | ComposedLayout, *coord: Coord) -> Any:
+    """Write how a layout, plain or swizzled, maps a coordinate."""
+    crd: Coord = coord[0] if len(coord) == 1 else coord
+    if isinstance(layout, Layout):
+        tell_crd2idx(script, crd, layout.shape, layout.stride)
+        # A coordinate of basis strides has every mode that a stride names.
+        value: Any = layout(crd)
+        if isinstance(layout(crd), tuple):
+            script.say("as a coordinate", value)
+        return value
+    with script.within(f"beneath the swizzle, {layout.layout}"):
+        inner = tell_crd2idx(script, crd, layout.layout.shape, layout.layout.stride)
+    total = layout.offset + inner
+    script.say(f"plus the offset {layout.offset}", total)
+    swizzle = layout.swizzle
+    read = total & swizzle.yyy_mask
+    value = swizzle(total)
+    script.say(
+        f"{swizzle} reads the bits {swizzle.yyy_mask:#b} of {total:#b}, which are {read:#b}, and "
+        f"XORs them onto the bits {swizzle.zzz_mask:#b}: {value:#b}",
+        value,
+    )
+    return value
+
+
+def tell_crd2idx(script: Script, coord: Coord, shape: Shape, stride: Stride = None) -> Any:
+    """Write the coordinate of each leaf, its product with the stride, and their sum."""
+    if stride is None:
+        stride = compact_col_major(shape)
+        script.say("without strides the shape is compact, first mode fastest", Layout(shape))
+    elif not congruent(shape, stride):
+        script.stop(f"the strides {_plain(stride)} do not nest as the shape {_plain(shape)} does")
+    terms: list[Any] = []
+    _tell_terms(script, coord, shape, stride, terms)
+    total = sum(terms)
+    script.say(f"the sum {' + '.join(map(_plain, terms)) or 0}", total)
+    return total
+
+
+def _tell_terms(
+    script: Script, coord: Coord, shape: Shape, stride: Stride, terms: list[Any]
+) -> None:
+    if is_tuple(coord):
+        if not is_tuple(shape) or len(coord) != len(shape):
+            script.stop(f"the coordinate {_plain(coord)} does not fit the shape {_plain(shape)}")
+        for c, s, d in zip(coord, shape, stride, strict=True):
+            _tell_terms(script, c, s, d, terms)
+        return
+    if not is_tuple(shape):
+        terms.append(coord * stride)
+        script.say(
+            f"coordinate {coord} in {shape}:{stride}: {times(coord, stride)}", coord * stride
+        )
+        return
+    parts = _digits(coord, shape)
+    script.say(f"{coord}, counted in {_plain(shape)} first mode fastest, is {_plain(parts)}")
+    _tell_terms(script, parts, shape, stride, terms)
+
+
+def _digits(index: Any, shape: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Split an index over the modes of a shape; the last has no end."""
+    parts: list[Any] = []
+    for mode in shape[:-1]:
+        extent = product(mode)
+        parts.append(index % extent)
+        index = index // extent
+    return (*parts, index) if shape else ()
+
+
+def _plain(value: Any) -> str:
+    return f"({','.join(map(_plain, value))})" if is_tuple(value) else str(value)
+
+
+# ------------------------------------------------------------ multiplying
+# How the products come to their results.
+
+
+def tell_logical_product(script: Script, block: Layout, tiler: Tiler) -> Layout:
+    """Write the complement of the block, and the copies in it; by mode for a tuple."""
+    if tiler is None:
+        script.say("_ keeps the mode", block)
+        return block
+    if is_tuple(tiler):
+        return _PRODUCTS.by_mode(script, block, tiler)
+    copies = as_tiler(tiler)
+    room = size(block) * cosize(copies)
+    with script.within(
+        f"the free offsets: complement of the block {block} up to "
+        f"size·cosize = {times(size(block), cosize(copies))} = {room}"
+    ):
+        free, hole = tell_gaps(script, block, room)
+        if hole is not None and size(free) < cosize(copies):
+            script.stop(f"{size(free)} places are free, {cosize(copies)} are needed")
+    with script.within(f"A = the free offsets {free}, composed with B = the copies {copies}"):
+        placed = tell_composition(script, free, copies)
+    out = pair(block, placed)
+    script.say("mode 0 is the block, mode 1 walks over the copies", out)
+    return out
+
+
+_PRODUCTS = Gathering(
+    "product",
+    tell_logical_product,
+    verb="times",
+    whole="block",
+    first="block",
+    second="copies",
+    kept="_ keeps the block and makes one copy, 1:0",
+)
+tell_zipped_product = _PRODUCTS.zipped
+tell_tiled_product = _PRODUCTS.tiled
+tell_flat_product = _PRODUCTS.flat
+
+
+def tell_blocked_product(script: Script, block: Layout, tiler: Layout) -> Layout:
+    """Write the product of equal ranks, and each block's mode before its copies'."""
+    blocks, copies = _ranked(script, block, tiler)
+    out = make_layout(*(pair(b, c) for b, c in zip(blocks, copies, strict=True)))
+    script.say("mode by mode (block, copies): each block stays in one piece", out)
+    return out
+
+
+def tell_raked_product(script: Script, block: Layout, tiler: Layout) -> Layout:
+    """Write the product of equal ranks, and each block's mode after its copies'."""
+    blocks, copies = _ranked(script, block, tiler)
+    out = make_layout(*(pair(c, b) for b, c in zip(blocks, copies, strict=True)))
+    script.say("mode by mode (copies, block): the blocks interleave", out)
+    return out
+
+
+def _ranked(script: Script, block: Layout, tiler: Layout) -> tuple[Layout, Layout]:
+    rank = max(len(block), len(tiler))
+    one = [Layout(1, 0)]
+    wide = make_layout(*block, *one * (rank - len(block)))
+    many = make_layout(*tiler, *one * (rank - len(tiler)))
+    script.say(f"both with {rank} modes, filled up with 1:0: the block {wide}, the copies {many}")
+    with script.within("logical_product"):
+        first, second = tell_logical_product(script, wide, many)
+    return first, second
+
+
+# ------------------------------------------------------------ dividing
+# How the divides come to their results.
+
+
+def tell_logical_divide(script: Script, layout: Layout, tiler: Tiler) -> Layout:
+    """Write the complement of the tiler and the composition with both; by mode for a tuple."""
+    if tiler is None:
+        script.say("_ keeps the mode", layout)
+        return layout
+    if is_tuple(tiler):
+        return _DIVIDES.by_mode(script, layout, tiler)
+    tile = as_tiler(tiler)
+    total = size(layout)
+    with script.within(f"the rest: complement of the tile {tile} in the {total} indices of A"):
+        rest, hole = tell_gaps(script, tile, total)
+        if hole is not None and hole < total:
+            script.stop(f"the hole at {hole} is below {total}: no tile would hold that index")
+    both = pair(tile, rest)
+    with script.within(f"A = {layout}, composed with B = (tile, rest) = {both}"):
+        out = tell_composition(script, layout, both)
+    script.say("mode 0 is the tile, mode 1 walks over the tiles", out)
+    return out
+
+
+_DIVIDES = Gathering(
+    "divide",
+    tell_logical_divide,
+    verb="divided by",
+    whole="layout",
+    first="tile",
+    second="rest",
+    kept="_ takes the whole layout into the tile and leaves a rest of 1:0",
+)
+tell_zipped_divide = _DIVIDES.zipped
+tell_tiled_divide = _DIVIDES.tiled
+tell_flat_divide = _DIVIDES.flat
+
+
+# ------------------------------------------------------------ dispatch
 
 Teller = Callable[..., Any]
 

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from textwrap import wrap
+from typing import Any, NoReturn
 
 from pycute_xe.errors import CuteError
+from pycute_xe.typing import Mode
 
-__all__ = ["Explanation", "Step"]
+__all__ = [
+    "Explanation",
+    "Step",
+    "Script",
+    "Stopped",
+    "mode_text",
+    "times",
+    "LINES",
+    "AtomExplanation",
+    "section",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,3 +108,129 @@ def _escaped(text: str) -> str:
     for sign in "\\*_<[":
         text = text.replace(sign, f"\\{sign}")
     return text
+
+
+# ------------------------------------------------------------ script
+# The steps of an explanation while they are being written down.
+
+
+class Stopped(Exception):
+    """The rule cannot go on: the operation refuses at the step written last."""
+
+
+class Script:
+    """Steps in order; steps said inside another belong to it."""
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self.depth = 0
+
+    def say(self, text: str, value: Any = None) -> None:
+        """Write a step."""
+        self.steps.append(Step(text, value, self.depth))
+
+    def stop(self, text: str) -> NoReturn:
+        """Write the step at which the rule stops."""
+        self.say(text)
+        raise Stopped
+
+    @contextmanager
+    def within(self, text: str) -> Generator[None]:
+        """Write a step, and what follows as parts of it."""
+        self.say(text)
+        self.depth += 1
+        # Not in a ``finally``: where the rule stops, nothing follows.
+        yield
+        self.depth -= 1
+
+
+def mode_text(mode: Mode) -> str:
+    """Return a mode as it prints.
+
+    >>> mode_text((4, 2))
+    '4:2'
+    """
+    return f"{mode[0]}:{mode[1]}"
+
+
+def times(left: Any, right: Any) -> str:
+    """Return a product as it is read, sums in brackets.
+
+    >>> times(3, 8), times("M - 1", 4)
+    ('3·8', '(M - 1)·4')
+    """
+    return f"{_factor(left)}·{_factor(right)}"
+
+
+def _factor(value: Any) -> str:
+    text = str(value)
+    return f"({text})" if any(sign in text for sign in " +/%") else text
+
+
+# ------------------------------------------------------------ atom explanation
+# An atom explained on one screen, as a value.
+
+WIDTH = 100
+LINES = 40
+_MARGIN = 11
+
+
+class AtomExplanation(Explanation):
+    """What an atom does, in sections: a step at depth 0 names one, those at depth 1 are its lines.
+
+    ``result`` is the atom. Law: no printed line is longer than 100 characters.
+    """
+
+    def sections(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Return each heading with its lines.
+
+        >>> from pycute_xe.cutlass import get_atom
+        >>> from pycute_xe.explaining import explain
+        >>> told = explain(get_atom("XE_2D_U16x32x16_LD_V", "bf16"))
+        >>> [heading for heading, _ in told.sections()][:4]
+        ['name', 'shipped', 'owners', 'order']
+        """
+        found: list[tuple[str, list[str]]] = []
+        for step in self.steps:
+            if step.depth == 0:
+                found.append((step.text, []))
+            else:
+                found[-1][1].append(step.text)
+        return tuple((heading, tuple(lines)) for heading, lines in found)
+
+    def lines(self) -> Iterator[tuple[str, str]]:
+        """Yield (heading, text) of each line of the sections; only their first has a heading."""
+        for heading, texts in self.sections():
+            shown = heading
+            for text in texts:
+                for line in _wrapped(text):
+                    yield shown, line
+                    shown = ""
+
+    def __str__(self) -> str:
+        """Plain text: title, rule, sections."""
+        lines = [f"{heading:{_MARGIN}}{text}".rstrip() for heading, text in self.lines()]
+        return "\n".join([self.title, *wrap(self.rule, WIDTH), *lines])
+
+    def _repr_markdown_(self) -> str:
+        """Notebooks show this: the text as it stands, for its tables line up."""
+        return f"```text\n{self}\n```\n"
+
+
+def _wrapped(text: str) -> list[str]:
+    """Break a line at spaces; what follows stands two further in than it."""
+    indent = len(text) - len(text.lstrip())
+    room = WIDTH - _MARGIN
+    further = " " * (indent + 2)
+    # As it is where it fits: spaces line columns up.
+    if len(text) <= room:
+        return [text]
+    return wrap(text, room, subsequent_indent=further, break_long_words=True)
+
+
+def section(script: Script, heading: str, lines: list[str]) -> None:
+    """Write a section; none without lines."""
+    if lines:
+        with script.within(heading):
+            for line in lines:
+                script.say(line)

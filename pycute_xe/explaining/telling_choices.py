@@ -29,8 +29,7 @@ from pycute_xe.atom.reordering import reorder_from_copy, reorder_to_copy
 from pycute_xe.atom.selection import Choice, choose_block_2d, subgroup_fragment
 from pycute_xe.bulk import table
 from pycute_xe.errors import CuteError, InputError, quoted
-from pycute_xe.explaining.atom_explanation import AtomExplanation, section
-from pycute_xe.explaining.script import Script
+from pycute_xe.explaining.explanation import AtomExplanation, Script, section
 from pycute_xe.layout import Layout, size
 from pycute_xe.numeric import Numeric
 

@@ -2,33 +2,304 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
+from functools import cache
+from itertools import product, zip_longest
+from typing import Any
 
 from pycute_xe.arch.block2d import Block2D
-from pycute_xe.arch.target import targets
-from pycute_xe.atom import CopyAtom
-from pycute_xe.atom.placed_message import PlacedMessage
-from pycute_xe.atom.register_picture import SUBGROUP
+from pycute_xe.arch.dpas.types import Types, listed_types
+from pycute_xe.arch.target import grf_bytes, targets
+from pycute_xe.atom import CopyAtom, MmaAtom
+from pycute_xe.atom.copy_answers import PlacedMessage
+from pycute_xe.atom.register_picture import SUBGROUP, Place, RegisterPicture
 from pycute_xe.bulk import table
-from pycute_xe.comparing.atom_arguments import direction
+from pycute_xe.comparing import Feed, feeds
+from pycute_xe.comparing.atom_arguments import direction, first_messages
 from pycute_xe.cutlass import LegacyCopyAtom
+from pycute_xe.cutlass.legacy_copy import unit_of_own_elements
 from pycute_xe.cutlass.legacy_lowering import broken_rules, nearest_names
 from pycute_xe.errors import CuteError, LegalityError
-from pycute_xe.explaining.atom_explanation import section
-from pycute_xe.explaining.atom_words import (
+from pycute_xe.explaining.copy_names import (
     first_places,
+    misplaced,
+    name_lines,
     owner_table,
     plural,
+    related_lines,
+    shipped_line,
     walk_words,
 )
-from pycute_xe.explaining.copy_names import name_lines, related_lines, shipped_line
-from pycute_xe.explaining.script import Script
-from pycute_xe.explaining.telling_feeds import feed_lines, feeding_pairs, next_lines
-from pycute_xe.explaining.telling_registers import register_lines
+from pycute_xe.explaining.explanation import Script, section
+from pycute_xe.numeric import Numeric, as_numeric
 
 __all__ = ["WORDS", "feeding_pairs", "refusal_line", "tell_copy"]
 
+# ------------------------------------------------------------ telling registers
+# What registers hold against what is said, told with an example that shows it.
+
 Copy = LegacyCopyAtom | CopyAtom
+Owned = Sequence[Sequence[Place]]
+
+
+def register_lines(atom: Copy) -> list[str]:
+    """Say how the registers are filled, by which rule, and whether that is what is said."""
+    try:
+        picture = atom.registers()
+        owned = atom.ownership()
+    except CuteError:
+        return []
+    gap = f", {plural(picture.padding, 'slot')} of padding" if picture.padding else ", no padding"
+    size = f"{plural(picture.registers, 'register')} of {grf_bytes()} bytes{gap}"
+    found = misplaced(owned, picture)
+    again = None if found else _said_again(owned, picture)
+    if found is None and again is None:
+        agree = " (faithful)" if atom.faithful else ", though not what CUTLASS's layouts say"
+        place = (min(1, atom.shape[0] - 1), min(1, atom.shape[1] - 1))
+        lines = [f"{size}; they hold what the table says{agree}", _rule(atom, picture)]
+        return [*lines, _example(atom, picture, place)]
+    lines = [_rule(atom, picture)]
+    own = unit_of_own_elements(picture, owned)
+    other = [unit for unit in atom.faithful_units if unit != picture.unit_bits]
+    odd = f"{size}; they do not hold what the table says (not faithful)"
+    if own and not other:
+        odd = f"{size}; right work-items, other order, in {own}-bit units"
+        if own == picture.unit_bits:
+            return [odd, *lines, _order_of(own, owned, picture)]
+    if found is not None:
+        lines.append(_example(atom, picture, found))
+    elif again is not None:
+        lines.append(_again(again, owned, picture))
+    return [odd, *lines, _widths(other, own, owned, picture)]
+
+
+def _widths(other: list[int], own: int | None, owned: Owned, picture: RegisterPicture) -> str:
+    """In which width the table is true, or at least the work-item."""
+    if other:
+        where = " or ".join(map(str, other))
+        return f"the table is true where registers are read in {where}-bit elements"
+    if own:
+        return _order_of(own, owned, picture)
+    return "read in no width of elements, 8 to 64 bits, is the table true"
+
+
+def _order_of(unit: int, owned: Owned, picture: RegisterPicture) -> str:
+    """The order in which a work-item finds its own elements."""
+    read = RegisterPicture(picture.bits, picture.slots, unit)
+    held = ((t, read.held_by(t)) for t in range(SUBGROUP))
+    work_item, places = next((t, places) for t, places in held if places != tuple(owned[t]))
+    pairs = zip_longest(places, owned[work_item])
+    start = max(0, next(i for i, (place, said) in enumerate(pairs) if place != said) - 1)
+    lead = "… " if start else ""
+    finds = lead + first_places(places[start:], 3).partition(" …")[0]
+    said = lead + first_places(owned[work_item][start:], 3).partition(" …")[0]
+    return (
+        f"each work-item holds its own elements, read in {unit}-bit units, in another order: "
+        f"work-item {work_item} finds {finds} … instead of {said} …"
+    )
+
+
+def _said_again(owned: Owned, picture: RegisterPicture) -> tuple[int, int] | None:
+    """The first (work-item, value) that is said to be an element which others hold."""
+    for work_item, places in enumerate(owned):
+        held = picture.held_by(work_item)
+        for value, place in enumerate(places):
+            if value >= len(held) or held[value] != place:
+                return work_item, value
+    return None
+
+
+def _again(said: tuple[int, int], owned: Owned, picture: RegisterPicture) -> str:
+    work_item, value = said
+    row, col = owned[work_item][value]
+    held = picture.held_by(work_item)
+    finds = "is past the end of the registers"
+    if value < len(held):
+        there = held[value]
+        finds = "is padding" if there is None else f"holds row {there[0]}, column {there[1]}"
+    holder = picture.owner_of(row, col)[0]
+    return (
+        f"work-item {work_item} is said to own row {row}, column {col} too: its slot {finds}, the "
+        f"element is with work-item {holder}"
+    )
+
+
+def _example(atom: Copy, picture: RegisterPicture, place: Place) -> str:
+    """Where one element is, who finds it there, and who is said to own it."""
+    row, col = place
+    register, inside = divmod(picture.slot_of(row, col), 8 * grf_bytes() // picture.bits)
+    holder, value = picture.owner_of(row, col)
+    what = f"element {inside}"
+    if picture.bits < 8:
+        what = f"{picture.bits}-bit element {inside} (byte {inside * picture.bits // 8})"
+    at = f"{what} of register {register} is row {row}, column {col}"
+    found = f"read in {picture.unit_bits}-bit elements it is value {value} of work-item {holder}"
+    try:
+        said, said_value = atom.owner_of(row, col)
+    except CuteError:
+        return f"{at}: {found}, the table names no owner"
+    if (said, said_value) == (holder, value):
+        return f"{at}: {found}, as said"
+    if said == holder:
+        return f"{at}: {found}, the table says value {said_value}"
+    return f"{at}: {found}, the table says work-item {said}"
+
+
+def _rule(atom: Copy, picture: RegisterPicture) -> str:
+    """Whose a slot is, and what the message puts side by side."""
+    unit = "element" if picture.bits == picture.unit_bits else f"{picture.unit_bits}-bit element"
+    rule = f"{unit} i of a register belongs to work-item i mod {SUBGROUP}"
+    parts, _ = first_messages(atom)
+    together = _together(picture)
+    if parts and together and parts[0].message.vnni:
+        return f"{rule}; VNNI puts {together} side by side"
+    if parts and together and parts[0].message.transpose:
+        return f"{rule}; data transposed in dwords has {together} side by side"
+    if isinstance(atom, LegacyCopyAtom) and atom.name.packed:
+        wide = 2 * atom.name.bits
+        return f"{rule}; Packed means pairs of columns, each pair one {wide}-bit element"
+    return rule
+
+
+def _together(picture: RegisterPicture) -> str:
+    """The rows or columns that share the first dword; empty where it holds one element."""
+    count = 32 // picture.bits
+    places = picture.slots[:count]
+    for what, which, of in (("row", 0, "column"), ("column", 1, "row")):
+        run = [(i, 0) if which == 0 else (0, i) for i in range(count)]
+        if count > 1 and list(places) == run:
+            letter = what[0]
+            last = f"{count}{letter}+{count - 1}"
+            many = f"{count}{letter} and {last}" if count == 2 else f"{count}{letter} to {last}"
+            return f"{what}s {many} of a {of}"
+    return ""
+
+
+# ------------------------------------------------------------ telling feeds
+# Which DPAS a copy is asked about, and what comes of it.
+
+_PLACES = {"D": 0, "A": 1, "B": 2, "C": 3}
+
+
+def feed_lines(atom: Copy, operand: str | None) -> list[str]:
+    """Say for each operand that the copy could be meant for whether it feeds it."""
+    found = _answers(atom, operand)
+    if not found:
+        return [f"no DPAS: none takes {atom.value_type.bits}-bit operands"]
+    kind = atom.value_type
+    # Types of C and D, and plain bits, do not say what A and B are.
+    known = kind.kind == "unsigned" or any(kind.name in types for types in _uniform())
+    lines = [] if known else [f"no DPAS multiplies {kind}: what follows is for {kind.bits} bits"]
+    lines += [f"{f.operand} of {mma}: {f.kind}; {f.reason}" for mma, f in found]
+    best = _best(atom, operand)
+    return lines + (_in_cute(atom, best[1]) if best else [])
+
+
+def _best(atom: Copy, operand: str | None) -> tuple[str, Feed] | None:
+    """The MMA and the operand that the copy serves best: free before reordered."""
+    able = [found for found in _answers(atom, operand) if found[1].kind != "impossible"]
+    return min(able, key=lambda found: found[1].kind != "free", default=None)
+
+
+def _in_cute(atom: Copy, feed: Feed) -> list[str]:
+    """With which MMA the layouts of CuTe go together, whatever the registers do."""
+    template = isinstance(atom, CopyAtom)
+    mma = feed.mma if template else MmaAtom(feed.mma.op, legacy=True)
+    if not mma.shipped or not _as_owned(atom) or not _agree(feed, mma):
+        return []
+    partner = f"{feed.operand} of {'XE_DPAS_TT' if template else mma}"
+    return [f'"free" speaks of registers; the CuTe layouts match {partner}']
+
+
+def _as_owned(atom: Copy) -> bool:
+    """Whether CUTLASS has layouts of the copy, and they say what `ownership` says."""
+    if isinstance(atom, CopyAtom):
+        return True
+    usable = atom.name.shipped and atom.name.traits == "usable" and not atom.is_artefact
+    return usable and atom.name.says("dealt") != "sides swapped"
+
+
+def _agree(feed: Feed, mma: MmaAtom) -> bool:
+    """Whether the layouts of copy and MMA give the elements of the first tile to one work-item."""
+    (down, right), (rows, cols) = feed.tiles[0], mma.operand_shape(feed.operand)
+    turned = isinstance(feed.copy, CopyAtom) and feed.order == "col"
+    for y, x in product(range(rows), range(cols)):
+        row, col = (right + x, down + y) if turned else (down + y, right + x)
+        if feed.copy.owner_of(row, col)[0] != mma.owner_of(feed.operand, y, x)[0]:
+            return False
+    return True
+
+
+def next_lines(atom: Copy, operand: str | None) -> list[str]:
+    """Name the search for other copies of the operand that this one serves, if there is one."""
+    best = _best(atom, operand)
+    return [f"pycute-xe atoms --feeds '{best[0]}' --operand {best[1].operand}"] if best else []
+
+
+@cache
+def _answers(atom: Copy, operand: str | None) -> tuple[tuple[str, Feed], ...]:
+    return tuple((pair[1], feeds(*pair)) for pair in feeding_pairs(atom, operand))
+
+
+def feeding_pairs(atom: Copy, operand: str | None = None) -> list[tuple[Copy, str, Any]]:
+    """Return (copy, MMA, operand) of the questions to ask: of its type or, failing that, its width.
+
+    A load may feed A, B and, if 32 bits wide, C; a store takes D.
+
+    >>> from pycute_xe.cutlass import get_atom
+    >>> [(mma, which) for _, mma, which in feeding_pairs(get_atom("XE_2D_U16x8x16_ST_N"))]
+    [('XE_DPAS_TT<8,bf16,bf16>', 'D')]
+    """
+    way = direction(atom)
+    if way == "prefetch":
+        return []
+    fit = ("D",) if way == "store" else ("A", "B", "C")[: 3 if atom.value_type.bits == 32 else 2]
+    pairs: list[tuple[Copy, str, Any]] = []
+    for which in (operand,) if operand else fit:
+        types = _types_for(atom.value_type, which)
+        if types is not None:
+            held = _retyped(atom, types[_PLACES[which]])
+            pairs.append((held, f"XE_DPAS_TT<8,{types[0]},{types[1]}>", which))
+    return pairs
+
+
+def _types_for(kind: Numeric, operand: str) -> Types | None:
+    """The types of the DPAS that has values of a type, or of its width, as an operand."""
+    inputs = _matching(kind, "A", exact=True) or _matching(kind, "A", exact=False)
+    if operand in ("A", "B"):
+        return next(iter(inputs), None)
+    # Unsigned types stand for bits of any kind.
+    results = _matching(kind, "D", exact=True) if kind.kind != "unsigned" else []
+    results = results or _matching(kind, "D", exact=False)
+    if operand == "C":
+        results = [types for types in inputs if types in results] or results
+    return next(iter(results or inputs), None)
+
+
+def _matching(kind: Numeric, operand: str, exact: bool) -> list[Types]:
+    place = _PLACES[operand]
+    return [
+        types
+        for types in _uniform()
+        if (types[place] == kind.name if exact else as_numeric(types[place]).bits == kind.bits)
+    ]
+
+
+@cache
+def _uniform() -> tuple[Types, ...]:
+    """The instructions whose A and B have one type, and whose C and D have one."""
+    return tuple(types for types in listed_types() if types[0] == types[3] and types[1] == types[2])
+
+
+def _retyped(atom: Copy, name: str) -> Copy:
+    """The same copy for values of another type of the same width."""
+    wanted = as_numeric(name)
+    return replace(atom, value_type=wanted) if wanted.bits == atom.value_type.bits else atom
+
+
+# ------------------------------------------------------------ telling copies
 
 WORDS = (
     "faithful: work-items find what the table says, in order; reorder: values must move first",

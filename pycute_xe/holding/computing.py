@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from math import inf, isfinite
 from typing import assert_never
 
 import numpy as np
@@ -11,13 +13,12 @@ import numpy as np
 from pycute_xe.converting import bounds
 from pycute_xe.errors import KernelError
 from pycute_xe.exactness import is_exact
-from pycute_xe.holding.contents import Content, combined, nothing, undecided, whole
-from pycute_xe.holding.fitting import check_map, constants
-from pycute_xe.holding.folding import folded
 from pycute_xe.holding.follower import Follower
+from pycute_xe.holding.likeness import alike
 from pycute_xe.holding.nodes import (
     Accumulated,
     Call,
+    Carried,
     Choice,
     Converted,
     Leaf,
@@ -27,8 +28,9 @@ from pycute_xe.holding.nodes import (
     Scalar,
     Summed,
     Undefined,
+    mapped,
 )
-from pycute_xe.holding.placing import expanded, taken
+from pycute_xe.holding.placing import Content, combined, expanded, nothing, taken, undecided, whole
 from pycute_xe.holding.tables import moved, multiplied
 from pycute_xe.kernel import (
     Element,
@@ -48,11 +50,299 @@ from pycute_xe.kernel.spec.expression import (
     Where,
     leaves,
 )
-from pycute_xe.kernel.spec.reductions import reduction
+from pycute_xe.kernel.spec.functions import CHOOSING, OF_INTEGERS
+from pycute_xe.kernel.spec.reductions import REDUCTION_OF, REDUCTIONS, reduction
 from pycute_xe.numeric import Numeric, as_numeric
 
-__all__ = ["changed", "computed_in", "follow_map", "follow_mma", "follow_reduce", "tested"]
+__all__ = [
+    "changed",
+    "computed_in",
+    "follow_map",
+    "follow_mma",
+    "follow_reduce",
+    "tested",
+    "folded",
+    "NOTHING",
+    "Apart",
+    "carried_by",
+    "taken_apart",
+]
 
+# ------------------------------------------------------------ adding
+# What a trip of a loop adds to a fragment: a sum, or a maximum, and never both.
+
+NOTHING = {row.combine: float(row.nothing) for row in REDUCTIONS.values()}
+"""The number that a function of two leaves the other one by."""
+
+
+def carried_by(node: Node, loop: str) -> set[str]:
+    """Return the fragments of which a node holds something from before a trip of a loop."""
+    names: set[str] = set()
+
+    def leaf(x: Node) -> Node:
+        if isinstance(x, Carried) and x.loop == loop:
+            names.add(x.fragment)
+        return x
+
+    mapped(node, leaf)
+    return names
+
+
+@dataclass(frozen=True, eq=False)
+class Apart:
+    """What was carried, the terms that come to it, and by which function: one for all of them.
+
+    ``numeric`` is the type of the accumulator where products are added up; None for functions.
+    ``type`` is what the function is computed in.
+    """
+
+    start: Node
+    terms: tuple[Node, ...] = ()
+    function: str = ""
+    numeric: Numeric | None = None
+    type: Numeric | None = None
+    step: int = 0
+
+    def then(
+        self,
+        function: str,
+        terms: tuple[Node, ...],
+        numeric: Numeric | None,
+        type: Numeric | None = None,
+        step: int = 0,
+    ) -> Apart | None:
+        """Take more terms in; None where they are of another kind, as a maximum of a sum is."""
+        if self.function not in ("", function):
+            return None
+        if type is not None and self.type not in (None, type):
+            return None
+        if self.terms and self.numeric != numeric:
+            narrow = (n for n in (self.numeric, numeric) if n is not None and n.bits < 32)
+            if any(narrow) or (self.numeric and numeric):
+                return None  # each rounds in its own way
+        every = (*self.terms, *terms)
+        numeric, type = numeric or self.numeric, type or self.type
+        return Apart(self.start, every, function, numeric, type, step or self.step)
+
+
+def taken_apart(node: Node, name: str, loop: str) -> Apart | None:
+    """Split a node into what was carried and what is added to it; None where it is neither."""
+    match node:
+        case Carried() if node.begins(name, loop):
+            return Apart(node)
+        case Accumulated(numeric, start, terms):
+            inner = taken_apart(start, name, loop)
+            return inner and inner.then("add", terms, numeric, step=node.step)
+        case Call("mul", (inner, Number(1.0)) | (Number(1.0), inner)):
+            return taken_apart(inner, name, loop)
+        case Call(function, (left, right)) if function in CHOOSING and _is_same(left, right):
+            return taken_apart(left, name, loop)
+        case Call(function, (left, right)) if function in REDUCTION_OF:
+            for first, second in ((left, right), (right, left)):
+                inner = taken_apart(first, name, loop)
+                if inner is not None and name not in carried_by(second, loop):
+                    return inner.then(node.function, (second,), None, node.type)
+            return None
+        case Choice(_, _, then, otherwise):
+            sides = (taken_apart(side, name, loop) for side in (then, otherwise))
+            return _chosen(node, *sides)
+        case _:
+            return None
+
+
+def _chosen(choice: Choice, then: Apart | None, otherwise: Apart | None) -> Apart | None:
+    """What is added where a condition holds, and what elsewhere: there it is what adds nothing."""
+    if then is None or otherwise is None or not _is_same(then.start, otherwise.start):
+        return None
+    functions = {then.function, otherwise.function} - {""}
+    if len(functions) > 1:
+        return None
+    function = "".join(functions)
+    nothing = Number(NOTHING[function] if function else 0.0)
+    if then.terms and otherwise.terms and then.numeric != otherwise.numeric:
+        return None
+    if then.type and otherwise.type and then.type != otherwise.type:
+        return None
+
+    def where(term: Node, holds: bool) -> Node:
+        if isinstance(term, Summed) and function == "add":
+            return replace(term, body=where(term.body, holds))
+        pair = (term, nothing) if holds else (nothing, term)
+        return Choice(choice.index, choice.below, *pair)
+
+    terms = (*(where(t, True) for t in then.terms), *(where(t, False) for t in otherwise.terms))
+    numeric = then.numeric or otherwise.numeric
+    type, step = then.type or otherwise.type, then.step or otherwise.step
+    return Apart(then.start, terms, function, numeric, type, step)
+
+
+def _is_same(one: Node, other: Node) -> bool:
+    """Whether two nodes are the same elements of what was carried."""
+    if not isinstance(one, Carried) or not isinstance(other, Carried):
+        return False
+    own = one.subgroup is None and other.subgroup is None and not one.bound and not other.bound
+    return own and one.begins(other.fragment, other.loop) and np.array_equal(one.which, other.which)
+
+
+# ------------------------------------------------------------ folding
+# Two sums over sets that are one set moved on, put together: what halves of a row are.
+
+
+def folded(node: Node, fresh: Callable[[], str]) -> Node:
+    """Return ``sum(x) + sum(y)``, or so of maxima, as one over a variable more; else the node.
+
+    Every element of ``y`` must lie as far from that of ``x`` as all others do. The halves of the
+    halves of a row come to one sum in this way, and not to a term for each lane.
+
+    >>> from pycute_xe.kernel import Index
+    >>> def row(start):
+    ...     places = start + np.arange(4).reshape(1, 1, 4, 1)
+    ...     leaf = Leaf("A", (Index("k"),), places, np.array([0]), ("r",))
+    ...     return Summed("max", (("r", 4),), leaf)
+    >>> found = folded(Call("max", (row(0), row(4))), lambda: "f")
+    >>> found.over, found.body.table.ravel().tolist()
+    ((('f', 2), ('r', 4)), [0, 1, 2, 3, 4, 5, 6, 7])
+    """
+    match node:
+        case Call(function, (Summed(how, over, x) as first, Summed(other, beyond, y) as second)):
+            if REDUCTION_OF.get(function) != how or how != other or over != beyond:
+                return node
+            if how == "sum" and not first.type == second.type == node.type:
+                return node
+        case _:
+            return node
+    if alike(x, y):
+        return node
+    name = fresh()
+    body = _moved_on(x, y, name)
+    if body is None:
+        return node
+    return replace(first, over=((name, 2), *over), body=body)
+
+
+def _moved_on(x: Node, y: Node, name: str) -> Node | None:
+    """Return a node that is one where a variable is 0 and the other where it is 1."""
+    match x, y:
+        case (Leaf(), Leaf()):
+            return _leaf(x, y, name)
+        case (Call(f, a), Call(g, b)) if f == g and x.type == y.type:
+            parts = _all(a, b, name)
+            return None if parts is None else replace(x, arguments=parts)
+        case (Converted(f, a), Converted(g, b)) if f == g:
+            body = _moved_on(a, b, name)
+            return None if body is None else Converted(f, body)
+        case (Summed(f, over, a), Summed(g, beyond, b)) if (f, over, x.type) == (g, beyond, y.type):
+            body = _moved_on(a, b, name)
+            return None if body is None else replace(x, body=body)
+        case (Accumulated(f, a, terms), Accumulated(g, b, more)) if f == g:
+            parts = _all((a, *terms), (b, *more), name)
+            return None if parts is None else _accumulated(x, parts)
+        case (Choice(i, j), Choice(k, m)) if i == k and j == m:
+            sides = _all((x.then, x.otherwise), (y.then, y.otherwise), name)
+            return None if sides is None else Choice(i, j, *sides)
+        case (Picked(), Picked()):
+            test = _leaf(x.test, y.test, name)
+            sides = _all((x.then, x.otherwise), (y.then, y.otherwise), name)
+            return None if test is None or sides is None else Picked(test, *sides)
+        case _:
+            return x if alike(x, y) else None
+
+
+def _accumulated(x: Accumulated, parts: tuple[Node, ...]) -> Node | None:
+    terms = tuple(part for part in parts[1:] if isinstance(part, Summed))
+    return replace(x, start=parts[0], terms=terms) if len(terms) == len(x.terms) else None
+
+
+def _all(xs: Sequence[Node], ys: Sequence[Node], name: str) -> tuple[Node, ...] | None:
+    if len(xs) != len(ys):
+        return None
+    parts = [_moved_on(x, y, name) for x, y in zip(xs, ys, strict=True)]
+    found = tuple(part for part in parts if part is not None)
+    return found if len(found) == len(parts) else None
+
+
+def _leaf(x: Leaf, y: Leaf, name: str) -> Leaf | None:
+    """Return elements of one operand and, a variable on, those at one distance from them."""
+    if x.operand != y.operand or x.bound != y.bound:
+        return None
+    if any(i - i.offset != j - j.offset for i, j in zip(x.base, y.base, strict=True)):
+        return None
+    ours, theirs = x.table[:, x.select], y.table[:, y.select]
+    if ours.shape != theirs.shape:
+        return None
+    offsets = [j.offset - i.offset for i, j in zip(x.base, y.base, strict=True)]
+    apart = (theirs - ours + np.array(offsets, dtype=np.int64)).reshape(-1, len(offsets))
+    if not apart.size or (apart != apart[0]).any():
+        return None
+    if not apart[0].any():
+        return x
+    table = np.stack((x.table, x.table + apart[0]), axis=2)
+    return replace(x, table=table, bound=(name, *x.bound))
+
+
+# ------------------------------------------------------------ fitting
+# Which expressions compute what their destination can hold: whole numbers, constants.
+
+_MOST = {"f32": (2 - 2.0**-23) * 2.0**127, "f64": inf}
+"""The largest number of a type in which an expression is computed."""
+
+
+def check_map(kernel: Kernel, statement: Map) -> None:
+    """Raise `UndecidableError` where no executor computes the value, or computes infinities."""
+    to = kernel.fragment(statement.destination).value_type
+    if to.kind != "float":
+        if not _is_whole(kernel, statement.value):
+            raise undecided(
+                f"{statement.value} may be a fraction, {statement.destination} holds integers",
+                "compute in f32 and convert",
+            )
+        for number in constants(statement.value):
+            if not -(2.0**63) <= number < 2.0**63:
+                raise undecided(f"{number:g} is not a number of s64", "use one that it has")
+        return
+    computed = "f64" if to.bits == 64 else "f32"
+    for number in constants(statement.value):
+        if isfinite(number) and abs(number) > _MOST[computed]:
+            raise undecided(f"{number:g} is infinite in {computed}", "scale by what it can hold")
+
+
+def _is_whole(kernel: Kernel, value: Expression) -> bool:
+    def integers(numeric: Numeric) -> bool:
+        return numeric.kind != "float"
+
+    match value:
+        case Const(number):
+            return isfinite(number) and number.is_integer()
+        case Slot(name):
+            return integers(kernel.fragment(name).value_type)
+        case Element(operand, at):
+            return not at and integers(kernel.operand(operand).value_type)
+        case Apply(function, arguments):
+            return function in OF_INTEGERS and all(_is_whole(kernel, a) for a in arguments)
+        case Rounded(_, body):
+            return _is_whole(kernel, body)
+        case Where(_, _, then, otherwise):
+            return _is_whole(kernel, then) and _is_whole(kernel, otherwise)
+        case Total():
+            return False
+
+
+def constants(value: Expression) -> list[float]:
+    """Return the numbers that an expression is written with."""
+    match value:
+        case Const(number):
+            return [number]
+        case Apply(_, arguments):
+            return [n for a in arguments for n in constants(a)]
+        case Rounded(_, body) | Total(_, _, body):
+            return constants(body)
+        case Where(_, _, then, otherwise):
+            return [*constants(then), *constants(otherwise)]
+        case Slot() | Element():
+            return []
+
+
+# ------------------------------------------------------------ computing
 
 INTEGERS = as_numeric("s64")
 """What integers are computed in."""

@@ -9,11 +9,11 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pycute_xe.holding.contents import Content
 from pycute_xe.holding.nodes import Node
 from pycute_xe.holding.patience import charge
+from pycute_xe.holding.placing import Content
 from pycute_xe.kernel import AtomicStore, If, Index, Kernel, Loop, Statement, Store
-from pycute_xe.kernel.ir.meanings import Meanings
+from pycute_xe.kernel.ir.program import Meanings
 
 __all__ = [
     "HOLDS",

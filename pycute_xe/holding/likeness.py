@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import inf, lcm
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +25,11 @@ from pycute_xe.holding.nodes import (
     Undefined,
 )
 from pycute_xe.holding.patience import charge
-from pycute_xe.kernel import Index
+from pycute_xe.holding.periods import period
+from pycute_xe.holding.placing import Content, substituted
+from pycute_xe.kernel import Index, Loop
 
-__all__ = ["alike"]
+__all__ = ["alike", "MOST_TURNS", "Turns", "period_of", "pruned", "turn"]
 
 COMPARED = 0.02
 """Units for a number of a table that is compared."""
@@ -106,3 +110,122 @@ def _carried(one: Carried, other: Carried) -> bool:
     else:
         whose = np.array_equal(one.subgroup, other.subgroup)
     return whose and np.array_equal(one.which, other.which)
+
+
+# ------------------------------------------------------------ turns
+# What depends on a loop's variable by turns, as the stages of a shared array do.
+
+MOST_TURNS = 64
+"""Turns that are told apart."""
+TURN = 4
+"""Units for a turn in which a condition is asked."""
+
+
+def period_of(content: Content, var: str) -> int:
+    """Return after how many steps of a variable the conditions of a content repeat.
+
+    Conditions that do not repeat, or would make too many turns, are left out: no turn decides them
+    (`Turns.split`), so that nothing is pruned there.
+    """
+    found = 1
+
+    def visit(node: Node) -> None:
+        nonlocal found
+        if isinstance(node, Choice):
+            joint = lcm(found, period(node.index - node.below, var) or 1)
+            found = joint if joint <= MOST_TURNS else found
+            visit(node.then)
+            visit(node.otherwise)
+
+    for part in content.parts:
+        visit(part.node)
+    return found
+
+
+@dataclass(frozen=True)
+class Turns:
+    """A variable from ``least`` on, in some of ``span`` turns."""
+
+    var: str
+    span: int
+    now: frozenset[int]
+    least: float
+
+    @classmethod
+    def every(cls, loop: Loop, span: int) -> Turns:
+        """Return all turns of a loop's variable."""
+        least = float(loop.start.offset) if loop.start.is_constant else -inf
+        return cls(loop.var, span, frozenset(range(span)), least)
+
+    def first(self, difference: Index) -> tuple[int, ...] | None:
+        """Return the values of the variable for which it is below a bound; None if not so few."""
+        if self.least == -inf or difference != Index(self.var) + difference.offset:
+            return None
+        values = range(int(self.least), -difference.offset)
+        if len(values) > MOST_TURNS * self.span:
+            return None
+        charge(TURN * len(values))
+        return tuple(x for x in values if x % self.span in self.now)
+
+    def split(self, difference: Index) -> tuple[Turns, Turns] | None:
+        """Return the turns in which an index is below zero, and the others; None if unknown."""
+        if difference == Index(self.var) + difference.offset and self.least > -inf:
+            first = min(self.least + (turn - self.least) % self.span for turn in self.now)
+            nowhere = replace(self, now=frozenset())
+            return (nowhere, self) if first + difference.offset >= 0 else None
+        charge(TURN * len(self.now))
+        repeats = period(difference, self.var)
+        if difference.names != frozenset({self.var}) or not repeats or self.span % repeats:
+            return None
+        below = frozenset(r for r in self.now if difference.at({self.var: r}) < 0)
+        return replace(self, now=below), replace(self, now=self.now - below)
+
+
+def pruned(
+    node: Node, turns: Turns, put: Callable[[Node, Turns], Node] = lambda node, _: node
+) -> Node:
+    """Leave out of the outermost choices what no turn comes to, and choices between the same.
+
+    What is held only in the first few turns may be what the formula for the later ones says, as
+    tiles that are stored before a loop are. ``put`` tells what comes to where the choices lead.
+    """
+    if not isinstance(node, Choice):
+        return put(node, turns)
+    difference = node.index - node.below
+    parts = turns.split(difference)
+    below, above = parts if parts is not None else (turns, turns)
+    if not below.now:
+        return pruned(node.otherwise, turns, put)
+    if not above.now:
+        return pruned(node.then, turns, put)
+    few = turns.first(difference)
+    if few is not None:
+        above = replace(above, least=max(above.least, -difference.offset))
+    then, otherwise = pruned(node.then, below, put), pruned(node.otherwise, above, put)
+    if few is not None and all(_alike_at(turns.var, x, then, otherwise) for x in few):
+        return otherwise
+    if alike(then, otherwise) or _goes_on(difference, then, otherwise):
+        return otherwise
+    return Choice(node.index, node.below, then, otherwise)
+
+
+def _goes_on(difference: Index, then: Node, otherwise: Node) -> bool:
+    """Whether what is held below a bound is held up to a larger bound as well."""
+    if not isinstance(otherwise, Choice) or not alike(then, otherwise.then):
+        return False
+    further = difference - (otherwise.index - otherwise.below)
+    return further.is_constant and further.offset >= 0
+
+
+def _alike_at(var: str, value: int, one: Node, other: Node) -> bool:
+    here = {var: Index(None, value)}
+    return alike(substituted(one, here), substituted(other, here))
+
+
+def turn(var: str, span: int, number: int) -> tuple[Index, Index]:
+    """Return the condition, an index below another, that splits off a turn from the later ones.
+
+    >>> [str(part) for part in turn("k", 2, 0)]
+    ['k-2*(k/2)', '1']
+    """
+    return Index(var) % span, Index(None, number + 1)

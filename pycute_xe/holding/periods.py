@@ -13,23 +13,35 @@ follow from its parts, whatever values its other names have.
   still matter: its reach.
 
 Whatever asks whether something repeats asks here. What an index shows is followed problem by
-problem in `pycute_xe.holding.problems`, which has the argument why few problems are enough.
+problem in `pycute_xe.holding.periods`, which has the argument why few problems are enough.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
 from itertools import product
-from math import gcd, lcm, prod
+from math import floor, gcd, lcm, prod
 
 from pycute_xe.errors import UndecidableError
-from pycute_xe.kernel import Index
-from pycute_xe.kernel.index import Quotient
+from pycute_xe.kernel import (
+    If,
+    Index,
+    Kernel,
+    Loop,
+    NamedArrive,
+    NamedWait,
+    SharedLoad,
+    SharedStore,
+    Statement,
+    walk,
+)
+from pycute_xe.kernel.index import SUBGROUP_INDEX, Quotient
+from pycute_xe.kernel.ir.roles import chooses
 
-__all__ = ["Line", "line", "period", "span", "values"]
+__all__ = ["Line", "line", "period", "span", "values", "Shape", "is_event", "shape_of"]
 
 MOST_VALUES = 4096
 """Combinations of turns of all variables of an index that are looked at one by one."""
@@ -174,3 +186,306 @@ def _divided(inner: Line, divisor: int) -> Line:
 def _looked_up(index: Index) -> UndecidableError:
     looked = index.looked_up[0]
     return UndecidableError("holding", {}, f"{looked} is known only in a run", "run it")
+
+
+# ------------------------------------------------------------ problems
+# The problems that show, for all sizes, how the subgroups of a work-group meet.
+#
+# What classes of subgroups do is followed event by event in explicit problems. This module says
+# which of them are enough, and why.
+#
+# *Shape.* Loops count from 0: a start is put into the indices of the body. The trips of a *long*
+# loop grow with the one free size; all other loops are short and are part of a word. An index
+# inside is
+#
+# - by turns: it has no slope along a long loop's variable or the size, so that it repeats;
+# - a condition that matters only within a reach of the loop's start, or of its end, or up to some
+#   size: it runs along one of these straight up to a bound (`periods.line`).
+#
+# Whatever is neither is refused by name. Let ``period`` be a step of the size that is a multiple of
+# all spans, and by which the trips of each long loop grow by a multiple of its turns. Then the
+# events of a larger problem are those of a smaller one with a *cell*, ``period`` steps' worth of
+# trips, inserted into each long loop at one depth, at any cut between the reaches; each event keeps
+# what it does. Cuts are counted in ``units``, the parts of a cell that loops of different speed
+# share.
+#
+# *Rounds.* The n-th arrival of a class at a barrier belongs to its n-th round; all rounds of a
+# barrier have the same classes (else refused). Where these arrive as often in a cell, one loop
+# after the other, a round joins trips at most ``shift`` cuts apart, whatever the size. A cut is
+# *blocked* by a round that joins trips on both sides: by at most ``shift`` cuts.
+#
+# *Paths.* What is over for whom is a path along classes' events and rounds. All subgroups of a
+# class arrive at its rounds, and are let pass by them: a path that comes back to a class has a
+# shorter one with the same ends, unless it comes from one subgroup of a class to another one. So it
+# takes no more than ``joins`` rounds, the number of classes. A cut that none of these blocks lets a
+# cell be inserted into the path: it remains a path.
+#
+# *Races.* Two accesses without a path in a large problem: take out a cell before both, between, or
+# behind. In each of the three the pair in the smaller problem is the same one for all cuts; if it
+# had a path, this would block all cuts there. With more than ``joins * shift`` cuts in one of the
+# three there is a cut that is not blocked, and the pair would have a path in the large problem,
+# too. So ``3 * joins * shift`` cuts, and 3 cells that hold the two or reach across them, make a
+# race of the large problem one of the smaller. Arrivals that may lap their round are such pairs as
+# well.
+#
+# *Wrong order.* If one is over before the other, but written behind it, then so are the two in the
+# smaller problem, or they race there: in the order that is written they would be in order in the
+# large one, too.
+#
+# *Waiting for ever, wrong counts.* These are a cycle of at most ``joins`` rounds, or a round. A
+# cell that touches none of them can be taken out: each excludes a cell and ``shift`` cuts.
+#
+# *Nesting.* Depth by depth, innermost first: with the trips further out as they are the argument is
+# the one above, and what is shown of few trips inside is a word for the loops around.
+#
+# So problems are followed from the smallest on until, for a whole period, there are as many cuts as
+# are needed: a larger problem with a fault then has a smaller one with a fault. `Problems` counts
+# the work; what is too much is refused.
+
+EVENTS = (NamedArrive, NamedWait, SharedStore, SharedLoad)
+
+
+@dataclass(eq=False)
+class Long:
+    """A loop whose trips grow with the size.
+
+    ``depth`` counts the long loops around it; conditions inside matter in the first ``start`` and
+    the last ``end`` trips; what happens inside repeats after ``turns``. ``unit`` is how many trips
+    lie between two cuts.
+    """
+
+    loop: Loop
+    var: str
+    depth: int
+    trips: Line
+    slope: Fraction
+    turns: int = 1
+    start: int = 0
+    end: int = 0
+    unit: int = 1
+
+
+@dataclass(eq=False)
+class Shape:
+    """How the meetings of a kernel's subgroups depend on one free size, or on none.
+
+    From ``least`` on sizes decide no condition by themselves. ``odd`` is an index that is not
+    followed to all sizes. ``parts`` are what sizes put into indices, or whether that is below zero:
+    problems that agree on these are alike.
+    """
+
+    kernel: Kernel
+    sizes: dict[str, int]
+    free: str
+    period: int = 1
+    least: int = 0
+    odd: str = ""
+    longs: list[Long] = field(default_factory=list[Long])
+    parts: dict[tuple[Index, bool], None] = field(default_factory=dict[tuple[Index, bool], None])
+    short: dict[str, int] = field(default_factory=dict[str, int])
+
+    def __post_init__(self) -> None:
+        """Look for the loops in which subgroups meet."""
+        loops = (s for s in self.kernel.statements() if isinstance(s, Loop))
+        self._met = {id(loop) for loop in loops if any(map(is_event, walk(loop.body)))}
+
+    def meets_in(self, loop: Loop) -> bool:
+        """Whether subgroups meet in a loop, or use shared memory."""
+        return id(loop) in self._met
+
+    def alike(self, size: int) -> tuple[int, ...]:
+        """Return what problems of sizes that do the same have in common."""
+        at = {self.free: size}
+        return tuple(int(part.at(at) < 0) if sign else part.at(at) for part, sign in self.parts)
+
+    def depths(self) -> Iterator[tuple[list[Long], int, int]]:
+        """Yield the long loops of a depth, their common start, and a cell, both in cuts."""
+        for depth in range(1 + max((one.depth for one in self.longs), default=-1)):
+            ones = [one for one in self.longs if one.depth == depth]
+            cell = int(ones[0].slope * self.period) // ones[0].unit
+            yield ones, max(-(-one.start // one.unit) for one in ones), cell
+
+
+def is_event(statement: Statement) -> bool:
+    """Whether subgroups meet in a statement, or use shared memory."""
+    return bool(statement.touched.meets) or isinstance(statement, EVENTS)
+
+
+def shape_of(kernel: Kernel, fixed: dict[str, int]) -> Shape:
+    """Return how a kernel's meetings depend on sizes.
+
+    Raises `UndecidableError` where more than loops and one size decide what subgroups do.
+    """
+    used = {name for index in _asked(kernel) for name in index.names & set(kernel.sizes)}
+    free = sorted(used - fixed.keys())
+    if len(free) > 1:
+        raise refused(" and ".join(free), "fix one of them")
+    ones = dict.fromkeys(kernel.sizes, 1) | fixed
+    shape = Shape(kernel, ones, free[0] if free else "")
+    known = {n: Index(None, v) for n, v in ones.items() if n != shape.free}
+    _Reading(shape).body(kernel.body, known, ())
+    _into_units(shape)
+    return shape
+
+
+def _asked(kernel: Kernel) -> Iterator[Index]:
+    """Yield the indices on which it depends whether and where subgroups meet."""
+    for statement in kernel.statements():
+        others = {name for name, _ in kernel.grid}
+        if not isinstance(statement, (SharedStore, SharedLoad)):
+            others.add(SUBGROUP_INDEX)
+        for index in _indices(statement):
+            if index.names & others or index.looked_up:
+                raise refused(str(index), "")
+            yield index
+
+
+def _indices(statement: Statement) -> tuple[Index, ...]:
+    match statement:
+        case Loop(_, start, stop, body):
+            return (start, stop) if any(map(is_event, walk(body))) else ()
+        case If(index, below, body):
+            met = not chooses(statement) and any(map(is_event, walk(body)))
+            return (index - below,) if met else ()
+        case NamedArrive(barrier) | NamedWait(barrier):
+            return (barrier.number,)
+        case SharedStore() | SharedLoad():
+            return (statement.at,)
+        case _:
+            return ()
+
+
+class _Reading:
+    """Reads the shape off the statements, loops counted from 0."""
+
+    def __init__(self, shape: Shape) -> None:
+        self.shape = shape
+
+    def body(
+        self, body: tuple[Statement, ...], known: dict[str, Index], longs: tuple[Long, ...]
+    ) -> None:
+        for statement in body:
+            indices = [index.substitute(known) for index in _indices(statement)]
+            if isinstance(statement, If):
+                indices = [_in_steps(index, self.shape.free) for index in indices]
+            for index in indices:
+                self.spans(index, longs, isinstance(statement, If))
+            match statement:
+                case Loop(var, _, _, inner):
+                    if indices:
+                        start, stop = indices
+                        around = self.loop(statement, stop - start, longs)
+                        self.body(inner, {**known, var: Index(var) + start}, around)
+                case If(_, _, inner):
+                    for index in indices:
+                        self.condition(index, longs)
+                    self.body(inner, known, longs)
+                case _:
+                    for index in indices:
+                        self.by_turns(index, longs)
+
+    def spans(self, index: Index, longs: tuple[Long, ...], sign: bool) -> None:
+        """Let a period be a multiple of an index's spans, and tell apart sizes that it does."""
+        shape = self.shape
+        for one in longs:
+            one.turns = lcm(one.turns, span(index, one.var)[0])
+        if shape.free in index.names:
+            shape.period = lcm(shape.period, span(index, shape.free)[0])
+            shape.parts |= dict.fromkeys(_of_size(index, shape.free, sign))
+
+    def line(self, index: Index) -> Line:
+        return line(index).within(self.shape.short)
+
+    def loop(self, loop: Loop, trips: Index, longs: tuple[Long, ...]) -> tuple[Long, ...]:
+        found, shape = self.line(trips), self.shape
+        slope = found.of(shape.free)
+        if any(found.of(one.var) for one in longs) or slope < 0:
+            self.refuse(trips)
+        elif slope:
+            made = Long(loop, loop.var, len(longs), found, slope)
+            shape.longs.append(made)
+            return (*longs, made)
+        shape.short[loop.var] = max(floor(found.high) - 1, 0)
+        return longs
+
+    def by_turns(self, index: Index, longs: tuple[Long, ...]) -> None:
+        found = self.line(index)
+        if found.of(self.shape.free) or any(found.of(one.var) for one in longs):
+            self.refuse(index)
+
+    def condition(self, index: Index, longs: tuple[Long, ...]) -> None:
+        """Note within which reach of a start or an end, or up to which size, it matters."""
+        found, shape = self.line(index), self.shape
+        by_size = found.of(shape.free)
+        along = [(one, found.of(one.var)) for one in longs if found.of(one.var)]
+        if not along:
+            shape.least = max(shape.least, _reach(found.bound, by_size))
+        elif not by_size and len({slope > 0 for _, slope in along}) == 1:
+            for one, slope in along:
+                one.start = max(one.start, _reach(found.bound, slope))
+        elif len(along) == 1:
+            self.with_end(index, found, *along[0])
+        else:
+            self.refuse(index)
+
+    def with_end(self, index: Index, found: Line, one: Long, slope: Fraction) -> None:
+        """Note the reach of a condition on a long loop's variable and the size."""
+        by_size = found.of(self.shape.free)
+        at_end, bound = by_size + slope * one.slope, found.bound + abs(slope) * one.trips.bound
+        if not at_end:
+            one.end = max(one.end, _reach(bound, slope))
+        elif by_size * at_end > 0:  # it does not change between start and end
+            least = _reach(bound, min(abs(by_size), abs(at_end)))
+            self.shape.least = max(self.shape.least, least)
+        else:
+            self.refuse(index)
+
+    def refuse(self, index: Index) -> None:
+        self.shape.odd = self.shape.odd or str(index)
+
+
+def _reach(bound: Fraction, slope: Fraction) -> int:
+    """Return from where on a line is so far from zero that it decides; 0 where it is level."""
+    return floor(bound / abs(slope)) + 1 if slope else 0
+
+
+def _in_steps(index: Index, size: str) -> Index:
+    """Return what is below zero where an index is, in steps: ``32*k - N`` is ``k + (-N)//32``."""
+    own = {a: c for a, c in index.terms if size not in Index.of({a: 1}, 0).names}
+    step = gcd(*own.values())
+    if step < 2:
+        return index
+    mine = Index.of({a: c // step for a, c in own.items()}, 0)
+    return mine + (index - Index.of(own, 0)) // step
+
+
+def _of_size(index: Index, size: str, sign: bool) -> Iterator[tuple[Index, bool]]:
+    """Yield what a size puts into an index: its own parts, or the size where they mix.
+
+    Of an index of the size alone, only its ``sign`` may count.
+    """
+    if sign and index.names == frozenset({size}):
+        yield index, True
+        return
+    for atom, scale in index.terms:
+        part = Index.of({atom: scale}, 0)
+        if size in part.names:
+            plain = isinstance(atom, Quotient) and part.names == frozenset({size})
+            yield (part if plain else Index(size)), False
+
+
+def _into_units(shape: Shape) -> None:
+    """Make the period one of all long loops' turns, and divide cells into common parts."""
+    for one in shape.longs:
+        grown = int(one.slope * shape.period)
+        shape.period *= one.turns // gcd(one.turns, grown)
+    cells: dict[int, int] = {}
+    for one in shape.longs:
+        cells[one.depth] = gcd(cells.get(one.depth, 0), int(one.slope * shape.period))
+    for one in shape.longs:
+        one.unit = int(one.slope * shape.period) // cells[one.depth]
+
+
+def refused(by: str, fix: str) -> UndecidableError:
+    """Return the refusal of what decides when subgroups meet and is not followed."""
+    return UndecidableError("holding", {"by": by}, f"when subgroups meet depends on {by}", fix)

@@ -6,26 +6,24 @@ function of tuples and knows no layout.
 
 from __future__ import annotations
 
-from pycute_xe.int_tuple.arithmetic import (
+from pycute_xe.int_tuple.indexing import (
+    as_coordinate,
     ceil_div,
     compact_col_major,
     compatible,
+    coordinates,
+    crd2crd,
+    crd2idx,
     elem_less,
     elem_scale,
+    idx2crd,
     inner_product,
+    offset_of,
     prefix_product,
     product,
     product_each,
     round_up,
     shape_div,
-)
-from pycute_xe.int_tuple.indexing import (
-    as_coordinate,
-    coordinates,
-    crd2crd,
-    crd2idx,
-    idx2crd,
-    offset_of,
 )
 from pycute_xe.int_tuple.nesting import (
     congruent,

@@ -6,8 +6,8 @@ from pycute_xe.kernel.building.builder import KernelBuilder
 from pycute_xe.kernel.counterexample import Counterexample
 from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
-from pycute_xe.kernel.ir.meanings import Meanings
 from pycute_xe.kernel.ir.operands import Fragment, Operand, Order, Shared, matrix
+from pycute_xe.kernel.ir.program import Meanings, walk
 from pycute_xe.kernel.ir.statements import (
     AtomicStore,
     Await,
@@ -35,7 +35,6 @@ from pycute_xe.kernel.ir.statements import (
     Store,
     Touched,
 )
-from pycute_xe.kernel.ir.walking import walk
 from pycute_xe.kernel.kinds.attention import attention
 from pycute_xe.kernel.kinds.attention_combine import attention_combine
 from pycute_xe.kernel.kinds.chained_gemm import chained_gemm
@@ -49,8 +48,7 @@ from pycute_xe.kernel.kinds.gemms import (
 )
 from pycute_xe.kernel.kinds.parts import gmem_stride
 from pycute_xe.kernel.kinds.recipe import Epilogue, Input, Mainloop, Schedule, Step, kernel
-from pycute_xe.kernel.kinds.row_softmax import softmax_gemm
-from pycute_xe.kernel.kinds.top_k import top_k_gemm
+from pycute_xe.kernel.kinds.top_k import softmax_gemm, top_k_gemm
 from pycute_xe.kernel.kinds.whole_tiles import whole_tiles
 from pycute_xe.kernel.owning import Moved, owner_of
 from pycute_xe.kernel.spec.equations import read_specification

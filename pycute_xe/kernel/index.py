@@ -7,12 +7,12 @@ integers, so that every index is a map that a proof can reason about.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from pycute_xe.errors import KernelError
-from pycute_xe.kernel.given import checked_integer, checked_name
+from pycute_xe.errors import KernelError, quoted
 from pycute_xe.signatures import STUMBLES, blame, typed
 
 __all__ = [
@@ -25,6 +25,37 @@ __all__ = [
     "Tiles",
     "as_index",
 ]
+
+# ------------------------------------------------------------ given
+# The names and integers that indices are made of, checked where they are given.
+
+
+def checked_name(name: object) -> None:
+    """Raise `KernelError` unless a name is None or an identifier."""
+    if name is not None and not (isinstance(name, str) and name.isidentifier()):
+        raise KernelError(
+            "Index", {"name": name}, "the name of an index is an identifier", 'write Index("k")'
+        )
+
+
+def checked_integer(operation: str, value: object) -> int:
+    """Return an integer as Python's own; `KernelError` for anything else."""
+    if type(value) is int:
+        return value
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        return operator.index(value)  # pyright: ignore[reportArgumentType]
+    except TypeError as error:
+        raise KernelError(
+            operation,
+            {"value": value},
+            f"{quoted(value)} is {type(value).__name__}, indices are integers",
+            "use an integer",
+        ) from error
+
+
+# ------------------------------------------------------------ index
 
 SUBGROUP_INDEX = "subgroup"
 """The name of a subgroup's number in its work-group, where an index needs it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from pycute_xe.atom.owning import Owner
+from pycute_xe.atom.subgroup_tensor import Owner
 from pycute_xe.errors import CoordError
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.kernel import Kernel

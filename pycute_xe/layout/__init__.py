@@ -8,7 +8,6 @@ layouts live one floor up, in `pycute_xe.algebra`.
 from __future__ import annotations
 
 from pycute_xe.layout.core import Layout, as_layout, slice_, unchecked
-from pycute_xe.layout.makers import make_identity_layout, make_layout, make_ordered_layout, pair
 from pycute_xe.layout.measures import coshape, cosize, depth, has_symbols, rank, shape, size, stride
 from pycute_xe.layout.modes import (
     append,
@@ -16,6 +15,10 @@ from pycute_xe.layout.modes import (
     flatten,
     get,
     group,
+    make_identity_layout,
+    make_layout,
+    make_ordered_layout,
+    pair,
     prepend,
     replace,
     select,

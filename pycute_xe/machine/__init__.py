@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from pycute_xe.machine import block2d, dpas, lsc, workgroup
 from pycute_xe.machine.memory import Memory
-from pycute_xe.machine.progress import Progress
 from pycute_xe.machine.registers import RegisterFile
 from pycute_xe.machine.slm import Slm
-from pycute_xe.machine.trace import Event, Trace
+from pycute_xe.machine.trace import Event, Progress, Trace
 from pycute_xe.machine.workgroup import BarrierArrive, BarrierWait, NamedBarrier
 
 __all__ = [

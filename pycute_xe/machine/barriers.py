@@ -15,8 +15,7 @@ from typing import Literal
 import numpy as np
 
 from pycute_xe.errors import MachineError
-from pycute_xe.machine.progress import Clock, Progress
-from pycute_xe.machine.trace import Trace
+from pycute_xe.machine.trace import Clock, Progress, Trace
 from pycute_xe.signatures import typed_fields
 
 __all__ = ["BarrierArrive", "BarrierWait", "Barriers", "Meeting", "NamedBarrier", "Role"]
@@ -114,7 +113,7 @@ class _State:
 class Barriers:
     """Every barrier of a work-group, by number; 0 is the one of all threads.
 
-    >>> from pycute_xe.machine.progress import Progress
+    >>> from pycute_xe.machine.trace import Progress
     >>> barriers = Barriers([Progress(0), Progress(1)])
     >>> barriers.arrive(0, BarrierArrive())
     >>> barriers.may_pass(0, BarrierWait())

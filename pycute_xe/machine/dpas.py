@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pycute_xe.arch import Dpas
 from pycute_xe.bulk import numpy_dtype
 from pycute_xe.errors import MachineError
-from pycute_xe.machine.elements import unpacked
+from pycute_xe.machine.memory import unpacked
 from pycute_xe.machine.registers import RegisterFile
 from pycute_xe.machine.trace import Trace
 from pycute_xe.numeric import Numeric

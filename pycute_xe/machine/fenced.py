@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pycute_xe.machine.progress import Progress
 from pycute_xe.machine.slm import Slm
+from pycute_xe.machine.trace import Progress
 
 __all__ = ["FencedSlm"]
 
@@ -28,7 +28,7 @@ class FencedSlm(Slm):
     >>> slm.arrived(one)
     >>> slm.read(0, 1, two)
     Traceback (most recent call last):
-    pycute_xe.machine.faults.RaceFault: Slm.read(thread=1): race: thread 0 wrote these bytes (0)...
+    pycute_xe.machine.trace.RaceFault: Slm.read(thread=1): race: thread 0 wrote these bytes (0)...
     """
 
     def __init__(self, nbytes: int) -> None:

@@ -3,8 +3,8 @@
 Its loops over channels are NumPy operations here, which changes no result: registers and memory
 are read before they are written, and what is written twice keeps the last value. Where the manual
 contradicts itself or is silent, the choice and its second source stand where it is made:
-`pycute_xe.machine.lsc_places` (registers, addresses), `pycute_xe.machine.lsc_spaces` (bounds),
-`pycute_xe.machine.lsc_atomics`, and here:
+`pycute_xe.machine.lsc` (registers, addresses), `pycute_xe.machine.lsc_spaces` (bounds),
+`pycute_xe.machine.lsc_spaces`, and here:
 
 * STORE reads ``DstData``, which a store does not have; it means Src1Data, as the other stores say.
 * STORE_STRIDED adds the immediate offset twice; once, as in LOAD_STRIDED.
@@ -20,25 +20,211 @@ contradicts itself or is silent, the choice and its second source stand where it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pycute_xe.arch import Surface
-from pycute_xe.arch.lsc import Block2DMessage, Message
+from pycute_xe.arch.lsc import Address, Block2DMessage, DataType, Message
 from pycute_xe.errors import MachineError
-from pycute_xe.machine import block2d, lsc_atomics, lsc_places
-from pycute_xe.machine.lsc_channels import Channels, Flags, channels
+from pycute_xe.machine import block2d, lsc as lsc_places, lsc_spaces as lsc_atomics
 from pycute_xe.machine.lsc_spaces import Flat, Index, Shared, Space, Stateful, SurfaceState
 from pycute_xe.machine.memory import Bytes, Memory
-from pycute_xe.machine.progress import Progress
 from pycute_xe.machine.registers import RegisterFile
 from pycute_xe.machine.slm import Slm
-from pycute_xe.machine.trace import Trace
+from pycute_xe.machine.trace import Progress, Trace
 
-__all__ = ["Channels", "Operands", "SurfaceState", "Surfaces", "execute"]
+__all__ = ["Channels", "Operands", "SurfaceState", "Surfaces", "execute", "channels", "places"]
+
+# ------------------------------------------------------------ lsc places
+# Where the data of an LSC message lies in registers, and how addresses are formed.
+#
+# The vISA manual (LSC_UNTYPED.md) leaves three things open here:
+#
+# * It writes ``DstData[v].elems[n]``, though a component of 32 channels takes several registers.
+#   Its text, by which the number of elements of each component equals ExecSize, makes components
+#   follow each other, and Intel's graphics compiler (1.0.12504.6, destination
+#   lengths of compiled messages) starts each at a register and gives it room for one dword channel
+#   for each dword of a register, 16 on PVC, should the message have fewer.
+# * Loads add the immediate offset after scaling, stores before, and both scale the surface. Its
+#   syntax says ``AddrType[ AddrScale * Src0Addrs + AddrImmOffset ]``, and so does the compiler
+#   (LscUntypedTranslate.cpp, ``NEW_ADDR = SCALE*ADDR + OFF``): the surface is added last.
+# * The upper bits of d8u32 and d16u32 after a load, and the lower ones of d16u32h, are zeros
+#   (the compiler's visa_igc_common_header.h; on DG2 and PVC the former are undefined).
+
+
+@lru_cache(maxsize=1024)
+def places(data: DataType, exec_size: int, grf_bytes: int) -> Index:
+    """Return the register byte of each element: channel × element × byte, from the operand's start.
+
+    >>> places(DataType("d64", 2), 16, 64)[:, :, 0].tolist()[:2]
+    [[0, 128], [8, 136]]
+    >>> places(DataType("d32", 4, transpose=True), 1, 64)[0, :, 0].tolist()
+    [0, 4, 8, 12]
+    """
+    size = data.register_bits // 8
+    channel = np.arange(exec_size, dtype=np.int64)[:, None]
+    element = np.arange(data.elements, dtype=np.int64)[None, :]
+    if data.transpose:
+        first = channel * _whole(data.elements * size, grf_bytes) + element * size
+    else:
+        component = _whole(max(exec_size, grf_bytes // 4) * size, grf_bytes)
+        first = element * component + channel * size
+    found = first[:, :, None] + np.arange(size, dtype=np.int64)
+    found.flags.writeable = False
+    return found
+
+
+def widen(data: DataType, rows: Bytes) -> Bytes:
+    """Return rows of memory bytes as the bytes of register elements, zeros around them.
+
+    >>> widen(DataType("d16u32h"), np.array([[1, 2]], dtype=np.uint8)).tolist()
+    [[0, 0, 1, 2]]
+    """
+    if data.memory_bits == data.register_bits:
+        return rows
+    wide = np.zeros((len(rows), data.register_bits // 8), dtype=np.uint8)
+    wide[:, kept(data)] = rows
+    return wide
+
+
+def kept(data: DataType) -> slice:
+    """Return the bytes of a register element that memory holds.
+
+    >>> kept(DataType("d8u32")), kept(DataType("d16u32h"))
+    (slice(0, 1, None), slice(2, 4, None))
+    """
+    size = data.memory_bits // 8
+    first = data.register_bits // 8 - size if data.upper_half else 0
+    return slice(first, first + size)
+
+
+def addresses(address: Address, values: Index, lanes: Index, pitch: int | None = None) -> Index:
+    """Return the byte address of each lane: scale * value + offset, in the width of the address.
+
+    ``values`` are the addresses in registers, one per lane, or a single one with a ``pitch``:
+    then channel n of the message is n * pitch bytes on.
+
+    >>> where = Address("flat", 32, "V1", scale=4, offset=-8)
+    >>> addresses(where, np.array([2, 1]), np.array([0, 1])).tolist()
+    [0, 4294967292]
+    """
+    # Unsigned arithmetic wraps, in NumPy as in registers.
+    found = values.astype(np.uint64) * np.uint64(address.scale % 2**64)
+    found = found + np.uint64(address.offset % 2**64)
+    if pitch is not None:
+        found = found + lanes.astype(np.uint64) * np.uint64(pitch % 2**64)
+    return (found & np.uint64(2**address.bits - 1)).astype(np.int64)
+
+
+def elements(data: DataType, starts: Index) -> Index:
+    """Return the address of every element, lane by lane: the channels of a quad, or the vector.
+
+    >>> elements(DataType("d32", mask="xw"), np.array([100, 200])).tolist()
+    [100, 112, 200, 212]
+    """
+    offsets = np.array(data.channels, dtype=np.int64) * (data.memory_bits // 8)
+    return (starts[:, None] + offsets).reshape(-1)
+
+
+def _whole(nbytes: int, grf_bytes: int) -> int:
+    return -(-nbytes // grf_bytes) * grf_bytes
+
+
+# ------------------------------------------------------------ lsc channels
+# Which channels of a thread an LSC message acts on.
+
+Flags = NDArray[np.bool_] | Sequence[bool]
+"""One yes or no for each channel."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Channels:
+    """The channels of one message that are on: predicate and channel enable together.
+
+    ``lanes`` are their indices, ascending.
+
+    >>> Channels(np.array([True, False, True])).lanes.tolist()
+    [0, 2]
+    """
+
+    mask: NDArray[np.bool_]
+    lanes: NDArray[np.int64] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Find the indices once."""
+        object.__setattr__(self, "lanes", self.mask.nonzero()[0])
+
+
+def channels(
+    exec_size: int,
+    exec_mask: str = "M1",
+    enabled: Flags | None = None,
+    predicate: Flags | None = None,
+    inverted: bool = False,
+    combine: str = "",
+) -> Channels:
+    """Return the channels of a message of ``exec_size`` that are on.
+
+    ``exec_mask`` M1 … M8 says at which channel of the thread, 0, 4 … 28, the message begins; with
+    ``_NM`` the channels that the thread has enabled do not matter. ``enabled`` and ``predicate``
+    count channels of the thread, ``None`` is all of them. ``combine``, "any" or "all", gives every
+    channel of the message what is true of any or all of its predicate bits, those of channels that
+    are off too; ``inverted`` negates the predicate after that.
+    Raises `MachineError` when either is not a list of flags, or ends before the message does.
+    Document: vISA manual, 3_execution_model.md and 5_operands.md, Predication.
+
+    >>> channels(4, "M2", enabled=[True] * 6 + [False] * 2).mask.tolist()
+    [True, True, False, False]
+    >>> channels(4, "M2_NM", enabled=[False] * 8, predicate=[False] * 5 + [True] * 3).lanes.tolist()
+    [1, 2, 3]
+    """
+    group, _, no_mask = exec_mask.partition("_")
+    first = 4 * (int(group[1:]) - 1)
+    mask = np.ones(exec_size, dtype=np.bool_)
+    if enabled is not None and not no_mask:
+        mask &= _part("enabled", enabled, first, exec_size)
+    if predicate is not None:
+        chosen = _part("predicate", predicate, first, exec_size)
+        if combine:
+            chosen = np.full_like(chosen, chosen.any() if combine == "any" else chosen.all())
+        mask &= ~chosen if inverted else chosen
+    return Channels(mask)
+
+
+def _part(name: str, flags: Flags, first: int, count: int) -> NDArray[np.bool_]:
+    found = _flags(name, flags)[first : first + count]
+    if found.shape != (count,):
+        raise MachineError(
+            "channels",
+            {name: len(flags), "first": first, "exec_size": count},
+            "the message has channels beyond the last flag",
+            f"give one flag for each of {first + count} channels",
+        )
+    return found
+
+
+def _flags(name: str, flags: object) -> NDArray[np.bool_]:
+    """One flag for each channel; anything but a list of flags is refused."""
+    found = None
+    with suppress(ValueError, TypeError):  # ragged lists
+        found = np.asarray(flags)
+    if found is None or found.ndim != 1 or (found.size and found.dtype.kind not in "biu"):
+        raise MachineError(
+            "channels",
+            {name: flags},
+            f"{name} is not a list of flags",
+            "give one True or False for each channel of the thread",
+        )
+    return found.astype(np.bool_)
+
+
+# ------------------------------------------------------------ lsc
 
 Operands = Mapping[str, "int | Flags"]
 """By name: the register byte of an operand, the value of a scalar one, the flags of a predicate."""

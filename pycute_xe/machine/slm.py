@@ -1,7 +1,7 @@
 """Floor 8: shared local memory of a work-group, with a memory of who touched each byte when.
 
 Two threads may touch a byte, one of them writing, only if one access is over before the other
-starts. Barriers order accesses, named ones too: see `pycute_xe.machine.progress`. Two atomics never
+starts. Barriers order accesses, named ones too: see `pycute_xe.machine.trace`. Two atomics never
 clash; an atomic and a plain access do, as two plain ones would.
 """
 
@@ -14,12 +14,53 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.errors import MachineError
-from pycute_xe.machine.faults import BoundsFault, RaceFault, UnwrittenFault
 from pycute_xe.machine.memory import Bytes
-from pycute_xe.machine.progress import Progress
-from pycute_xe.machine.slm_words import Index, Part, addresses, by, named
+from pycute_xe.machine.trace import BoundsFault, Progress, RaceFault, UnwrittenFault
 
 __all__ = ["Progress", "Slm"]
+
+# ------------------------------------------------------------ slm words
+# The bytes of an access to shared local memory, and how reports name them.
+
+Index = NDArray[np.int64]
+Part = slice | Index
+
+
+def addresses(part: Part) -> Index:
+    """Return the byte addresses of an access.
+
+    >>> addresses(slice(3, 6)).tolist()
+    [3, 4, 5]
+    """
+    if not isinstance(part, slice):
+        return part
+    start: int = part.start
+    return np.arange(start, part.stop, dtype=np.int64)
+
+
+def named(where: Index) -> str:
+    """Return a set of bytes in words, short.
+
+    >>> named(np.array([3, 4, 5])), named(np.array([3, 9]))
+    ('3 to 5', '2 of 3 to 9')
+    """
+    found = np.unique(where)
+    first, last = int(found[0]), int(found[-1])
+    if last - first + 1 == found.size:
+        return str(first) if first == last else f"{first} to {last}"
+    return f"{found.size} of {first} to {last}"
+
+
+def by(label: str) -> str:
+    """Return who did it, in words.
+
+    >>> by("slm_block_store (kernel:7)")
+    ' by slm_block_store (kernel:7)'
+    """
+    return f" by {label}" if label else ""
+
+
+# ------------------------------------------------------------ slm
 
 Does = Literal["reads", "writes", "atomically reads", "atomically writes"]
 
@@ -123,7 +164,7 @@ class Slm:
         >>> Slm(4).read(0, 4)
         Traceback (most recent call last):
             ...
-        pycute_xe.machine.faults.UnwrittenFault: Slm.read(...): byte 0 was never written...
+        pycute_xe.machine.trace.UnwrittenFault: Slm.read(...): byte 0 was never written...
         """
         self._bounds("Slm.read", address, nbytes)
         return self._load(slice(address, address + nbytes), thread)
@@ -149,7 +190,7 @@ class Slm:
         >>> Slm(4).write(3, np.zeros(2, dtype=np.uint8))
         Traceback (most recent call last):
             ...
-        pycute_xe.machine.faults.BoundsFault: Slm.write(address=3, nbytes=2): the access...
+        pycute_xe.machine.trace.BoundsFault: Slm.write(address=3, nbytes=2): the access...
         """
         self._bounds("Slm.write", address, data.size)
         self._store(slice(address, address + data.size), data, thread)

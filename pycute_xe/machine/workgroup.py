@@ -11,9 +11,7 @@ from functools import partial
 
 from pycute_xe.errors import CuteError, MachineError
 from pycute_xe.machine.barriers import BarrierArrive, Barriers, BarrierWait, Meeting, NamedBarrier
-from pycute_xe.machine.faults import DeadlockFault
-from pycute_xe.machine.progress import Progress
-from pycute_xe.machine.trace import Trace
+from pycute_xe.machine.trace import DeadlockFault, Progress, Trace
 
 __all__ = [
     "BarrierArrive",

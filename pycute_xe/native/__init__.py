@@ -6,9 +6,7 @@
 
 from __future__ import annotations
 
-from pycute_xe.native.comparing import Comparison, compare
-from pycute_xe.native.compiling import Binary, compile, compile_text
-from pycute_xe.native.running import run
-from pycute_xe.native.toolchain import missing
+from pycute_xe.native.comparing import Comparison, compare, run
+from pycute_xe.native.compiling import Binary, compile, compile_text, missing
 
 __all__ = ["Binary", "Comparison", "compare", "compile", "compile_text", "missing", "run"]

@@ -6,6 +6,7 @@ accumulator, `mach` and `macl` add that by the others, and give the upper or the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -13,14 +14,195 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.native.assembly import Instruction, Reg
-from pycute_xe.native.booleans import boolean
-from pycute_xe.native.flags import read_of, result_flags, write_of
-from pycute_xe.native.long_products import long_multiplication
-from pycute_xe.native.operands import Read, State, Write, chosen, refuse, writer
+from pycute_xe.native.operands import DTYPES, Read, State, Write, chosen, reader, refuse, writer
 
-__all__ = ["OPERATIONS", "arithmetic"]
+__all__ = ["OPERATIONS", "arithmetic", "read_of", "result_flags"]
+
+# ------------------------------------------------------------ booleans
+# Functions of three bits, as `bfn` spells them.
 
 Values = NDArray[Any]
+
+
+def boolean(instruction: Instruction) -> Callable[..., Values]:
+    """The function of three bits that the variant spells: s0, s1, s2 with ~, &, ^, | and ()."""
+    tokens = re.findall(r"s[012]|[~&^|()]", instruction.sub)
+    if "".join(tokens) != instruction.sub:
+        raise refuse(instruction, f"the function {instruction.sub} cannot be read")
+    tree = _Boolean(tokens)
+    found = tree.parsed(0)
+    if tree.tokens or not tree.complete:
+        raise refuse(instruction, f"the function {instruction.sub} cannot be read")
+    return lambda *sources: found(sources)
+
+
+class _Boolean:
+    """Reads a function of bits; ``|`` binds least, then ``^``, ``&`` and ``~``.
+
+    What is read is ``complete`` unless an operand or a closing parenthesis was missing.
+    """
+
+    LEVELS = (("|", np.bitwise_or), ("^", np.bitwise_xor), ("&", np.bitwise_and))
+
+    def __init__(self, tokens: list[str]) -> None:
+        self.tokens = list(tokens)
+        self.complete = True
+
+    def taken(self, *expected: str) -> str:
+        """Take the next token, which must be one of those expected."""
+        token = self.tokens.pop(0) if self.tokens else ""
+        self.complete &= token in expected
+        return token
+
+    def parsed(self, level: int) -> Callable[[Any], Any]:
+        """Read operands joined at a level of precedence."""
+        if level == len(self.LEVELS):
+            return self.operand()
+        sign, join = self.LEVELS[level]
+        found = self.parsed(level + 1)
+        while self.tokens and self.tokens[0] == sign:
+            self.tokens.pop(0)
+            found = self.joined(join, found, self.parsed(level + 1))
+        return found
+
+    @staticmethod
+    def joined(
+        join: Callable[[Any, Any], Any], a: Callable[[Any], Any], b: Callable[[Any], Any]
+    ) -> Callable[[Any], Any]:
+        """Return the function that joins two."""
+        return lambda sources: join(a(sources), b(sources))
+
+    def operand(self) -> Callable[[Any], Any]:
+        """Read a source, a negation or a part in parentheses."""
+        token = self.taken("~", "(", "s0", "s1", "s2")
+        if token == "~":
+            inner = self.operand()
+            return lambda sources: ~inner(sources)
+        if token == "(":
+            inner = self.parsed(0)
+            self.taken(")")
+            return inner
+        number = int(token[1:] or 0) if self.complete else 0
+        return lambda sources: sources[number]
+
+
+# ------------------------------------------------------------ flags
+# Flags as operands, which the compiler keeps in registers where it runs out of them.
+
+_BITS = {"uw": 16, "ud": 32}
+_AGAINST_ZERO: dict[str, Callable[[Values], Values]] = {
+    "eq": lambda found: found == 0,
+    "ne": lambda found: found != 0,
+}
+
+
+def _bits(instruction: Instruction, flag: Reg) -> slice:
+    """Return which flags an operand is: the bits of a number, the lowest lane first."""
+    width = _BITS.get(flag.kind)
+    logical = instruction.op in ("mov", "not", "and", "or", "xor")
+    if width is None or not logical or instruction.size != 1 or instruction.predicate:
+        raise refuse(instruction, "flags are read and written whole, 16 or 32 of them")
+    start = 32 * flag.number + width * flag.element
+    return slice(start, start + width)
+
+
+def read_of(instruction: Instruction, operand: Any) -> Read:
+    """Return what reads a source, flags among them."""
+    if not isinstance(operand, Reg) or operand.file != "f":
+        return reader(instruction, operand)
+    bits = _bits(instruction, operand)
+    kind = DTYPES[operand.kind]
+    return lambda state: (
+        np.packbits(state.flags[bits], bitorder="little").view(kind).astype(np.int64)
+    )
+
+
+def write_of(instruction: Instruction) -> Write:
+    """Return what writes a result, flags among the destinations."""
+    to = instruction.to
+    if to is None or to.file != "f":
+        return writer(instruction)
+    bits = _bits(instruction, to)
+    width: int = bits.stop - bits.start
+    places: Values = np.arange(width)
+
+    def write(state: State, values: Values) -> None:
+        state.flags[bits] = np.asarray(values).astype(np.int64).reshape(-1)[0] >> places & 1
+
+    return write
+
+
+def result_flags(instruction: Instruction, write: Write) -> Write:
+    """Return what writes a result and, where the instruction has a condition, compares it with 0.
+
+    Raises `MachineError` for conditions other than of integers, equal or not.
+    """
+    if not instruction.condition:
+        return write
+    holds, to = _AGAINST_ZERO.get(instruction.condition), instruction.to
+    logical = instruction.op in ("and", "or", "xor")
+    if holds is None or not logical or instruction.predicate or to is None:
+        raise refuse(instruction, f"{instruction.op}.{instruction.condition} is not modelled")
+    start = 16 * instruction.flag + instruction.first
+    stop = start + instruction.size
+
+    def both(state: State, values: Values) -> None:
+        state.flags[start:stop] = holds(values)
+        write(state, values)
+
+    return both
+
+
+# ------------------------------------------------------------ long products
+# Products of 32 by 32 bits, which take two instructions and the accumulator.
+
+_NARROW = ("w", "uw")
+_WHOLE = ("d", "ud")
+
+
+def long_multiplication(instruction: Instruction) -> Callable[[State], None]:
+    """Return what ``mul`` into the accumulator, ``mach`` or ``macl`` of integers does.
+
+    Raises `MachineError` for other types than the compiler uses.
+    Document: Bspec, "mach" and "macl": multiply accumulate high and low.
+    """
+    first, second = (source.kind for source in instruction.sources)
+    if instruction.op == "mul":
+        return _begun(instruction, first, second)
+    if first not in _WHOLE or second not in _WHOLE or cast("Reg", instruction.to).file != "r":
+        raise refuse(instruction, f"{instruction.op} of {first} and {second} is not modelled")
+    a, b, write = *(reader(instruction, s) for s in instruction.sources), writer(instruction)
+    shift = 32 if instruction.op == "mach" else 0
+
+    def finish(state: State) -> None:
+        if state.products is None or state.products.size != instruction.size:
+            raise refuse(instruction, "no mul has left its products in the accumulator")
+        # The upper half of b, with its sign where it has one.
+        state.products = state.products + (a(state) * (b(state) >> 16) << 16)
+        write(state, state.products >> shift & 0xFFFFFFFF)
+
+    return finish
+
+
+def _begun(instruction: Instruction, first: str, second: str) -> Callable[[State], None]:
+    """A product of which the accumulator keeps all bits, and shows the lowest 32."""
+    to = cast("Reg", instruction.to)
+    if to.element or first not in _WHOLE or second not in _NARROW:
+        raise refuse(instruction, f"a product of {first} and {second} in acc{to.number}")
+    a, b = (reader(instruction, source) for source in instruction.sources)
+    write = writer(instruction)
+
+    def begin(state: State) -> None:
+        found = a(state) * b(state)
+        write(state, found)
+        if to.number == 0:
+            state.products = found
+
+    return begin
+
+
+# ------------------------------------------------------------ arithmetic
+
 Step = Callable[[State], None]
 
 
@@ -128,7 +310,6 @@ OPERATIONS: dict[str, Callable[..., Values]] = {
 """What each operation computes of its sources; ``shr``, ``sel``, ``cmp``, ``bfn`` stand apart."""
 
 _INTEGER = frozenset({"and", "or", "xor", "not", "shl", "asr", "shr", "bfn", "add3"})
-_WHOLE = ("d", "ud")
 _INTEGERS = ("b", "ub", "w", "uw", "d", "ud")
 _COMPARE: dict[str, Callable[[Values, Values], Any]] = {
     "lt": np.less,

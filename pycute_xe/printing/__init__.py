@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pycute_xe.printing.latex import latex_math, to_latex
-from pycute_xe.printing.table import layout_table, print_layout
+from pycute_xe.printing.table import latex_math, layout_table, print_layout, to_latex
 
 __all__ = ["latex_math", "layout_table", "print_layout", "to_latex"]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pycute_xe.symbolic.adoption import from_sympy
-from pycute_xe.symbolic.substitution import substitute
+from pycute_xe.symbolic.adoption import from_sympy, substitute
 from pycute_xe.symbolic.value import SymbolicInt, symbol, symbols
 
 __all__ = ["SymbolicInt", "from_sympy", "substitute", "symbol", "symbols"]

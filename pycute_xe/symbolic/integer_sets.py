@@ -13,8 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from pycute_xe.symbolic.assumed import Known
-from pycute_xe.symbolic.terms import Expr, FloorDiv, coefficients, divided, factors, sp
+from pycute_xe.symbolic.terms import Expr, FloorDiv, Known, coefficients, divided, factors, sp
 
 if TYPE_CHECKING:
     import islpy as isl

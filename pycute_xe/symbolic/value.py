@@ -4,19 +4,368 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any
+from math import gcd, lcm
+from typing import Any, cast
 
 from pycute_xe.errors import InputError, ShapeError, UndecidableError
 from pycute_xe.signatures import typed
-from pycute_xe.symbolic.asked import Asked, operand
-from pycute_xe.symbolic.assumed import Assumed, Known, joined, relevant
-from pycute_xe.symbolic.integer_sets import is_possible
-from pycute_xe.symbolic.quotient import floor_div, sampled
-from pycute_xe.symbolic.terms import Expr, sp
-from pycute_xe.symbolic.text import text_of
-from pycute_xe.unknown import adopted
+from pycute_xe.symbolic.integer_sets import HOLDS, always, is_possible, normalised
+from pycute_xe.symbolic.terms import (
+    Assumed,
+    Expr,
+    FloorDiv,
+    Known,
+    coefficients,
+    divided,
+    evaluated,
+    factors,
+    joined,
+    relevant,
+    sp,
+)
+from pycute_xe.unknown import Symbolic, adopted
 
-__all__ = ["SymbolicInt", "symbol", "symbols"]
+__all__ = ["SymbolicInt", "symbol", "symbols", "Asked", "operand"]
+
+# ------------------------------------------------------------ asked
+# What is asked of a symbolic integer: order, zero, and what no answer is known to.
+
+# ------------------------------------------------------------ advice
+# How to say of a symbol what a question needs to know.
+
+
+def way_out(difference: Expr, known: Known, relation: str) -> str:
+    """Return an assumption that would decide ``difference <relation> 0``, as Python code.
+
+    >>> M = Assumed("M")
+    >>> way_out(M.unit - 31, {"M": M}, ">")
+    'symbol("M", at_least=32) or symbol("M", at_most=31)'
+    """
+    own = [known[s.name] for s in difference.free_symbols if isinstance(s, sp.Symbol)]
+    if len(own) == 1:
+        symbol, quotients = own[0], list(difference.atoms(FloorDiv))
+        if relation == "==" and len(quotients) == 1 and quotients[0].args[1].is_Integer:
+            divisor = int(quotients[0].args[1])
+            return symbol.code(multiple_of=lcm(symbol.multiple_of * divisor, symbol.multiple_of))
+        if not quotients and sp.degree(difference, symbol.unit) == 1:
+            if relation == "==":
+                return _exclusion(symbol, difference)
+            return _bound(symbol, difference, relation)
+        return f"say more of {symbol.name}: multiple_of, at_least, at_most"
+    if relation == "==":
+        return 'make one a multiple of the other, as N = M * symbol("n")'
+    return 'make one the other and more, as N = M + symbol("more", at_least=0)'
+
+
+def _bound(symbol: Assumed, difference: Expr, relation: str) -> str:
+    """Return the bound at which the answer changes."""
+    c, k = difference.coeff(symbol.unit), difference.subs(symbol.unit, 0)
+    # At the threshold a value passes 0: it leaves it behind, or reaches it.
+    leaves = (relation in (">", "<=")) == (c > 0)
+    past = sp.floor(-k / c) + 1 if leaves else sp.ceiling(-k / c)
+    least = int(past) * symbol.multiple_of
+    above = symbol.code(at_least=least)
+    below = symbol.code(at_most=least - symbol.multiple_of)
+    return f"{above} or {below}"
+
+
+def _exclusion(symbol: Assumed, difference: Expr) -> str:
+    """Return the bound that leaves out the one value at which the answer changes."""
+    c, k = difference.coeff(symbol.unit), difference.subs(symbol.unit, 0)
+    following = symbol.code(at_least=(int(-k / c) + 1) * symbol.multiple_of)
+    if -k / c == symbol.least:
+        return following
+    return f"{following}, or a number for {symbol.name}"
+
+
+# ------------------------------------------------------------ asked
+
+
+class Asked(Symbolic):
+    """An expression of symbols that answers where all their values agree.
+
+    Raises `UndecidableError` with the fact that would decide where they do not.
+    """
+
+    __slots__ = ("expr", "known")
+
+    expr: Expr
+    known: Known
+
+    def __bool__(self) -> bool:
+        """Tell whether the value is never zero."""
+        if self._always("!=", 0):
+            return True
+        raise self.undecided("==", 0)
+
+    def __lt__(self, other: Any) -> bool:
+        """Below, for all values or for none."""
+        return self._decided("<", ">=", other)
+
+    def __le__(self, other: Any) -> bool:
+        """At most, for all values or for none."""
+        return self._decided("<=", ">", other)
+
+    def __gt__(self, other: Any) -> bool:
+        """Above, for all values or for none."""
+        return self._decided(">", "<=", other)
+
+    def __ge__(self, other: Any) -> bool:
+        """At least, for all values or for none."""
+        return self._decided(">=", "<", other)
+
+    def at_most(self, other: Any) -> bool:
+        """Tell whether the value is at most another for all values of the symbols."""
+        return self._always("<=", other)
+
+    def at_least(self, other: Any) -> bool:
+        """Tell whether the value is at least another for all values of the symbols."""
+        return self._always(">=", other)
+
+    def differs(self, other: Any) -> bool:
+        """Tell whether the value differs from another for all values of the symbols."""
+        return self._always("!=", other)
+
+    def _decided(self, relation: str, opposite: str, other: Any) -> bool:
+        if operand(other) is None:
+            return NotImplemented
+        if self._always(relation, other):
+            return True
+        if self._always(opposite, other):
+            return False
+        raise self.undecided(relation, other)
+
+    def _always(self, relation: str, other: Any) -> bool:
+        difference: Any = self - other
+        if isinstance(difference, Asked):
+            return always(relation, difference.expr, difference.known)
+        return HOLDS[relation](difference, 0)
+
+    @typed
+    def undecided(self, relation: str, other: Any) -> UndecidableError:
+        """Return the error that names the fact which would decide ``self <relation> other``."""
+        fact = f"{self} {relation} {other}"
+        both = joined(self.known, other.known) if isinstance(other, Asked) else self.known
+        difference: Any = self - cast("Any", other)
+        return UndecidableError(
+            "decide",
+            {"question": fact},
+            f"needs {fact}, which is not known: {'; '.join(map(str, both.values()))}",
+            way_out(difference.expr, difference.known, relation),
+            fact,
+        )
+
+    def _no_number(self, *_: object) -> Any:
+        raise UndecidableError(
+            "number",
+            {"value": self},
+            "a number is needed here, and this depends on symbols",
+            f"substitute(…, {'=…, '.join(self.known)}=…) puts numbers in",
+            f"the value of {self}",
+        )
+
+    # A table, a loop or the bits of a value need the number itself.
+    __index__ = __and__ = __rand__ = __xor__ = __rxor__ = __or__ = __ror__ = _no_number
+
+
+def operand(value: Any) -> Any:
+    """Return an integer or a symbolic value, ``None`` for anything else."""
+    value = adopted(value)
+    return value if isinstance(value, (int, Asked)) else None
+
+
+# ------------------------------------------------------------ text
+# Symbolic integers as text: Python expressions of the symbols that evaluate exactly.
+
+
+def text_of(value: Expr, known: Known) -> str:
+    """Return a value as Python writes it, ``//`` and ``%`` included.
+
+    Law: evaluating the text with integers for the symbols gives the value.
+    """
+    text = _sum(value, known)
+    return text[1:-1] if _is_bracketed(text) else text
+
+
+def _sum(value: Expr, known: Known) -> str:
+    value, remainders = _with_remainders(_rounded(value), known)
+    terms = value.as_ordered_terms()
+    out = ""
+    for term in terms:
+        c, rest = term.as_coeff_Mul()
+        body = _term(abs(c), rest, known, remainders)
+        if isinstance(rest, FloorDiv) and abs(c) == 1 and (out or c > 0):
+            body = body[1:-1]  # ``//`` binds tighter than the sum around it
+        sign = "-" if c < 0 else "+"
+        out = f"{out} {sign} {body}" if out else (f"-{body}" if c < 0 else body)
+    return out
+
+
+def _rounded(value: Expr) -> Expr:
+    """Move a constant into the quotient beside it: ``(a//b + 1)*c`` is ``((a + b)//b)*c``."""
+    constant, rest = value.as_coeff_Add()
+    c, quotient = rest.as_coeff_Mul()
+    if not isinstance(quotient, FloorDiv) or constant % c != 0 or constant * c < 0:
+        return value
+    dividend, divisor = quotient.args
+    return c * FloorDiv(sp.expand(dividend + constant / c * divisor), divisor)
+
+
+_Remainders = dict[Expr, tuple[Expr, Expr]]
+
+
+def _with_remainders(value: Expr, known: Known) -> tuple[Expr, _Remainders]:
+    """Write ``a - b*(a//b)`` as one term wherever that makes the sum shorter."""
+    remainders: _Remainders = {}
+    for quotient in sorted(value.atoms(FloorDiv), key=sp.default_sort_key):
+        for scale in (_scale(quotient.args, known), 1):
+            dividend, divisor = (scale * part for part in quotient.args)
+            factor, _ = divided(sp.expand(value).coeff(quotient), -divisor)
+            name = sp.Dummy(f"r{len(remainders)}", integer=True)
+            remainder = dividend - divisor * quotient
+            shorter = sp.expand(value - factor * remainder + factor * name)
+            if len(sp.Add.make_args(shorter)) < len(sp.Add.make_args(value)):
+                value, remainders[name] = shorter, (dividend, divisor)
+                break
+    return value, remainders
+
+
+def _scale(parts: tuple[Expr, ...], known: Known) -> int:
+    """Return what makes the coefficients of the symbols themselves integers."""
+    ratios = (
+        c / sp.prod(known[base.name].multiple_of ** power for base, power in factors(term))
+        for part in parts
+        for term, c in coefficients(part)
+        if term != 1 and all(isinstance(base, sp.Symbol) for base, _ in factors(term))
+    )
+    return lcm(*(int(ratio.q) for ratio in ratios))
+
+
+def _term(c: Expr, rest: Expr, known: Known, remainders: _Remainders) -> str:
+    """Return one product; a symbol stands for its multiple, so the coefficient may be a ratio."""
+    parts: list[str] = []
+    # Names first, then what stands in brackets.
+    for base, power in sorted(
+        factors(rest), key=lambda f: not f[0].is_Symbol or f[0] in remainders
+    ):
+        if isinstance(base, sp.Symbol) and base not in remainders:
+            c = c / known[base.name].multiple_of ** power
+        if base != 1:
+            text = _factor(base, known, remainders)
+            parts.append(text if power == 1 else f"{text}**{power}")
+    if c.p != 1 or not parts:
+        parts.insert(0, str(c.p))
+    product = "*".join(parts)
+    return product if c.q == 1 else f"{product}//{c.q}"
+
+
+def _factor(base: Expr, known: Known, remainders: _Remainders) -> str:
+    if base in remainders:
+        return f"({_ratio(*remainders[base], ' % ', known)})"
+    if isinstance(base, FloorDiv):
+        scale = _scale(base.args, known)
+        return f"({_ratio(scale * base.args[0], scale * base.args[1], '//', known)})"
+    return str(base)
+
+
+def _ratio(dividend: Expr, divisor: Expr, sign: str, known: Known) -> str:
+    above, below = (_bracketed(text_of(sp.expand(part), known)) for part in (dividend, divisor))
+    return f"{above}{sign}{below}"
+
+
+def _bracketed(text: str) -> str:
+    """Put brackets around everything but a name or a number."""
+    return text if text.isidentifier() or text.isdigit() else f"({text})"
+
+
+def _is_bracketed(text: str) -> bool:
+    """Whether the first bracket of a text is closed by its last character."""
+    depth = 0
+    for i, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if depth == 0:
+            return i > 0 and i == len(text) - 1
+    return False
+
+
+# ------------------------------------------------------------ quotient
+# Division of symbolic integers, rounded down.
+
+
+def floor_div(dividend: Expr, divisor: Expr, known: Known) -> Expr:
+    """Return the quotient, rounded down, of a value by one that is known to be positive.
+
+    Law: ``0 <= dividend - divisor * floor_div(dividend, divisor) < divisor``.
+    """
+    if divisor == 1:
+        return dividend
+    if divisor.is_Integer:
+        return normalised(FloorDiv(dividend, divisor), known)
+    whole, rest = divided(dividend, divisor)
+    if rest == 0:
+        return whole
+    rest, divisor = _cancelled(rest, divisor, known)
+    if divisor.is_Integer:
+        return sp.expand(whole + floor_div(rest, divisor, known))
+    while isinstance(rest, FloorDiv):  # a quotient of a quotient is one
+        divisor, rest = sp.expand(divisor * rest.args[1]), rest.args[0]
+    guess = _guessed(rest, divisor, known)
+    return sp.expand(whole + (FloorDiv(rest, divisor) if guess is None else guess))
+
+
+def _cancelled(rest: Expr, divisor: Expr, known: Known) -> tuple[Expr, Expr]:
+    """Divide both by their common factor, and by the number that the divisor is a multiple of."""
+    factor = sp.gcd(rest, divisor)
+    smaller = sp.expand(sp.cancel(divisor / factor))
+    if factor not in (1, -1) and always(">=", smaller - 1, known):
+        rest, divisor = sp.expand(sp.cancel(rest / factor)), smaller
+    content = gcd(*(int(c) for _, c in coefficients(divisor)))
+    if content > 1 and rest.free_symbols and not divisor.is_Integer:
+        # Rounding down twice is rounding down once.
+        return floor_div(rest, sp.Integer(content), known), sp.expand(divisor / content)
+    return rest, divisor
+
+
+def _guessed(rest: Expr, divisor: Expr, known: Known) -> Expr | None:
+    """Return the quotient where it is one number, or one of the quotients in the dividend."""
+    above, below = sampled(rest, known), sampled(divisor, known)
+    if below <= 0:
+        return None
+    inside = sorted(rest.atoms(FloorDiv), key=sp.default_sort_key)
+    for guess in (sp.Integer(above // below), *inside):
+        left = sp.expand(rest - guess * divisor)
+        if (
+            sampled(guess, known) == above // below
+            and always(">=", left, known)
+            and always("<", sp.expand(left - divisor), known)
+        ):
+            return guess
+    return None
+
+
+def sampled(value: Expr, known: Known) -> int:
+    """Return the value at one choice of the symbols, the same wherever it is asked."""
+    return _sampled(value, known, {})
+
+
+def _sampled(value: Expr, known: Known, chosen: dict[str, int]) -> int:
+    def of_symbol(symbol: Expr) -> int:
+        if symbol.name not in chosen:
+            chosen[symbol.name] = _chosen(known[symbol.name], chosen)
+        return chosen[symbol.name]
+
+    return evaluated(value, of_symbol)
+
+
+def _chosen(symbol: Assumed, chosen: dict[str, int]) -> int:
+    limit: Any = symbol.at_most
+    if limit is None or type(limit) is int:
+        return symbol.sample(symbol.most)
+    most = _sampled(limit.expr, limit.known, chosen) // symbol.multiple_of
+    return symbol.sample(max(most, symbol.least))
+
+
+# ------------------------------------------------------------ value
 
 
 class SymbolicInt(Asked):

@@ -9,15 +9,32 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias
 
-from pycute_xe.algebra import composition
+from pycute_xe.algebra import composition, recast_layout, zipped_divide
+from pycute_xe.bulk import numpy_dtype
 from pycute_xe.composed import ComposedLayout
-from pycute_xe.errors import CoordError, ShapeError, quoted
+from pycute_xe.errors import (
+    CoordError,
+    DivisibilityError,
+    DTypeError,
+    RankError,
+    ShapeError,
+    quoted,
+)
 from pycute_xe.f2 import F2Layout
-from pycute_xe.layout import Layout, make_identity_layout, slice_and_offset
+from pycute_xe.int_tuple import crd2idx, idx2crd, product_each
+from pycute_xe.layout import Layout, make_identity_layout, make_layout, slice_and_offset
+from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.signatures import shortly, typed
 from pycute_xe.typing import Coord, Shape, Stride, Tiler, is_tuple
 
-__all__ = ["Tensor", "make_identity_tensor", "make_tensor"]
+__all__ = [
+    "Tensor",
+    "make_identity_tensor",
+    "make_tensor",
+    "local_partition",
+    "local_tile",
+    "recast",
+]
 
 AnyLayout: TypeAlias = Layout | ComposedLayout | F2Layout
 
@@ -181,3 +198,152 @@ def make_identity_tensor(shape: Shape) -> Tensor:
     ArithTuple((1, 2))
     """
     return make_tensor(None, make_identity_layout(shape))
+
+
+# ------------------------------------------------------------ cutting
+# Tiles of a tensor, and the parts of it that belong to threads.
+
+
+@typed
+def local_tile(tensor: Tensor, tiler: Tiler, coord: Coord, proj: Coord = None) -> Tensor:
+    """Return the tile of a tensor at a tile coordinate.
+
+    Law: with all coordinates given the result has the tiler's shape; a ``None`` in ``coord`` keeps
+    that rest mode, behind the tile modes. ``proj`` drops the entries of tiler and coordinate where
+    it holds ``"X"``. A tiler that is not a tuple cuts the whole tensor, seen as one mode.
+    Raises `RankError` where ``proj`` has other modes than tiler and coordinate, and as
+    `zipped_divide` does. C++: ``local_tile``.
+
+    >>> from pycute_xe.tensor import make_identity_tensor
+    >>> print(local_tile(make_identity_tensor((8, 16)), (4, 8), (1, 1)))
+    (4,8) o (4,8):(1@0,1@1)
+    """
+    if proj is not None:
+        tiler, coord = _projected("local_tile", proj, tiler, coord)
+    tile, rest = zipped_divide(tensor.beneath, tiler)
+    divided = tensor.rearranged(make_layout(tile, rest))
+    if is_tuple(coord):
+        coord = coord + (None,) * (len(rest) - len(coord))
+    return divided((None,) * len(tile) if is_tuple(tile.shape) else None, coord)
+
+
+@typed
+def local_partition(tensor: Tensor, threads: Layout, index: int, proj: Coord = None) -> Tensor:
+    """Return the elements of a tensor that belong to one thread of a thread layout.
+
+    Law: the partitions of all threads cover the tensor once. ``index`` is one of the thread
+    layout's offsets, and ``proj`` drops modes as in `local_tile`. Raises `CoordError` for another
+    index, `RankError` when the thread layout has more modes than the tensor or others than
+    ``proj``. C++: ``local_partition``.
+
+    >>> from pycute_xe.tensor import make_identity_tensor
+    >>> print(local_partition(make_identity_tensor((8, 8)), Layout((4, 2)), 5))
+    (1,1) o (2,4):(4@0,2@1)
+    """
+    tiler: tuple[Any, ...] = product_each(threads.shape)
+    flat = tuple(_thread_coord(threads, index))
+    if proj is not None:
+        tiler, flat = _projected("local_partition", proj, tiler, flat)
+    if len(tiler) > len(tensor):
+        raise RankError(
+            "local_partition",
+            {"tensor": tensor, "threads": threads},
+            f"{len(tiler)} thread modes for {len(tensor)} tensor modes",
+            "leave modes out with proj",
+        )
+    tile, rest = zipped_divide(tensor.beneath, tiler)
+    return tensor.rearranged(make_layout(tile, rest))(flat, (None,) * len(rest))
+
+
+def _thread_coord(threads: Layout, index: int) -> list[Any]:
+    """Return a thread's coordinate, that inside each mode folded into one integer."""
+    coord: Any = idx2crd(index, threads.shape, threads.stride)
+    if crd2idx(coord, threads.shape, threads.stride) != index:
+        raise CoordError(
+            "local_partition",
+            {"threads": threads, "index": index},
+            f"no thread has the index {index}",
+            "use an offset of the thread layout",
+        )
+    if not is_tuple(threads.shape):
+        return [coord]
+    return [crd2idx(c, s) for c, s in zip(coord, threads.shape, strict=True)]
+
+
+def _projected(operation: str, proj: Coord, tiler: Tiler, coord: Coord) -> tuple[Any, Any]:
+    """Return the entries of tiler and coordinate where ``proj`` does not hold ``"X"``."""
+    for name, entries in (("tiler", tiler), ("coord", coord)):
+        if not is_tuple(proj) or not is_tuple(entries) or len(entries) != len(proj):
+            raise RankError(
+                operation,
+                {"proj": proj, name: entries},
+                f"proj and {name} differ in their modes",
+                'give proj one entry for each mode, "X" for those to leave out',
+            )
+    keep = [i for i, entry in enumerate(proj) if entry != "X"]
+    return tuple(tiler[i] for i in keep), tuple(coord[i] for i in keep)
+
+
+# ------------------------------------------------------------ recasting
+# The bytes of a tensor as elements of another width.
+
+
+@typed
+def recast(
+    tensor: Tensor, value_type: Numeric | str, before: Numeric | str | None = None
+) -> Tensor:
+    """Return the tensor over the same bytes as elements of another type.
+
+    Law: the layout is ``recast_layout(layout, old bits, new bits)``, the base counts new elements,
+    and element ``c`` lies in the bytes that the old elements of ``c`` have. ``before`` is the type
+    of a tensor that has no data; that of an array is its own. Raises `DTypeError` for data that are
+    not a flat array of whole bytes, `DivisibilityError` for a base inside a new element, and
+    as `recast_layout` does. C++: ``recast<NewType>(tensor)``.
+
+    >>> from pycute_xe.layout import Layout
+    >>> from pycute_xe.tensor import make_tensor
+    >>> print(recast(make_tensor(None, Layout((8, 4), (1, 8))), "u32", "bf16"))
+    0 o (4,4):(1,4)
+    """
+    new = as_numeric(value_type)
+    old = _type_of(tensor.data) if before is None else as_numeric(before)
+    layout = tensor.layout
+    if isinstance(layout, F2Layout):
+        layout = tensor.beneath  # refuses
+    base = tensor.base
+    if type(base) is not int or base * old.bits % new.bits:
+        raise DivisibilityError(
+            "recast",
+            {"tensor": tensor, "from": old, "to": new},
+            f"the base {base} of {old.bits}-bit elements is not at a whole element of {new.bits}",
+            "recast the whole tensor before it is cut",
+        )
+    data = tensor.data if tensor.data is None else _seen(tensor.data, old, new)
+    return Tensor(data, base * old.bits // new.bits, recast_layout(layout, old.bits, new.bits))
+
+
+def _type_of(data: Any) -> Numeric:
+    """Return the type of an array's elements."""
+    if hasattr(data, "dtype"):
+        return as_numeric(data.dtype)
+    held = "no data" if data is None else f"data of {type(data).__name__}"
+    raise DTypeError(
+        "recast",
+        {"data": held},
+        f"a tensor with {held} has no element type",
+        'say which: recast(tensor, "u32", "bf16")',
+    )
+
+
+def _seen(data: Any, old: Numeric, new: Numeric) -> Any:
+    """Return an array's bytes in another type."""
+    flat = hasattr(data, "view") and data.ndim == 1 and data.flags.c_contiguous
+    whole = min(old.bits, new.bits) >= 8 and flat and data.dtype.itemsize * 8 == old.bits
+    if whole and data.nbytes * 8 % new.bits == 0:
+        return data.view(numpy_dtype(new))
+    raise DTypeError(
+        "recast",
+        {"from": old, "to": new},
+        "the data are not a flat array of whole elements of both types",
+        "give a one-dimensional contiguous NumPy array of types of 8 bits or more",
+    )

@@ -2,25 +2,433 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from functools import partial
+from math import lcm, prod
+from typing import Any, TypeAlias, assert_never
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pycute_xe.errors import CuteError, KernelError
-from pycute_xe.executing.reaching import grid_space
-from pycute_xe.executing.space import Space
-from pycute_xe.kernel import If, Kernel, Loop, Statement
-from pycute_xe.kernel.field import Field
-from pycute_xe.kernel.showing import is_moved
-from pycute_xe.trials.data import EDGES, INEXACT, WIDE, Data, exact
-from pycute_xe.trials.sizes import least_sizes, telling_sizes
-from pycute_xe.trials.work import groups_in, work_of_subgroup
+from pycute_xe.executing.space import Space, grid_space
+from pycute_xe.kernel import (
+    AtomicStore,
+    If,
+    Kernel,
+    Load,
+    Loop,
+    Mma,
+    Operand,
+    Prefetch,
+    Statement,
+    Store,
+)
+from pycute_xe.kernel.binding import shape_of
+from pycute_xe.kernel.field import Field, drawn, edges
+from pycute_xe.kernel.index import Index, Quotient
+from pycute_xe.kernel.ir.identities import extents_of
+from pycute_xe.kernel.ir.program import walk
+from pycute_xe.kernel.spec.expression import (
+    Apply,
+    Const,
+    Element,
+    Expression,
+    Rounded,
+    Total,
+    Where,
+    leaves,
+    parts,
+)
+from pycute_xe.kernel.spec.functions import CHOOSING
+from pycute_xe.kernel.spec.reductions import reduction
+from pycute_xe.kernel.telling_inputs import is_moved
+from pycute_xe.numeric import Numeric
 
-__all__ = ["Asked", "conditions", "problems", "unmet"]
+__all__ = [
+    "Asked",
+    "conditions",
+    "problems",
+    "unmet",
+    "telling_sizes",
+    "trips_wanted",
+    "DATA",
+    "EDGES",
+    "INEXACT",
+    "WIDE",
+    "Data",
+    "Grain",
+    "exact",
+    "fields",
+    "groups_in",
+    "work_of_subgroup",
+]
+
+# ------------------------------------------------------------ work
+# How much a run does, counted in work, so that two runs of one question agree on it.
+
+GROUP = 150
+STATEMENT = 16
+MESSAGE = 12
+BYTES_A_UNIT = 256
+PRODUCTS_A_UNIT = 512
+
+
+def work_of_subgroup(kernel: Kernel, sizes: Mapping[str, int]) -> int:
+    """Return about how much one subgroup does, a unit for each 256 bytes or 512 products.
+
+    A statement is 16 units more, a message 12, a work-group 150 for all of its subgroups. Bounds of
+    loops that depend on variables are taken where those are 0, on elements of operands as one trip.
+
+    >>> import pycute_xe as cx
+    >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (8, 16, 16),
+    ...     ((1, 1, 1), (1, 1, 0))), stages=0)
+    >>> one, two = (work_of_subgroup(gemm, {"M": 1, "N": 1, "K": k}) for k in (16, 32))
+    >>> two > one
+    True
+    """
+    names = dict(sizes) | {name: 0 for name, _ in kernel.grid} | {"subgroup": 0}
+    return -(-GROUP // kernel.subgroups) + _work(kernel, kernel.body, names)
+
+
+def groups_in(kernel: Kernel, sizes: Mapping[str, int]) -> int:
+    """Return how many work-groups a grid has, a count that is an operand's element taken as 1."""
+    out = 1
+    for _, count in kernel.grid:
+        try:
+            out *= max(1, count.at(sizes))
+        except CuteError:
+            continue
+    return out
+
+
+def _work(kernel: Kernel, body: tuple[Statement, ...], names: Mapping[str, int]) -> int:
+    total = 0
+    for statement in body:
+        if isinstance(statement, Loop):
+            try:
+                count = max(0, statement.stop.at(names) - statement.start.at(names))
+            except CuteError:
+                count = 1
+            inner = {**names, statement.var: 0}
+            total += STATEMENT + count * _work(kernel, statement.body, inner)
+        elif isinstance(statement, If):
+            total += STATEMENT + _work(kernel, statement.body, names)
+        else:
+            total += STATEMENT + _once(kernel, statement)
+    return total
+
+
+def _once(kernel: Kernel, statement: Statement) -> int:
+    if isinstance(statement, Mma):
+        m, n, k = statement.mma.tile_mnk
+        return m * n * k // kernel.subgroups // PRODUCTS_A_UNIT
+    touched = statement.touched
+    names = {*touched.reads, *touched.writes, *touched.updates}
+    nbytes = sum(kernel.fragment(name).bytes for name in names)
+    messages = 0
+    if isinstance(statement, (Load, Store, AtomicStore, Prefetch)):
+        messages = statement.copy.messages
+        block = statement.copy.block
+        nbytes = messages * prod((block.width, block.height)) * block.value_type.bits // 8
+    return messages * MESSAGE + nbytes // BYTES_A_UNIT
+
+
+# ------------------------------------------------------------ data
+# What a trial feeds a kernel: numbers whose every sum is exact, and edges of types.
 
 Sizes: TypeAlias = Mapping[str, int]
+
+EDGES = "edge values of the types"
+
+
+@dataclass(frozen=True)
+class Grain:
+    """Numbers that are whole multiples of ``unit``, at most ``most`` in size."""
+
+    most: float
+    unit: float = 1.0
+
+    def fits(self, bits: int) -> bool:
+        """Whether a significand of so many bits holds every one of them."""
+        return self.most <= self.unit * 2.0**bits
+
+
+@dataclass(frozen=True)
+class Data:
+    """Small numbers for the operands of sums, and for all others: largest, and unit.
+
+    Floats that are not summed have at most so many ``bits``, as far as their type holds them.
+    """
+
+    name: str
+    summed: Grain
+    others: Grain
+    bits: int = 8
+
+    def grain(self, operand: Operand, summed: bool) -> Grain:
+        """Return the numbers that an operand is given, as far as its type holds them."""
+        wanted, kind = self.summed if summed else self.others, operand.value_type
+        if kind.kind != "float":
+            most = (1 << min(kind.bits - (kind.kind == "signed"), 20)) - 1
+            return Grain(min(max(1.0, wanted.most // wanted.unit), most))
+        bits = min(kind.row.significand, 8 if summed else self.bits) if kind.bits >= 8 else 1
+        return Grain(min(wanted.most, wanted.unit * 2**bits), wanted.unit)
+
+
+WIDE = (
+    Data("integers of 8 bits and numbers of 12", Grain(127), Grain(2047 / 16, 1 / 16), 12),
+    Data("integers of 8 bits and sixteenths", Grain(127), Grain(127 / 16, 1 / 16)),
+    Data("integers of 8 bits", Grain(127), Grain(127)),
+    Data("integers of 5 bits and sixteenths", Grain(31), Grain(127 / 16, 1 / 16)),
+)
+"""Numbers whose products have more bits than narrow types hold, so that their roundings show."""
+DATA = (
+    Data("small integers and sixteenths", Grain(2), Grain(127 / 16, 1 / 16)),
+    Data("small integers", Grain(2), Grain(5)),
+    Data("the integers -1, 0 and 1", Grain(1), Grain(1)),
+)
+"""What is fed to a kernel: the first of these that leaves every number exact."""
+
+INEXACT = Data("eighths", Grain(1 / 4, 1 / 8), Grain(1 / 2, 1 / 8))
+
+
+def exact(kernel: Kernel, sizes: Sizes, among: tuple[Data, ...] = DATA) -> Data | None:
+    """Return the first data on which everything that is claimed is exact, None for none."""
+    claims = kernel.computes.claims if kernel.computes is not None else ()
+    floats = {s.mma.atom.op.C for s in kernel.statements() if isinstance(s, Mma)}
+    bits = min((kind.row.significand or 24 for kind in floats), default=24)
+    summed = _summed(kernel)
+    for data in among:
+        grains = {o.name: data.grain(o, o.name in summed) for o in kernel.inputs}
+        if all(_grain(claim.value, grains, sizes, bits) is not None for claim in claims):
+            return data
+    return None
+
+
+def _summed(kernel: Kernel) -> frozenset[str]:
+    """The operands that stand in a sum of a claim."""
+    claims = kernel.computes.claims if kernel.computes is not None else ()
+    inside = [part for claim in claims for part in _within(claim.value) if isinstance(part, Total)]
+    return frozenset(x.operand for total in inside for x in leaves(total) if isinstance(x, Element))
+
+
+def _within(value: Expression) -> list[Expression]:
+    return [value, *(inner for part in parts(value) for inner in _within(part))]
+
+
+def _grain(value: Expression, given: Mapping[str, Grain], sizes: Sizes, bits: int) -> Grain | None:
+    """Return the numbers that an expression may be, None where some are not exact."""
+    inner = [_grain(part, given, sizes, bits) for part in parts(value)]
+    known = [one for one in inner if one is not None]
+    if len(known) < len(inner):
+        return None
+    found = _GRAINS[type(value)](value, known, given, sizes)
+    limit = min(bits, 24) if isinstance(value, Total) else 24
+    return found if found is not None and found.fits(limit) else None
+
+
+def _widest(known: list[Grain]) -> Grain:
+    return Grain(max(g.most for g in known), min(g.unit for g in known))
+
+
+def _of_apply(value: Any, known: list[Grain], _given: Any, _sizes: Any) -> Grain | None:
+    if value.function in CHOOSING:
+        return _widest(known)
+    return _COMBINED[value.function](known) if value.function in _COMBINED else None
+
+
+def _product(known: list[Grain]) -> Grain:
+    most, unit = 1.0, 1.0
+    for one in known:
+        most, unit = most * one.most, unit * one.unit
+    return Grain(most, unit)
+
+
+def _sum(known: list[Grain]) -> Grain:
+    return Grain(sum(g.most for g in known), min(g.unit for g in known))
+
+
+_COMBINED: Mapping[str, Callable[[list[Grain]], Grain]] = {"add": _sum, "mul": _product}
+
+
+def _of_const(value: Any, _known: Any, _given: Any, _sizes: Any) -> Grain | None:
+    number = abs(value.value)
+    unit = next((2.0**-i for i in range(9) if (number * 2**i).is_integer()), None)
+    return Grain(number, unit) if unit is not None else None
+
+
+def _of_element(value: Any, _known: Any, given: Mapping[str, Grain], _sizes: Any) -> Grain | None:
+    return given.get(value.operand)
+
+
+def _of_parts(_value: Any, known: list[Grain], _given: Any, _sizes: Any) -> Grain:
+    return _widest(known)
+
+
+def _of_total(value: Any, known: list[Grain], _given: Any, sizes: Sizes) -> Grain:
+    count, most = 1, max(sizes.values(), default=1)
+
+    def looked_up(_name: str, _at: tuple[int, ...]) -> int:
+        return most
+
+    for _, extent in value.over:
+        # What is counted by other variables is no longer than what they are counted by.
+        names = dict.fromkeys(extent.names, most) | dict(sizes)
+        count *= max(1, extent.at(names, looked_up))
+    law = reduction(value.how).law
+    match law:
+        case "sum":
+            return Grain(known[0].most * count, known[0].unit)
+        case "greatest" | "least":
+            return known[0]
+        case _:
+            assert_never(law)
+
+
+_GRAINS: Mapping[type, Callable[[Any, list[Grain], Any, Sizes], Grain | None]] = {
+    Const: _of_const,
+    Element: _of_element,
+    Apply: _of_apply,
+    Rounded: _of_parts,
+    Where: _of_parts,
+    Total: _of_total,
+}
+
+
+def fields(kernel: Kernel, sizes: Sizes, data: Data | None, seed: int) -> dict[str, Field]:
+    """Return the inputs of a kernel by name; edge values where there are no ``data``."""
+    summed = _summed(kernel)
+    indices = [index for s in kernel.statements() for index in s.touched.indices]
+    looked = {x.operand for index in indices for x in index.looked_up}
+    out: dict[str, Field] = {}
+    for number, operand in enumerate(kernel.inputs):
+        shape, kind = shape_of(operand, sizes), operand.value_type
+        draw = partial(drawn, (seed, number), shape)
+        if operand.name in looked:
+            values: Any = partial(_grained, kind, draw, Grain(1))
+        elif data is None:
+            values = partial(_edge, kind, draw)
+        else:
+            values = partial(_grained, kind, draw, data.grain(operand, operand.name in summed))
+        out[operand.name] = Field(kind, shape, values)
+    return out
+
+
+def _edge(kind: Numeric, draw: Any, places: tuple[NDArray[np.int64], ...]) -> NDArray[Any]:
+    found = edges(kind)
+    return found[draw(places, 0, found.size - 1)]
+
+
+def _grained(
+    kind: Numeric, draw: Any, grain: Grain, places: tuple[NDArray[np.int64], ...]
+) -> NDArray[Any]:
+    most = int(grain.most / grain.unit)
+    return draw(places, 0 if kind.kind == "unsigned" else -most, most) * grain.unit
+
+
+# ------------------------------------------------------------ sizes
+# The sizes of a trial: an interior and an edge tile in every mode, and trips enough.
+
+MORE = 2
+"""Trips of a loop beyond its stages."""
+MOST_STAGES = 64
+"""Stages from which on a loop is taken for one without any: they come from sizes of problems."""
+
+
+def least_sizes(kernel: Kernel, fixed: Mapping[str, int]) -> dict[str, int]:
+    """Return the smallest sizes there are."""
+    return dict.fromkeys(extents_of(kernel), 1) | dict(fixed)
+
+
+def telling_sizes(kernel: Kernel, fixed: Mapping[str, int]) -> dict[str, int]:
+    """Return sizes with an interior and an edge tile in every tiled mode, and trips enough.
+
+    No two axes of the grid have as many tiles, where their sizes are free: what stands for
+    another shows.
+
+    >>> import pycute_xe as cx
+    >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")), stages=2)
+    >>> telling_sizes(gemm, {})
+    {'M': 387, 'N': 643, 'K': 115}
+    """
+    units = {name: _unit(kernel, name) for name in extents_of(kernel)}
+    counted = [n for _, count in kernel.grid for n in sorted(count.names & {*units})]
+    more = {n: i for i, n in enumerate(n for n in dict.fromkeys(counted) if units[n] > 1)}
+    sizes = {n: unit + unit // 2 + 3 + unit * more.get(n, 0) for n, unit in units.items()}
+    sizes |= dict(fixed)
+    for loop, outer in _loops(kernel.body, {}):
+        names = (loop.stop.names & set(kernel.sizes)) - fixed.keys()
+        wanted = trips_wanted(loop)
+        for _ in range(4 * MOST_STAGES if names else 0):
+            if _trips(loop, sizes, outer) >= wanted:
+                break
+            sizes |= {name: sizes[name] + units[name] for name in names}
+    return sizes
+
+
+def trips_wanted(loop: Loop) -> int:
+    """Return two trips more than a loop has stages: distances, divisors, limits of conditions."""
+    stages, var = 1, loop.var
+    ahead = 0
+    for statement in (loop, *walk(loop.body)):
+        for index in statement.touched.indices:
+            step = dict(index.terms).get(var, 0)
+            if isinstance(statement, (Prefetch, If)) and step:
+                ahead = max(ahead, abs(index.offset) // abs(step))
+            for divisor in _divisors(index, var):
+                if lcm(stages, divisor) <= MOST_STAGES:
+                    stages = lcm(stages, divisor)
+    return max(stages, ahead if ahead <= MOST_STAGES else 0) + MORE
+
+
+def _divisors(index: Index, var: str) -> Iterator[int]:
+    """Yield how many steps of a variable the quotients of an index count."""
+    for atom, _ in index.terms:
+        if isinstance(atom, Quotient) and var in atom.index.names:
+            step = abs(dict(atom.index.terms).get(var, 1))
+            yield max(1, atom.divisor // step)
+            yield from (atom.divisor * inner for inner in _divisors(atom.index, var))
+
+
+def _unit(kernel: Kernel, size: str) -> int:
+    """Return how many elements of a mode make a tile: the largest of small divisors; 1 for none."""
+    counts = [count for _, count in kernel.grid]
+    counts += [i for s in kernel.statements() for i in s.touched.indices]
+    found = [divisor for index in counts for divisor in _divisors(index, size)]
+    found += [
+        tile
+        for s in kernel.statements()
+        if isinstance(s, (Load, Store, AtomicStore))
+        for mode, tile in zip(s.modes, s.copy.tiler_mn, strict=True)
+        if mode is not None and kernel.operand(s.operand).modes[mode] == Index(size)
+    ]
+    return max((divisor for divisor in found if divisor <= 1024), default=1)
+
+
+def _loops(
+    body: tuple[Statement, ...], outer: Mapping[str, int]
+) -> Iterator[tuple[Loop, Mapping[str, int]]]:
+    for statement in body:
+        if isinstance(statement, Loop):
+            yield statement, outer
+            yield from _loops(statement.body, {**outer, statement.var: 0})
+        elif isinstance(statement, If):
+            yield from _loops(statement.body, outer)
+
+
+def _trips(loop: Loop, sizes: Mapping[str, int], outer: Mapping[str, int]) -> int:
+    names = {name: 0 for index in (loop.start, loop.stop) for name in index.names}
+    names |= {**outer, **sizes}
+    try:
+        return loop.stop.at(names) - loop.start.at(names)
+    except CuteError:  # it depends on an element of an operand
+        return MOST_STAGES + MORE
+
+
+# ------------------------------------------------------------ problems
+
 
 SMALL = 8_000
 """Work up to which the sizes are tried one by one, too."""

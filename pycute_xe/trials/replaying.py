@@ -12,22 +12,21 @@ from pycute_xe.arch import get_target
 from pycute_xe.converting import convert
 from pycute_xe.errors import InputError, KernelError, MachineError
 from pycute_xe.executing.launching import Part, perform
-from pycute_xe.executing.paging import fetch_part
 from pycute_xe.executing.problem import Problem, prepare
-from pycute_xe.executing.reaching import Group, writers, writing_subgroups
 from pycute_xe.executing.runner import Executor, demand_executor, outputs_of
+from pycute_xe.executing.space import Group, writers, writing_subgroups
+from pycute_xe.executing.surfaces import fetch_part
 from pycute_xe.holding.patience import charge
 from pycute_xe.kernel import Await, Counterexample, Kernel, Signal
 from pycute_xe.kernel.amounts import MOST_BYTES, MOST_STEPS, amount, steps, weight
 from pycute_xe.kernel.binding import bind_sizes
 from pycute_xe.kernel.field import Field
-from pycute_xe.kernel.showing import differ_by, tolerance_of
 from pycute_xe.kernel.spec.computing import compute_part
 from pycute_xe.kernel.spec.specification import Specification
-from pycute_xe.kernel.telling_inputs import telling_fields, variants
+from pycute_xe.kernel.telling_inputs import differ_by, telling_fields, tolerance_of, variants
 from pycute_xe.machine import Trace
 from pycute_xe.signatures import shortly
-from pycute_xe.trials.work import groups_in, work_of_subgroup
+from pycute_xe.trials.problems import groups_in, work_of_subgroup
 
 __all__ = ["Replay", "replay", "shown"]
 

@@ -3,19 +3,310 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import product
 from time import perf_counter
+from typing import Any, TypeAlias
 
-from pycute_xe.errors import CuteError
-from pycute_xe.holding.patience import allowed, work_left
-from pycute_xe.kernel import Counterexample, Kernel
+import numpy as np
+from numpy.typing import NDArray
+
+from pycute_xe.arch import get_target
+from pycute_xe.converting import convert
+from pycute_xe.errors import CuteError, InputError, KernelError, LegalityError, MachineError
+from pycute_xe.executing.launching import Part, perform
+from pycute_xe.executing.problem import Problem
+from pycute_xe.executing.reference import DOES
+from pycute_xe.executing.space import Group, grid_space, sample, writers, writing_subgroups
+from pycute_xe.executing.surfaces import fetch_part
+from pycute_xe.executing.thread import Machine
+from pycute_xe.holding.patience import TooHardError, allowed, charge, work_left
+from pycute_xe.kernel import AtomicStore, Await, Counterexample, Kernel, Signal
+from pycute_xe.kernel.spec.computing import compute_part
+from pycute_xe.kernel.telling_inputs import is_moved
+from pycute_xe.machine import Trace
 from pycute_xe.signatures import typed
+from pycute_xe.trials.problems import (
+    INEXACT,
+    Asked,
+    conditions,
+    fields,
+    groups_in,
+    problems,
+    unmet,
+    work_of_subgroup,
+)
 from pycute_xe.trials.replaying import shown
-from pycute_xe.trials.trial import LIMIT, trial
 from pycute_xe.verifying.prover import BUDGET, WORK_A_SECOND, prove
-from pycute_xe.verifying.verdict import Proof, Tried, Verdict
+from pycute_xe.verifying.verdict import LONGEST, Proof, Run, Tried, Verdict
 
-__all__ = ["verify"]
+__all__ = ["verify", "trial"]
+
+# ------------------------------------------------------------ trial
+# A proof is run once: a kernel on the machine, beside what it claims.
+
+Sizes: TypeAlias = Mapping[str, int]
+
+LIMIT = 240_000
+"""Work that a trial does at most, by `work_of_subgroup`."""
+
+
+@dataclass(frozen=True)
+class Contradiction:
+    """A run that shows what a proof rules out: the output that is wrong, or none for a fault."""
+
+    output: str
+    words: str
+
+
+def trial(
+    kernel: Kernel, fixed: Mapping[str, int], limit: int = LIMIT
+) -> tuple[Tried, Contradiction | None]:
+    """Run a kernel that is said to be right, and compare it with its specification.
+
+    It runs at the smallest sizes, then with an interior and an edge tile in every tiled mode and
+    two trips more than a loop has stages, then where conditions turn that did not before. Numbers
+    are compared bit for bit where small ones leave everything exact. ``limit`` is in units of work.
+    """
+    if kernel.computes is None:
+        return Tried((), "nothing is claimed of it"), None
+    if why := _untold(kernel):
+        return Tried((), why), None
+    runs: list[Run] = []
+    reasons: list[str] = []
+    left = limit
+    for sizes, data, seed in problems(kernel, fixed):
+        if why := _too_large(kernel, sizes):
+            reasons.append(why)
+            continue
+        asked = Asked(kernel, sizes, data, fields(kernel, sizes, data, seed))
+        chosen = _chosen(asked, left)
+        if isinstance(chosen, str):
+            reasons.append(chosen)
+            continue
+        left -= chosen.work
+        try:
+            charge(chosen.work)
+        except TooHardError as error:
+            reasons.append(error.condition)
+            break
+        try:
+            words = _ran(asked, chosen)
+        except LegalityError as error:  # a surface that its messages cannot have
+            reasons.append(error.condition)
+            continue
+        if words is not None:
+            return Tried(tuple(runs)), words
+        of = groups_in(kernel, sizes)
+        runs.append(Run(tuple(sizes.items()), asked.words, chosen.groups, of))
+    why = [*dict.fromkeys(reasons), *unmet(kernel, fixed)]
+    return Tried(tuple(runs), "; ".join(why)), None
+
+
+def _untold(kernel: Kernel) -> str:
+    """Say why a kernel is not run: it cannot be, or no inputs are known; empty where it is."""
+    try:
+        for statement in kernel.statements():
+            DOES[statement]
+    except KernelError as error:
+        return error.condition
+    looked = {
+        x.operand
+        for s in kernel.statements()
+        for index in (*s.touched.indices, *(count for _, count in kernel.grid))
+        for x in index.looked_up
+    }
+    tables = sorted(looked & {o.name for o in kernel.inputs})
+    if tables:
+        return f"it looks up elements of {', '.join(tables)}, of which any may be asked for"
+    return ""
+
+
+def _too_large(kernel: Kernel, sizes: Sizes) -> str:
+    """Say which extent, or how many work-groups along an axis, are more than any surface has."""
+    extents = {str(mode): mode for operand in kernel.operands for mode in operand.modes}
+    for name, index in (*extents.items(), *kernel.grid):
+        if index.names <= sizes.keys() and not index.looked_up and index.at(sizes) >= LONGEST:
+            return f"{name} is {index.at(sizes):,} at {_told(sizes)}, and extents end at 2**24"
+    return ""
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """What is run: parts of the grid, each on a machine of its own; the work that it is.
+
+    ``element`` is what is compared where other work-groups add to elements, too.
+    """
+
+    parts: tuple[tuple[Part, tuple[int, ...] | None], ...]
+    groups: int
+    work: int
+
+
+# ---------------------------------------------------------------- what runs
+
+
+def _chosen(asked: Asked, left: int) -> _Chosen | str:
+    """Choose what runs: the whole grid, or work-groups of each kind; a reason where none fits."""
+    kernel, sizes = asked.kernel, asked.sizes
+    each, count = work_of_subgroup(kernel, sizes), groups_in(kernel, sizes)
+    whole = each * count * kernel.subgroups
+    if whole <= left:
+        return _Chosen(((Part(), None),), count, whole)
+    needs = f"it needs {whole:,} units of work, of which {left:,} are left"
+    if _together(kernel):
+        return f"its work-groups only run together: {needs}"
+    try:
+        parts = _parts(asked)
+    except CuteError as error:
+        return f"{needs} ({error.condition})"
+    # All kinds, the first and the last work-group, the last; then with some subgroups alone.
+    for kept, some in product((slice(None), slice(2), slice(1, 2)), (False, True)):
+        mine = tuple(_part(asked, part, some) for part in parts[kept] or parts[:1])
+        runs = [(len(p.groups or ()), len(p.subgroups or range(kernel.subgroups))) for p, _ in mine]
+        work = sum(groups * subgroups * each for groups, subgroups in runs)
+        if work <= left:
+            return _Chosen(mine, sum(groups for groups, _ in runs), work)
+    return needs
+
+
+def _part(
+    asked: Asked, part: tuple[list[Group], tuple[int, ...] | None], some: bool
+) -> tuple[Part, tuple[int, ...] | None]:
+    """Return work-groups to run, with some of their subgroups alone where those can do without."""
+    (groups, at), kernel = part, asked.kernel
+    if not some or kernel.shared:  # what they share, they only do together
+        return Part(tuple(groups)), at
+    if at is None:
+        return Part(tuple(groups), _some(kernel.subgroups)), at
+    name = kernel.outputs[0].name
+    mine = writing_subgroups(kernel, asked.sizes, asked.look_up, name, at)
+    return Part(tuple(groups), mine or None), at
+
+
+def _some(count: int) -> tuple[int, ...]:
+    return tuple(sorted({0, count - 1, count // 2, count // 3}))
+
+
+def _together(kernel: Kernel) -> bool:
+    """Whether work-groups read what others write."""
+    scratch = any(o.role == "scratch" for o in kernel.operands)
+    return scratch or any(isinstance(s, (Await, Signal)) for s in kernel.statements())
+
+
+def _parts(asked: Asked) -> list[tuple[list[Group], tuple[int, ...] | None]]:
+    """Return work-groups that are run together, and the element that is compared; None for all."""
+    kernel, sizes = asked.kernel, asked.sizes
+    if any(isinstance(s, AtomicStore) for s in kernel.statements()):
+        out: list[tuple[list[Group], tuple[int, ...] | None]] = []
+        for end in (0, 1):
+            name = kernel.outputs[0].name
+            shape = tuple(mode.at(sizes) for mode in kernel.outputs[0].modes)
+            at = tuple(end * (extent - 1) for extent in shape)
+            out.append((writers(kernel, sizes, asked.look_up, name, at, 64), at))
+        return out
+    names = [name for name, _ in kernel.grid]
+    space = grid_space(kernel, sizes, asked.look_up)
+    groups = {tuple(g.values()): g for g in sample(space, names)}
+    if groups_in(kernel, sizes) <= 1 << 19:
+        for _, inside, outside in conditions(kernel.body, space):
+            for side in (inside, outside):
+                groups |= {tuple(g.values()): g for g in list(sample(side, names))[:2]}
+    return [([group], None) for group in list(groups.values())[:12]]
+
+
+# ---------------------------------------------------------------- a run, and what it shows
+
+
+def _ran(asked: Asked, chosen: _Chosen) -> Contradiction | None:
+    """Run what was chosen; say where it differs from what is claimed."""
+    kernel, sizes = asked.kernel, dict(asked.sizes)
+    for part, at in chosen.parts:
+        problem = Problem(kernel, sizes, dict(asked.inputs), pages=True)
+        try:
+            machine = perform(kernel, problem, get_target("bmg"), Trace(), part)
+        except (MachineError, KernelError, InputError) as fault:
+            return Contradiction("", f"at {_told(sizes)}, with {asked.words}: {fault.condition}")
+        for operand in kernel.outputs:
+            words = _differs(asked, machine, operand.name, part, at)
+            if words:
+                place = f"at {_told(sizes)}, with {asked.words}"
+                return Contradiction(operand.name, f"{place}: {words}")
+    return None
+
+
+def _differs(
+    asked: Asked, machine: Machine, name: str, part: Part, at: tuple[int, ...] | None
+) -> str:
+    kernel = asked.kernel
+    if kernel.computes is None:
+        return ""
+    value, numeric = kernel.computes.of(name).value, kernel.operand(name).value_type
+    if asked.data is None and not is_moved(value):
+        return ""
+    window, kept = _window(machine, name, part, at)
+    if window is None:
+        return ""
+    wanted = compute_part(kernel.computes, asked.inputs, asked.sizes, name, window)
+    expected = convert(wanted, numeric).astype(np.float64)
+    actual = fetch_part(machine.memory, machine.placed[name], window).astype(np.float64)
+    wrong = _unequal(actual, expected, _tolerance(asked, numeric.bits)) & kept
+    if not wrong.any():
+        return ""
+    place = tuple(int(i) for i in np.argwhere(wrong)[0])
+    element = ", ".join(str(w.start + i) for w, i in zip(window, place, strict=True))
+    return f"{name}[{element}] is {actual[place]:g}, claimed is {expected[place]:g}"
+
+
+def _window(
+    machine: Machine, name: str, part: Part, at: tuple[int, ...] | None
+) -> tuple[tuple[range, ...] | None, Any]:
+    """Return what is compared of an output, and which of its elements; None for nothing."""
+    placed = machine.placed[name]
+    if part.groups is None:
+        return tuple(map(range, placed.shape)), True
+    if at is not None:
+        # It was chosen in the first output; of the others nothing is compared.
+        own = name == machine.kernel.outputs[0].name
+        return (tuple(range(a, a + 1) for a in at) if own else None), True
+    written = machine.spans[name].written()
+    if not written.size:
+        return None, True
+    elements = placed.elements(written)
+    elements = elements[(elements < np.array(placed.shape)).all(axis=1)]
+    low, high = elements.min(axis=0), elements.max(axis=0)
+    window = tuple(range(int(a), int(b) + 1) for a, b in zip(low, high, strict=True))
+    kept = np.zeros(tuple(map(len, window)), np.bool_)
+    kept[tuple((elements - low).T)] = True
+    return window, kept
+
+
+def _tolerance(asked: Asked, bits: int) -> float:
+    """Return by how much of the largest number a right output may be off."""
+    if asked.data is not INEXACT:
+        return 0.0
+    kernel = asked.kernel
+    floats = [f.value_type for f in kernel.fragments if f.value_type.kind == "float"]
+    narrow = any(kind.bits < 32 for kind in floats)
+    return 2.0**-6 if narrow or bits < 32 else 2.0**-12
+
+
+def _unequal(actual: NDArray[Any], expected: NDArray[Any], tolerance: float) -> NDArray[np.bool_]:
+    same = (actual == expected) | (np.isnan(actual) & np.isnan(expected))
+    if not tolerance:
+        return ~same
+    finite = np.isfinite(expected)  # what is not is not claimed
+    largest = float(np.abs(expected[finite]).max(initial=0.0))
+    with np.errstate(invalid="ignore"):
+        near = np.abs(actual - expected) <= tolerance * largest
+    return finite & ~near
+
+
+def _told(sizes: Sizes) -> str:
+    return " ".join(f"{name}={size}" for name, size in sizes.items())
+
+
+# ------------------------------------------------------------ verifier
 
 REPORT = "please report this kernel as a defect of pycute_xe"
 

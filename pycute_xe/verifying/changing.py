@@ -18,9 +18,9 @@ from pycute_xe.holding.digits import as_digits
 from pycute_xe.holding.follower import Around, situated
 from pycute_xe.holding.following import FAR, placed
 from pycute_xe.kernel import AtomicStore, Load, Loop, Store
-from pycute_xe.verifying.naming import index_text
 from pycute_xe.verifying.points import Space
 from pycute_xe.verifying.regions import Names, Region
+from pycute_xe.verifying.views import index_text
 
 __all__ = ["Touch", "changed_before", "changed_beside", "changed_by_others", "elements", "touches"]
 

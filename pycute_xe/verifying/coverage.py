@@ -2,27 +2,250 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import TypeAlias
+from functools import cache
+from itertools import product
+from math import prod
+from typing import Any, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
+from pycute_xe.converting import convert
 from pycute_xe.errors import UndecidableError
-from pycute_xe.kernel import Claim
+from pycute_xe.holding.follower import Write
+from pycute_xe.kernel import (
+    Claim,
+    Index,
+    Kernel,
+)
+from pycute_xe.kernel.amounts import weight
+from pycute_xe.kernel.binding import shape_of
+from pycute_xe.kernel.ir.roles import mixes
+from pycute_xe.kernel.telling_inputs import (
+    differ_by,
+    telling_fields,
+    telling_inputs,
+    tolerance_of,
+    variants,
+)
 from pycute_xe.verifying.comparing import compare
-from pycute_xe.verifying.covering import left_out, united
-from pycute_xe.verifying.differences import Difference
-from pycute_xe.verifying.evaluating import differ
-from pycute_xe.verifying.failures import Failure, smallest
+from pycute_xe.verifying.evaluating import Extents, differ, value_with
 from pycute_xe.verifying.faulting import Faults
-from pycute_xe.verifying.formula import Formula, Place, Term
-from pycute_xe.verifying.patience import a_while
-from pycute_xe.verifying.regions import Region
-from pycute_xe.verifying.seeking import narrowed
-from pycute_xe.verifying.showing import is_seen
+from pycute_xe.verifying.formula import Formula, Place, Term, atoms_within
+from pycute_xe.verifying.laws import UNDEFINED
+from pycute_xe.verifying.matching import Difference
+from pycute_xe.verifying.patience import a_while, charge
+from pycute_xe.verifying.points import Space
+from pycute_xe.verifying.regions import Names, Region
 from pycute_xe.verifying.translating import claimed
-from pycute_xe.verifying.views import view_of
+from pycute_xe.verifying.verdict import Failure, smallest
+from pycute_xe.verifying.views import Naming, View, view_of
 
 __all__ = ["Coverage", "Point"]
+
+# ------------------------------------------------------------ covering
+# Stores that write a tile in pieces, taken together: what they cover, and what is left.
+#
+# A tile stored in pieces is subtracted from an output as one box; piece by piece, each of them
+# would leave a set that needs more quotients to be described.
+
+MOST = 4096
+"""Work-groups, and elements that are left out of a tile, that are looked at."""
+
+
+def united(writes: list[Write]) -> list[Write]:
+    """Return writes as few as there are tiles: those of one tile at one time are one write."""
+    groups: dict[tuple[object, ...], list[Write]] = {}
+    for write in writes:
+        who = tuple(write.who.tolist()) if any(map(mixes, write.around)) else write.who.size
+        groups.setdefault((write.around, _loose(write), who), []).append(write)
+    out: list[Write] = []
+    for group in groups.values():
+        joined = _joined(group)
+        fills = len(group) == 1 or _is_box(joined)
+        out += [joined] if fills else group
+    return out
+
+
+def _loose(write: Write) -> tuple[Index, ...]:
+    return tuple(index - index.offset for index in write.base)
+
+
+def _joined(group: list[Write]) -> Write:
+    """Return the writes of a group as one; what they hold is left to each of them."""
+    if len(group) == 1:
+        return group[0]
+    places = [w.places + np.array([i.offset for i in w.base], dtype=np.int64) for w in group]
+    elements = np.concatenate([w.elements for w in group])
+    first = group[0]
+    return replace(
+        first, base=_loose(first), places=np.concatenate(places, axis=1), elements=elements
+    )
+
+
+def _is_box(write: Write) -> bool:
+    """Whether the places fill a box, each once: then a view of them is told by the place."""
+    try:
+        view: View = view_of(write)
+    except UndecidableError:
+        return False
+    return "p_s" not in view.names
+
+
+def left_out(space: Space, output: str, writes: list[Write]) -> dict[str, int] | None:
+    """Return sizes at which the last element of an output is one that no piece of a tile covers.
+
+    Looks at the first tile alone, and at stores that neither loops nor conditions surround; None
+    proves nothing. The element has the index of every extent less one.
+    """
+    kernel = space.kernel
+    modes = [str(mode) for mode in kernel.operand(output).modes]
+    if any(write.around for write in writes) or not set(modes) <= set(kernel.sizes):
+        return None
+    if len({_loose(write) for write in writes}) != 1 or len(set(modes)) != len(modes):
+        return None
+    covered = _joined(writes).places.reshape(-1, len(modes))
+    high = covered.max(axis=0) + 1
+    if np.prod(high, dtype=np.float64) > 1 << 22:
+        return None
+    inside = covered[(covered >= 0).all(axis=1)]
+    tile = np.zeros(tuple(high), np.bool_)
+    tile[tuple(inside.T)] = True
+    holes = np.argwhere(~tile)
+    for hole in holes[np.argsort(holes.sum(axis=1), kind="stable")][:MOST].tolist():
+        sizes = {
+            **dict.fromkeys(kernel.sizes, 1),
+            **dict(zip(modes, (i + 1 for i in hole), strict=True)),
+        }
+        if any(sizes[name] != size for name, size in space.fixed.items()):
+            continue
+        if not _is_covered(space, _joined(writes), inside, np.array(hole), sizes):
+            return sizes
+    return None
+
+
+def _is_covered(
+    space: Space,
+    write: Write,
+    covered: NDArray[np.int64],
+    element: NDArray[np.int64],
+    sizes: dict[str, int],
+) -> bool:
+    """Whether some work-group of a problem stores an element."""
+    counts = [range(count.at(sizes)) for _, count in space.kernel.grid]
+    if np.prod([len(count) for count in counts]) > MOST:
+        return True
+    names = [name for name, _ in space.kernel.grid]
+    for place in product(*counts):
+        values = {**sizes, **dict(zip(names, place, strict=True))}
+        base = np.array([index.at(values) for index in write.base])
+        if (covered + base == element).all(axis=1).any():
+            return True
+    return False
+
+
+# ------------------------------------------------------------ showing
+# Is a wrong value seen in a run? On the inputs that a replay tries, one after the other.
+#
+# Two formulas may differ where no output tells: behind a saturating function, or by one rounding of
+# many. Then nothing is disproved: no run could show it.
+
+INPUTS, ELEMENT = 100, 0.1
+"""Units that it takes to make the inputs of a replay, and each element of arrays."""
+DENSE = 1 << 16
+"""Bytes of operands up to which inputs are arrays, which are looked at faster."""
+
+
+def is_seen(
+    kernel: Kernel,
+    claim: Claim,
+    failure: Failure,
+    formulas: tuple[Formula, Formula],
+    point: Mapping[str, int],
+    extents: Extents,
+) -> bool:
+    """Tell whether what is stored and what is claimed are told apart on inputs of a replay.
+
+    Of large problems the inputs are made only where they are looked at. Raises `UndecidableError`
+    where the sums are too long to try.
+    """
+    numeric = kernel.operand(failure.output).value_type
+    tolerance = tolerance_of(claim.value, numeric)
+    dense = weight(kernel, failure.sizes) <= DENSE
+    inputs = telling_inputs if dense else telling_fields
+    elements = sum(prod(shape_of(o, failure.sizes)) for o in kernel.inputs) if dense else 0
+    given: list[Mapping[str, Any]] = []
+    for variant in variants(kernel):
+        charge(INPUTS + elements * ELEMENT)
+        place = failure.element, failure.index, variant
+        filled = dict(failure.filled)
+        given.append(inputs(kernel, failure.sizes, failure.operand, *place, filled))
+
+    @cache
+    def element(name: str, at: tuple[int, ...]) -> NDArray[np.float64]:
+        return np.array([float(one[name][at]) if name in one else np.nan for one in given])
+
+    pairs = (np.broadcast_to(value_with(f, point, extents, element), len(given)) for f in formulas)
+    written = all(atom.name != UNDEFINED for atom in atoms_within(formulas[0]))
+    for actual, wanted in zip(*pairs, strict=True):
+        if written or not np.isnan(actual):
+            actual, wanted = convert(np.array([actual, wanted]), numeric).astype(np.float64)
+        if differ_by(float(actual), float(wanted), tolerance):
+            return True
+    return False
+
+
+# ------------------------------------------------------------ seeking
+# Further points at which two formulas differ, where the smallest shows nothing.
+#
+# At the smallest sizes a wrong kernel is often right by chance: a sum has one term, a softmax one
+# key. Larger problems and other places of an output then tell.
+
+LEAST = (2, 3, 9, 17, 33)
+"""From where on the sizes of a problem are tried; each alone only from the first and the last."""
+LONG = 70
+"""A size that each has alone: two trips of a loop over 32 elements are full then."""
+
+
+def narrowed(region: Region, naming: Naming) -> Iterator[tuple[Region, dict[str, int]]]:
+    """Yield parts of a region, each with its smallest point: first the whole of it.
+
+    The others are of larger sizes, or the last point at the sizes of one before. A point comes
+    once. Raises `UndecidableError` where every point has an extent that no surface has.
+    """
+    seen: list[dict[str, int]] = []
+    for condition in ("", *_conditions(naming)):
+        part = region.within(condition) if condition else region
+        try:
+            point = smallest(part, naming)
+        except UndecidableError:
+            if not condition:
+                raise
+            continue
+        if point is None or point in seen:
+            continue
+        seen.append(point)
+        yield part, point
+        last = part.within(_at(point, naming.sizes)).greatest()
+        if last is not None and last not in seen:
+            seen.append(last)
+            yield part.within(_at(last, part.names)), last
+
+
+def _at(point: dict[str, int], names: Names) -> str:
+    return " and ".join(f"{name} = {point[name]}" for name in names) or "true"
+
+
+def _conditions(naming: Naming) -> Iterator[str]:
+    """Yield what is asked of sizes: of one alone, then of all."""
+    for ones, everyone in ((LEAST[:1], LEAST[:1]), ((LEAST[-1], LONG), LEAST[1:])):
+        yield from (f"{size} >= {least}" for least in ones for size in naming.sizes)
+        yield from (" and ".join(f"{n} >= {least}" for n in naming.sizes) for least in everyone)
+
+
+# ------------------------------------------------------------ coverage
 
 Point: TypeAlias = Mapping[str, int]
 

@@ -24,8 +24,8 @@ from pycute_xe.kernel import (
 )
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.verifying.facts import Facts, least, turned_round
-from pycute_xe.verifying.failures import Failure, smallest
-from pycute_xe.verifying.naming import index_text
+from pycute_xe.verifying.verdict import Failure, smallest
+from pycute_xe.verifying.views import index_text
 
 __all__ = ["Faults"]
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import permutations, product
 
 from pycute_xe.kernel.spec.functions import ZERO_OF_ZEROS
 from pycute_xe.numeric import as_numeric, numerics
 from pycute_xe.verifying.formula import Atom, Bounds, Formula, Term, abbreviates, signature
-from pycute_xe.verifying.regions import Names
+from pycute_xe.verifying.regions import Names, Region
 
 __all__ = [
     "conjunction",
@@ -25,6 +26,14 @@ __all__ = [
     "spans",
     "told",
     "witnesses",
+    "Extents",
+    "Ranges",
+    "Difference",
+    "joined",
+    "judged",
+    "more",
+    "repeats",
+    "spread",
 ]
 
 MOST_ORDERS = 24
@@ -169,3 +178,102 @@ def links(names: Names, texts: list[str]) -> tuple[str, ...]:
 def conjunction(*texts: tuple[str, ...]) -> str:
     """Return constraints that all hold."""
     return " and ".join(f"({t})" for group in texts for t in group) or "true"
+
+
+# ------------------------------------------------------------ ranges
+# Where a term is not zero, and where it is taken from outside an operand.
+
+Extents = Mapping[str, tuple[str, ...]]
+
+
+class Ranges:
+    """The ranges of terms, given the extents of operands as texts."""
+
+    def __init__(self, extents: Extents) -> None:
+        self.extents = extents
+
+    def beyond(self, points: Region, *terms: Term) -> Difference | None:
+        """A maximum takes zeros from outside an operand for elements."""
+        for term in terms:
+            everything = self.range(points, term)
+            where = everything - everything.within(conjunction(inside(term, self.extents)))
+            if not where.is_empty:
+                words = f"{told(term)} is zero outside, which counts"
+                return Difference(where.to(points.names), "outside", words, term)
+        return None
+
+    def range(self, points: Region, term: Term) -> Region:
+        """Return the points and the values of a term's variables, be it zero there or not."""
+        region = spread(points, tuple(b.name for b in term.over))
+        return region.within(conjunction(spans(term), term.guards))
+
+    def domain(
+        self, points: Region, term: Term, links: tuple[str, ...], more: Names = ()
+    ) -> Region:
+        """Return the points and the values of a term's variables at which it is not zero."""
+        names = (*(b.name for b in term.over), *more)
+        texts = (*spans(term), *term.guards, *inside(term, self.extents), *links)
+        region = spread(points, names) if names else points
+        return region.within(conjunction(texts)) if texts else region
+
+
+# ------------------------------------------------------------ differences
+# Where two formulas differ, and how: points, a kind, and words.
+
+
+@dataclass(frozen=True, eq=False)
+class Difference:
+    """Points at which two formulas differ, and how: a kind, words, and the term in question.
+
+    ``filled`` are inputs that show it, where they are one number everywhere.
+    """
+
+    points: Region
+    kind: str
+    words: str
+    term: Term | None = None
+    filled: tuple[tuple[str, float], ...] = ()
+
+
+def judged(
+    points: Region, mine: Region, yours: Region, repeated: Region | None, term: Term
+) -> Difference | None:
+    """Compare the elements that are summed with those that should be."""
+    found: list[Difference] = []
+    for kind, left, right, words in (
+        ("missing", yours, mine, "is not summed"),
+        ("foreign", mine, yours, "is summed and should not be"),
+    ):
+        rest = left - right
+        if not rest.is_empty:
+            found.append(Difference(rest.to(points.names), kind, f"{told(term)} {words}", term))
+    if repeated is not None:
+        found.append(
+            Difference(repeated, "repeated", f"{told(term)} is summed more than once", term)
+        )
+    return joined(found)
+
+
+def joined(found: list[Difference]) -> Difference | None:
+    """Join differences; the words are those of the first."""
+    if not found:
+        return None
+    points = found[0].points
+    for other in found[1:]:
+        points = points | other.points
+    return Difference(points, found[0].kind, found[0].words, found[0].term)
+
+
+def spread(points: Region, names: Names) -> Region:
+    """Return points with every value of further names."""
+    return points.to((*points.names, *names))
+
+
+def repeats(full: Region, points: Region, names: Names) -> Region:
+    """Return the points at which something is taken more than once."""
+    return full.repeats((*points.names, *names)).to(points.names)
+
+
+def more(old: Region | None, new: Region) -> Region:
+    """Return both regions, where there are two."""
+    return new if old is None else old | new

@@ -16,9 +16,8 @@ from pycute_xe.kernel import If, Index, Kernel, Loop
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.kernel.ir.roles import chooses, mixes
 from pycute_xe.verifying.formula import Bounds
-from pycute_xe.verifying.naming import Naming, index_text
 from pycute_xe.verifying.regions import Names, Region
-from pycute_xe.verifying.views import View
+from pycute_xe.verifying.views import Naming, View, index_text
 
 __all__ = ["Space"]
 

@@ -2,27 +2,282 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
 
 from pycute_xe.errors import CuteError, InputError, KernelError, MachineError, UndecidableError
-from pycute_xe.kernel import Counterexample, Kernel, Loop
-from pycute_xe.kernel.ir.identities import extents_of, identified
+from pycute_xe.holding.looping import written_by
+from pycute_xe.holding.placing import loops_named_in
+from pycute_xe.kernel import Await, Counterexample, Kernel, Loop, Signal, Statement, whole_tiles
+from pycute_xe.kernel.ir.identities import Identities, extents_of, identified
+from pycute_xe.kernel.ir.trips import in_short_trips, in_trips, is_short
+from pycute_xe.kernel.kinds.whole_tiles import any_piece, follows_a_plan
 from pycute_xe.signatures import typed
-from pycute_xe.verifying.conditions import condition_of
 from pycute_xe.verifying.counting import counts_plainly
-from pycute_xe.verifying.failures import Failure
 from pycute_xe.verifying.patience import ClockError, TooHardError, allowed, at_most, work_left
-from pycute_xe.verifying.planned import given_a_plan
+from pycute_xe.verifying.points import Space
 from pycute_xe.verifying.questions import Questions
-from pycute_xe.verifying.regions import session
-from pycute_xe.verifying.unrolling import given_few_trips, given_sizes
-from pycute_xe.verifying.verdict import Proof, Verdict
-from pycute_xe.verifying.wording import in_words_of
+from pycute_xe.verifying.regions import Region, session
+from pycute_xe.verifying.verdict import Failure, Proof, Verdict
 
-__all__ = ["BUDGET", "WORK_A_SECOND", "prove", "verify_here"]
+__all__ = ["BUDGET", "WORK_A_SECOND", "prove", "verify_here", "given_sizes"]
+
+# ------------------------------------------------------------ unrolling
+# Kernels with loops written out, where no form is known of what loops make.
+#
+# A loop of few trips is the same in every problem, and so is the kernel without it. Of a problem of
+# given sizes all trips are known, and no question is asked about any trip. What is wrong there is
+# wrong; what is right there is right for these sizes alone.
+
+Again = Callable[[Kernel, Mapping[str, int]], Verdict]
+
+TRIPS = (2, 3)
+LARGEST = 4096
+"""The largest size that is tried, in elements."""
+
+
+def given_few_trips(
+    kernel: Kernel, fixed: Mapping[str, int], found: Verdict, again: Again
+) -> Verdict:
+    """Return a verdict with what is known once loops of few trips are written out.
+
+    So places that depend on such a loop and on another one take turns with the other one alone,
+    and no form is needed of what such a loop makes, nor a law for its sums.
+    """
+    if found.answer != "undecided" or not any(map(_fills, kernel.statements())):
+        return found
+    try:
+        written = in_short_trips(kernel)
+    except CuteError:
+        return found
+    if written == kernel:
+        return found
+    named = {proof.property: proof for proof in again(written, fixed).proofs}
+    proofs = tuple(
+        replace(named[proof.property], seconds=proof.seconds + named[proof.property].seconds)
+        if proof.answer == "undecided" and named[proof.property].answer != "undecided"
+        else proof
+        for proof in found.proofs
+    )
+    shown = next((proof.counterexample for proof in proofs if proof.counterexample), None)
+    return replace(found, proofs=proofs, counterexample=shown)
+
+
+def _fills(statement: Statement) -> bool:
+    """Whether a loop of few trips leaves something in registers, or in shared arrays."""
+    return isinstance(statement, Loop) and is_short(statement) and bool(written_by((statement,)))
+
+
+def given_sizes(kernel: Kernel, fixed: Mapping[str, int], found: Verdict, again: Again) -> Verdict:
+    """Return a verdict with what small problems show of values that are undecided.
+
+    Where all sizes are given, with what they are there.
+    """
+    reasons = " ".join(proof.reason for proof in found.proofs if _is_open(proof))
+    if not reasons or found.answer != "undecided":
+        return found
+    known = fixed.keys() >= set(kernel.sizes)
+    for sizes in (dict(fixed),) if known else _problems(kernel, fixed, loops_named_in(reasons)):
+        if work_left() <= 0:
+            return found
+        try:
+            verdict = again(in_trips(kernel, sizes), sizes)
+        except (CuteError, RecursionError):  # formulas nest deeper with every trip
+            continue
+        proofs = tuple(_settled(proof, verdict, known) for proof in found.proofs)
+        if proofs != found.proofs:
+            shown = next((p.counterexample for p in proofs if p.counterexample), None)
+            return replace(found, proofs=proofs, counterexample=shown)
+    return found
+
+
+def _is_open(proof: Proof) -> bool:
+    return proof.property.endswith(" values") and bool(loops_named_in(proof.reason))
+
+
+def _settled(proof: Proof, verdict: Verdict, known: bool) -> Proof:
+    """Return what a small problem says of a property: that it holds counts if that was asked."""
+    if not _is_open(proof):
+        return proof
+    mine = next(p for p in verdict.proofs if p.property == proof.property)
+    if mine.answer == "disproved" or (mine and known):
+        return replace(mine, seconds=proof.seconds + mine.seconds)
+    return proof
+
+
+def _problems(
+    kernel: Kernel, fixed: Mapping[str, int], formless: set[str]
+) -> Iterator[dict[str, int]]:
+    """Yield sizes at which such a loop makes one trip, two, or three; the other sizes are 1."""
+    ones = {name: fixed.get(name, 1) for name in kernel.sizes}
+    yield ones
+    loops = [s for s in kernel.statements() if isinstance(s, Loop) and s.var in formless]
+    for trips in TRIPS:
+        for name in kernel.sizes:
+            mine = [loop for loop in loops if name in (loop.stop - loop.start).names]
+            if name not in fixed and mine:
+                yield from _least(ones, name, mine, trips)
+
+
+def _least(
+    ones: dict[str, int], name: str, loops: list[Loop], trips: int
+) -> Iterator[dict[str, int]]:
+    """Yield the problem with the least of a size at which one of some loops makes so many trips."""
+    for size in range(1, LARGEST):
+        sizes = ones | {name: size}
+        for loop in loops:
+            count = loop.stop - loop.start
+            if count.names <= sizes.keys() and not count.looked_up and count.at(sizes) >= trips:
+                yield sizes
+                return
+
+
+# ------------------------------------------------------------ planned
+# Kernels that look their work up in a plan's tables: what is proved, given a plan.
+#
+# What a work-group does with a whole tile is a kernel of its own, which is proved for all sizes.
+# That each tile is in the tables once, and that its pieces are all of it, is said of a plan by
+# `covers`.
+
+
+PLAN = "work and count are the tables of a plan of which covers(plan) says that it is right"
+NOT_ALONE = "what its work-groups do with one tile is not a kernel of its own"
+WHOLE = f"{PLAN}, and that its pieces are whole tiles"
+
+
+def given_a_plan(kernel: Kernel, fixed: Mapping[str, int], found: Verdict, again: Again) -> Verdict:
+    """Return a verdict with what holds for plans; of a kernel that follows none as it was."""
+    if found.answer != "undecided" or not follows_a_plan(kernel):
+        return found
+    alone = NOT_ALONE if kernel.shared else _made(whole_tiles, kernel)
+    waits = any(isinstance(s, (Await, Signal)) for s in kernel.statements())
+    inner = _planned_asked(alone, fixed, again) if isinstance(alone, Kernel) else None
+    parts = _made(any_piece, kernel) if inner is not None and waits else ""
+    piece = _planned_asked(parts, fixed, again) if isinstance(parts, Kernel) else found
+    proofs: list[Proof] = []
+    for proof in found.proofs:
+        if proof.answer != "undecided" or proof.property == "counters":
+            proofs.append(proof)
+        elif waits and proof.property in ("registers", "bounds"):
+            proofs.append(_proved(piece, proof) or proof)
+        elif inner is None:
+            proofs.append(replace(proof, reason=f"{proof.reason}; {alone}"))
+        else:
+            proofs.append(_judged(proof, inner, waits))
+    return replace(found, proofs=tuple(proofs))
+
+
+def _made(make: Callable[[Kernel], Kernel], kernel: Kernel) -> Kernel | str:
+    """Return the kernel that is made of what one does with a tile, or what stands in its way."""
+    try:
+        return make(kernel)
+    except CuteError as error:
+        return f"{error.condition} ({error.fix})" if error.fix else error.condition
+
+
+def _planned_asked(kernel: Kernel, fixed: Mapping[str, int], again: Again) -> Verdict:
+    return again(kernel, {name: size for name, size in fixed.items() if name in kernel.sizes})
+
+
+def _proved(verdict: Verdict, like: Proof) -> Proof | None:
+    found = (p for p in verdict.proofs if p.property == like.property and p)
+    return next((replace(p, assumptions=(*p.assumptions, PLAN)) for p in found), None)
+
+
+def _judged(proof: Proof, inner: Verdict, waits: bool) -> Proof:
+    """Return what the proof of whole tiles says of a property."""
+    mine = next(p for p in inner.proofs if p.property == proof.property)
+    sure = mine and all(p for p in inner.proofs if p.property == "registers")
+    seconds = proof.seconds + mine.seconds
+    if not sure:
+        words = mine.reason or f"what a work-group does with a whole tile is {mine.answer}"
+        fix = "" if mine.reason else " (ask verify(whole_tiles(kernel)))"
+        return replace(proof, reason=f"{words}{fix}", seconds=seconds)
+    if waits:
+        words = (
+            "pieces of a tile are added up by several work-groups; with whole tiles it is proved "
+            "for all sizes (ask verify(whole_tiles(kernel)), and covers(plan) of a plan's pieces)"
+        )
+        return replace(proof, reason=words, seconds=seconds)
+    return replace(mine, assumptions=(*mine.assumptions, WHOLE), seconds=seconds)
+
+
+# ------------------------------------------------------------ wording
+# A verdict on identities, in the words of the kernel whose they are.
+
+
+def in_words_of(kernel: Kernel, names: Identities, verdict: Verdict) -> Verdict:
+    """Return a verdict with the kernel's names in the place of its identities.
+
+    What the kernel's specification assumes is a text of its own, and stays.
+    """
+    own = kernel.computes.assumes if kernel.computes is not None else ()
+
+    def proof(one: Proof) -> Proof:
+        return replace(
+            one,
+            property=names.text(one.property),
+            statement=names.text(one.statement),
+            assumptions=tuple(a if a in own else names.text(a) for a in one.assumptions),
+            condition=names.text(one.condition),
+            reason=names.text(one.reason),
+            counterexample=one.counterexample and _of_names(names, one.counterexample),
+        )
+
+    return replace(
+        verdict,
+        scope=names.text(verdict.scope),
+        proofs=tuple(map(proof, verdict.proofs)),
+        counterexample=verdict.counterexample and _of_names(names, verdict.counterexample),
+    )
+
+
+def _of_names(names: Identities, place: Counterexample) -> Counterexample:
+    return replace(
+        place,
+        claim=names.text(place.claim),
+        message=names.text(place.message),
+        sizes={names.text(name): size for name, size in place.sizes.items()},
+        operand=names.text(place.operand),
+        where={names.text(name): number for name, number in place.where.items()},
+        output=names.text(place.output),
+        filled={names.text(name): number for name, number in place.filled.items()},
+    )
+
+
+# ------------------------------------------------------------ conditions
+# When a kernel is right for some sizes: the condition on them, if it is worth saying.
+
+DIVISIONS = 4
+"""More of them make a condition that is too long to read, and that takes isl minutes to find."""
+
+
+def condition_of(failure: Failure, space: Space) -> str:
+    """Return the condition on the sizes under which a failure does not occur; empty where none.
+
+    Only a condition that arbitrarily large problems of every size satisfy, such as ``M mod 256 =
+    0``, is one; a kernel that is right for small sizes alone is wrong.
+    """
+    if failure.points is None:
+        return ""
+    sizes = space.naming.sizes
+    all_sizes = Region.where(sizes, " and ".join(space.sizes))
+    bad = failure.points.to(sizes)
+    if bad.divisions > DIVISIONS:
+        return ""
+    good = all_sizes - bad
+    if good.is_empty:
+        return ""
+    large = " and ".join(f"{name} >= T" for name in sizes)
+    reach = good.to(("T", *sizes), f"T >= 1 and {large}").to(("T",))
+    if reach.is_bounded:
+        return ""
+    return good.told(all_sizes, "S_")
+
+
+# ------------------------------------------------------------ prover
 
 CLIPPED = "outside a surface loads give zero and stores are dropped, value by value"
 SURFACES = (

@@ -2,44 +2,258 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, product
 
 import numpy as np
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.follower import Write
 from pycute_xe.holding.following import follow
-from pycute_xe.holding.memory import Tile
+from pycute_xe.holding.meeting import has_roles
+from pycute_xe.holding.memory import Tile, is_ordered
 from pycute_xe.holding.nodes import Undefined
-from pycute_xe.holding.visible import is_ordered
 from pycute_xe.kernel import (
     AtomicStore,
+    Claim,
     Load,
+    Loop,
+    Store,
 )
+from pycute_xe.kernel.spec.inside import Situated, is_inside, situated_elements
 from pycute_xe.numeric import Numeric
 from pycute_xe.verifying.changing import (
+    Touch,
+    changed_before,
+    changed_beside,
     changed_by_others,
     touches,
 )
 from pycute_xe.verifying.comparing import compare
-from pycute_xe.verifying.counting import Counting
-from pycute_xe.verifying.coverage import Point
-from pycute_xe.verifying.defining import undefined_claim
-from pycute_xe.verifying.differences import Difference
+from pycute_xe.verifying.counting import Counting, check_races, may_be_covered
+from pycute_xe.verifying.coverage import Coverage, Point
 from pycute_xe.verifying.enumerating import different
+from pycute_xe.verifying.evaluating import differ
 from pycute_xe.verifying.facts import least
-from pycute_xe.verifying.failures import Failure, smallest
-from pycute_xe.verifying.formula import Formula, Place, Term, add, summed
+from pycute_xe.verifying.formula import Formula, Place, Term, add, atoms_within, summed
 from pycute_xe.verifying.laws import as_stored
-from pycute_xe.verifying.loading import Loading
-from pycute_xe.verifying.racing import check_races, may_be_covered
+from pycute_xe.verifying.matching import Difference
+from pycute_xe.verifying.patience import a_while
+from pycute_xe.verifying.points import Space
 from pycute_xe.verifying.regions import Region
 from pycute_xe.verifying.translating import EXACT, claimed, held
-from pycute_xe.verifying.trying import quotients, tried
+from pycute_xe.verifying.verdict import Failure, smallest
 from pycute_xe.verifying.views import View, view_of
 
 __all__ = ["Questions"]
+
+# ------------------------------------------------------------ loading
+# What is loaded of operands that are stored to: who else stores there?
+
+
+class Loading(Coverage):
+    """The question whether loads find what the stores before them left."""
+
+    def changed(self) -> Failure | None:
+        """Return the smallest problem in which a load finds what another subgroup stores.
+
+        Raises `UndecidableError` where it may, and nothing is known of the order.
+        """
+        found: list[Failure | None] = []
+        tiles: list[tuple[str, list[Touch], bool]] = []
+        for operand in self.kernel.operands:
+            tile = self.followed.memory.get(operand.name)
+            loads, stores = touches(self.space, operand.name)
+            ordered = isinstance(tile, Tile) and is_ordered(self.kernel, tile)
+            for load, store in product(loads, stores):
+                if operand.role != "scratch" and self._keeps(store):
+                    continue
+                before = changed_before(self.space, load, store)
+                if not isinstance(tile, Tile) and not before.is_empty:
+                    raise _overwrites(operand.name)
+                found.append(self._beside(load, store, ordered))
+            if isinstance(tile, Tile):
+                tiles.append((operand.name, stores, ordered))
+            elif operand.role == "scratch":
+                self._demand_apart(operand.name, stores)
+        for name, stores, ordered in tiles if least(found) is None else ():
+            self._demand_own(name, stores, ordered)
+        return least(found)
+
+    def _demand_apart(self, operand: str, stores: list[Touch]) -> None:
+        """Demand that no two subgroups store to one element; both may add to it."""
+        for one, other in combinations_with_replacement(stores, 2):
+            adds = all(isinstance(x.statement, AtomicStore) for x in (one, other))
+            if not adds and not changed_beside(self.space, one, other).is_empty:
+                raise _overwrites(operand)
+
+    def _demand_own(self, operand: str, stores: list[Touch], ordered: bool) -> None:
+        """Demand that no other work-group stores what one loads back."""
+        for one, other in combinations_with_replacement(stores, 2):
+            if not changed_by_others(self.space, one, other).is_empty:
+                raise _overwrites(operand)
+        if not ordered:
+            raise _overwrites(operand)
+
+    def _keeps(self, store: Touch) -> bool:
+        """Whether a store writes what lay there."""
+        mine = [
+            (i, w) for i, w in enumerate(self.followed.writes) if w.statement is store.statement
+        ]
+        for i, write in mine:
+            targets = self.space.targets(write, self.views[i])
+            numeric = self.kernel.operand(write.statement.operand).value_type
+            before: Formula = (Term(1.0, (Place(write.statement.operand, targets, numeric),)),)
+            actual = held(write.node, self.views[i], self.space.naming, numeric, self.real)
+            if compare(self.points[i], actual, before, self.extents) is not None:
+                return False
+        return bool(mine) and isinstance(store.statement, Store)
+
+    def _beside(self, load: Touch, store: Touch, ordered: bool) -> Failure | None:
+        """Return where one subgroup loads what another stores, outside the group if ``ordered``."""
+        changed = changed_by_others if ordered else changed_beside
+        region = changed(self.space, load, store)
+        point = smallest(region, self.space.naming)
+        if point is None:
+            return None
+        name = load.statement.operand
+        meets = any(s.touched.meets for s in self.kernel.statements()) or has_roles(self.kernel)
+        if (meets and not ordered) or self.kernel.operand(name).role == "scratch":
+            raise _overwrites(name)  # a barrier may lie between
+        index = [point[f"u_{i}"] for i in range(len(self.extents[name]))]
+        words = f"{name}{index} is loaded by one subgroup and stored to by another in no order"
+        return self.failure(point, f"{name} values", words, region, operand=name, faults=True)
+
+
+def _overwrites(operand: str) -> UndecidableError:
+    return UndecidableError(
+        "verify",
+        {"operand": operand},
+        f"an element of {operand} is loaded after it was stored to, on some path",
+        "load it before, or give the result an operand of its own",
+    )
+
+
+# ------------------------------------------------------------ trying
+# Small problems tried in turn, where maps are too wild for questions of sets.
+
+WORK = 500_000
+"""Units of work before the question is asked in another way."""
+
+LARGEST = 12
+"""The sum of sizes up to which problems are tried."""
+
+
+def quotients(formula: Formula) -> int:
+    """Return how many quotients and remainders the indices of a formula take."""
+    terms = [*formula, *(t for a in atoms_within(formula) for f in a.arguments for t in f)]
+    texts = [text for term in terms for place in term.places for text in place.at]
+    return sum(text.count("floor") + text.count("mod") for text in texts)
+
+
+def tried(
+    write: Write,
+    view: View,
+    space: Space,
+    actual: Formula,
+    wanted: Formula,
+    extents: Mapping[str, tuple[str, ...]],
+) -> dict[str, int] | None:
+    """Return the first point of the first work-group, in the smallest problem, that is wrong.
+
+    None where no small problem shows it, which proves nothing.
+    """
+    if any(isinstance(one, Loop) for one in write.around):
+        return None
+    places = [digits.table(view.shape) for digits in view.places]
+    zeros = dict.fromkeys((*space.naming.grid,), 0)
+    goes_on = a_while(WORK)
+    for sizes in _problems(space):
+        limits = space.shape(write.statement.operand, sizes)
+        inside = np.ones(view.shape, dtype=bool)
+        for index, place, limit in zip(write.base, places, limits, strict=True):
+            start = index.at(sizes | dict.fromkeys(space.naming.variable_of, 0))
+            inside &= (start + place >= 0) & (start + place < limit)
+        for place in np.argwhere(inside)[:64]:
+            if not goes_on():
+                return None
+            named = dict(zip(view.names, map(int, place), strict=True))
+            point = {space.naming.size_of[n]: v for n, v in sizes.items()} | zeros | named
+            if differ(actual, wanted, point, extents, range(2)):
+                return point
+    return None
+
+
+def _problems(space: Space) -> Iterator[dict[str, int]]:
+    """Yield sizes, the smallest sum first, then in order."""
+    names = tuple(space.naming.size_of)
+    fixed = space.fixed
+    spans = [(fixed[n],) if n in fixed else range(1, LARGEST) for n in names]
+    for total in range(LARGEST + 1):
+        for sizes in _summing_to(total, spans):
+            yield dict(zip(names, sizes, strict=True))
+
+
+def _summing_to(total: int, spans: Sequence[Sequence[int]]) -> Iterator[tuple[int, ...]]:
+    """Yield one number of each span, in order, that together are a total."""
+    if not spans:
+        yield from () if total else ((),)
+        return
+    for first in spans[0]:
+        if first <= total:
+            yield from ((first, *rest) for rest in _summing_to(total - first, spans[1:]))
+
+
+# ------------------------------------------------------------ defining
+# Whether every element that a claim names lies inside its operand, for all sizes.
+
+
+def undefined_claim(space: Space, claim: Claim) -> tuple[dict[str, int], str, Region] | None:
+    """Return where a claim names an element outside its operand: a point, in words, all points.
+
+    Raises `UndecidableError` for indices known only in a run, and where conditions are around the
+    element, or a sum as long as another index says: then the value is computed as if it lay inside.
+    """
+    modes = space.kernel.operand(claim.output).modes
+    ranges = tuple(zip(claim.indices, modes, strict=True))
+    for one in situated_elements(claim.value, ranges):
+        if is_inside(one, space.kernel.operand(one.element.operand).modes):
+            continue
+        region = _outside(space, one)
+        point = smallest(region, space.naming)
+        if point is None:
+            continue
+        words = f"{one} is claimed, and lies outside {one.element.operand}"
+        variables = {name for name, _ in one.ranges}
+        if one.guards or any(extent.names & variables for _, extent in one.ranges):
+            sizes = ", ".join(f"{n} = {point[text]}" for n, text in space.naming.size_of.items())
+            raise UndecidableError(
+                "verify", {"claim": claim}, f"{words} at {sizes}", "tighten the condition around it"
+            )
+        return point, words, region
+    return None
+
+
+def _outside(space: Space, one: Situated) -> Region:
+    """Return the sizes and variables at which an element lies outside."""
+    own = {name: f"c_{number}" for number, (name, _) in enumerate(one.ranges)}
+    texts = list(space.sizes)
+    for name, extent in one.ranges:
+        texts.append(f"0 <= {own[name]} < {space.naming.text(extent, own)}")
+    for index, below in one.guards:
+        texts.append(f"{space.naming.text(index, own)} < {space.naming.text(below, own)}")
+    wrong: list[str] = []
+    extents = space.extents(one.element.operand)
+    for index, extent in zip(one.element.at, extents, strict=True):
+        at = space.naming.text(index, own)
+        wrong += [f"{at} < 0", f"{at} >= {extent}"]
+    texts.append(" or ".join(wrong))
+    names = (*space.naming.sizes, *own.values())
+    return Region.where(names, " and ".join(f"({text})" for text in texts))
+
+
+# ------------------------------------------------------------ questions
 
 WILD = 6
 """Quotients from which on small problems are tried first."""

@@ -19,7 +19,7 @@ from sampling import WHOLE
 
 from pycute_xe.arch import Block2D, Surface, targets
 from pycute_xe.arch.rules import errors
-from pycute_xe.atom.placed_message import PlacedMessage
+from pycute_xe.atom.copy_answers import PlacedMessage
 from pycute_xe.cutlass import LegacyCopyName, parse_block2d_name
 from pycute_xe.cutlass.legacy_lowering import (
     broken_rules,

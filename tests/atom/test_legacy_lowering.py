@@ -13,7 +13,7 @@ from golden import rows as golden
 from sampling import WHOLE
 
 from pycute_xe.arch import Surface
-from pycute_xe.atom.placed_message import PlacedMessage
+from pycute_xe.atom.copy_answers import PlacedMessage
 from pycute_xe.cutlass import get_atom, parse_block2d_name, shipped_names
 from pycute_xe.cutlass.legacy_lowering import broken_rules, nearest_names
 from pycute_xe.cutlass.legacy_name import LARGEST_BLOCK

@@ -12,7 +12,7 @@ import pytest
 from every import every
 
 from pycute_xe.arch.block2d import Op
-from pycute_xe.cutlass.message_limits import can_repeat, largest
+from pycute_xe.cutlass.legacy_lowering import can_repeat, largest
 
 Rows = list[dict[str, Any]]
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 from sampling import EXAMPLES
 
 import pycute_xe as cx
-from pycute_xe.atom.retiling import fragment_layout
+from pycute_xe.atom.subgroup_tensor import fragment_layout
 from pycute_xe.errors import CuteError, DivisibilityError
 
 ROWS = Path(__file__).parents[1] / "data" / "cute_default_tiled_copies.tsv"

@@ -19,7 +19,7 @@ from pycute_xe.comparing import search_atoms
 from pycute_xe.cutlass import catalogue, shipped_names
 from pycute_xe.cutlass.known_names import grammar_names
 from pycute_xe.errors import InputError
-from pycute_xe.explaining.atom_words import first_places, listed, owner_table, walk_words
+from pycute_xe.explaining.copy_names import first_places, listed, owner_table, walk_words
 
 DPAS = "XE_DPAS_TT<8,f32,bf16>"
 

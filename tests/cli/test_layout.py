@@ -17,9 +17,8 @@ from strategies import coordinate_layouts, layouts
 import pycute_xe as cx
 from pycute_xe import algebra, cli
 from pycute_xe.algebra import swizzled
-from pycute_xe.cli.evaluation import evaluate, outermost
-from pycute_xe.cli.expression_error import ExpressionError
-from pycute_xe.cli.operations import OPERATIONS
+from pycute_xe.cli.evaluation import OPERATIONS, evaluate, outermost
+from pycute_xe.cli.expression import ExpressionError
 from pycute_xe.errors import CuteError, DivisibilityError
 
 L = cx.Layout

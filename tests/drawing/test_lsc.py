@@ -10,7 +10,7 @@ from every import every
 
 import pycute_xe as cx
 from pycute_xe.arch.lsc import Block2DMessage, Message, parse
-from pycute_xe.drawing.of_lsc import of_lsc
+from pycute_xe.drawing.dispatch import of_lsc
 from pycute_xe.drawing.scene import Panel
 from pycute_xe.errors import ShapeError
 from pycute_xe.machine import Memory, RegisterFile

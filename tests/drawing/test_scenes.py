@@ -12,8 +12,7 @@ from svg_cells import SVG, cells_of
 import pycute_xe as cx
 from pycute_xe.drawing import Drawing, draw
 from pycute_xe.drawing.images import SHOWN, Registers
-from pycute_xe.drawing.measure import Plan
-from pycute_xe.drawing.scene import Cell, Panel, Scene, frames, make_panel
+from pycute_xe.drawing.scene import Cell, Panel, Plan, Scene, frames, make_panel
 from pycute_xe.errors import ShapeError
 from pycute_xe.kernel.schedules import Grouped, StreamK
 

@@ -8,8 +8,8 @@ from mlir_values import mapped
 from sampling import sampled
 
 import pycute_xe as cx
-from pycute_xe.emitting.functions import SEQUENCES
-from pycute_xe.emitting.xegpu_maps import SEQUENCES as OF_TILES
+from pycute_xe.emitting.elementwise import SEQUENCES
+from pycute_xe.emitting.xegpu import SEQUENCES as OF_TILES
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel import Kernel
 from pycute_xe.kernel.spec.functions import FUNCTIONS, SEQUENCE, Function

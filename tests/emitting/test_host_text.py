@@ -13,8 +13,7 @@ from small_kernels import fragment
 
 import pycute_xe as cx
 from pycute_xe.emitting import emit
-from pycute_xe.emitting.indices import ELEMENT
-from pycute_xe.emitting.launching import elements, group_numbers, pitch_name
+from pycute_xe.emitting.writer import ELEMENT, elements, group_numbers, pitch_name
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel import Fill, Index, Kernel, Operand
 

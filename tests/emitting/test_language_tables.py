@@ -13,10 +13,9 @@ from small_kernels import everything
 
 import pycute_xe as cx
 from pycute_xe.emitting.cute import CUTE
-from pycute_xe.emitting.emitter import Language
+from pycute_xe.emitting.emitter import VISA, Language
 from pycute_xe.emitting.lowering import LOWERED
 from pycute_xe.emitting.opencl import OPENCL
-from pycute_xe.emitting.visa import VISA
 from pycute_xe.emitting.xegpu import XEGPU
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel import Kernel, Meanings, Statement

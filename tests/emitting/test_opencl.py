@@ -18,7 +18,7 @@ from sampling import sampled
 import pycute_xe as cx
 from pycute_xe.bulk import table
 from pycute_xe.converting import convert
-from pycute_xe.emitting.regions import Move, moves
+from pycute_xe.emitting.instructions import Move, moves
 from pycute_xe.errors import InputError, KernelError
 from pycute_xe.kernel import Index, Kernel, Load, Operand, Tiles
 

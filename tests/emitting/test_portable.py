@@ -18,7 +18,7 @@ import pycute_xe as cx
 from pycute_xe.bulk import numpy_dtype
 from pycute_xe.errors import InputError, KernelError
 from pycute_xe.kernel import Kernel, Operand
-from pycute_xe.machine.elements import packed
+from pycute_xe.machine.memory import packed
 
 CC = shutil.which("cc")
 needs_cc = pytest.mark.skipif(CC is None, reason="install a C compiler: Debian gcc")

@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 
 import pycute_xe as cx
 from pycute_xe.bulk import table
-from pycute_xe.emitting.regions import Move, moves_from
+from pycute_xe.emitting.instructions import Move, moves_from
 
 
 def walked(found: list[Move], source: np.ndarray, size: int) -> np.ndarray:

@@ -11,7 +11,7 @@ from attention_problems import off, problem, seen_by, softmax_of, tilings
 from pycute_xe import as_numeric, run
 from pycute_xe.converting import convert
 from pycute_xe.kernel import Index, Load, Prefetch, attention, attention_combine
-from pycute_xe.kernel.ir.walking import walk
+from pycute_xe.kernel.ir.program import walk
 from pycute_xe.kernel.spec.computing import compute
 
 BF16 = as_numeric("bf16")

@@ -15,9 +15,9 @@ import pycute_xe as cx
 from pycute_xe.arch import get_target
 from pycute_xe.errors import KernelError
 from pycute_xe.executing import launching
-from pycute_xe.executing.counting import COUNTS, count_work
 from pycute_xe.executing.problem import prepare
 from pycute_xe.executing.reference import DOES
+from pycute_xe.executing.runner import COUNTS, count_work
 from pycute_xe.kernel import (
     Await,
     If,

@@ -16,7 +16,7 @@ from sampling import EXAMPLES, sampled
 import pycute_xe as cx
 from pycute_xe.arch import get_target
 from pycute_xe.errors import KernelError, MachineError, UndecidableError
-from pycute_xe.executing import fast, launching
+from pycute_xe.executing import launching, runner as fast
 from pycute_xe.executing.arrays.planning import run_on_arrays
 from pycute_xe.executing.problem import prepare
 from pycute_xe.kernel import (
@@ -34,7 +34,7 @@ from pycute_xe.kernel import (
     gemm,
 )
 from pycute_xe.machine import Trace
-from pycute_xe.machine.faults import RaceFault
+from pycute_xe.machine.trace import RaceFault
 
 BF16 = ml_dtypes.bfloat16
 SIZES = {"M": 20, "N": 24, "K": 40}

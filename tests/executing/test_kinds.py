@@ -23,8 +23,8 @@ from small_kernels import (
 
 import pycute_xe as cx
 from pycute_xe.errors import KernelError, MachineError
-from pycute_xe.executing.counting import COUNTS
 from pycute_xe.executing.reference import DOES
+from pycute_xe.executing.runner import COUNTS
 from pycute_xe.kernel import (
     AtomicStore,
     BarrierArrive,
@@ -52,7 +52,7 @@ from pycute_xe.kernel import (
 )
 from pycute_xe.kernel.spec.expression import Where, as_expression
 from pycute_xe.layout import Layout
-from pycute_xe.machine.faults import BoundsFault, RaceFault, UnwrittenFault
+from pycute_xe.machine.trace import BoundsFault, RaceFault, UnwrittenFault
 
 X = TILE.astype(np.float32) - 50
 EXECUTORS = ("reference", "fast")

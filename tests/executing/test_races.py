@@ -28,7 +28,7 @@ from pycute_xe.kernel import (
     Store,
 )
 from pycute_xe.layout import Layout
-from pycute_xe.machine.faults import RaceFault
+from pycute_xe.machine.trace import RaceFault
 
 BARRIER = (BarrierArrive(), BarrierWait())
 

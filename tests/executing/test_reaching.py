@@ -6,7 +6,7 @@ import pytest
 from unsound_kernels import GRID, A, kernel, load, store
 
 from pycute_xe.errors import InputError
-from pycute_xe.executing.reaching import writers
+from pycute_xe.executing.space import writers
 from pycute_xe.kernel import Index
 
 SIZES = {"M": 1 << 20, "N": 64}

@@ -25,7 +25,7 @@ from pycute_xe.kernel.schedules import (
     plan_tables,
     tile_counts,
 )
-from pycute_xe.machine.faults import DeadlockFault, RaceFault
+from pycute_xe.machine.trace import DeadlockFault, RaceFault
 
 MMA = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (8, 16, 16), ((1, 1, 1), (1, 1, 0)))
 PAIR = cx.workgroup_mma(cx.XE_DPAS_TT(8, "s32", "s8"), (16, 32, 32), ((1, 2, 1), (2, 1, 0)))

@@ -14,7 +14,7 @@ from sampling import sampled
 import pycute_xe as cx
 from pycute_xe.errors import KernelError, MachineError
 from pycute_xe.kernel import Kernel, Load, Loop, Statement, Store
-from pycute_xe.machine.faults import RaceFault
+from pycute_xe.machine.trace import RaceFault
 
 
 def small(**given: object) -> Kernel:

@@ -18,8 +18,8 @@ import pycute_xe as cx
 from pycute_xe.checking.kernels import JUDGED
 from pycute_xe.drawing.images import SHOWN, Registers
 from pycute_xe.errors import KernelError
-from pycute_xe.executing.counting import COUNTS
 from pycute_xe.executing.reference import DOES
+from pycute_xe.executing.runner import COUNTS
 from pycute_xe.executing.thread import Thread
 from pycute_xe.holding.following import HOLDS, Follower
 from pycute_xe.holding.nodes import Call, Number

@@ -10,7 +10,7 @@ from shared_kernels import MEET, exchanging, staged
 
 import pycute_xe as cx
 from pycute_xe.kernel import BarrierArrive, BarrierWait, Fence, Kernel, Statement
-from pycute_xe.machine.faults import RaceFault
+from pycute_xe.machine.trace import RaceFault
 
 ARRIVE, WAIT = BarrierArrive(), BarrierWait()
 INPUTS = (np.ones((33, 40)), np.ones((40, 34)))

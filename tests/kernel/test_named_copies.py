@@ -12,7 +12,7 @@ from sampling import sampled
 import pycute_xe as cx
 from pycute_xe.errors import CuteError, KernelError
 from pycute_xe.kernel import Kernel, Load, Store
-from pycute_xe.kernel.kinds import given_copies
+from pycute_xe.kernel.kinds import parts as given_copies
 
 GRID = ((2, 2, 1), (2, 1, 0))
 BF16, F16, S8, F32 = ml_dtypes.bfloat16, np.float16, np.int8, np.float32

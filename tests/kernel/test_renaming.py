@@ -13,7 +13,7 @@ from visa_reader import computed
 
 import pycute_xe as cx
 from pycute_xe.kernel import Kernel, Load, Map, Reorder, Slot
-from pycute_xe.kernel.ir.renaming import renamings
+from pycute_xe.kernel.ir.listing import renamings
 
 BF16 = cx.XE_DPAS_TT(8, "f32", "bf16")
 LARGE = cx.workgroup_mma(BF16)

@@ -17,8 +17,8 @@ import pycute_xe as cx
 from pycute_xe.checking.kernels import JUDGED
 from pycute_xe.drawing.images import SHOWN, registers_of
 from pycute_xe.errors import KernelError, UndecidableError
-from pycute_xe.executing.counting import COUNTS
 from pycute_xe.executing.reference import DOES
+from pycute_xe.executing.runner import COUNTS
 from pycute_xe.holding.following import HOLDS, follow
 from pycute_xe.kernel import Await, Kernel, Meanings, Signal, Statement, scheduled
 from pycute_xe.kernel.ir.checks import FITS

@@ -23,8 +23,8 @@ from pycute_xe.errors import (
     ShapeError,
     UndecidableError,
 )
-from pycute_xe.int_tuple import arithmetic, indexing, nesting
-from pycute_xe.layout import Layout, core, makers, measures, modes, validity
+from pycute_xe.int_tuple import indexing, indexing as arithmetic, nesting
+from pycute_xe.layout import Layout, core, core as validity, measures, modes, modes as makers
 from pycute_xe.numeric import as_numeric
 from pycute_xe.symbolic import symbol
 

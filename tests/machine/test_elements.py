@@ -8,7 +8,7 @@ from dpas_pseudo_code import BITS, element
 from hypothesis import given, strategies as st
 
 from pycute_xe.errors import DTypeError, ShapeError
-from pycute_xe.machine.elements import packed, round_tf32, unpacked
+from pycute_xe.machine.memory import packed, round_tf32, unpacked
 
 KINDS = sorted(BITS)
 

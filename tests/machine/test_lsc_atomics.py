@@ -14,8 +14,8 @@ from lsc_cases import Bench, Case, Setting, cases, draw_setting, enabled_channel
 from pycute_xe.arch.lsc import Address, DataType, Message
 from pycute_xe.errors import MachineError
 from pycute_xe.machine import Memory, Progress, RegisterFile, Slm
-from pycute_xe.machine.faults import RaceFault, UnwrittenFault
 from pycute_xe.machine.lsc import SurfaceState, execute
+from pycute_xe.machine.trace import RaceFault, UnwrittenFault
 
 EXAMPLES = settings().max_examples * 5 // 3
 FEW, MANY = settings(max_examples=EXAMPLES // 2), settings(max_examples=EXAMPLES * 2)

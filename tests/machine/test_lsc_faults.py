@@ -11,9 +11,8 @@ from every import every
 from pycute_xe.arch.lsc import Address, DataType, Message
 from pycute_xe.errors import MachineError
 from pycute_xe.machine import Memory, Progress, RegisterFile, Slm, Trace
-from pycute_xe.machine.faults import BoundsFault, RaceFault, UnwrittenFault
-from pycute_xe.machine.lsc import SurfaceState, execute
-from pycute_xe.machine.lsc_channels import channels
+from pycute_xe.machine.lsc import SurfaceState, channels, execute
+from pycute_xe.machine.trace import BoundsFault, RaceFault, UnwrittenFault
 
 FLAT, A32 = Address("flat", 64, "V1"), Address("flat", 32, "V1")
 OPERANDS = {"V1": 0, "V2": 256, "V3": 512, "V4": 1024}

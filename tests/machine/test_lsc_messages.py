@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from lsc_cases import SIZES, Bench, Case, Setting, cases
 
 from pycute_xe.arch.lsc import Address, DataType, Message
-from pycute_xe.machine.lsc_places import places
+from pycute_xe.machine.lsc import places
 
 EXAMPLES = settings().max_examples * 5 // 3
 FEW, SOME, MANY = (settings(max_examples=EXAMPLES // 2 * i) for i in (1, 2, 4))

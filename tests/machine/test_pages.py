@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pycute_xe.machine.pages import PAGE, Pages
+from pycute_xe.machine.memory import PAGE, Pages
 
 
 def bytes_of(first: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ import pytest
 
 from pycute_xe.errors import MachineError
 from pycute_xe.machine import Memory, Progress, RegisterFile, Slm
-from pycute_xe.machine.faults import BoundsFault, RaceFault, UnwrittenFault
+from pycute_xe.machine.trace import BoundsFault, RaceFault, UnwrittenFault
 
 
 def numbers(*values: int) -> np.ndarray:

@@ -17,7 +17,7 @@ from pycute_xe.machine import (
     Trace,
     workgroup,
 )
-from pycute_xe.machine.faults import DeadlockFault, RaceFault, UnwrittenFault
+from pycute_xe.machine.trace import DeadlockFault, RaceFault, UnwrittenFault
 
 Meeting = BarrierArrive | BarrierWait
 

@@ -17,14 +17,13 @@ import pycute_xe as cx
 from pycute_xe.errors import MachineError
 from pycute_xe.executing.problem import prepare
 from pycute_xe.machine import Memory, Progress, RegisterFile, Trace, workgroup
-from pycute_xe.machine.faults import RaceFault
 from pycute_xe.machine.fenced import FencedSlm
+from pycute_xe.machine.trace import RaceFault
 from pycute_xe.native import compile_text
 from pycute_xe.native.assembly import Assembly, Immediate, Instruction, Reg, Walk
+from pycute_xe.native.comparing import execute, program, thread
 from pycute_xe.native.operands import State
-from pycute_xe.native.running import execute
 from pycute_xe.native.sending import Around
-from pycute_xe.native.thread import program, thread
 
 LANES, PLACES = 16, 8
 

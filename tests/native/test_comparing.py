@@ -12,10 +12,10 @@ from compiled_cases import needs_compiler
 
 import pycute_xe as cx
 from pycute_xe.cli import main
-from pycute_xe.cli.emit_command import LANGUAGES
+from pycute_xe.cli.app import LANGUAGES
 from pycute_xe.emitting import Language
 from pycute_xe.kernel import Kernel
-from pycute_xe.native import toolchain
+from pycute_xe.native import compiling as toolchain
 
 
 def large() -> Kernel:

@@ -14,9 +14,8 @@ from unsound_kernels import A, M, X, kernel, load, store
 
 import pycute_xe as cx
 from pycute_xe.kernel import Fill, If, Index, Kernel, Map, apply, rounded_to, slm_gemm, split_k
-from pycute_xe.trials.data import Grain
-from pycute_xe.trials.sizes import telling_sizes, trips_wanted
-from pycute_xe.trials.trial import trial
+from pycute_xe.trials.problems import Grain, telling_sizes, trips_wanted
+from pycute_xe.trials.verifier import trial
 from pycute_xe.verifying import prover
 from pycute_xe.verifying.verdict import Verdict
 

@@ -23,7 +23,7 @@ from pycute_xe.kernel import (
     Specification,
     Statement,
 )
-from pycute_xe.machine.faults import RaceFault
+from pycute_xe.machine.trace import RaceFault
 
 G, ZERO = Index("g"), (Index(), Index())
 ONES = np.ones((8, 16), np.float32)

@@ -14,9 +14,8 @@ from conversion_programs import EVERY, FLOATS, Number, converted, of
 from sampling import sampled
 
 from pycute_xe.numeric import as_numeric
-from pycute_xe.verifying.enumerating import enumerated
+from pycute_xe.verifying.enumerating import Interval, between, enumerated
 from pycute_xe.verifying.formula import Formula, Place, Term, add, call, multiply, number
-from pycute_xe.verifying.intervals import Interval, between
 
 KEPT = [name for name in EVERY if name not in ("f8e4m3", "f8e5m2", "f16", "f4e2m1")]
 """Types in which the numbers here do not overflow to infinity or NaN."""

@@ -17,13 +17,13 @@ from pycute_xe.bulk import table
 from pycute_xe.errors import KernelError
 from pycute_xe.holding.digits import as_digits
 from pycute_xe.kernel import Fill, Index, Kernel, Load, Mma, Store
-from pycute_xe.verifying import calls
+from pycute_xe.verifying import regions as calls
 from pycute_xe.verifying.evaluating import value_with
-from pycute_xe.verifying.failures import Failure
 from pycute_xe.verifying.formula import Bounds, Formula, Place, Term, call, multiply, summed
 from pycute_xe.verifying.patience import ClockError, TooHardError, allowed
 from pycute_xe.verifying.prover import verify_here
 from pycute_xe.verifying.regions import Names, Region, session
+from pycute_xe.verifying.verdict import Failure
 
 
 def test_functions_are_evaluated_for_every_trip_on_which_they_depend():

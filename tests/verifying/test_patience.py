@@ -30,7 +30,7 @@ from pycute_xe.verifying.evaluating import differ
 from pycute_xe.verifying.formula import Place, Term
 from pycute_xe.verifying.patience import a_while, allowed, at_most, charge, remembered, work_left
 from pycute_xe.verifying.prover import verify_here
-from pycute_xe.verifying.trying import _summing_to
+from pycute_xe.verifying.questions import _summing_to
 
 SMALL = tiled_mma((32, 64, 32), (2, 4))
 KERNELS: dict[str, Kernel] = {

@@ -22,22 +22,20 @@ from pycute_xe.algebra.laws.divides import (
     tiled_divide,
     zipped_divide,
 )
-from pycute_xe.algebra.laws.forms import (
-    downcast,
-    make_layout_like,
-    make_ordered_layout,
-    recast_layout,
-    sort,
-    upcast,
-)
 from pycute_xe.algebra.laws.functions import (
     coalesce,
     composition,
+    downcast,
     filter,
     filter_zeros,
     image,
     layout_add,
     make_identity_layout,
+    make_layout_like,
+    make_ordered_layout,
+    recast_layout,
+    sort,
+    upcast,
     with_shape,
 )
 from pycute_xe.algebra.laws.inverses import (

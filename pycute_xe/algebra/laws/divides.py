@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from pycute_xe.algebra.compose import as_tiler
-from pycute_xe.algebra.laws.points import agree, equal, kept, nests
-from pycute_xe.algebra.laws.proofs import places_among
-from pycute_xe.algebra.laws.tiling import Places, by_mode, split, zipped
+from pycute_xe.algebra.laws.points import (
+    Places,
+    agree,
+    by_mode,
+    equal,
+    kept,
+    nests,
+    places_among,
+    split,
+    zipped,
+)
 from pycute_xe.layout import Layout, rank, size
 from pycute_xe.typing import Tiler, is_tuple
 

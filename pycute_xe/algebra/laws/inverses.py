@@ -9,16 +9,16 @@ from pycute_xe.algebra.laws.points import (
     Function,
     agree,
     equal,
+    find_places,
     flat,
     leaf_modes,
     moving_shape,
     overlap,
     points,
     same,
+    unfilled,
     values,
 )
-from pycute_xe.algebra.laws.proofs import unfilled
-from pycute_xe.algebra.laws.tiling import find_places
 from pycute_xe.int_tuple import idx2crd, product
 from pycute_xe.layout import Layout, has_symbols, size
 from pycute_xe.typing import IntTuple, Shape

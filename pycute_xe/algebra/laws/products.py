@@ -8,16 +8,18 @@ from typing import Any
 from pycute_xe.algebra.compose import as_tiler
 from pycute_xe.algebra.laws.points import (
     agree,
+    by_mode,
     equal,
     in_mode,
     kept,
     nests,
+    places_among,
     points,
     position,
+    split,
     values,
+    zipped,
 )
-from pycute_xe.algebra.laws.proofs import places_among
-from pycute_xe.algebra.laws.tiling import by_mode, split, zipped
 from pycute_xe.int_tuple import product_each
 from pycute_xe.layout import Layout, rank, size
 from pycute_xe.typing import IntTuple, Shape, Tiler, is_tuple

@@ -6,7 +6,14 @@ element moves the bits of the swizzle, and needs a law of its own.
 
 from __future__ import annotations
 
-from pycute_xe.algebra.swizzled.composing import composition, left_inverse, right_inverse
+from pycute_xe.algebra.swizzled.composing import (
+    composition,
+    downcast,
+    left_inverse,
+    recast_layout,
+    right_inverse,
+    upcast,
+)
 from pycute_xe.algebra.swizzled.domain import (
     append,
     blocked_product,
@@ -19,6 +26,8 @@ from pycute_xe.algebra.swizzled.domain import (
     group,
     logical_divide,
     logical_product,
+    max_common_layout,
+    max_common_vector,
     prepend,
     raked_product,
     select,
@@ -32,8 +41,6 @@ from pycute_xe.algebra.swizzled.domain import (
     zipped_divide,
     zipped_product,
 )
-from pycute_xe.algebra.swizzled.recasting import downcast, recast_layout, upcast
-from pycute_xe.algebra.swizzled.vectors import max_common_layout, max_common_vector
 
 __all__ = [
     "append",

@@ -6,10 +6,9 @@ instruction by walking the document instead, and tests compare the two.
 
 from __future__ import annotations
 
-from pycute_xe.arch.dpas.instruction import Dpas
-from pycute_xe.arch.dpas.message import DpasMessage
+from pycute_xe.arch.dpas.message import Dpas, DpasMessage
 from pycute_xe.arch.dpas.parsing import parse
-from pycute_xe.arch.dpas.parts import Register
+from pycute_xe.arch.dpas.printing import Register
 from pycute_xe.arch.dpas.types import dpas_types
 
 __all__ = ["Dpas", "DpasMessage", "Register", "dpas_types", "parse"]

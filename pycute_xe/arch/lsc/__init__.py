@@ -6,21 +6,17 @@ does is executed by `pycute_xe.machine`; here it is described, checked, read and
 
 from __future__ import annotations
 
-from pycute_xe.arch.lsc.binary import Encoding, Field, encode
-from pycute_xe.arch.lsc.block import Block2DMessage
-from pycute_xe.arch.lsc.codes import sub_operations
-from pycute_xe.arch.lsc.decoding import decode
+from pycute_xe.arch.lsc.decoding import Encoding, Field, Tables, decode, encode
 from pycute_xe.arch.lsc.descriptor import (
     Descriptor,
     Words,
     decode_descriptor,
     descriptor_of,
     encode_descriptor,
+    sub_operations,
 )
-from pycute_xe.arch.lsc.fields import Address, DataType
-from pycute_xe.arch.lsc.message import Message
-from pycute_xe.arch.lsc.operand_codes import Tables
-from pycute_xe.arch.lsc.operations import Operation, get_operation, operations
+from pycute_xe.arch.lsc.fields import Address, DataType, Operation, get_operation, operations
+from pycute_xe.arch.lsc.message import Block2DMessage, Message
 from pycute_xe.arch.lsc.parsing import parse
 
 __all__ = [

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal
+from functools import cache
+from typing import Literal, cast
 
-from pycute_xe.errors import DTypeError, ShapeError
+from pycute_xe.arch.target import Target, get_target, refuse_known_in_part, targets
+from pycute_xe.errors import DTypeError, ShapeError, TargetError
+from pycute_xe.facts import rows
 from pycute_xe.signatures import typed_fields
 
 __all__ = [
@@ -24,7 +27,81 @@ __all__ = [
     "check_operand",
     "check_type",
     "null_or_name",
+    "Operation",
+    "get_operation",
+    "operations",
+    "address_registers",
+    "data_registers",
+    "known_target",
 ]
+
+# ------------------------------------------------------------ operations
+# The sub-operations of LSC_UNTYPED, rows of ``atoms/lsc.toml``.
+
+Kind = Literal["load", "store", "atomic", "counter"]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """A sub-operation: name without ``lsc_``, encoding, kind and extra operands of atomics.
+
+    ``extra`` counts the data operands beside the address; the old value is returned in ``dst``.
+
+    >>> get_operation("atomic_icas")
+    Operation(name='atomic_icas', code=18, kind='atomic', extra=2)
+    """
+
+    name: str
+    code: int
+    kind: Kind
+    extra: int
+
+    @property
+    def strided(self) -> bool:
+        """Whether one base address and a pitch give the addresses of all channels."""
+        return self.name.endswith("_strided")
+
+    @property
+    def quad(self) -> bool:
+        """Whether a channel mask picks among four elements at each address."""
+        return self.name.endswith("_quad")
+
+
+@cache
+def operations() -> dict[str, Operation]:
+    """Return every sub-operation but the block-2D ones, by name, in the order of their codes.
+
+    >>> list(operations())[:3], len(operations())
+    (['load', 'load_strided', 'load_quad'], 29)
+    """
+    return {
+        op.name: op
+        for op in (
+            Operation(
+                cast("str", row["name"]),
+                cast("int", row["code"]),
+                cast("Kind", row["kind"]),
+                cast("int", row["extra"]),
+            )
+            for row in rows("lsc", "operation")
+        )
+    }
+
+
+def get_operation(name: object) -> Operation:
+    """Return the sub-operation of a name; `ShapeError` if it is unknown."""
+    found = operations().get(name) if isinstance(name, str) else None
+    if found is None:
+        raise ShapeError(
+            "Message",
+            {"op": name},
+            "unknown operation (block-2D ones are Block2DMessage)",
+            f"one of {', '.join(operations())}",
+        )
+    return found
+
+
+# ------------------------------------------------------------ fields
 
 Operand = int | str
 """An immediate, or the name of the register that holds the value."""
@@ -263,3 +340,48 @@ def _text(operand: Operand) -> str:
 
 def _in_order(mask: str) -> str:
     return "".join(letter for letter in "xyzw" if letter in mask)
+
+
+# ------------------------------------------------------------ sizes
+# How many registers the operands of a message take.
+
+
+def known_target(target: str | Target) -> Target:
+    """Return the target of a name; `TargetError` says why for machines known only in part.
+
+    >>> known_target("dg2")
+    Traceback (most recent call last):
+    pycute_xe.errors.TargetError: lsc(target=dg2): 8 lanes ...
+    """
+    refuse_known_in_part("lsc", target.name if isinstance(target, Target) else target)
+    found = get_target(target)
+    if found.name not in targets():
+        condition = "no rule speaks about a target of that name"
+        raise TargetError("lsc", {"target": found}, condition, f"one of {', '.join(targets())}")
+    return found
+
+
+def data_registers(data: DataType, exec_size: int, target: str | Target) -> int:
+    """Return the registers of one data operand.
+
+    Law: the elements of one address, transposed, are packed; else each takes the channels of a
+    whole execution unit, rounded up to registers.
+
+    >>> data_registers(DataType("d32", 16, True), 1, "pvc")
+    1
+    >>> data_registers(DataType("d64"), 1, "pvc")
+    2
+    """
+    found = known_target(target)
+    nbytes = data.register_bits // 8
+    if data.transpose:
+        return exec_size * -(-data.vector * nbytes // found.grf_bytes)
+    channels = max(exec_size, found.exec_size)
+    return data.elements * -(-channels * nbytes // found.grf_bytes)
+
+
+def address_registers(address: Address, channels: int, single: bool, target: str | Target) -> int:
+    """Return the registers of the addresses: one register, or those of an execution unit."""
+    found = known_target(target)
+    units = channels if single else max(channels, found.exec_size)
+    return -(-units * address.bits // 8 // found.grf_bytes)

@@ -3,31 +3,268 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from itertools import combinations, product
+from math import log2
+from typing import Any, TypeVar, cast
 
+from pycute_xe.arch.block2d import Block2D
 from pycute_xe.arch.lsc.fields import (
     CACHINGS,
     EXEC_MASKS,
     EXEC_SIZES,
+    MODELS,
     SFIDS,
+    SIZES,
+    VECTORS,
     Address,
     DataType,
+    Operation,
+    address_registers,
+    check_operand,
     check_type,
+    data_registers,
+    get_operation,
+    known_target,
     null_or_name,
 )
-from pycute_xe.arch.lsc.legality import advice_on, broken_rules
-from pycute_xe.arch.lsc.nearest import nearest_message
-from pycute_xe.arch.lsc.operations import Operation, get_operation
-from pycute_xe.arch.lsc.parts import MessageParts
-from pycute_xe.arch.lsc.printing import message_text
-from pycute_xe.arch.lsc.sizes import address_registers, data_registers
-from pycute_xe.arch.rules import Broken
+from pycute_xe.arch.lsc.legality import (
+    SURFACE,
+    Facts,
+    FieldRule,
+    advice_on,
+    block_facts,
+    broken_block_rules,
+    broken_rules,
+    decidable,
+    field_rules,
+    message_facts,
+    use_quantities,
+)
+from pycute_xe.arch.lsc.parts import BlockParts, MessageParts, block_text, message_text
+from pycute_xe.arch.rules import Broken, Rule, nearest, refuse, rules
 from pycute_xe.arch.target import Target
-from pycute_xe.errors import ShapeError
+from pycute_xe.errors import CuteError, ShapeError
 
-__all__ = ["Address", "DataType", "Message", "check_head"]
+__all__ = ["Address", "DataType", "Message", "check_head", "nearest_block", "Block2DMessage"]
+
+# ------------------------------------------------------------ nearest
+# The legal message that differs least from an illegal one.
+#
+# Every change of a field has a cost: what leaves the meaning alone (caching) is cheap, what changes
+# where the data goes (data size, unit) dear. Once the unit is settled, no rule speaks about fields
+# of two groups, so that each group is settled on its own: its values are tried, cheapest first.
+
+M = TypeVar("M")
+Plain = TypeVar("Plain", bound=MessageParts)
+Block = TypeVar("Block", bound=BlockParts)
+Group = Mapping[str, tuple[int, tuple[object, ...]]]
+"""Fields, by name: what another value costs, and the values to try."""
+
+_FIELDS = {  # what a rule speaks about → the fields to change; others are fields themselves
+    "caching": ("l1", "l3"),
+    "column_bytes": ("height", "element"),
+    "data_size": ("size",),
+    "address_bits": ("bits",),
+    "bits": ("element",),
+    "full_registers": ("exec_size", "size", "vector", "mask", "transpose"),
+    "has_src1": ("src1",),
+    "last_channel": ("exec_mask",),
+    "has_src2": ("src2",),
+    "row_bytes": ("width", "count", "element"),
+    "width_bytes": ("width", "element"),
+}
+_UNIT = 90
+_MASKS = tuple("".join(m) for n in range(1, 5) for m in combinations("xyzw", n))
+_CACHING: Group = {"l1": (4, CACHINGS), "l3": (4, CACHINGS)}
+
+
+def nearest_message(message: Plain, target: str | Target) -> Plain:
+    """Return the least different message that breaks no rule; `LegalityError` if none does."""
+    known = known_target(target)
+    facts = partial(message_facts, target=known)
+    address, no_mask = message.address, "_NM" * message.exec_mask.endswith("_NM")
+    groups: tuple[Group, ...] = (
+        {"src1": (20, (None,)), "src2": (20, (None,))},
+        {
+            "exec_size": (30, EXEC_SIZES),
+            "vector": (40, VECTORS),
+            "transpose": (100, (False, True)),
+            "size": (80, tuple(SIZES)),
+            "mask": (40, _MASKS if message.data.mask else ()),
+        },
+        {
+            "bits": (20, (32, 64, 16)),
+            "offset": (40, (32767, -32767)),
+            "model": (60, MODELS),
+            "surface": (40, () if address.model == "flat" else (0, 255)),
+        },
+        {"exec_mask": (10, tuple(f"M{i}{no_mask}" for i in range(8, 0, -1)))},
+        {"scale": (40, tuple(2**i for i in range(16)))},
+        {"pitch": (40, () if address.pitch is None else (0, 65535))},
+        _CACHING,
+    )
+    return _nearest(message, groups, facts, field_rules("message", known.name), known)
+
+
+def nearest_block(message: Block, target: str | Target) -> Block:
+    """Return the least different message that breaks no rule; `LegalityError` if none does."""
+    known = known_target(target)
+    block = message.block
+    packed = {block.height // n * n + more for n in (2, 4) for more in (0, n)}
+    groups: tuple[Group, ...] = (
+        {
+            "height": (30, tuple({8, 16, 32} | (packed - {0}))),
+            "width": (30, (1, 2, 4, 8, 16, 32, 64)),
+            "count": (30, (1, 2, 4)),
+            "transpose": (100, (False, True)),
+            "vnni": (100, (False, True)),
+            "element": (150, (8, 16, 32, 64)),
+        },
+        _CACHING,
+    )
+    found = _nearest(message, groups, block_facts, _block_rules(known.name, block.op), known)
+    for _ in SURFACE:  # the pitch may follow the width, and that the size of elements
+        found = _nearest_use(found, known.name)
+    return found
+
+
+@cache
+def _block_rules(target: str, op: str) -> tuple[FieldRule | Rule, ...]:
+    sizes = rules("block2d", "message", target, op)
+    return (*field_rules("block", target), *field_rules("message", target), *sizes)
+
+
+def _nearest(
+    message: M,
+    groups: Iterable[Group],
+    facts: Callable[[M], Facts],
+    known: Iterable[FieldRule | Rule],
+    target: Target,
+) -> M:
+    """The cheapest legal message of all units; of equal ones, that of the message's own unit."""
+    best: tuple[int, M] | None = None
+    own = _get(message, "sfid")
+    for unit in sorted(SFIDS, key=lambda unit: unit != own):
+        cost = 0 if unit == own else _UNIT
+        if best is not None and best[0] <= cost:
+            break
+        found = _with(message, {"sfid": unit})
+        for group in groups:
+            mine = [rule for rule in known if _fields(rule) & group.keys()]
+            more, found = _settle(found, group, facts, mine)
+            cost += more
+        if _legal(facts(found), known) and (best is None or cost < best[0]):
+            best = cost, found
+    if best is None:
+        operands = {"message": message, "target": target}
+        raise refuse("nearest", operands, cast("Any", message).check(target))
+    return best[1]
+
+
+def _settle(
+    message: M, group: Group, facts: Callable[[M], Facts], known: list[FieldRule | Rule]
+) -> tuple[int, M]:
+    """The message whose fields of a group obey the rules on them, and what that costs.
+
+    The message as it is, where no values do.
+    """
+    if _legal(facts(message), known):
+        return 0, message
+    options = [
+        [(0, name, None), *_costs(name, _get(message, name), *group[name])] for name in group
+    ]
+    for changes in sorted(product(*options), key=lambda changes: sum(c for c, *_ in changes)):
+        with suppress(CuteError):
+            changed = _with(message, {name: value for cost, name, value in changes if cost})
+            if _legal(facts(changed), known):
+                return sum(cost for cost, *_ in changes), changed
+    return 0, message
+
+
+def _costs(
+    name: str, old: object, cost: int, values: Iterable[object]
+) -> list[tuple[int, str, object]]:
+    """The costs of other values. A size costs its change in powers of two on top."""
+    found: list[tuple[int, str, object]] = []
+    for new in values:
+        if new == old:
+            continue
+        more = 0
+        if type(new) is int and type(old) is int:
+            more = round(4 * abs(log2((abs(new) + 1) / (abs(old) + 1))))
+        elif name == "mask":
+            more = 4 * len(set(str(new)) ^ set(str(old)))
+        elif name == "size":
+            bits = [DataType(str(size)).memory_bits for size in (new, old)]
+            more = round(4 * abs(log2(bits[0] / bits[1])))
+        found.append((cost + more, name, new))
+    return found
+
+
+def _legal(facts: Facts, known: Iterable[FieldRule | Rule]) -> bool:
+    numbers = cast("Mapping[str, int]", facts)
+    return all(rule.holds(numbers) for rule in known if rule.applies(numbers))
+
+
+@cache
+def _fields(rule: FieldRule | Rule) -> frozenset[str]:
+    """The fields that a rule speaks about, as quantity or as condition."""
+    quantities = (rule.quantity, *(name for name, _ in rule.conditions))
+    return frozenset(field for name in quantities for field in _FIELDS.get(name, (name,)))
+
+
+def _owner(message: object, name: str) -> tuple[str, str]:
+    """Which part of a message has a field, and how the field is called there."""
+    if hasattr(message, "block"):
+        block = ("height", "width", "count", "transpose", "vnni", "element")
+        return ("block" if name in block else "", {"element": "bits"}.get(name, name))
+    if name in ("size", "vector", "transpose", "mask"):
+        return "data", name
+    return ("address" if hasattr(_get(message, "address"), name) else ""), name
+
+
+def _get(message: object, name: str) -> Any:
+    if hasattr(message, name):
+        return getattr(message, name)
+    part, field = _owner(message, name)
+    return getattr(getattr(message, part), field)
+
+
+def _with(message: M, values: Mapping[str, object]) -> M:
+    """The message with other values of some fields, of its own or of its parts."""
+    own: dict[str, object] = {}
+    parts: dict[str, dict[str, object]] = {}
+    for name, value in values.items():
+        part, field = _owner(message, name)
+        (parts.setdefault(part, {}) if part else own)[field] = value
+    if parts.get("address", {}).get("model") == "flat":
+        parts["address"]["surface"] = 0
+    own |= {part: replace(getattr(message, part), **given) for part, given in parts.items()}
+    return replace(cast("Any", message), **own)
+
+
+def _nearest_use(message: Block, target: str) -> Block:
+    """The message with surface and position rounded up, as far as they are numbers."""
+    surface, use = use_quantities(message).values()
+    found = decidable(rules("block2d", "surface", target), surface)
+    uses = decidable(rules("block2d", "use", target, message.block.op), use)
+    for name in surface:
+        surface[name] = nearest(found, name, surface)
+        wide = nearest(uses, f"surface_{name}", use | {f"surface_{name}": surface[name]})
+        surface[name] = max(surface[name], wide)
+    x = nearest(uses, "x", use) if "x" in use else message.x
+    stored = tuple(
+        surface[name] - (name != "base") if name in surface else value
+        for name, value in zip(SURFACE, message.surface, strict=True)
+    )
+    return replace(message, surface=stored, x=x)
+
+
+# ------------------------------------------------------------ message
 
 _PREDICATE = re.compile(r"!?[A-Za-z_][A-Za-z_0-9]*(\.(any|all))?")
 
@@ -190,3 +427,114 @@ def check_head(operation: str, message: Any) -> None:
 
 def _refusal(operands: Mapping[str, object], condition: str, way_out: str) -> ShapeError:
     return ShapeError("Message", operands, condition, way_out)
+
+
+# ------------------------------------------------------------ block
+# Block-2D LSC messages with all their operands.
+
+
+@dataclass(frozen=True, slots=True)
+class Block2DMessage(BlockParts):
+    """A block-2D message: what it moves (a `Block2D`) and the operands that say where.
+
+    ``surface`` are base, width, height and pitch as the instruction takes them (bytes, width and
+    height minus 1); ``x`` counts elements, ``y`` rows. A load writes ``dst``, a store reads
+    ``src1``, a prefetch is a load to the null register: block op "prefetch" and no ``dst``.
+    Law: ``parse(str(m)) == m``. Raises `ShapeError` for what no encoding could hold.
+    Document: vISA manual, LSC_UNTYPED.md, lsc_load_block2d and lsc_store_block2d.
+
+    >>> print(Block2DMessage(Block2D("load", 16, 32, 16, count=2), dst="V13"))
+    lsc_load_block2d.ugm (M1_NM,1) V13:d16.2x16x32nn flat[V1,V2,V3,V4,V5,V6]
+    """
+
+    def __post_init__(self) -> None:
+        """Refuse what no encoding could hold; any spelling of the null register is ``None``."""
+        check_type("Block2DMessage", "block", self.block, Block2D)
+        check_head("Block2DMessage", self)
+        for name in ("dst", "src1"):
+            value = null_or_name("Block2DMessage", name, getattr(self, name))
+            object.__setattr__(self, name, value)
+        self._check_data()
+        self._check_surface()
+        check_operand("Block2DMessage", "x", self.x, -(2**31), 2**31 - 1)
+        check_operand("Block2DMessage", "y", self.y, -(2**31), 2**31 - 1)
+        sizes = {"count": (self.block.count, 255), "width": (self.block.width, 65535)}
+        for name, (value, most) in (sizes | {"height": (self.block.height, 65535)}).items():
+            check_operand("Block2DMessage", name, value, 1, most, named=False)
+
+    def _check_data(self) -> None:
+        operands = {"block": self.block, "dst": self.dst, "src1": self.src1}
+        if (self.block.op == "load") != (self.dst is not None):
+            condition = "a load needs a destination; stores and prefetches have none"
+            raise _block_refusal(operands, condition, 'name dst, or use Block2D("prefetch", …)')
+        if (self.block.op == "store") != (self.src1 is not None):
+            condition = "a store reads the register src1, loads and prefetches do not"
+            raise _block_refusal(operands, condition, "name src1 for a store only")
+
+    def _check_surface(self) -> None:
+        check_type("Block2DMessage", "surface", self.surface, tuple)
+        if len(self.surface) != 4:
+            condition = "a surface is four operands: base, width, height and pitch"
+            raise _block_refusal({"surface": self.surface}, condition, "give four numbers or names")
+        for operand, name in zip(self.surface, SURFACE, strict=True):
+            most = 2**64 - 1 if name == "base" else 2**32 - 1
+            check_operand("Block2DMessage", f"surface {name}", operand, 0, most)
+
+    def __str__(self) -> str:
+        """The vISA text."""
+        return block_text(self)
+
+    def check(self, target: str | Target) -> tuple[Broken, ...]:
+        """Return every rule of a target that the message breaks, errors first; empty: legal.
+
+        The sizes are judged by the rows of ``atoms/block2d.toml``, and where operands are
+        numbers, the surface and the position too. Raises `TargetError` for an unknown target.
+
+        >>> m = Block2DMessage(Block2D("store", 16, 16, 16), src1="V7")
+        >>> [broken.rule for broken in m.check("pvc")]
+        ['store-height']
+        """
+        return broken_block_rules(self, target)
+
+    def nearest(self, target: str | Target) -> Block2DMessage:
+        """Return the legal message that differs least from this one; itself, if legal.
+
+        No warning is left either; numbers of surface and x are rounded up. Raises `TargetError` for
+        an unknown target, `LegalityError` where nothing helps.
+
+        >>> print(Block2DMessage(Block2D("store", 16, 16, 16), src1="V7").nearest("pvc"))
+        lsc_store_block2d.ugm (M1_NM,1) flat[V1,V2,V3,V4,V5,V6] V7:d16.16x8nn
+        """
+        return nearest_block(self, target)
+
+    def registers(self, target: str | Target) -> int:
+        """Return the registers that the message writes; none for a prefetch or a store.
+
+        The field of the descriptor that holds the number ends at 31, which stands for 32 too.
+        Law: `Block2D.registers`, unless VNNI packs a height that fills no dword. No target takes
+        that, and the compiler counts it as if nothing were padded; so does this.
+
+        >>> Block2DMessage(Block2D("load", 16, 32, 32), dst="V1").registers("bmg")
+        32
+        """
+        known, block = known_target(target), self.block
+        if block.op != "load":
+            return 0
+        row, lines = block.width, block.height
+        if block.transpose:
+            row, lines = lines, row
+        nbytes = (1 << (row - 1).bit_length()) * lines * block.element_bytes
+        return block.count * -(-nbytes // known.grf_bytes)
+
+    def source_registers(self, target: str | Target) -> int:
+        """Return the registers of data that the message reads; the payload of 1 is left out.
+
+        >>> Block2DMessage(Block2D("store", 16, 8, 16), src1="V7").source_registers("bmg")
+        4
+        """
+        known = known_target(target)
+        return self.block.registers(known) if self.block.op == "store" else 0
+
+
+def _block_refusal(operands: Mapping[str, object], condition: str, way_out: str) -> ShapeError:
+    return ShapeError("Block2DMessage", operands, condition, way_out)

@@ -15,20 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.converting import convert, host_dtype, wrap
-from pycute_xe.executing.arrays.contracting import contract
 from pycute_xe.executing.arrays.places import Axis, Field, index_field, joined, separated
 from pycute_xe.executing.arrays.terms import Lifted, Lifter, Place
 from pycute_xe.executing.arrays.values import (
     Value,
     compact,
+    contract,
     gathered,
     has_points,
     is_finite,
     numbers,
 )
 from pycute_xe.executing.arrays.wholes import part_of_product, product_of
-from pycute_xe.executing.numbers import widened
-from pycute_xe.holding.contents import undecided
+from pycute_xe.executing.products import widened
 from pycute_xe.holding.nodes import (
     Accumulated,
     Bound,
@@ -43,6 +42,7 @@ from pycute_xe.holding.nodes import (
     Summed,
     Undefined,
 )
+from pycute_xe.holding.placing import undecided
 from pycute_xe.kernel import Index, Kernel
 from pycute_xe.kernel.amounts import MOST_TRIPS
 from pycute_xe.kernel.spec.functions import FUNCTIONS

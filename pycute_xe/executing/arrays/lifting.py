@@ -27,7 +27,6 @@ from pycute_xe.executing.arrays.terms import (
     bounds_of,
     names_of,
 )
-from pycute_xe.holding.contents import undecided
 from pycute_xe.holding.nodes import (
     Accumulated,
     Bound,
@@ -46,6 +45,7 @@ from pycute_xe.holding.nodes import (
     Summed,
     Undefined,
 )
+from pycute_xe.holding.placing import undecided
 from pycute_xe.kernel import Index
 
 __all__ = ["lift", "steps_of"]

@@ -22,8 +22,8 @@ from pycute_xe.executing.arrays.terms import (
     numbered,
     partition,
 )
-from pycute_xe.holding.contents import undecided
 from pycute_xe.holding.nodes import Leaf, Node, Recurrence, State, mapped
+from pycute_xe.holding.placing import undecided
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 
 __all__ = ["coordinates_of", "needed_by", "nodes_of", "outside_of", "space_of"]

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.executing.arrays.places import Axis, Field, separated
-from pycute_xe.holding.contents import undecided
 from pycute_xe.holding.nodes import (
     Accumulated,
     Bound,
@@ -30,6 +29,7 @@ from pycute_xe.holding.nodes import (
     Summed,
     Undefined,
 )
+from pycute_xe.holding.placing import undecided
 from pycute_xe.kernel import Index
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 

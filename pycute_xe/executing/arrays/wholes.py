@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pycute_xe.executing.arrays.contracting import contract
 from pycute_xe.executing.arrays.places import Axis, Field
 from pycute_xe.executing.arrays.terms import Lifted
-from pycute_xe.executing.arrays.values import Value, gathered, has_points, is_finite
+from pycute_xe.executing.arrays.values import Value, contract, gathered, has_points, is_finite
 from pycute_xe.holding.nodes import Accumulated, Call, Leaf, Number
 from pycute_xe.numeric import Numeric
 

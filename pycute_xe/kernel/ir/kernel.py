@@ -9,9 +9,8 @@ from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import as_index
 from pycute_xe.kernel.ir.checks import check_program
 from pycute_xe.kernel.ir.listing import listing
-from pycute_xe.kernel.ir.program import Program
+from pycute_xe.kernel.ir.program import Program, walk
 from pycute_xe.kernel.ir.statements import If, Loop, Mma, Statement
-from pycute_xe.kernel.ir.walking import walk
 from pycute_xe.signatures import typed, typed_fields
 
 __all__ = ["Kernel"]

@@ -21,7 +21,7 @@ from pycute_xe.kernel.ir.statements import (
     NamedWait,
     Statement,
 )
-from pycute_xe.kernel.spec.looking import indices_of
+from pycute_xe.kernel.spec.expression import indices_of
 
 __all__ = ["at_least", "check_barriers", "check_defined", "check_paths", "is_arrived"]
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from pycute_xe.kernel.index import SUBGROUP_INDEX
+from pycute_xe.kernel.ir.program import walk
 from pycute_xe.kernel.ir.statements import If, Loop, Statement
-from pycute_xe.kernel.ir.walking import walk
 
 __all__ = ["chooses", "classes", "doing", "mixes", "of_some", "without_roles"]
 

@@ -13,13 +13,26 @@ from dataclasses import dataclass
 from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index, as_index
-from pycute_xe.kernel.ir.barriers import BarrierArrive, BarrierWait, Fence
-from pycute_xe.kernel.ir.copies import AtomicStore, Load, Prefetch, SharedLoad, SharedStore, Store
-from pycute_xe.kernel.ir.counters import Await, Signal
+from pycute_xe.kernel.ir.copies import (
+    AtomicStore,
+    Load,
+    Prefetch,
+    SharedLoad,
+    SharedStore,
+    Statement,
+    Store,
+    Touched,
+    once,
+)
 from pycute_xe.kernel.ir.named import NamedArrive, NamedBarrier, NamedWait
-from pycute_xe.kernel.ir.statement import Statement, Touched, once
-from pycute_xe.kernel.spec.expression import Expression, Slot, as_expression, leaves
-from pycute_xe.kernel.spec.looking import check_depth, indices_of
+from pycute_xe.kernel.spec.expression import (
+    Expression,
+    Slot,
+    as_expression,
+    check_depth,
+    indices_of,
+    leaves,
+)
 from pycute_xe.kernel.spec.reductions import reduction
 from pycute_xe.layout import Layout
 from pycute_xe.signatures import held_fields
@@ -52,6 +65,112 @@ __all__ = [
     "Store",
     "Touched",
 ]
+
+# ------------------------------------------------------------ counters
+# Statements by which work-groups wait for one another: counters in memory.
+
+
+@held_fields
+@dataclass(frozen=True, slots=True)
+class _Counting(Statement):
+    """What a work-group does to an element of an integer operand, ``at`` an index for each mode.
+
+    All its subgroups meet before, and again after.
+    """
+
+    operand: str
+    at: tuple[Index, ...]
+
+    def __post_init__(self) -> None:
+        """Turn integers and names into indices."""
+        object.__setattr__(self, "at", tuple(map(as_index, self.at)))
+        for name in ("least", "by"):
+            if hasattr(self, name):
+                object.__setattr__(self, name, as_index(getattr(self, name)))
+
+
+@held_fields
+@dataclass(frozen=True, slots=True)
+class Await(_Counting):
+    """Wait until a counter is ``least`` or more; what was stored before it became so is seen then.
+
+    C++: ``cutlass::GenericBarrier::wait_eq``, ``wait_lt``, of counters that only grow.
+    """
+
+    least: Index
+
+    @property
+    @once
+    def touched(self) -> Touched:
+        """Reads the counter and meets the work-group."""
+        indices = (*self.at, self.least)
+        return Touched(from_memory=(self.operand,), indices=indices, meets="both")
+
+
+@held_fields
+@dataclass(frozen=True, slots=True)
+class Signal(_Counting):
+    """Add ``by`` to a counter, behind all that the work-group has stored.
+
+    C++: ``cutlass::GenericBarrier::arrive_inc``.
+    """
+
+    by: Index
+
+    @property
+    @once
+    def touched(self) -> Touched:
+        """Updates the counter and meets the work-group."""
+        counter, indices = (self.operand,), (*self.at, self.by)
+        return Touched(from_memory=counter, to_memory=counter, indices=indices, meets="both")
+
+
+# ------------------------------------------------------------ barriers
+# The statements by which the subgroups of a work-group wait for one another.
+
+
+@held_fields
+@dataclass(frozen=True, slots=True)
+class BarrierArrive(Statement):
+    """Tell a split barrier of the work-group that this subgroup has come."""
+
+    @property
+    @once
+    def touched(self) -> Touched:
+        """Arrives."""
+        return Touched(meets="arrive")
+
+
+@held_fields
+@dataclass(frozen=True, slots=True)
+class BarrierWait(Statement):
+    """Wait until every subgroup of the work-group has come."""
+
+    @property
+    @once
+    def touched(self) -> Touched:
+        """Waits."""
+        return Touched(meets="wait")
+
+
+@held_fields
+@dataclass(frozen=True, slots=True)
+class Fence(Statement):
+    """Make earlier stores to shared memory visible to those who are met at a later barrier.
+
+    A barrier alone does not wait for stores: without a fence between the store and the arrival
+    `check` refuses the kernel, `verify` disproves it, and the `reference` executor stops. Source:
+    the row ``fence`` of ``atoms/arch.toml``.
+    """
+
+    @property
+    @once
+    def touched(self) -> Touched:
+        """Orders memory."""
+        return Touched(meets="fence")
+
+
+# ------------------------------------------------------------ statements
 
 
 @held_fields

@@ -26,9 +26,7 @@ from pycute_xe.kernel.ir.statements import (
     Reorder,
     Statement,
 )
-from pycute_xe.kernel.kinds.attention_form import Form, Keys
-from pycute_xe.kernel.kinds.attention_masks import guarded, unmasked
-from pycute_xe.kernel.kinds.attention_rows import Rows
+from pycute_xe.kernel.kinds.attention_form import Form, Keys, Rows, guarded, unmasked
 from pycute_xe.kernel.kinds.parts import gmem_stride
 from pycute_xe.kernel.kinds.side import Side
 from pycute_xe.kernel.spec.expression import Element, Slot, apply

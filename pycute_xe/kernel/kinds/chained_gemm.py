@@ -18,13 +18,12 @@ from pycute_xe.kernel.ir.statements import (
     SharedStore,
     Statement,
 )
-from pycute_xe.kernel.kinds.endings import along, product_of, unfit
 from pycute_xe.kernel.kinds.epilogue import Frame
 from pycute_xe.kernel.kinds.gemms import Given, recipe_of
 from pycute_xe.kernel.kinds.mainloop import Stretch, register_loop
+from pycute_xe.kernel.kinds.parts import along, product_of, unfit
 from pycute_xe.kernel.kinds.recipe import Input, side_of
-from pycute_xe.kernel.kinds.shared_tiles import MEET, fragment_places
-from pycute_xe.kernel.kinds.side import Side, transformed_operands
+from pycute_xe.kernel.kinds.side import MEET, Side, fragment_places, transformed_operands
 from pycute_xe.kernel.spec.expression import Expression, rounded_to, total
 from pycute_xe.kernel.tiles.slots import by_registers
 from pycute_xe.layout import Layout, size

@@ -10,8 +10,7 @@ from pycute_xe.errors import InputError, KernelError
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.operands import Operand, Order
 from pycute_xe.kernel.ir.statements import Map
-from pycute_xe.kernel.kinds.endings import unfit
-from pycute_xe.kernel.kinds.given_copies import GivenCopy
+from pycute_xe.kernel.kinds.parts import GivenCopy, unfit
 from pycute_xe.kernel.kinds.recipe import Epilogue, Input, Mainloop, Schedule, Step, kernel
 from pycute_xe.kernel.spec.expression import Element, Expression, Slot, leaves, rebuilt
 from pycute_xe.kernel.spec.parsing import parse

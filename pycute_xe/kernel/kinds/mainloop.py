@@ -25,8 +25,7 @@ from pycute_xe.kernel.ir.statements import (
     Statement,
     Store,
 )
-from pycute_xe.kernel.kinds.shared_tiles import MEET
-from pycute_xe.kernel.kinds.side import Side
+from pycute_xe.kernel.kinds.side import MEET, Side
 from pycute_xe.layout import Layout, make_layout
 
 __all__ = ["Stretch", "by_some", "doubled", "produced_loop", "register_loop", "shared_loop"]

@@ -10,9 +10,9 @@ from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index, Looked, Quotient, Tiles
 from pycute_xe.kernel.ir.identities import renamed
 from pycute_xe.kernel.ir.kernel import Kernel
+from pycute_xe.kernel.ir.program import walk
 from pycute_xe.kernel.ir.statements import Await, If, Loop, Mma, Signal, Statement
-from pycute_xe.kernel.ir.walking import walk
-from pycute_xe.kernel.schedules.tables import FIELDS
+from pycute_xe.kernel.schedules.plan import FIELDS
 from pycute_xe.signatures import typed
 from pycute_xe.typing import is_tuple
 

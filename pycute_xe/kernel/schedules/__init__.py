@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from pycute_xe.kernel.schedules.covering import Cover, covers
-from pycute_xe.kernel.schedules.dealing import DataParallel, Persistent, Raster
-from pycute_xe.kernel.schedules.grouping import Grouped, moe_counts
-from pycute_xe.kernel.schedules.plan import Counts, Fixup, Piece, Plan, tile_counts
-from pycute_xe.kernel.schedules.splitting import SplitK, StreamK
-from pycute_xe.kernel.schedules.tables import plan_tables
-from pycute_xe.kernel.schedules.timing import Slot, Timeline, timeline
+from pycute_xe.kernel.schedules.covering import Cover, Slot, Timeline, covers, timeline
+from pycute_xe.kernel.schedules.dealing import (
+    DataParallel,
+    Grouped,
+    Persistent,
+    Raster,
+    SplitK,
+    StreamK,
+    moe_counts,
+)
+from pycute_xe.kernel.schedules.plan import Counts, Fixup, Piece, Plan, plan_tables, tile_counts
 
 __all__ = [
     "Counts",

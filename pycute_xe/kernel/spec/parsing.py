@@ -9,14 +9,15 @@ from typing import TypeVar
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.spec.expression import (
+    TOO_DEEP,
     Element,
     Expression,
     Slot,
     apply,
     as_expression,
+    check_depth,
     rounded_to,
 )
-from pycute_xe.kernel.spec.looking import TOO_DEEP, check_depth
 from pycute_xe.kernel.spec.reductions import REDUCTIONS
 from pycute_xe.numeric import as_numeric, numerics
 

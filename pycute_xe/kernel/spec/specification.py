@@ -18,6 +18,7 @@ from pycute_xe.kernel.spec.expression import (
     Total,
     Where,
     as_expression,
+    check_depth,
     leaves,
 )
 from pycute_xe.kernel.spec.inside import (
@@ -27,7 +28,6 @@ from pycute_xe.kernel.spec.inside import (
     outside,
     situated_elements,
 )
-from pycute_xe.kernel.spec.looking import check_depth
 from pycute_xe.signatures import held_fields, typed
 
 __all__ = ["Claim", "Specification", "without_value"]
