@@ -454,6 +454,8 @@ def judged(seed: int) -> Outcome:
             found = Questions(one.kernel, {}).barriers()
     except (UndecidableError, TooHardError) as error:
         return Outcome(seed, "undecided", f"{notes}: {error.condition}", perf_counter() - start)
+    except Exception as error:  # noqa: BLE001 - what is not an answer is a defect, whatever it is
+        return Outcome(seed, "BAD crash", f"{notes}: {error!r}", perf_counter() - start)
     seconds = perf_counter() - start
     if found is not None:
         wrong = stepped(one.kernel, found.sizes["K"])

@@ -340,6 +340,8 @@ class Region:
 
     def _point(self, single: isl.Set) -> dict[str, int]:
         point = asked("sample_point", single)
+        if point.is_void():
+            raise too_hard("isl finds no point of a set that it does not call empty")
         values = (point.get_coordinate_val(isl.dim_type.set, i) for i in range(len(self.names)))
         return {name: int(v.to_python()) for name, v in zip(self.names, values, strict=True)}
 
