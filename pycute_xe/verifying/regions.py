@@ -62,6 +62,7 @@ PACES: Mapping[str, _Pace] = {
     "subtract": SETS,
     "coalesce": SETS,
     "gist": SETS,
+    "detect_equalities": SETS,
     "is_single_valued": SETS,
     "is_empty": POINTS,
     "is_bounded": POINTS,
@@ -330,7 +331,7 @@ class Region:
             rest = Region(self.names, isl.Set(piece))
             if best is not None:
                 rest = rest.within(f"{best[self.names[0]]} {sign} {self.names[0]}")
-            point = None if rest.is_empty else rest._point(asked(end, rest.points))
+            point = None if rest.is_empty else rest._first(end)
             if point is not None and (best is None or _is_before(point, best, end)):
                 best = point
         return best
@@ -338,10 +339,13 @@ class Region:
     def _ordered(self, order: Names) -> Region:
         return self.to((*order, *(n for n in self.names if n not in order))) if order else self
 
-    def _point(self, single: isl.Set) -> dict[str, int]:
-        point = asked("sample_point", single)
+    def _first(self, end: Literal["lexmin", "lexmax"]) -> dict[str, int]:
+        """Return the first or the last point of a region that is not empty."""
+        point = asked("sample_point", asked(end, self.points))
+        if point.is_void():  # isl loses all points of some sets with quotients
+            point = asked("sample_point", asked(end, asked("detect_equalities", self.points)))
         if point.is_void():
-            raise too_hard("isl finds no point of a set that it does not call empty")
+            raise too_hard("isl finds no first point of a set that it does not call empty")
         values = (point.get_coordinate_val(isl.dim_type.set, i) for i in range(len(self.names)))
         return {name: int(v.to_python()) for name, v in zip(self.names, values, strict=True)}
 

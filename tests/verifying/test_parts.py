@@ -69,6 +69,15 @@ def test_regions_do_set_algebra_on_named_points():
     assert Region.nothing(XY).greatest() is None
 
 
+def test_points_that_a_library_loses_are_looked_for_again():
+    """isl 2026.2 has no first point of this set, which has points."""
+    quotients = "(1 - b) mod 5 = 0 and (2 + c) mod 5 = 0 and 10*floor((3 + c)/10) >= 2 + c"
+    bounds = "d > 0 and 0 <= b <= 3 and c >= 0 and 4*c < e - d and f = e - d and g = 0 and h = 1+c"
+    found = Region.where(tuple("edfgbch"), f"{quotients} and {bounds}").least()
+    c = next(c for c in range(99) if (2 + c) % 5 == 0 and 10 * ((3 + c) // 10) >= 2 + c)
+    assert found == {"e": 4 * c + 2, "d": 1, "f": 4 * c + 1, "g": 0, "b": 1, "c": c, "h": 1 + c}
+
+
 def test_least_counts_coordinates_in_the_order_asked_for():
     region = Region.where(XY, "0 <= x and 0 <= y and 2*x + y >= 5 and x <= 9 and y <= 9")
     assert region.least() == {"x": 0, "y": 5}
