@@ -1,4 +1,4 @@
-"""Floor 1: basis elements ``E(i)``, the strides of coordinate layouts.
+"""Basis elements ``E(i)``, the strides of coordinate layouts.
 
 A basis element is a unit vector of a coordinate space; scaled by an integer and added to others it
 gives a coordinate. A layout with such strides maps to coordinates instead of offsets.

@@ -1,4 +1,4 @@
-"""Floor 4: all offsets at once, as NumPy arrays, and NumPy's names for the element types."""
+"""All offsets at once, as NumPy arrays, and NumPy's names for the element types."""
 
 from __future__ import annotations
 

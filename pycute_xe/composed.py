@@ -1,4 +1,4 @@
-"""Floor 2: the composed layout, a swizzle applied to the offsets of a layout.
+"""The composed layout, a swizzle applied to the offsets of a layout.
 
 It has the domain of its layout, so whatever rearranges the domain works on the layout within; it
 has no strides, since a swizzle is not linear in integers (`pycute_xe.f2` has the strides it has).

@@ -1,4 +1,4 @@
-"""Floor 0: whether a value is of an annotated type, and what its leaves are."""
+"""Whether a value is of an annotated type, and what its leaves are."""
 
 from __future__ import annotations
 

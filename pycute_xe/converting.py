@@ -1,4 +1,4 @@
-"""Floor 4: numbers of one type as numbers of another, by the rules of ``atoms/convert.toml``."""
+"""Numbers of one type as numbers of another, by the rules of ``atoms/convert.toml``."""
 
 from __future__ import annotations
 

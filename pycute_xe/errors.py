@@ -1,4 +1,4 @@
-"""Floor 0: what the library says when it refuses.
+"""What the library says when it refuses.
 
 Every refusal names the operation, its operands, the condition that does not hold and a way out,
 so that a message can be acted on without opening the source.

@@ -1,4 +1,4 @@
-"""Floor 1: which conversions between element types change nothing."""
+"""Which conversions between element types change nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 2: strides over the field of two elements, under which a swizzle is linear.
+"""Strides over the field of two elements, under which a swizzle is linear.
 
 Adding without carries is XOR, multiplying without carries shifts and XORs. With that arithmetic a
 swizzled layout is again a shape and one stride for each leaf.

@@ -1,4 +1,4 @@
-"""Floor 1: the sole reader of ``atoms/``, the hardware facts kept as TOML rows.
+"""The sole reader of ``atoms/``, the hardware facts kept as TOML rows.
 
 A row is a read-only mapping with a non-empty ``source``. The files travel in the wheel as
 ``pycute_xe/_atoms``; a checkout or an editable install reads them beside the package.

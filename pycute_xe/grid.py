@@ -1,4 +1,4 @@
-"""Floor 4: a layout as a grid, the value at each coordinate of its one or two modes.
+"""A layout as a grid, the value at each coordinate of its one or two modes.
 
 What tables and drawings have in common: which layouts they can show, and why not.
 """

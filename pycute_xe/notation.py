@@ -1,4 +1,4 @@
-"""Floor 1: layouts as text, read as CuTe's ``print`` writes them and written as C++ types.
+"""Layouts as text, read as CuTe's ``print`` writes them and written as C++ types.
 
 The grammar, blanks allowed between tokens::
 

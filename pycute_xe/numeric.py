@@ -1,4 +1,4 @@
-"""Floor 0: element types: a row for each, with a column for each reader."""
+"""Element types: a row for each, with a column for each reader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 4: the offsets of many coordinates at once, as NumPy arrays."""
+"""The offsets of many coordinates at once, as NumPy arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 0: what a call was given, held against what its signature says.
+"""What a call was given, held against what its signature says.
 
 A function that computes does not look at its arguments twice. When it stumbles over one, `typed`
 looks then: an argument that is not what the annotation says is named, with its type. An error

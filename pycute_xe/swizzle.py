@@ -1,4 +1,4 @@
-"""Floor 1: swizzles, XOR functions that spread neighbouring rows over different banks."""
+"""Swizzles, XOR functions that spread neighbouring rows over different banks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 0: names for the nested integers that the whole library speaks in.
+"""Names for the nested integers that the whole library speaks in.
 
 An ``IntTuple`` is an integer or a tuple of ``IntTuple``. ``4`` and ``(4,)`` are different values.
 A ``Tiler`` is a layout, an integer, ``None`` (keep the mode whole) or a tuple of tilers.

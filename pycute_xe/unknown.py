@@ -1,4 +1,4 @@
-"""Floor 1: the protocol by which integers that are not numbers yet enter the algebra.
+"""The protocol by which integers that are not numbers yet enter the algebra.
 
 The algebra computes with Python's operators and asks two questions: does one value divide another,
 and is one at most another. A `Symbolic` value answers from what is assumed of it, or raises

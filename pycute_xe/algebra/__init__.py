@@ -1,4 +1,4 @@
-"""Floor 3: the layout algebra, functions over layouts as CuTe names them.
+"""The layout algebra, functions over layouts as CuTe names them.
 
 The inner order is simplify, then compose and inverse, then divide, then product, then swizzled
 layouts, which most operations take as well; nothing here knows a GPU or imports anything but the

@@ -1,4 +1,4 @@
-"""Floor 3: what two layouts share: contiguous elements, an order of coordinates, a sum."""
+"""What two layouts share: contiguous elements, an order of coordinates, a sum."""
 
 from __future__ import annotations
 

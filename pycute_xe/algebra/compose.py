@@ -1,4 +1,4 @@
-"""Floor 3: composition, one layout read through another."""
+"""Composition, one layout read through another."""
 
 from __future__ import annotations
 

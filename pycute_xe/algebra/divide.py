@@ -1,4 +1,4 @@
-"""Floor 3: divides, a layout split into tiles and the rest."""
+"""Divides, a layout split into tiles and the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 3: complements and inverses, what a layout leaves out and how to undo it."""
+"""Complements and inverses, what a layout leaves out and how to undo it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 3: products, a layout repeated as another says."""
+"""Products, a layout repeated as another says."""
 
 from __future__ import annotations
 

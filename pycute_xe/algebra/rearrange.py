@@ -1,4 +1,4 @@
-"""Floor 3: a layout's modes in another order, shape or packing."""
+"""A layout's modes in another order, shape or packing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 3: the same memory seen through wider or narrower elements."""
+"""The same memory seen through wider or narrower elements."""
 
 from __future__ import annotations
 

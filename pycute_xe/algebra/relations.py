@@ -1,4 +1,4 @@
-"""Floor 3: questions about a layout as a function, answered mode by mode, never by enumeration."""
+"""Questions about a layout as a function, answered mode by mode, never by enumeration."""
 
 from __future__ import annotations
 

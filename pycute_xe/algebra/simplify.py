@@ -1,4 +1,4 @@
-"""Floor 3: the same function, said with fewer modes."""
+"""The same function, said with fewer modes."""
 
 from __future__ import annotations
 

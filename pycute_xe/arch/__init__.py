@@ -1,4 +1,4 @@
-"""Floor 5: the machine by formula: surfaces, messages, instructions, registers and their rules.
+"""The machine by formula: surfaces, messages, instructions, registers and their rules.
 
 What a message or an instruction does is a layout here; `pycute_xe.machine` executes the same
 messages by walking the documents instead, and tests compare the two.

@@ -1,4 +1,4 @@
-"""Floor 5: bank conflicts of shared local memory, counted from the byte addresses of an access.
+"""Bank conflicts of shared local memory, counted from the byte addresses of an access.
 
 A bank serves one of its words at a time, to everyone who wants it: the same word twice is free, two
 words of one bank take two turns.

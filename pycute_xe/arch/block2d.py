@@ -1,4 +1,4 @@
-"""Floor 5: block-2D messages and where they put each element in registers, by formula."""
+"""Block-2D messages and where they put each element in registers, by formula."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 5: who owns what in registers.
+"""Who owns what in registers.
 
 Registers belong to the subgroup: element i of a subgroup array belongs to work-item i mod 16, as
 its value i div 16. Elements narrower than a byte are owned byte by byte.

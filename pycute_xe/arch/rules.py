@@ -1,4 +1,4 @@
-"""Floor 5: judging quantities by rules that are rows of ``atoms/``.
+"""Judging quantities by rules that are rows of ``atoms/``.
 
 A rule bounds one named quantity; which quantities there are is the business of whoever asks.
 Nothing here knows a message or a surface.

@@ -1,4 +1,4 @@
-"""Floor 5: a target, the machine that a kernel is checked against."""
+"""A target, the machine that a kernel is checked against."""
 
 from __future__ import annotations
 

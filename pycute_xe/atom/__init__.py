@@ -1,4 +1,4 @@
-"""Floor 6: atoms and their tilings: who owns which element of which operand."""
+"""Atoms and their tilings: who owns which element of which operand."""
 
 from __future__ import annotations
 

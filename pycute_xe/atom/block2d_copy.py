@@ -1,4 +1,4 @@
-"""Floor 6: block-2D tiled copies for the operands of a tiled MMA."""
+"""Block-2D tiled copies for the operands of a tiled MMA."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 6: the block-2D copy operations by their CUTLASS names.
+"""The block-2D copy operations by their CUTLASS names.
 
 Height counts rows: the strided dimension of memory. Width counts elements along the contiguous
 dimension, over all blocks of the message; ``block_width`` is the width of one block.

@@ -1,4 +1,4 @@
-"""Floor 6: what every copy atom answers: who is said to own an element, and who holds it."""
+"""What every copy atom answers: who is said to own an element, and who holds it."""
 
 from __future__ import annotations
 

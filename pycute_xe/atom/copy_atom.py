@@ -1,4 +1,4 @@
-"""Floor 6: a copy atom, one operation with the type of the values it moves."""
+"""A copy atom, one operation with the type of the values it moves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 6: tilings of any copy atom, from layouts, from a tiled MMA or from another copy."""
+"""Tilings of any copy atom, from layouts, from a tiled MMA or from another copy."""
 
 from __future__ import annotations
 

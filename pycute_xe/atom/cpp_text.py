@@ -1,4 +1,4 @@
-"""Floor 6: atoms and their tilings as C++ types."""
+"""Atoms and their tilings as C++ types."""
 
 from __future__ import annotations
 

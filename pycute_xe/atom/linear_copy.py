@@ -1,4 +1,4 @@
-"""Floor 6: linear copy atoms: who owns what of a block, or of what one work-item addresses."""
+"""Linear copy atoms: who owns what of a block, or of what one work-item addresses."""
 
 from __future__ import annotations
 

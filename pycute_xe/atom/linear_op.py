@@ -1,4 +1,4 @@
-"""Floor 6: linear copy operations: blocks, shared local memory, gathers and scatters, atomics."""
+"""Linear copy operations: blocks, shared local memory, gathers and scatters, atomics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 6: an MMA atom, one DPAS instruction with the work-items that own its operands."""
+"""An MMA atom, one DPAS instruction with the work-items that own its operands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 6: what the registers of a subgroup hold, slot by slot, and whose each slot is."""
+"""What the registers of a subgroup hold, slot by slot, and whose each slot is."""
 
 from __future__ import annotations
 

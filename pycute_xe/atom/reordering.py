@@ -1,4 +1,4 @@
-"""Floor 6: the permutation between two register fragments that hold the same elements."""
+"""The permutation between two register fragments that hold the same elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 6: which block-2D operation serves an MMA operand, chosen as CUTLASS chooses.
+"""Which block-2D operation serves an MMA operand, chosen as CUTLASS chooses.
 
 The choice looks at the order in which a subgroup's registers walk the operand's tile: the modes of
 the coalesced fragment, each an extent and a step along one dimension.

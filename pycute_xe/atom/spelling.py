@@ -1,4 +1,4 @@
-"""Floor 6: suggestions for misspelled names."""
+"""Suggestions for misspelled names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 6: the registers of a whole subgroup, and which elements of a tile they hold."""
+"""The registers of a whole subgroup, and which elements of a tile they hold."""
 
 from __future__ import annotations
 

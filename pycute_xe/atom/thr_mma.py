@@ -1,4 +1,4 @@
-"""Floor 6: the part of a tiled MMA that one work-item holds."""
+"""The part of a tiled MMA that one work-item holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 6: a tiling of copy atoms over the subgroups of a work-group."""
+"""A tiling of copy atoms over the subgroups of a work-group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 9: checking against a target: which rules hold, which refuse, and who says so."""
+"""Checking against a target: which rules hold, which refuse, and who says so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 9: `check`, legality against a target."""
+"""`check`, legality against a target."""
 
 from __future__ import annotations
 

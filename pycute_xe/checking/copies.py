@@ -1,4 +1,4 @@
-"""Floor 9: judging copies: their messages, where these start, and the memory they are used on."""
+"""Judging copies: their messages, where these start, and the memory they are used on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 9: judging a kernel by what its body does: copies, MMAs, registers, threads."""
+"""Judging a kernel by what its body does: copies, MMAs, registers, threads."""
 
 from __future__ import annotations
 

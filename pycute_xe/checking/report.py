@@ -1,4 +1,4 @@
-"""Floor 9: what a check found, as a value that prints."""
+"""What a check found, as a value that prints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 12: the command line, ``pycute-xe``."""
+"""The command line, ``pycute-xe``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 12: the program: its commands, and what becomes of errors.
+"""The program: its commands, and what becomes of errors.
 
 Whatever a user can get wrong ends as one message on standard error and exit status 2.
 """

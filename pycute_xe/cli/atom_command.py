@@ -1,4 +1,4 @@
-"""Floor 12: ``pycute-xe atom``."""
+"""``pycute-xe atom``."""
 
 from __future__ import annotations
 

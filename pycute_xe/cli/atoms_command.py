@@ -1,4 +1,4 @@
-"""Floor 12: ``pycute-xe atoms``."""
+"""``pycute-xe atoms``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 12: what an expression is worth. Nothing is executed but the operations of the table."""
+"""What an expression is worth. Nothing is executed but the operations of the table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 12: expressions of the layout algebra as text, read into a tree of nodes.
+"""Expressions of the layout algebra as text, read into a tree of nodes.
 
 CuTe's ``(4,8):(8,1)`` is not Python, so the grammar is its own, and nothing in it can name an
 attribute, assign, loop or import. Blanks are allowed between tokens::

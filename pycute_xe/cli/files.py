@@ -1,4 +1,4 @@
-"""Floor 12: arrays from and to files that a user has: ``.npy``, and ``.npz`` by name."""
+"""Arrays from and to files that a user has: ``.npy``, and ``.npz`` by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 12: ``pycute-xe gemm``."""
+"""``pycute-xe gemm``."""
 
 from __future__ import annotations
 

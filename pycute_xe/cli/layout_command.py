@@ -1,4 +1,4 @@
-"""Floor 12: ``pycute-xe layout``."""
+"""``pycute-xe layout``."""
 
 from __future__ import annotations
 

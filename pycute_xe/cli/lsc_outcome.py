@@ -1,4 +1,4 @@
-"""Floor 12: what an LSC message is, for people and for programs."""
+"""What an LSC message is, for people and for programs."""
 
 from __future__ import annotations
 

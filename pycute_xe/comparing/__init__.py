@@ -1,4 +1,4 @@
-"""Floor 6: what is asked of two atoms, or of all: does it feed, what differs, which one does."""
+"""What is asked of two atoms, or of all: does it feed, what differs, which one does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 6: atoms as users give them: as values, as operations, by name."""
+"""Atoms as users give them: as values, as operations, by name."""
 
 from __future__ import annotations
 

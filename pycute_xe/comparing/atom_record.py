@@ -1,4 +1,4 @@
-"""Floor 6: an atom in one line, as a search finds it."""
+"""An atom in one line, as a search finds it."""
 
 from __future__ import annotations
 

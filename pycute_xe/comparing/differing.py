@@ -1,4 +1,4 @@
-"""Floor 6: what changes from one atom to another, or from what an atom says to what it does."""
+"""What changes from one atom to another, or from what an atom says to what it does."""
 
 from __future__ import annotations
 

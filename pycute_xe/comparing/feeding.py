@@ -1,4 +1,4 @@
-"""Floor 6: whether the registers of a copy are the registers of an MMA operand."""
+"""Whether the registers of a copy are the registers of an MMA operand."""
 
 from __future__ import annotations
 

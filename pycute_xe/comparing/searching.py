@@ -1,4 +1,4 @@
-"""Floor 6: finding an atom by what it does."""
+"""Finding an atom by what it does."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Floor 11: the names of other libraries, for code that was written for them."""
+"""The names of other libraries, for code that was written for them."""

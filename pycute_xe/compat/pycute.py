@@ -1,4 +1,4 @@
-"""Floor 11: the names of NVIDIA's pycute, so that code written for it runs unchanged.
+"""The names of NVIDIA's pycute, so that code written for it runs unchanged.
 
 ``from pycute_xe.compat.pycute import *`` takes the place of ``from pycute import *``: the same
 names, arguments, nesting and printed forms. Deliberate differences:

@@ -1,4 +1,4 @@
-"""Floor 11: the integer and tuple functions of NVIDIA's pycute, for `pycute_xe.compat.pycute`."""
+"""The integer and tuple functions of NVIDIA's pycute, for `pycute_xe.compat.pycute`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 6: what CUTLASS calls its atoms: the older XE_2D_* names, the templates, the catalogue."""
+"""What CUTLASS calls its atoms: the older XE_2D_* names, the templates, the catalogue."""
 
 from __future__ import annotations
 

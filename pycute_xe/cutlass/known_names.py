@@ -1,4 +1,4 @@
-"""Floor 6: the catalogue: the name of every atom that the library lists."""
+"""The catalogue: the name of every atom that the library lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 6: CUTLASS's older block-2D copies: who owns which element, by one formula."""
+"""CUTLASS's older block-2D copies: who owns which element, by one formula."""
 
 from __future__ import annotations
 

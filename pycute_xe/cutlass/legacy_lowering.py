@@ -1,4 +1,4 @@
-"""Floor 6: the block-2D messages that move the block of an older name, or the rules against."""
+"""The block-2D messages that move the block of an older name, or the rules against."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 6: the names of CUTLASS's older block-2D copy operations, as values."""
+"""The names of CUTLASS's older block-2D copy operations, as values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 6: atoms by the names CUTLASS gives them."""
+"""Atoms by the names CUTLASS gives them."""
 
 from __future__ import annotations
 

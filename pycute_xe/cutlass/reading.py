@@ -1,4 +1,4 @@
-"""Floor 6: values of the library from C++ text: types as written, and what CuTe prints."""
+"""Values of the library from C++ text: types as written, and what CuTe prints."""
 
 from __future__ import annotations
 

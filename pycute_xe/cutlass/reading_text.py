@@ -1,4 +1,4 @@
-"""Floor 6: C++ text as tokens with their places, and how a slip in it is refused."""
+"""C++ text as tokens with their places, and how a slip in it is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 6: what C++ templates stand for, a table from their names to values of the library."""
+"""What C++ templates stand for, a table from their names to values of the library."""
 
 from __future__ import annotations
 

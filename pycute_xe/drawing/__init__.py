@@ -1,4 +1,4 @@
-"""Floor 9: drawing who owns what, as SVG and in the terminal."""
+"""Drawing who owns what, as SVG and in the terminal."""
 
 from __future__ import annotations
 

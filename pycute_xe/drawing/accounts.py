@@ -1,4 +1,4 @@
-"""Floor 9: the two accounts of one block: who is said to own a value, and what registers hold."""
+"""The two accounts of one block: who is said to own a value, and what registers hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 9: `draw`, the verb."""
+"""`draw`, the verb."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 9: a drawing as a value."""
+"""A drawing as a value."""
 
 from __future__ import annotations
 

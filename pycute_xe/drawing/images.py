@@ -1,4 +1,4 @@
-"""Floor 9: register images: which element of a tile each register element of a subgroup holds."""
+"""Register images: which element of a tile each register element of a subgroup holds."""
 
 from __future__ import annotations
 

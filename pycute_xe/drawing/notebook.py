@@ -1,4 +1,4 @@
-"""Floor 9: notebooks that show kernels, atoms and layouts by themselves."""
+"""Notebooks that show kernels, atoms and layouts by themselves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 9: copy atoms in memory, registers and work-items; tiled copies as they lie in memory."""
+"""Copy atoms in memory, registers and work-items; tiled copies as they lie in memory."""
 
 from __future__ import annotations
 

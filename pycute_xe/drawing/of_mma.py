@@ -1,4 +1,4 @@
-"""Floor 9: the operands of an MMA atom, a tiled MMA or a kernel, as a scene."""
+"""The operands of an MMA atom, a tiled MMA or a kernel, as a scene."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 9: writing files whole or not at all."""
+"""Writing files whole or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 9: what a drawing shows, before it is SVG or text: panels of labelled cells."""
+"""What a drawing shows, before it is SVG or text: panels of labelled cells."""
 
 from __future__ import annotations
 

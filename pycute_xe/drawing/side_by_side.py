@@ -1,4 +1,4 @@
-"""Floor 9: layouts in colours of one's own, and several side by side."""
+"""Layouts in colours of one's own, and several side by side."""
 
 from __future__ import annotations
 

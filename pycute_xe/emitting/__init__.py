@@ -1,4 +1,4 @@
-"""Floor 9: kernels in other languages: `emit`."""
+"""Kernels in other languages: `emit`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 9: a kernel as CuTe C++ for CUTLASS on Intel, with what the library claims of it."""
+"""A kernel as CuTe C++ for CUTLASS on Intel, with what the library claims of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 9: the tiled MMAs, the copies and the fragments of a kernel as C++ types with names."""
+"""The tiled MMAs, the copies and the fragments of a kernel as C++ types with names."""
 
 from __future__ import annotations
 

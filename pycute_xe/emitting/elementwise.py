@@ -1,4 +1,4 @@
-"""Floor 9: elementwise statements and conversions, as instructions on registers of 16 elements."""
+"""Elementwise statements and conversions, as instructions on registers of 16 elements."""
 
 from __future__ import annotations
 

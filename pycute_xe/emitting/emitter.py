@@ -1,4 +1,4 @@
-"""Floor 9: `emit`, the verb."""
+"""`emit`, the verb."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 9: what statements become in every language: messages, DPAS and moves on variables."""
+"""What statements become in every language: messages, DPAS and moves on variables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 9: straight statements as instructions, the same for every language that has registers."""
+"""Straight statements as instructions, the same for every language that has registers."""
 
 from __future__ import annotations
 

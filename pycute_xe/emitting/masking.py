@@ -1,4 +1,4 @@
-"""Floor 9: conditions of elementwise statements: a bit for each of 16 elements."""
+"""Conditions of elementwise statements: a bit for each of 16 elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 9: a kernel as OpenCL C: atoms are named calls of a prelude of inline vISA."""
+"""A kernel as OpenCL C: atoms are named calls of a prelude of inline vISA."""
 
 from __future__ import annotations
 

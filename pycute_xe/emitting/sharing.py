@@ -1,4 +1,4 @@
-"""Floor 9: shared memory and atomic additions: messages with an address for each work-item."""
+"""Shared memory and atomic additions: messages with an address for each work-item."""
 
 from __future__ import annotations
 

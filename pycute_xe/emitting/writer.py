@@ -1,4 +1,4 @@
-"""Floor 9: the text of a kernel's body as it grows, statement by statement."""
+"""The text of a kernel's body as it grows, statement by statement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 9: a kernel as a module of MLIR's XeGPU, at the level of a work-group."""
+"""A kernel as a module of MLIR's XeGPU, at the level of a work-group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 9: values, indices and types of a kernel in MLIR, one line an operation."""
+"""Values, indices and types of a kernel in MLIR, one line an operation."""
 
 from __future__ import annotations
 

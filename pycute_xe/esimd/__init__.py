@@ -1,4 +1,4 @@
-"""Floor 11: Intel ESIMD in Python: kernels of threads that run on the machine, message by message.
+"""Intel ESIMD in Python: kernels of threads that run on the machine, message by message.
 
 Names and the order of arguments are those of ``sycl::ext::intel::esimd``. Template arguments come
 first; those that have a default in C++ are keywords:

@@ -1,4 +1,4 @@
-"""Floor 9: running kernels on NumPy arrays."""
+"""Running kernels on NumPy arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 9: a grid on the reference executor: its work-groups, or some of them."""
+"""A grid on the reference executor: its work-groups, or some of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 9: a problem: what a user hands to a kernel, checked and bound to its operands."""
+"""A problem: what a user hands to a kernel, checked and bound to its operands."""
 
 from __future__ import annotations
 

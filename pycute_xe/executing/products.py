@@ -1,4 +1,4 @@
-"""Floor 9: matrix products as DPAS computes them, many at once, by BLAS.
+"""Matrix products as DPAS computes them, many at once, by BLAS.
 
 Floats are summed in float32, in any order; a narrow accumulator is rounded after each instruction.
 Integers are exact: float32 and float64 hold every sum that is small enough, larger ones are split.

@@ -1,4 +1,4 @@
-"""Floor 9: the reference executor: every message and every DPAS on the machine, one by one."""
+"""The reference executor: every message and every DPAS on the machine, one by one."""
 
 from __future__ import annotations
 

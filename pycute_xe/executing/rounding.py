@@ -1,4 +1,4 @@
-"""Floor 9: turning a user's arrays into the element types an operand has."""
+"""Turning a user's arrays into the element types an operand has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 9: `run`, the verb."""
+"""`run`, the verb."""
 
 from __future__ import annotations
 

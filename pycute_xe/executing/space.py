@@ -1,4 +1,4 @@
-"""Floor 9: the points at which a statement is executed, kept as a product of small tables."""
+"""The points at which a statement is executed, kept as a product of small tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 9: operands in memory: the surfaces that messages see of them, legal or not."""
+"""Operands in memory: the surfaces that messages see of them, legal or not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 9: one subgroup on the machine: its registers as elements, its indices, its environment."""
+"""One subgroup on the machine: its registers as elements, its indices, its environment."""
 
 from __future__ import annotations
 

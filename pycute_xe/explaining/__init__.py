@@ -1,4 +1,4 @@
-"""Floor 9: the steps of a rule of the algebra, as it applied to the operands at hand."""
+"""The steps of a rule of the algebra, as it applied to the operands at hand."""
 
 from __future__ import annotations
 

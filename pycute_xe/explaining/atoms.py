@@ -1,4 +1,4 @@
-"""Floor 9: `explain` for atoms."""
+"""`explain` for atoms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 9: how `composition` comes to its result.
+"""How `composition` comes to its result.
 
 The walks are told from the operands, mode by mode; the operation itself is not asked.
 """

@@ -1,4 +1,4 @@
-"""Floor 9: what the parts of a copy's name mean, and the names beside it."""
+"""What the parts of a copy's name mean, and the names beside it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 9: `explain`, the verb."""
+"""`explain`, the verb."""
 
 from __future__ import annotations
 

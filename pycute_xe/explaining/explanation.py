@@ -1,4 +1,4 @@
-"""Floor 9: an explanation as a value: steps, and the result or the refusal they end in."""
+"""An explanation as a value: steps, and the result or the refusal they end in."""
 
 from __future__ import annotations
 

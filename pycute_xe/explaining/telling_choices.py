@@ -1,4 +1,4 @@
-"""Floor 9: why a block-2D copy of an operand is the one it is, and what else there was."""
+"""Why a block-2D copy of an operand is the one it is, and what else there was."""
 
 from __future__ import annotations
 

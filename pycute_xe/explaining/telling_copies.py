@@ -1,4 +1,4 @@
-"""Floor 9: what a copy atom does, told to someone who knows the table of its names."""
+"""What a copy atom does, told to someone who knows the table of its names."""
 
 from __future__ import annotations
 

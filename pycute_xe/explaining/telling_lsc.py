@@ -1,4 +1,4 @@
-"""Floor 9: `explain` for LSC messages: what a line of vISA text moves, from where to where."""
+"""`explain` for LSC messages: what a line of vISA text moves, from where to where."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 8: what fragments hold that are computed: maps, reductions, products."""
+"""What fragments hold that are computed: maps, reductions, products."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 8: tables recognised as sums of digits: a map in its shortest form.
+"""Tables recognised as sums of digits: a map in its shortest form.
 
 A finite map over several variables, each from 0 up, is separable if it is a sum of functions of one
 variable; each of those is written in mixed-radix digits of its variable where it can be.

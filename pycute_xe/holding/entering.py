@@ -1,4 +1,4 @@
-"""Floor 8: what fragments hold when a trip of a loop begins: sums, maxima, what is written anew."""
+"""What fragments hold when a trip of a loop begins: sums, maxima, what is written anew."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 8: what classes of subgroups do one after the other, and what they know of one another."""
+"""What classes of subgroups do one after the other, and what they know of one another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 8: a walk through a kernel's statements: what is known so far, and what is found."""
+"""A walk through a kernel's statements: what is known so far, and what is found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 8: following a kernel's statements: what is stored where, for all sizes at once."""
+"""Following a kernel's statements: what is stored where, for all sizes at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 8: whether two nodes are written alike: the same elements, taken the same way."""
+"""Whether two nodes are written alike: the same elements, taken the same way."""
 
 from __future__ import annotations
 

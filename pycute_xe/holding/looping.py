@@ -1,4 +1,4 @@
-"""Floor 8: a loop followed once for all its trips: what it adds up, and what it writes anew."""
+"""A loop followed once for all its trips: what it adds up, and what it writes anew."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 8: what barriers order of all that subgroups do, event by event, and what not.
+"""What barriers order of all that subgroups do, event by event, and what not.
 
 Subgroups that take the same ways do the same; of each such class one is followed, event by event,
 with a clock: of which events of the others it knows that they are over. A barrier that fires passes

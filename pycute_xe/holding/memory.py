@@ -1,4 +1,4 @@
-"""Floor 8: operands that a work-group stores to and loads back: what lies in each element.
+"""Operands that a work-group stores to and loads back: what lies in each element.
 
 All accesses of such an operand lie around one place, which a work-group does not change: then its
 elements there are an array like those of shared memory, a position for each. What other work-groups

@@ -1,4 +1,4 @@
-"""Floor 8: what a register element holds: expressions whose leaves are elements of operands.
+"""What a register element holds: expressions whose leaves are elements of operands.
 
 A node describes many elements at once: all subgroups and a row of positions. A leaf keeps where in
 its operand each of them comes from as an index, the same for the whole work-group, plus a table.

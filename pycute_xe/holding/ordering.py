@@ -1,4 +1,4 @@
-"""Floor 8: accesses to shared arrays that no barrier orders, where all subgroups do the same.
+"""Accesses to shared arrays that no barrier orders, where all subgroups do the same.
 
 Two accesses of different subgroups are in order exactly where a barrier is arrived at after the one
 and waited for before the other, and a fence lies between a store and the arrival: a barrier alone

@@ -1,4 +1,4 @@
-"""Floor 8: the account of work that a question may take, and the clock that guards it.
+"""The account of work that a question may take, and the clock that guards it.
 
 Work is counted in units of about a microsecond on an idle machine, the same for the same question
 whatever else the machine does and whatever is remembered from before: answers depend on the work

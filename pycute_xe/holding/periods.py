@@ -1,4 +1,4 @@
-"""Floor 8: how an index moves with its variables: when it repeats, and how straight it runs.
+"""How an index moves with its variables: when it repeats, and how straight it runs.
 
 An index is a sum of multiples of names and of quotients of indices by integers, so three things
 follow from its parts, whatever values its other names have.

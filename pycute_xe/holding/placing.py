@@ -1,4 +1,4 @@
-"""Floor 8: nodes taken at other positions, of other subgroups, and at other trips of a loop."""
+"""Nodes taken at other positions, of other subgroups, and at other trips of a loop."""
 
 from __future__ import annotations
 

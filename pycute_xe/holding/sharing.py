@@ -1,4 +1,4 @@
-"""Floor 8: what the elements of shared arrays hold: what a subgroup stored, another one loads.
+"""What the elements of shared arrays hold: what a subgroup stored, another one loads.
 
 An array's content has a position for each element and one row for all subgroups. That a load comes
 behind a barrier after the store is another question (`pycute_xe.holding.ordering`).

@@ -1,4 +1,4 @@
-"""Floor 8: the finite maps inside a work-group, as NumPy tables: who holds which part of a tile.
+"""The finite maps inside a work-group, as NumPy tables: who holds which part of a tile.
 
 Registers are counted by element: ``e`` is the ``e``-th element of a fragment's bytes. Nothing here
 depends on problem sizes; where a tile lies is said by a statement's indices.

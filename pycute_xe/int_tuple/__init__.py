@@ -1,4 +1,4 @@
-"""Floor 1: nested integer tuples and the coordinates that index them.
+"""Nested integer tuples and the coordinates that index them.
 
 Coordinates run colexicographically: the first mode moves fastest. Every function here is a plain
 function of tuples and knows no layout.

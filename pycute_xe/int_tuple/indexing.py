@@ -1,4 +1,4 @@
-"""Floor 1: coordinates and indices of a shape; the first mode moves fastest."""
+"""Coordinates and indices of a shape; the first mode moves fastest."""
 
 from __future__ import annotations
 

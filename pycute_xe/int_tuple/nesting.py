@@ -1,4 +1,4 @@
-"""Floor 1: nested tuples: how they nest, their leaves, and functions leaf by leaf."""
+"""Nested tuples: how they nest, their leaves, and functions leaf by leaf."""
 
 from __future__ import annotations
 

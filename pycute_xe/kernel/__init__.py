@@ -1,4 +1,4 @@
-"""Floor 7: kernels as values: a program, and what it should compute."""
+"""Kernels as values: a program, and what it should compute."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 7: how much a run takes: bytes of operands, statements that subgroups do."""
+"""How much a run takes: bytes of operands, statements that subgroups do."""
 
 from __future__ import annotations
 

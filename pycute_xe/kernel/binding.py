@@ -1,4 +1,4 @@
-"""Floor 7: the sizes of a problem, bound by the shapes of its operands."""
+"""The sizes of a problem, bound by the shapes of its operands."""
 
 from __future__ import annotations
 

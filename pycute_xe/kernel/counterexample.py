@@ -1,4 +1,4 @@
-"""Floor 7: a counterexample as data: a problem small enough to look at, and what goes wrong in it.
+"""A counterexample as data: a problem small enough to look at, and what goes wrong in it.
 
 It names the property that fails, the sizes, the work-item and the elements. It can be saved, loaded
 and run.

@@ -1,4 +1,4 @@
-"""Floor 7: an array as a function of its places, of which only what is looked at is made."""
+"""An array as a function of its places, of which only what is looked at is made."""
 
 from __future__ import annotations
 

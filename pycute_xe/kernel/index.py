@@ -1,4 +1,4 @@
-"""Floor 7: indices, the only arithmetic a kernel does on its own.
+"""Indices, the only arithmetic a kernel does on its own.
 
 An index is quasi-affine: a constant plus integer multiples of names (extents, grid and loop
 variables, ``subgroup``), of quotients by integers, and of elements of operands. Divisors are

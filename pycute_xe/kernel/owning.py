@@ -1,4 +1,4 @@
-"""Floor 7: which work-group, trip and work-item moves an element of an operand of a kernel."""
+"""Which work-group, trip and work-item moves an element of an operand of a kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 7: inputs on which a wrong register shows: small integers, different where it matters.
+"""Inputs on which a wrong register shows: small integers, different where it matters.
 
 Each is a function of places, so that inputs of any size can be looked at where a run touches them.
 """

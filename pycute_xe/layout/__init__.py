@@ -1,4 +1,4 @@
-"""Floor 2: the layout, a function from coordinates to offsets given by a shape and its strides.
+"""The layout, a function from coordinates to offsets given by a shape and its strides.
 
 ``Layout(shape, stride)`` maps a coordinate to the inner product of its natural coordinate with the
 strides. It is a value: immutable, hashable, compared by shape and stride. Operations that combine

@@ -1,4 +1,4 @@
-"""Floor 2: the layout itself, a shape and strides that nest alike.
+"""The layout itself, a shape and strides that nest alike.
 
 Everything that takes a layout apart or measures it stands in the files beside this one.
 """

@@ -1,4 +1,4 @@
-"""Floor 2: how large a layout is, and how far it reaches."""
+"""How large a layout is, and how far it reaches."""
 
 from __future__ import annotations
 

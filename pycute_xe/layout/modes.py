@@ -1,4 +1,4 @@
-"""Floor 2: the modes of a layout, taken, left out, nested or joined."""
+"""The modes of a layout, taken, left out, nested or joined."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 8: the one machine that everything executes on.
+"""The one machine that everything executes on.
 
 Byte memory, register files that know what is initialised, shared local memory that knows who
 touched what, messages and instructions as the documents describe them, barriers, and a trace.

@@ -1,4 +1,4 @@
-"""Floor 8: the barriers of a work-group: who has arrived, who may pass, and what passing orders.
+"""The barriers of a work-group: who has arrived, who may pass, and what passing orders.
 
 The barrier of the whole work-group counts every thread. A named barrier counts producers and
 consumers: it fires when as many of each have arrived as it was told to expect. Producers go on,

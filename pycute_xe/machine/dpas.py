@@ -1,4 +1,4 @@
-"""Floor 8: DPAS, executed as the vISA manual's pseudo-code says, all channels at once."""
+"""DPAS, executed as the vISA manual's pseudo-code says, all channels at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 8: shared local memory where a barrier alone does not wait for stores: fences do.
+"""Shared local memory where a barrier alone does not wait for stores: fences do.
 
 ESIMD's barrier() fences by itself, so that `Slm` needs no fence; a split barrier's halves do not.
 """

@@ -1,4 +1,4 @@
-"""Floor 8: LSC messages, executed as the vISA manual's pseudo-code (LSC_UNTYPED.md) says.
+"""LSC messages, executed as the vISA manual's pseudo-code (LSC_UNTYPED.md) says.
 
 Its loops over channels are NumPy operations here, which changes no result: registers and memory
 are read before they are written, and what is written twice keeps the last value. Where the manual

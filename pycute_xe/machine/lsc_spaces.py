@@ -1,4 +1,4 @@
-"""Floor 8: what the addresses of an LSC message reach: flat memory, a surface, or shared memory.
+"""What the addresses of an LSC message reach: flat memory, a surface, or shared memory.
 
 A space reads and writes several ranges of equal size at once. Where ranges of one write overlap,
 the last one stands: that is the order of the loops of the vISA manual, which elsewhere

@@ -1,4 +1,4 @@
-"""Floor 8: global memory, byte addressed, made of allocations that never touch.
+"""Global memory, byte addressed, made of allocations that never touch.
 
 Every access lies inside one allocation; the gaps between them belong to no array, so that running
 past an array is a fault and not a neighbour's value.

@@ -1,4 +1,4 @@
-"""Floor 8: global memory of a grid, with a memory of who touched each byte.
+"""Global memory of a grid, with a memory of who touched each byte.
 
 Work-groups are never in order, and threads of one only across a barrier (`Progress`). Two plain
 writes to a byte clash where neither is before the other and they leave different values: what stays

@@ -1,4 +1,4 @@
-"""Floor 8: the register file of one hardware thread, with a mask of what has been written."""
+"""The register file of one hardware thread, with a mask of what has been written."""
 
 from __future__ import annotations
 

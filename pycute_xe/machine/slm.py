@@ -1,4 +1,4 @@
-"""Floor 8: shared local memory of a work-group, with a memory of who touched each byte when.
+"""Shared local memory of a work-group, with a memory of who touched each byte when.
 
 Two threads may touch a byte, one of them writing, only if one access is over before the other
 starts. Barriers order accesses, named ones too: see `pycute_xe.machine.trace`. Two atomics never

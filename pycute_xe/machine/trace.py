@@ -1,4 +1,4 @@
-"""Floor 8: what a run did, counted."""
+"""What a run did, counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 8: the threads of a work-group, run together between barriers.
+"""The threads of a work-group, run together between barriers.
 
 A thread is a generator: it runs its instructions itself and yields where it meets the others.
 """

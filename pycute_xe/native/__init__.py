@@ -1,4 +1,4 @@
-"""Floor 11: Intel's graphics compiler: what it makes of a kernel, executed on the machine.
+"""Intel's graphics compiler: what it makes of a kernel, executed on the machine.
 
 ``compile`` gives the machine code as data, ``run`` executes it, ``compare`` holds both against what
 `check` and `run` say.

@@ -1,4 +1,4 @@
-"""Floor 11: instructions on registers: what each computes, lane by lane.
+"""Instructions on registers: what each computes, lane by lane.
 
 A product of 32 by 32 bits takes two: `mul` leaves the product by the lowest 16 bits in the
 accumulator, `mach` and `macl` add that by the others, and give the upper or the lower half.

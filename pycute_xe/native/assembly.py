@@ -1,4 +1,4 @@
-"""Floor 11: machine code as instructions with typed operands, read from the disassembler's JSON."""
+"""Machine code as instructions with typed operands, read from the disassembler's JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 11: a kernel beside what the compiler made of it: counts, bytes, registers, results."""
+"""A kernel beside what the compiler made of it: counts, bytes, registers, results."""
 
 from __future__ import annotations
 

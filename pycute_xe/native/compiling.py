@@ -1,4 +1,4 @@
-"""Floor 11: a kernel through Intel's graphics compiler, and what it made of it."""
+"""A kernel through Intel's graphics compiler, and what it made of it."""
 
 from __future__ import annotations
 

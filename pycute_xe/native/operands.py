@@ -1,4 +1,4 @@
-"""Floor 11: operands of instructions: which register bytes each lane reads or writes, and how."""
+"""Operands of instructions: which register bytes each lane reads or writes, and how."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 11: sends: what their descriptors say, and what the machine does for them."""
+"""Sends: what their descriptors say, and what the machine does for them."""
 
 from __future__ import annotations
 

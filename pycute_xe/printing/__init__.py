@@ -1,4 +1,4 @@
-"""Floor 9: layouts as tables of text and as LaTeX."""
+"""Layouts as tables of text and as LaTeX."""
 
 from __future__ import annotations
 

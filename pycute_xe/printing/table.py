@@ -1,4 +1,4 @@
-"""Floor 9: a layout as a table of boxes, as CuTe prints it."""
+"""A layout as a table of boxes, as CuTe prints it."""
 
 from __future__ import annotations
 

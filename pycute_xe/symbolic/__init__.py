@@ -1,4 +1,4 @@
-"""Floor 4: integers known by assumptions, as leaves of shapes and strides."""
+"""Integers known by assumptions, as leaves of shapes and strides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 4: sympy's expressions as symbolic integers."""
+"""Sympy's expressions as symbolic integers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 4: questions about symbolic integers, put to isl.
+"""Questions about symbolic integers, put to isl.
 
 isl decides linear questions over the integers, rounded quotients by numbers included. A product of
 symbols, or a quotient by one, becomes a parameter of its own of which only linear facts are told

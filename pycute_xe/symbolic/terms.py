@@ -1,4 +1,4 @@
-"""Floor 4: sympy's expressions, as this package uses them."""
+"""Sympy's expressions, as this package uses them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 4: a symbolic integer, what the leaves of a symbolic layout are."""
+"""A symbolic integer, what the leaves of a symbolic layout are."""
 
 from __future__ import annotations
 

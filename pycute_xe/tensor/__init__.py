@@ -1,4 +1,4 @@
-"""Floor 4: tensors, something that can be indexed seen through a layout."""
+"""Tensors, something that can be indexed seen through a layout."""
 
 from __future__ import annotations
 

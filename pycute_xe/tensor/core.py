@@ -1,4 +1,4 @@
-"""Floor 4: a tensor, something that can be indexed seen through a layout.
+"""A tensor, something that can be indexed seen through a layout.
 
 A tensor without data is a counting tensor: its values are the offsets, or the coordinates, of its
 layout. The identity tensor is the one whose value at a coordinate is the coordinate.

@@ -1,4 +1,4 @@
-"""Floor 10: answers that were tried: a prover's verdict, held against runs of the machine."""
+"""Answers that were tried: a prover's verdict, held against runs of the machine."""
 
 from __future__ import annotations
 

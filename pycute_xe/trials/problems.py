@@ -1,4 +1,4 @@
-"""Floor 10: the problems of a trial: sizes and data, and where conditions turn."""
+"""The problems of a trial: sizes and data, and where conditions turn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 10: `replay`: a counterexample run, so that everybody can see what goes wrong."""
+"""`replay`: a counterexample run, so that everybody can see what goes wrong."""
 
 from __future__ import annotations
 

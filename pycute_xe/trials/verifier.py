@@ -1,4 +1,4 @@
-"""Floor 10: `verify`, the verb: what a prover says, once it has been tried on the machine."""
+"""`verify`, the verb: what a prover says, once it has been tried on the machine."""
 
 from __future__ import annotations
 

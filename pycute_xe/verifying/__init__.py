@@ -1,4 +1,4 @@
-"""Floor 9: proofs about kernels, for all problem sizes."""
+"""Proofs about kernels, for all problem sizes."""
 
 from __future__ import annotations
 

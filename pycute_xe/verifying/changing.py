@@ -1,4 +1,4 @@
-"""Floor 9: operands that a kernel both reads and writes: does every load find what lay there?
+"""Operands that a kernel both reads and writes: does every load find what lay there?
 
 A load finds what lay there if no store to its elements comes before it: neither one of the same
 subgroup that is earlier in the program, nor one of another subgroup, which nothing orders.

@@ -1,4 +1,4 @@
-"""Floor 9: whether two formulas are equal at all points of a region, and where they first differ.
+"""Whether two formulas are equal at all points of a region, and where they first differ.
 
 Terms are matched by what they are made of; that each sum runs over the same elements, each once,
 is a question about sets of integers.

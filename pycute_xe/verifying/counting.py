@@ -1,4 +1,4 @@
-"""Floor 9: counters by which work-groups wait for one another, and plain accesses to them.
+"""Counters by which work-groups wait for one another, and plain accesses to them.
 
 A plain store to a counter that another work-group signals, or a load of one, is in order where some
 wait lies between. Where no wait comes before either, nothing orders them, whatever the sizes.

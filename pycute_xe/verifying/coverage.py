@@ -1,4 +1,4 @@
-"""Floor 9: the question whether every element of an output is written."""
+"""The question whether every element of an output is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 9: functions of one element, compared at every number of its type.
+"""Functions of one element, compared at every number of its type.
 
 What is only moved, converted, chosen and compared takes one element to one number. Types of 16 bits
 and less have few numbers, and all of them are tried. Wider ones are parted into intervals, until

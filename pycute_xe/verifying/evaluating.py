@@ -1,4 +1,4 @@
-"""Floor 9: formulas as numbers: do two that are written differently really differ at a point?"""
+"""Formulas as numbers: do two that are written differently really differ at a point?"""
 
 from __future__ import annotations
 

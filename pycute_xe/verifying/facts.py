@@ -1,4 +1,4 @@
-"""Floor 9: what the questions of a proof share: what was followed, points, failures."""
+"""What the questions of a proof share: what was followed, points, failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 9: the questions whose failures stop a run: barriers, registers, messages."""
+"""The questions whose failures stop a run: barriers, registers, messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 9: what is held and what is claimed, in one form: sums of products over bounded variables.
+"""What is held and what is claimed, in one form: sums of products over bounded variables.
 
 Indices are texts in the variables of the points at which two formulas are compared.
 """

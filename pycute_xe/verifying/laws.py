@@ -1,4 +1,4 @@
-"""Floor 9: what is assumed of functions: the formula of a function of formulas.
+"""What is assumed of functions: the formula of a function of formulas.
 
 Sums and products are those of real numbers. Of the other functions nothing is assumed but the laws
 here: of maxima, of exponentials (`pycute_xe.kernel.spec.functions`), and that a conversion to a

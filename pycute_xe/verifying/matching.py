@@ -1,4 +1,4 @@
-"""Floor 9: which parts of two formulas stand for each other, and terms as constraints."""
+"""Which parts of two formulas stand for each other, and terms as constraints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 9: the account of a proof, and trials that take a part of it."""
+"""The account of a proof, and trials that take a part of it."""
 
 from __future__ import annotations
 

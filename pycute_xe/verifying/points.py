@@ -1,4 +1,4 @@
-"""Floor 9: the points of a store: sizes, work-groups, loops and a place of its tile."""
+"""The points of a store: sizes, work-groups, loops and a place of its tile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 9: whether prefetches bring what will be loaded, and nothing else."""
+"""Whether prefetches bring what will be loaded, and nothing else."""
 
 from __future__ import annotations
 

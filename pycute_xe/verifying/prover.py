@@ -1,4 +1,4 @@
-"""Floor 9: `prove`: four answers, within a budget, which `pycute_xe.trials` then tries."""
+"""`prove`: four answers, within a budget, which `pycute_xe.trials` then tries."""
 
 from __future__ import annotations
 

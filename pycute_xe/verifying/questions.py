@@ -1,4 +1,4 @@
-"""Floor 9: the questions asked of a kernel, each answered by a smallest failure or None."""
+"""The questions asked of a kernel, each answered by a smallest failure or None."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 9: sets of integer points with named coordinates, decided by isl."""
+"""Sets of integer points with named coordinates, decided by isl."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 9: between which numbers the values of a formula lie, and whether they are integers.
+"""Between which numbers the values of a formula lie, and whether they are integers.
 
 What is known of elements is their type: inputs are finite. Everything else follows from how a
 formula is built; where that says nothing, its values may be anything.

@@ -1,4 +1,4 @@
-"""Floor 9: what registers hold, and what a specification claims, as formulas at a point."""
+"""What registers hold, and what a specification claims, as formulas at a point."""
 
 from __future__ import annotations
 

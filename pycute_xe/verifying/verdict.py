@@ -1,4 +1,4 @@
-"""Floor 9: what a proof came to, as values for people and programs."""
+"""What a proof came to, as values for people and programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 9: the points at which a store is judged: coordinates of its tile, or its registers.
+"""The points at which a store is judged: coordinates of its tile, or its registers.
 
 Where the writes of a store fill a box of its tile, each place once, what they hold is told by the
 place: however registers are dealt out, a right kernel's maps are then short. Where the writes of

@@ -1,4 +1,4 @@
-"""Floor 3: what each operation promises, one function per operation, named as the operation.
+"""What each operation promises, one function per operation, named as the operation.
 
 A law takes the operands as the operation takes them, then the result (options of the operation come
 last). It returns ``None`` where the law holds, else a sentence that names the first coordinate at

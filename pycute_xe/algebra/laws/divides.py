@@ -1,4 +1,4 @@
-"""Floor 3: the laws of divides: each element of the layout in one tile."""
+"""The laws of divides: each element of the layout in one tile."""
 
 from __future__ import annotations
 

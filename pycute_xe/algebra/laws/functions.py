@@ -1,4 +1,4 @@
-"""Floor 3: the laws of what keeps, restricts, reads or adds up the values of layouts."""
+"""The laws of what keeps, restricts, reads or adds up the values of layouts."""
 
 from __future__ import annotations
 

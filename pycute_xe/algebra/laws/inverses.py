@@ -1,4 +1,4 @@
-"""Floor 3: the laws of complements and inverses, and of what two layouts share."""
+"""The laws of complements and inverses, and of what two layouts share."""
 
 from __future__ import annotations
 

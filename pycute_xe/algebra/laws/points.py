@@ -1,4 +1,4 @@
-"""Floor 3: how a law is judged: coordinate by coordinate, two values at a time.
+"""How a law is judged: coordinate by coordinate, two values at a time.
 
 Every claim of a law goes through the few functions here. A claim returns ``None`` where it holds,
 else a sentence, so that claims chain with ``or``.

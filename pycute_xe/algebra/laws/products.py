@@ -1,4 +1,4 @@
-"""Floor 3: the laws of products: copies of a block, no two in one place."""
+"""The laws of products: copies of a block, no two in one place."""
 
 from __future__ import annotations
 

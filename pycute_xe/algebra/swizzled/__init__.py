@@ -1,4 +1,4 @@
-"""Floor 3: the algebra on swizzled layouts.
+"""The algebra on swizzled layouts.
 
 What rearranges the domain of a layout acts beneath the swizzle, as in C++. Changing the width of an
 element moves the bits of the swizzle, and needs a law of its own.

@@ -1,4 +1,4 @@
-"""Floor 3: compositions with swizzles, and inverses of swizzled layouts."""
+"""Compositions with swizzles, and inverses of swizzled layouts."""
 
 from __future__ import annotations
 

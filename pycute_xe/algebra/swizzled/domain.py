@@ -1,4 +1,4 @@
-"""Floor 3: what rearranges the domain of a layout, beneath a swizzle if there is one.
+"""What rearranges the domain of a layout, beneath a swizzle if there is one.
 
 What C++ overloads for tensors takes them here too: what is cut is the layout of the tensor.
 """

@@ -1,4 +1,4 @@
-"""Floor 5: DPAS, the systolic matrix instruction: its types, operand layouts, rules and text.
+"""DPAS, the systolic matrix instruction: its types, operand layouts, rules and text.
 
 Where operands lie in registers is a formula here; `pycute_xe.machine.dpas` executes the
 instruction by walking the document instead, and tests compare the two.

@@ -1,4 +1,4 @@
-"""Floor 5: LSC messages as values: vISA text both ways, legality on a target, register counts.
+"""LSC messages as values: vISA text both ways, legality on a target, register counts.
 
 The load/store cache (LSC) units move everything between registers and memory. What a message
 does is executed by `pycute_xe.machine`; here it is described, checked, read and written.

@@ -1,1 +1,1 @@
-"""Floor 9: terms evaluated on whole arrays: the fast executor."""
+"""Terms evaluated on whole arrays: the fast executor."""

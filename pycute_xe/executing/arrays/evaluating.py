@@ -1,4 +1,4 @@
-"""Floor 9: the value of a term at every point of the axes of its variables.
+"""The value of a term at every point of the axes of its variables.
 
 A table says what each kind of term is on arrays. What a sum runs over is an axis of its own; terms
 inside that do not depend on it are evaluated outside.

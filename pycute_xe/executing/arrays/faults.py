@@ -1,4 +1,4 @@
-"""Floor 9: what would stop the machine, looked for before a run: from places alone.
+"""What would stop the machine, looked for before a run: from places alone.
 
 Whatever is not shown to be sound is left to the byte machine, which says what is wrong.
 """

@@ -1,4 +1,4 @@
-"""Floor 9: terms in the coordinates of what they are stored to.
+"""Terms in the coordinates of what they are stored to.
 
 A store writes position ``p`` of subgroup ``s`` to a place in a tile. The coordinates of that place
 become variables in the stead of ``s`` and ``p``, and so do those of the registers of a recurrence;

@@ -1,4 +1,4 @@
-"""Floor 9: integers at each point of some axes: where the elements of operands lie.
+"""Integers at each point of some axes: where the elements of operands lie.
 
 A field is a sum of parts, each over the axes by which it changes, so that the place of an element
 in a large matrix takes a row of numbers for its row and one for its column.

@@ -1,4 +1,4 @@
-"""Floor 9: a kernel on whole arrays: followed once, run for any sizes."""
+"""A kernel on whole arrays: followed once, run for any sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 9: the registers that a recurrence carries over, by coordinates of operands.
+"""The registers that a recurrence carries over, by coordinates of operands.
 
 Registers of which all that is ever computed is the same share a place: the row of a query, not the
 lanes that hold it.

@@ -1,4 +1,4 @@
-"""Floor 9: terms whose places are functions of variables, and the coordinates of registers."""
+"""Terms whose places are functions of variables, and the coordinates of registers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 9: arrays with their axes and their type, and elements of memory at fields of places."""
+"""Arrays with their axes and their type, and elements of memory at fields of places."""
 
 from __future__ import annotations
 

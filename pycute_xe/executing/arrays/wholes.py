@@ -1,4 +1,4 @@
-"""Floor 9: products of whole operands that several terms are elements of, computed once."""
+"""Products of whole operands that several terms are elements of, computed once."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Floor 7: kernels written line by line, as on paper."""
+"""Kernels written line by line, as on paper."""

@@ -1,4 +1,4 @@
-"""Floor 7: a kernel from nothing, a line for each statement, checked where it is written."""
+"""A kernel from nothing, a line for each statement, checked where it is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 7: what is written of a kernel so far, checked with each line that is added."""
+"""What is written of a kernel so far, checked with each line that is added."""
 
 from __future__ import annotations
 

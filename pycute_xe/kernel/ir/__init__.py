@@ -1,1 +1,1 @@
-"""Floor 7: the program of a kernel: operands, fragments, indices, statements."""
+"""The program of a kernel: operands, fragments, indices, statements."""

@@ -1,4 +1,4 @@
-"""Floor 7: what the construction of a kernel refuses: parts that do not fit one another.
+"""What the construction of a kernel refuses: parts that do not fit one another.
 
 A table from kinds of statements to what they demand. A verifier judges whether maps are right.
 """

@@ -1,4 +1,4 @@
-"""Floor 7: statements that move data between memory, shared memory and registers."""
+"""Statements that move data between memory, shared memory and registers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 7: a kernel whose names are identities: what it says does not depend on what it is called.
+"""A kernel whose names are identities: what it says does not depend on what it is called.
 
 Operands, fragments and shared arrays become ``o_0``, ``f_0``, ``a_0`` in the order of their
 declarations; extents ``n_0``, those of the outputs first; what the grid and loops bind ``v_0``, in

@@ -1,4 +1,4 @@
-"""Floor 7: a kernel as a value: operands, fragments, statements, and what they should compute."""
+"""A kernel as a value: operands, fragments, statements, and what they should compute."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 7: a kernel as text that a person reads."""
+"""A kernel as text that a person reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 7: named barriers: where some subgroups produce and others consume."""
+"""Named barriers: where some subgroups produce and others consume."""
 
 from __future__ import annotations
 

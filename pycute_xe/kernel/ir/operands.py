@@ -1,4 +1,4 @@
-"""Floor 7: what a kernel works on: operands in memory, fragments in registers, shared arrays."""
+"""What a kernel works on: operands in memory, fragments in registers, shared arrays."""
 
 from __future__ import annotations
 

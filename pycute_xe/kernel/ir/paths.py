@@ -1,4 +1,4 @@
-"""Floor 7: what must hold on every path through a kernel: names bound, fragments written, barriers.
+"""What must hold on every path through a kernel: names bound, fragments written, barriers.
 
 A fragment is written before it is read. The two halves of a split barrier alternate, arrival first,
 and no subgroup can take one without the other.

@@ -1,4 +1,4 @@
-"""Floor 7: the parts of a kernel, which its construction, its listing and its paths are about."""
+"""The parts of a kernel, which its construction, its listing and its paths are about."""
 
 from __future__ import annotations
 

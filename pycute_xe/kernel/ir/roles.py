@@ -1,4 +1,4 @@
-"""Floor 7: which subgroups do a statement: conditions that depend on their number alone."""
+"""Which subgroups do a statement: conditions that depend on their number alone."""
 
 from __future__ import annotations
 

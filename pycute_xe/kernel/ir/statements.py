@@ -1,4 +1,4 @@
-"""Floor 7: the statements of a kernel, what every subgroup of a work-group does in turn.
+"""The statements of a kernel, what every subgroup of a work-group does in turn.
 
 Operands live in memory, fragments in registers. Every kind of statement declares what it touches:
 which fragments it reads and writes, what it does to memory, and whom it waits for. How a statement

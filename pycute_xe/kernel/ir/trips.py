@@ -1,4 +1,4 @@
-"""Floor 7: loops written out trip by trip, as problems of given sizes go through them."""
+"""Loops written out trip by trip, as problems of given sizes go through them."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Floor 7: kinds of kernels: arrangements of statements with a specification."""
+"""Kinds of kernels: arrangements of statements with a specification."""

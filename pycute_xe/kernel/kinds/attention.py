@@ -1,4 +1,4 @@
-"""Floor 7: attention forward: online softmax between two products, for prefill and for decode."""
+"""Attention forward: online softmax between two products, for prefill and for decode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 7: parts of attention put together: outputs over parts of the keys, by their lse."""
+"""Parts of attention put together: outputs over parts of the keys, by their lse."""
 
 from __future__ import annotations
 

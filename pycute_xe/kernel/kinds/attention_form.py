@@ -1,4 +1,4 @@
-"""Floor 7: what kinds of attention differ in: tilings, masks, and how keys and queries lie."""
+"""What kinds of attention differ in: tilings, masks, and how keys and queries lie."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 7: the loop of attention: scores of a tile of keys, their softmax, weighted values."""
+"""The loop of attention: scores of a tile of keys, their softmax, weighted values."""
 
 from __future__ import annotations
 

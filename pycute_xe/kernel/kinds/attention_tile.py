@@ -1,4 +1,4 @@
-"""Floor 7: one tile of keys of attention: two products and a softmax between, in registers."""
+"""One tile of keys of attention: two products and a softmax between, in registers."""
 
 from __future__ import annotations
 

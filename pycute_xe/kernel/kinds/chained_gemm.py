@@ -1,4 +1,4 @@
-"""Floor 7: two GEMMs one behind the other, what lies between in shared memory."""
+"""Two GEMMs one behind the other, what lies between in shared memory."""
 
 from __future__ import annotations
 

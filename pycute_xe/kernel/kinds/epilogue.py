@@ -1,4 +1,4 @@
-"""Floor 7: epilogues: what happens to the accumulator before it is stored.
+"""Epilogues: what happens to the accumulator before it is stored.
 
 An epilogue is an expression over ``acc`` and elements of operands. Matrices are loaded by the copy
 that loads C, vectors as one row of a block, each subgroup its own part; an elementwise statement

@@ -1,4 +1,4 @@
-"""Floor 7: an epilogue in pieces, as CUTLASS cuts it: a tile of the accumulator after the other.
+"""An epilogue in pieces, as CUTLASS cuts it: a tile of the accumulator after the other.
 
 A whole matrix C beside the accumulators fills the registers; a piece of it does not.
 """

@@ -1,4 +1,4 @@
-"""Floor 7: the GEMMs by name, each a short recipe: plain, through shared memory, split, planned."""
+"""The GEMMs by name, each a short recipe: plain, through shared memory, split, planned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 7: the loop over K of a GEMM: loads, prefetches, what becomes of operands, the MMA."""
+"""The loop over K of a GEMM: loads, prefetches, what becomes of operands, the MMA."""
 
 from __future__ import annotations
 

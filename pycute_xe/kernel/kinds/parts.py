@@ -1,4 +1,4 @@
-"""Floor 7: parts that kinds of kernels share: how operands reach the registers of an MMA."""
+"""Parts that kinds of kernels share: how operands reach the registers of an MMA."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 7: the recipe of a GEMM: a main loop, an epilogue and a schedule, each a value.
+"""The recipe of a GEMM: a main loop, an epilogue and a schedule, each a value.
 
 What one kind of kernel has, another has from here too: transforms, types in memory, shared memory,
 further outputs, batches, parts of K, plans. What does not go together is refused with the reason.

@@ -1,4 +1,4 @@
-"""Floor 7: an operand of an MMA on its way from memory to the registers that are multiplied.
+"""An operand of an MMA on its way from memory to the registers that are multiplied.
 
 It is loaded, perhaps passed through shared memory, converted, reordered and transformed, each where
 it has to be.

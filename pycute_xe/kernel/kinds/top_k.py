@@ -1,4 +1,4 @@
-"""Floor 7: the largest elements of each row of a product, weighted by their softmax."""
+"""The largest elements of each row of a product, weighted by their softmax."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 7: operands that memory holds in another type than the MMA multiplies, scaled on the way.
+"""Operands that memory holds in another type than the MMA multiplies, scaled on the way.
 
 A transform is an expression of what is loaded, of scalars, of a value for each row or column, and
 of a value for each group along K: ``(B - zero[k/128,n]) * scale[k/128,n]``. It is computed in the

@@ -1,4 +1,4 @@
-"""Floor 7: vectors beside a matrix: a bias for each column or row, and how lanes share it."""
+"""Vectors beside a matrix: a bias for each column or row, and how lanes share it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 7: what a kernel that follows a plan does with one tile, as a kernel of its own."""
+"""What a kernel that follows a plan does with one tile, as a kernel of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 7: schedules: which work-group computes which part of which tile, and in what order."""
+"""Schedules: which work-group computes which part of which tile, and in what order."""
 
 from __future__ import annotations
 

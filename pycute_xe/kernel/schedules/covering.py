@@ -1,4 +1,4 @@
-"""Floor 7: whether a plan is right: each slice once, waits that end, sums that are whole."""
+"""Whether a plan is right: each slice once, waits that end, sums that are whole."""
 
 from __future__ import annotations
 

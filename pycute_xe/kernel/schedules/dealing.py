@@ -1,4 +1,4 @@
-"""Floor 7: schedules that deal out whole tiles: one each, or in turns to work-groups that stay."""
+"""Schedules that deal out whole tiles: one each, or in turns to work-groups that stay."""
 
 from __future__ import annotations
 

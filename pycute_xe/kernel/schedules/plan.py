@@ -1,4 +1,4 @@
-"""Floor 7: a plan: what each work-group of a grid computes, piece by piece.
+"""A plan: what each work-group of a grid computes, piece by piece.
 
 A tile of an output needs every tile of K once. Where several work-groups share a tile, each has a
 piece of its K, and a counter of the tile tells how many tiles of K have been added so far.

@@ -1,1 +1,1 @@
-"""Floor 7: what a kernel should compute, in index notation."""
+"""What a kernel should compute, in index notation."""

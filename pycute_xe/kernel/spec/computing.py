@@ -1,4 +1,4 @@
-"""Floor 7: the value of a specification on arrays, from index notation alone.
+"""The value of a specification on arrays, from index notation alone.
 
 Nothing here knows of kernels. Every index variable is an axis; an expression becomes an array that
 has the extents of the variables it depends on, and 1 elsewhere. Sums of products go through

@@ -1,4 +1,4 @@
-"""Floor 7: equations as users write them: ``D[m,n] = relu(sum(k, A[m,k]*B[k,n], f32))``.
+"""Equations as users write them: ``D[m,n] = relu(sum(k, A[m,k]*B[k,n], f32))``.
 
 The text is what a specification prints; a sum runs as far as the mode that its variable indexes.
 """

@@ -1,4 +1,4 @@
-"""Floor 7: scalar expressions over elements of operands: what an element of an output should be.
+"""Scalar expressions over elements of operands: what an element of an output should be.
 
 Index notation: ``sum(k, A[m,k] * B[k,n])``. Indices stay tuples, one for each mode of an operand.
 The same expressions, over `Slot` leaves, say what an elementwise statement does to registers.

@@ -1,4 +1,4 @@
-"""Floor 7: the scalar functions that epilogues and specifications may name: a row for each.
+"""The scalar functions that epilogues and specifications may name: a row for each.
 
 Every reader takes what it knows of a function from its row; a column that a reader needs and that
 a row leaves empty is refused by name. A function that is made of others says so and needs no more.

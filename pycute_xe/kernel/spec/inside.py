@@ -1,4 +1,4 @@
-"""Floor 7: whether an element that a claim names lies inside its operand, for all sizes >= 1.
+"""Whether an element that a claim names lies inside its operand, for all sizes >= 1.
 
 An index is bounded from below by a linear form: a quotient lies between two such forms. What is not
 shown that way is tried at small sizes: a claim that names a place outside at all of them is

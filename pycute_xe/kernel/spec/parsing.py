@@ -1,4 +1,4 @@
-"""Floor 7: expressions as users write them: ``relu(alpha*acc + beta*C[m,n] + bias[n])``."""
+"""Expressions as users write them: ``relu(alpha*acc + beta*C[m,n] + bias[n])``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 7: how many values become one: a row for each reduction.
+"""How many values become one: a row for each reduction.
 
 Every reader takes what it does from the row; a column that a row leaves empty is refused by name.
 """

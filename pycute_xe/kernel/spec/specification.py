@@ -1,4 +1,4 @@
-"""Floor 7: what a kernel should compute: an expression in index notation for each output."""
+"""What a kernel should compute: an expression in index notation for each output."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Floor 7: how tiles lie in the registers of subgroups, which kinds and the builder share."""
+"""How tiles lie in the registers of subgroups, which kinds and the builder share."""

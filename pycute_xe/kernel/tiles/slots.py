@@ -1,4 +1,4 @@
-"""Floor 7: what the registers of an MMA or of a copy hold: register element → coordinate."""
+"""What the registers of an MMA or of a copy hold: register element → coordinate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floor 7: how a tile is spread over the registers of subgroups, and the copies that follow.
+"""How a tile is spread over the registers of subgroups, and the copies that follow.
 
 Tiles are in the order of their operand's modes: of B, (K, N).
 """
