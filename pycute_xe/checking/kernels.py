@@ -23,23 +23,18 @@ from pycute_xe.kernel import (
     Await,
     BarrierArrive,
     BarrierWait,
-    Convert,
     Fence,
-    Fill,
     Fragment,
     If,
     Kernel,
     Load,
     Loop,
-    Map,
     Meanings,
     Mma,
     NamedArrive,
     NamedWait,
     Operand,
-    Part,
     Prefetch,
-    Reduce,
     Reorder,
     SharedLoad,
     SharedStore,
@@ -50,6 +45,7 @@ from pycute_xe.kernel import (
 )
 from pycute_xe.kernel.ir.listing import renamings
 from pycute_xe.kernel.ir.roles import doing
+from pycute_xe.kernel.ir.statements import ON_REGISTERS
 
 __all__ = ["JUDGED", "judge_kernel", "bank_turns"]
 
@@ -395,9 +391,8 @@ def _(body: Body, statement: Mma) -> None:
 
 
 @JUDGED.of(
-    *(Fill, Reorder, Part, Convert, Map, Reduce, Loop, If),
-    *(BarrierArrive, BarrierWait, Fence, SharedLoad, SharedStore, NamedArrive, NamedWait),
-    *(Await, Signal),
+    *(*ON_REGISTERS, Loop, If, SharedLoad, SharedStore),
+    *(BarrierArrive, BarrierWait, Fence, NamedArrive, NamedWait, Await, Signal),
 )
 def _(body: Body, statement: Statement) -> None:
     """Nothing but registers and shared memory, which are counted, and barriers, which pair up."""

@@ -17,7 +17,6 @@ from pycute_xe.kernel import (
     BarrierWait,
     Convert,
     Fence,
-    Fill,
     If,
     Kernel,
     Load,
@@ -29,7 +28,6 @@ from pycute_xe.kernel import (
     NamedWait,
     Part,
     Prefetch,
-    Reduce,
     Reorder,
     SharedLoad,
     SharedStore,
@@ -37,6 +35,7 @@ from pycute_xe.kernel import (
     Statement,
     Store,
 )
+from pycute_xe.kernel.ir.statements import COMPUTING
 from pycute_xe.layout import Layout, size
 
 __all__ = [
@@ -175,7 +174,7 @@ def _(registers: Registers, maps: Map) -> None:
         registers.images[maps.destination] = image
 
 
-@SHOWN.of(Fill, Reduce, SharedLoad)
+@SHOWN.of(*COMPUTING, SharedLoad)
 def _(registers: Registers, statement: Statement) -> None:
     """What is computed or comes from shared memory is not an image of a tile."""
     registers.forget(statement)

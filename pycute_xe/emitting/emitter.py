@@ -48,22 +48,16 @@ from pycute_xe.kernel import (
     Await,
     BarrierArrive,
     BarrierWait,
-    Convert,
     Fence,
-    Fill,
     If,
     Kernel,
     Load,
     Loop,
-    Map,
     Meanings,
     Mma,
     NamedArrive,
     NamedWait,
-    Part,
     Prefetch,
-    Reduce,
-    Reorder,
     SharedLoad,
     SharedStore,
     Signal,
@@ -71,6 +65,7 @@ from pycute_xe.kernel import (
     Store,
 )
 from pycute_xe.kernel.index import Index
+from pycute_xe.kernel.ir.statements import ON_REGISTERS
 from pycute_xe.signatures import shortly, typed
 
 __all__ = ["Device", "Language", "emit", "host", "portable", "VISA", "visa"]
@@ -99,10 +94,8 @@ def _(writer: Writer, statement: Loop | If) -> None:
     writer.inside(statement.body)
 
 
-@VISA.of(
-    Fill, Prefetch, Load, Store, Reorder, Part, Convert, Map, Reduce, Mma, AtomicStore, SharedLoad,
-    SharedStore, Fence, BarrierArrive, BarrierWait,
-)  # fmt: skip
+@VISA.of(*ON_REGISTERS, Mma, Prefetch, Load, Store, AtomicStore)
+@VISA.of(SharedLoad, SharedStore, Fence, BarrierArrive, BarrierWait)
 def _(writer: VisaWriter, statement: Statement) -> None:
     for instruction in LOWERED[statement](writer.kernel, writer.registers, statement):
         writer.put(_text(instruction))

@@ -38,27 +38,22 @@ from pycute_xe.kernel import (
     AtomicStore,
     BarrierArrive,
     BarrierWait,
-    Convert,
     Fence,
-    Fill,
     If,
     Kernel,
     Load,
     Loop,
-    Map,
     Meanings,
     Mma,
     Operand,
-    Part,
     Prefetch,
-    Reduce,
-    Reorder,
     SharedLoad,
     SharedStore,
     Statement,
     Store,
 )
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index
+from pycute_xe.kernel.ir.statements import ON_REGISTERS
 
 __all__ = ["OPENCL", "OpenCLWriter", "check_names", "opencl", "parameters", "prelude", "surface_of"]
 
@@ -104,10 +99,8 @@ def _(writer: Writer, statement: If) -> None:
     writer.block(f"if ({c_text(statement.index)} < {c_text(statement.below)})", statement.body)
 
 
-@OPENCL.of(
-    Fill, Prefetch, Load, Store, Reorder, Part, Convert, Map, Reduce, Mma, AtomicStore, SharedLoad,
-    SharedStore, Fence, BarrierArrive, BarrierWait,
-)  # fmt: skip
+@OPENCL.of(*ON_REGISTERS, Mma, Prefetch, Load, Store, AtomicStore)
+@OPENCL.of(SharedLoad, SharedStore, Fence, BarrierArrive, BarrierWait)
 def _(writer: OpenCLWriter, statement: Statement) -> None:
     for instruction in LOWERED[statement](writer.kernel, writer.registers, statement):
         writer.put(writer.call(instruction))

@@ -43,6 +43,7 @@ __all__ = [
     "Await",
     "BarrierArrive",
     "BarrierWait",
+    "COMPUTING",
     "Convert",
     "Fence",
     "Fill",
@@ -54,6 +55,7 @@ __all__ = [
     "NamedArrive",
     "NamedBarrier",
     "NamedWait",
+    "ON_REGISTERS",
     "Part",
     "Prefetch",
     "Reduce",
@@ -381,6 +383,16 @@ class If(Statement):
     def touched(self) -> Touched:
         """What its condition needs; what its body touches, the body says."""
         return Touched(indices=(self.index, self.below))
+
+
+# ------------------------------------------------------------ groups
+# What the readers that ask no more of a kind make their entries of.
+
+COMPUTING: tuple[type[Statement], ...] = (Fill, Reduce)
+"""The kinds whose result is computed: it is not a tile of memory, moved or changed."""
+
+ON_REGISTERS: tuple[type[Statement], ...] = (Reorder, Part, Convert, Map, *COMPUTING)
+"""The kinds that work on registers alone: they send no message and meet no subgroup."""
 
 
 def _checked_body(operation: str, body: object) -> None:
