@@ -238,10 +238,10 @@ def spread(by: int, first: int, one: Store | Load = KEEP) -> Store | Load:
     return dataclasses.replace(one, at=(G * by + first, Index()))
 
 
-def by_two(by: int, first: int) -> Store:
-    """Both subgroups store to the same rows."""
+def by_two(by: int, first: int, one: Store | AtomicStore = KEEP) -> Store | AtomicStore:
+    """Both subgroups store, or add, to the same rows."""
     copy = cx.make_tiled_copy(KEEP.copy.atom, Layout(((16, 2), 8), ((8, 0), 1)), (8, 16))
-    return dataclasses.replace(KEEP, copy=copy, at=(G * by + first, Index()))
+    return dataclasses.replace(one, copy=copy, at=(G * by + first, Index()))
 
 
 def own(first: int, one: Store | Load | AtomicStore) -> Store | Load | AtomicStore:
@@ -281,7 +281,9 @@ def test_subgroups_store_to_no_common_rows(more: tuple[Statement, ...], right: b
 
 
 @pytest.mark.parametrize(
-    ("one", "right"), [(own(0, KEEP2), True), (by_two(32, 0), False)], ids=["own", "both"]
+    ("one", "right"),
+    [(own(0, KEEP2), True), (by_two(32, 0, ADDED), True), (by_two(32, 0), False)],
+    ids=["own", "both add", "both"],
 )
 def test_what_is_added_to_elsewhere_is_stored_by_one(one: Statement, right: bool) -> None:
     """Where W is not followed, for others add to it, its stores must be apart all the same."""
