@@ -18,6 +18,7 @@ from kernel_changes import CHANGES
 from mixed_forms import FORMS, inputs, made
 from sampling import sampled
 from slm_faults import FAULTS as SHARED
+from small_kernels import small_kernel
 
 import pycute_xe as cx
 from pycute_xe.arch import get_target
@@ -26,7 +27,7 @@ from pycute_xe.errors import CuteError, MachineError, UndecidableError
 from pycute_xe.executing import launching
 from pycute_xe.executing.arrays.planning import run_on_arrays
 from pycute_xe.executing.problem import Problem, prepare
-from pycute_xe.kernel import Fill, If, Index, Kernel, Loop, Operand, Statement
+from pycute_xe.kernel import Fill, If, Index, Kernel, Loop, Map, Operand, Slot, Statement
 from pycute_xe.kernel.amounts import steps
 from pycute_xe.kernel.schedules import SplitK, StreamK, plan_tables, tile_counts
 from pycute_xe.machine import Trace
@@ -252,6 +253,15 @@ def test_zeros_behind_one_factor_meet_what_the_other_one_has_there() -> None:
     b[50, 3] = np.inf
     assert agrees(deeper, {"A": a, "B": b})
     assert np.isnan(cx.run(deeper, a, b)[:, 3]).all()
+
+
+@pytest.mark.parametrize("kind", ["s8", "u8", "s16"])
+def test_products_of_narrow_integers_keep_their_lowest_bits(kind: str) -> None:
+    dtype = cx.bulk.numpy_dtype(kind)
+    x = np.full((8, 16), np.iinfo(dtype).max, dtype)
+    kernel = small_kernel((Map("x", Slot("x") * 3),), kinds=(kind, kind))
+    assert agrees(kernel, {"X": x})
+    assert np.array_equal(cx.run(kernel, x), (x.astype(np.int64) * 3).astype(dtype))
 
 
 def replace_modes(operand: Operand, modes: tuple[Index, ...]) -> Operand:
