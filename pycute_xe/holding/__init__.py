@@ -5,6 +5,6 @@ all work-groups and sizes at once. `following` walks the statements by the table
 `follower`; `computing` does maps, reductions and products, `looping`, `entering` and `periods` do
 loops, `placing`, `sharing` and `memory` what is stored and loaded back, over the finite maps of
 `tables`, `digits` and `likeness`. `events`, `ordering` and `meeting` say what barriers order;
-`patience` counts the work. Provers, the fast executor, checks and drawings ask here, and this
-package knows none of them.
+`patience` counts the work. Provers and the fast executor take the terms, checks the order of
+barriers, languages the tables; this package knows none of them.
 """
