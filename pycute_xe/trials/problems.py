@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from math import lcm, prod
+from math import inf, lcm, prod
 from typing import Any, TypeAlias, assert_never
 
 import numpy as np
@@ -178,12 +178,16 @@ class Data:
 
 
 WIDE = (
-    Data("integers of 8 bits and numbers of 12", Grain(127), Grain(2047 / 16, 1 / 16), 12),
     Data("integers of 8 bits and sixteenths", Grain(127), Grain(127 / 16, 1 / 16)),
     Data("integers of 8 bits", Grain(127), Grain(127)),
     Data("integers of 5 bits and sixteenths", Grain(31), Grain(127 / 16, 1 / 16)),
 )
 """Numbers whose products have more bits than narrow types hold, so that their roundings show."""
+FINE = (
+    Data("integers of 8 bits and numbers of 12", Grain(127), Grain(4095 / 16, 1 / 16), 12),
+    Data("small integers and numbers of 12 bits", Grain(2), Grain(4095 / 16, 1 / 16), 12),
+)
+"""Numbers that types of 16 bits do not hold, so that each rounding to one of these shows."""
 DATA = (
     Data("small integers and sixteenths", Grain(2), Grain(127 / 16, 1 / 16)),
     Data("small integers", Grain(2), Grain(5)),
@@ -208,9 +212,14 @@ def exact(kernel: Kernel, sizes: Sizes, among: tuple[Data, ...] = DATA) -> Data 
 
 
 def _summed(kernel: Kernel) -> frozenset[str]:
-    """The operands that stand in a sum of a claim."""
+    """The operands that stand in a sum of a claim, not only in a maximum."""
     claims = kernel.computes.claims if kernel.computes is not None else ()
-    inside = [part for claim in claims for part in _within(claim.value) if isinstance(part, Total)]
+    inside = [
+        part
+        for claim in claims
+        for part in _within(claim.value)
+        if isinstance(part, Total) and reduction(part.how).law == "sum"
+    ]
     return frozenset(x.operand for total in inside for x in leaves(total) if isinstance(x, Element))
 
 
@@ -221,12 +230,24 @@ def _within(value: Expression) -> list[Expression]:
 def _grain(value: Expression, given: Mapping[str, Grain], sizes: Sizes, bits: int) -> Grain | None:
     """Return the numbers that an expression may be, None where some are not exact."""
     inner = [_grain(part, given, sizes, bits) for part in parts(value)]
+    if isinstance(value, Apply):
+        inner = _chosen(value, inner)
     known = [one for one in inner if one is not None]
     if len(known) < len(inner):
         return None
     found = _GRAINS[type(value)](value, known, given, sizes)
     limit = min(bits, 24) if isinstance(value, Total) else 24
     return found if found is not None and found.fits(limit) else None
+
+
+def _chosen(value: Apply, grains: list[Grain | None]) -> list[Grain | None]:
+    """Leave constants out that a maximum or a minimum never gives: all others are beyond them."""
+    sign = {"max": -1, "min": 1}.get(value.function)
+    if sign is None:
+        return grains
+    both = [*zip(value.arguments, grains, strict=True)]
+    most = max((g.most for x, g in both if g is not None and not isinstance(x, Const)), default=inf)
+    return [g for x, g in both if not (isinstance(x, Const) and x.value * sign > most)]
 
 
 def _widest(known: list[Grain]) -> Grain:
@@ -472,8 +493,11 @@ def problems(
     small = {name: exact(kernel, sizes) or INEXACT for name, sizes in
              (("least", least), ("telling", telling))}  # fmt: skip
     yield least, small["least"], 0
-    if wide := exact(kernel, telling, WIDE):
-        yield telling, wide, 1
+    fine, wide = (exact(kernel, telling, among) for among in (FINE, WIDE))
+    if fine is not None:
+        yield telling, fine, 1
+    if wide is not None and fine != FINE[0]:
+        yield telling, wide, 5
     yield telling, small["telling"], 2
     for name in kernel.sizes:
         # Where one size stands for another, equal ones do not show it.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.arch import get_target
 from pycute_xe.converting import convert
-from pycute_xe.errors import CuteError, InputError, KernelError, LegalityError, MachineError
+from pycute_xe.errors import CuteError, InputError, KernelError, MachineError
 from pycute_xe.executing.launching import Part, perform
 from pycute_xe.executing.problem import Problem
 from pycute_xe.executing.reference import DOES
@@ -92,7 +92,7 @@ def trial(
             break
         try:
             words = _ran(asked, chosen)
-        except LegalityError as error:  # a surface that its messages cannot have
+        except CuteError as error:  # no surface or no layout that its messages can have
             reasons.append(error.condition)
             continue
         if words is not None:
