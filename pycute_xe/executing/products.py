@@ -6,12 +6,10 @@ Integers are exact: float32 and float64 hold every sum that is small enough, lar
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import numpy as np
-from numpy.typing import NDArray
 
 from pycute_xe.converting import host_dtype
+from pycute_xe.kernel.arrays import Array
 from pycute_xe.numeric import Numeric
 
 __all__ = ["multiplied_into", "widened"]
@@ -20,7 +18,7 @@ __all__ = ["multiplied_into", "widened"]
 # Elements in arrays as numbers that are computed with.
 
 
-def widened(array: NDArray[Any], numeric: Numeric, single: bool = False) -> NDArray[Any]:
+def widened(array: Array, numeric: Numeric, single: bool = False) -> Array:
     """Return elements of a type as numbers: float32 of floats but f64, int64 of integers.
 
     Of a tf32 the 13 lowest bits are dropped. ``single`` asks for float32 of integers too, which
@@ -44,8 +42,6 @@ def widened(array: NDArray[Any], numeric: Numeric, single: bool = False) -> NDAr
 
 
 # ------------------------------------------------------------ products
-
-Array: TypeAlias = NDArray[Any]
 
 
 def multiplied_into(

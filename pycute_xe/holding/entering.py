@@ -10,7 +10,6 @@ from math import isfinite
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.computing import NOTHING, Apart, carried_by, taken_apart
@@ -42,6 +41,7 @@ from pycute_xe.holding.placing import (
     undecided,
 )
 from pycute_xe.kernel import Index, Loop
+from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.spec.functions import EXPONENTIALS, MASKING
 from pycute_xe.kernel.spec.reductions import REDUCTION_OF, reduction
 from pycute_xe.numeric import Numeric, as_numeric
@@ -56,7 +56,6 @@ __all__ = ["Entering", "adds", "carried_in", "renewed", "unrolled", "scaled_apar
 # of all later trips come to one: when trip ``k`` begins, ``x`` is ``x₀·f(m₀ - mₖ)`` plus the sum of
 # ``aₜ·f(mₜ₊₁ - mₖ)`` over the trips ``t`` before. All ``m`` must be finite.
 
-Ints: TypeAlias = NDArray[np.int64]
 
 REAL = as_numeric("f32")
 """What a rescaled sum is computed in: a law of real numbers puts it together."""

@@ -7,7 +7,6 @@ from itertools import count
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.computing import changed, follow_map, follow_mma, follow_reduce, tested
@@ -94,6 +93,7 @@ from pycute_xe.kernel import (
     Store,
     walk,
 )
+from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.ir.paths import at_least
 from pycute_xe.kernel.ir.roles import chooses, doing, mixes
 
@@ -102,7 +102,6 @@ __all__ = ["FAR", "HOLDS", "Around", "Followed", "Read", "Write", "follow", "pla
 # ------------------------------------------------------------ recurring
 # Loops closed for a run: sums where a trip only adds, recurrences where it does more.
 
-Ints: TypeAlias = NDArray[np.int64]
 Contents: TypeAlias = "dict[str, Content]"
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pycute_xe.holding.computing import computed_in
 from pycute_xe.holding.entering import Entering, adds, carried_in, renewed, unrolled
@@ -27,6 +26,7 @@ from pycute_xe.holding.nodes import (
 )
 from pycute_xe.holding.placing import Content, carried, combined, substituted, undecided, whole
 from pycute_xe.kernel import Element, If, Index, Kernel, Loop, Slot, Statement, walk
+from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX
 from pycute_xe.kernel.ir.paths import at_least
 from pycute_xe.kernel.ir.roles import chooses
@@ -48,8 +48,6 @@ __all__ = [
 #
 # In a claim ``subgroup`` and ``element`` stand for the subgroup and the register element; a `Slot`
 # is the same element of a fragment that the loop does not write.
-
-Ints: TypeAlias = NDArray[np.int64]
 
 
 def claims_of(kernel: Kernel, loop: Loop, known: dict[str, Content]) -> dict[str, Content]:

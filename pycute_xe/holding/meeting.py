@@ -13,7 +13,6 @@ from itertools import permutations
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pycute_xe.errors import CuteError, UndecidableError
 from pycute_xe.holding.events import Access, Arrival, Clock, Cut, Disorder, Event, Key, Mover
@@ -33,6 +32,7 @@ from pycute_xe.kernel import (
     SharedStore,
     Statement,
 )
+from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.kernel.ir.named import ROLES, Role
 from pycute_xe.kernel.ir.roles import chooses, classes
@@ -42,7 +42,6 @@ __all__ = ["disorder", "has_roles", "Rounds"]
 # ------------------------------------------------------------ rounds
 # One problem, event by event: rounds of barriers, and what is over for whom.
 
-Ints = NDArray[np.int64]
 Kind: TypeAlias = tuple[int, int, int]
 
 NOWHERE = -(1 << 40)

@@ -45,6 +45,7 @@ from pycute_xe.kernel import (
     Statement,
     Store,
 )
+from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.ir.paths import at_least
 from pycute_xe.kernel.ir.roles import doing
 from pycute_xe.kernel.spec.inside import never_negative
@@ -347,7 +348,6 @@ def _clipped(kernel: Kernel, tile: Tile, node: Node, positions: Ints) -> Node:
 # arrival. Statements are walked with the accesses that are open: conditions leave all of them open
 # that one of their ways does, and a loop is walked until no more are.
 
-Ints: TypeAlias = NDArray[np.int64]
 
 Open: TypeAlias = "tuple[int, int]"
 """A statement's number, and how far it is over: not at all, fenced, or arrived at a barrier."""

@@ -19,19 +19,18 @@ from math import lcm
 from typing import Literal, TypeAlias, TypeGuard
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pycute_xe.holding.follower import Around
 from pycute_xe.holding.patience import charge
 from pycute_xe.holding.periods import MOST_VALUES, period, values
 from pycute_xe.holding.tables import by_subgroup, moved
 from pycute_xe.kernel import If, Index, Kernel, Loop, SharedLoad, SharedStore, Statement
+from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.kernel.ir.paths import at_least
 
 __all__ = ["FAR", "Access", "Clash", "Trips", "clashes", "shared_element"]
 
-Ints: TypeAlias = NDArray[np.int64]
 
 FAR = 3
 """Trips that are told from one another: a barrier in every trip closes what is two trips back."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.nodes import Carried, Leaf, Node, Number, State, Undefined, mapped
 from pycute_xe.holding.patience import charge
+from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import Index
 from pycute_xe.numeric import Numeric
 
@@ -237,7 +237,6 @@ def _bound_to(x: Leaf | Carried, name: str, value: Index) -> Leaf | Carried:
 # A content is a partition of a fragment's elements, a node for each part. The statements are
 # followed once for all work-groups, subgroups and sizes; a loop is followed once for all its trips.
 
-Ints: TypeAlias = NDArray[np.int64]
 
 PART, NUMBER = 20, 0.005
 """Units for a part of contents that are combined, and for an element of them."""

@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pycute_xe.holding.follower import Around, Follower, Read, situated
 from pycute_xe.holding.likeness import MOST_TURNS, Turns, alike, pruned, turn
@@ -21,11 +19,10 @@ from pycute_xe.holding.periods import period
 from pycute_xe.holding.placing import Content, Part, combined, relocated, undecided, whole
 from pycute_xe.holding.tables import by_subgroup, moved
 from pycute_xe.kernel import Index, Kernel, Loop, SharedLoad, SharedStore
+from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.ir.roles import doing
 
 __all__ = ["Places", "ever_stored", "load_shared", "outside", "places_of", "store_shared"]
-
-Ints: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,7 @@ from pycute_xe.bulk import table
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import MachineError, UndecidableError
 from pycute_xe.kernel import AtomicStore, Index, Load, Prefetch, Store
+from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.layout import Layout
 
@@ -33,8 +33,6 @@ __all__ = [
     "moved",
     "multiplied",
 ]
-
-Ints: TypeAlias = NDArray[np.int64]
 
 
 @lru_cache(maxsize=256)

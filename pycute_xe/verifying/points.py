@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.digits import as_digits
 from pycute_xe.holding.follower import Around, Write
 from pycute_xe.holding.ordering import FAR, Clash, Trips
 from pycute_xe.kernel import If, Index, Kernel, Loop
+from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.kernel.ir.roles import chooses, mixes
 from pycute_xe.verifying.formula import Bounds
@@ -20,8 +17,6 @@ from pycute_xe.verifying.regions import Names, Region
 from pycute_xe.verifying.views import Naming, View, index_text
 
 __all__ = ["Space"]
-
-Ints: TypeAlias = NDArray[np.int64]
 
 
 class Space:

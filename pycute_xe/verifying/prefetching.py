@@ -12,10 +12,10 @@ from operator import ge
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pycute_xe.holding.tables import anchors
 from pycute_xe.kernel import If, Index, Kernel, Load, Loop, Prefetch, Statement, walk
+from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import Quotient
 from pycute_xe.signatures import typed
 from pycute_xe.verifying.verdict import Answer, Proof
@@ -225,7 +225,6 @@ def _quotient(count: Index) -> tuple[int, int]:
 
 # ------------------------------------------------------------ prefetching
 
-Ints = NDArray[np.int64]
 Steps: TypeAlias = "tuple[int, ...]"
 # Coordinates are digits of a number, of either sign; all of them together have so many bits.
 _BITS = 60

@@ -11,16 +11,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.digits import DigitMap, as_digits
 from pycute_xe.holding.follower import Write
 from pycute_xe.holding.nodes import Leaf
 from pycute_xe.kernel import Index, Kernel, Loop
+from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Quotient
 from pycute_xe.kernel.ir.identities import extents_of
 from pycute_xe.verifying.patience import charge
@@ -92,7 +91,6 @@ def index_text(index: Index, names: Mapping[str, str]) -> str:
 
 # ------------------------------------------------------------ views
 
-Ints: TypeAlias = NDArray[np.int64]
 
 VIEWED = 0.02
 """Units for a number of a table that is looked at."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,14 +45,13 @@ from pycute_xe.holding.nodes import (
 from pycute_xe.holding.placing import undecided
 from pycute_xe.kernel import Index, Kernel
 from pycute_xe.kernel.amounts import MOST_TRIPS
+from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.kernel.spec.functions import FUNCTIONS
 from pycute_xe.kernel.spec.reductions import reduction
 from pycute_xe.numeric import Numeric, as_numeric
 
 __all__ = ["Evaluation", "Run", "look_up_in"]
 
-Array: TypeAlias = NDArray[Any]
-Ints: TypeAlias = NDArray[np.int64]
 
 F32, INTEGERS = as_numeric("f32"), as_numeric("s64")
 ROOM = 1 << 28
@@ -113,7 +112,7 @@ class Evaluation:
     outer: Evaluation | None = None
     own: frozenset[str] = frozenset()
     states: Mapping[str, tuple[tuple[Axis, ...], Array, Numeric]] = field(
-        default_factory=dict["str", "tuple[tuple[Axis, ...], NDArray[Any], Numeric]"]
+        default_factory=dict["str", "tuple[tuple[Axis, ...], Array, Numeric]"]
     )
     values: dict[int, Value] = field(default_factory=dict[int, Value])
     factors: dict[int, Value] = field(default_factory=dict[int, Value])

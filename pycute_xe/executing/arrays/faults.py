@@ -49,6 +49,7 @@ from pycute_xe.kernel import (
     Statement,
     Store,
 )
+from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.kernel.ir.roles import chooses, doing
 
@@ -61,7 +62,6 @@ __all__ = ["demand_sound", "waits"]
 # does where every tile is stored before others add to it, and loads come last; each of that has to
 # be in order by a counter: a wait that no sum of signals but that of the earlier one reaches.
 
-Ints: TypeAlias = NDArray[np.int64]
 Place: TypeAlias = tuple[str, tuple[int, ...]]
 Doing: TypeAlias = Load | Store | AtomicStore | Await | Signal
 

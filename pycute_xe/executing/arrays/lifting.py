@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count as counted
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pycute_xe.executing.arrays.places import separated
 from pycute_xe.executing.arrays.states import coordinates_of, nodes_of, outside_of, space_of
@@ -47,10 +46,10 @@ from pycute_xe.holding.nodes import (
 )
 from pycute_xe.holding.placing import undecided
 from pycute_xe.kernel import Index
+from pycute_xe.kernel.arrays import Ints
 
 __all__ = ["lift", "steps_of"]
 
-Ints: TypeAlias = NDArray[np.int64]
 
 ROOM = 1 << 23
 """Numbers of a table of places."""
@@ -66,9 +65,7 @@ class _Walk:
     lifter: Lifter
     space: Space
     called: dict[str, Index] = field(default_factory=dict[str, Index])
-    columns: dict[str, tuple[str, Ints]] = field(
-        default_factory=dict["str", "tuple[str, NDArray[np.int64]]"]
-    )
+    columns: dict[str, tuple[str, Ints]] = field(default_factory=dict["str", "tuple[str, Ints]"])
     known: dict[int, tuple[Node, Lifted]] = field(
         default_factory=dict["int", "tuple[Node, Lifted]"]
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,7 @@ from pycute_xe.holding.nodes import Recurrence
 from pycute_xe.holding.placing import undecided
 from pycute_xe.kernel import AtomicStore, If, Kernel, Load, Loop
 from pycute_xe.kernel.amounts import trips
+from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.kernel.ir.identities import identified
 from pycute_xe.kernel.ir.roles import chooses
@@ -47,9 +48,6 @@ __all__ = ["Plan", "plan", "run_on_arrays"]
 
 # ------------------------------------------------------------ storing
 # What a store writes: the axes of its places, and the value at each.
-
-Array: TypeAlias = NDArray[Any]
-Ints: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pycute_xe.executing.arrays.terms import (
     Lifter,
@@ -24,11 +23,10 @@ from pycute_xe.executing.arrays.terms import (
 )
 from pycute_xe.holding.nodes import Leaf, Node, Recurrence, State, mapped
 from pycute_xe.holding.placing import undecided
+from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 
 __all__ = ["coordinates_of", "needed_by", "nodes_of", "outside_of", "space_of"]
-
-Ints: TypeAlias = NDArray[np.int64]
 
 
 def coordinates_of(space: Space) -> list[Ints]:
