@@ -219,7 +219,8 @@ def _inside(count: Count, statement: Copying, space: Space, starts: Ints) -> int
     x_index = statement.at[placed.operand.contiguous]
     y_index = Index() if y_mode is None else statement.at[y_mode]
     x_names, y_names = space.variables(x_index), space.variables(y_index)
-    together = x_names | y_names if _joint(space, x_names, y_names) else None
+    joint = any(axis.keys() & x_names and axis.keys() & y_names for axis in space.axes)
+    together = x_names | y_names if joint else None
     wide = _clipped(
         space,
         x_index,
@@ -247,11 +248,6 @@ def _inside(count: Count, statement: Copying, space: Space, starts: Ints) -> int
     if together:
         return int((wide * high).sum()) * others
     return int((wide.sum(axis=1) * high.sum(axis=1)).sum()) * others
-
-
-def _joint(space: Space, x_names: frozenset[str], y_names: frozenset[str]) -> bool:
-    """Whether columns and rows depend on one axis."""
-    return any(axis.keys() & x_names and axis.keys() & y_names for axis in space.axes)
 
 
 def _clipped(

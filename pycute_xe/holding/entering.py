@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from pycute_xe.errors import UndecidableError
-from pycute_xe.holding.computing import NOTHING, Apart, carried_by, taken_apart
+from pycute_xe.holding.computing import NOTHING, Apart, carried_by, guarded, taken_apart
 from pycute_xe.holding.likeness import Turns, alike, period_of, pruned
 from pycute_xe.holding.nodes import (
     Accumulated,
@@ -184,13 +184,8 @@ def _chosen(
         if side.by is not None and not side.by.is_like(by):
             return None
 
-    def where(term: Node, holds: bool) -> Node:
-        if isinstance(term, Summed) and term.how == "sum":
-            return replace(term, body=where(term.body, holds))
-        pair = (term, Number(0.0)) if holds else (Number(0.0), term)
-        return Choice(choice.index, choice.below, *pair)
-
-    terms = (*(where(t, True) for t in then.terms), *(where(t, False) for t in otherwise.terms))
+    pair = then.terms, otherwise.terms
+    terms = guarded(choice, pair, Number(0.0), lambda term: term.how == "sum")
     return Scaled(then.start, by, terms)
 
 

@@ -8,7 +8,7 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from pycute_xe.holding.computing import computed_in
+from pycute_xe.holding.computing import computed_in, tested
 from pycute_xe.holding.entering import Entering, adds, carried_in, renewed, unrolled
 from pycute_xe.holding.follower import Around, situated
 from pycute_xe.holding.nodes import (
@@ -123,19 +123,10 @@ class _Claimed:
         base: list[Index] = []
         shape = (self.kernel.subgroups, self.count)
         table = np.zeros((*shape, len(value.at)), dtype=np.int64)
-        subgroups, elements = np.indices(shape)
-        own = {SUBGROUP_INDEX: subgroups, ELEMENT_INDEX: elements}
         for mode, index in enumerate(value.at):
-            shared = Index(None, index.offset)
-            for atom, scale in index.substitute(names).terms:
-                part = Index.of({atom: scale}, 0)
-                if not part.names & own.keys():
-                    shared = shared + part
-                elif part.names <= own.keys() and not part.looked_up:
-                    table[..., mode] += part.at(own)  # pyright: ignore[reportArgumentType]
-                else:
-                    raise undecided(f"{part} mixes an element's number with other variables")
-            base.append(shared)
+            place = tested(index.substitute(names), shape)
+            table[..., mode] = place.table[..., 0]
+            base += place.base
         return Leaf(value.operand, tuple(base), table, np.arange(self.count))
 
 

@@ -84,6 +84,10 @@ class Carried:
         """Whether it is of a fragment, and of a trip of this loop, not of one around it."""
         return self.fragment == name and self.loop == loop
 
+    def picked(self, table: Ints) -> Ints:
+        """Return what a table, (subgroup, element), has for each position."""
+        return table[slice(None) if self.subgroup is None else self.subgroup, self.which]
+
 
 @dataclass(frozen=True, eq=False)
 class Recurrence:

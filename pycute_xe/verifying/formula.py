@@ -206,18 +206,16 @@ def substituted(term: Term, names: dict[str, str]) -> Term:
     return Term(
         term.scale,
         tuple(replace(p, at=tuple(_text(t, names) for t in p.at)) for p in term.places),
-        tuple(_atom(a, names) for a in term.atoms),
+        tuple(
+            Atom(a.name, tuple(tuple(substituted(t, names) for t in f) for f in a.arguments))
+            for a in term.atoms
+        ),
         tuple(
             Bounds(names.get(b.name, b.name), _text(b.low, names), _text(b.high, names))
             for b in term.over
         ),
         tuple(_text(g, names) for g in term.guards),
     )
-
-
-def _atom(atom: Atom, names: dict[str, str]) -> Atom:
-    arguments = (tuple(substituted(t, names) for t in f) for f in atom.arguments)
-    return Atom(atom.name, tuple(arguments))
 
 
 def _text(text: str, names: dict[str, str]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf, isfinite
 
 import numpy as np
@@ -169,14 +170,9 @@ def _same(inner: Span) -> Span:
     return inner
 
 
-def _larger(one: Span, other: Span) -> Span:
+def _extreme(of: Callable[[float, float], float], one: Span, other: Span) -> Span:
     whole = one.whole and other.whole
-    return Span(max(one.low, other.low), max(one.high, other.high), whole)
-
-
-def _smaller(one: Span, other: Span) -> Span:
-    whole = one.whole and other.whole
-    return Span(min(one.low, other.low), min(one.high, other.high), whole)
+    return Span(of(one.low, other.low), of(one.high, other.high), whole)
 
 
 def _one_over(inner: Span) -> Span:
@@ -186,8 +182,8 @@ def _one_over(inner: Span) -> Span:
 _OF: dict[str, Callable[..., Span]] = {
     WHOLE: _same,
     "abs": _absolute,
-    "max": _larger,
-    "min": _smaller,
+    "max": partial(_extreme, max),
+    "min": partial(_extreme, min),
     "1/": _one_over,
 }
 

@@ -232,12 +232,9 @@ class Verdict:
         lines += [f"  assuming {assumption}" for assumption in self.assumptions]
         lines += [f"  {line}" for line in str(self.tried).splitlines()]
         if self.counterexample is not None:
-            lines.append("  smallest counterexample: " + _indented(str(self.counterexample)))
+            text = str(self.counterexample).replace("\n", "\n  ")
+            lines.append(f"  smallest counterexample: {text}")
         return "\n".join(lines)
 
     def _count(self, answer: Answer) -> int:
         return sum(proof.answer == answer for proof in self.proofs)
-
-
-def _indented(text: str) -> str:
-    return text.replace("\n", "\n  ")

@@ -297,8 +297,6 @@ def _number(_ev: Evaluation, term: Lifted) -> Value:
     value, numeric = term.given
     if numeric is None:
         return Value((), np.asarray(value, np.float64), as_numeric("f64"))
-    if numeric.kind == "float":
-        return Value((), convert(np.asarray(value, np.float64), numeric), numeric)
     return Value((), convert(np.asarray(value, np.float64), numeric), numeric)
 
 
@@ -399,7 +397,9 @@ def _accumulated(ev: Evaluation, term: Lifted) -> Value:
         total = ev.value(start)
     products = [(axis, one) for part in term.parts[1:] for axis, one in _terms(ev, part)]
     narrow = numeric.kind == "float" and numeric.bits < 32
-    turns = any(_of_loops(one) for one in term.parts[1:]) or len(products) >= len(term.parts)
+    turns = any(len(b) == 3 for one in term.parts[1:] for b in one.given[1]) or len(
+        products
+    ) >= len(term.parts)
     if narrow and len(products) > 1 and turns:
         raise undecided("several products are added by turns, each rounded")
     for axis, one in products:
@@ -421,10 +421,6 @@ def _terms(ev: Evaluation, term: Lifted) -> list[tuple[Axis, _Product]]:
     return [
         (axis, replace(one, tests=(*one.tests, *masks))) for one in _products(inner, term.parts[0])
     ]
-
-
-def _of_loops(term: Lifted) -> bool:
-    return any(len(bound) == 3 for bound in term.given[1])
 
 
 def _products(ev: Evaluation, body: Lifted) -> list[_Product]:

@@ -366,14 +366,11 @@ def _scanned(
         for p in parts.values()
     }
     used = sorted({g for part in parts.values() for g in part.groups})
-    for ranges in _blocks([groups[g].size for g in used], _rows(parts)):
+    rows = max(int(np.prod(part.counts[:1], dtype=np.int64)) for part in parts.values())
+    for ranges in _blocks([groups[g].size for g in used], rows):
         chosen = dict(zip(used, ranges, strict=True))
         _block(run, recurrence, parts, groups, chosen, arrays)
     return parts, groups, arrays
-
-
-def _rows(parts: dict[str, _Part]) -> int:
-    return max(int(np.prod(part.counts[:1], dtype=np.int64)) for part in parts.values())
 
 
 def _blocks(counts: list[int], rows: int) -> Iterator[tuple[range, ...]]:
