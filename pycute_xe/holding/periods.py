@@ -26,6 +26,7 @@ from itertools import product
 from math import floor, gcd, lcm, prod
 
 from pycute_xe.errors import UndecidableError
+from pycute_xe.holding.placing import undecided
 from pycute_xe.kernel import (
     If,
     Index,
@@ -120,7 +121,7 @@ def values(index: Index, known: Mapping[str, range] | None = None) -> tuple[int,
 
 def _unclear(index: Index, why: str, fix: str) -> UndecidableError:
     words = f"where a statement finds a shared array depends on {index}, which {why}"
-    return UndecidableError("holding", {}, words, f"use a constant, or a loop's variable {fix}")
+    return undecided(words, f"use a constant, or a loop's variable {fix}")
 
 
 @dataclass(frozen=True)
@@ -185,7 +186,7 @@ def _divided(inner: Line, divisor: int) -> Line:
 
 def _looked_up(index: Index) -> UndecidableError:
     looked = index.looked_up[0]
-    return UndecidableError("holding", {}, f"{looked} is known only in a run", "run it")
+    return undecided(f"{looked} is known only in a run", "run it")
 
 
 # ------------------------------------------------------------ problems
@@ -488,4 +489,4 @@ def _into_units(shape: Shape) -> None:
 
 def refused(by: str, fix: str) -> UndecidableError:
     """Return the refusal of what decides when subgroups meet and is not followed."""
-    return UndecidableError("holding", {"by": by}, f"when subgroups meet depends on {by}", fix)
+    return undecided(f"when subgroups meet depends on {by}", fix, by=by)

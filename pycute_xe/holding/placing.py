@@ -69,11 +69,10 @@ def of_some(node: Node, who: Ints) -> Node:
         if isinstance(x, State):
             return _state_of(x, who)
         if isinstance(x, Carried) and not first:
-            raise UndecidableError(
-                "holding",
-                {"fragment": x.fragment},
+            raise undecided(
                 f"{x.fragment} is stored inside a loop that changes it, by some subgroups",
                 "store it behind the loop, or by the first subgroups",
+                fragment=x.fragment,
             )
         if not isinstance(x, Leaf):
             return x
@@ -178,12 +177,11 @@ def _demand_room(x: Leaf, slots: Ints, subgroups: int) -> None:
     """Refuse tables beyond memory, which sums inside sums may need."""
     elements = subgroups * slots.size * x.table[0, 0].size
     if elements > MOST_ELEMENTS:
-        raise UndecidableError(
-            "holding",
-            {"operand": x.operand},
+        raise undecided(
             f"where the elements of {x.operand} come from, inside {len(x.bound) + 1} sums, takes a "
             f"table of {elements} numbers",
             "prove it for a smaller tile",
+            operand=x.operand,
         )
 
 
@@ -223,7 +221,7 @@ def _bound_to(x: Leaf | Carried, name: str, value: Index) -> Leaf | Carried:
     elif len(value.terms) == 1 and value == Index(str(value.terms[0][0])):
         bound[number] = str(value.terms[0][0])
     else:
-        raise UndecidableError("holding", {}, f"what is held at trip {value} is not followed", "")
+        raise undecided(f"what is held at trip {value} is not followed")
     if isinstance(x, Leaf):
         return replace(x, table=np.take(x.table, picked, axis=axis), bound=tuple(bound))
     whose = None if x.subgroup is None else np.take(x.subgroup, picked, axis=axis)
@@ -351,9 +349,9 @@ def combined(
     return Content(count, tuple(parts))
 
 
-def undecided(what: str, fix: str = "") -> UndecidableError:
+def undecided(what: str, fix: str = "", **given: object) -> UndecidableError:
     """Return the refusal of what holding has no map for."""
-    return UndecidableError("holding", {}, what, fix)
+    return UndecidableError("holding", given, what, fix)
 
 
 def loop_over(var: str) -> str:

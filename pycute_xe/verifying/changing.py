@@ -18,6 +18,7 @@ from pycute_xe.holding.following import FAR, placed
 from pycute_xe.kernel import AtomicStore, Load, Loop, Store
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.verifying.points import Space
+from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Names, Region
 from pycute_xe.verifying.views import index_text
 
@@ -143,9 +144,8 @@ def _earlier(space: Space, store: Touch, load: Touch) -> str:
 
 
 def _unclear(operand: str) -> UndecidableError:
-    return UndecidableError(
-        "verify",
-        {"operand": operand},
+    return undecided(
         "which elements of it are read and written is not a sum of digits",
         "give the result an operand of its own",
+        operand=operand,
     )

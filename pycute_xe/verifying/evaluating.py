@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from pycute_xe.converting import convert
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.nodes import BESIDE
+from pycute_xe.holding.patience import charge, remembered
 from pycute_xe.kernel.spec.functions import FUNCTIONS
 from pycute_xe.numeric import as_numeric
 from pycute_xe.verifying.formula import (
@@ -32,7 +33,7 @@ from pycute_xe.verifying.formula import (
     alike,
     mentioned,
 )
-from pycute_xe.verifying.patience import charge, remembered
+from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Region
 
 __all__ = ["Extents", "Value", "differ", "value_with", "shortened"]
@@ -266,7 +267,7 @@ class _Values:
             self.left -= 1
             charge(PRODUCT)
             if self.left < 0:
-                raise UndecidableError("verify", {}, "a sum is too long to be tried", "")
+                raise undecided("a sum is too long to be tried")
             if not all(_number(guard, inner) for guard in term.guards):
                 continue
             value: Value = term.scale
@@ -357,7 +358,7 @@ def _meaning(name: str) -> Callable[..., Value]:
     if kind == "lowest bits of":
         return partial(_wrapped, numeric)
     if name == BESIDE:
-        raise UndecidableError("verify", {}, f"{name} is asked for", "store and load inside rows")
+        raise undecided(f"{name} is asked for", "store and load inside rows")
     if name == WHOLE:
         return np.positive
     if name == "1/":
@@ -429,7 +430,7 @@ def _evaluator(node: ast.expr) -> Number:
             return _both(_COMPARED[type(sign)], left, right)
         case _:
             form = type(node).__name__
-            raise UndecidableError("verify", {"form": form}, "an index has an unknown form", "")
+            raise undecided("an index has an unknown form", form=form)
 
 
 def _both(sign: Callable[[float, float], float], left: ast.expr, right: ast.expr) -> Number:

@@ -17,6 +17,7 @@ from pycute_xe.kernel import Kernel
 from pycute_xe.numeric import as_numeric
 from pycute_xe.verifying.comparing import compare
 from pycute_xe.verifying.points import Space
+from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Region
 from pycute_xe.verifying.translating import held
 from pycute_xe.verifying.verdict import Failure
@@ -89,11 +90,11 @@ class Facts:
             if difference is not None:
                 when = "at its start" if promise.when == "start" else "after a trip"
                 var, fragment = promise.loop.var, promise.fragment
-                raise UndecidableError(
-                    "verify",
-                    {"loop": var, "fragment": fragment},
+                raise undecided(
                     f"{fragment} is not what {loop_over(var)} claims {when}: {difference.words}",
                     "correct the claim, or leave it out",
+                    loop=var,
+                    fragment=fragment,
                 )
 
     @property
@@ -132,7 +133,7 @@ class Facts:
 def turned_round(found: Disorder) -> UndecidableError:
     """Return the refusal of uses of shared memory that come in another order than is written."""
     fix = "write what comes first in time before what waits for it"
-    return UndecidableError("verify", {"sizes": found.sizes}, found.words, fix)
+    return undecided(found.words, fix, sizes=found.sizes)
 
 
 def least(found: Iterable[Failure | None]) -> Failure | None:

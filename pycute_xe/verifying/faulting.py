@@ -24,6 +24,7 @@ from pycute_xe.kernel import (
 )
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.verifying.facts import Facts, least, turned_round
+from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.verdict import Failure, smallest
 from pycute_xe.verifying.views import index_text
 
@@ -54,12 +55,11 @@ class Faults(Facts):
         if sure is None and clash is not None:
             with suppress(UndecidableError):
                 return self._unmet()  # what conditions decide is followed event by event
-            raise UndecidableError(
-                "verify",
-                {"array": clash.first.statement.array},
+            raise undecided(
                 f"whether a barrier lies between two uses of {clash.first.statement.array} depends "
                 "on conditions",
                 "put barriers outside conditions",
+                array=clash.first.statement.array,
             )
         return sure
 
@@ -222,14 +222,12 @@ def _ways_to_undefined(
     if isinstance(node, Undefined):
         return [guards]
     if isinstance(node, Lost) and not node.written:
-        raise UndecidableError("verify", {"fragment": node.fragment}, node.why, "")
+        raise undecided(node.why, fragment=node.fragment)
     if isinstance(node, Choice):
         return [
             *_ways_to_undefined(node.then, (*guards, (node, True))),
             *_ways_to_undefined(node.otherwise, (*guards, (node, False))),
         ]
     if isinstance(node, Picked) and contains(node, Undefined):
-        raise UndecidableError(
-            "verify", {}, "whether a register was written depends on the subgroup", "fill it first"
-        )
+        raise undecided("whether a register was written depends on the subgroup", "fill it first")
     return []  # the statement that computed it has read it before

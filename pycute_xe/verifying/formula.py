@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from pycute_xe.errors import UndecidableError
+from pycute_xe.holding.patience import charge
 from pycute_xe.numeric import Numeric
-from pycute_xe.verifying.patience import charge
+from pycute_xe.verifying.refusing import undecided
 
 __all__ = [
     "Atom",
@@ -296,10 +296,9 @@ class Limits:
     def check(self, formula: Formula) -> Formula:
         """Return the formula; `UndecidableError` where it has too many terms."""
         if len(formula) > self.terms:
-            raise UndecidableError(
-                "verify",
-                {"terms": len(formula)},
+            raise undecided(
                 f"an expression has more than {self.terms} terms once it is multiplied out",
                 "claim it in parts",
+                terms=len(formula),
             )
         return formula

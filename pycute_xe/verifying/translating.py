@@ -9,7 +9,6 @@ from math import frexp, isfinite
 import numpy as np
 
 from pycute_xe.converting import convert
-from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.nodes import (
     Accumulated,
     Call,
@@ -51,6 +50,7 @@ from pycute_xe.verifying.formula import (
     number,
 )
 from pycute_xe.verifying.laws import LIMITS, UNDEFINED, applied, reduced, rounded
+from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.spans import span
 from pycute_xe.verifying.views import Naming, View
 
@@ -212,11 +212,9 @@ class _Held:
             case Undefined():
                 return call(UNDEFINED)
             case Carried(fragment):
-                raise UndecidableError(
-                    "verify", {"fragment": fragment}, "what it held before a loop is not known", ""
-                )
+                raise undecided("what it held before a loop is not known", fragment=fragment)
             case Lost(fragment, why):
-                raise UndecidableError("verify", {"fragment": fragment}, why, "claim what it holds")
+                raise undecided(why, "claim what it holds", fragment=fragment)
 
     def choice(self, node: Choice, scope: tuple[str, ...], how: Reading) -> Formula:
         left, right = self.naming.text(node.index), self.naming.text(node.below)
@@ -295,9 +293,7 @@ class _Claimed:
                     self.formula(otherwise, names, how),
                 )
             case Slot(fragment):
-                raise UndecidableError(
-                    "verify", {"fragment": fragment}, "a specification speaks of operands", ""
-                )
+                raise undecided("a specification speaks of operands", fragment=fragment)
 
     def total(self, value: Total, names: dict[str, str], how: Reading) -> Formula:
         inner = dict(names)

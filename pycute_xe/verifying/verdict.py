@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from pycute_xe.errors import UndecidableError
 from pycute_xe.kernel import Counterexample
+from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Region
 from pycute_xe.verifying.views import Naming
 
@@ -82,9 +82,7 @@ def smallest(region: Region, naming: Naming) -> dict[str, int] | None:
     within = " and ".join(f"{size} < {LONGEST}" for size in naming.sizes)
     point = _least(region.within(within), naming)
     if point is None:
-        raise UndecidableError(
-            "verify",
-            {},
+        raise undecided(
             "it fails only where an extent is 2**24 or more, which surfaces do not have",
             "leave out what is done at such sizes",
         )
