@@ -70,13 +70,9 @@ Definition = tuple[tuple[str, ...], Term]
 
 def defined(formula: Formula, sizes: tuple[str, ...]) -> tuple[Formula, dict[str, Definition]]:
     """Return a formula with names for the sums inside functions, and what they stand for."""
-    names = _Names(_never, sizes, {})
+    names = _Names(lambda _points, _one, _other: False, sizes, {})
     short = names.formula(formula, inside=False)
     return short, {name: (_formals(count), term) for name, _, count, term in names.known}
-
-
-def _never(_: Region, _one: Formula, _other: Formula) -> bool:
-    return False
 
 
 def _formals(count: int) -> tuple[str, ...]:
@@ -365,12 +361,7 @@ def _meaning(name: str) -> Callable[..., Value]:
         return partial(np.divide, 1.0)
     if name in FUNCTIONS:
         return partial(FUNCTIONS[name].meaning, np)
-    return _nothing
-
-
-def _nothing(*_: Value) -> Value:
-    """What was never written equals nothing, itself included."""
-    return math.nan
+    return lambda *_: math.nan  # what was never written equals nothing, itself included
 
 
 def _wrapped(name: str, value: Value) -> Value:
@@ -387,15 +378,12 @@ def _rounded(name: str, value: Value) -> Value:
     return convert(np.atleast_1d(value), name).astype(np.float64).reshape(np.shape(value))
 
 
-_SIGNS: dict[type[ast.operator], Callable[[float, float], float]] = {
+_SIGNS: dict[type[ast.AST], Callable[[float, float], float]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
     ast.Mod: operator.mod,
     ast.Div: lambda x, y: x / y,
-}
-
-_COMPARED: dict[type[ast.cmpop], Callable[[float, float], bool]] = {
     ast.Lt: operator.lt,
     ast.GtE: operator.ge,
     ast.Eq: operator.eq,
@@ -419,15 +407,15 @@ def _evaluator(node: ast.expr) -> Number:
             return lambda _: value
         case ast.Name(name):
             return operator.itemgetter(name)
-        case ast.BinOp(left, sign, right) if type(sign) in _SIGNS:
+        case ast.BinOp(left, sign, right) | ast.Compare(left, [sign], [right]) if (
+            type(sign) in _SIGNS
+        ):
             return _both(_SIGNS[type(sign)], left, right)
         case ast.UnaryOp(ast.USub(), inner):
             return _both(operator.sub, ast.Constant(0), inner)
         case ast.Call(ast.Name("floor"), [inner], []):
             below = _evaluator(inner)
             return lambda names: math.floor(below(names))
-        case ast.Compare(left, [sign], [right]) if type(sign) in _COMPARED:
-            return _both(_COMPARED[type(sign)], left, right)
         case _:
             form = type(node).__name__
             raise undecided("an index has an unknown form", form=form)

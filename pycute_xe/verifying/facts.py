@@ -20,7 +20,7 @@ from pycute_xe.verifying.points import Space
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Region
 from pycute_xe.verifying.translating import held
-from pycute_xe.verifying.verdict import Failure
+from pycute_xe.verifying.verdict import Failure, smallest
 from pycute_xe.verifying.views import View, registers, view_of
 
 __all__ = ["Facts", "least", "turned_round"]
@@ -128,6 +128,13 @@ class Facts:
         sizes = {name: point[text] for name, text in naming.size_of.items()}
         variables = {n: point[t] for n, t in naming.variable_of.items() if t in point}
         return Failure(claim, message, sizes, variables, points=points, **more)  # pyright: ignore[reportArgumentType]
+
+    def failure_in(
+        self, region: Region, claim: str, message: str, **more: object
+    ) -> Failure | None:
+        """Return the failure at the smallest point of a region, None where it has none."""
+        point = smallest(region, self.space.naming)
+        return None if point is None else self.failure(point, claim, message, region, **more)
 
 
 def turned_round(found: Disorder) -> UndecidableError:

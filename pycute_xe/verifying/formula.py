@@ -174,10 +174,10 @@ def call(name: str, *arguments: Formula) -> Formula:
     return (Term(1.0, (), (Atom(name, arguments),)),)
 
 
-def choose(condition: str, contrary: str, then: Formula, otherwise: Formula) -> Formula:
-    """Return one formula where a condition holds and another where its contrary does."""
-    first = tuple(replace(t, guards=(*t.guards, condition)) for t in then)
-    second = tuple(replace(t, guards=(*t.guards, contrary)) for t in otherwise)
+def choose(index: str, below: str, then: Formula, otherwise: Formula) -> Formula:
+    """Return one formula where ``index < below``, and another elsewhere."""
+    first = tuple(replace(t, guards=(*t.guards, f"{index} < {below}")) for t in then)
+    second = tuple(replace(t, guards=(*t.guards, f"{index} >= {below}")) for t in otherwise)
     return add(first, second)
 
 
