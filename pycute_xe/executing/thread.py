@@ -297,7 +297,9 @@ def meet_at_counter(thread: Thread, statement: Await | Signal, env: Env) -> Iter
         else:
             before, by = placed.element(machine.memory, at), thread.index(statement.by, env)
             if by < 0:
-                raise _shrinks(label, by)
+                wrong = "a counter only grows, and who waits for it may miss what it was"
+                given = {"counter": label, "by": by}
+                raise MachineError("run", given, wrong, "signal by 0 or more")
             value = before + by
             machine.memory.write(
                 placed.address(at), to_bytes(np.array([value]), placed.operand.value_type)
@@ -319,15 +321,6 @@ def _watched(thread: Thread, does: Does, name: str, at: tuple[int, ...]) -> None
     if observer is not None:
         address, nbytes = placed.address(at), placed.operand.value_type.bits // 8
         observer(np.arange(address, address + nbytes), thread.machine.memory.read(address, nbytes))
-
-
-def _shrinks(label: str, by: int) -> MachineError:
-    return MachineError(
-        "run",
-        {"counter": label, "by": by},
-        "a counter only grows, and who waits for it may miss what it was",
-        "signal by 0 or more",
-    )
 
 
 def launched(

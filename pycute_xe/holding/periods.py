@@ -18,7 +18,7 @@ problem in `pycute_xe.holding.periods`, which has the argument why few problems 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
@@ -172,11 +172,7 @@ def line(index: Index) -> Line:
             slopes[name] = slopes.get(name, Fraction(0)) + scale * slope
         low += min(scale * inner.low, scale * inner.high)
         high += max(scale * inner.low, scale * inner.high)
-    return Line(_some(slopes.items()), low, high)
-
-
-def _some(slopes: Iterable[tuple[str, Fraction]]) -> tuple[tuple[str, Fraction], ...]:
-    return tuple((name, slope) for name, slope in slopes if slope)
+    return Line(tuple((name, slope) for name, slope in slopes.items() if slope), low, high)
 
 
 def _divided(inner: Line, divisor: int) -> Line:

@@ -339,7 +339,8 @@ def prove(
             "build one with kernel.gemm(mma)",
         )
     given = _checked(kernel, params)
-    if not _is_time(budget):
+    number = isinstance(budget, (int, float)) and not isinstance(budget, bool)  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not number or not budget > 0:
         raise InputError("verify", {"budget": budget}, "a budget is a time in seconds", "use 10")
     start = perf_counter()
     alike, names = identified(kernel)
@@ -500,10 +501,6 @@ def _counterexample(failure: Failure) -> Counterexample:
         faults=failure.faults,
         filled=dict(failure.filled),
     )
-
-
-def _is_time(budget: object) -> bool:
-    return isinstance(budget, (int, float)) and not isinstance(budget, bool) and budget > 0
 
 
 def _checked(kernel: Kernel, params: object) -> dict[str, int]:

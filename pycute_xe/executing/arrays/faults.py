@@ -345,7 +345,7 @@ def _demand_element(
     run: Run, operand: str, at: tuple[Index, ...], around: tuple[Around, ...]
 ) -> None:
     for index, extent in zip(at, run.memory[operand].shape, strict=True):
-        _demand_within(run, index, around, 0, extent, (0,))
+        _demand_within(run, index, around, extent, (0,))
 
 
 def _demand_messages(
@@ -365,7 +365,7 @@ def _demand_messages(
         raise undecided(f"an atomic adds elements of {copy.value_type}")
     shape = run.memory[statement.operand].shape
     for mode, ahead in beside(statement):
-        _demand_within(run, statement.at[mode], around, 0, shape[mode], ahead)
+        _demand_within(run, statement.at[mode], around, shape[mode], ahead)
     mode, ratio = statement.modes[copy.x_mode], copy.op.bits // copy.value_type.bits
     if mode is not None and ratio > 1:
         numbers = _numbers(run, statement.at[mode], around)
@@ -398,14 +398,13 @@ def _demand_within(
     run: Run,
     index: Index,
     around: tuple[Around, ...],
-    low: int,
     high: int,
     ahead: list[int] | tuple[int, ...],
 ) -> None:
     numbers = _numbers(run, index, around)
     if not numbers.size:
         return
-    if numbers.min() + min(ahead) < low or numbers.max() + max(ahead) >= high:
+    if numbers.min() + min(ahead) < 0 or numbers.max() + max(ahead) >= high:
         raise undecided(f"{index} is outside")
 
 
