@@ -289,10 +289,7 @@ def load_back(walker: Follower, statement: Load, tile: Tile) -> Content:
         np.isin(np.arange(len(positions)), who)[:, None], positions, positions[who[0]]
     )
     held = walker.state[statement.operand]
-    owner = np.full(tile.count + 1, len(held.parts), dtype=np.int64)
-    place = np.zeros(tile.count + 1, dtype=np.int64)
-    for number_, part in enumerate(held.parts):
-        owner[part.elements], place[part.elements] = number_, np.arange(part.elements.size)
+    owner, place = held.owners(more=1)  # what is nowhere has no owner
     owners = owner[positions]
     if (owners != owners[:1]).any():
         raise undecided(f"subgroups load what different statements stored to {statement.operand}")

@@ -273,17 +273,21 @@ class Content:
             node = self.single
             if node is not None:
                 return whole(len(elements), taken(node, elements))
-        owner = np.full(self.count, -1, dtype=np.int64)
-        place = np.zeros(self.count, dtype=np.int64)
-        for number, part in enumerate(self.parts):
-            owner[part.elements] = number
-            place[part.elements] = np.arange(len(part.elements))
+        owner, place = self.owners()
         parts: list[Part] = []
         for number, part in enumerate(self.parts):
             mine = np.flatnonzero(owner[elements] == number)
             if mine.size:
                 parts.append(Part(mine, taken(part.node, place[elements[mine]])))
         return Content(len(elements), tuple(parts))
+
+    def owners(self, more: int = 0) -> tuple[Ints, Ints]:
+        """Return the part of each element, and its position there; ``more`` elements have none."""
+        owner = np.full(self.count + more, len(self.parts), dtype=np.int64)
+        place = np.zeros(self.count + more, dtype=np.int64)
+        for number, part in enumerate(self.parts):
+            owner[part.elements], place[part.elements] = number, np.arange(part.elements.size)
+        return owner, place
 
     def over(self, elements: Ints, new: Content) -> Content:
         """Return this content with ``elements[i]`` replaced by element ``i`` of another."""

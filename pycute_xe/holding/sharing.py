@@ -200,11 +200,7 @@ def _stored(old: Content, content: Content, table: Ints, subgroups: Ints) -> Con
 
 def _loaded(flat: Content, shape: tuple[int, ...]) -> Content:
     """Return a fragment's content from that of its elements subgroup by subgroup."""
-    owner = np.zeros(shape, dtype=np.int64).reshape(-1)
-    place = np.zeros(owner.size, dtype=np.int64)
-    for number, part in enumerate(flat.parts):
-        owner[part.elements], place[part.elements] = number, np.arange(part.elements.size)
-    owner, place = owner.reshape(shape), place.reshape(shape)
+    owner, place = (numbers.reshape(shape) for numbers in flat.owners())
     # What one subgroup takes from places that were never written is not looked at in others.
     blank = [isinstance(part.node, Undefined) for part in flat.parts]
     unwritten = np.array([*blank, False])[owner].any(axis=0)
