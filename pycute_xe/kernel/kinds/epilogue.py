@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from itertools import cycle, product
 from math import isnan
 
+import numpy as np
+
 from pycute_xe.atom.block2d_op import XE_STORE_2D
 from pycute_xe.atom.copy_atom import make_copy_atom
 from pycute_xe.atom.reordering import is_identity, reorder
@@ -444,8 +446,6 @@ def _demand_zero_outside(key: str, text: str, value: Expression, over: str) -> N
 
 def _outside(value: Expression, over: str, numbers: dict[Element, float]) -> float:
     """Return the value where what depends on ``over`` is zero, as loads beyond an edge give it."""
-    import numpy as np
-
     match value:
         case Const(number):
             return number
