@@ -19,17 +19,6 @@ from pycute_xe.atom.block2d_op import (
     Block2DOp,
 )
 from pycute_xe.atom.copy_atom import CopyAtom, make_copy_atom
-from pycute_xe.atom.copy_makers import (
-    make_tiled_copy,
-    make_tiled_copy_A,
-    make_tiled_copy_B,
-    make_tiled_copy_C,
-    make_tiled_copy_D,
-    make_tiled_copy_S,
-    make_tiled_copy_tv,
-    make_tiled_mma,
-    workgroup_mma,
-)
 from pycute_xe.atom.linear_copy import LinearCopyAtom
 from pycute_xe.atom.linear_op import (
     XE_1D_LDSM,
@@ -40,6 +29,17 @@ from pycute_xe.atom.linear_op import (
     LinearOp,
     UniversalCopy,
     parse_linear_op,
+)
+from pycute_xe.atom.makers import (
+    make_tiled_copy,
+    make_tiled_copy_A,
+    make_tiled_copy_B,
+    make_tiled_copy_C,
+    make_tiled_copy_D,
+    make_tiled_copy_S,
+    make_tiled_copy_tv,
+    make_tiled_mma,
+    workgroup_mma,
 )
 from pycute_xe.atom.mma_atom import XE_DPAS_TT, MmaAtom, make_mma_atom
 from pycute_xe.atom.reordering import (

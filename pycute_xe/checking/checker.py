@@ -19,7 +19,7 @@ from pycute_xe.atom import (
     TiledMma,
     make_copy_atom,
 )
-from pycute_xe.checking.copies import (
+from pycute_xe.checking.atoms import (
     judge_atom,
     judge_dpas,
     judge_dpas_message,

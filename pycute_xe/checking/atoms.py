@@ -1,4 +1,4 @@
-"""Judging copies: their messages, where these start, and the memory they are used on."""
+"""Judging copies and matrix instructions: their messages, where these start, and their memory."""
 
 from __future__ import annotations
 
