@@ -292,6 +292,15 @@ def make_block_2d_copy_D(
     return _operand_copy(mma, "D", gmem, value_type, op)
 
 
+BLOCK_2D_COPIES = {
+    "A": make_block_2d_copy_A,
+    "B": make_block_2d_copy_B,
+    "C": make_block_2d_copy_C,
+    "D": make_block_2d_copy_D,
+}
+"""The maker of each operand's copy."""
+
+
 @typed
 def make_block_2d_prefetch(copy: TiledCopy) -> TiledCopy:
     """Return the prefetch of the tile that a copy loads, shared out over the same subgroups.
