@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from textwrap import wrap
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from pycute_xe.comparing.atom_record import AnyAtom
-    from pycute_xe.explaining.explanation import AtomExplanation
 
 __all__ = ["atom_command"]
 
@@ -122,7 +120,7 @@ def place_of(atom: AnyAtom, row: int, col: int, operand: Any = None) -> ElementP
 # ------------------------------------------------------------ atom outcome
 # One atom, for people and for programs.
 
-_NARROWEST, _WIDEST, _MARGIN = 60, 100, 11
+_NARROWEST, _WIDEST = 60, 100
 
 
 @dataclass(frozen=True)
@@ -193,7 +191,10 @@ class AtomOutcome:
         if self.place is None:
             told = explain_atom(self.atom, self.target, self.operand)
             console.print(Text(told.title), soft_wrap=True, style="bold")
-            for heading, line in _lines(told, _width(console)):
+            width = _width(console)
+            for line in wrap(told.rule, width):
+                console.print(Text(line), soft_wrap=True)
+            for heading, line in told.lines(width):
                 text = Text(line)
                 text.stylize("bold", 0, len(heading))
                 console.print(text, soft_wrap=True)
@@ -207,25 +208,6 @@ def _width(console: Console) -> int:
     """Columns to fill: those of the terminal, or of COLUMNS, within what can be read."""
     known = console.is_terminal or "COLUMNS" in os.environ
     return max(_NARROWEST, min(console.width if known else _WIDEST, _WIDEST))
-
-
-def _lines(told: AtomExplanation, width: int) -> Iterator[tuple[str, str]]:
-    """The heading that a line starts with, and the line; what is broken hangs further in."""
-    yield from (("", line) for line in wrap(told.rule, width))
-    for heading, texts in told.sections():
-        shown = heading
-        for text in texts:
-            for line in _wrapped(text, width - _MARGIN):
-                yield shown, f"{shown:{_MARGIN}}{line}".rstrip()
-                shown = ""
-
-
-def _wrapped(text: str, room: int) -> list[str]:
-    # As it is where it fits: spaces line columns up.
-    if len(text) <= room:
-        return [text]
-    further = " " * (len(text) - len(text.lstrip()) + 2)
-    return wrap(text, room, subsequent_indent=further)
 
 
 def _messages(

@@ -282,20 +282,15 @@ def _(writer: CuteWriter, statement: ir.Fill) -> None:
     writer.put(f"fill({statement.fragment}, {held}({value}));")
 
 
-@CUTE.of(ir.Load)
-def _(writer: CuteWriter, statement: ir.Load) -> None:
+@CUTE.of(ir.Load, ir.Store)
+def _(writer: CuteWriter, statement: ir.Load | ir.Store) -> None:
     name = writer.parts.copies[statement.copy, statement.operand]
     role = writer.parts.of_copy(statement.copy, statement.operand)
-    into = writer.viewed(statement.fragment, role)
-    writer.put(f"copy(use{name}, thr{name}.partition_S({writer.tile(statement)}), {into});")
-
-
-@CUTE.of(ir.Store)
-def _(writer: CuteWriter, statement: ir.Store) -> None:
-    name = writer.parts.copies[statement.copy, statement.operand]
-    role = writer.parts.of_copy(statement.copy, statement.operand)
-    held = writer.viewed(statement.fragment, role)
-    writer.put(f"copy(use{name}, {held}, thr{name}.partition_D({writer.tile(statement)}));")
+    held, tile = writer.viewed(statement.fragment, role), writer.tile(statement)
+    if isinstance(statement, ir.Load):
+        writer.put(f"copy(use{name}, thr{name}.partition_S({tile}), {held});")
+    else:
+        writer.put(f"copy(use{name}, {held}, thr{name}.partition_D({tile}));")
 
 
 @CUTE.of(ir.Prefetch)
@@ -331,14 +326,10 @@ def _(writer: CuteWriter, statement: ir.Mma) -> None:
     writer.put(f"gemm({parts.mmas[mma]}{{}}, {a}, {b}, {c});")
 
 
-@CUTE.of(ir.BarrierArrive)
-def _(writer: CuteWriter, _: ir.Statement) -> None:
-    writer.put("barrier_arrive(ScopeWorkgroup);")
-
-
-@CUTE.of(ir.BarrierWait)
-def _(writer: CuteWriter, _: ir.Statement) -> None:
-    writer.put("barrier_wait(ScopeWorkgroup);")
+@CUTE.of(ir.BarrierArrive, ir.BarrierWait)
+def _(writer: CuteWriter, statement: ir.Statement) -> None:
+    half = "arrive" if isinstance(statement, ir.BarrierArrive) else "wait"
+    writer.put(f"barrier_{half}(ScopeWorkgroup);")
 
 
 @CUTE.of(ir.Loop)

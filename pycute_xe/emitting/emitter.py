@@ -16,13 +16,13 @@ from pycute_xe.emitting.opencl import (
     OPENCL,
     OpenCLWriter,
     check_names,
+    message_call,
     opencl,
     parameters,
     prelude,
-    surface_of,
 )
 from pycute_xe.emitting.sharing import shared_room
-from pycute_xe.emitting.writer import Says, Writer, c_text, demand_said, launch_axes, plain_text
+from pycute_xe.emitting.writer import Says, Writer, demand_said, launch_axes, plain_text
 from pycute_xe.emitting.xegpu import xegpu
 from pycute_xe.errors import InputError, KernelError
 from pycute_xe.kernel import Kernel, Meanings
@@ -190,13 +190,7 @@ def _message(writer: OpenCLWriter, message: asm.Message) -> str:
     block = message.block
     order = ("t" if block.transpose else "n") + ("t" if block.vnni else "n")
     shape = f"{block.bits}, {block.count}, {block.width}, {block.height}, {order}"
-    place = f"{c_text(message.x)}, {c_text(message.y)}"
-    surface = surface_of(writer.kernel.operand(message.surface.operand), message.surface)
-    if block.op == "load":
-        return f"XE_LOAD_2D({message.register}, {shape}, {surface}, {place});"
-    if block.op == "store":
-        return f"XE_STORE_2D({surface}, {place}, {message.register}, {shape});"
-    return f"XE_PREFETCH_2D({shape}, {surface}, {place});"
+    return message_call(writer.kernel, message, shape)
 
 
 def _multiply(writer: OpenCLWriter, instruction: asm.Multiply) -> str:

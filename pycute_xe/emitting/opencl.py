@@ -24,7 +24,15 @@ from pycute_xe.kernel import Kernel, Meanings, Operand
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index
 from pycute_xe.kernel.ir import statements as ir
 
-__all__ = ["OPENCL", "OpenCLWriter", "check_names", "opencl", "parameters", "prelude", "surface_of"]
+__all__ = [
+    "OPENCL",
+    "OpenCLWriter",
+    "check_names",
+    "message_call",
+    "opencl",
+    "parameters",
+    "prelude",
+]
 
 # What the C compiler would read as something else than a name of the kernel's.
 _TAKEN = re.compile(
@@ -77,7 +85,8 @@ def _(writer: OpenCLWriter, statement: ir.Statement) -> None:
 def _call(kernel: Kernel, instruction: asm.Instruction) -> str:
     """Return an instruction as a call of the prelude."""
     if isinstance(instruction, asm.Message):
-        return _message(kernel, instruction)
+        block = str(instruction.block).rpartition(":")[2]
+        return message_call(kernel, instruction, block)
     if isinstance(instruction, asm.Multiply):
         _, types, _, _, *operands = str(instruction.message).replace("dpas.", "dpas. ").split()
         return f"XE_DPAS({types}, {', '.join(operands)});"
@@ -115,8 +124,8 @@ def _addition(kernel: Kernel, addition: asm.Addition) -> str:
     return f"XE_ADD({what}, {surface}, {c_text(addition.x)}, {c_text(addition.y)});"
 
 
-def _message(kernel: Kernel, message: asm.Message) -> str:
-    block = str(message.block).rpartition(":")[2]
+def message_call(kernel: Kernel, message: asm.Message, block: str) -> str:
+    """Return a block-2D message as a call of the prelude; ``block`` says what it moves."""
     place = f"{c_text(message.x)}, {c_text(message.y)}"
     surface = surface_of(kernel.operand(message.surface.operand), message.surface)
     if message.block.op == "load":
