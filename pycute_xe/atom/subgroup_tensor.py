@@ -34,6 +34,7 @@ from pycute_xe.tensor import Tensor
 
 __all__ = [
     "SubgroupTensor",
+    "demand_thread",
     "in_order",
     "make_subgroup_tensor",
     "Owner",
