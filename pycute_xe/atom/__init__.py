@@ -3,7 +3,7 @@
 An operation (`block2d_op`, `linear_op`, or a row of DPAS in `mma_atom`) with a type of values is an
 atom (`copy_atom`, `linear_copy`, `mma_atom`). Copies answer by `copy_answers` and
 `register_picture`: what the layouts say, and what the messages leave in registers. A tiling
-(`tiled_mma`, `tiled_copy`, made by `copy_makers` and `block2d_copy` as `selection` chooses) gives a
+(`tiled_mma`, `tiled_copy`, made by `makers` and `block2d_copy` as `selection` chooses) gives a
 work-item its share (`thr_mma`) and a subgroup its registers (`subgroup_tensor`); `reordering` is
 the permutation between two of them. Messages come from `pycute_xe.arch`, layouts from the algebra;
 kernels are built of tilings. `cpp_text` and `spelling` write names and correct them.
