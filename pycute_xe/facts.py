@@ -26,6 +26,7 @@ def rows(file: str, table: str) -> tuple[Row, ...]:
     """Return every row of one table of ``atoms/<file>.toml``, in the order of the file.
 
     Law: every row has a non-empty string under ``source``; arrays are tuples, tables mappings.
+    Where ``targets`` lists a machine, it also lists those that the facts say are ``like`` it.
     Raises `CuteError` when the file or the table is missing, or a row has no source.
 
     >>> rows("arch", "target")[0]["name"]
@@ -40,7 +41,9 @@ def rows(file: str, table: str) -> tuple[Row, ...]:
         source = row.get("source")
         if not isinstance(source, str) or not source.strip():
             raise _bad(file, table, f"row {number} names no source", "give it a source")
-    return found
+    if (file, table) == ("arch", "target"):
+        return _completed(found)
+    return _inherited(found) if any("targets" in row for row in found) else found
 
 
 def rows_for(file: str, table: str, target: str) -> tuple[Row, ...]:
@@ -56,6 +59,61 @@ def rows_for(file: str, table: str, target: str) -> tuple[Row, ...]:
         for row in rows(file, table)
         if "targets" not in row or target in cast("tuple[str, ...]", row["targets"])
     )
+
+
+# What tells the rows of a table apart: a target's own row replaces the inherited one with the same.
+_IDENTITY = ("id", "field", "kinds", "models", "shapes")
+
+
+def _completed(found: tuple[Row, ...]) -> tuple[Row, ...]:
+    """The targets, each with what it has from the one that it is like."""
+    named = {str(row["name"]): row for row in found}
+    for target, other in _likes().items():
+        if "product" not in named[target]:
+            raise _bad("arch", "target", f"{target} names no product", "give it a product")
+        named[target] = MappingProxyType({**named[other], **named[target]})
+    return tuple(named.values())
+
+
+def _inherited(found: tuple[Row, ...]) -> tuple[Row, ...]:
+    """The rows, where ``targets`` also lists the machines that are like one of them."""
+
+    def listed(row: Row, target: str) -> bool:
+        return target in cast("tuple[str, ...]", row.get("targets", ()))
+
+    def identity(row: Row) -> tuple[object, ...]:
+        return tuple(map(row.get, _IDENTITY))
+
+    for target, other in _likes().items():
+        own = {identity(row) for row in found if listed(row, target)}
+        found = tuple(
+            MappingProxyType({**row, "targets": (*cast("tuple[str, ...]", row["targets"]), target)})
+            if listed(row, other) and identity(row) not in own
+            else row
+            for row in found
+        )
+    return found
+
+
+def _likes() -> dict[str, str]:
+    """The targets that are like another, with its name; each comes after the one it is like."""
+    found = cast("tuple[Row, ...]", _document("arch")["target"])
+    like = {str(row["name"]): str(row["like"]) for row in found if "like" in row}
+    out: dict[str, str] = {}
+    for target in like:
+        chain = [target]
+        while (last := chain[-1]) in like and last not in out:
+            other = like[last]
+            if not any(row["name"] == other for row in found):
+                known = ", ".join(str(row["name"]) for row in found)
+                condition = f'the key "like" of {last} names the unknown target {other}'
+                raise _bad("arch", "target", condition, f"one of {known}")
+            if other in chain:
+                condition = f'the key "like" leads from {other} back to {other}'
+                raise _bad("arch", "target", condition, "name a target that has a row of its own")
+            chain.append(other)
+        out.update((name, like[name]) for name in reversed(chain) if name in like)
+    return out
 
 
 @cache

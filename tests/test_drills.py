@@ -1,4 +1,4 @@
-"""What a function, a reduction and a type take: a patch of one file, and every reader has it."""
+"""What a function, a reduction, a type or a target takes: one file, and every reader has it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import drilling
 import pytest
 
-MOST = {"function": 10, "reduction": 1, "type": 2}
+MOST = {"function": 10, "reduction": 1, "type": 2, "target": 13}
 """The lines that each may add."""
 
 
@@ -22,3 +22,14 @@ def test_one_file_is_enough(drill: str, tmp_path: Path) -> None:
     assert changes[0][1] <= MOST[drill]
     assert changes[0][2] == 0
     drilling.run(f"with_{drill}.py", root)
+
+
+def test_a_statement_takes_eight_files(tmp_path: Path) -> None:
+    """Both executors, the prover, drawings, vISA, OpenCL C and CuTe have it, and XeGPU refuses."""
+    root = drilling.copied(tmp_path)
+    drilling.run("without_statement.py", root)
+    changes = drilling.applied("statement.patch", root)
+    assert len(changes) <= 8
+    assert sum(added for _, added, _ in changes) <= 70
+    assert sum(removed for *_, removed in changes) <= 1
+    drilling.run("with_statement.py", root)

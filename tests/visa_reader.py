@@ -46,7 +46,8 @@ OPERATIONS: dict[str, Any] = {
 }
 MATHEMATICAL = ("inv", "exp", "log", "sqrt", "rsqrt")
 ALU = re.compile(r"(\w+)(\.sat)? \(M1_NM, (\d+)\) (\w+)\((\d+),(\d+)\)<(\d)> (.*)")
-SOURCE = re.compile(r"(\(abs\))?(\w+)\((\d+),(\d+)\)<(\d+);(\d+),(\d+)>|(0x[0-9a-f]+):(\w+)")
+SOURCE = re.compile(r"(\(abs\)|\(-\))?(\w+)\((\d+),(\d+)\)<(\d+);(\d+),(\d+)>|(0x[0-9a-f]+):(\w+)")
+MODIFIERS = {None: np.positive, "(abs)": np.abs, "(-)": np.negative}
 DECLARED = re.compile(
     r"\.decl (\w+) v_type=G type=(\w+) num_elts=(\d+) align=wordx32(?: alias=<(\w+), (\d+)>)?"
 )
@@ -160,7 +161,7 @@ class Thread:
     def source(self, text: str, count: int) -> Any:
         found = SOURCE.fullmatch(text)
         assert found is not None, text
-        absolute, name, row, column, down, width, across, number, kind = found.groups()
+        modifier, name, row, column, down, width, across, number, kind = found.groups()
         if number:
             bits = np.array([int(number, 16)], np.uint32)
             return bits.view(np.float32) if kind == "f" else bits.astype(np.int64)
@@ -174,7 +175,7 @@ class Thread:
         where = first + size * steps[:, None] + np.arange(size)
         raw = self.registers.gather(0, where.reshape(-1), text).view(TYPES[kind])
         wide = raw.astype(np.int64 if raw.dtype.kind in "iu" else np.float32)
-        return np.abs(wide) if absolute else wide
+        return MODIFIERS[modifier](wide)
 
     def body(self, body: tuple[Statement, ...], said: dict[str, list[str]]) -> None:
         """Walk the kernel's loops; what the straight statements do, the text says."""

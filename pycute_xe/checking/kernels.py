@@ -369,9 +369,9 @@ def _(body: Body, statement: ir.Mma) -> None:
 
 
 @JUDGED.of(
-    *(ir.Fill, ir.Reorder, ir.Part, ir.Convert, ir.Map, ir.Reduce, ir.Loop, ir.If),
+    *(*ir.ON_REGISTERS, ir.Loop, ir.If, ir.SharedLoad, ir.SharedStore),
     *(ir.BarrierArrive, ir.BarrierWait, ir.Fence, ir.NamedArrive, ir.NamedWait),
-    *(ir.SharedLoad, ir.SharedStore, ir.Await, ir.Signal),
+    *(ir.Await, ir.Signal),
 )
 def _(body: Body, statement: ir.Statement) -> None:
     """Nothing but registers and shared memory, which are counted, and barriers, which pair up."""

@@ -150,7 +150,7 @@ def _(registers: Registers, maps: ir.Map) -> None:
         registers.images[maps.destination] = image
 
 
-@SHOWN.of(ir.Fill, ir.Reduce, ir.SharedLoad)
+@SHOWN.of(*ir.COMPUTING, ir.SharedLoad)
 def _(registers: Registers, statement: ir.Statement) -> None:
     """What is computed or comes from shared memory is not an image of a tile."""
     registers.forget(statement)

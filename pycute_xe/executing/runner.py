@@ -35,22 +35,16 @@ from pycute_xe.kernel import (
     Await,
     BarrierArrive,
     BarrierWait,
-    Convert,
     Fence,
-    Fill,
     If,
     Kernel,
     Load,
     Loop,
-    Map,
     Meanings,
     Mma,
     NamedArrive,
     NamedWait,
-    Part,
     Prefetch,
-    Reduce,
-    Reorder,
     SharedLoad,
     SharedStore,
     Signal,
@@ -60,6 +54,7 @@ from pycute_xe.kernel import (
 from pycute_xe.kernel.amounts import amount, weight
 from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index
+from pycute_xe.kernel.ir.statements import ON_REGISTERS
 from pycute_xe.kernel.spec.computing import compute
 from pycute_xe.machine import Trace
 from pycute_xe.numeric import Numeric, as_numeric
@@ -150,7 +145,7 @@ def _(count: Count, statement: If, space: Space) -> None:
     count.body(statement.body, space.where(statement.index, statement.below))
 
 
-@COUNTS.of(Fill, Reorder, Part, Convert, Map, Reduce, BarrierArrive, NamedArrive, Fence)
+@COUNTS.of(*ON_REGISTERS, BarrierArrive, NamedArrive, Fence)
 def _(_count: Count, _statement: Statement, _space: Space) -> None:
     """Registers and arrivals are not counted."""
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -66,3 +67,73 @@ def test_the_installed_copy_comes_first(tmp_path: Path, monkeypatch: pytest.Monk
     finally:
         facts._document.cache_clear()
         facts.rows.cache_clear()
+
+
+# ------------------------------------------------------------------ a target like another
+
+BASE = 'name = "one"\nproduct = "P"\ngrf_bytes = 64\nlisted = false\nsource = "s"\n'
+RULES = """
+[[rule]]
+id = "r"
+targets = ["one"]
+most = 1
+source = "s"
+[[rule]]
+id = "other"
+targets = ["one"]
+most = 2
+source = "s"
+[[rule]]
+id = "r"
+targets = ["three"]
+most = 3
+source = "s"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    (tmp_path / "_atoms").mkdir()
+    monkeypatch.setattr(facts, "_PACKAGE", tmp_path)
+    for cached in (facts._document, facts.rows):
+        cached.cache_clear()
+    yield tmp_path / "_atoms"
+    for cached in (facts._document, facts.rows):
+        cached.cache_clear()
+
+
+def like(**targets: str) -> str:
+    head = '[[target]]\nname = "{}"\nlike = "{}"\nproduct = "Q"\nsource = "t"\n'
+    return "".join(head.format(*pair) for pair in targets.items())
+
+
+def test_a_target_is_like_one_that_is_like_another(folder: Path) -> None:
+    text = like(three="two", two="one") + "[[target]]\n" + BASE
+    (folder / "arch.toml").write_text(text + RULES)
+    three, *_ = facts.rows("arch", "target")
+    assert (three["name"], three["product"], three["source"]) == ("three", "Q", "t")
+    assert (three["grf_bytes"], three["listed"]) == (64, False)
+    most = {
+        name: [row["most"] for row in facts.rows_for("arch", "rule", name)]
+        for name in ("one", "two", "three", "four")
+    }
+    assert most == {"one": [1, 2], "two": [1, 2], "three": [2, 3], "four": []}
+
+
+@pytest.mark.parametrize(
+    ("text", "condition"),
+    [
+        (like(two="none"), 'the key "like" of two names the unknown target none'),
+        (like(two="two"), 'the key "like" leads from two back to two'),
+        (like(four="two", two="three", three="two"), "leads from two back to two"),
+        (like(two="one").replace('product = "Q"\n', ""), "two names no product"),
+        (like(two="one").replace('source = "t"\n', ""), "row 0 names no source"),
+    ],
+)
+def test_a_target_like_none_is_refused_with_its_file(
+    text: str, condition: str, folder: Path
+) -> None:
+    (folder / "arch.toml").write_text(text + "[[target]]\n" + BASE)
+    with pytest.raises(CuteError, match=condition) as error:
+        facts.rows("arch", "target")
+    assert "arch.toml" in str(error.value)

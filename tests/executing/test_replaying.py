@@ -157,3 +157,9 @@ def test_files_of_before_still_load() -> None:
     assert (read.index, read.element, read.work_item) == ((1, 0), (1, 4), 52)
     assert Counterexample.from_json(read.to_json()) == read
     assert cx.replay(short(gemm()), read).shows
+
+
+def test_more_work_than_a_replay_does_is_refused() -> None:
+    long = found({"M": 3, "N": 2, "K": 1 << 21}, "A", (1, 4), (1, 0))
+    with pytest.raises(cx.InputError, match="units of work, at most 10,000,000 are"):
+        cx.replay(short(gemm()), long)

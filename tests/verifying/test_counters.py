@@ -18,6 +18,7 @@ from pycute_xe.kernel import (
     If,
     Index,
     Kernel,
+    Loop,
     Operand,
     Signal,
     Specification,
@@ -76,8 +77,10 @@ def answer(kernel: Kernel) -> str:
         (group(0, SET, signal()), group(1, signal())),
         (group(0, GET), group(1, signal())),
         (group(0, signal(1), wait(1, 1), signal()), group(1, SET), group(2, signal())),
+        (group(0, signal()), group(1, GET, wait(1))),
+        (group(0, signal()), group(1, signal(), SET), group(2, signal())),
     ],
-    ids=["signalled", "waited for", "both", "loaded", "one has waited"],
+    ids=["signalled", "waited for", "both", "loaded", "one has waited", "too late", "signals too"],
 )
 def test_a_plain_access_to_what_others_signal_is_disproved(body: tuple[Statement, ...]) -> None:
     kernel = counting(*body)
@@ -122,6 +125,18 @@ def test_what_is_in_order_runs(body: tuple[Statement, ...]) -> None:
     kernel = counting(*body)
     assert np.array_equal(cx.run(kernel, ONES, executor="reference"), np.tile(ONES, (3, 1)))
     assert cx.verify(kernel).answer != "disproved"
+
+
+def test_a_wait_in_an_earlier_trip_may_order_an_access() -> None:
+    """The store of the second trip comes behind the wait of the first."""
+    trip = Index("k")
+    fewer = Await("counts", ZERO, Index(None, 1) - trip)
+    body = If(Index(), trip, (SET,)), fewer
+    kernel = counting(group(0, signal()), Loop("k", Index(), Index(None, 2), (group(1, *body),)))
+    assert np.array_equal(cx.run(kernel, ONES, executor="reference"), np.tile(ONES, (3, 1)))
+    (found,) = [p for p in cx.verify(kernel).proofs if p.property == "counters"]
+    assert found.answer == "undecided"
+    assert "waits may order the two" in found.reason
 
 
 def test_a_wait_and_a_load_only_look() -> None:

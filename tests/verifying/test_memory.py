@@ -22,6 +22,7 @@ from memory_kernels import (
     OUT2,
     OUTX,
     ROWS,
+    SCRATCH,
     SEEN,
     THREE,
     ZERO,
@@ -29,6 +30,7 @@ from memory_kernels import (
     G,
     M,
     N,
+    S,
     judged,
     of_two,
     through,
@@ -37,6 +39,7 @@ from small_kernels import by_subgroup, fragment
 from unsound_kernels import load, store
 
 import pycute_xe as cx
+from pycute_xe.holding.memory import FAR, loaded_back, placed
 from pycute_xe.kernel import (
     AtomicStore,
     Element,
@@ -44,14 +47,17 @@ from pycute_xe.kernel import (
     Fence,
     If,
     Index,
+    Load,
     Loop,
     Map,
     Operand,
     Slot,
     Statement,
+    Store,
     Tiles,
 )
 from pycute_xe.kernel.spec.expression import Const, Where
+from pycute_xe.layout import Layout
 
 FIRST = If(G, Index(None, 1), (KEEP,))
 TRIPS = Loop("k", Index(), ROWS, (KEEP, BACK))
@@ -184,3 +190,101 @@ def test_a_store_repeated_behind_a_barrier(
     claim: Expression, body: tuple[Statement, ...], answer: str
 ) -> None:
     judged(through(claim, *body, subgroups=2), answer)
+
+
+# ---------------------------------------------------------------- which accesses are followed
+
+K = Index("k")
+UP, SWAPPED, FURTHER = (G * 8 - 8, Index()), (Index(), G * 8), (G * 8 + (1 << 17), Index())
+ALONG = (G * 8 + K * 8, Index())
+ADDED = AtomicStore(KEEP.copy, "W", AT, "x", KEEP.modes)
+APART = "its accesses do not lie around one place"
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ((ADDED, BACK), "loaded while others add to it"),
+        ((KEEP, load("W", "y", SWAPPED)), APART),
+        ((Loop("k", Index(), THREE, (store("W", "x", ALONG), load("W", "y", ALONG))),), APART),
+        ((KEEP, store("W", "x", FURTHER), BACK), "the work-group uses 2097280 elements of W"),
+    ],
+    ids=["added to", "two places", "moved by a loop", "many"],
+)
+def test_why_an_operand_is_not_followed(body: tuple[Statement, ...], words: str) -> None:
+    found = loaded_back(through(A, LOAD, *body, OUT))["W"]
+    assert isinstance(found, cx.UndecidableError)
+    assert words in found.condition
+
+
+def test_what_lies_before_the_first_row_is_zero() -> None:
+    body = (LOAD, store("W", "x", UP), load("W", "y", UP), OUT)
+    judged(through(Where(M, Index(None, 8), Const(0.0), A), *body), "proved")
+    judged(through(A, *body), "disproved")
+
+
+def test_who_is_left_out_by_a_condition_touches_nothing() -> None:
+    kernel, first = through(A, LOAD2, KEEP2, DIRECT2, subgroups=2), If(S, Index(None, 1), (KEEP2,))
+    for around, far in (((), [False, False]), ((first,), [False, True])):
+        _, table, _ = placed(kernel, KEEP2, around)
+        assert [bool((mine == FAR).all()) for mine in table] == far
+
+
+# ---------------------------------------------------------------- stores that nothing loads
+
+
+def spread(by: int, first: int, one: Store | Load = KEEP) -> Store | Load:
+    """The 8 rows of one subgroup, ``by`` rows for each work-group, from a row on."""
+    return dataclasses.replace(one, at=(G * by + first, Index()))
+
+
+def by_two(by: int, first: int) -> Store:
+    """Both subgroups store to the same rows."""
+    copy = cx.make_tiled_copy(KEEP.copy.atom, Layout(((16, 2), 8), ((8, 0), 1)), (8, 16))
+    return dataclasses.replace(KEEP, copy=copy, at=(G * by + first, Index()))
+
+
+def own(first: int, one: Store | Load | AtomicStore) -> Store | Load | AtomicStore:
+    """What `of_two` moves, in 32 rows for each work-group instead of 16."""
+    return dataclasses.replace(one, at=(one.at[0] + G * 16 + first, one.at[1]))
+
+
+LARGE = dataclasses.replace(SCRATCH, modes=(ROWS * 4 + 99, Index(None, 16)))
+ADDED2 = dataclasses.replace(ADDED, copy=KEEP2.copy, at=KEEP2.at)
+
+
+def values_of(*body: Statement, subgroups: int = 1) -> tuple[str, str]:
+    verdict = cx.verify(through(A, *body, memory=LARGE, subgroups=subgroups))
+    (values,) = [p for p in verdict.proofs if p.property == "D values"]
+    return values.answer, values.reason
+
+
+@pytest.mark.parametrize(
+    ("more", "right"),
+    [((spread(16, 8),), True), ((spread(16, 8), spread(16, 24)), False)],
+    ids=["own", "those of the next"],
+)
+def test_work_groups_store_to_no_common_rows(more: tuple[Statement, ...], right: bool) -> None:
+    """W's rows are loaded back by the work-group that stored them; others are only stored to."""
+    answer, reason = values_of(LOAD, spread(16, 0), spread(16, 0, BACK), *more, OUT)
+    assert answer == ("proved" if right else "undecided")
+    assert right or reason.startswith("an element of W is loaded after it was stored to")
+
+
+@pytest.mark.parametrize(
+    ("more", "right"), [((own(16, KEEP2),), True), ((by_two(32, 16),), False)], ids=["own", "both"]
+)
+def test_subgroups_store_to_no_common_rows(more: tuple[Statement, ...], right: bool) -> None:
+    answer, reason = values_of(LOAD2, own(0, KEEP2), own(0, BACK2), *more, OUT2, subgroups=2)
+    assert answer == ("proved" if right else "undecided")
+    assert right or reason.startswith("an element of W is loaded after it was stored to")
+
+
+@pytest.mark.parametrize(
+    ("one", "right"), [(own(0, KEEP2), True), (by_two(32, 0), False)], ids=["own", "both"]
+)
+def test_what_is_added_to_elsewhere_is_stored_by_one(one: Statement, right: bool) -> None:
+    """Where W is not followed, for others add to it, its stores must be apart all the same."""
+    answer, reason = values_of(LOAD2, one, own(16, ADDED2), DIRECT2, subgroups=2)
+    assert answer == ("proved" if right else "undecided")
+    assert right or reason.startswith("an element of W is loaded after it was stored to")

@@ -14,8 +14,10 @@ from sampling import sampled
 from shared_programs import MEET, WIDE, judged, kernel_of, stepped
 
 from pycute_xe.errors import UndecidableError
+from pycute_xe.holding.events import Event
+from pycute_xe.holding.meeting import _between
 from pycute_xe.holding.patience import allowed
-from pycute_xe.holding.periods import line, period, span, values
+from pycute_xe.holding.periods import line, period, shape_of, span, values
 from pycute_xe.kernel import (
     Fence,
     If,
@@ -219,3 +221,33 @@ def test_lines_that_fall_are_lowest_at_their_end() -> None:
 def test_programs_are_what_is_said_of_them(seed: int) -> None:
     outcome = judged(seed)
     assert not outcome.bad, outcome
+
+
+@pytest.mark.parametrize(("at", "odd"), [(K, "k"), (TRIPS, "K"), (K % 2, ""), (S, "")], ids=str)
+def test_places_that_grow_without_end_are_not_followed_to_all_sizes(at: Index, odd: str) -> None:
+    found = shape_of(both(over(store(at), Fence(), *MEET, load(at), *MEET)), {}).odd
+    assert (odd in found) if odd else not found
+
+
+def arrivals(*cuts: int, run: int = 0) -> list[Event]:
+    return [Event(Fence(), (n,), cuts=(((run,), n),)) for n in cuts]
+
+
+OUTSIDE = Event(Fence(), ())
+
+
+@pytest.mark.parametrize(
+    ("theirs", "shift"),
+    [
+        (arrivals(*range(10)), 0),
+        ([OUTSIDE, *arrivals(*range(10))], 1),
+        (arrivals(0, 1, 2, 3, 4, 6, 7, 8, 9, 9), None),
+        ([*arrivals(*[6] * 6, run=1), *arrivals(4, 5)], None),
+        ([*[OUTSIDE] * 6, *arrivals(4, 5)], None),
+        ([*arrivals(*[12] * 6), *arrivals(4, 5)], None),
+    ],
+    ids=["together", "one later", "seldom", "in another run", "outside", "beyond the cuts"],
+)
+def test_how_far_arrivals_are_apart(theirs: list[Event], shift: int | None) -> None:
+    """Those of the fourth and fifth cut, of a class that arrives once in each of ten."""
+    assert _between(arrivals(*range(10)), theirs, 0, range(10), range(4, 6)) == shift

@@ -7,11 +7,14 @@ from itertools import pairwise
 import pytest
 
 from pycute_xe.errors import UndecidableError
+from pycute_xe.kernel.spec.functions import COMPARING
 from pycute_xe.kernel.spec.reductions import reduction
+from pycute_xe.numeric import as_numeric
 from pycute_xe.verifying.comparing import compare
 from pycute_xe.verifying.formula import Bounds, Formula, Place, Term, add, call, multiply, number
 from pycute_xe.verifying.laws import applied, is_number, reduced
 from pycute_xe.verifying.regions import Region
+from pycute_xe.verifying.translating import F32, Reading
 
 POINTS = Region.where(("x",), "0 <= x < 8")
 EXTENTS = {
@@ -118,3 +121,14 @@ def test_exponentials_of_what_may_be_infinite_do_not_cancel() -> None:
         factors = (top, multiply(number(-1.0), top))
         found = applied("mul", tuple(applied("exp2", (f,)) for f in factors))
         assert is_number(found) == cancels
+
+
+def test_what_excuses_a_rounding_ends_at_comparisons() -> None:
+    """A value that is rounded later need not be rounded before; one that is compared must be."""
+    wide = as_numeric("f64")
+    near = Reading(near=True, sums=True, finest=wide)
+    for function in COMPARING:
+        assert near.operand(function, True) == Reading(finest=wide)
+    assert near.operand("mul", False) is near
+    assert Reading().operand("mul", True) == Reading(near=True, sums=True, finest=F32)
+    assert Reading(real=False).operand("mul", True) == Reading(real=False)

@@ -44,6 +44,7 @@ __all__ = [
     "Await",
     "BarrierArrive",
     "BarrierWait",
+    "COMPUTING",
     "Convert",
     "Fence",
     "Fill",
@@ -55,6 +56,7 @@ __all__ = [
     "NamedArrive",
     "NamedBarrier",
     "NamedWait",
+    "ON_REGISTERS",
     "Part",
     "Prefetch",
     "Reduce",
@@ -318,6 +320,16 @@ class If(Statement):
         object.__setattr__(self, "index", as_index(self.index))
         object.__setattr__(self, "below", as_index(self.below))
         _checked_body("If", self.body)
+
+
+# ------------------------------------------------------------ groups
+# What the readers that ask no more of a kind make their entries of.
+
+COMPUTING: tuple[type[Statement], ...] = (Fill, Reduce)
+"""The kinds whose result is computed: it is not a tile of memory, moved or changed."""
+
+ON_REGISTERS: tuple[type[Statement], ...] = (Reorder, Part, Convert, Map, *COMPUTING)
+"""The kinds that work on registers alone: they send no message and meet no subgroup."""
 
 
 def _checked_body(operation: str, body: object) -> None:
