@@ -120,6 +120,8 @@ def batched(r: random.Random, kernel: Kernel) -> Kernel:
 def renamed(r: random.Random, kernel: Kernel) -> Kernel:
     """Load another operand of the same modes, or into another fragment of the same size."""
     statement = one(r, kernel, Load)
+    if statement is None:  # an earlier change took every load out
+        return kernel
     mine = kernel.operand(statement.operand)
     others = [
         o.name

@@ -127,3 +127,14 @@ def test_the_floors_are_documented_as_they_are_enforced() -> None:
 def test_a_module_fits_a_few_screens() -> None:
     lines = {f: f.read_text().count("\n") for f in (ROOT / "pycute_xe").rglob("*.py")}
     assert {str(f.name): n for f, n in lines.items() if n > 600} == {}
+
+
+def test_the_paths_that_contributors_read_exist() -> None:
+    pages = [ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "docs/design.md")]
+    homes = (ROOT, ROOT / "pycute_xe", ROOT / "pycute_xe" / "kernel")
+    named = {
+        path for page in pages for path in re.findall(r"\w+(?:/\w+)+/?(?:\.\w+)?", page.read_text())
+    }
+    files = {path for path in named if path.endswith((".py", ".toml", ".svg", ".patch", "/"))}
+    assert len(files) > 30
+    assert {path for path in files if not any((home / path).exists() for home in homes)} == set()

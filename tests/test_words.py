@@ -16,7 +16,8 @@ ROOT = Path(__file__).parents[1]
 
 SCANNED = (
     *("atoms", "benchmarks", "docs", "examples", "pycute_xe"),
-    *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "Makefile", "mkdocs.yml", "pyproject.toml"),
+    *("README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md"),
+    *("Makefile", "mkdocs.yml", "pyproject.toml"),
 )
 
 RULED_OUT = {

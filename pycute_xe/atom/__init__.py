@@ -1,4 +1,13 @@
-"""Atoms and their tilings: who owns which element of which operand."""
+"""Atoms and their tilings: who owns which element of which operand.
+
+An operation (`block2d_op`, `linear_op`, or a row of DPAS in `mma_atom`) with a type of values is an
+atom (`copy_atom`, `linear_copy`, `mma_atom`). Copies answer by `copy_answers` and
+`register_picture`: what the layouts say, and what the messages leave in registers. A tiling
+(`tiled_mma`, `tiled_copy`, made by `makers` and `block2d_copy` as `selection` chooses) gives a
+work-item its share (`thr_mma`) and a subgroup its registers (`subgroup_tensor`); `reordering` is
+the permutation between two of them. Messages come from `pycute_xe.arch`, layouts from the algebra;
+kernels are built of tilings. `cpp_text` and `spelling` write names and correct them.
+"""
 
 from __future__ import annotations
 
@@ -19,17 +28,6 @@ from pycute_xe.atom.block2d_op import (
     Block2DOp,
 )
 from pycute_xe.atom.copy_atom import CopyAtom, make_copy_atom
-from pycute_xe.atom.copy_makers import (
-    make_tiled_copy,
-    make_tiled_copy_A,
-    make_tiled_copy_B,
-    make_tiled_copy_C,
-    make_tiled_copy_D,
-    make_tiled_copy_S,
-    make_tiled_copy_tv,
-    make_tiled_mma,
-    workgroup_mma,
-)
 from pycute_xe.atom.linear_copy import LinearCopyAtom
 from pycute_xe.atom.linear_op import (
     XE_1D_LDSM,
@@ -40,6 +38,17 @@ from pycute_xe.atom.linear_op import (
     LinearOp,
     UniversalCopy,
     parse_linear_op,
+)
+from pycute_xe.atom.makers import (
+    make_tiled_copy,
+    make_tiled_copy_A,
+    make_tiled_copy_B,
+    make_tiled_copy_C,
+    make_tiled_copy_D,
+    make_tiled_copy_S,
+    make_tiled_copy_tv,
+    make_tiled_mma,
+    workgroup_mma,
 )
 from pycute_xe.atom.mma_atom import XE_DPAS_TT, MmaAtom, make_mma_atom
 from pycute_xe.atom.reordering import (

@@ -7,10 +7,7 @@ from math import gcd, prod
 from operator import index
 from typing import Any, cast
 
-from pycute_xe.algebra import (
-    composition,
-    zipped_divide,
-)
+from pycute_xe.algebra import composition, zipped_divide
 from pycute_xe.algebra.simplify import flat_modes, from_modes, merged
 from pycute_xe.atom.block2d_op import XE_PREFETCH_2D, Block2DOp
 from pycute_xe.atom.copy_atom import make_copy_atom
@@ -293,6 +290,15 @@ def make_block_2d_copy_D(
     XE_STORE_2D(32, 8, 16)
     """
     return _operand_copy(mma, "D", gmem, value_type, op)
+
+
+BLOCK_2D_COPIES = {
+    "A": make_block_2d_copy_A,
+    "B": make_block_2d_copy_B,
+    "C": make_block_2d_copy_C,
+    "D": make_block_2d_copy_D,
+}
+"""The maker of each operand's copy."""
 
 
 @typed

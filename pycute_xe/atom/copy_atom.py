@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, overload
 
-from pycute_xe.algebra import coalesce, composition
+from pycute_xe.algebra import composition
 from pycute_xe.algebra.simplify import flat_modes, from_modes, merged, scaled
 from pycute_xe.arch.registers import RegisterMap
 from pycute_xe.arch.rules import errors
 from pycute_xe.arch.target import Target, targets
 from pycute_xe.atom.block2d_op import Block2DOp
-from pycute_xe.atom.copy_answers import CopyAnswers, PlacedMessage
+from pycute_xe.atom.copy_answers import BlockAnswers, PlacedMessage, recast_values, widened
 from pycute_xe.atom.cpp_text import block2d_traits
 from pycute_xe.atom.linear_copy import LinearCopyAtom, make_linear_copy_atom
 from pycute_xe.atom.linear_op import LinearOp
@@ -38,11 +38,6 @@ __all__ = ["SUBGROUP", "CopyAtom", "make_copy_atom"]
 
 # ------------------------------------------------------------ dealing
 # How the elements of a message are dealt out to 16 work-items.
-
-
-def widened(layout: Layout, n: int) -> Layout:
-    """Split each element into ``n`` neighbours: a new fastest mode, everything else scaled."""
-    return make_layout(Layout(n), scaled(layout, n)) if n > 1 else layout
 
 
 def dealt(order: Layout, count: int) -> Layout:
@@ -77,7 +72,7 @@ def _overshooting(order: Layout, values: Layout) -> Layout:
 
 
 @dataclass(frozen=True)
-class CopyAtom(CopyAnswers):
+class CopyAtom(BlockAnswers):
     """A block-2D operation that moves values of one type between memory and 16 work-items.
 
     The ``layout_*_tv`` map (work-item, value) to ``x + width * y`` in values of ``value_type``, as
@@ -125,11 +120,6 @@ class CopyAtom(CopyAnswers):
         return self.op.height
 
     @property
-    def values(self) -> int:
-        """Values each work-item holds."""
-        return size(self.layout_ref_tv) // SUBGROUP
-
-    @property
     def shape(self) -> tuple[int, int]:
         """(rows, columns) of the block in memory, in values."""
         return self.height, self.width
@@ -158,44 +148,12 @@ class CopyAtom(CopyAnswers):
                 f"{error.condition}",
                 "use a block whose sides are powers of two",
             ) from error
-        if unit != bits:
-            packed = widened(tv[1], unit // bits)
-            tv = make_layout(scaled(tv[0], unit // bits), packed)
-        return coalesce(tv, (1, 1))
+        return recast_values(tv, unit // bits)
 
     @property
-    def layout_dst_tv(self) -> Layout:
-        """Where a load's registers come from; for a store, memory, which no work-item owns."""
-        return self._memory_tv if self.op.is_store else self.layout_ref_tv
-
-    @property
-    def layout_src_tv(self) -> Layout:
-        """Where a store's registers go; for a load, memory, which no work-item owns."""
-        return self.layout_ref_tv if self.op.is_store else self._memory_tv
-
-    @property
-    def _memory_tv(self) -> Layout:
-        return make_layout(Layout(SUBGROUP, 0), self.layout_ref_tv[1])
-
-    @property
-    def layout_ref_tv_bits(self) -> Layout:
-        """`layout_ref_tv` in bits: (work-item, bit) → bit offset."""
-        return self._bits(self.layout_ref_tv)
-
-    @property
-    def layout_src_tv_bits(self) -> Layout:
-        """`layout_src_tv` in bits."""
-        return self._bits(self.layout_src_tv)
-
-    @property
-    def layout_dst_tv_bits(self) -> Layout:
-        """`layout_dst_tv` in bits."""
-        return self._bits(self.layout_dst_tv)
-
-    def _bits(self, tv: Layout) -> Layout:
-        bits = self.value_type.bits
-        wide = make_layout(scaled(tv[0], bits), widened(tv[1], bits))
-        return coalesce(wide, (1, 1))
+    def is_store(self) -> bool:
+        """Whether the operation stores."""
+        return self.op.is_store
 
     @cached_property
     def register_tv(self) -> RegisterMap:

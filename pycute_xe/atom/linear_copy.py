@@ -189,11 +189,6 @@ class LinearCopyAtom(CopyAnswers):
         """(1, values) of the block, or of what one work-item moves."""
         return 1, size(self.layout_ref_tv)
 
-    @property
-    def values(self) -> int:
-        """Values each work-item holds."""
-        return size(self.layout_ref_tv[1])
-
     def _traits(self, side: str) -> Layout:
         """(work-item, bit) → bit of the source or destination, "src" or "dst"."""
         src, dst = self._sides

@@ -19,7 +19,14 @@ from pycute_xe.algebra import (
 )
 from pycute_xe.algebra.simplify import scaled
 from pycute_xe.bulk import table
-from pycute_xe.errors import CoordError, CuteError, DivisibilityError, ShapeError, quoted
+from pycute_xe.errors import (
+    CoordError,
+    CuteError,
+    DivisibilityError,
+    RankError,
+    ShapeError,
+    quoted,
+)
 from pycute_xe.int_tuple import leaves, product_each
 from pycute_xe.layout import Layout, make_layout, size
 from pycute_xe.signatures import typed, typed_fields
@@ -27,6 +34,7 @@ from pycute_xe.tensor import Tensor
 
 __all__ = [
     "SubgroupTensor",
+    "demand_thread",
     "in_order",
     "make_subgroup_tensor",
     "Owner",
@@ -180,3 +188,10 @@ def in_order(registers: Tensor, values: Layout) -> Layout:
     """
     order = right_inverse(registers.beneath)
     return values if order == Layout(size(order)) else composition(values, order)
+
+
+def demand_thread(thread: object, count: int) -> None:
+    """Refuse anything but the number of one of the work-items of a tiling."""
+    if type(thread) is not int or not 0 <= thread < count:
+        condition = f"{quoted(thread)} is not one of the {count} work-items"
+        raise RankError("get_slice", {"thread": thread}, condition, f"use 0 to {count - 1}")

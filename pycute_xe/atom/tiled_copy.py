@@ -11,8 +11,14 @@ from pycute_xe.atom.block2d_op import Block2DOp
 from pycute_xe.atom.copy_answers import CopyAnswers
 from pycute_xe.atom.copy_atom import SUBGROUP, CopyAtom
 from pycute_xe.atom.cpp_text import block2d_traits, tiler_cpp
-from pycute_xe.atom.subgroup_tensor import Owner, SubgroupTensor, owners_in, retile_layout
-from pycute_xe.errors import CuteError, DivisibilityError, RankError, quoted
+from pycute_xe.atom.subgroup_tensor import (
+    Owner,
+    SubgroupTensor,
+    demand_thread,
+    owners_in,
+    retile_layout,
+)
+from pycute_xe.errors import CuteError, DivisibilityError, RankError
 from pycute_xe.int_tuple import product_each
 from pycute_xe.layout import Layout, make_identity_layout, make_layout, size
 from pycute_xe.numeric import Numeric
@@ -188,14 +194,7 @@ class TiledCopy:
 
         Raises `RankError` for anything but the number of a work-item.
         """
-        count = size(self.layout_tv_tiled[0])
-        if type(thread) is not int or not 0 <= thread < count:
-            raise RankError(
-                "get_slice",
-                {"thread": thread},
-                f"{quoted(thread)} is not one of the {count} work-items",
-                f"use 0 to {count - 1}",
-            )
+        demand_thread(thread, size(self.layout_tv_tiled[0]))
         return ThrCopy(self, thread)
 
     def to_cpp(self) -> str:

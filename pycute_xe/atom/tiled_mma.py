@@ -15,7 +15,7 @@ from pycute_xe.algebra import (
 )
 from pycute_xe.atom.cpp_text import tile_cpp
 from pycute_xe.atom.mma_atom import MmaAtom
-from pycute_xe.atom.subgroup_tensor import Owner, owners_in
+from pycute_xe.atom.subgroup_tensor import Owner, demand_thread, owners_in
 from pycute_xe.atom.thr_mma import OPERAND_MODES, ThrMma
 from pycute_xe.errors import RankError, ShapeError, quoted
 from pycute_xe.int_tuple import flatten_tuple, idx2crd, product_each
@@ -279,13 +279,7 @@ class TiledMma:
         >>> workgroup_mma(XE_DPAS_TT(8, "f32", "bf16")).get_slice(17).thr_vmnk
         (1, 0, 1, 0)
         """
-        if type(thread) is not int or not 0 <= thread < self.size:
-            raise RankError(
-                "get_slice",
-                {"thread": thread},
-                f"{quoted(thread)} is not one of the {self.size} work-items",
-                f"use 0 to {self.size - 1}",
-            )
+        demand_thread(thread, self.size)
         coord = idx2crd(thread, self.thr_layout_vmnk.shape, self.thr_layout_vmnk.stride)
         return ThrMma(self, flatten_tuple(coord))
 

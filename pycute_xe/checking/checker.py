@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import singledispatch
 from typing import Any
 
 from pycute_xe.arch import Block2D, Dpas, Target, dpas, get_target, lsc, targets
@@ -19,8 +18,9 @@ from pycute_xe.atom import (
     TiledMma,
     make_copy_atom,
 )
-from pycute_xe.checking.copies import (
+from pycute_xe.checking.atoms import (
     judge_atom,
+    judge_block,
     judge_dpas,
     judge_dpas_message,
     judge_legacy,
@@ -28,7 +28,6 @@ from pycute_xe.checking.copies import (
     judge_lsc,
     judge_message,
     judge_mma_atom,
-    judge_operation,
     judge_tiled_copy,
     judge_tiled_mma,
 )
@@ -83,7 +82,14 @@ def check(
     machine = get_target(target)
     found = Found(machine, allow_unfaithful, Use(base, width, height, pitch, x, y))
     asked = _named(subject) if isinstance(subject, str) else subject
-    _judged(asked, found, sizes, strides)
+    if isinstance(asked, Kernel):
+        judge_kernel(asked, found, sizes or {}, strides or {})
+    elif sizes is not None or strides is not None:
+        given = {"sizes": sizes, "strides": strides}
+        condition = f"{type(asked).__name__} has no sizes M, N, K and no operands by name"
+        raise InputError("check", given, condition, "give width, height and pitch, in bytes")
+    else:
+        _judge(asked, found)
     if found.use.given and not found.use_taken:
         condition = f"{_title(asked)} is not used on a surface"
         fix = "leave base, width, height, pitch, x and y out, or check a block-2D copy"
@@ -96,27 +102,6 @@ def check(
         resources=tuple(found.resources),
         demands=tuple(found.demands),
     )
-
-
-def _judged(
-    subject: Any,
-    found: Found,
-    sizes: Mapping[str, int] | None,
-    strides: Mapping[str, int] | None,
-) -> None:
-    if isinstance(subject, Kernel):
-        judge_kernel(
-            subject,
-            found,
-            {} if sizes is None else sizes,
-            {} if strides is None else strides,
-        )
-    elif sizes is not None or strides is not None:
-        given = {"sizes": sizes, "strides": strides}
-        condition = f"{type(subject).__name__} has no sizes M, N, K and no operands by name"
-        raise InputError("check", given, condition, "give width, height and pitch, in bytes")
-    else:
-        _judge(subject, found)
 
 
 def _demand_order(subject: object, target: object) -> None:
@@ -146,80 +131,37 @@ def _title(subject: Any) -> str:
     return str(subject.atom if isinstance(subject, TiledMma) else subject)
 
 
-@singledispatch
+def _judge_copy(x: TiledCopy | CopyAtom, found: Found) -> None:
+    subject = str(x.op)
+    if isinstance(x, TiledCopy):
+        judge_tiled_copy(x, subject, found)
+    else:
+        judge_atom(x, subject, found)
+        judge_message(x.op.message, subject, found)
+    found.demand(subject, (x.op.message,), x.value_type)
+
+
 def _judge(x: Any, found: Found) -> None:
-    raise CuteError(
-        "check",
-        {"x": type(x).__name__, "target": found.target},
-        "`check` has no rules for this type",
-        f"check {WHAT}",
-    )
-
-
-@_judge.register
-def _(x: TiledMma, found: Found) -> None:
-    judge_tiled_mma(x, found)
-
-
-@_judge.register
-def _(x: MmaAtom, found: Found) -> None:
-    judge_mma_atom(x, found)
-
-
-@_judge.register
-def _(x: Dpas, found: Found) -> None:
-    judge_dpas(x, str(x), found)
-
-
-@_judge.register
-def _(x: DpasMessage, found: Found) -> None:
-    judge_dpas_message(x, str(x), found)
-
-
-@_judge.register
-def _(x: TiledCopy, found: Found) -> None:
-    judge_tiled_copy(x, str(x.op), found)
-    found.demand(str(x.op), (x.op.message,), x.value_type)
-
-
-@_judge.register
-def _(x: CopyAtom, found: Found) -> None:
-    judge_atom(x, str(x.op), found)
-    judge_message(x.op.message, str(x.op), found)
-    found.demand(str(x.op), (x.op.message,), x.value_type)
-
-
-@_judge.register
-def _(x: LegacyCopyAtom, found: Found) -> None:
-    judge_legacy(x, found)
-
-
-@_judge.register
-def _(x: LinearCopyAtom, found: Found) -> None:
-    judge_linear(x, found)
-
-
-@_judge.register
-def _(x: LinearOp, found: Found) -> None:
-    judge_linear(make_copy_atom(x), found)
-
-
-@_judge.register
-def _(x: Block2DOp, found: Found) -> None:
-    judge_operation(x, str(x), found)
-
-
-@_judge.register
-def _(x: Block2D, found: Found) -> None:
-    judge_message(x, str(x), found)
-    found.demand(str(x), (x,))
-
-
-@_judge.register
-def _(x: Block2DMessage, found: Found) -> None:
-    judge_lsc(x, str(x), found)
-
-
-@_judge.register
-def _(x: Message, found: Found) -> None:
-    judge_lsc(x, str(x), found)
+    match x:
+        case TiledMma():
+            judge_tiled_mma(x, found)
+        case MmaAtom():
+            judge_mma_atom(x, found)
+        case Dpas():
+            judge_dpas(x, str(x), found)
+        case DpasMessage():
+            judge_dpas_message(x, str(x), found)
+        case TiledCopy() | CopyAtom():
+            _judge_copy(x, found)
+        case LegacyCopyAtom():
+            judge_legacy(x, found)
+        case LinearCopyAtom() | LinearOp():
+            judge_linear(make_copy_atom(x) if isinstance(x, LinearOp) else x, found)
+        case Block2DOp() | Block2D():
+            judge_block(x.message if isinstance(x, Block2DOp) else x, str(x), found)
+        case Block2DMessage() | Message():
+            judge_lsc(x, str(x), found)
+        case _:
+            condition = "`check` has no rules for this type"
+            given = {"x": type(x).__name__, "target": found.target}
+            raise CuteError("check", given, condition, f"check {WHAT}")

@@ -13,39 +13,15 @@ from pycute_xe.arch.banks import banks
 from pycute_xe.arch.rules import Level, rules
 from pycute_xe.atom import TiledCopy, is_identity
 from pycute_xe.bulk import table
-from pycute_xe.checking.copies import judge_tiled_copy, judge_tiled_mma
+from pycute_xe.checking.atoms import judge_tiled_copy, judge_tiled_mma
 from pycute_xe.checking.report import Finding, Found, Resource
 from pycute_xe.errors import InputError, TargetError, UndecidableError, quoted
 from pycute_xe.facts import rows_for
 from pycute_xe.holding.follower import situated
-from pycute_xe.kernel import (
-    AtomicStore,
-    Await,
-    BarrierArrive,
-    BarrierWait,
-    Fence,
-    Fragment,
-    If,
-    Kernel,
-    Load,
-    Loop,
-    Meanings,
-    Mma,
-    NamedArrive,
-    NamedWait,
-    Operand,
-    Prefetch,
-    Reorder,
-    SharedLoad,
-    SharedStore,
-    Signal,
-    Statement,
-    Store,
-    walk,
-)
+from pycute_xe.kernel import Fragment, Kernel, Meanings, Operand, walk
+from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.kernel.ir.listing import renamings
 from pycute_xe.kernel.ir.roles import doing
-from pycute_xe.kernel.ir.statements import ON_REGISTERS
 
 __all__ = ["JUDGED", "judge_kernel", "bank_turns"]
 
@@ -99,17 +75,17 @@ def _peak(
 
 
 def _alive_before(
-    body: tuple[Statement, ...], after: frozenset[str], at: Callable[[frozenset[str]], None]
+    body: tuple[ir.Statement, ...], after: frozenset[str], at: Callable[[frozenset[str]], None]
 ) -> frozenset[str]:
     """Return the fragments that live before a body, given those behind it; tell ``at`` of each."""
     alive = after
     for statement in reversed(body):
         touched = statement.touched
-        if isinstance(statement, Loop):
+        if isinstance(statement, ir.Loop):
             # What a trip reads may come from the trip before.
             entry = _alive_before(statement.body, alive, lambda _: None)
             alive |= _alive_before(statement.body, alive | entry, at)
-        elif isinstance(statement, If):
+        elif isinstance(statement, ir.If):
             alive |= _alive_before(statement.body, alive, at)
         else:
             at(alive | set(touched.writes) | set(touched.reads) | set(touched.updates))
@@ -130,7 +106,7 @@ def _sharing(kernel: Kernel) -> list[list[Fragment]]:
     renamed = renamings(kernel)
     groups = {f.name: [f] for f in kernel.fragments}
     for statement in walk(kernel.body):
-        if isinstance(statement, Reorder) and (
+        if isinstance(statement, ir.Reorder) and (
             statement.destination in renamed or is_identity(statement.slots)
         ):
             first, second = groups[statement.source], groups[statement.destination]
@@ -216,13 +192,15 @@ class BankTurns:
         return self.turns - self.least
 
 
-def bank_turns(kernel: Kernel, statement: SharedLoad | SharedStore, target: Target) -> BankTurns:
+def bank_turns(
+    kernel: Kernel, statement: ir.SharedLoad | ir.SharedStore, target: Target
+) -> BankTurns:
     """Return what the banks of shared memory do for one statement of all subgroups.
 
     >>> import pycute_xe as cx
     >>> mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"))
     >>> gemm = cx.kernel.slm_gemm(mma)
-    >>> take = next(s for s in gemm.statements() if isinstance(s, SharedLoad))
+    >>> take = next(s for s in gemm.statements() if isinstance(s, ir.SharedLoad))
     >>> bank_turns(gemm, take, cx.get_target("bmg"))
     BankTurns(accesses=1024, turns=2048, least=1024)
     """
@@ -241,7 +219,7 @@ def bank_turns(kernel: Kernel, statement: SharedLoad | SharedStore, target: Targ
     )
 
 
-def _who(kernel: Kernel, statement: SharedLoad | SharedStore) -> list[bool]:
+def _who(kernel: Kernel, statement: ir.SharedLoad | ir.SharedStore) -> list[bool]:
     """Return which subgroups do a statement."""
     for one, around in situated(kernel.body):
         if one is statement:
@@ -260,15 +238,15 @@ def judge_shared_memory(kernel: Kernel, found: Found) -> None:
     if not broken:
         found.hold("shared memory", "slm-size", f"{nbytes} of {most} bytes", target.source)
     for statement in kernel.statements():
-        if isinstance(statement, (SharedLoad, SharedStore)):
+        if isinstance(statement, (ir.SharedLoad, ir.SharedStore)):
             _judge_banks(kernel, statement, found)
 
 
-def _judge_banks(kernel: Kernel, statement: SharedLoad | SharedStore, found: Found) -> None:
+def _judge_banks(kernel: Kernel, statement: ir.SharedLoad | ir.SharedStore, found: Found) -> None:
     array = kernel.shared_array(statement.array)
     if array.value_type.bits < 8:
         return  # no element has an address: no executor moves it
-    way = "load from" if isinstance(statement, SharedLoad) else "store to"
+    way = "load from" if isinstance(statement, ir.SharedLoad) else "store to"
     subject, model = f"{way} {array.name}", banks(found.target)[0]
     used = bank_turns(kernel, statement, found.target)
     condition = f"{used.lost} of {used.turns} turns of {model.count} banks are lost to conflicts"
@@ -322,7 +300,7 @@ def _unfenced(kernel: Kernel) -> list[str]:
 
 # ------------------------------------------------------------ kernels
 
-Copying: TypeAlias = Prefetch | Load | Store | AtomicStore
+Copying: TypeAlias = ir.Prefetch | ir.Load | ir.Store | ir.AtomicStore
 
 
 @dataclass(eq=False)
@@ -336,10 +314,10 @@ class Body:
     copies: dict[TiledCopy, Copying] = field(default_factory=dict[TiledCopy, "Copying"])
 
 
-JUDGED: Meanings[Callable[[Body, Statement], None]] = Meanings("check")
+JUDGED: Meanings[Callable[[Body, ir.Statement], None]] = Meanings("check")
 
 
-@JUDGED.of(Prefetch, Load, Store, AtomicStore)
+@JUDGED.of(ir.Prefetch, ir.Load, ir.Store, ir.AtomicStore)
 def _(body: Body, statement: Copying) -> None:
     if statement.copy in body.copies:
         return
@@ -385,16 +363,17 @@ def _steps(
     return steps
 
 
-@JUDGED.of(Mma)
-def _(body: Body, statement: Mma) -> None:
+@JUDGED.of(ir.Mma)
+def _(body: Body, statement: ir.Mma) -> None:
     judge_tiled_mma(statement.mma, body.found, level="warning")
 
 
 @JUDGED.of(
-    *(*ON_REGISTERS, Loop, If, SharedLoad, SharedStore),
-    *(BarrierArrive, BarrierWait, Fence, NamedArrive, NamedWait, Await, Signal),
+    *(*ir.ON_REGISTERS, ir.Loop, ir.If, ir.SharedLoad, ir.SharedStore),
+    *(ir.BarrierArrive, ir.BarrierWait, ir.Fence, ir.NamedArrive, ir.NamedWait),
+    *(ir.Await, ir.Signal),
 )
-def _(body: Body, statement: Statement) -> None:
+def _(body: Body, statement: ir.Statement) -> None:
     """Nothing but registers and shared memory, which are counted, and barriers, which pair up."""
     del body, statement
 
@@ -405,9 +384,9 @@ def judge_kernel(
     """Judge every copy and MMA of the body, on arrays of ``sizes`` and ``strides`` where given."""
     _demand_known(kernel, sizes, strides)
     body = Body(kernel, found, sizes, strides)
-    judged: set[Statement] = set()
+    judged: set[ir.Statement] = set()
     for statement in kernel.statements():
-        if not isinstance(statement, Mma) or statement not in judged:
+        if not isinstance(statement, ir.Mma) or statement not in judged:
             JUDGED[statement](body, statement)
         judged.add(statement)
     if kernel.shared:

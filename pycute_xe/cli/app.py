@@ -19,7 +19,17 @@ import click
 from pycute_xe.cli.atom_command import atom_command
 from pycute_xe.cli.atoms_command import atoms_command
 from pycute_xe.cli.expression import ExpressionError
-from pycute_xe.cli.files import Extents, Order, demand_folder, from_cpp, json_text, tiling
+from pycute_xe.cli.files import (
+    Extents,
+    Order,
+    from_cpp,
+    json_text,
+    picked,
+    report,
+    saved_drawing,
+    svg_option,
+    tiling,
+)
 from pycute_xe.cli.gemm_command import gemm_command
 from pycute_xe.cli.layout_command import layout_command
 from pycute_xe.errors import CuteError, InputError
@@ -53,10 +63,7 @@ class CheckOutcome:
                 "target": checked.target.name,
                 "legal": bool(checked),
                 "rules": [*broken, *map(_held, checked.held)],
-                "resources": [
-                    {"name": r.name, "used": r.used, "available": r.available}
-                    for r in checked.resources
-                ],
+                "resources": [picked(r, "name", "used", "available") for r in checked.resources],
                 "demands": list(map(_demand, checked.demands)),
             }
         )
@@ -77,21 +84,18 @@ class CheckOutcome:
 
 def _broken(finding: Finding) -> dict[str, Any]:
     b = finding.broken
-    rule = {"subject": finding.subject, "rule": b.rule, "level": b.level, "state": "broken"}
-    return {**rule, "condition": b.condition, "source": b.source, "way_out": b.fix}
+    rule = {"subject": finding.subject, **picked(b, "rule", "level"), "state": "broken"}
+    return {**rule, **picked(b, "condition", "source"), "way_out": b.fix}
 
 
 def _held(held: Held) -> dict[str, Any]:
-    rule = {"subject": held.subject, "rule": held.rule}
-    state = "binds" if held.binds else "holds"
-    return {**rule, "state": state, "condition": held.condition, "source": held.source}
+    state = {"state": "binds" if held.binds else "holds"}
+    return {**picked(held, "subject", "rule"), **state, **picked(held, "condition", "source")}
 
 
 def _demand(demand: Demand) -> dict[str, Any]:
     return {
-        "subject": demand.subject,
-        "quantity": demand.quantity,
-        "unit": demand.unit,
+        **picked(demand, "subject", "quantity", "unit"),
         "must": _bounds(demand.must),
         "better": _bounds(demand.better),
         "not_below_width": demand.at_least_width,
@@ -100,11 +104,7 @@ def _demand(demand: Demand) -> dict[str, Any]:
 
 
 def _bounds(bounds: Bounds) -> dict[str, int | None]:
-    return {
-        "at_least": bounds.at_least,
-        "at_most": bounds.at_most,
-        "multiple_of": bounds.multiple_of,
-    }
+    return picked(bounds, "at_least", "at_most", "multiple_of")
 
 
 # ------------------------------------------------------------ emit command
@@ -273,11 +273,7 @@ def check_command(
         _demand_gemm(name, gemm)
         subject = _subject(name, value_type, op)
     checked = check(subject, target, allow_unfaithful=allow_unfaithful, sizes=sizes, **use)
-    outcome = CheckOutcome(name, checked)
-    if json:
-        click.echo(outcome.to_json())
-    else:
-        outcome.show(verbose)
+    report(CheckOutcome(name, checked), json, verbose)
     if not checked:
         raise click.exceptions.Exit(1)
 
@@ -308,12 +304,8 @@ def _demand_gemm(name: str, gemm: dict[str, Any]) -> None:
     given = [option for option, value in gemm.items() if value is not None]
     if given:
         condition = f"--{given[0]} describes a GEMM, not {name}"
-        raise InputError(
-            "check",
-            {"name": name},
-            condition,
-            f"leave --{given[0]} out, or write: pycute-xe check gemm",
-        )
+        fix = f"leave --{given[0]} out, or write: pycute-xe check gemm"
+        raise InputError("check", {"name": name}, condition, fix)
 
 
 # ------------------------------------------------------------ lsc command
@@ -323,13 +315,7 @@ def _demand_gemm(name: str, gemm: dict[str, Any]) -> None:
 @click.command("lsc")
 @click.argument("text", metavar="TEXT")
 @click.option("--target", default="bmg", show_default=True, help="Whose rules and descriptor.")
-@click.option(
-    "-o",
-    "--svg",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Write the drawing as SVG.",
-)
+@svg_option("-o")
 @click.option("--json", is_flag=True, help="Report as JSON on standard output.")
 @click.option("-v", "--verbose", is_flag=True, help="Print every field of the binary form.")
 def lsc_command(text: str, target: str, svg: Path | None, json: bool, verbose: bool) -> None:
@@ -353,17 +339,8 @@ def lsc_command(text: str, target: str, svg: Path | None, json: bool, verbose: b
         _show_descriptor(int(text, 16), machine.name, svg, json)
         return
     message = _message(text)
-    files: tuple[str, ...] = ()
-    if svg is not None:
-        from pycute_xe.drawing import draw
-
-        demand_folder("lsc", svg)
-        files = (str(draw(message).save(svg)),)
-    outcome = LscOutcome(message, machine, files)
-    if json:
-        click.echo(outcome.to_json())
-    else:
-        outcome.show(verbose)
+    outcome = LscOutcome(message, machine, saved_drawing("lsc", svg, message))
+    report(outcome, json, verbose)
     if not outcome.legal:
         raise click.exceptions.Exit(1)
 
@@ -379,10 +356,7 @@ def _message(text: str) -> Message | Block2DMessage:
 
 
 def _show_descriptor(desc: int, target: str, svg: Path | None, json: bool) -> None:
-    from dataclasses import asdict
-
     from pycute_xe.arch.lsc import decode_descriptor
-    from pycute_xe.cli.files import json_text
 
     if svg is not None:
         condition = "a descriptor names no registers, and cannot be drawn"
@@ -458,11 +432,7 @@ def main() -> None:
     """Layouts, and kernels for Intel Xe GPUs: run, check, prove and draw them on any machine."""
 
 
-main.add_command(atom_command)
-main.add_command(atoms_command)
-main.add_command(check_command)
-main.add_command(diff_command)
-main.add_command(emit_command)
-main.add_command(gemm_command)
-main.add_command(layout_command)
-main.add_command(lsc_command)
+for _command in (atom_command, atoms_command, check_command, diff_command, emit_command):
+    main.add_command(_command)
+for _command in (gemm_command, layout_command, lsc_command):
+    main.add_command(_command)

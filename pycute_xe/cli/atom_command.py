@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from textwrap import wrap
@@ -12,9 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pycute_xe.arch.target import grf_bytes
+from pycute_xe.arch.target import get_target, grf_bytes
 from pycute_xe.atom import CopyAtom, LinearCopyAtom, MmaAtom
-from pycute_xe.cli.files import demand_folder, from_cpp, json_text
+from pycute_xe.cli.files import (
+    from_cpp,
+    json_text,
+    picked,
+    report,
+    saved_drawing,
+    svg_option,
+)
 from pycute_xe.comparing import describe_atom, feeds
 from pycute_xe.cutlass import LegacyCopyAtom
 from pycute_xe.errors import CuteError, InputError, LegalityError, quoted
@@ -23,7 +29,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from pycute_xe.comparing.atom_record import AnyAtom
-    from pycute_xe.explaining.explanation import AtomExplanation
 
 __all__ = ["atom_command"]
 
@@ -52,12 +57,8 @@ class ElementPlace:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as a dictionary, places counted in bytes too."""
-        fields = asdict(self)
-        return {
-            **fields,
-            "byte": self.first_bit // 8,
-            "found_by": {str(unit): owner for unit, owner in self.found_by},
-        }
+        found_by = {str(unit): owner for unit, owner in self.found_by}
+        return {**asdict(self), "byte": self.first_bit // 8, "found_by": found_by}
 
     def __str__(self) -> str:
         """One line.
@@ -119,7 +120,7 @@ def place_of(atom: AnyAtom, row: int, col: int, operand: Any = None) -> ElementP
 # ------------------------------------------------------------ atom outcome
 # One atom, for people and for programs.
 
-_NARROWEST, _WIDEST, _MARGIN = 60, 100, 11
+_NARROWEST, _WIDEST = 60, 100
 
 
 @dataclass(frozen=True)
@@ -143,10 +144,7 @@ class AtomOutcome:
         record = describe_atom(self.atom)
         common: dict[str, Any] = {
             "name": self.name,
-            "kind": record.kind,
-            "shipped": record.shipped,
-            "faithful": record.faithful,
-            "is_artefact": record.is_artefact,
+            **picked(record, "kind", "shipped", "faithful", "is_artefact"),
             "legal_on": list(record.targets),
             "target": self.target,
         }
@@ -179,17 +177,8 @@ class AtomOutcome:
         found = (
             feeds(copy, mma, operand) for copy, mma, operand in feeding_pairs(atom, self.operand)
         )
-        return [
-            {
-                "mma": str(feed.mma),
-                "operand": feed.operand,
-                "kind": feed.kind,
-                "reason": feed.reason,
-                "movement": feed.movement,
-                "pattern": feed.pattern,
-            }
-            for feed in found
-        ]
+        told = ("operand", "kind", "reason", "movement", "pattern")
+        return [{"mma": str(feed.mma), **picked(feed, *told)} for feed in found]
 
     def show(self) -> None:
         """Print the explanation, or what was asked about one element."""
@@ -202,7 +191,10 @@ class AtomOutcome:
         if self.place is None:
             told = explain_atom(self.atom, self.target, self.operand)
             console.print(Text(told.title), soft_wrap=True, style="bold")
-            for heading, line in _lines(told, _width(console)):
+            width = _width(console)
+            for line in wrap(told.rule, width):
+                console.print(Text(line), soft_wrap=True)
+            for heading, line in told.lines(width):
                 text = Text(line)
                 text.stylize("bold", 0, len(heading))
                 console.print(text, soft_wrap=True)
@@ -218,25 +210,6 @@ def _width(console: Console) -> int:
     return max(_NARROWEST, min(console.width if known else _WIDEST, _WIDEST))
 
 
-def _lines(told: AtomExplanation, width: int) -> Iterator[tuple[str, str]]:
-    """The heading that a line starts with, and the line; what is broken hangs further in."""
-    yield from (("", line) for line in wrap(told.rule, width))
-    for heading, texts in told.sections():
-        shown = heading
-        for text in texts:
-            for line in _wrapped(text, width - _MARGIN):
-                yield shown, f"{shown:{_MARGIN}}{line}".rstrip()
-                shown = ""
-
-
-def _wrapped(text: str, room: int) -> list[str]:
-    # As it is where it fits: spaces line columns up.
-    if len(text) <= room:
-        return [text]
-    further = " " * (len(text) - len(text.lstrip()) + 2)
-    return wrap(text, room, subsequent_indent=further)
-
-
 def _messages(
     atom: LegacyCopyAtom | CopyAtom | LinearCopyAtom, target: str
 ) -> tuple[list[dict[str, Any]], dict[str, str] | None]:
@@ -244,12 +217,7 @@ def _messages(
         parts = atom.messages(target)
     except LegalityError as error:
         return [], {"condition": error.condition, "way_out": error.fix}
-    return [_message(part) for part in parts], None
-
-
-def _message(part: Any) -> dict[str, Any]:
-    """A message as text, and where in the block it starts."""
-    return {"text": str(part.message), "x": part.x, "y": part.y}
+    return [{"text": str(part.message), **picked(part, "x", "y")} for part in parts], None
 
 
 def _mma(atom: MmaAtom, target: str) -> dict[str, Any]:
@@ -332,12 +300,7 @@ class Place(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
     metavar="ROW,COL",
     help="Only who owns this element, where it is held, and who finds it there.",
 )
-@click.option(
-    "--svg",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Write the drawing as SVG.",
-)
+@svg_option()
 @click.option("--json", is_flag=True, help="Report as JSON on standard output.")
 def atom_command(
     name: str,
@@ -363,19 +326,13 @@ def atom_command(
 
     Quotes keep the shell from reading < and >. `pycute-xe atoms` lists names.
     """  # noqa: D301 - the backspace keeps click from joining the lines
-    from pycute_xe.arch.target import get_target
-
     # A wrong target is told before anything is computed.
     target = get_target(target).name
     atom = _found(name, value_type, stride)
     _demand_use(atom, operand)
     place = None if at is None else place_of(atom, *at, operand)
-    files = () if svg is None else (str(_saved(atom, svg, operand)),)
-    outcome = AtomOutcome(name, atom, target, operand, files, place)
-    if json:
-        click.echo(outcome.to_json())
-    else:
-        outcome.show()
+    files = saved_drawing("atom", svg, atom, operand if isinstance(atom, MmaAtom) else None)
+    report(AtomOutcome(name, atom, target, operand, files, place), json)
 
 
 def _found(name: str, value_type: str | None, stride: str | None) -> AnyAtom:
@@ -390,20 +347,7 @@ def _found(name: str, value_type: str | None, stride: str | None) -> AnyAtom:
 
 def _demand_use(atom: AnyAtom, operand: str | None) -> None:
     """Refuse an operand that nothing would be said about."""
-    from pycute_xe.atom import LinearCopyAtom
-
     if operand is not None and isinstance(atom, LinearCopyAtom):
-        raise InputError(
-            "atom",
-            {"name": atom, "operand": operand},
-            "linear copies are not judged for operands of an MMA",
-            "leave --operand out",
-        )
-
-
-def _saved(atom: Any, path: Path, operand: str | None) -> Path:
-    from pycute_xe.atom import MmaAtom
-    from pycute_xe.drawing import draw
-
-    demand_folder("atom", path)
-    return draw(atom, operand if isinstance(atom, MmaAtom) else None).save(path)
+        condition = "linear copies are not judged for operands of an MMA"
+        given = {"name": atom, "operand": operand}
+        raise InputError("atom", given, condition, "leave --operand out")

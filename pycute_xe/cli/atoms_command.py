@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pycute_xe.arch.target import targets
-from pycute_xe.cli.files import json_text
+from pycute_xe.cli.files import json_text, report
 from pycute_xe.comparing import AtomRecord, search_atoms
 from pycute_xe.errors import quoted
 
@@ -151,11 +151,8 @@ class Sizes(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
         """Read the text."""
         found = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", str(value))
         if found is None:
-            self.fail(
-                f"{quoted(value)} is neither a count such as 16 nor a range such as 8-32",
-                param,
-                ctx,
-            )
+            wanted = "a count such as 16 nor a range such as 8-32"
+            self.fail(f"{quoted(value)} is neither {wanted}", param, ctx)
         return int(found[1]) if found[2] is None else (int(found[1]), int(found[2]))
 
 
@@ -205,8 +202,6 @@ def atoms_command(limit: int, json: bool, shipped: bool, **options: Any) -> None
 
     Rows and columns count elements of the name. `pycute-xe atom NAME` explains one.
     """  # noqa: D301 - the backspace keeps click from joining the lines
-    from pycute_xe.comparing import search_atoms
-
     # By identity: 0 is a value, and is refused as one.
     given = ((key, value) for key, value in options.items() if value is not None)
     filters = {key: value for key, value in given if value is not False}
@@ -218,10 +213,7 @@ def atoms_command(limit: int, json: bool, shipped: bool, **options: Any) -> None
         outcome = AtomsOutcome(filters, search_atoms(**filters))
         if not outcome.found:
             outcome = outcome.with_counts()
-    if json:
-        click.echo(outcome.to_json())
-    else:
-        outcome.show(limit)
+    report(outcome, json, limit)
 
 
 @contextmanager

@@ -12,22 +12,7 @@ from typing import Any, NoReturn
 from pycute_xe import algebra, layout
 from pycute_xe.algebra import composition, swizzled
 from pycute_xe.basis import Basis, E
-from pycute_xe.cli.expression import (
-    Call,
-    Compose,
-    ExpressionError,
-    Group,
-    Index,
-    Keep,
-    Name,
-    Node,
-    Number,
-    Pair,
-    Product,
-    SwizzleText,
-    Tuple,
-    parse_expression,
-)
+from pycute_xe.cli import expression as syntax
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import quoted
 from pycute_xe.f2 import F2Layout, as_f2
@@ -277,7 +262,7 @@ def evaluate(text: str) -> Any:
     >>> print(evaluate("((4,8):(8,1))(2, _)"), evaluate("size(((2,4),8):((1,16),2))"))
     (8):(1) 64
     """
-    return _Evaluator(text).value(parse_expression(text))
+    return _Evaluator(text).value(syntax.parse_expression(text))
 
 
 def outermost(text: str) -> Applied:
@@ -289,15 +274,15 @@ def outermost(text: str) -> Applied:
     >>> operation.__name__, [str(value) for value in operands]
     ('size', ['8:1'])
     """
-    node = parse_expression(text)
-    while isinstance(node, Group):
+    node = syntax.parse_expression(text)
+    while isinstance(node, syntax.Group):
         node = node.item
     evaluator = _Evaluator(text)
-    if isinstance(node, Call):
+    if isinstance(node, syntax.Call):
         return evaluator.call(node)
-    if isinstance(node, Compose):
+    if isinstance(node, syntax.Compose):
         return evaluator.compose(node)
-    raise ExpressionError(
+    raise syntax.ExpressionError(
         text,
         node.column,
         "the expression applies no operation",
@@ -311,67 +296,67 @@ class _Evaluator:
     def __init__(self, text: str) -> None:
         self.text = text
 
-    def error(self, node: Node, condition: str, fix: str) -> ExpressionError:
+    def error(self, node: syntax.Node, condition: str, fix: str) -> syntax.ExpressionError:
         """Return what is wrong with a node."""
-        return ExpressionError(self.text, node.column, condition, fix)
+        return syntax.ExpressionError(self.text, node.column, condition, fix)
 
-    def fail(self, node: Node, condition: str, fix: str) -> NoReturn:
+    def fail(self, node: syntax.Node, condition: str, fix: str) -> NoReturn:
         """Refuse a node."""
         raise self.error(node, condition, fix)
 
-    def value(self, node: Node) -> Any:
+    def value(self, node: syntax.Node) -> Any:
         """Return the value of a node."""
         match node:
-            case Number(_, number, path):
+            case syntax.Number(_, number, path):
                 return Basis(number, path[::-1]) if path else number
-            case Keep():
+            case syntax.Keep():
                 return None
-            case SwizzleText(_, numbers):
+            case syntax.SwizzleText(_, numbers):
                 self.demand(node, numbers, ("bits",) * 3, "Sw<bits,base,shift>")
                 return Swizzle(*numbers)
-            case Group(_, item):
+            case syntax.Group(_, item):
                 return self.value(item)
-            case Tuple(_, items):
+            case syntax.Tuple(_, items):
                 return tuple(map(self.value, items))
-            case Pair(_, shape, stride):
+            case syntax.Pair(_, shape, stride):
                 return Layout(self.tree(shape, "shape"), self.tree(stride, "strides"))
-            case Product():
+            case syntax.Product():
                 return self.product(node)
             case _:
                 return self.applied(node)
 
-    def applied(self, node: Node) -> Any:
+    def applied(self, node: syntax.Node) -> Any:
         """Return the value of a node that applies something."""
         match node:
-            case Index(_, of, mode):
+            case syntax.Index(_, of, mode):
                 layout = self.value(of)
                 if not is_kind(layout, "any"):
                     self.fail(node, f"{described(layout)} has no modes to index", "a layout has")
                 return layout[mode]
-            case Compose():
+            case syntax.Compose():
                 function, operands = self.compose(node)
                 return function(*operands)
-            case Call():
+            case syntax.Call():
                 function, operands = self.call(node)
                 return function(*operands)
             case _:
-                text = node.text if isinstance(node, Name) else ""
+                text = node.text if isinstance(node, syntax.Name) else ""
                 fix = OPERATIONS[text].usage if text in OPERATIONS else self.nearest(text)
                 raise self.error(node, f"the name {quoted(text)} stands alone", fix)
 
-    def tree(self, node: Node, kind: str) -> Any:
+    def tree(self, node: syntax.Node, kind: str) -> Any:
         """Return the shape or the strides of a layout; ``(4)`` next to a colon is a tuple."""
         match node:
-            case Group(_, item):
+            case syntax.Group(_, item):
                 return (self.tree(item, kind),)
-            case Tuple(_, items):
+            case syntax.Tuple(_, items):
                 return tuple(self.tree(item, kind) for item in items)
             case _:
                 value = self.value(node)
                 self.demand(node, (value,), (kind,), "shape:stride")
                 return value
 
-    def product(self, node: Product) -> Any:
+    def product(self, node: syntax.Product) -> Any:
         """Multiply integers and at most one basis element."""
         number: int = -1 if node.negative else 1
         unit: Any = 1
@@ -386,7 +371,7 @@ class _Evaluator:
                 self.fail(factor, condition, "multiply integers, or one E(i) by them")
         return number * unit
 
-    def compose(self, node: Compose) -> Applied:
+    def compose(self, node: syntax.Compose) -> Applied:
         """Return what composes two values, or a swizzle, an offset and a layout."""
         values = tuple(map(self.value, node.parts))
         if len(values) == 2:
@@ -398,9 +383,9 @@ class _Evaluator:
         parts = f"{len(values)} parts are joined by o"
         raise self.error(node, parts, "A o B, and brackets for more")
 
-    def call(self, node: Call) -> Applied:
+    def call(self, node: syntax.Call) -> Applied:
         """Return an operation and its operands, or a layout and a coordinate."""
-        if isinstance(node.callee, Name):
+        if isinstance(node.callee, syntax.Name):
             name = node.callee.text
             if name not in OPERATIONS:
                 self.fail(node.callee, f"unknown operation {quoted(name)}", self.nearest(name))
@@ -422,7 +407,7 @@ class _Evaluator:
             self.fail(node, f"a swizzle takes one offset, not {len(operands)}", f"({callee})(8)")
         return callee, operands
 
-    def operands(self, operation: Operation, node: Call) -> tuple[Any, ...]:
+    def operands(self, operation: Operation, node: syntax.Call) -> tuple[Any, ...]:
         """Return the operands of an operation, counted and of the right kinds."""
         values = [self.value(argument) for argument in node.arguments]
         for name, argument in node.named:
@@ -442,7 +427,7 @@ class _Evaluator:
         return tuple(values)
 
     def demand(
-        self, node: Node, values: tuple[Any, ...], kinds: tuple[str, ...], usage: str
+        self, node: syntax.Node, values: tuple[Any, ...], kinds: tuple[str, ...], usage: str
     ) -> None:
         """Refuse values of other kinds than those wanted."""
         for value, kind in zip(values, kinds, strict=False):

@@ -33,6 +33,10 @@ __all__ = [
     "read_matrix",
     "write_array",
     "json_text",
+    "picked",
+    "report",
+    "saved_drawing",
+    "svg_option",
     "from_cpp",
     "Extents",
     "Order",
@@ -105,6 +109,22 @@ def tiling(command: Command) -> Command:
     return command
 
 
+def svg_option(*short: str) -> Callable[[Command], Command]:
+    """Return the option that names the file of a drawing."""
+    file = click.Path(path_type=Path, dir_okay=False)
+    return click.option(
+        *short, "--svg", type=file, metavar="FILE", help="Write the drawing as SVG."
+    )
+
+
+def report(outcome: Any, as_json: bool, *how: Any) -> None:
+    """Print an outcome, as JSON or as it shows itself."""
+    if as_json:
+        click.echo(outcome.to_json())
+    else:
+        outcome.show(*how)
+
+
 # ------------------------------------------------------------ cpp text
 # Arguments that are C++ text, types or prints of CuTe.
 
@@ -132,6 +152,11 @@ def from_cpp(text: str, kind: str, op: str | None = None, value_type: str | None
 
 # ------------------------------------------------------------ json text
 # JSON that people can read too.
+
+
+def picked(value: Any, *names: str) -> dict[str, Any]:
+    """Return some attributes of a value by their names."""
+    return {name: getattr(value, name) for name in names}
 
 
 def json_text(value: Any, indent: str = "") -> str:
@@ -376,6 +401,16 @@ def demand_folder(command: str, path: Path) -> None:
     if not parent.is_dir():
         fix = "create the folder first, or name another"
         raise InputError(command, {"svg": path}, f"{parent} is not a folder", fix)
+
+
+def saved_drawing(command: str, path: Path | None, x: Any, what: Any = None) -> tuple[str, ...]:
+    """Save the drawing of a value, if a file is named; return the names of the files written."""
+    if path is None:
+        return ()
+    from pycute_xe.drawing import draw
+
+    demand_folder(command, path)
+    return (str(draw(x, what).save(path)),)
 
 
 def write_array(file: BinaryIO, array: NDArray[np.float32]) -> None:

@@ -18,7 +18,9 @@ from pycute_xe.cli.files import (
     Order,
     demand_writable,
     is_same_file,
+    picked,
     read_matrix,
+    report as show,
     tiling,
     write_array,
 )
@@ -36,6 +38,11 @@ __all__ = ["gemm_command", "Outcome"]
 
 # ------------------------------------------------------------ outcome
 # What a command did, for people and for programs.
+
+
+_WORK = ("executor", "messages", "bytes", "dpas", "barriers", "copies", "seconds")
+_BROKEN = ("rule", "level", "condition", "source", "fix")
+_PROOF = ("property", "holds", "answer", "statement", "condition", "reason")
 
 
 @dataclass(frozen=True)
@@ -59,7 +66,6 @@ class Outcome:
 
     def to_json(self) -> str:
         """Return everything, for programs."""
-        report = self.report
         return json.dumps(
             {
                 "inputs": {
@@ -71,16 +77,7 @@ class Outcome:
                 "tile": list(self.kernel.mma.tile_mnk),
                 "check": self._check(),
                 "proof": self._proof(),
-                "work": report
-                and {
-                    "executor": report.executor,
-                    "messages": report.messages,
-                    "bytes": report.bytes,
-                    "dpas": report.dpas,
-                    "barriers": report.barriers,
-                    "copies": list(report.copies),
-                    "seconds": report.seconds,
-                },
+                "work": self.report and picked(self.report, *_WORK),
                 "files": list(self.files),
             },
             indent=2,
@@ -93,20 +90,10 @@ class Outcome:
             "legal": bool(checked),
             "rules_held": checked.passed,
             "findings": [
-                {
-                    "subject": finding.subject,
-                    "rule": finding.broken.rule,
-                    "level": finding.broken.level,
-                    "condition": finding.broken.condition,
-                    "source": finding.broken.source,
-                    "fix": finding.broken.fix,
-                }
+                {"subject": finding.subject, **picked(finding.broken, *_BROKEN)}
                 for finding in checked.findings
             ],
-            "resources": [
-                {"name": r.name, "used": r.used, "available": r.available}
-                for r in checked.resources
-            ],
+            "resources": [picked(r, "name", "used", "available") for r in checked.resources],
         }
 
     def _proof(self) -> dict[str, Any] | None:
@@ -114,21 +101,8 @@ class Outcome:
             return None
         return {
             "holds": bool(self.proof),
-            "answer": self.proof.answer,
-            "scope": self.proof.scope,
-            "assumptions": list(self.proof.assumptions),
-            "seconds": self.proof.seconds,
-            "properties": [
-                {
-                    "property": p.property,
-                    "holds": p.holds,
-                    "answer": p.answer,
-                    "statement": p.statement,
-                    "condition": p.condition,
-                    "reason": p.reason,
-                }
-                for p in self.proof.proofs
-            ],
+            **picked(self.proof, "answer", "scope", "assumptions", "seconds"),
+            "properties": [picked(p, *_PROOF) for p in self.proof.proofs],
         }
 
     def show(self, verbose: bool, to_stderr: bool = False) -> None:
@@ -275,10 +249,7 @@ def gemm_command(**options: Any) -> None:
     _demand_output(request)
     outcome, c = _compute(request)
     outcome = replace(outcome, files=_write(request, outcome.kernel, c))
-    if request.json:
-        click.echo(outcome.to_json())
-    else:
-        outcome.show(request.verbose, to_stderr=request.streams)
+    show(outcome, request.json, request.verbose, request.streams)
 
 
 def _demand_output(request: Request) -> None:
@@ -411,26 +382,15 @@ def _run(
             from pycute_xe import native
 
             return native.run(kernel, a, b, target=request.target, report=True, progress=progress)
-        return run(
-            kernel,
-            a,
-            b,
-            executor=request.executor,
-            target=request.target,
-            strict=request.strict,
-            report=True,
-            progress=progress,
-        )
+        asked = picked(request, "executor", "target", "strict")
+        return run(kernel, a, b, **asked, report=True, progress=progress)
 
 
 def _demand_free(request: Request, drawing: Path) -> None:
     if drawing.resolve() == request.output.resolve():
-        raise InputError(
-            "gemm",
-            {"output": request.output, "draw": request.draw},
-            "the result and a drawing would be the same file",
-            "choose another folder, or another name",
-        )
+        condition = "the result and a drawing would be the same file"
+        fix = "choose another folder, or another name"
+        raise InputError("gemm", picked(request, "output", "draw"), condition, fix)
 
 
 def _write(request: Request, kernel: Kernel, c: NDArray[Any]) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,7 +12,7 @@ import click
 from pycute_xe.algebra.swizzled import cosize
 from pycute_xe.basis import Basis
 from pycute_xe.cli.evaluation import evaluate, outermost
-from pycute_xe.cli.files import demand_folder, from_cpp
+from pycute_xe.cli.files import from_cpp, picked, report, saved_drawing, svg_option
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import CuteError, InputError
 from pycute_xe.f2 import F2, F2Layout
@@ -148,22 +148,16 @@ def _json(value: Any) -> Any:
         case tuple():
             return [_json(part) for part in cast("tuple[Any, ...]", value)]
         case Layout():
-            return {
-                "shape": _json(value.shape),
-                "stride": _json(value.stride),
-                "rank": len(value),
-                "depth": depth(value),
-                "size": _json(size(value)),
-                "cosize": _json(cosize(value)),
-            }
-        case ComposedLayout():
-            parts = {"swizzle": value.swizzle, "offset": value.offset, "layout": value.layout}
-            return {**{k: _json(v) for k, v in parts.items()}, "cosize": _json(cosize(value))}
-        case F2Layout():
-            parts = {"shape": value.shape, "stride": value.stride, "offset": value.offset}
+            parts = {**picked(value, "shape", "stride"), "rank": len(value), "depth": depth(value)}
+            parts |= {"size": size(value), "cosize": cosize(value)}
             return {k: _json(v) for k, v in parts.items()}
+        case ComposedLayout():
+            parts = {**picked(value, "swizzle", "offset", "layout"), "cosize": cosize(value)}
+            return {k: _json(v) for k, v in parts.items()}
+        case F2Layout():
+            return {k: _json(v) for k, v in picked(value, "shape", "stride", "offset").items()}
         case Swizzle():
-            return {"bits": value.bits, "base": value.base, "shift": value.shift}
+            return picked(value, "bits", "base", "shift")
         case F2():
             return value.value
         case _:
@@ -175,12 +169,7 @@ def _json(value: Any) -> Any:
 
 @click.command("layout", context_settings={"ignore_unknown_options": True})
 @click.argument("expression", metavar="EXPR")
-@click.option(
-    "--svg",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Write the drawing as SVG.",
-)
+@svg_option()
 @click.option("--explain", is_flag=True, help="Show the steps of the outermost operation.")
 @click.option("--json", is_flag=True, help="Report as JSON on standard output.")
 def layout_command(expression: str, svg: Path | None, explain: bool, json: bool) -> None:
@@ -207,13 +196,11 @@ def layout_command(expression: str, svg: Path | None, explain: bool, json: bool)
             click.echo(str(explanation))
         raise explanation.refusal
     value = evaluate(expression) if explanation is None else explanation.result
-    outcome = LayoutOutcome(expression, value, explanation)
-    if svg is not None:
-        outcome = replace(outcome, files=(str(_saved(value, svg)),))
-    if json:
-        click.echo(outcome.to_json())
-    else:
-        outcome.show()
+    if svg is not None and not isinstance(value, (Layout, ComposedLayout)):
+        condition = f"the value {value} is not a layout and cannot be drawn"
+        raise InputError("layout", {"svg": svg}, condition, "leave --svg out")
+    files = saved_drawing("layout", svg, value)
+    report(LayoutOutcome(expression, value, explanation, files), json)
 
 
 def _explained(expression: str) -> Explanation | None:
@@ -227,17 +214,3 @@ def _explained(expression: str) -> Explanation | None:
         # The value is still worth showing where only its steps cannot be told.
         click.echo("pycute-xe: no steps to show", err=True)
         return None
-
-
-def _saved(value: Any, path: Path) -> Path:
-    from pycute_xe.drawing import draw
-
-    if not isinstance(value, (Layout, ComposedLayout)):
-        raise InputError(
-            "layout",
-            {"svg": path},
-            f"the value {value} is not a layout and cannot be drawn",
-            "leave --svg out",
-        )
-    demand_folder("layout", path)
-    return draw(value).save(path)

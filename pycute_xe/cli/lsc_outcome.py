@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pycute_xe.arch.lsc import encode, encode_descriptor
-from pycute_xe.cli.files import json_text
+from pycute_xe.cli.files import json_text, picked
 from pycute_xe.errors import CuteError
 
 if TYPE_CHECKING:
@@ -61,13 +61,12 @@ class LscOutcome:
                 {"field": f.name, "bytes": f.code.hex(), "meaning": f.meaning}
                 for f in encoded.fields
             ]
-            words = dict(
-                zip(("desc", "ext"), encode_descriptor(self.message, self.target), strict=True)
-            )
+            desc, ext = encode_descriptor(self.message, self.target)
+            words = {"desc": desc, "ext": ext}
         except CuteError as refused:
             del refused  # what has no number is null
         rules = [
-            {"rule": b.rule, "level": b.level, "condition": b.condition, "source": b.source}
+            picked(b, "rule", "level", "condition", "source")
             | {"way_out": b.fix, "column": column_of(str(self.message), b) + 1}
             for b in self.broken
         ]

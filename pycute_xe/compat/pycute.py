@@ -344,11 +344,7 @@ def right_inverse(layout: core.Layout | int | None) -> Any:
     >>> print(right_inverse(Layout((4, 8), (8, 1))))
     (8, 4):(4, 1)
     """
-    if layout is None:
-        return None
-    if not isinstance(layout, core.Layout):
-        return Layout(layout)
-    return own(algebra.right_inverse(layout))
+    return _inverted(algebra.right_inverse, layout)
 
 
 @typed
@@ -358,11 +354,13 @@ def left_inverse(layout: core.Layout | int | None) -> Any:
     >>> print(left_inverse(Layout((4, 8), (8, 1))))
     (8, 4):(4, 1)
     """
+    return _inverted(algebra.left_inverse, layout)
+
+
+def _inverted(invert: Callable[[Any], Any], layout: core.Layout | int | None) -> Any:
     if layout is None:
         return None
-    if not isinstance(layout, core.Layout):
-        return Layout(layout)
-    return own(algebra.left_inverse(layout))
+    return own(invert(layout)) if isinstance(layout, core.Layout) else Layout(layout)
 
 
 @typed

@@ -1,4 +1,10 @@
-"""What CUTLASS calls its atoms: the older XE_2D_* names, the templates, the catalogue."""
+"""What CUTLASS calls its atoms: the older XE_2D_* names, the templates, the catalogue.
+
+A name goes in, an atom of `pycute_xe.atom` comes out (`names`, for all in `known_names`). An older
+copy is read (`legacy_name`), said by one formula (`legacy_copy`) and lowered to messages
+(`legacy_lowering`). `reading` makes values of C++ types and of what CuTe prints: tokens in
+`reading_text`, the table of templates in `reading_values`.
+"""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from pycute_xe.atom.linear_op import LinearOp, linear_names
 from pycute_xe.atom.mma_atom import MmaAtom
 from pycute_xe.atom.register_picture import SUBGROUP
 from pycute_xe.atom.spelling import as_name
-from pycute_xe.cutlass.legacy_lowering import broken_rules
+from pycute_xe.cutlass.legacy_lowering import SIZES, broken_rules
 from pycute_xe.cutlass.legacy_name import (
     LegacyCopyName,
     Mode as NameMode,
@@ -100,8 +100,6 @@ def parse_template_name(text: str) -> Block2DOp | None:
 
 # ------------------------------------------------------------ known names
 
-_SIZES = (1, 2, 4, 8, 16, 32, 64)
-
 Wanted = Callable[[bool, int], bool]
 """Whether a copy is wanted: is it a store, and how many bits has its block?"""
 
@@ -169,7 +167,7 @@ def _grammar(wanted: Wanted) -> Iterator[LegacyCopyName]:
     for packed, kind, (mode, store) in product((False, True), types, ways):
         if packed and (kind not in ("U4", "U8", "U16") or mode == "V" or store):
             continue
-        for rows_, cols in product(_SIZES, _SIZES):
+        for rows_, cols in product(SIZES, SIZES):
             if not wanted(store, rows_ * cols * types[kind]):
                 continue
             name = LegacyCopyName(kind, rows_, cols, mode, store, packed)
@@ -208,10 +206,10 @@ def _linear_ops() -> Iterator[LinearOp]:
 
 
 def _templates(wanted: Wanted) -> Iterator[Block2DOp]:
-    for kind, bits, height, width in product(KINDS, (8, 16, 32, 64), _SIZES, _SIZES):
+    for kind, bits, height, width in product(KINDS, (8, 16, 32, 64), SIZES, SIZES):
         if not wanted(kind == "XE_STORE_2D", height * width * bits):
             continue
-        parts = [n for n in _SIZES if n <= width] if kind in WITH_BLOCKS else [width]
+        parts = [n for n in SIZES if n <= width] if kind in WITH_BLOCKS else [width]
         for block in reversed(parts):
             op = _template(kind, bits, height, width, block)
             if op is not None:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, cast
 
-from pycute_xe.algebra import coalesce, composition, upcast
-from pycute_xe.algebra.simplify import from_modes, scaled
+from pycute_xe.algebra import composition, upcast
+from pycute_xe.algebra.simplify import from_modes
 from pycute_xe.arch.block2d import Block2D
 from pycute_xe.arch.target import Target
-from pycute_xe.atom.copy_answers import CopyAnswers, PlacedMessage
+from pycute_xe.atom.copy_answers import BlockAnswers, PlacedMessage, recast_values
 from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP, Place, RegisterPicture, slots_in
 from pycute_xe.bulk import table
 from pycute_xe.cutlass.legacy_lowering import lower, sent_by_cutlass, why_not
@@ -25,7 +25,7 @@ from pycute_xe.cutlass.legacy_name import (
     register_steps,
 )
 from pycute_xe.errors import CuteError, DivisibilityError, DTypeError
-from pycute_xe.layout import Layout, make_layout, size
+from pycute_xe.layout import Layout, make_layout
 from pycute_xe.numeric import Numeric, as_numeric
 
 if TYPE_CHECKING:
@@ -225,12 +225,6 @@ def all_shown(held: NDArray[np.int64], owned: NDArray[np.int64], whole: int) -> 
 # Maps of elements as maps of values that hold several.
 
 
-def recast_values(tv: Layout, parts: int) -> Layout:
-    """Split each value into neighbouring parts."""
-    values = make_layout(Layout(parts), scaled(tv[1], parts)) if parts > 1 else tv[1]
-    return coalesce(make_layout(scaled(tv[0], parts), values), (1, 1))
-
-
 def in_values(tv: Layout, bits: int, value_bits: int) -> Layout:
     """Count values instead of elements of so many bits."""
     if value_bits > bits:
@@ -242,7 +236,7 @@ def in_values(tv: Layout, bits: int, value_bits: int) -> Layout:
 
 
 @dataclass(frozen=True)
-class LegacyCopyAtom(CopyAnswers):
+class LegacyCopyAtom(BlockAnswers):
     """A copy operation by its older name, with the type of the values it moves.
 
     Law: of the block of `logical_shape`, work-item ``i`` owns columns ``i``, ``i + 16``, … or, of a
@@ -357,11 +351,6 @@ class LegacyCopyAtom(CopyAnswers):
         down, right = (1, rows) if self._column_major else (cols, 1)
         return from_modes([(n, y * down + x * right) for n, y, x in modes])
 
-    @property
-    def values(self) -> int:
-        """Values each work-item holds."""
-        return size(self.layout_ref_tv) // SUBGROUP
-
     @cached_property
     def layout_ref_tv(self) -> Layout:
         """(work-item, value) → offset in `block_shape`, in values.
@@ -376,37 +365,17 @@ class LegacyCopyAtom(CopyAnswers):
         return in_values(tv, self.name.bits, self.value_type.bits)
 
     @property
-    def layout_dst_tv(self) -> Layout:
-        """Where a load's registers come from; for a store, memory, which no work-item owns."""
-        return self._memory_tv if self.name.is_store else self.layout_ref_tv
-
-    @property
-    def layout_src_tv(self) -> Layout:
-        """Where a store's registers go; for a load, memory, which no work-item owns."""
-        return self.layout_ref_tv if self.name.is_store else self._memory_tv
+    def is_store(self) -> bool:
+        """Whether the name is that of a store."""
+        return self.name.is_store
 
     @property
     def _memory_tv(self) -> Layout:
         modes = memory_steps(self.name)
         if modes is None:
-            return make_layout(Layout(SUBGROUP, 0), self.layout_ref_tv[1])
+            return super()._memory_tv
         tv = make_layout(Layout(SUBGROUP, 0), self._placed(modes))
         return in_values(tv, self.name.bits, self.value_type.bits)
-
-    @property
-    def layout_ref_tv_bits(self) -> Layout:
-        """`layout_ref_tv` in bits: (work-item, bit) → bit offset."""
-        return recast_values(self.layout_ref_tv, self.value_type.bits)
-
-    @property
-    def layout_src_tv_bits(self) -> Layout:
-        """`layout_src_tv` in bits."""
-        return recast_values(self.layout_src_tv, self.value_type.bits)
-
-    @property
-    def layout_dst_tv_bits(self) -> Layout:
-        """`layout_dst_tv` in bits."""
-        return recast_values(self.layout_dst_tv, self.value_type.bits)
 
     @cached_property
     def _owned(self) -> tuple[tuple[Place, ...], ...]:

@@ -9,12 +9,12 @@ from functools import cache, lru_cache
 from itertools import groupby, islice, product
 from math import log2
 from operator import itemgetter
-from typing import Literal, cast
+from typing import cast
 
 from pycute_xe.arch.block2d import Block2D, Op
 from pycute_xe.arch.rules import Broken, Rule, errors, judge, rules
 from pycute_xe.arch.target import Target, get_target, targets
-from pycute_xe.atom.block2d_op import Block2DOp
+from pycute_xe.atom.block2d_op import Block2DOp, Kind
 from pycute_xe.atom.copy_answers import PlacedMessage
 from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP
 from pycute_xe.cutlass.legacy_name import LARGEST_BLOCK, LegacyCopyName, parse_block2d_name
@@ -27,6 +27,7 @@ __all__ = [
     "messages_of",
     "nearest_names",
     "op_of",
+    "op_sending",
     "sent_by_cutlass",
     "can_repeat",
     "largest",
@@ -129,7 +130,8 @@ def _row(wanted: str) -> Rule:
 
 # ------------------------------------------------------------ legacy lowering
 
-_SIZES = (1, 2, 4, 8, 16, 32, 64)
+SIZES = (1, 2, 4, 8, 16, 32, 64)
+"""Rows and columns that are tried."""
 _BLOCK = re.compile(r"d(\d+)\.(\d+)x(\d+)x(\d+)([nt])([nt])")
 
 
@@ -222,8 +224,8 @@ def _nearest(name: LegacyCopyName, target: str, count: int) -> tuple[LegacyCopyN
 def _by_distance(name: LegacyCopyName) -> Iterator[LegacyCopyName]:
     """Other names, the fewest doublings away first; another mode counts as one."""
     modes = {name.mode: 0, "N": int(name.mode != "N")}
-    rows = {other: abs(log2(name.rows / other)) for other in (*_SIZES, name.rows)}
-    cols = {other: abs(log2(name.cols / other)) for other in (*_SIZES, name.cols)}
+    rows = {other: abs(log2(name.rows / other)) for other in (*SIZES, name.rows)}
+    cols = {other: abs(log2(name.cols / other)) for other in (*SIZES, name.cols)}
     sizes = product(modes.items(), rows.items(), cols.items())
     fitting = (s for s in sizes if s[1][0] * s[2][0] * name.bits <= LARGEST_BLOCK * 8)
     ranked = sorted((r[1] + c[1] + m[1], m[0], r[0], c[0]) for m, r, c in fitting)
@@ -320,10 +322,6 @@ def why_not(name: LegacyCopyName, sent: Block2D) -> str:
 # ------------------------------------------------------------ legacy templates
 # The template operation that sends the message of an older name.
 
-Kind = Literal[
-    "XE_LOAD_2D", "XE_LOAD_2D_VNNI", "XE_LOAD_2D_TRANSPOSE", "XE_STORE_2D", "XE_PREFETCH_2D"
-]
-
 
 @typed
 def template_of(name: str | LegacyCopyName) -> Block2DOp:
@@ -348,6 +346,11 @@ def template_of(name: str | LegacyCopyName) -> Block2DOp:
             "use a name of a smaller block",
         )
     (message,) = sent
+    return op_sending(message)
+
+
+def op_sending(message: Block2D) -> Block2DOp:
+    """Return the template operation that sends a message."""
     width = message.width * message.count
     return Block2DOp(_kind(message), message.bits, message.height, width, message.width)
 

@@ -1,4 +1,10 @@
-"""Drawing who owns what, as SVG and in the terminal."""
+"""Drawing who owns what, as SVG and in the terminal.
+
+`draw` (`dispatch`) takes a layout, a message, an atom, a tiling, a plan or a kernel. `of_copy`,
+`of_mma`, `side_by_side`, `accounts` and `images` make a `scene` of it, panels of labelled cells;
+a `drawing` is that scene as SVG or text, written whole by `saving`. `notebook` shows values by
+themselves.
+"""
 
 from __future__ import annotations
 

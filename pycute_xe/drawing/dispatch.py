@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import product
 from typing import Any, cast
 
 import numpy as np
@@ -179,19 +180,11 @@ def _registers(message: Message) -> Panel:
     size = data.register_bits // 8
     registers = data_registers(data, message.exec_size, "pvc")
     if data.transpose:
-        each = registers // message.exec_size * grf_bytes()
-        places = {
-            (n * each + v * size) // size: (n, v)
-            for n in range(message.exec_size)
-            for v in range(data.elements)
-        }
+        channel, element = registers // message.exec_size * grf_bytes(), size
     else:  # components follow each other, each in whole registers
-        each = registers // data.elements * grf_bytes()
-        places = {
-            (v * each + n * size) // size: (n, v)
-            for n in range(message.exec_size)
-            for v in range(data.elements)
-        }
+        channel, element = size, registers // data.elements * grf_bytes()
+    pairs = product(range(message.exec_size), range(data.elements))
+    places = {(n * channel + v * element) // size: (n, v) for n, v in pairs}
     per_register = grf_bytes() // size
     cells: list[Cell] = []
     for slot in range(registers * per_register):

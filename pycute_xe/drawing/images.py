@@ -10,32 +10,8 @@ from pycute_xe.arch.dpas import Dpas
 from pycute_xe.atom import TiledCopy, TiledMma
 from pycute_xe.atom.copy_atom import SUBGROUP
 from pycute_xe.errors import KernelError
-from pycute_xe.kernel import (
-    AtomicStore,
-    Await,
-    BarrierArrive,
-    BarrierWait,
-    Convert,
-    Fence,
-    If,
-    Kernel,
-    Load,
-    Loop,
-    Map,
-    Meanings,
-    Mma,
-    NamedArrive,
-    NamedWait,
-    Part,
-    Prefetch,
-    Reorder,
-    SharedLoad,
-    SharedStore,
-    Signal,
-    Statement,
-    Store,
-)
-from pycute_xe.kernel.ir.statements import COMPUTING
+from pycute_xe.kernel import Kernel, Meanings
+from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.layout import Layout, size
 
 __all__ = [
@@ -114,24 +90,24 @@ class Registers:
         default_factory=dict[str, "tuple[str, Image | None]"]
     )
 
-    def forget(self, statement: Statement) -> None:
+    def forget(self, statement: ir.Statement) -> None:
         """Drop what is no longer an image of a tile."""
         for name in (*statement.touched.writes, *statement.touched.updates):
             self.images.pop(name, None)
 
 
-SHOWN: Meanings[Callable[[Registers, Statement], None]] = Meanings("draw")
+SHOWN: Meanings[Callable[[Registers, ir.Statement], None]] = Meanings("draw")
 
 
-@SHOWN.of(Load)
-def _(registers: Registers, load: Load) -> None:
+@SHOWN.of(ir.Load)
+def _(registers: Registers, load: ir.Load) -> None:
     registers.images[load.fragment] = {
         slot.element: slot.place for slot in copied(load.copy, registers.subgroup)
     }
 
 
-@SHOWN.of(Reorder)
-def _(registers: Registers, moves: Reorder) -> None:
+@SHOWN.of(ir.Reorder)
+def _(registers: Registers, moves: ir.Reorder) -> None:
     image, extent = registers.images.get(moves.source), size(moves.slots)
     registers.forget(moves)
     if image is not None:
@@ -139,8 +115,8 @@ def _(registers: Registers, moves: Reorder) -> None:
         registers.images[moves.destination] = moved
 
 
-@SHOWN.of(Part)
-def _(registers: Registers, part: Part) -> None:
+@SHOWN.of(ir.Part)
+def _(registers: Registers, part: ir.Part) -> None:
     image = registers.images.get(part.source)
     registers.forget(part)
     if image is not None:
@@ -148,23 +124,23 @@ def _(registers: Registers, part: Part) -> None:
         registers.images[part.destination] = {e: image[of] for e, of in taken if of in image}
 
 
-@SHOWN.of(Convert)
-def _(registers: Registers, converts: Convert) -> None:
+@SHOWN.of(ir.Convert)
+def _(registers: Registers, converts: ir.Convert) -> None:
     image = registers.images.get(converts.source)
     registers.forget(converts)
     if image is not None:
         registers.images[converts.destination] = image
 
 
-@SHOWN.of(Mma)
-def _(registers: Registers, mma: Mma) -> None:
+@SHOWN.of(ir.Mma)
+def _(registers: Registers, mma: ir.Mma) -> None:
     for operand, name in (("A", mma.a), ("B", mma.b)):
         registers.read.setdefault(operand, (name, registers.images.get(name)))
     registers.forget(mma)
 
 
-@SHOWN.of(Map)
-def _(registers: Registers, maps: Map) -> None:
+@SHOWN.of(ir.Map)
+def _(registers: Registers, maps: ir.Map) -> None:
     """What is scaled by broadcast values stays an image of the tile that it scales."""
     broadcast = {name for name, _ in maps.gathers}
     own = [name for name in maps.sources if name not in broadcast]
@@ -174,15 +150,15 @@ def _(registers: Registers, maps: Map) -> None:
         registers.images[maps.destination] = image
 
 
-@SHOWN.of(*COMPUTING, SharedLoad)
-def _(registers: Registers, statement: Statement) -> None:
+@SHOWN.of(*ir.COMPUTING, ir.SharedLoad)
+def _(registers: Registers, statement: ir.Statement) -> None:
     """What is computed or comes from shared memory is not an image of a tile."""
     registers.forget(statement)
 
 
-@SHOWN.of(Loop, If, Prefetch, Store, AtomicStore, SharedStore, Await, Signal)
-@SHOWN.of(BarrierArrive, BarrierWait, Fence, NamedArrive, NamedWait)
-def _(_registers: Registers, _statement: Statement) -> None:
+@SHOWN.of(ir.Loop, ir.If, ir.Prefetch, ir.Store, ir.AtomicStore, ir.SharedStore, ir.Await)
+@SHOWN.of(ir.Signal, ir.BarrierArrive, ir.BarrierWait, ir.Fence, ir.NamedArrive, ir.NamedWait)
+def _(_registers: Registers, _statement: ir.Statement) -> None:
     """Registers stay as they are; bodies are walked."""
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import Any
 
-from pycute_xe.drawing import notebook as tables
 from pycute_xe.errors import InputError
 
 __all__ = ["register_ipython", "atoms", "checked", "report"]
@@ -233,14 +232,14 @@ _SHOWN = {
 }
 # What is a table, or lines, and how: kernels show their listing, the others what readers found.
 _TOLD = {
-    ("pycute_xe.kernel.ir.kernel", "Kernel"): tables.as_text,
-    ("pycute_xe.checking.report", "Checked"): tables.checked,
-    ("pycute_xe.verifying.verdict", "Verdict"): tables.verdict,
-    ("pycute_xe.executing.problem", "Report"): tables.report,
-    ("pycute_xe.comparing.differing", "AtomDiff"): tables.diff,
-    ("pycute_xe.comparing.feeding", "Feed"): tables.feed,
-    ("pycute_xe.comparing.atom_record", "FoundAtoms"): tables.atoms,
-    ("pycute_xe.explaining.explanation", "Explanation"): tables.explanation,
+    ("pycute_xe.kernel.ir.kernel", "Kernel"): as_text,
+    ("pycute_xe.checking.report", "Checked"): checked,
+    ("pycute_xe.verifying.verdict", "Verdict"): verdict,
+    ("pycute_xe.executing.problem", "Report"): report,
+    ("pycute_xe.comparing.differing", "AtomDiff"): diff,
+    ("pycute_xe.comparing.feeding", "Feed"): feed,
+    ("pycute_xe.comparing.atom_record", "FoundAtoms"): atoms,
+    ("pycute_xe.explaining.explanation", "Explanation"): explanation,
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from math import gcd
+from operator import mul
 from typing import Any, cast
 
 from pycute_xe.arch.registers import RegisterMap
@@ -42,13 +43,7 @@ _LEGEND = ("number", tuple(map(str, range(16))))
 def of_zooms(x: TiledMma | TiledCopy, what: str | None, subgroup: int) -> Scene:
     """Return three panels: who takes which part of the tile, in which step, in which work-item."""
     slots, axes, bits, step, name = _walked(x, what)
-    if not 0 <= subgroup < x.num_subgroups:
-        raise CoordError(
-            "draw",
-            {"subgroup": subgroup},
-            f"there are {x.num_subgroups} subgroups",
-            f"use 0 to {x.num_subgroups - 1}",
-        )
+    _check_subgroup(x, subgroup)
     mine = slots(subgroup)
     parts = _of_groups(slots, x.num_subgroups)
     steps = {s.place: s.group for s in mine}
@@ -69,12 +64,7 @@ def of_zooms(x: TiledMma | TiledCopy, what: str | None, subgroup: int) -> Scene:
 def of_permutation(mma: TiledMma, what: str | None) -> Scene:
     """Return who takes which part of an operand without the permutation, and with it."""
     m, n, k = mma.tile_mnk
-    counts = [
-        extent * count
-        for extent, count in zip(
-            mma.atom.shape_mnk, (size(mode) for mode in mma.atom_layout_mnk), strict=True
-        )
-    ]
+    counts = map(mul, mma.atom.shape_mnk, map(size, mma.atom_layout_mnk))
     plain = make_tiled_mma(mma.atom, mma.atom_layout_mnk, (m, n, k))
     panels: list[Panel] = []
     name = ""
@@ -399,12 +389,11 @@ def _element(name: str, place: Place) -> str:
 
 
 def _type(mma: TiledMma, name: str) -> Numeric:
-    op = mma.atom.op
-    return {"A": op.A, "B": op.B, "C": op.C}[name]
+    return getattr(mma.atom.op, name)
 
 
 def _dealt(atom: MmaAtom, name: str) -> Layout:
-    return {"A": atom.tv_layout_A, "B": atom.tv_layout_B, "C": atom.tv_layout_C}[name]
+    return getattr(atom, f"tv_layout_{name}")
 
 
 def _share(mma: TiledMma) -> str:
@@ -451,11 +440,8 @@ def _names(what: str | None, known: str) -> tuple[str, ...]:
     return (what,)
 
 
-def _check_subgroup(mma: TiledMma, subgroup: int) -> None:
-    if not 0 <= subgroup < mma.num_subgroups:
-        raise CoordError(
-            "draw",
-            {"subgroup": subgroup},
-            f"there are {mma.num_subgroups} subgroups",
-            f"use 0 to {mma.num_subgroups - 1}",
-        )
+def _check_subgroup(x: TiledMma | TiledCopy, subgroup: int) -> None:
+    count = x.num_subgroups
+    if not 0 <= subgroup < count:
+        condition, fix = f"there are {count} subgroups", f"use 0 to {count - 1}"
+        raise CoordError("draw", {"subgroup": subgroup}, condition, fix)

@@ -18,25 +18,9 @@ from pycute_xe.emitting.cute_parts import Parts, Role
 from pycute_xe.emitting.instructions import as_f32
 from pycute_xe.emitting.writer import Says, Writer, demand_said, plain_text
 from pycute_xe.errors import CuteError, KernelError
-from pycute_xe.kernel import (
-    BarrierArrive,
-    BarrierWait,
-    Convert,
-    Fill,
-    If,
-    Kernel,
-    Load,
-    Loop,
-    Map,
-    Meanings,
-    Mma,
-    Operand,
-    Prefetch,
-    Reorder,
-    Statement,
-    Store,
-)
+from pycute_xe.kernel import Kernel, Meanings, Operand
 from pycute_xe.kernel.index import Index
+from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.kernel.spec.expression import Apply, Const, Element, Expression, Rounded, Slot
 from pycute_xe.kernel.spec.functions import function
 from pycute_xe.layout import Layout
@@ -52,7 +36,7 @@ _ROUNDED = frozenset({"f32", "f16", "bf16"})
 _BOUNDS = {"s8": (-128, 127), "u8": (0, 255), "s16": (-32768, 32767), "u16": (0, 65535)}
 
 
-def map_text(kernel: Kernel, statement: Map) -> str:
+def map_text(kernel: Kernel, statement: ir.Map) -> str:
     """Return what element ``i`` of the destination becomes.
 
     Raises `KernelError` for a function or a broadcast that cannot be written in CuTe C++.
@@ -212,7 +196,7 @@ def _of_copy(copy: TiledCopy, name: str) -> Iterator[str]:
     yield _same(f"typename {name}::TiledLayout_TV", copy.layout_tv_tiled, name)
 
 
-def _of_reorder(statement: Reorder) -> str:
+def _of_reorder(statement: ir.Reorder) -> str:
     names = f"{statement.source}_t, {statement.destination}_t"
     text = f"same<reordered<{names}>, {coalesce(statement.slots).to_cpp()}>"
     return _line(text, f"reorder {statement.source} -> {statement.destination}")
@@ -283,7 +267,7 @@ class CuteWriter(Writer):
             return fragment
         return f"viewed<{fragment}_t, {role.fragment()}>({fragment})"
 
-    def tile(self, statement: Load | Store | Prefetch) -> str:
+    def tile(self, statement: ir.Load | ir.Store | ir.Prefetch) -> str:
         """Return the coordinates of the tile that a copy moves."""
         name = self.parts.copies[statement.copy, statement.operand]
         places = [statement.at[m] if m is not None else Index() for m in statement.modes]
@@ -291,55 +275,50 @@ class CuteWriter(Writer):
         return f"tile_at(c{name}, typename {name}::Tiler_MN{{}}, make_coord({at}))"
 
 
-@CUTE.of(Fill)
-def _(writer: CuteWriter, statement: Fill) -> None:
+@CUTE.of(ir.Fill)
+def _(writer: CuteWriter, statement: ir.Fill) -> None:
     held = writer.kernel.fragment(statement.fragment).value_type.to_cpp()
     value = f"{statement.value:g}" if statement.value else "0"
     writer.put(f"fill({statement.fragment}, {held}({value}));")
 
 
-@CUTE.of(Load)
-def _(writer: CuteWriter, statement: Load) -> None:
+@CUTE.of(ir.Load, ir.Store)
+def _(writer: CuteWriter, statement: ir.Load | ir.Store) -> None:
     name = writer.parts.copies[statement.copy, statement.operand]
     role = writer.parts.of_copy(statement.copy, statement.operand)
-    into = writer.viewed(statement.fragment, role)
-    writer.put(f"copy(use{name}, thr{name}.partition_S({writer.tile(statement)}), {into});")
+    held, tile = writer.viewed(statement.fragment, role), writer.tile(statement)
+    if isinstance(statement, ir.Load):
+        writer.put(f"copy(use{name}, thr{name}.partition_S({tile}), {held});")
+    else:
+        writer.put(f"copy(use{name}, {held}, thr{name}.partition_D({tile}));")
 
 
-@CUTE.of(Store)
-def _(writer: CuteWriter, statement: Store) -> None:
-    name = writer.parts.copies[statement.copy, statement.operand]
-    role = writer.parts.of_copy(statement.copy, statement.operand)
-    held = writer.viewed(statement.fragment, role)
-    writer.put(f"copy(use{name}, {held}, thr{name}.partition_D({writer.tile(statement)}));")
-
-
-@CUTE.of(Prefetch)
-def _(writer: CuteWriter, statement: Prefetch) -> None:
+@CUTE.of(ir.Prefetch)
+def _(writer: CuteWriter, statement: ir.Prefetch) -> None:
     name = writer.parts.copies[statement.copy, statement.operand]
     writer.put(f"prefetch(use{name}, thr{name}.partition_S({writer.tile(statement)}));")
 
 
-@CUTE.of(Reorder)
-def _(writer: CuteWriter, statement: Reorder) -> None:
+@CUTE.of(ir.Reorder)
+def _(writer: CuteWriter, statement: ir.Reorder) -> None:
     writer.put(f"reorder({statement.source}, {statement.destination});")
 
 
-@CUTE.of(Convert)
-def _(writer: CuteWriter, statement: Convert) -> None:
+@CUTE.of(ir.Convert)
+def _(writer: CuteWriter, statement: ir.Convert) -> None:
     source, destination = map(writer.kernel.fragment, (statement.source, statement.destination))
     types = source.value_type.name, destination.value_type.name
     value = converted(writer.kernel, *types, f"{statement.source}(i)")
     writer.each(statement.destination, value)
 
 
-@CUTE.of(Map)
-def _(writer: CuteWriter, statement: Map) -> None:
+@CUTE.of(ir.Map)
+def _(writer: CuteWriter, statement: ir.Map) -> None:
     writer.each(statement.destination, map_text(writer.kernel, statement))
 
 
-@CUTE.of(Mma)
-def _(writer: CuteWriter, statement: Mma) -> None:
+@CUTE.of(ir.Mma)
+def _(writer: CuteWriter, statement: ir.Mma) -> None:
     parts, mma = writer.parts, statement.mma
     a = writer.viewed(statement.a, parts.of_mma(mma, "A"))
     b = writer.viewed(statement.b, parts.of_mma(mma, "B"))
@@ -347,24 +326,20 @@ def _(writer: CuteWriter, statement: Mma) -> None:
     writer.put(f"gemm({parts.mmas[mma]}{{}}, {a}, {b}, {c});")
 
 
-@CUTE.of(BarrierArrive)
-def _(writer: CuteWriter, _: Statement) -> None:
-    writer.put("barrier_arrive(ScopeWorkgroup);")
+@CUTE.of(ir.BarrierArrive, ir.BarrierWait)
+def _(writer: CuteWriter, statement: ir.Statement) -> None:
+    half = "arrive" if isinstance(statement, ir.BarrierArrive) else "wait"
+    writer.put(f"barrier_{half}(ScopeWorkgroup);")
 
 
-@CUTE.of(BarrierWait)
-def _(writer: CuteWriter, _: Statement) -> None:
-    writer.put("barrier_wait(ScopeWorkgroup);")
-
-
-@CUTE.of(Loop)
-def _(writer: CuteWriter, statement: Loop) -> None:
+@CUTE.of(ir.Loop)
+def _(writer: CuteWriter, statement: ir.Loop) -> None:
     var, start, stop = statement.var, plain_text(statement.start), plain_text(statement.stop)
     writer.block(f"for (int {var} = {start}; {var} < {stop}; ++{var})", statement.body)
 
 
-@CUTE.of(If)
-def _(writer: CuteWriter, statement: If) -> None:
+@CUTE.of(ir.If)
+def _(writer: CuteWriter, statement: ir.If) -> None:
     writer.block(
         f"if ({plain_text(statement.index)} < {plain_text(statement.below)})", statement.body
     )
@@ -452,7 +427,7 @@ def _copy(kernel: Kernel, key: tuple[TiledCopy, str], name: str) -> list[str]:
     uses = [
         s
         for s in kernel.statements()
-        if isinstance(s, (Load, Store, Prefetch)) and (s.copy, s.operand) == key
+        if isinstance(s, (ir.Load, ir.Store, ir.Prefetch)) and (s.copy, s.operand) == key
     ]
     modes = uses[0].modes
     rest = [m for m in range(len(operand.modes)) if m not in modes]
@@ -493,7 +468,7 @@ def _tensor_stride(
 def _check_names(kernel: Kernel) -> None:
     names = [name.lstrip("*") for _, name in _parameters(kernel)]
     names += [fragment.name for fragment in kernel.fragments]
-    names += [s.var for s in kernel.statements() if isinstance(s, Loop)]
+    names += [s.var for s in kernel.statements() if isinstance(s, ir.Loop)]
     bad = sorted({n for n in names if names.count(n) > 1 or KEYWORDS.fullmatch(n)} - {"thread"})
     if bad or names.count("thread") > 1:
         raise KernelError(

@@ -9,13 +9,10 @@ from typing import Literal
 from pycute_xe.atom import (
     TiledCopy,
     TiledMma,
-    make_block_2d_copy_A,
-    make_block_2d_copy_B,
-    make_block_2d_copy_C,
-    make_block_2d_copy_D,
     make_block_2d_prefetch,
     workgroup_mma,
 )
+from pycute_xe.atom.block2d_copy import BLOCK_2D_COPIES
 from pycute_xe.errors import CuteError, KernelError
 from pycute_xe.kernel import Convert, Kernel, Load, Map, Mma, Prefetch, Reorder, Statement, Store
 from pycute_xe.layout import Layout
@@ -25,12 +22,6 @@ from pycute_xe.numeric import Numeric
 __all__ = ["Parts", "Role"]
 
 Side = Literal["A", "B", "C", "S", "D"]
-_MAKERS = {
-    "A": make_block_2d_copy_A,
-    "B": make_block_2d_copy_B,
-    "C": make_block_2d_copy_C,
-    "D": make_block_2d_copy_D,
-}
 
 
 @dataclass(frozen=True)
@@ -157,7 +148,7 @@ class Parts:
                     return f"decltype({made}({tile}, {stride}))"
             return copy.to_cpp()
         for mma, name in self.mmas.items():
-            for operand, make in _MAKERS.items():
+            for operand, make in BLOCK_2D_COPIES.items():
                 if (operand == "D") != copy.op.is_store or copy.gmem_stride is None:
                     continue
                 for op in (None, copy.op):

@@ -8,64 +8,26 @@ from typing import Any, Literal
 
 from pycute_xe.arch.dpas import Register
 from pycute_xe.arch.lsc import Address, Block2DMessage, DataType, Message as Channels
+from pycute_xe.emitting import instructions as asm
 from pycute_xe.emitting.cute import cute
-from pycute_xe.emitting.instructions import (
-    BYTES,
-    PREDICATE,
-    Access,
-    Addition,
-    Alu,
-    Barrier,
-    Condition,
-    Declared,
-    Fencing,
-    Flags,
-    Instruction,
-    Message,
-    Multiply,
-    Number,
-    Place,
-    Registers,
-    Source,
-)
 from pycute_xe.emitting.lowering import LOWERED
 from pycute_xe.emitting.masking import lane_numbers
 from pycute_xe.emitting.opencl import (
     OPENCL,
     OpenCLWriter,
     check_names,
+    message_call,
     opencl,
     parameters,
     prelude,
-    surface_of,
 )
 from pycute_xe.emitting.sharing import shared_room
-from pycute_xe.emitting.writer import Says, Writer, c_text, demand_said, launch_axes, plain_text
+from pycute_xe.emitting.writer import Says, Writer, demand_said, launch_axes, plain_text
 from pycute_xe.emitting.xegpu import xegpu
 from pycute_xe.errors import InputError, KernelError
-from pycute_xe.kernel import (
-    AtomicStore,
-    Await,
-    BarrierArrive,
-    BarrierWait,
-    Fence,
-    If,
-    Kernel,
-    Load,
-    Loop,
-    Meanings,
-    Mma,
-    NamedArrive,
-    NamedWait,
-    Prefetch,
-    SharedLoad,
-    SharedStore,
-    Signal,
-    Statement,
-    Store,
-)
+from pycute_xe.kernel import Kernel, Meanings
 from pycute_xe.kernel.index import Index
-from pycute_xe.kernel.ir.statements import ON_REGISTERS
+from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.signatures import shortly, typed
 
 __all__ = ["Device", "Language", "emit", "host", "portable", "VISA", "visa"]
@@ -86,41 +48,40 @@ class VisaWriter(Writer):
     def __init__(self, kernel: Kernel) -> None:
         """Start with nothing written."""
         super().__init__(kernel, VISA, level=0)
-        self.registers = Registers(kernel)
+        self.registers = asm.Registers(kernel)
 
 
-@VISA.of(Loop, If)
-def _(writer: Writer, statement: Loop | If) -> None:
+@VISA.of(ir.Loop, ir.If)
+def _(writer: Writer, statement: ir.Loop | ir.If) -> None:
     writer.inside(statement.body)
 
 
-@VISA.of(*ON_REGISTERS, Mma, Prefetch, Load, Store, AtomicStore)
-@VISA.of(SharedLoad, SharedStore, Fence, BarrierArrive, BarrierWait)
-def _(writer: VisaWriter, statement: Statement) -> None:
+@VISA.of(*LOWERED)
+def _(writer: VisaWriter, statement: ir.Statement) -> None:
     for instruction in LOWERED[statement](writer.kernel, writer.registers, statement):
         writer.put(_text(instruction))
 
 
-def _text(instruction: Instruction) -> str:
-    if isinstance(instruction, Message):
+def _text(instruction: asm.Instruction) -> str:
+    if isinstance(instruction, asm.Message):
         return _visa_message(instruction)
-    if isinstance(instruction, Multiply):
+    if isinstance(instruction, asm.Multiply):
         return str(instruction.message)
-    if isinstance(instruction, Alu):
+    if isinstance(instruction, asm.Alu):
         return _visa_alu(instruction)
-    if isinstance(instruction, Access):
+    if isinstance(instruction, asm.Access):
         return _access(instruction)
-    if isinstance(instruction, Addition):
+    if isinstance(instruction, asm.Addition):
         return _addition(instruction)
-    if isinstance(instruction, Fencing):
+    if isinstance(instruction, asm.Fencing):
         return "lsc_fence.slm.none.group"
     return f"sbarrier.{instruction.half}"
 
 
-def _visa_alu(instruction: Alu) -> str:
+def _visa_alu(instruction: asm.Alu) -> str:
     text, notes = instruction.text, ""
     for number, scalar in enumerate(instruction.scalars):
-        if isinstance(scalar, Condition):
+        if isinstance(scalar, asm.Condition):
             notes += f"  // {FLAG} = {scalar.index} < {scalar.below}"
             scalar = FLAG
         elif isinstance(scalar, Index):
@@ -130,7 +91,7 @@ def _visa_alu(instruction: Alu) -> str:
     return text + notes
 
 
-def _access(access: Access) -> str:
+def _access(access: asm.Access) -> str:
     message = Channels(
         "store" if access.stores else "load",
         "slm",
@@ -143,7 +104,7 @@ def _access(access: Access) -> str:
     return f"{message}  // {PLACE} = {access.at}"
 
 
-def _addition(addition: Addition) -> str:
+def _addition(addition: asm.Addition) -> str:
     message = Channels(
         f"atomic_{addition.operation}",
         "ugm",
@@ -158,7 +119,7 @@ def _addition(addition: Addition) -> str:
     return f"{message}  // of {name}: byte {addition.x}, row {addition.y}"
 
 
-def _visa_message(message: Message) -> str:
+def _visa_message(message: asm.Message) -> str:
     name, block = message.surface.operand, message.block
     seen = Block2DMessage(
         block,
@@ -189,9 +150,9 @@ def visa(kernel: Kernel) -> str:
     return "\n".join([*head, notes, *shared, *declared, *lanes, *writer.lines, ""])
 
 
-def _declared(variable: Declared) -> str:
+def _declared(variable: asm.Declared) -> str:
     name, kind, count = variable.name, variable.kind, variable.count
-    if kind == PREDICATE:
+    if kind == asm.PREDICATE:
         return f".decl {name} v_type=P num_elts={count}"
     alias = f" alias=<{variable.of}, {variable.at}>" if variable.of else ""
     return f".decl {name} v_type=G type={kind} num_elts={count} align=wordx32{alias}"
@@ -212,7 +173,7 @@ class PortableWriter(OpenCLWriter):
     attributes = ()
     lanes = 1
 
-    def call(self, instruction: Instruction) -> str:
+    def call(self, instruction: asm.Instruction) -> str:
         """Return an instruction as a call of the prelude."""
         call = _CALLS.get(type(instruction))
         if call is None:
@@ -225,20 +186,14 @@ def portable(kernel: Kernel) -> str:
     return opencl(kernel, PortableWriter)
 
 
-def _message(writer: OpenCLWriter, message: Message) -> str:
+def _message(writer: OpenCLWriter, message: asm.Message) -> str:
     block = message.block
     order = ("t" if block.transpose else "n") + ("t" if block.vnni else "n")
     shape = f"{block.bits}, {block.count}, {block.width}, {block.height}, {order}"
-    place = f"{c_text(message.x)}, {c_text(message.y)}"
-    surface = surface_of(writer.kernel.operand(message.surface.operand), message.surface)
-    if block.op == "load":
-        return f"XE_LOAD_2D({message.register}, {shape}, {surface}, {place});"
-    if block.op == "store":
-        return f"XE_STORE_2D({surface}, {place}, {message.register}, {shape});"
-    return f"XE_PREFETCH_2D({shape}, {surface}, {place});"
+    return message_call(writer.kernel, message, shape)
 
 
-def _multiply(writer: OpenCLWriter, instruction: Multiply) -> str:
+def _multiply(writer: OpenCLWriter, instruction: asm.Multiply) -> str:
     dpas = instruction.message
     types = dpas.src1_type, dpas.src2_type
     kind = writer.registers.kinds[dpas.dst.name]
@@ -250,10 +205,10 @@ def _multiply(writer: OpenCLWriter, instruction: Multiply) -> str:
 
 
 def _at(register: Register, kind: str) -> str:
-    return f"{register.name}, {register.offset // BYTES[kind]}"
+    return f"{register.name}, {register.offset // asm.BYTES[kind]}"
 
 
-def _alu(writer: OpenCLWriter, instruction: Alu) -> str:
+def _alu(writer: OpenCLWriter, instruction: asm.Alu) -> str:
     op = instruction.op.replace(".", "_")
     if f"#define XE_OP_{op}(" not in prelude(writer.prelude):
         raise _unsaid(instruction.text, "the instruction cannot be written in plain C")
@@ -264,30 +219,30 @@ def _alu(writer: OpenCLWriter, instruction: Alu) -> str:
     return f"XE_ALU({op}, {instruction.lanes}, {', '.join(operands)});"
 
 
-def _barrier(_writer: OpenCLWriter, instruction: Barrier) -> str:
+def _barrier(_writer: OpenCLWriter, instruction: asm.Barrier) -> str:
     return f"XE_BARRIER({instruction.half});"
 
 
 _CALLS: dict[type[Any], Callable[[Any, Any], str]] = {
-    Message: _message,
-    Multiply: _multiply,
-    Alu: _alu,
-    Barrier: _barrier,
+    asm.Message: _message,
+    asm.Multiply: _multiply,
+    asm.Alu: _alu,
+    asm.Barrier: _barrier,
 }
 
 
-def _written(to: Place | Flags) -> str:
+def _written(to: asm.Place | asm.Flags) -> str:
     """Return a destination: ``tCrC_f(2,0)<1>`` is element 32 and on of ``tCrC_f``."""
-    if isinstance(to, Flags):
+    if isinstance(to, asm.Flags):
         return f"XE_TO(ub, {to.name}, 0, 1)"
     return f"XE_TO({to.kind}, {to.name}, {to.element}, {to.walk})"
 
 
-def _operand(source: Source) -> str:
+def _operand(source: asm.Source) -> str:
     """Return a source: a region of a view, the bits of a number, or a scalar's name."""
-    if isinstance(source, Number):
+    if isinstance(source, asm.Number):
         return f"XE_BITS_{source.kind}(0x{source.bits:x})"
-    if isinstance(source, Place):
+    if isinstance(source, asm.Place):
         walk = str(source.walk).strip("<>").replace(";", ",").replace(",", ", ")
         read = f"XE_FROM({source.kind}, {source.name}, {source.element}, {walk})"
     elif isinstance(source.value, str):
@@ -443,14 +398,14 @@ def emit(kernel: Kernel, to: Language = "opencl", device: Device = "gpu") -> str
 def _demand_compiled(kernel: Kernel) -> None:
     """Refuse what the compiler behind every language here gets wrong or cannot say."""
     for statement in kernel.statements():
-        if isinstance(statement, (Await, Signal)):
+        if isinstance(statement, (ir.Await, ir.Signal)):
             raise KernelError(
                 "emit",
                 {"kernel": kernel.name, "statement": type(statement).__name__},
                 "in no language here can a work-group wait for another one",
                 "use scheduled(fixup=False), or split_k, which adds by atomics",
             )
-        if isinstance(statement, (NamedArrive, NamedWait)):
+        if isinstance(statement, (ir.NamedArrive, ir.NamedWait)):
             raise KernelError(
                 "emit",
                 {"kernel": kernel.name, "barrier": statement.barrier},

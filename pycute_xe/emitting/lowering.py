@@ -13,48 +13,12 @@ from pycute_xe.arch.dpas import DpasMessage, Register
 from pycute_xe.arch.dpas.types import precisions, register_types
 from pycute_xe.bulk import table
 from pycute_xe.converting import convert
+from pycute_xe.emitting import instructions as asm
 from pycute_xe.emitting.elementwise import converted, filled, mapped
-from pycute_xe.emitting.instructions import (
-    SPAN,
-    Alu,
-    Barrier,
-    Fencing,
-    Instruction,
-    Move,
-    Multiply,
-    Place,
-    Region,
-    Registers,
-    Source,
-    moves,
-    moves_from,
-    number,
-    place,
-    region,
-)
 from pycute_xe.emitting.sharing import additions, messages, shared_accesses
 from pycute_xe.errors import KernelError
-from pycute_xe.kernel import (
-    AtomicStore,
-    BarrierArrive,
-    BarrierWait,
-    Convert,
-    Fence,
-    Fill,
-    Kernel,
-    Load,
-    Map,
-    Meanings,
-    Mma,
-    Part,
-    Prefetch,
-    Reduce,
-    Reorder,
-    SharedLoad,
-    SharedStore,
-    Statement,
-    Store,
-)
+from pycute_xe.kernel import Kernel, Meanings
+from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.kernel.spec.reductions import reduction
 
 __all__ = ["LOWERED"]
@@ -64,10 +28,10 @@ __all__ = ["LOWERED"]
 
 Ints = NDArray[np.int64]
 LANES = 16
-_ALONG = Region(1, 1, 0)
+_ALONG = asm.Region(1, 1, 0)
 
 
-def reduced(registers: Registers, statement: Reduce) -> Iterator[Alu]:
+def reduced(registers: asm.Registers, statement: ir.Reduce) -> Iterator[asm.Alu]:
     """Yield the instructions of a reduction, 16 elements of the destination at a time.
 
     What lies in as many registers as elements are combined is taken register by register, in
@@ -88,7 +52,7 @@ def reduced(registers: Registers, statement: Reduce) -> Iterator[Alu]:
             yield from _Group(registers, statement, kind, int(mine[0]), found).instructions()
 
 
-def _kind(registers: Registers, statement: Reduce) -> str:
+def _kind(registers: asm.Registers, statement: ir.Reduce) -> str:
     source, target = (registers.fragment(n) for n in (statement.source, statement.destination))
     kind = source.value_type.row.visa
     if kind not in ("f", "d", "ud") or target.value_type != source.value_type:
@@ -108,7 +72,7 @@ def _sources(slots: Ints) -> dict[int, Ints]:
     return dict(zip(found.tolist(), np.split(order, starts[1:]), strict=True))
 
 
-def _unreached(statement: Reduce) -> KernelError:
+def _unreached(statement: ir.Reduce) -> KernelError:
     return KernelError(
         "emit",
         {"reduce": statement.source, "to": statement.destination},
@@ -121,14 +85,14 @@ class _Group:
     """The elements of the destination that are computed together: ``places`` is (element, term)."""
 
     def __init__(
-        self, registers: Registers, statement: Reduce, kind: str, first: int, places: Ints
+        self, registers: asm.Registers, statement: ir.Reduce, kind: str, first: int, places: Ints
     ) -> None:
         self.registers, self.statement, self.kind = registers, statement, kind
         self.first, self.places, self.row = first, places, reduction(statement.how)
         self.source = registers.view(statement.source, kind)
         self.to = registers.view(statement.destination, kind)
 
-    def instructions(self) -> Iterator[Alu]:
+    def instructions(self) -> Iterator[asm.Alu]:
         """Yield the instructions: by halves where terms are whole registers, else one by one."""
         count, terms = self.places.shape
         if count & (count - 1):
@@ -148,38 +112,42 @@ class _Group:
                 return
         raise _unreached(self.statement)
 
-    def gathered(self, count: int, name: str, first: int, reads: list[Place]) -> Iterator[Alu]:
+    def gathered(
+        self, count: int, name: str, first: int, reads: list[asm.Place]
+    ) -> Iterator[asm.Alu]:
         """Yield what combines operands, in their order."""
-        to = place(name, self.kind, first, None)
-        back = place(name, self.kind, first, _ALONG)
+        to = asm.place(name, self.kind, first, None)
+        back = asm.place(name, self.kind, first, _ALONG)
         match self.row.law:
             case "sum":  # of zero and all terms: -0 becomes 0
-                yield Alu(self.row.function.visa, count, to, (reads[0], number(0, self.kind)))
+                yield asm.Alu(
+                    self.row.function.visa, count, to, (reads[0], asm.number(0, self.kind))
+                )
             case "greatest" | "least":
-                yield Alu("mov", count, to, (reads[0],))
+                yield asm.Alu("mov", count, to, (reads[0],))
             case _:
                 assert_never(self.row.law)
         for read in reads[1:]:
             yield self.combined(count, to, back, read)
 
-    def read(self, places: Ints) -> Place | None:
+    def read(self, places: Ints) -> asm.Place | None:
         """Return the operand that reads elements of the source, None where no region does."""
-        found, first = region(places - places[0]), int(places[0])
+        found, first = asm.region(places - places[0]), int(places[0])
         reach = int(places.max() - first)
-        if found is None or places.min() < first or first % LANES + reach >= SPAN // 4:
+        if found is None or places.min() < first or first % LANES + reach >= asm.SPAN // 4:
             return None
-        return place(self.source, self.kind, first, found)
+        return asm.place(self.source, self.kind, first, found)
 
-    def combined(self, count: int, to: Place, a: Source, b: Source) -> Alu:
+    def combined(self, count: int, to: asm.Place, a: asm.Source, b: asm.Source) -> asm.Alu:
         """Return the instruction that combines two operands."""
-        return Alu(self.row.function.visa, count, to, (a, b))
+        return asm.Alu(self.row.function.visa, count, to, (a, b))
 
-    def halved(self, count: int) -> Iterator[Alu]:
+    def halved(self, count: int) -> Iterator[asm.Alu]:
         """Yield a register of 16 partial results for each element, then halves of all of them."""
         starts = self.places.reshape(count, -1, LANES)[:, :, 0]
         name = self.registers.temporaries(count, self.kind)
         for row, mine in enumerate(starts.tolist()):
-            reads = [place(self.source, self.kind, s, _ALONG) for s in mine]
+            reads = [asm.place(self.source, self.kind, s, _ALONG) for s in mine]
             yield from self.gathered(LANES, name, LANES * row, reads)
         width = LANES
         while width > 2:
@@ -187,31 +155,31 @@ class _Group:
             width //= 2
         yield from self.half(name, count, width, self.to, self.first)
 
-    def folded(self, starts: Ints, width: int) -> Iterator[Alu]:
+    def folded(self, starts: Ints, width: int) -> Iterator[asm.Alu]:
         """Yield halves of rows until a width is left, and what deals them out by columns."""
         count: int = starts.shape[0]
         name = self.registers.temporaries(count, self.kind)
         for row, mine in enumerate(starts.tolist()):
-            reads = [place(self.source, self.kind, s, _ALONG) for s in mine]
+            reads = [asm.place(self.source, self.kind, s, _ALONG) for s in mine]
             yield from self.gathered(LANES, name, LANES * row, reads)
         left = LANES
         while left > width:
             yield from self.half(name, count, left, name, 0)
             left //= 2
         dealt: Ints = np.arange(count * width).reshape(count, width).transpose().reshape(-1)
-        for move in moves_from(dealt, 32):
-            to = place(self.to, self.kind, self.first + move.to, None, move.stride)
-            read = place(name, self.kind, move.source, move.region)
-            yield Alu("mov", move.count, to, (read,))
+        for move in asm.moves_from(dealt, 32):
+            to = asm.place(self.to, self.kind, self.first + move.to, None, move.stride)
+            read = asm.place(name, self.kind, move.source, move.region)
+            yield asm.Alu("mov", move.count, to, (read,))
 
-    def half(self, name: str, count: int, width: int, target: str, first: int) -> Iterator[Alu]:
+    def half(self, name: str, count: int, width: int, target: str, first: int) -> Iterator[asm.Alu]:
         """Yield what brings rows of a width to half of it, in a target from an element on."""
         left = count * width // 2
         step = min(LANES, left)
-        read = Region(width, width // 2, 1) if width > 2 else Region(2, 1, 0)
+        read = asm.Region(width, width // 2, 1) if width > 2 else asm.Region(2, 1, 0)
         for at in range(0, left, step):
-            a, b = (place(name, self.kind, 2 * at + more, read) for more in (0, width // 2))
-            yield self.combined(step, place(target, self.kind, first + at, None), a, b)
+            a, b = (asm.place(name, self.kind, 2 * at + more, read) for more in (0, width // 2))
+            yield self.combined(step, asm.place(target, self.kind, first + at, None), a, b)
 
 
 def _rows(places: Ints, width: int) -> Ints | None:
@@ -237,15 +205,16 @@ def _whole(blocks: Ints) -> bool:
 
 # ------------------------------------------------------------ lowering
 
-Lower = Callable[[Kernel, Registers, Any], Iterator[Instruction]]
+Instructions = Iterator[asm.Instruction]
+Lower = Callable[[Kernel, asm.Registers, Any], Instructions]
 LOWERED: Meanings[Lower] = Meanings("emit")
 """What each kind of straight statement becomes."""
 
 _UNSIGNED = {4: "ud", 2: "uw", 1: "ub"}
 
 
-@LOWERED.of(Fill)
-def _(_kernel: Kernel, registers: Registers, statement: Fill) -> Iterator[Instruction]:
+@LOWERED.of(ir.Fill)
+def _(_kernel: Kernel, registers: asm.Registers, statement: ir.Fill) -> Instructions:
     numeric = registers.fragment(statement.fragment).value_type
     one = convert(np.array([statement.value]), numeric)
     if numeric.bits >= 8:
@@ -255,85 +224,62 @@ def _(_kernel: Kernel, registers: Registers, statement: Fill) -> Iterator[Instru
     return filled(registers, statement, sum(code << s for s in range(0, 32, numeric.bits)))
 
 
-@LOWERED.of(Prefetch, Load, Store)
-def _(
-    kernel: Kernel, registers: Registers, statement: Prefetch | Load | Store
-) -> Iterator[Instruction]:
-    return messages(kernel, registers, statement)
-
-
-@LOWERED.of(Reorder)
-def _(_kernel: Kernel, registers: Registers, statement: Reorder) -> Iterator[Instruction]:
+@LOWERED.of(ir.Reorder)
+def _(_kernel: Kernel, registers: asm.Registers, statement: ir.Reorder) -> Instructions:
     if statement.destination in registers.joined:
         return
     target = registers.fragment(statement.destination)
     slots = table(statement.slots).reshape(-1)
-    found = moves(slots, target.value_type.bits, target.elements)
+    found = asm.moves(slots, target.value_type.bits, target.elements)
     yield from _moved(registers, statement, found)
 
 
-@LOWERED.of(Part)
-def _(_kernel: Kernel, registers: Registers, statement: Part) -> Iterator[Instruction]:
+@LOWERED.of(ir.Part)
+def _(_kernel: Kernel, registers: asm.Registers, statement: ir.Part) -> Instructions:
     places = statement.first + table(statement.slots).reshape(-1)
     bits = registers.fragment(statement.source).value_type.bits
-    yield from _moved(registers, statement, moves_from(places, bits))
+    yield from _moved(registers, statement, asm.moves_from(places, bits))
 
 
 def _moved(
-    registers: Registers, statement: Reorder | Part, found: list[Move]
-) -> Iterator[Instruction]:
+    registers: asm.Registers, statement: ir.Reorder | ir.Part, found: list[asm.Move]
+) -> Instructions:
     for move in found:
         kind = _UNSIGNED[move.bytes]
         to = registers.view(statement.destination, kind)
         source = registers.view(statement.source, kind)
-        read = place(source, kind, move.source, move.region)
-        yield Alu("mov", move.count, place(to, kind, move.to, None, move.stride), (read,))
+        read = asm.place(source, kind, move.source, move.region)
+        yield asm.Alu("mov", move.count, asm.place(to, kind, move.to, None, move.stride), (read,))
 
 
-@LOWERED.of(Convert)
-def _(_kernel: Kernel, registers: Registers, statement: Convert) -> Iterator[Instruction]:
+@LOWERED.of(ir.Convert)
+def _(_kernel: Kernel, registers: asm.Registers, statement: ir.Convert) -> Instructions:
     return converted(registers, statement)
 
 
-@LOWERED.of(Map)
-def _(kernel: Kernel, registers: Registers, statement: Map) -> Iterator[Instruction]:
-    return mapped(kernel, registers, statement)
-
-
-@LOWERED.of(Reduce)
-def _(_kernel: Kernel, registers: Registers, statement: Reduce) -> Iterator[Instruction]:
+@LOWERED.of(ir.Reduce)
+def _(_kernel: Kernel, registers: asm.Registers, statement: ir.Reduce) -> Instructions:
     return reduced(registers, statement)
 
 
-@LOWERED.of(AtomicStore)
-def _(kernel: Kernel, registers: Registers, statement: AtomicStore) -> Iterator[Instruction]:
-    return additions(kernel, registers, statement)
+@LOWERED.of(ir.Fence)
+def _(_kernel: Kernel, _registers: asm.Registers, _statement: ir.Statement) -> Instructions:
+    yield asm.Fencing()
 
 
-@LOWERED.of(SharedLoad, SharedStore)
-def _(
-    kernel: Kernel, registers: Registers, statement: SharedLoad | SharedStore
-) -> Iterator[Instruction]:
-    return shared_accesses(kernel, registers, statement)
+@LOWERED.of(ir.BarrierArrive, ir.BarrierWait)
+def _(_kernel: Kernel, _registers: asm.Registers, statement: ir.Statement) -> Instructions:
+    yield asm.Barrier("signal" if isinstance(statement, ir.BarrierArrive) else "wait")
 
 
-@LOWERED.of(Fence)
-def _(_kernel: Kernel, _registers: Registers, _statement: Statement) -> Iterator[Instruction]:
-    yield Fencing()
+LOWERED.of(ir.Prefetch, ir.Load, ir.Store)(messages)
+LOWERED.of(ir.Map)(mapped)
+LOWERED.of(ir.AtomicStore)(additions)
+LOWERED.of(ir.SharedLoad, ir.SharedStore)(shared_accesses)
 
 
-@LOWERED.of(BarrierArrive)
-def _(_kernel: Kernel, _registers: Registers, _statement: Statement) -> Iterator[Instruction]:
-    yield Barrier("signal")
-
-
-@LOWERED.of(BarrierWait)
-def _(_kernel: Kernel, _registers: Registers, _statement: Statement) -> Iterator[Instruction]:
-    yield Barrier("wait")
-
-
-@LOWERED.of(Mma)
-def _(_kernel: Kernel, registers: Registers, statement: Mma) -> Iterator[Instruction]:
+@LOWERED.of(ir.Mma)
+def _(_kernel: Kernel, registers: asm.Registers, statement: ir.Mma) -> Instructions:
     mma = statement.mma
     op, (reps_m, reps_k) = mma.atom.op, mma.repetitions("A")
     reps_n = mma.repetitions("B")[0]
@@ -345,7 +291,7 @@ def _(_kernel: Kernel, registers: Registers, statement: Mma) -> Iterator[Instruc
 
     for k, n, m in product(range(reps_k), range(reps_n), range(reps_m)):
         at = Register(c, (m + reps_m * n) * op.bytes_D)
-        yield Multiply(
+        yield asm.Multiply(
             DpasMessage(
                 precisions()[op.B.name],
                 precisions()[op.A.name],

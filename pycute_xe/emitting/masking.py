@@ -7,19 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from pycute_xe.emitting.instructions import (
-    Alu,
-    Condition,
-    Flags,
-    Place,
-    Region,
-    Registers,
-    Scalar,
-    Source,
-    number,
-    place,
-    region,
-)
+from pycute_xe.emitting import instructions as asm
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel import Kernel
 from pycute_xe.kernel.index import ELEMENT_INDEX, Index
@@ -32,7 +20,7 @@ __all__ = ["compared", "lane_numbers", "LANES", "Reading", "kind_of"]
 # Fragments as operands of instructions: where 16 elements lie, and how they widen.
 
 LANES = 16
-WHOLE = Region(1, 1, 0)
+WHOLE = asm.Region(1, 1, 0)
 
 
 def kind_of(numeric: Numeric, what: str) -> str:
@@ -54,7 +42,7 @@ class Reading:
 
     def __init__(
         self,
-        registers: Registers,
+        registers: asm.Registers,
         kernel: Kernel | None = None,
         places: dict[str, NDArray[np.int64]] | None = None,
         first: int = 0,
@@ -63,42 +51,42 @@ class Reading:
         self.kernel = kernel
         self.places = places or {}
         self.first = first
-        self.out: list[Alu] = []
+        self.out: list[asm.Alu] = []
         self.used = 0
 
-    def fresh(self, kind: str = "f") -> tuple[Place, Place]:
+    def fresh(self, kind: str = "f") -> tuple[asm.Place, asm.Place]:
         """Return a temporary: as a destination and as a source."""
         self.used += 1
         return self.last(kind)
 
-    def last(self, kind: str) -> tuple[Place, Place]:
+    def last(self, kind: str) -> tuple[asm.Place, asm.Place]:
         """Return the youngest temporary in a type."""
         return self.seen(self.used - 1, kind)
 
-    def seen(self, at: int, kind: str) -> tuple[Place, Place]:
+    def seen(self, at: int, kind: str) -> tuple[asm.Place, asm.Place]:
         """Return a temporary by its number in a type: as a destination and as a source."""
         name = self.registers.temporary(at, kind)
-        return place(name, kind, 0, None), place(name, kind, 0, WHOLE)
+        return asm.place(name, kind, 0, None), asm.place(name, kind, 0, WHOLE)
 
     def alu(
         self,
         op: str,
-        to: Place | Flags,
-        *sources: Source,
+        to: asm.Place | asm.Flags,
+        *sources: asm.Source,
         lanes: int = LANES,
-        where: Flags | None = None,
+        where: asm.Flags | None = None,
     ) -> None:
         """Append an instruction."""
-        self.out.append(Alu(op, lanes, to, sources, where))
+        self.out.append(asm.Alu(op, lanes, to, sources, where))
 
-    def read(self, name: str, numeric: Numeric, places: NDArray[np.int64]) -> Place:
+    def read(self, name: str, numeric: Numeric, places: NDArray[np.int64]) -> asm.Place:
         """Return the operand that reads elements of a fragment.
 
         Elements below a byte are spread over words: integers as numbers, floats as the upper bits.
         """
         first, found = int(places[0]), None
         if int(places.min()) == first:
-            found = region(places - first)
+            found = asm.region(places - first)
         if numeric.bits < 8:
             return self.spread(name, numeric, places)
         kind = numeric.row.code or kind_of(numeric, name)
@@ -109,9 +97,9 @@ class Reading:
                 "no region reads the elements that 16 work-items gather",
                 "gather rows, columns or whole registers",
             )
-        return place(self.registers.view(name, kind), kind, first, found)
+        return asm.place(self.registers.view(name, kind), kind, first, found)
 
-    def spread(self, name: str, numeric: Numeric, places: NDArray[np.int64]) -> Place:
+    def spread(self, name: str, numeric: Numeric, places: NDArray[np.int64]) -> asm.Place:
         """Return where elements that share bytes can be read, each in a word of its own."""
         first, bits = int(places[0]), numeric.bits
         count = 8 // bits
@@ -122,37 +110,37 @@ class Reading:
                 "only elements side by side are taken out of bytes that they share",
                 "use a type of 8 bits, or convert the fragment first",
             )
-        source = place(self.registers.view(name, "ub"), "ub", first // count, WHOLE)
+        source = asm.place(self.registers.view(name, "ub"), "ub", first // count, WHOLE)
         to, read = self.fresh("uw" if numeric.kind == "unsigned" and bits == 2 else "w")
-        own = [place(to.name, to.kind, at, None, count) for at in range(count)]
+        own = [asm.place(to.name, to.kind, at, None, count) for at in range(count)]
         if numeric.kind == "unsigned" and bits == 4:
-            self.alu("and", own[0], source, number(15, "uw"), lanes=8)
-            self.alu("shr", own[1], source, number(4, "uw"), lanes=8)
+            self.alu("and", own[0], source, asm.number(15, "uw"), lanes=8)
+            self.alu("shr", own[1], source, asm.number(4, "uw"), lanes=8)
             return read
         for at, word in enumerate(own):  # to the upper end of each word
-            up = number(16 - bits * (at + 1), "uw")
+            up = asm.number(16 - bits * (at + 1), "uw")
             self.alu("shl", word, source, up, lanes=LANES // count)
         if numeric.kind != "float":
             down = "shr" if numeric.kind == "unsigned" else "asr"
-            self.alu(down, to, read, number(16 - bits, "uw"))
+            self.alu(down, to, read, asm.number(16 - bits, "uw"))
         return read
 
 
 # ------------------------------------------------------------ masking
 
 
-def lane_numbers(registers: Registers) -> Iterator[Alu]:
+def lane_numbers(registers: asm.Registers) -> Iterator[asm.Alu]:
     """Yield what fills the register of the numbers of lanes, where one was asked for."""
     if not registers.counts_lanes:
         return
     name = registers.lanes()
-    yield Alu("mov", 1, place(name, "d", 0, None), (number(0, "ud"),))
+    yield asm.Alu("mov", 1, asm.place(name, "d", 0, None), (asm.number(0, "ud"),))
     for count in (1, 2, 4, 8):
-        to, read = place(name, "d", count, None), place(name, "d", 0, WHOLE)
-        yield Alu("add", count, to, (read, number(count, "ud")))
+        to, read = asm.place(name, "d", count, None), asm.place(name, "d", 0, WHOLE)
+        yield asm.Alu("add", count, to, (read, asm.number(count, "ud")))
 
 
-def compared(registers: Registers, value: Where, first: int) -> Alu:
+def compared(registers: asm.Registers, value: Where, first: int) -> asm.Alu:
     """Return the comparison that sets the predicate for 16 elements from ``first`` on.
 
     Raises `KernelError` where neither all lanes agree nor each is one further than the one before.
@@ -165,12 +153,12 @@ def compared(registers: Registers, value: Where, first: int) -> Alu:
         raise _unsaid(value, "it is not a bound on the number of a lane")
     if not step:
         here = {ELEMENT_INDEX: Index(None, first)}
-        condition = Condition(value.index.substitute(here), value.below.substitute(here))
-        return Alu("cmp.ne", LANES, flags, (Scalar(condition), number(0, "d")))
+        condition = asm.Condition(value.index.substitute(here), value.below.substitute(here))
+        return asm.Alu("cmp.ne", LANES, flags, (asm.Scalar(condition), asm.number(0, "d")))
     # lane < bound, or -lane + rest < 0
     how, bound = ("lt", -1 * (rest + steps[0])) if step > 0 else ("gt", rest + steps[0])
-    lanes = place(registers.lanes(), "d", 0, WHOLE)
-    return Alu(f"cmp.{how}", LANES, flags, (lanes, Scalar(bound)))
+    lanes = asm.place(registers.lanes(), "d", 0, WHOLE)
+    return asm.Alu(f"cmp.{how}", LANES, flags, (lanes, asm.Scalar(bound)))
 
 
 def _parted(value: Where) -> tuple[Index, Index]:

@@ -6,21 +6,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from pycute_xe.emitting.instructions import (
-    LANE,
-    PREDICATE,
-    Access,
-    Addition,
-    Alu,
-    Barrier,
-    Condition,
-    Declared,
-    Instruction,
-    Message,
-    Multiply,
-    Region2D,
-    Registers,
-)
+from pycute_xe.emitting import instructions as asm
 from pycute_xe.emitting.lowering import LOWERED
 from pycute_xe.emitting.masking import lane_numbers
 from pycute_xe.emitting.sharing import shared_room
@@ -34,28 +20,19 @@ from pycute_xe.emitting.writer import (
     pitch_name,
 )
 from pycute_xe.errors import KernelError
-from pycute_xe.kernel import (
-    AtomicStore,
-    BarrierArrive,
-    BarrierWait,
-    Fence,
-    If,
-    Kernel,
-    Load,
-    Loop,
-    Meanings,
-    Mma,
-    Operand,
-    Prefetch,
-    SharedLoad,
-    SharedStore,
-    Statement,
-    Store,
-)
+from pycute_xe.kernel import Kernel, Meanings, Operand
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index
-from pycute_xe.kernel.ir.statements import ON_REGISTERS
+from pycute_xe.kernel.ir import statements as ir
 
-__all__ = ["OPENCL", "OpenCLWriter", "check_names", "opencl", "parameters", "prelude", "surface_of"]
+__all__ = [
+    "OPENCL",
+    "OpenCLWriter",
+    "check_names",
+    "message_call",
+    "opencl",
+    "parameters",
+    "prelude",
+]
 
 # What the C compiler would read as something else than a name of the kernel's.
 _TAKEN = re.compile(
@@ -79,76 +56,76 @@ class OpenCLWriter(Writer):
     def __init__(self, kernel: Kernel) -> None:
         """Start with nothing written."""
         super().__init__(kernel, OPENCL, level=1)
-        self.registers = Registers(kernel)
+        self.registers = asm.Registers(kernel)
 
-    def call(self, instruction: Instruction) -> str:
+    def call(self, instruction: asm.Instruction) -> str:
         """Return an instruction as a call of the prelude."""
         return _call(self.kernel, instruction)
 
 
-@OPENCL.of(Loop)
-def _(writer: Writer, statement: Loop) -> None:
+@OPENCL.of(ir.Loop)
+def _(writer: Writer, statement: ir.Loop) -> None:
     var, start, stop = statement.var, c_text(statement.start), c_text(statement.stop)
     # Unrolled, the text would hold other messages than the listing.
     writer.put("__attribute__((opencl_unroll_hint(1)))")
     writer.block(f"for (int {var} = {start}; {var} < {stop}; ++{var})", statement.body)
 
 
-@OPENCL.of(If)
-def _(writer: Writer, statement: If) -> None:
+@OPENCL.of(ir.If)
+def _(writer: Writer, statement: ir.If) -> None:
     writer.block(f"if ({c_text(statement.index)} < {c_text(statement.below)})", statement.body)
 
 
-@OPENCL.of(*ON_REGISTERS, Mma, Prefetch, Load, Store, AtomicStore)
-@OPENCL.of(SharedLoad, SharedStore, Fence, BarrierArrive, BarrierWait)
-def _(writer: OpenCLWriter, statement: Statement) -> None:
+@OPENCL.of(*LOWERED)
+def _(writer: OpenCLWriter, statement: ir.Statement) -> None:
     for instruction in LOWERED[statement](writer.kernel, writer.registers, statement):
         writer.put(writer.call(instruction))
 
 
-def _call(kernel: Kernel, instruction: Instruction) -> str:
+def _call(kernel: Kernel, instruction: asm.Instruction) -> str:
     """Return an instruction as a call of the prelude."""
-    if isinstance(instruction, Message):
-        return _message(kernel, instruction)
-    if isinstance(instruction, Multiply):
+    if isinstance(instruction, asm.Message):
+        block = str(instruction.block).rpartition(":")[2]
+        return message_call(kernel, instruction, block)
+    if isinstance(instruction, asm.Multiply):
         _, types, _, _, *operands = str(instruction.message).replace("dpas.", "dpas. ").split()
         return f"XE_DPAS({types}, {', '.join(operands)});"
-    if isinstance(instruction, Barrier):
+    if isinstance(instruction, asm.Barrier):
         return f"XE_BARRIER({instruction.half});"
-    if isinstance(instruction, Alu):
+    if isinstance(instruction, asm.Alu):
         return _alu(instruction)
-    if isinstance(instruction, Access):
+    if isinstance(instruction, asm.Access):
         name = "STORE" if instruction.stores else "LOAD"
         # What the manual calls d8u32, this compiler reads as d8c32.
         size = instruction.size.replace("u32", "c32")
         moved = f"{instruction.register}, {size}, {instruction.lanes}"
         return f"XE_SHARED_{name}({moved}, {c_text(instruction.at)});"
-    if isinstance(instruction, Addition):
+    if isinstance(instruction, asm.Addition):
         return _addition(kernel, instruction)
     return "XE_FENCE();"
 
 
-def _alu(instruction: Alu) -> str:
+def _alu(instruction: asm.Alu) -> str:
     if not instruction.scalars:
         return f"XE_ALU({instruction.text});"
     scalars = ", ".join(map(_scalar, instruction.scalars))
     return f"XE_ALU_{len(instruction.scalars)}({scalars}, {instruction.text});"
 
 
-def _scalar(scalar: str | Index | Condition) -> str:
-    if isinstance(scalar, Condition):
+def _scalar(scalar: str | Index | asm.Condition) -> str:
+    if isinstance(scalar, asm.Condition):
         return f"{c_text(scalar.index)} < {c_text(scalar.below)}"
     return c_text(scalar) if isinstance(scalar, Index) else scalar
 
 
-def _addition(kernel: Kernel, addition: Addition) -> str:
+def _addition(kernel: Kernel, addition: asm.Addition) -> str:
     surface = surface_of(kernel.operand(addition.surface.operand), addition.surface)
     what = f"{addition.operation}, {addition.register}, {addition.size}, {addition.lanes}"
     return f"XE_ADD({what}, {surface}, {c_text(addition.x)}, {c_text(addition.y)});"
 
 
-def _message(kernel: Kernel, message: Message) -> str:
-    block = str(message.block).rpartition(":")[2]
+def message_call(kernel: Kernel, message: asm.Message, block: str) -> str:
+    """Return a block-2D message as a call of the prelude; ``block`` says what it moves."""
     place = f"{c_text(message.x)}, {c_text(message.y)}"
     surface = surface_of(kernel.operand(message.surface.operand), message.surface)
     if message.block.op == "load":
@@ -158,7 +135,7 @@ def _message(kernel: Kernel, message: Message) -> str:
     return f"XE_PREFETCH_2D({block}, {surface}, {place});"
 
 
-def surface_of(operand: Operand, seen: Region2D) -> str:
+def surface_of(operand: Operand, seen: asm.Region2D) -> str:
     """Return the surface of an operand: a variable, or one made for other modes' indices."""
     name, rank = operand.name, len(operand.modes)
     rest = [m for m in range(rank) if m not in (operand.contiguous, seen.y_mode)]
@@ -218,8 +195,10 @@ def opencl(kernel: Kernel, write: type[OpenCLWriter] = OpenCLWriter) -> str:
         *group_numbers(kernel),
     ]
     surfaces = [_declared_surface(o) for o in kernel.operands if len(o.modes) == 2]
-    if any(isinstance(s, (AtomicStore, SharedLoad, SharedStore)) for s in kernel.statements()):
-        places.append(f"const int {LANE} = get_sub_group_local_id();")
+    if any(
+        isinstance(s, (ir.AtomicStore, ir.SharedLoad, ir.SharedStore)) for s in kernel.statements()
+    ):
+        places.append(f"const int {asm.LANE} = get_sub_group_local_id();")
     if kernel.shared:
         places.append(f"XE_SHARED({shared_room(kernel)[1]});")
     numbers = map(writer.call, lane_numbers(writer.registers))
@@ -248,13 +227,13 @@ def _declared_surface(operand: Operand) -> str:
     return f"const xe_surface s{name} = {made};"
 
 
-def _declarations(registers: Registers) -> list[str]:
+def _declarations(registers: asm.Registers) -> list[str]:
     return [_declaration(variable) for variable in registers.declared]
 
 
-def _declaration(variable: Declared) -> str:
+def _declaration(variable: asm.Declared) -> str:
     name, kind, count = variable.name, variable.kind, variable.count
-    if kind == PREDICATE:
+    if kind == asm.PREDICATE:
         return f"XE_PREDICATE({name}, {count});"
     if variable.of:
         return f"XE_VIEW({name}, {kind}, {count}, {variable.of}, {variable.at});"
@@ -266,7 +245,7 @@ def check_names(kernel: Kernel) -> None:
     names = [n for _, n in parameters(kernel)]
     names += [f"s{o.name}" for o in kernel.operands if len(o.modes) == 2]
     names += [SUBGROUP_INDEX, kernel.name, *(variable for variable, _ in kernel.grid)]
-    names += [s.var for s in kernel.statements() if isinstance(s, Loop)]
+    names += [s.var for s in kernel.statements() if isinstance(s, ir.Loop)]
     twice = sorted({n for n in names if names.count(n) > 1 or _TAKEN.fullmatch(n)})
     if twice:
         raise KernelError(

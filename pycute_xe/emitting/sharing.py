@@ -11,18 +11,7 @@ from pycute_xe.algebra.simplify import flat_modes
 from pycute_xe.atom import TiledCopy
 from pycute_xe.atom.reordering import layout_of
 from pycute_xe.bulk import table
-from pycute_xe.emitting.instructions import (
-    LANE,
-    Access,
-    Addition,
-    Alu,
-    Instruction,
-    Message,
-    Region,
-    Region2D,
-    Registers,
-    place,
-)
+from pycute_xe.emitting import instructions as asm
 from pycute_xe.emitting.writer import divided
 from pycute_xe.errors import KernelError
 from pycute_xe.holding.tables import anchors
@@ -39,7 +28,7 @@ __all__ = ["additions", "shared_accesses", "shared_room", "messages"]
 Copying = Prefetch | Load | Store | AtomicStore
 
 
-def messages(kernel: Kernel, registers: Registers, statement: Copying) -> Iterator[Message]:
+def messages(kernel: Kernel, registers: asm.Registers, statement: Copying) -> Iterator[asm.Message]:
     """Yield the messages of a tiled copy in their order.
 
     Raises `KernelError` where a message starts inside one of its elements, and where no sum of a
@@ -63,8 +52,10 @@ def messages(kernel: Kernel, registers: Registers, statement: Copying) -> Iterat
         register = ""
         if not isinstance(statement, Prefetch):
             register = registers.view(statement.fragment, "ud", j * step)
-        surface = Region2D(operand.name, y_mode, tuple(at))
-        yield Message(copy.op.message, register, surface, x, y if y_mode is None else at[y_mode])
+        surface = asm.Region2D(operand.name, y_mode, tuple(at))
+        yield asm.Message(
+            copy.op.message, register, surface, x, y if y_mode is None else at[y_mode]
+        )
 
 
 def _parts(copy: TiledCopy) -> tuple[list[Index], list[list[int]]]:
@@ -128,8 +119,8 @@ def shared_room(kernel: Kernel) -> tuple[dict[str, int], int]:
 
 
 def shared_accesses(
-    kernel: Kernel, registers: Registers, statement: SharedLoad | SharedStore
-) -> Iterator[Instruction]:
+    kernel: Kernel, registers: asm.Registers, statement: SharedLoad | SharedStore
+) -> Iterator[asm.Instruction]:
     """Yield the messages of a load from or a store to a shared array, 16 dwords each.
 
     Elements that lie side by side in the registers and in the array travel as dwords; narrower
@@ -153,7 +144,7 @@ def shared_accesses(
     start = (subgroup + statement.at) * (bits // 8) + shared_room(kernel)[0][array.name]
     for first in range(0, own.size, LANES):
         mine = own[first : first + LANES]
-        lanes = digits((mine - mine[0]) * (bits // 8), LANE, statement.array)
+        lanes = digits((mine - mine[0]) * (bits // 8), asm.LANE, statement.array)
         at = start + int(mine[0]) * (bits // 8) + lanes
         yield from _moved(registers, statement, first * unit, unit, mine.size, at)
 
@@ -187,38 +178,38 @@ def _joins(own: Ints, start: Index, count: int) -> bool:
 
 
 def _moved(
-    registers: Registers,
+    registers: asm.Registers,
     statement: SharedLoad | SharedStore,
     byte: int,
     unit: int,
     count: int,
     at: Index,
-) -> Iterator[Instruction]:
+) -> Iterator[asm.Instruction]:
     """Yield one message, and the move beside it where elements are narrower than a dword."""
     stores = isinstance(statement, SharedStore)
     if unit == 4:
         register = registers.view(statement.fragment, "ud", byte)
-        yield Access(stores, "d32", count, register, at)
+        yield asm.Access(stores, "d32", count, register, at)
         return
     size, kind = _NARROW[8 * unit]
     wide = registers.temporary(0, "ud")
     view = registers.view(statement.fragment, kind)
-    access = Access(stores, size, count, wide, at)
-    along = Region(1, 1, 0)
+    access = asm.Access(stores, size, count, wide, at)
+    along = asm.Region(1, 1, 0)
     if stores:
-        source = place(view, kind, byte // unit, along)
-        yield Alu("mov", count, place(wide, "ud", 0, None), (source,))
+        source = asm.place(view, kind, byte // unit, along)
+        yield asm.Alu("mov", count, asm.place(wide, "ud", 0, None), (source,))
         yield access
     else:
         yield access
         narrow = registers.temporary(0, kind)
-        source = place(narrow, kind, 0, Region(4 // unit, 1, 0))
-        yield Alu("mov", count, place(view, kind, byte // unit, None), (source,))
+        source = asm.place(narrow, kind, 0, asm.Region(4 // unit, 1, 0))
+        yield asm.Alu("mov", count, asm.place(view, kind, byte // unit, None), (source,))
 
 
 def additions(
-    kernel: Kernel, registers: Registers, statement: AtomicStore
-) -> Iterator[Instruction]:
+    kernel: Kernel, registers: asm.Registers, statement: AtomicStore
+) -> Iterator[asm.Instruction]:
     """Yield the atomic messages of a tile, 16 elements each.
 
     Raises `KernelError` for types that no message adds, and for blocks whose registers do not hold
@@ -242,13 +233,13 @@ def additions(
             "the registers of a block do not hold its elements row by row",
             "use blocks of 16 elements' width",
         )
-    lane = Index(LANE)
+    lane = Index(asm.LANE)
     across = lane if width >= LANES else lane % width
     down = Index() if width >= LANES else lane // width
     step = 16 * atom.values * numeric.bits // 8
     for j, message in enumerate(messages(kernel, registers, statement)):
         for first in range(0, elements, LANES):
-            yield Addition(
+            yield asm.Addition(
                 operation,
                 "d32",
                 min(LANES, elements - first),

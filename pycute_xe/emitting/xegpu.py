@@ -24,28 +24,8 @@ from pycute_xe.emitting.xegpu_values import (
     unsaid,
 )
 from pycute_xe.holding.tables import moved, multiplied
-from pycute_xe.kernel import (
-    BarrierArrive,
-    BarrierWait,
-    Convert,
-    Element,
-    Expression,
-    Fill,
-    If,
-    Kernel,
-    Load,
-    Loop,
-    Map,
-    Meanings,
-    Mma,
-    Operand,
-    Prefetch,
-    Reorder,
-    Slot,
-    Statement,
-    Store,
-    walk,
-)
+from pycute_xe.kernel import Element, Expression, Kernel, Meanings, Operand, Slot, walk
+from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.kernel.ir.listing import line
 from pycute_xe.kernel.spec.expression import Apply, Const
 from pycute_xe.kernel.spec.functions import SEQUENCE, function
@@ -166,7 +146,7 @@ class Module:
         self.kernel = kernel
         self.out = Values(kernel)
         self.held: dict[str, Held] = {}
-        self.mmas = tuple(s for s in walk(kernel.body) if isinstance(s, Mma))
+        self.mmas = tuple(s for s in walk(kernel.body) if isinstance(s, ir.Mma))
         if not self.mmas:
             raise unsaid(
                 kernel.name,
@@ -186,7 +166,7 @@ class Module:
             raise unsaid(given, "the subgroups do not have one whole block of the tile each")
         return deal
 
-    def body(self, body: tuple[Statement, ...]) -> None:
+    def body(self, body: tuple[ir.Statement, ...]) -> None:
         """Write statements, each behind its line of the listing."""
         for statement in body:
             self.out.put(f"// {line(statement)}")
@@ -224,8 +204,8 @@ def _role(module: Module, operand: Operand) -> str:
     raise unsaid(operand, "it is not a matrix over M, N and K", "emit kernels of matrices")
 
 
-@XEGPU.of(Fill)
-def _(module: Module, statement: Fill) -> None:
+@XEGPU.of(ir.Fill)
+def _(module: Module, statement: ir.Fill) -> None:
     fragment = module.kernel.fragment(statement.fragment)
     if fragment.name not in module.accumulators:
         raise unsaid(statement, "only accumulators are filled with a number")
@@ -236,8 +216,8 @@ def _(module: Module, statement: Fill) -> None:
     module.held[fragment.name] = replace(held, value=value)
 
 
-@XEGPU.of(Load)
-def _(module: Module, statement: Load) -> None:
+@XEGPU.of(ir.Load)
+def _(module: Module, statement: ir.Load) -> None:
     operand = module.kernel.operand(statement.operand)
     tile = tile_of(statement.copy.tiler_mn, statement.modes)
     places, role = loaded(statement.copy, statement.modes), _role(module, operand)
@@ -249,8 +229,8 @@ def _(module: Module, statement: Load) -> None:
     module.held[statement.fragment] = Held(value, tile, kind, places)
 
 
-@XEGPU.of(Prefetch)
-def _(module: Module, statement: Prefetch) -> None:
+@XEGPU.of(ir.Prefetch)
+def _(module: Module, statement: ir.Prefetch) -> None:
     operand, copy = module.kernel.operand(statement.operand), statement.copy
     tile = tile_of(copy.tiler_mn, statement.modes)
     deal = module.deal(copy, prefetched(copy, statement.modes), tile)
@@ -262,8 +242,8 @@ def _(module: Module, statement: Prefetch) -> None:
     module.out.prefetch(operand, tile, name, statement.at)
 
 
-@XEGPU.of(Store)
-def _(module: Module, statement: Store) -> None:
+@XEGPU.of(ir.Store)
+def _(module: Module, statement: ir.Store) -> None:
     operand, held = module.kernel.operand(statement.operand), _read(module, statement.fragment)
     tile = tile_of(statement.copy.tiler_mn, statement.modes)
     places = loaded(statement.copy, statement.modes)
@@ -273,8 +253,8 @@ def _(module: Module, statement: Store) -> None:
     module.out.store(operand, tile, layout, statement.at, held.value, held.type)
 
 
-@XEGPU.of(Reorder)
-def _(module: Module, statement: Reorder) -> None:
+@XEGPU.of(ir.Reorder)
+def _(module: Module, statement: ir.Reorder) -> None:
     held = _read(module, statement.source)
     to, places = moved(statement.slots), held.places
     if places is not None:
@@ -286,8 +266,8 @@ def _(module: Module, statement: Reorder) -> None:
     module.held[statement.destination] = replace(held, places=places)
 
 
-@XEGPU.of(Convert)
-def _(module: Module, statement: Convert) -> None:
+@XEGPU.of(ir.Convert)
+def _(module: Module, statement: ir.Convert) -> None:
     held = _read(module, statement.source)
     source, to = (module.kernel.fragment(n) for n in (statement.source, statement.destination))
     kind = module.out.type_of(to.value_type)
@@ -296,8 +276,8 @@ def _(module: Module, statement: Convert) -> None:
     module.held[to.name] = replace(made, value=value)
 
 
-@XEGPU.of(Map)
-def _(module: Module, statement: Map) -> None:
+@XEGPU.of(ir.Map)
+def _(module: Module, statement: ir.Map) -> None:
     if statement.gathers:
         raise unsaid(statement, "a fragment that is broadcast is not said", "use a whole matrix")
     sources = {name: _read(module, name) for name in statement.sources}
@@ -320,8 +300,8 @@ def _(module: Module, statement: Map) -> None:
     module.held[statement.destination] = replace(wide, value=value, places=places)
 
 
-@XEGPU.of(Mma)
-def _(module: Module, statement: Mma) -> None:
+@XEGPU.of(ir.Mma)
+def _(module: Module, statement: ir.Mma) -> None:
     tables = multiplied(statement.mma)
     a, b, c = (_read(module, n) for n in (statement.a, statement.b, statement.accumulator))
     places = multiplied_places(statement, a, b, tables)
@@ -332,26 +312,26 @@ def _(module: Module, statement: Mma) -> None:
     module.held[statement.accumulator] = replace(c, value=value, places=places)
 
 
-@XEGPU.of(BarrierArrive)
-def _(module: Module, _: Statement) -> None:
+@XEGPU.of(ir.BarrierArrive)
+def _(module: Module, _: ir.Statement) -> None:
     module.out.put("// the barrier below is whole: it arrives and waits")
 
 
-@XEGPU.of(BarrierWait)
-def _(module: Module, _: Statement) -> None:
+@XEGPU.of(ir.BarrierWait)
+def _(module: Module, _: ir.Statement) -> None:
     module.out.put("gpu.barrier")
 
 
-@XEGPU.of(If)
-def _(module: Module, statement: If) -> None:
-    if any(not isinstance(s, Prefetch) for s in walk(statement.body)):
+@XEGPU.of(ir.If)
+def _(module: Module, statement: ir.If) -> None:
+    if any(not isinstance(s, ir.Prefetch) for s in walk(statement.body)):
         raise unsaid(statement, "only prefetches are said under a condition")
     with module.out.block_if(statement.index, statement.below):
         module.body(statement.body)
 
 
-@XEGPU.of(Loop)
-def _(module: Module, statement: Loop) -> None:
+@XEGPU.of(ir.Loop)
+def _(module: Module, statement: ir.Loop) -> None:
     touched = [s.touched for s in walk(statement.body)]
     written = dict.fromkeys(n for t in touched for n in (*t.writes, *t.updates))
     carried = [name for name in written if name in module.held]
@@ -371,7 +351,7 @@ def _(module: Module, statement: Loop) -> None:
             del module.held[name]
 
 
-def _carried(module: Module, statement: Loop, names: list[str]) -> dict[str, Held]:
+def _carried(module: Module, statement: ir.Loop, names: list[str]) -> dict[str, Held]:
     """What fragments hold when a trip begins: one number in all elements may become a tile."""
     entry = {name: module.held[name] for name in names}
     if all(held.places is not None for held in entry.values()):

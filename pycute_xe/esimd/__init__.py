@@ -1,15 +1,11 @@
 """Intel ESIMD in Python: kernels of threads that run on the machine, message by message.
 
-Names and the order of arguments are those of ``sycl::ext::intel::esimd``. Template arguments come
-first; those that have a default in C++ are keywords:
-
-    C++     lsc_load_2d<half, 16, 8, 1, false, true>(payload)
-    Python  lsc_load_2d(half, 16, 8, payload, transformed=True)
-
-A kernel is a function of an item and of what is passed to `launch`; where it meets other threads it
-yields: ``yield barrier()``. Every access becomes the LSC message it stands for, is held against the
-rules of the target and executed. The pitfalls of ESIMD are lints with stable codes, see
-`pycute_xe.esimd.lint`.
+Names and the order of arguments are those of ``sycl::ext::intel::esimd``; template arguments come
+first, and those that have a default in C++ are keywords: ``lsc_load_2d(half, 16, 8, payload)``.
+`launching` runs a function of an item for each of the `threads`, over vectors (`simd`); where
+threads meet, it yields: ``yield barrier()``. Accesses (`blocks`, `blocks2d`, `shared`, `atomics`)
+pass through `sending`: each becomes the LSC message it stands for, held against the rules of the
+target and executed. The pitfalls are lints with stable codes (`pycute_xe.esimd.lint`).
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -71,8 +72,7 @@ def gather(
     >>> y.tolist()
     [3.0, 2.0, 1.0, 0.0]
     """
-    found, hints = offsets_of("gather", N, offsets), tokens("gather", l1, l3)
-    return _from_global("gather", T, ptr, found, 1, pred, hints)
+    return _in_memory("gather", T, ptr, N, offsets, 1, pred, l1, l3).gather()
 
 
 def scatter(
@@ -98,8 +98,7 @@ def scatter(
     >>> y.tolist()
     [0, 8, 0, 7]
     """
-    found = offsets_of("scatter", N, offsets)
-    _to_global("scatter", T, ptr, found, data, 1, pred, tokens("scatter", l1, l3))
+    _in_memory("scatter", T, ptr, N, offsets, 1, pred, l1, l3).scatter(data)
 
 
 def lsc_gather(
@@ -128,8 +127,7 @@ def lsc_gather(
     [0, 2, 1, 3]
     """
     data_size("lsc_gather", T, ds)
-    found = offsets_of("lsc_gather", None, offsets)
-    return _from_global("lsc_gather", T, ptr, found, nelts, pred, tokens("lsc_gather", l1, l3))
+    return _in_memory("lsc_gather", T, ptr, None, offsets, nelts, pred, l1, l3).gather()
 
 
 def lsc_scatter(
@@ -160,85 +158,70 @@ def lsc_scatter(
     [0, 1, 2, 3]
     """
     data_size("lsc_scatter", T, ds)
-    found = offsets_of("lsc_scatter", None, offsets)
-    _to_global("lsc_scatter", T, ptr, found, data, nelts, pred, tokens("lsc_scatter", l1, l3))
+    _in_memory("lsc_scatter", T, ptr, None, offsets, nelts, pred, l1, l3).scatter(data)
 
 
-def gather_at(
-    thread: Thread,
-    operation: str,
-    sfid: str,
-    kind: np.dtype[Any],
-    starts: Index,
-    nelts: int,
-    pred: Any,
-    hints: Hints = ("df", "df"),
-) -> simd:
-    """Return elements from byte addresses, element-major; what all gathers share."""
-    size = check_elements(operation, kind, nelts)
-    check_aligned(thread, operation, sfid, kind, starts)
-    flags = flags_of(operation, pred, starts.size)
-    found = scattered(thread, "load", sfid, starts, (nelts, size), flags, hints)
-    count_banks(thread, operation, sfid, starts, flags, nelts * size)
-    result = from_bytes(kind, found)
-    result.record.plain_tile = kind.itemsize < 4
-    result.record.origin = "load"
-    return result
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """Elements at byte addresses, element-major; what all gathers and scatters share."""
+
+    thread: Thread
+    operation: str
+    sfid: str
+    kind: np.dtype[Any]
+    starts: Index
+    nelts: int
+    pred: Any
+    hints: Hints = ("df", "df")
+
+    def gather(self) -> simd:
+        """Return the elements."""
+        thread, operation, kind, starts = self.thread, self.operation, self.kind, self.starts
+        size = check_elements(operation, kind, self.nelts)
+        check_aligned(thread, operation, self.sfid, kind, starts)
+        flags = flags_of(operation, self.pred, starts.size)
+        shape = (self.nelts, size)
+        found = scattered(thread, "load", self.sfid, starts, shape, flags, self.hints)
+        count_banks(thread, operation, self.sfid, starts, flags, self.nelts * size)
+        result = from_bytes(kind, found)
+        result.record.plain_tile = kind.itemsize < 4
+        result.record.origin = "load"
+        return result
+
+    def scatter(self, data: Any) -> None:
+        """Store elements."""
+        thread, operation, kind, starts = self.thread, self.operation, self.kind, self.starts
+        size, lanes, nelts = check_elements(operation, kind, self.nelts), starts.size, self.nelts
+        if isinstance(data, Vector) and data.history().interleaved(lanes, nelts):
+            condition = f"the data was filled by select({lanes}, {nelts}, e): lane by lane"
+            raise thread.error("PX207", operation, {"N": lanes, "NElts": nelts}, condition)
+        check_aligned(thread, operation, self.sfid, kind, starts)
+        flags = flags_of(operation, self.pred, lanes)
+        found = elements_of(operation, kind, lanes * nelts, data).reshape(nelts, lanes, size)
+        scattered(thread, "store", self.sfid, starts, found, flags, self.hints)
+        count_banks(thread, operation, self.sfid, starts, flags, nelts * size)
 
 
-def scatter_at(
-    thread: Thread,
-    operation: str,
-    sfid: str,
-    kind: np.dtype[Any],
-    starts: Index,
-    data: Any,
-    nelts: int,
-    pred: Any,
-    hints: Hints = ("df", "df"),
-) -> None:
-    """Store elements to byte addresses, element-major; what all scatters share."""
-    size = check_elements(operation, kind, nelts)
-    lanes = starts.size
-    if isinstance(data, Vector) and data.history().interleaved(lanes, nelts):
-        condition = f"the data was filled by select({lanes}, {nelts}, e): lane by lane"
-        raise thread.error("PX207", operation, {"N": lanes, "NElts": nelts}, condition)
-    check_aligned(thread, operation, sfid, kind, starts)
-    flags = flags_of(operation, pred, lanes)
-    found = elements_of(operation, kind, lanes * nelts, data).reshape(nelts, lanes, size)
-    scattered(thread, "store", sfid, starts, found, flags, hints)
-    count_banks(thread, operation, sfid, starts, flags, nelts * size)
-
-
-def _from_global(
-    operation: str,
-    T: Type,
-    ptr: Pointer,
-    offsets: Index,
-    nelts: int,
-    pred: Any,
-    hints: Hints,
-) -> simd:
+def _in_memory(
+    operation: str, T: Type, ptr: Pointer, N: int | None, offsets: Any, nelts: int, pred: Any,
+    l1: cache_hint, l3: cache_hint,
+) -> _Access:  # fmt: skip
+    """An access to global memory."""
+    found, hints = offsets_of(operation, N, offsets), tokens(operation, l1, l3)
     thread, kind = current(operation), dtype_of(T)
     base = pointer_of(operation, ptr, T).address
-    advise_block(thread, operation, kind, offsets, nelts, pred)
-    return gather_at(thread, operation, "ugm", kind, base + offsets, nelts, pred, hints)
+    advise_block(thread, operation, kind, found, nelts, pred)
+    return _Access(thread, operation, "ugm", kind, base + found, nelts, pred, hints)
 
 
-def _to_global(
-    operation: str,
-    T: Type,
-    ptr: Pointer,
-    offsets: Index,
-    data: Any,
-    nelts: int,
-    pred: Any,
-    hints: Hints,
-) -> None:
-    thread, kind = current(operation), dtype_of(T)
-    base = pointer_of(operation, ptr, T).address
-    advise_block(thread, operation, kind, offsets, nelts, pred)
-    scatter_at(thread, operation, "ugm", kind, base + offsets, data, nelts, pred, hints)
+def _in_shared(
+    operation: str, T: Type, offsets: Any, nelts: int, pred: Any, ds: lsc_data_size
+) -> _Access:
+    """An access to shared local memory."""
+    thread = ready(operation)
+    data_size(operation, T, ds)
+    starts = offsets_of(operation, None, offsets)
+    return _Access(thread, operation, "slm", dtype_of(T), starts, nelts, pred)
 
 
 # ------------------------------------------------------------ rows
@@ -382,11 +365,11 @@ def lsc_slm_gather(
     >>> y.tolist()
     [2, 1, 4, 3]
     """
-    thread, kind = ready("lsc_slm_gather"), _typed("lsc_slm_gather", T, ds)
-    starts = offsets_of("lsc_slm_gather", None, offsets)
-    found = gather_at(thread, "lsc_slm_gather", "slm", kind, starts, nelts, pred)
+    access = _in_shared("lsc_slm_gather", T, offsets, nelts, pred, ds)
+    found, starts = access.gather(), access.starts
     if starts.size:
-        forget(thread.group.rows, int(starts.min()), int(starts.max()) + nelts * kind.itemsize)
+        end = int(starts.max()) + nelts * access.kind.itemsize
+        forget(access.thread.group.rows, int(starts.min()), end)
     return found
 
 
@@ -419,11 +402,11 @@ def lsc_slm_scatter(
     >>> y.tolist()
     [2, 4, 1, 3]
     """
-    thread, kind = ready("lsc_slm_scatter"), _typed("lsc_slm_scatter", T, ds)
-    starts = offsets_of("lsc_slm_scatter", None, offsets)
-    if kind.itemsize < 4:
-        thread.record("PX213", "lsc_slm_scatter", f"elements have {8 * kind.itemsize} bits")
-    scatter_at(thread, "lsc_slm_scatter", "slm", kind, starts, data, nelts, pred)
+    access = _in_shared("lsc_slm_scatter", T, offsets, nelts, pred, ds)
+    bits = 8 * access.kind.itemsize
+    if bits < 32:
+        access.thread.record("PX213", "lsc_slm_scatter", f"elements have {bits} bits")
+    access.scatter(data)
 
 
 def _offset(
@@ -444,8 +427,3 @@ def _offset(
     if start < 0:
         raise thread.error("PX210", operation, {"byte_offset": start}, "the offset is negative")
     return start, split
-
-
-def _typed(operation: str, T: Type, ds: lsc_data_size) -> np.dtype[Any]:
-    data_size(operation, T, ds)
-    return dtype_of(T)

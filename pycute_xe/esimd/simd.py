@@ -36,54 +36,48 @@ __all__ = ["Vector", "array_of", "simd", "simd_mask", "simd_view", "Record"]
 # The operators of vectors, each in terms of one method.
 
 
+Method = Callable[[Any, Any], Any]
+
+
+def _operator(act: Method) -> tuple[Method, Method, Method]:
+    """The methods of ``x + y``, of ``y + x`` where y is not a vector, and of ``x += y``."""
+
+    def forward(self: Operators, other: Any) -> Any:
+        return self._with(other, act)  # pyright: ignore[reportPrivateUsage]
+
+    def swapped(self: Operators, other: Any) -> Any:
+        return self._with(other, act, swapped=True)  # pyright: ignore[reportPrivateUsage]
+
+    def onto(self: Operators, other: Any) -> Any:
+        return self._onto(self._with(other, act))  # pyright: ignore[reportPrivateUsage]
+
+    return forward, swapped, onto
+
+
 class Operators(ABC):
     """C++'s operators, element by element; comparisons give masks, ``x += y`` keeps x's type."""
 
     __slots__ = ()
 
     @abstractmethod
-    def _with(self, other: Any, act: Callable[[Any, Any], Any], swapped: bool = False) -> Any:
+    def _with(self, other: Any, act: Method, swapped: bool = False) -> Any:
         """Apply a function to both, element by element, in C++'s common type."""
 
     @abstractmethod
     def _onto(self, value: Any) -> Self:
         """Store a value here, converted to the own type."""
 
-    def __add__(self, other: Any) -> Any:
-        return self._with(other, operator.add)
-
-    def __radd__(self, other: Any) -> Any:
-        return self._with(other, operator.add, swapped=True)
-
-    def __iadd__(self, other: Any) -> Self:
-        return self._onto(self._with(other, operator.add))
-
-    def __sub__(self, other: Any) -> Any:
-        return self._with(other, operator.sub)
-
-    def __rsub__(self, other: Any) -> Any:
-        return self._with(other, operator.sub, swapped=True)
-
-    def __isub__(self, other: Any) -> Self:
-        return self._onto(self._with(other, operator.sub))
-
-    def __mul__(self, other: Any) -> Any:
-        return self._with(other, operator.mul)
-
-    def __rmul__(self, other: Any) -> Any:
-        return self._with(other, operator.mul, swapped=True)
-
-    def __imul__(self, other: Any) -> Self:
-        return self._onto(self._with(other, operator.mul))
-
-    def __truediv__(self, other: Any) -> Any:
-        return self._with(other, divide)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return self._with(other, divide, swapped=True)
-
-    def __itruediv__(self, other: Any) -> Self:
-        return self._onto(self._with(other, divide))
+    __add__, __radd__, __iadd__ = _operator(operator.add)
+    __sub__, __rsub__, __isub__ = _operator(operator.sub)
+    __mul__, __rmul__, __imul__ = _operator(operator.mul)
+    __truediv__, __rtruediv__, __itruediv__ = _operator(divide)
+    __mod__, __rmod__, __imod__ = _operator(remainder)
+    # Lambdas, since the type checker knows nothing of operator.and_ and its kin.
+    __and__, __rand__, __iand__ = _operator(lambda a, b: a & b)
+    __or__, __ror__, __ior__ = _operator(lambda a, b: a | b)
+    __xor__, __rxor__, __ixor__ = _operator(lambda a, b: a ^ b)
+    __lshift__, __rlshift__, __ilshift__ = _operator(lambda a, b: a << b)
+    __rshift__, __rrshift__, __irshift__ = _operator(lambda a, b: a >> b)
 
     def __floordiv__(self, other: Any) -> Any:
         """Refuse what C++ has no operator for; so do ``other // x`` and ``x //= other``."""
@@ -97,61 +91,6 @@ class Operators(ABC):
     __rfloordiv__ = __floordiv__
     __ifloordiv__ = __floordiv__
 
-    def __mod__(self, other: Any) -> Any:
-        return self._with(other, remainder)
-
-    def __rmod__(self, other: Any) -> Any:
-        return self._with(other, remainder, swapped=True)
-
-    def __imod__(self, other: Any) -> Self:
-        return self._onto(self._with(other, remainder))
-
-    # Lambdas, since the type checker knows nothing of operator.and_ and its kin.
-    def __and__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: a & b)
-
-    def __rand__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: a & b, swapped=True)
-
-    def __iand__(self, other: Any) -> Self:
-        return self._onto(self._with(other, lambda a, b: a & b))
-
-    def __or__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: a | b)
-
-    def __ror__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: a | b, swapped=True)
-
-    def __ior__(self, other: Any) -> Self:
-        return self._onto(self._with(other, lambda a, b: a | b))
-
-    def __xor__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: a ^ b)
-
-    def __rxor__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: a ^ b, swapped=True)
-
-    def __ixor__(self, other: Any) -> Self:
-        return self._onto(self._with(other, lambda a, b: a ^ b))
-
-    def __lshift__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: a << b)
-
-    def __rlshift__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: a << b, swapped=True)
-
-    def __ilshift__(self, other: Any) -> Self:
-        return self._onto(self._with(other, lambda a, b: a << b))
-
-    def __rshift__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: a >> b)
-
-    def __rrshift__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: a >> b, swapped=True)
-
-    def __irshift__(self, other: Any) -> Self:
-        return self._onto(self._with(other, lambda a, b: a >> b))
-
     def __invert__(self) -> Any:
         return self._with(self, lambda own, _: np.invert(own))
 
@@ -161,17 +100,8 @@ class Operators(ABC):
     def __abs__(self) -> Any:
         return self._with(self, lambda own, _: np.abs(own))
 
-    def __lt__(self, other: Any) -> Any:
-        return self._with(other, operator.lt)
-
-    def __le__(self, other: Any) -> Any:
-        return self._with(other, operator.le)
-
-    def __gt__(self, other: Any) -> Any:
-        return self._with(other, operator.gt)
-
-    def __ge__(self, other: Any) -> Any:
-        return self._with(other, operator.ge)
+    __lt__, __le__ = _operator(operator.lt)[0], _operator(operator.le)[0]
+    __gt__, __ge__ = _operator(operator.gt)[0], _operator(operator.ge)[0]
 
     def __eq__(self, other: object) -> Any:  # type: ignore[override]
         """A mask, as in C++: element by element."""
@@ -433,7 +363,7 @@ class Vector(Operators):
 
     def combined(self, other: Any, act: Callable[[Any, Any], Any]) -> simd:
         """Return what a function makes of each two elements, in C++'s common type."""
-        return self._with(other, act)
+        return self._with(other, act)  # pyright: ignore[reportPrivateUsage]
 
     def _with(self, other: Any, act: Callable[[Any, Any], Any], swapped: bool = False) -> simd:
         left, right = _meet(self, other)

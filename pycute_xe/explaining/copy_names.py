@@ -10,12 +10,11 @@ from itertools import pairwise
 
 from pycute_xe.arch.block2d import Block2D
 from pycute_xe.atom import Block2DOp, CopyAtom
-from pycute_xe.atom.block2d_op import Kind
 from pycute_xe.atom.copy_answers import PlacedMessage
 from pycute_xe.atom.register_picture import Place, RegisterPicture
 from pycute_xe.comparing.atom_arguments import direction
 from pycute_xe.cutlass import LegacyCopyAtom, LegacyCopyName, shipped_names
-from pycute_xe.cutlass.legacy_lowering import broken_rules, messages_of
+from pycute_xe.cutlass.legacy_lowering import broken_rules, messages_of, op_sending
 from pycute_xe.cutlass.legacy_name import register_steps
 from pycute_xe.cutlass.names import get_atom
 from pycute_xe.errors import CuteError
@@ -356,15 +355,7 @@ def _template_of(name: LegacyCopyName) -> Block2DOp | None:
     parts = list(messages_of(name))
     if len(parts) != 1 or broken_rules(name, "bmg"):
         return None
-    message = parts[0].message
-    plain: dict[str, Kind] = {"store": "XE_STORE_2D", "prefetch": "XE_PREFETCH_2D"}
-    kind = plain.get(message.op, "XE_LOAD_2D")
-    if message.transpose:
-        kind = "XE_LOAD_2D_TRANSPOSE"
-    elif message.vnni:
-        kind = "XE_LOAD_2D_VNNI"
-    width = message.width * message.count
-    return Block2DOp(kind, message.bits, message.height, width, message.width)
+    return op_sending(parts[0].message)
 
 
 @cache

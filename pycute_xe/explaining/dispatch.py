@@ -13,17 +13,7 @@ from pycute_xe.algebra.compose import as_tiler
 from pycute_xe.algebra.divide import unpacked, zip_modes
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import CuteError, InputError, ShapeError, quoted
-from pycute_xe.explaining.composing import (
-    beneath,
-    tell_any_composition,
-    tell_coalesce,
-    tell_complement,
-    tell_composition,
-    tell_gaps,
-    tell_left_inverse,
-    tell_right_inverse,
-    through_inverse,
-)
+from pycute_xe.explaining import composing
 from pycute_xe.explaining.explanation import Explanation, Script, Stopped, times
 from pycute_xe.int_tuple import compact_col_major, congruent, product
 from pycute_xe.layout import Layout, cosize, make_layout, pair, size
@@ -210,11 +200,11 @@ def tell_logical_product(script: Script, block: Layout, tiler: Tiler) -> Layout:
         f"the free offsets: complement of the block {block} up to "
         f"size·cosize = {times(size(block), cosize(copies))} = {room}"
     ):
-        free, hole = tell_gaps(script, block, room)
+        free, hole = composing.tell_gaps(script, block, room)
         if hole is not None and size(free) < cosize(copies):
             script.stop(f"{size(free)} places are free, {cosize(copies)} are needed")
     with script.within(f"A = the free offsets {free}, composed with B = the copies {copies}"):
-        placed = tell_composition(script, free, copies)
+        placed = composing.tell_composition(script, free, copies)
     out = pair(block, placed)
     script.say("mode 0 is the block, mode 1 walks over the copies", out)
     return out
@@ -275,12 +265,12 @@ def tell_logical_divide(script: Script, layout: Layout, tiler: Tiler) -> Layout:
     tile = as_tiler(tiler)
     total = size(layout)
     with script.within(f"the rest: complement of the tile {tile} in the {total} indices of A"):
-        rest, hole = tell_gaps(script, tile, total)
+        rest, hole = composing.tell_gaps(script, tile, total)
         if hole is not None and hole < total:
             script.stop(f"the hole at {hole} is below {total}: no tile would hold that index")
     both = pair(tile, rest)
     with script.within(f"A = {layout}, composed with B = (tile, rest) = {both}"):
-        out = tell_composition(script, layout, both)
+        out = composing.tell_composition(script, layout, both)
     script.say("mode 0 is the tile, mode 1 walks over the tiles", out)
     return out
 
@@ -308,35 +298,35 @@ _PRODUCT = "The complement of the block holds the places for copies; the tiler p
 
 EXPLAINED: dict[str, tuple[Teller, str]] = {
     "coalesce": (
-        beneath(tell_coalesce),
+        composing.beneath(composing.tell_coalesce),
         "A mode joins the one before it where it goes on from its end; extent 1 drops out.",
     ),
     "composition": (
-        tell_any_composition,
+        composing.tell_any_composition,
         "R(c) = A(B(c)): each mode of B walks over the modes of A with its stride.",
     ),
     "complement": (
-        tell_complement,
+        composing.tell_complement,
         "What lies free between the steps of each mode, and above the last, up to the cotarget.",
     ),
     "right_inverse": (
-        through_inverse(tell_right_inverse, inverse.right_inverse),
+        composing.through_inverse(composing.tell_right_inverse, inverse.right_inverse),
         "L(R(i)) = i: follow the strides 1, 2, … as far as they join without a gap.",
     ),
     "left_inverse": (
-        through_inverse(tell_left_inverse, inverse.left_inverse),
+        composing.through_inverse(composing.tell_left_inverse, inverse.left_inverse),
         "R(L(i)) = i: each stride gives back the part of the index that it carries.",
     ),
-    "logical_divide": (beneath(tell_logical_divide), _DIVIDE),
-    "zipped_divide": (beneath(tell_zipped_divide), _DIVIDE),
-    "tiled_divide": (beneath(tell_tiled_divide), _DIVIDE),
-    "flat_divide": (beneath(tell_flat_divide), _DIVIDE),
-    "logical_product": (beneath(tell_logical_product), _PRODUCT),
-    "zipped_product": (beneath(tell_zipped_product), _PRODUCT),
-    "tiled_product": (beneath(tell_tiled_product), _PRODUCT),
-    "flat_product": (beneath(tell_flat_product), _PRODUCT),
-    "blocked_product": (beneath(tell_blocked_product), _PRODUCT),
-    "raked_product": (beneath(tell_raked_product), _PRODUCT),
+    "logical_divide": (composing.beneath(tell_logical_divide), _DIVIDE),
+    "zipped_divide": (composing.beneath(tell_zipped_divide), _DIVIDE),
+    "tiled_divide": (composing.beneath(tell_tiled_divide), _DIVIDE),
+    "flat_divide": (composing.beneath(tell_flat_divide), _DIVIDE),
+    "logical_product": (composing.beneath(tell_logical_product), _PRODUCT),
+    "zipped_product": (composing.beneath(tell_zipped_product), _PRODUCT),
+    "tiled_product": (composing.beneath(tell_tiled_product), _PRODUCT),
+    "flat_product": (composing.beneath(tell_flat_product), _PRODUCT),
+    "blocked_product": (composing.beneath(tell_blocked_product), _PRODUCT),
+    "raked_product": (composing.beneath(tell_raked_product), _PRODUCT),
     "crd2idx": (tell_crd2idx, "The coordinate of each leaf times its stride, summed."),
 }
 """What can be explained: by the name of the operation, who tells it, and its rule in a sentence."""

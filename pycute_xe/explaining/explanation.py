@@ -198,18 +198,18 @@ class AtomExplanation(Explanation):
                 found[-1][1].append(step.text)
         return tuple((heading, tuple(lines)) for heading, lines in found)
 
-    def lines(self) -> Iterator[tuple[str, str]]:
-        """Yield (heading, text) of each line of the sections; only their first has a heading."""
+    def lines(self, width: int = WIDTH) -> Iterator[tuple[str, str]]:
+        """Yield (heading, line) of the sections; only the first line of one has its heading."""
         for heading, texts in self.sections():
             shown = heading
             for text in texts:
-                for line in _wrapped(text):
-                    yield shown, line
+                for line in _wrapped(text, width - _MARGIN):
+                    yield shown, f"{shown:{_MARGIN}}{line}".rstrip()
                     shown = ""
 
     def __str__(self) -> str:
         """Plain text: title, rule, sections."""
-        lines = [f"{heading:{_MARGIN}}{text}".rstrip() for heading, text in self.lines()]
+        lines = (line for _, line in self.lines())
         return "\n".join([self.title, *wrap(self.rule, WIDTH), *lines])
 
     def _repr_markdown_(self) -> str:
@@ -217,15 +217,13 @@ class AtomExplanation(Explanation):
         return f"```text\n{self}\n```\n"
 
 
-def _wrapped(text: str) -> list[str]:
+def _wrapped(text: str, room: int) -> list[str]:
     """Break a line at spaces; what follows stands two further in than it."""
-    indent = len(text) - len(text.lstrip())
-    room = WIDTH - _MARGIN
-    further = " " * (indent + 2)
     # As it is where it fits: spaces line columns up.
     if len(text) <= room:
         return [text]
-    return wrap(text, room, subsequent_indent=further, break_long_words=True)
+    further = " " * (len(text) - len(text.lstrip()) + 2)
+    return wrap(text, room, subsequent_indent=further)
 
 
 def section(script: Script, heading: str, lines: list[str]) -> None:

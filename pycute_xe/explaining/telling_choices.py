@@ -18,13 +18,10 @@ from pycute_xe.atom import (
     TiledMma,
     classify_reorder,
     is_identity,
-    make_block_2d_copy_A,
-    make_block_2d_copy_B,
-    make_block_2d_copy_C,
-    make_block_2d_copy_D,
     make_block_2d_prefetch,
     make_copy_atom,
 )
+from pycute_xe.atom.block2d_copy import BLOCK_2D_COPIES
 from pycute_xe.atom.reordering import reorder_from_copy, reorder_to_copy
 from pycute_xe.atom.selection import Choice, choose_block_2d, subgroup_fragment
 from pycute_xe.bulk import table
@@ -35,12 +32,6 @@ from pycute_xe.numeric import Numeric
 
 __all__ = ["explain_copy"]
 
-MAKERS = {
-    "A": make_block_2d_copy_A,
-    "B": make_block_2d_copy_B,
-    "C": make_block_2d_copy_C,
-    "D": make_block_2d_copy_D,
-}
 NAMES = {"A": "mk", "B": "nk", "C": "mn", "D": "mn"}
 KINDS = {"plain": "plain", "vnni": "VNNI", "transpose": "transposing"}
 
@@ -64,7 +55,7 @@ def explain_copy(
     >>> print(dict(told.sections())["width"][0])
     registers walk 16 along n before a larger step: blocks of 16
     """
-    if mma is None or operand not in MAKERS:
+    if mma is None or operand not in BLOCK_2D_COPIES:
         raise InputError(
             "explain",
             {"operand": quoted(operand)},
@@ -194,7 +185,7 @@ def _made(copy: TiledCopy, mma: TiledMma, operand: str, op: Block2DOp) -> TiledC
     try:
         strides: list[Any] = ["ld"] * len(copy.tiler_mn)
         strides[copy.x_mode] = 1
-        made = MAKERS[operand](mma, tuple(strides), copy.value_type, op)
+        made = BLOCK_2D_COPIES[operand](mma, tuple(strides), copy.value_type, op)
         _slots(made, mma, operand)
     except CuteError:
         return None

@@ -244,8 +244,14 @@ def load(
     """
     _expect(message, "load", dst, registers.grf_bytes)
     table = load_table(message, registers.grf_bytes)
-    data = np.zeros(table.nbytes, dtype=np.uint8)
-    moved = _from_memory(memory, table, surface, x * message.element_bytes, y, data, observer)
+    data, left, moved = np.zeros(table.nbytes, dtype=np.uint8), x * message.element_bytes, 0
+    part = _part(memory, table, surface, left, y)
+    if part is not None:
+        buffer, index, kept = part
+        found, moved = buffer[index], index.size
+        data[table.where[kept]] = found
+        if observer is not None:
+            observer(_addresses(table, surface, left, y, kept), found)
     registers.write(dst, data, "load")
     if trace is not None:
         trace.message("load", str(message), moved)
@@ -288,7 +294,13 @@ def store(
         )
     table = store_table(message)
     data = registers.gather(src, table.where, str(message))
-    moved = _to_memory(memory, table, surface, x * message.element_bytes, y, data, observer)
+    left, moved = x * message.element_bytes, 0
+    part = _part(memory, table, surface, left, y)
+    if part is not None:
+        buffer, index, kept = part
+        buffer[index], moved = data[kept], index.size
+        if observer is not None:
+            observer(_addresses(table, surface, left, y, kept), data[kept])
     if trace is not None:
         trace.message("store", str(message), moved)
     return moved
@@ -312,14 +324,8 @@ def prefetch(
     128
     """
     _expect(message, "prefetch", 0, 1)
-    table, left = load_table(message, 1), x * message.element_bytes
-    if _inside(table, surface, left, y):
-        first = surface.base + y * surface.pitch + left
-        memory.span(first, (table.high - 1) * surface.pitch + table.wide)
-        moved = table.where.size
-    else:
-        clipped = _clip(memory, table, surface, left, y)
-        moved = clipped[1].size if clipped is not None else 0
+    part = _part(memory, load_table(message, 1), surface, x * message.element_bytes, y)
+    moved = part[1].size if part is not None else 0
     if trace is not None:
         trace.message("prefetch", str(message), moved)
     return moved
@@ -347,10 +353,16 @@ def _inside(table: Table, surface: Surface, left: int, top: int) -> bool:
     return across and top >= 0 and top + table.high <= surface.height
 
 
-def _clip(
+Live = NDArray[np.uint8] | Pages
+Kept = slice | NDArray[np.bool_]
+
+
+def _part(
     memory: Memory, table: Table, surface: Surface, left: int, top: int
-) -> tuple[NDArray[np.uint8] | Pages, Index, NDArray[np.bool_]] | None:
+) -> tuple[Live, Index, Kept] | None:
     """The live bytes, the index of each byte inside the surface, and which bytes those are."""
+    if _inside(table, surface, left, top):
+        return (*_whole(memory, table, surface, left, top), slice(None))
     x0, x1 = max(left, 0), min(left + table.wide, surface.width)
     y0, y1 = max(top, 0), min(top + table.high, surface.height)
     if x0 >= x1 or y0 >= y1:
@@ -366,7 +378,7 @@ def _clip(
 
 def _whole(
     memory: Memory, table: Table, surface: Surface, left: int, top: int
-) -> tuple[NDArray[np.uint8] | Pages, Index]:
+) -> tuple[Live, Index]:
     """The live bytes, and the index of each byte of a block that is wholly inside the surface."""
     first = surface.base + top * surface.pitch + left
     buffer, start = memory.span(first, (table.high - 1) * surface.pitch + table.wide)
@@ -374,62 +386,7 @@ def _whole(
     return (buffer, places + start) if isinstance(buffer, Pages) else (buffer[start:], places)
 
 
-def _addresses(
-    table: Table, surface: Surface, left: int, top: int, kept: NDArray[np.bool_]
-) -> Index:
+def _addresses(table: Table, surface: Surface, left: int, top: int, kept: Kept) -> Index:
     """The address of each byte of a block that is inside the surface."""
     rows = (table.row + top)[kept] * surface.pitch
     return surface.base + rows + (table.column + left)[kept]
-
-
-def _from_memory(
-    memory: Memory,
-    table: Table,
-    surface: Surface,
-    left: int,
-    top: int,
-    data: NDArray[np.uint8],
-    observer: Observer | None = None,
-) -> int:
-    if _inside(table, surface, left, top):
-        buffer, index = _whole(memory, table, surface, left, top)
-        found = buffer[index]
-        data[table.where] = found
-        if observer is not None:
-            first = surface.base + top * surface.pitch + left
-            observer(first + addresses(table, surface.pitch), found)
-        return table.where.size
-    clipped = _clip(memory, table, surface, left, top)
-    if clipped is None:
-        return 0
-    buffer, index, kept = clipped
-    data[table.where[kept]] = buffer[index]
-    if observer is not None:
-        observer(_addresses(table, surface, left, top, kept), buffer[index])
-    return index.size
-
-
-def _to_memory(
-    memory: Memory,
-    table: Table,
-    surface: Surface,
-    left: int,
-    top: int,
-    data: NDArray[np.uint8],
-    observer: Observer | None = None,
-) -> int:
-    if _inside(table, surface, left, top):
-        buffer, index = _whole(memory, table, surface, left, top)
-        buffer[index] = data
-        if observer is not None:
-            first = surface.base + top * surface.pitch + left
-            observer(first + addresses(table, surface.pitch), data)
-        return table.where.size
-    clipped = _clip(memory, table, surface, left, top)
-    if clipped is None:
-        return 0
-    buffer, index, kept = clipped
-    buffer[index] = data[kept]
-    if observer is not None:
-        observer(_addresses(table, surface, left, top, kept), data[kept])
-    return index.size

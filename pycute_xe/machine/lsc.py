@@ -3,8 +3,7 @@
 Its loops over channels are NumPy operations here, which changes no result: registers and memory
 are read before they are written, and what is written twice keeps the last value. Where the manual
 contradicts itself or is silent, the choice and its second source stand where it is made:
-`pycute_xe.machine.lsc` (registers, addresses), `pycute_xe.machine.lsc_spaces` (bounds),
-`pycute_xe.machine.lsc_spaces`, and here:
+below (registers, addresses), in `pycute_xe.machine.lsc_spaces` (bounds, atomics), and here:
 
 * STORE reads ``DstData``, which a store does not have; it means Src1Data, as the other stores say.
 * STORE_STRIDED adds the immediate offset twice; once, as in LOAD_STRIDED.
@@ -32,8 +31,16 @@ from numpy.typing import NDArray
 from pycute_xe.arch import Surface
 from pycute_xe.arch.lsc import Address, Block2DMessage, DataType, Message
 from pycute_xe.errors import MachineError
-from pycute_xe.machine import block2d, lsc as lsc_places, lsc_spaces as lsc_atomics
-from pycute_xe.machine.lsc_spaces import Flat, Index, Shared, Space, Stateful, SurfaceState
+from pycute_xe.machine import block2d
+from pycute_xe.machine.lsc_spaces import (
+    Flat,
+    Index,
+    Shared,
+    Space,
+    Stateful,
+    SurfaceState,
+    update,
+)
 from pycute_xe.machine.memory import Bytes, Memory
 from pycute_xe.machine.registers import RegisterFile
 from pycute_xe.machine.slm import Slm
@@ -417,7 +424,7 @@ def _atomic(message: Message, run: _Run, on: Channels) -> int:
     operands = (message.src1, message.src2)[: message.operation.extra]
     sources = [_data(message, run, on, operand) for operand in operands]
     returns = message.dst is not None
-    old = lsc_atomics.update(name, space, where, _size(message), *sources, returns=returns)
+    old = update(name, space, where, _size(message), *sources, returns=returns)
     if returns:
         _return(message, run, on, old)
     return space.moved(where, _size(message))
@@ -430,8 +437,8 @@ def _counter(message: Message, run: _Run, on: Channels) -> tuple[Space, Index]:
     if address is None:
         condition = "the surface has no append counter"
         raise run.fault({"surface": message.address.surface}, condition, "give counter_address")
-    elements = on.lanes.size * message.data.elements
-    return Flat(run.memory), np.full(elements, address, dtype=np.int64)
+    count = on.lanes.size * message.data.elements
+    return Flat(run.memory), np.full(count, address, dtype=np.int64)
 
 
 def _size(message: Message) -> int:
@@ -451,15 +458,15 @@ def _where(message: Message, run: _Run, on: Channels) -> Index:
     if strided:
         packed = _size(message) * message.data.elements
         pitch = packed if address.pitch is None else run.scalar(address.pitch)
-    starts = lsc_places.addresses(address, values, on.lanes, pitch)
-    return lsc_places.elements(message.data, starts)
+    starts = addresses(address, values, on.lanes, pitch)
+    return elements(message.data, starts)
 
 
 def _data(message: Message, run: _Run, on: Channels, operand: str | None) -> Bytes:
     """The memory bytes of a data operand, one row per element."""
     if operand is None:
         raise run.fault({}, "a data operand is the null register", "name src1 (and src2)")
-    index = _places(message, run)[on.lanes][:, :, lsc_places.kept(message.data)]
+    index = _places(message, run)[on.lanes][:, :, kept(message.data)]
     found = run.registers.gather(run.register(operand), index.reshape(-1), _reader(message))
     return found.reshape(-1, _size(message))
 
@@ -467,12 +474,12 @@ def _data(message: Message, run: _Run, on: Channels, operand: str | None) -> Byt
 def _return(message: Message, run: _Run, on: Channels, rows: Bytes) -> None:
     """Write memory bytes, one row per element, to the destination."""
     index = _places(message, run)[on.lanes].reshape(-1)
-    wide = lsc_places.widen(message.data, rows).reshape(-1)
+    wide = widen(message.data, rows).reshape(-1)
     run.registers.scatter(run.register(cast("str", message.dst)), index, wide, _reader(message))
 
 
 def _places(message: Message, run: _Run) -> Index:
-    return lsc_places.places(message.data, message.exec_size, run.registers.grf_bytes)
+    return places(message.data, message.exec_size, run.registers.grf_bytes)
 
 
 def _reader(message: Message) -> str:

@@ -280,30 +280,7 @@ def execute(
     for each thread's end, and the loads of arguments.
     """
     kernel, info = problem.kernel, binary.info
-    if info.scratch:
-        raise MachineError(
-            "native.run",
-            {"registers": info.registers, "scratch": info.scratch},
-            "the binary spills to scratch memory, which is not modelled",
-            "use a smaller tile, more subgroups or the mode of 256 registers",
-        )
-    if info.lanes != 16 or info.per_thread:
-        raise MachineError(
-            "native.run",
-            {"lanes": info.lanes, "payload": ", ".join(info.per_thread)},
-            "only threads of 16 lanes without a payload of their own are modelled",
-            "emit the kernel by emit()",
-        )
-    if any(
-        i.op == "sync" and i.sub == "bar" and barrier_number(i)
-        for i in binary.assembly.instructions
-    ):
-        raise MachineError(
-            "native.run",
-            {"barriers": info.barriers},
-            "the binary waits at named barriers, of which the compiler reserves too few",
-            "use the barrier of the work-group",
-        )
+    _demand_modelled(binary)
     memory, target = Memory(), get_target(binary.target)
     placed = {
         o.name: place(memory, o, problem.inputs[o.name], target)
@@ -324,6 +301,27 @@ def execute(
         if progress is not None:
             progress(done / len(groups))
     return {o.name: fetch(memory, placed[o.name]) for o in kernel.outputs}
+
+
+def _demand_modelled(binary: Binary) -> None:
+    """Refuse a binary that needs what is not modelled."""
+    info, given, condition = binary.info, dict[str, object](), ""
+    syncs = [i for i in binary.assembly.instructions if i.op == "sync" and i.sub == "bar"]
+    if info.scratch:
+        given = {"registers": info.registers, "scratch": info.scratch}
+        condition = "the binary spills to scratch memory, which is not modelled"
+        fix = "use a smaller tile, more subgroups or the mode of 256 registers"
+    elif info.lanes != 16 or info.per_thread:
+        given = {"lanes": info.lanes, "payload": ", ".join(info.per_thread)}
+        condition = "only threads of 16 lanes without a payload of their own are modelled"
+        fix = "emit the kernel by emit()"
+    elif any(map(barrier_number, syncs)):
+        given = {"barriers": info.barriers}
+        condition = "the binary waits at named barriers, of which the compiler reserves too few"
+        fix = "use the barrier of the work-group"
+    else:
+        return
+    raise MachineError("native.run", given, condition, fix)
 
 
 def _looked_up(problem: Problem) -> Callable[[str, tuple[int, ...]], int]:

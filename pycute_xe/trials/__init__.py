@@ -1,4 +1,9 @@
-"""Answers that were tried: a prover's verdict, held against runs of the machine."""
+"""Answers that were tried: a prover's verdict, held against runs of the machine.
+
+`verify` asks the prover and then runs the kernel on `problems` chosen to show a mistake: small
+sizes, edges of tiles and types, the places where conditions turn (`verifier`). `replay` runs a
+counterexample (`replaying`). A contradiction makes a verdict undecided and asks for a report.
+"""
 
 from __future__ import annotations
 

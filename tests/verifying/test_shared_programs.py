@@ -16,6 +16,7 @@ from shared_programs import MEET, WIDE, judged, kernel_of, stepped
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.events import Event
 from pycute_xe.holding.meeting import _between
+from pycute_xe.holding.patience import allowed
 from pycute_xe.holding.periods import line, period, shape_of, span, values
 from pycute_xe.kernel import (
     Fence,
@@ -32,7 +33,6 @@ from pycute_xe.kernel import (
     Tiles,
 )
 from pycute_xe.layout import Layout
-from pycute_xe.verifying.patience import allowed
 from pycute_xe.verifying.questions import Questions
 from pycute_xe.verifying.regions import session
 

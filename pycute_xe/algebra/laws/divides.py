@@ -3,17 +3,7 @@
 from __future__ import annotations
 
 from pycute_xe.algebra.compose import as_tiler
-from pycute_xe.algebra.laws.points import (
-    Places,
-    agree,
-    by_mode,
-    equal,
-    kept,
-    nests,
-    places_among,
-    split,
-    zipped,
-)
+from pycute_xe.algebra.laws import points as law
 from pycute_xe.layout import Layout, rank, size
 from pycute_xe.typing import Tiler, is_tuple
 
@@ -27,17 +17,17 @@ __all__ = [
 
 def _divided(layout: Layout, tiler: Layout, result: Layout) -> str | None:
     """Judge a pair (tile, rest), each read by its index."""
-    places = places_among(tiler, layout)
+    places = law.places_among(tiler, layout)
     broken = (
-        equal("rank(result)", rank(result), "of a pair", 2)
-        or equal("size(tile)", size(result[0]), "size(tiler)", size(tiler))
+        law.equal("rank(result)", rank(result), "of a pair", 2)
+        or law.equal("size(tile)", size(result[0]), "size(tiler)", size(tiler))
         or places.short(size(result[1]), size(layout))
     )
     # Tiles after a hole hold nothing of the layout.
     tiles = size(result[1])
-    if isinstance(places, Places) and not places.repeats:
+    if isinstance(places, law.Places) and not places.repeats:
         tiles = min(tiles, len(places.starts))
-    return broken or agree(
+    return broken or law.agree(
         (size(tiler), tiles),
         "result({c})",
         result,
@@ -59,15 +49,15 @@ def logical_divide(layout: Layout, tiler: Tiler, result: Layout) -> str | None:
     'result(0,1) is 2, layout(tiler(i) + place of tile j) at (i,j) = (0,1) is 1'
     """
     if tiler is None:
-        return kept(layout, result)
+        return law.kept(layout, result)
     if is_tuple(tiler):
-        return by_mode(logical_divide, layout, tiler, result)
+        return law.by_mode(logical_divide, layout, tiler, result)
     part = as_tiler(tiler)
-    return _divided(layout, part, result) or nests(part.shape, result[0])
+    return _divided(layout, part, result) or law.nests(part.shape, result[0])
 
 
 def _zipped_divide(layout: Layout, tiler: Tiler, result: Layout) -> str | None:
-    return zipped(lambda a, t, r: _divided(a, as_tiler(t), r), layout, tiler, result)
+    return law.zipped(lambda a, t, r: _divided(a, as_tiler(t), r), layout, tiler, result)
 
 
 def zipped_divide(layout: Layout, tiler: Tiler, result: Layout) -> str | None:
@@ -93,7 +83,7 @@ def tiled_divide(layout: Layout, tiler: Tiler, result: Layout) -> str | None:
     >>> tiled_divide(Layout((8, 16)), (4, 8), Layout(((4, 8), 2, 2), ((1, 8), 4, 4)))
     'in mode 1: result(0,1) is 4, layout(tiler(i) + place of tile j) at (i,j) = (0,1) is 64'
     """
-    return _zipped_divide(layout, tiler, split(result, 1))
+    return _zipped_divide(layout, tiler, law.split(result, 1))
 
 
 def flat_divide(layout: Layout, tiler: Tiler, result: Layout) -> str | None:
@@ -115,4 +105,4 @@ def flat_divide(layout: Layout, tiler: Tiler, result: Layout) -> str | None:
         count, wanted = 1, size(as_tiler(tiler))
         while count < rank(result) and size(result[:count]) < wanted:
             count += 1
-    return _zipped_divide(layout, tiler, split(result, count))
+    return _zipped_divide(layout, tiler, law.split(result, count))

@@ -7,23 +7,7 @@ from math import gcd
 from typing import Any
 
 from pycute_xe.algebra.compose import as_tiler
-from pycute_xe.algebra.laws.points import (
-    Function,
-    agree,
-    at,
-    by_mode,
-    equal,
-    flat,
-    in_mode,
-    kept,
-    leaf_modes,
-    moving_shape,
-    named_modes,
-    nests,
-    position,
-    same,
-    values,
-)
+from pycute_xe.algebra.laws import points as law
 from pycute_xe.int_tuple import (
     ceil_div,
     congruent,
@@ -82,8 +66,8 @@ def make_layout_like(layout: Layout, result: Layout) -> str | None:
     >>> make_layout_like(Layout((2, 3, 4), (0, 42, 2)), Layout((2, 3, 4), (0, 1, 3)))
     'result(0,1,0) is 1, the count before it is 4'
     """
-    steps = tuple(leaf(1) for leaf in leaf_modes(layout))
-    return _packed(layout.shape, moving_shape(layout), steps, result)
+    steps = tuple(leaf(1) for leaf in law.leaf_modes(layout))
+    return _packed(layout.shape, law.moving_shape(layout), steps, result)
 
 
 def _packed(
@@ -92,9 +76,9 @@ def _packed(
     def before(c: Any) -> Any:
         entries = zip(flatten_tuple(c), extents, strict=True)
         moving = tuple(0 if extent == 1 else entry for entry, extent in entries)
-        return position(moving, extents, ranks)
+        return law.position(moving, extents, ranks)
 
-    return equal("the shape of the result", result.shape, "the shape", shape) or agree(
+    return law.equal("the shape of the result", result.shape, "the shape", shape) or law.agree(
         shape, "result({c})", result, "the count before it", before
     )
 
@@ -109,17 +93,17 @@ def sort(layout: Layout, result: Layout) -> str | None:
     >>> sort(Layout((4, 2), (2, 1)), Layout((4, 2), (2, 1)))
     'leaf 0 of the result steps by 2, leaf 1 by 1'
     """
-    broken = flat(result)
-    for i, (leaf, following) in enumerate(pairwise(leaf_modes(result))):
+    broken = law.flat(result)
+    for i, (leaf, following) in enumerate(pairwise(law.leaf_modes(result))):
         if abs(leaf(1)) > abs(following(1)):
             broken = broken or (
                 f"leaf {i} of the result steps by {leaf(1)}, leaf {i + 1} by {following(1)}"
             )
-    found, wanted = sorted(values(result)), sorted(values(layout))
+    found, wanted = sorted(law.values(result)), sorted(law.values(layout))
     return (
         broken
-        or equal("size(result)", size(result), "size(layout)", size(layout))
-        or agree(
+        or law.equal("size(result)", size(result), "size(layout)", size(layout))
+        or law.agree(
             size(layout),
             "the result's offset {c} in order",
             lambda i: found[i],
@@ -170,7 +154,7 @@ def recast_layout(layout: Layout, old_bits: int, new_bits: int, result: Layout) 
     parts, unit = old_bits // gcd(old_bits, new_bits), new_bits // gcd(old_bits, new_bits)
     counting: list[int] = [0]
     if parts > 1:
-        counting = [i for i, leaf in enumerate(leaf_modes(layout)) if same(leaf(1), 1)]
+        counting = [i for i, leaf in enumerate(law.leaf_modes(layout)) if law.same(leaf(1), 1)]
     found = [_recast(layout, parts, unit, leaf, result) for leaf in counting]
     if not found:
         return f"no leaf of {layout} counts the parts of an element"
@@ -181,28 +165,29 @@ def _recast(layout: Layout, parts: int, unit: int, counting: int, result: Layout
     """Judge a result in which one leaf counts the parts of an element."""
     whole, found = flatten(layout), flatten(result)
     extents = [
-        size(leaf) * (parts if i == counting else 1) for i, leaf in enumerate(leaf_modes(layout))
+        size(leaf) * (parts if i == counting else 1)
+        for i, leaf in enumerate(law.leaf_modes(layout))
     ]
 
     def place(entries: Any) -> Any:
         element = list(entries)
         element[counting], part = entries[counting] // parts, entries[counting] % parts
-        return at(whole, tuple(element)) * parts + part
+        return law.at(whole, tuple(element)) * parts + part
 
     groups: list[Any] = []
     for i in range(len(extents)):
         step = abs(place([int(i == k) for k in range(len(extents))]))
-        groups.append(1 if same(step, 0) or step >= unit else ceil_div(unit, step))
+        groups.append(1 if law.same(step, 0) or step >= unit else ceil_div(unit, step))
     broken = None
-    for i, leaf in enumerate(leaf_modes(result)):
+    for i, leaf in enumerate(law.leaf_modes(result)):
         wanted = ceil_div(extents[i], groups[i])
-        broken = broken or in_mode(
-            i, equal("the extent of the result", size(leaf), "of the groups", wanted), "leaf"
+        broken = broken or law.in_mode(
+            i, law.equal("the extent of the result", size(leaf), "of the groups", wanted), "leaf"
         )
-    return broken or agree(
+    return broken or law.agree(
         tuple(extents),
         "result(groups of part ({c}))",
-        lambda c: at(found, tuple(e // g for e, g in zip(c, groups, strict=True))),
+        lambda c: law.at(found, tuple(e // g for e, g in zip(c, groups, strict=True))),
         "the unit of the part",
         lambda c: place(c) // unit,
     )
@@ -211,7 +196,7 @@ def _recast(layout: Layout, parts: int, unit: int, counting: int, result: Layout
 # ------------------------------------------------------------ functions
 
 
-def coalesce(layout: Function, result: Function, profile: IntTuple = None) -> str | None:
+def coalesce(layout: law.Function, result: law.Function, profile: IntTuple = None) -> str | None:
     """Judge ``coalesce(layout, profile)``: the same function of the index, flat.
 
     Law: ``result(i) == layout(i)`` for ``0 <= i < size(layout) == size(result)``, depth at most 1;
@@ -223,12 +208,12 @@ def coalesce(layout: Function, result: Function, profile: IntTuple = None) -> st
     'result(1) is 2, layout(1) is 1'
     """
     if is_tuple(profile) and isinstance(layout, Layout) and isinstance(result, Layout):
-        return by_mode(lambda a, part, r: coalesce(a, r, part), layout, profile, result)
-    return flat(result) or _same_of_index(layout, result)
+        return law.by_mode(lambda a, part, r: coalesce(a, r, part), layout, profile, result)
+    return law.flat(result) or _same_of_index(layout, result)
 
 
-def _same_of_index(layout: Function, result: Function) -> str | None:
-    return equal("size(result)", size(result), "size(layout)", size(layout)) or agree(
+def _same_of_index(layout: law.Function, result: law.Function) -> str | None:
+    return law.equal("size(result)", size(result), "size(layout)", size(layout)) or law.agree(
         # Plus the zeros of modes that only extents of 1 named.
         size(layout),
         "result({c})",
@@ -248,7 +233,7 @@ def filter_zeros(layout: Layout, result: Layout) -> str | None:
     >>> filter_zeros(Layout((4, 2), (0, 1)), Layout((1, 2), (0, 3)))
     'result(c without repeats) at (0,1) is 3, layout(0,1) is 1'
     """
-    extents = moving_shape(layout)
+    extents = law.moving_shape(layout)
     shape = unflatten_tuple(extents, layout.shape)
 
     def once(c: Any) -> Any:
@@ -256,9 +241,9 @@ def filter_zeros(layout: Layout, result: Layout) -> str | None:
         folded = tuple(0 if extent == 1 else entry for entry, extent in entries)
         return result(unflatten_tuple(folded, shape))
 
-    return equal("the shape of the result", result.shape, "without repeats", shape) or agree(
-        layout.shape, "result(c without repeats) at ({c})", once, "layout({c})", layout
-    )
+    return law.equal(
+        "the shape of the result", result.shape, "without repeats", shape
+    ) or law.agree(layout.shape, "result(c without repeats) at ({c})", once, "layout({c})", layout)
 
 
 def filter(layout: Layout, result: Layout) -> str | None:
@@ -271,22 +256,22 @@ def filter(layout: Layout, result: Layout) -> str | None:
     >>> filter(Layout((4, 2, 8), (0, 1, 2)), Layout(16, 2))
     'result(1) is 2, layout(coordinate 1 without repeats) is 1'
     """
-    extents = moving_shape(layout)
+    extents = law.moving_shape(layout)
 
     def once(index: Any) -> Any:
         return layout(unflatten_tuple(flatten_tuple(idx2crd(index, extents)), layout.shape))
 
-    broken = flat(result) or equal(
+    broken = law.flat(result) or law.equal(
         "size(result)", size(result), "without repeats", product(extents)
     )
-    if size(result) > 1 and any(same(leaf(1), 0) for leaf in leaf_modes(result)):
+    if size(result) > 1 and any(law.same(leaf(1), 0) for leaf in law.leaf_modes(result)):
         return f"a leaf of the result {result} stays at one offset"
-    return broken or agree(
+    return broken or law.agree(
         size(result), "result({c})", result, "layout(coordinate {c} without repeats)", once
     )
 
 
-def composition(a: Function, b: Tiler, result: Function) -> str | None:
+def composition(a: law.Function, b: Tiler, result: law.Function) -> str | None:
     """Judge ``composition(a, b)``: ``a`` read through ``b``.
 
     Law: ``result(c) == a(b(c))`` for each coordinate of ``b``, which indexes the result. A tuple
@@ -299,16 +284,16 @@ def composition(a: Function, b: Tiler, result: Function) -> str | None:
     'result(2) is 8, a(b(2)) is 2'
     """
     if b is None:
-        return kept(a, result)
+        return law.kept(a, result)
     if is_tuple(b) and isinstance(a, Layout) and isinstance(result, Layout):
-        return named_modes(composition, a, b, result)
+        return law.named_modes(composition, a, b, result)
     inner = as_tiler(b)
-    return nests(inner.shape, result) or agree(
-        inner.shape, "result({c})", result, "a(b({c}))", lambda c: at(a, inner(c))
+    return law.nests(inner.shape, result) or law.agree(
+        inner.shape, "result({c})", result, "a(b({c}))", lambda c: law.at(a, inner(c))
     )
 
 
-def with_shape(layout: Function, shape: Shape, result: Function) -> str | None:
+def with_shape(layout: law.Function, shape: Shape, result: law.Function) -> str | None:
     """Judge ``with_shape(layout, shape)``: the layout seen through another shape.
 
     Law: ``result(c) == layout(i)``, where ``c`` is the ``i``-th coordinate of the shape. CuTe:
@@ -318,7 +303,7 @@ def with_shape(layout: Function, shape: Shape, result: Function) -> str | None:
     >>> with_shape(Layout((4, 8), (8, 1)), (2, 16), Layout((2, 16), (8, 16)))
     'result(0,2) is 32, layout(index of (0,2)) is 1'
     """
-    return nests(shape, result) or agree(
+    return law.nests(shape, result) or law.agree(
         shape,
         "result({c})",
         result,
@@ -338,9 +323,9 @@ def layout_add(a: Layout, b: Layout, result: Layout) -> str | None:
     'result(4) is 4, a(4) + b(4) is 5'
     """
     return (
-        flat(result)
-        or equal("size(result)", size(result), "size(a)", size(a))
-        or agree(size(a), "result({c})", result, "a({c}) + b({c})", lambda c: a(c) + b(c))
+        law.flat(result)
+        or law.equal("size(result)", size(result), "size(a)", size(a))
+        or law.agree(size(a), "result({c})", result, "a({c}) + b({c})", lambda c: a(c) + b(c))
     )
 
 
@@ -355,7 +340,7 @@ def make_identity_layout(shape: Shape, result: Layout) -> str | None:
     >>> make_identity_layout((4, 8), Layout((4, 8), (E(1), E(0))))
     'result(1,0) is (0,1), the coordinate is (1,0)'
     """
-    return equal("the shape of the result", result.shape, "the shape", shape) or agree(
+    return law.equal("the shape of the result", result.shape, "the shape", shape) or law.agree(
         shape, "result({c})", result, "the coordinate", lambda c: c
     )
 
@@ -370,9 +355,11 @@ def image(layout: Layout, result: Layout) -> str | None:
     >>> image(Layout((2, 4), (8, 1)), Layout((2, 4), (8, 1)))
     'result(1) is 8, offset 1 in order is 1'
     """
-    offsets = sorted(set(values(layout)))
+    offsets = sorted(set(law.values(layout)))
     return (
-        flat(result)
-        or equal("size(result)", size(result), "the number of offsets", len(offsets))
-        or agree(size(result), "result({c})", result, "offset {c} in order", lambda i: offsets[i])
+        law.flat(result)
+        or law.equal("size(result)", size(result), "the number of offsets", len(offsets))
+        or law.agree(
+            size(result), "result({c})", result, "offset {c} in order", lambda i: offsets[i]
+        )
     )

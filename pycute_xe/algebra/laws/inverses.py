@@ -5,20 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from pycute_xe.algebra.laws.points import (
-    Function,
-    agree,
-    equal,
-    find_places,
-    flat,
-    leaf_modes,
-    moving_shape,
-    overlap,
-    points,
-    same,
-    unfilled,
-    values,
-)
+from pycute_xe.algebra.laws import points as law
 from pycute_xe.int_tuple import idx2crd, product
 from pycute_xe.layout import Layout, has_symbols, size
 from pycute_xe.typing import IntTuple, Shape
@@ -48,13 +35,13 @@ def complement(layout: Layout, cotarget: IntTuple, result: Layout) -> str | None
     'the copies at 0 and result(3) = 6 both hold 6'
     """
     if has_symbols(layout, cotarget):
-        return flat(result) or unfilled(layout, result, cotarget)
-    places = find_places(layout)
+        return law.flat(result) or law.unfilled(layout, result, cotarget)
+    places = law.find_places(layout)
     end = product(cotarget)
-    broken = flat(result) or _increasing(result) or _apart(layout, result, end)
+    broken = law.flat(result) or _increasing(result) or _apart(layout, result, end)
     if broken or not places.repeats:
         return broken
-    return equal("size(result)", size(result), "copies needed", places.count(end)) or agree(
+    return law.equal("size(result)", size(result), "copies needed", places.count(end)) or law.agree(
         size(result), "result({c})", result, "the place of copy {c}", places
     )
 
@@ -62,7 +49,7 @@ def complement(layout: Layout, cotarget: IntTuple, result: Layout) -> str | None
 def _increasing(result: Layout) -> str | None:
     """Claim that values start at 0 and increase."""
     before = -1
-    for i in points(size(result)):
+    for i in law.points(size(result)):
         if result(i) <= before or not (i or result(i) == 0):
             return (
                 f"result({i}) is {result(i)}, after {before}" if i else f"result(0) is {result(0)}"
@@ -73,9 +60,9 @@ def _increasing(result: Layout) -> str | None:
 
 def _apart(layout: Layout, result: Layout, end: Any) -> str | None:
     """Claim that copies of a layout do not meet, and reach an end together."""
-    offsets = sorted(set(values(layout)))
+    offsets = sorted(set(law.values(layout)))
     seen: dict[Any, Any] = {}
-    for i in points(size(result)):
+    for i in law.points(size(result)):
         for offset in offsets:
             sum_ = offset + result(i)
             if sum_ in seen:
@@ -84,7 +71,7 @@ def _apart(layout: Layout, result: Layout, end: Any) -> str | None:
     return None if max(seen) + 1 >= end else f"the copies end at {max(seen)}, before {end - 1}"
 
 
-def right_inverse(layout: Function, result: Function) -> str | None:
+def right_inverse(layout: law.Function, result: law.Function) -> str | None:
     """Judge ``right_inverse(layout)``: where each offset from 0 on is found.
 
     Law: ``layout(result(i)) == i`` for ``0 <= i < size(result)``, each ``result(i)`` an index of
@@ -97,22 +84,22 @@ def right_inverse(layout: Function, result: Function) -> str | None:
     >>> right_inverse(Layout((4, 8), (8, 1)), Layout(8, 4))
     'size(result) is 8, an offset of the layout as well'
     """
-    broken = agree(
+    broken = law.agree(
         size(result), "layout(result({c}))", lambda i: layout(result(i)), "the offset", lambda i: i
     )
     return broken or _inside(result, size(layout)) or _reached(layout, size(result))
 
 
-def _reached(layout: Function, end: Any) -> str | None:
+def _reached(layout: law.Function, end: Any) -> str | None:
     """Claim that an end is not an offset, of a layout where none occurs twice."""
-    if has_symbols(layout) or overlap("layout", layout):
+    if has_symbols(layout) or law.overlap("layout", layout):
         return None
-    if not any(same(value, end) for value in values(layout)):
+    if not any(law.same(value, end) for value in law.values(layout)):
         return None
     return f"size(result) is {end}, an offset of the layout as well"
 
 
-def left_inverse(layout: Function, result: Function) -> str | None:
+def left_inverse(layout: law.Function, result: law.Function) -> str | None:
     """Judge ``left_inverse(layout)``: which index an offset came from.
 
     Law: ``result(layout(i)) == i`` for ``0 <= i < size(layout)``. CuTe: ``left_inverse`` in
@@ -122,7 +109,7 @@ def left_inverse(layout: Function, result: Function) -> str | None:
     >>> left_inverse(Layout((4, 8), (16, 2)), Layout((8, 4), (4, 1)))
     'result(layout(1)) is 2, the index is 1'
     """
-    return agree(
+    return law.agree(
         size(layout), "result(layout({c}))", lambda i: result(layout(i)), "the index", lambda i: i
     )
 
@@ -138,30 +125,30 @@ def nullspace(layout: Layout, result: Layout) -> str | None:
     >>> nullspace(Layout((2, 3, 4), (1, 0, 2)), Layout(3, 6))
     'layout(result(1)) is 2, the offset is 0'
     """
-    repeats = size(layout) // product(moving_shape(layout))
+    repeats = size(layout) // product(law.moving_shape(layout))
     return (
-        equal("size(result)", size(result), "the repeats of an offset", repeats)
-        or agree(
+        law.equal("size(result)", size(result), "the repeats of an offset", repeats)
+        or law.agree(
             size(result),
             "layout(result({c}))",
             lambda i: layout(result(i)),
             "the offset",
             lambda i: 0,  # noqa: ARG005 - an offset for each coordinate
         )
-        or overlap("result", result)
+        or law.overlap("result", result)
         or _inside(result, size(layout))
     )
 
 
-def _inside(result: Function, end: Any) -> str | None:
+def _inside(result: law.Function, end: Any) -> str | None:
     """Claim that all values are indices of a layout of that size."""
-    for c in points(size(result)):
+    for c in law.points(size(result)):
         if not 0 <= result(c) < end:
             return f"result({c}) is {result(c)}, the size of the layout {end}"
     return None
 
 
-def max_common_layout(a: Function, b: Function, result: Layout) -> str | None:
+def max_common_layout(a: law.Function, b: law.Function, result: Layout) -> str | None:
     """Judge ``max_common_layout(a, b)``: the indices of what both hold at the start, in order.
 
     Law: ``a(result(i)) - a(0) == i == b(result(i)) - b(0)`` for ``0 <= i < size(result)``, each
@@ -173,7 +160,7 @@ def max_common_layout(a: Function, b: Function, result: Layout) -> str | None:
     'b(result(4)) is 8, offset 4 from the start is 4'
     """
     for name, side in (("a", a), ("b", b)):
-        broken = agree(
+        broken = law.agree(
             size(result),
             f"{name}(result({{c}}))",
             lambda i, side=side: side(result(i)),
@@ -185,7 +172,7 @@ def max_common_layout(a: Function, b: Function, result: Layout) -> str | None:
     return _inside(result, size(b)) or max_common_vector(a, b, size(result))
 
 
-def max_common_vector(a: Function, b: Function, result: Any) -> str | None:
+def max_common_vector(a: law.Function, b: law.Function, result: Any) -> str | None:
     """Judge ``max_common_vector(a, b)``: how many elements both hold at the start, in order.
 
     Law: for ``0 <= i < result`` an index has ``a(index) - a(0) == i == b(index) - b(0)``; where
@@ -199,14 +186,14 @@ def max_common_vector(a: Function, b: Function, result: Any) -> str | None:
     'the result is 5, but no index holds offset 4 from the start in both'
     """
     shared: defaultdict[Any, list[Any]] = defaultdict(list)
-    for index in points(size(b)):
-        if same(a(index) - a(0), b(index) - b(0)):
+    for index in law.points(size(b)):
+        if law.same(a(index) - a(0), b(index) - b(0)):
             shared[b(index) - b(0)].append(index)
-    for i in points(result):
+    for i in law.points(result):
         if i not in shared:
             return f"the result is {result}, but no index holds offset {i} from the start in both"
     # Cutting a swizzled layout short may lose some.
-    if result in shared and isinstance(b, Layout) and not overlap("b", b):
+    if result in shared and isinstance(b, Layout) and not law.overlap("b", b):
         return f"the result is {result}, but both hold offset {result} from the start at one index"
     return None
 
@@ -222,7 +209,7 @@ def greatest_common_domain(a: Layout | Shape, b: Layout | Shape, result: Layout)
     >>> greatest_common_domain((5, 3, 4), (10, 6), Layout((5, 3), (1, 5)))
     'the coordinate of result(0,2) in b is (0,1), the sum of its steps is (10,0)'
     """
-    broken = flat(result) or overlap("result", result)
+    broken = law.flat(result) or law.overlap("result", result)
     for name, side in (("a", a), ("b", b)):
         shape = side.shape if isinstance(side, Layout) else side
         broken = broken or _inside(result, product(shape)) or _even(name, shape, result)
@@ -230,18 +217,18 @@ def greatest_common_domain(a: Layout | Shape, b: Layout | Shape, result: Layout)
 
 
 def _even(name: str, shape: Shape, result: Layout) -> str | None:
-    extents = tuple(size(leaf) for leaf in leaf_modes(Layout(shape)))
+    extents = tuple(size(leaf) for leaf in law.leaf_modes(Layout(shape)))
 
     def coordinate(index: Any) -> tuple[Any, ...]:
         return tuple(idx2crd(index, extents))
 
     def summed(c: Any) -> tuple[Any, ...]:
-        steps = [coordinate(leaf(1)) for leaf in leaf_modes(result)]
+        steps = [coordinate(leaf(1)) for leaf in law.leaf_modes(result)]
         moves = zip(*steps, strict=True)
         return tuple(sum(i * d for i, d in zip(c, move, strict=True)) for move in moves)
 
-    return agree(
-        tuple(size(leaf) for leaf in leaf_modes(result)),
+    return law.agree(
+        tuple(size(leaf) for leaf in law.leaf_modes(result)),
         f"the coordinate of result({{c}}) in {name}",
         lambda c: coordinate(result(c)),
         "the sum of its steps",

@@ -6,20 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pycute_xe.algebra.compose import as_tiler
-from pycute_xe.algebra.laws.points import (
-    agree,
-    by_mode,
-    equal,
-    in_mode,
-    kept,
-    nests,
-    places_among,
-    points,
-    position,
-    split,
-    values,
-    zipped,
-)
+from pycute_xe.algebra.laws import points as law
 from pycute_xe.int_tuple import product_each
 from pycute_xe.layout import Layout, rank, size
 from pycute_xe.typing import IntTuple, Shape, Tiler, is_tuple
@@ -38,16 +25,16 @@ __all__ = [
 def _multiplied(block: Layout, tiler: Layout, result: Layout) -> str | None:
     """Judge a pair (block, copies), each read by its index."""
     broken = (
-        equal("rank(result)", rank(result), "of a pair", 2)
-        or equal("size(result[0])", size(result[0]), "size(block)", size(block))
-        or equal("size(result[1])", size(result[1]), "size(tiler)", size(tiler))
+        law.equal("rank(result)", rank(result), "of a pair", 2)
+        or law.equal("size(result[0])", size(result[0]), "size(block)", size(block))
+        or law.equal("size(result[1])", size(result[1]), "size(tiler)", size(tiler))
     )
     if broken:
         return broken
     places = _places(block, size(tiler), tiler, lambda j: result((0, j)))
     if isinstance(places, str):
         return places
-    return agree(
+    return law.agree(
         (size(block), size(tiler)),
         "result({c})",
         result,
@@ -67,14 +54,14 @@ def _places(
     Copies that cannot hold every offset stand where they start; those of greater number must
     start later, and no two may meet.
     """
-    places = places_among(block, shape)
+    places = law.places_among(block, shape)
     if places.repeats:
         return places
-    where = {number(c): start(c) for c in points(shape)}
+    where = {number(c): start(c) for c in law.points(shape)}
     held: set[Any] = set()
     before = -1
     for k in sorted(where):
-        copy = {where[k] + offset for offset in values(block)}
+        copy = {where[k] + offset for offset in law.values(block)}
         if where[k] <= before or copy & held:
             return f"copy {k} starts at {where[k]} and meets or precedes one of a lesser number"
         held |= copy
@@ -96,16 +83,16 @@ def logical_product(block: Layout, tiler: Tiler, result: Layout) -> str | None:
     'result(0,3) is 3, block(i) + place tiler(j) at (i,j) = (0,3) is 6'
     """
     if tiler is None:
-        return kept(block, result)
+        return law.kept(block, result)
     if is_tuple(tiler):
-        return by_mode(logical_product, block, tiler, result)
+        return law.by_mode(logical_product, block, tiler, result)
     part = as_tiler(tiler)
     broken = _multiplied(block, part, result)
-    return broken or nests(block.shape, result[0]) or nests(part.shape, result[1])
+    return broken or law.nests(block.shape, result[0]) or law.nests(part.shape, result[1])
 
 
 def _zipped_product(block: Layout, tiler: Tiler, result: Layout) -> str | None:
-    return zipped(lambda a, t, r: _multiplied(a, as_tiler(t), r), block, tiler, result)
+    return law.zipped(lambda a, t, r: _multiplied(a, as_tiler(t), r), block, tiler, result)
 
 
 def zipped_product(block: Layout, tiler: Tiler, result: Layout) -> str | None:
@@ -131,7 +118,7 @@ def tiled_product(block: Layout, tiler: Tiler, result: Layout) -> str | None:
     >>> tiled_product(Layout(16), Layout((8, 4), (4, 1)), Layout((16, 8, 4), (1, 16, 64)))
     'result(0,1) is 16, block(i) + place tiler(j) at (i,j) = (0,1) is 64'
     """
-    return _zipped_product(block, tiler, split(result, 1))
+    return _zipped_product(block, tiler, law.split(result, 1))
 
 
 def flat_product(block: Layout, tiler: Tiler, result: Layout) -> str | None:
@@ -145,7 +132,7 @@ def flat_product(block: Layout, tiler: Tiler, result: Layout) -> str | None:
     'result(0,1) is 4, block(i) + place tiler(j) at (i,j) = (0,1) is 20'
     """
     count = len(tiler) if is_tuple(tiler) else rank(block)
-    return _zipped_product(block, tiler, split(result, count))
+    return _zipped_product(block, tiler, law.split(result, count))
 
 
 def _paired(
@@ -160,11 +147,11 @@ def _paired(
     count = max(len(inner), len(outer))
     inner += (1,) * (count - len(inner))
     outer += (1,) * (count - len(outer))
-    broken = equal("rank(result)", rank(result), "of the pairs", count)
+    broken = law.equal("rank(result)", rank(result), "of the pairs", count)
     for i, sizes in enumerate(() if broken else zip(inner, outer, strict=True)):
         found = product_each(result[i].shape)
         wanted = sizes[::-1] if raked else sizes
-        broken = broken or in_mode(i, equal("the sizes", found, "block and copies", wanted))
+        broken = broken or law.in_mode(i, law.equal("the sizes", found, "block and copies", wanted))
     return (inner, outer), broken
 
 
@@ -188,7 +175,7 @@ def _copied(
     places = _places(block, sizes[1], number, lambda y: found((origin, y)))
     if isinstance(places, str):
         return places
-    return agree(
+    return law.agree(
         sizes,
         "result(x, y paired) at (x,y) = ({c})",
         found,
@@ -244,7 +231,7 @@ def tile_to_shape(
     'result(x, y paired) at (x,y) = ((0,0),(1,0)) is 6, block(x) + place of the copy is 2'
     """
     extents = product_each(target)
-    broken = equal("the sizes", product_each(result.shape), "of the target", extents)
+    broken = law.equal("the sizes", product_each(result.shape), "of the target", extents)
     counts = tuple(
         extent // size(block[i]) if i < rank(block) else extent for i, extent in enumerate(extents)
     )
@@ -256,7 +243,7 @@ def tile_to_shape(
         or _copied(
             block,
             sizes,
-            lambda y: position(y, counts, ranks),
+            lambda y: law.position(y, counts, ranks),
             lambda c: result(tuple(zip(*c, strict=True))),
         )
     )

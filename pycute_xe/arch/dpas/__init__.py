@@ -1,7 +1,9 @@
 """DPAS, the systolic matrix instruction: its types, operand layouts, rules and text.
 
-Where operands lie in registers is a formula here; `pycute_xe.machine.dpas` executes the
-instruction by walking the document instead, and tests compare the two.
+`types` reads the rows of the facts; a `message` is one DPAS with its operands and the rules it must
+keep; `parsing` and `printing` read and write it as vISA and as assembly. Where operands lie in
+registers is a formula here; `pycute_xe.machine.dpas` executes the instruction by walking the
+document instead, and tests compare the two.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """LSC messages as values: vISA text both ways, legality on a target, register counts.
 
-The load/store cache (LSC) units move everything between registers and memory. What a message
-does is executed by `pycute_xe.machine`; here it is described, checked, read and written.
+The load/store cache (LSC) units move everything between registers and memory. Text goes through
+`parsing` to a `message` made of `fields`, and back by `parts`; `legality` lists the rules it breaks
+on a target; `decoding` and `descriptor` turn it into the numbers of a binary and of a send, and
+back. What a message does is executed by `pycute_xe.machine`.
 """
 
 from __future__ import annotations

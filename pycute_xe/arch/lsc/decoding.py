@@ -7,7 +7,7 @@ import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import cast
+from typing import Any, cast
 
 from pycute_xe.arch.block2d import Block2D, Op
 from pycute_xe.arch.lsc.descriptor import (
@@ -461,7 +461,7 @@ def decode(code: Encoding | bytes, names: Tables | None = None) -> Message | Blo
     check_type("decode", "code", code, bytes)
     cursor = Cursor(code, names or Tables())
     op = _operation(cursor)
-    values: dict[str, object] = {"LscSubOp": op}
+    values: dict[str, Any] = {"LscSubOp": op}
     for name, kind in form_of(op).fields[2:]:
         values[name] = _read(cursor, name, kind)
     if cursor.place != len(code):
@@ -521,75 +521,42 @@ def _read(cursor: Cursor, name: str, kind: str) -> object:
     return number
 
 
-def _message_of(op: str, values: dict[str, object]) -> Message:
+def _message_of(op: str, values: dict[str, Any]) -> Message:
     get, kind = values.get, get_operation(op).kind
-    mask = "".join(c for c, bit in codes("channel").items() if cast("int", get("ChMask")) & bit)
-    vector = cast("int", get("DataElemsPerAddr"))
+    mask = "".join(c for c, bit in codes("channel").items() if values["ChMask"] & bit)
+    vector = values["DataElemsPerAddr"]
     if bool(mask) == bool(vector):
         condition = (
             f"ChMask is {mask or 0} and DataElemsPerAddr is {vector}, must be one of the two"
         )
         raise ShapeError("decode", {"op": op}, condition, "make the other 0")
     transposed = get("DataOrder") == "transposed"
-    data = DataType(cast("str", get("DataSize")), vector or 1, transposed, mask or None)
-    address = Address(
-        cast("str", get("AddrType")),
-        int(cast("str", get("AddrSize", "32"))),
-        cast("str | None", get("Src0Addrs", get("Src0AddrBase"))),
-        cast("Operand", get("Surface")),
-        cast("int", get("AddrScale", 1)),
-        cast("int", get("AddrImmOffset", 0)),
-        cast("Operand | None", get("Src0AddrPitch")),
-    )
-    mask_name, exec_size = cast("tuple[str, int]", get("Exec_size"))
-    dst = cast("str | None", get("DstData"))
-    src1 = cast("str | None", get("Src0Data") if kind == "counter" else get("Src1Data"))
-    return Message(
-        op,
-        cast("str", get("LscSFID")),
-        exec_size,
-        data,
-        address,
-        dst,
-        src1,
-        cast("str | None", get("Src2Data")),
-        cast("str", get("CachingL1")),
-        cast("str", get("CachingL3")),
-        cast("str | None", get("Pred")),
-        mask_name,
-    )
+    data = DataType(values["DataSize"], vector or 1, transposed, mask or None)
+    register, bits = get("Src0Addrs", get("Src0AddrBase")), int(get("AddrSize", "32"))
+    surface: Any = get("Surface")
+    terms = get("AddrScale", 1), get("AddrImmOffset", 0), get("Src0AddrPitch")
+    address = Address(values["AddrType"], bits, register, surface, *terms)
+    exec_mask, exec_size = values["Exec_size"]
+    src1 = get("Src0Data") if kind == "counter" else get("Src1Data")
+    operands = get("DstData"), src1, get("Src2Data")
+    head = values["CachingL1"], values["CachingL3"], get("Pred"), exec_mask
+    return Message(op, values["LscSFID"], exec_size, data, address, *operands, *head)
 
 
-def _block_of(op: str, values: dict[str, object]) -> Block2DMessage:
+def _block_of(op: str, values: dict[str, Any]) -> Block2DMessage:
     get = values.get
-    mask, exec_size = cast("tuple[str, int]", get("Exec_size"))
-    size, dst = cast("str", get("DataSize")), cast("str | None", get("DstData"))
+    exec_mask, exec_size = values["Exec_size"]
+    size, dst = values["DataSize"], get("DstData")
     if exec_size != 1 or not size[1:].isdigit():
         condition = (
             f"a block-2D message has execution size 1 and d8 to d64, not {exec_size}, {size}"
         )
         raise ShapeError("decode", {"op": op}, condition, "correct the bytes")
     role: Op = "store" if op == "store_block2d" else "load" if dst else "prefetch"
-    block = Block2D(
-        role,
-        int(size[1:]),
-        cast("int", get("BlockHeight")),
-        cast("int", get("BlockWidth")),
-        cast("int", get("Blocks")),
-        get("DataOrder") == "transposed",
-        bool(get("VNNI")),
-    )
-    base, width, height, pitch = (cast("Operand", get(name)) for name in SURFACE)
-    return Block2DMessage(
-        block,
-        cast("str", get("LscSFID")),
-        dst,
-        cast("str | None", get("Src1Data")),
-        (base, width, height, pitch),
-        cast("Operand", get("Src0AddrX")),
-        cast("Operand", get("Src0AddrY")),
-        cast("str", get("CachingL1")),
-        cast("str", get("CachingL3")),
-        mask,
-        cast("str | None", get("Pred")),
-    )
+    extents = values["BlockHeight"], values["BlockWidth"], values["Blocks"]
+    packing = get("DataOrder") == "transposed", bool(get("VNNI"))
+    block = Block2D(role, int(size[1:]), *extents, *packing)
+    base, width, height, pitch = (values[name] for name in SURFACE)
+    where = (base, width, height, pitch), values["Src0AddrX"], values["Src0AddrY"]
+    head = values["CachingL1"], values["CachingL3"], exec_mask, get("Pred")
+    return Block2DMessage(block, values["LscSFID"], dst, get("Src1Data"), *where, *head)

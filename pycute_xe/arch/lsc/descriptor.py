@@ -205,19 +205,10 @@ def descriptor_of(message: Message | Block2DMessage, target: str | Target) -> De
     counter = message.operation.kind == "counter"  # its data stands where addresses would
     read = message.source_registers(known) if counter else message.address_registers(known)
     surface = address.surface if address.model == "bti" else None
-    return Descriptor(
-        message.op,
-        message.sfid,
-        message.data,
-        message.l1,
-        message.l3,
-        address.model,
-        address.bits,
-        written,
-        read,
-        surface=surface if isinstance(surface, int) else None,
-        offset=_fitting(message.op, address, known),
-    )
+    common = (message.l1, message.l3, address.model, address.bits, written, read, False)
+    surface = surface if isinstance(surface, int) else None
+    offset = _fitting(message.op, address, known)
+    return Descriptor(message.op, message.sfid, message.data, *common, surface, offset)
 
 
 def _fitting(op: str, address: Address, target: Target) -> int:
@@ -335,20 +326,10 @@ def _described(
     for row in fields:
         if row["field"] == "offset" and offset >> cast("int", row["bits"]) - 1:
             offset -= 1 << cast("int", row["bits"])
-    return Descriptor(
-        op,
-        sfid,
-        data,
-        l1,
-        l3,
-        model,
-        int(bits),
-        found["dst_registers"],
-        found["address_registers"],
-        bool(found.get("vnni", 0)),
-        found.get("surface"),
-        offset,
-    )
+    registers = found["dst_registers"], found["address_registers"]
+    packed, surface = bool(found.get("vnni", 0)), found.get("surface")
+    common = (l1, l3, model, int(bits), *registers, packed, surface, offset)
+    return Descriptor(op, sfid, data, *common)
 
 
 def _fields(op: str, model: str, target: Target) -> tuple[Row, ...]:

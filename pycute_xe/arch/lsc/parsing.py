@@ -245,20 +245,8 @@ def _message(reader: Reader, head: _Head) -> Message:
         src1 = _counted(reader, data)
     if op.kind == "atomic":
         src1, src2 = reader.maybe(NAME), reader.maybe(NAME)
-    return Message(
-        op.name,
-        head.sfid,
-        head.size(data.transpose),
-        data,
-        address,
-        dst,
-        src1,
-        src2,
-        head.l1,
-        head.l3,
-        head.predicate,
-        head.exec_mask,
-    )
+    moved = head.size(data.transpose), data, address, dst, src1, src2
+    return Message(op.name, head.sfid, *moved, head.l1, head.l3, head.predicate, head.exec_mask)
 
 
 def _typed(reader: Reader, quad: bool) -> tuple[str, DataType]:
@@ -363,18 +351,9 @@ def _block(reader: Reader, head: _Head) -> Block2DMessage:
     if block.op == "prefetch":
         dst = None
     base, width, height, pitch, x, y = where
+    moved = dst, src1, (base, width, height, pitch), x, y
     return Block2DMessage(
-        block,
-        head.sfid,
-        dst,
-        src1,
-        (base, width, height, pitch),
-        x,
-        y,
-        head.l1,
-        head.l3,
-        head.exec_mask,
-        head.predicate,
+        block, head.sfid, *moved, head.l1, head.l3, head.exec_mask, head.predicate
     )
 
 
@@ -393,15 +372,8 @@ def _typed_block(reader: Reader, op: Op) -> tuple[str, Block2D]:
     if op == "load" and null_or_name("parse", "dst", name) is None:
         op = "prefetch"
     with reader.within(place):
-        return name, Block2D(
-            op,
-            int(bits),
-            int(height),
-            int(width),
-            int(count or 1),
-            transpose == "t",
-            vnni == "t",
-        )
+        sizes = int(bits), int(height), int(width), int(count or 1)
+        return name, Block2D(op, *sizes, transpose == "t", vnni == "t")
 
 
 def _block_address(reader: Reader) -> list[Operand]:

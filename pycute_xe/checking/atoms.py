@@ -1,4 +1,4 @@
-"""Judging copies: their messages, where these start, and the memory they are used on."""
+"""Judging copies and matrix instructions: their messages, where these start, and their memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pycute_xe.arch import Block2D, Broken, Dpas
 from pycute_xe.arch.dpas import DpasMessage
 from pycute_xe.arch.lsc import Block2DMessage, Message
 from pycute_xe.arch.rules import Level, rules
-from pycute_xe.atom import Block2DOp, CopyAtom, LinearCopyAtom, MmaAtom, TiledCopy, TiledMma
+from pycute_xe.atom import CopyAtom, LinearCopyAtom, MmaAtom, TiledCopy, TiledMma
 from pycute_xe.atom.register_picture import SUBGROUP
 from pycute_xe.checking.report import Found
 from pycute_xe.comparing.feeding import quantities_of
@@ -25,7 +25,7 @@ __all__ = [
     "judge_linear",
     "judge_lsc",
     "judge_message",
-    "judge_operation",
+    "judge_block",
     "judge_tiled_copy",
     "memory_of",
     "judge_dpas",
@@ -121,10 +121,10 @@ def _judge_use(message: Block2D, subject: str, found: Found, starts: tuple[int, 
             found.start(subject, message, start + (found.use.x or 0))
 
 
-def judge_operation(op: Block2DOp, subject: str, found: Found) -> None:
-    """Judge a block-2D operation and say what it demands."""
-    judge_message(op.message, subject, found)
-    found.demand(subject, (op.message,))
+def judge_block(message: Block2D, subject: str, found: Found) -> None:
+    """Judge a block-2D message, or that of an operation, and say what it demands."""
+    judge_message(message, subject, found)
+    found.demand(subject, (message,))
 
 
 def judge_atom(atom: CopyAtom, subject: str, found: Found) -> None:
@@ -194,8 +194,7 @@ def judge_lsc(message: Message | Block2DMessage, subject: str, found: Found) -> 
     broken = message.check(found.target)
     found.refuse(subject, broken)
     if isinstance(message, Block2DMessage):
-        judge_message(message.block, subject, found)
-        found.demand(subject, (message.block,))
+        judge_block(message.block, subject, found)
     elif not broken:
         source = "vISA manual, LSC_UNTYPED.md"
         found.hold(subject, "message", f"the fields of {message.op} fit one another", source)

@@ -1,4 +1,4 @@
-"""Tilings of any copy atom, from layouts, from a tiled MMA or from another copy."""
+"""Tilings of any atom: copies and MMAs, from layouts, from a tiled MMA or from another copy."""
 
 from __future__ import annotations
 
