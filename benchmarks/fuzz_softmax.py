@@ -26,8 +26,8 @@ from kernel_changes import CHANGES
 from pycute_xe import replay, run
 from pycute_xe.converting import convert
 from pycute_xe.errors import CuteError
+from pycute_xe.holding.patience import allowed
 from pycute_xe.kernel import Kernel, attention, attention_combine
-from pycute_xe.verifying.patience import allowed
 from pycute_xe.verifying.prover import verify_here
 from tests.attention_problems import tilings
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
+from attention_tile import attention_tile
 from made_kernels import Arrays, Made, rounded
 
 import pycute_xe as cx
@@ -37,7 +38,6 @@ from pycute_xe.kernel import (
     rounded_to,
     total,
 )
-from pycute_xe.kernel.kinds.attention_tile import attention_tile
 from pycute_xe.kernel.spec.expression import Where, as_expression
 from pycute_xe.layout import Layout
 

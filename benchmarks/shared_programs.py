@@ -21,7 +21,7 @@ from typing import Any
 
 from pycute_xe import as_numeric
 from pycute_xe.errors import CuteError, UndecidableError
-from pycute_xe.holding.patience import TooHardError
+from pycute_xe.holding.patience import TooHardError, allowed
 from pycute_xe.kernel import (
     BarrierArrive,
     BarrierWait,
@@ -43,7 +43,6 @@ from pycute_xe.kernel import (
     Tiles,
 )
 from pycute_xe.layout import Layout
-from pycute_xe.verifying.patience import allowed
 from pycute_xe.verifying.questions import Questions
 from pycute_xe.verifying.regions import session
 

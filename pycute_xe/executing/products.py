@@ -6,12 +6,10 @@ Integers are exact: float32 and float64 hold every sum that is small enough, lar
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import numpy as np
-from numpy.typing import NDArray
 
 from pycute_xe.converting import host_dtype
+from pycute_xe.kernel.arrays import Array
 from pycute_xe.numeric import Numeric
 
 __all__ = ["multiplied_into", "widened"]
@@ -20,7 +18,7 @@ __all__ = ["multiplied_into", "widened"]
 # Elements in arrays as numbers that are computed with.
 
 
-def widened(array: NDArray[Any], numeric: Numeric, single: bool = False) -> NDArray[Any]:
+def widened(array: Array, numeric: Numeric, single: bool = False) -> Array:
     """Return elements of a type as numbers: float32 of floats but f64, int64 of integers.
 
     Of a tf32 the 13 lowest bits are dropped. ``single`` asks for float32 of integers too, which
@@ -45,22 +43,15 @@ def widened(array: NDArray[Any], numeric: Numeric, single: bool = False) -> NDAr
 
 # ------------------------------------------------------------ products
 
-Array: TypeAlias = NDArray[Any]
-
 
 def multiplied_into(
-    total: Array | None,
-    a: Array,
-    b: Array,
-    types: tuple[Numeric, Numeric, Numeric],
-    step: int,
-    into: Array | None = None,
+    total: Array | None, a: Array, b: Array, types: tuple[Numeric, Numeric, Numeric], step: int
 ) -> Array:
     """Return ``total + a @ b.T`` in the accumulator's type; None stands for zero.
 
     ``a`` is (…, rows, k) and ``b`` (…, columns, k) as arrays of ``types[:2]``, ``total`` (…, rows,
-    columns) of ``types[2]``; a narrow accumulator is rounded every ``step`` elements of k. ``into``
-    is an array for the result.
+    columns) of ``types[2]``; a narrow accumulator is rounded every ``step`` elements of k. Of
+    integers, as many products are summed at a time as float32 surely holds, all of them in 32 bits.
 
     >>> from pycute_xe.numeric import as_numeric
     >>> s8, s32 = as_numeric("s8"), as_numeric("s32")
@@ -68,45 +59,22 @@ def multiplied_into(
     >>> multiplied_into(None, ones, ones, (s8, s8, s32), 32).tolist()
     [[3, 3], [3, 3]]
     """
-    if types[2].kind == "float" and types[2].bits >= 32:
-        left, right = (widened(x, t, single=True) for x, t in zip((a, b), types[:2], strict=True))
-        out = np.matmul(left, right.swapaxes(-1, -2), out=into)
+    left, right = (widened(x, t, single=True) for x, t in zip((a, b), types[:2], strict=True))
+    right, to = right.swapaxes(-1, -2), types[2]
+    if to.kind == "float" and to.bits >= 32:
+        out = np.matmul(left, right)
         return out if total is None else np.add(out, total, out=out)
-    sums = _integers if types[2].kind != "float" else _narrow
-    out = sums(total, a, b, types, step)
-    if into is None:
-        return out
-    into[...] = out
-    return into
-
-
-def _narrow(
-    total: Array | None, a: Array, b: Array, types: tuple[Numeric, Numeric, Numeric], step: int
-) -> Array:
-    left, right = (widened(x, t, single=True) for x, t in zip((a, b), types[:2], strict=True))
-    right, dtype = right.swapaxes(-1, -2), host_dtype(types[2])
+    if to.kind != "float":
+        signs = sum(numeric.kind == "signed" for numeric in types[:2])
+        step = max(1, 2**24 // (2 ** (types[0].bits + types[1].bits) >> signs))
     shape = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-2])
-    rounded = np.zeros(shape, dtype) if total is None else total
-    for k in range(0, a.shape[-1], step):
-        out = np.matmul(left[..., k : k + step], right[..., k : k + step, :])
-        out += widened(rounded, types[2])
-        rounded = out.astype(dtype)
-    return rounded
-
-
-def _integers(
-    total: Array | None, a: Array, b: Array, types: tuple[Numeric, Numeric, Numeric], _: int
-) -> Array:
-    """Sum as many products at a time as float32 surely holds, all of them in 32 bits."""
-    dtype, largest = host_dtype(types[2]), 2 ** (types[0].bits + types[1].bits)
-    for numeric in types[:2]:
-        largest //= 2 if numeric.kind == "signed" else 1
-    left, right = (widened(x, t, single=True) for x, t in zip((a, b), types[:2], strict=True))
-    right, step = right.swapaxes(-1, -2), max(1, 2**24 // largest)
-    shape = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-2])
-    out = np.zeros(shape, dtype) if total is None else total
+    out = np.zeros(shape, host_dtype(to)) if total is None else total
     for k in range(0, a.shape[-1], step):
         part = np.matmul(left[..., k : k + step], right[..., k : k + step, :])
-        whole = part.astype(np.int32).view(dtype)
-        out = np.add(out, whole, out=whole)
+        if to.kind == "float":
+            part += widened(out, to)
+            out = part.astype(out.dtype)
+        else:
+            whole = part.astype(np.int32).view(out.dtype)
+            out = np.add(out, whole, out=whole)
     return out

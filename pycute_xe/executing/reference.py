@@ -440,24 +440,10 @@ def _(thread: Thread, statement: Fill, _env: Env) -> None:
     thread.write(statement.fragment, convert(values, fragment.value_type), "fill")
 
 
-@DOES.of(Prefetch, Load, Store)
-def _(thread: Thread, statement: Prefetch | Load | Store, env: Env) -> None:
-    copy_tile(thread, statement, env)
-
-
-@DOES.of(AtomicStore)
-def _(thread: Thread, statement: AtomicStore, env: Env) -> None:
-    add_tile(thread, statement, env)
-
-
-@DOES.of(SharedLoad)
-def _(thread: Thread, statement: SharedLoad, env: Env) -> None:
-    load_shared(thread, statement, env)
-
-
-@DOES.of(SharedStore)
-def _(thread: Thread, statement: SharedStore, env: Env) -> None:
-    store_shared(thread, statement, env)
+DOES.of(Prefetch, Load, Store)(copy_tile)
+DOES.of(AtomicStore)(add_tile)
+DOES.of(SharedLoad)(load_shared)
+DOES.of(SharedStore)(store_shared)
 
 
 @DOES.of(Reorder)

@@ -12,7 +12,6 @@ from time import perf_counter
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pycute_xe.arch import Target, get_target
 from pycute_xe.converting import convert
@@ -59,6 +58,7 @@ from pycute_xe.kernel import (
     Store,
 )
 from pycute_xe.kernel.amounts import amount, weight
+from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index
 from pycute_xe.kernel.spec.computing import compute
 from pycute_xe.machine import Trace
@@ -80,7 +80,6 @@ __all__ = [
 # How much work a kernel does, counted without doing it.
 
 Copying = Prefetch | Load | Store | AtomicStore
-Ints = NDArray[np.int64]
 KINDS = {Prefetch: "prefetch", Load: "load", Store: "store", AtomicStore: "atomic"}
 
 
@@ -220,7 +219,8 @@ def _inside(count: Count, statement: Copying, space: Space, starts: Ints) -> int
     x_index = statement.at[placed.operand.contiguous]
     y_index = Index() if y_mode is None else statement.at[y_mode]
     x_names, y_names = space.variables(x_index), space.variables(y_index)
-    together = x_names | y_names if _joint(space, x_names, y_names) else None
+    joint = any(axis.keys() & x_names and axis.keys() & y_names for axis in space.axes)
+    together = x_names | y_names if joint else None
     wide = _clipped(
         space,
         x_index,
@@ -250,11 +250,6 @@ def _inside(count: Count, statement: Copying, space: Space, starts: Ints) -> int
     return int((wide.sum(axis=1) * high.sum(axis=1)).sum()) * others
 
 
-def _joint(space: Space, x_names: frozenset[str], y_names: frozenset[str]) -> bool:
-    """Whether columns and rows depend on one axis."""
-    return any(axis.keys() & x_names and axis.keys() & y_names for axis in space.axes)
-
-
 def _clipped(
     space: Space,
     index: Index,
@@ -275,7 +270,7 @@ def _clipped(
 #
 # What has no term, and what may fault, is run by the byte machine, which says so in the report.
 
-Outputs: TypeAlias = dict[str, NDArray[Any]]
+Outputs: TypeAlias = dict[str, Array]
 Progress: TypeAlias = Callable[[float], None]
 
 
@@ -445,7 +440,7 @@ def outputs_of(
     trace: Trace,
     executor: Executor,
     progress: Progress | None = None,
-) -> dict[str, NDArray[Any]]:
+) -> dict[str, Array]:
     """Return the outputs of a problem by name; the reference counts its work in the trace."""
     kernel = problem.kernel
     if problem.empty and kernel.computes is not None:
@@ -457,7 +452,7 @@ def outputs_of(
         return _ENGINES[executor](kernel, problem, target, trace, progress)
 
 
-def _gathered(kernel: Kernel, outputs: dict[str, NDArray[Any]]) -> Any:
+def _gathered(kernel: Kernel, outputs: dict[str, Array]) -> Any:
     names = [operand.name for operand in kernel.outputs]
     if len(names) == 1:
         return outputs[names[0]]

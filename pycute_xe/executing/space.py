@@ -9,12 +9,12 @@ from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pycute_xe.atom import TiledCopy
 from pycute_xe.bulk import table
 from pycute_xe.errors import InputError, MachineError
 from pycute_xe.kernel import AtomicStore, If, Kernel, Loop, Statement, Store
+from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index
 
 __all__ = [
@@ -33,7 +33,7 @@ __all__ = [
 
 
 @lru_cache(maxsize=256)
-def anchors(copy: TiledCopy) -> NDArray[np.int64]:
+def anchors(copy: TiledCopy) -> Ints:
     """Return the tile coordinate of each message's first value: (subgroups, messages, modes)."""
     flat = np.atleast_2d(table(copy.anchors))
     if flat.shape[0] == 1 and flat.shape[1] == copy.num_subgroups * copy.messages:
@@ -66,7 +66,6 @@ def column_of(copy: TiledCopy, x: int) -> int:
 MOST_ROWS = 1 << 24
 """Rows of a table, at most."""
 
-Ints = NDArray[np.int64]
 Axis = Mapping[str, Ints]
 
 

@@ -86,19 +86,12 @@ class Placed:
         for mode in self.order:
             at[mode], index = np.divmod(index, self.pitches[mode])
         if self.operand.value_type.bits < 8:
-            at[self.operand.contiguous] = at[self.operand.contiguous] * (
-                8 // self.operand.value_type.bits
-            )
+            at[self.operand.contiguous] *= 8 // self.operand.value_type.bits
         return np.stack(at, axis=1)
 
     def told(self, byte: int) -> str:
         """Return the element that a byte is part of, in words."""
-        at = [0] * len(self.shape)
-        for mode in self.order:
-            at[mode], byte = divmod(byte, self.pitches[mode])
-            if mode == self.operand.contiguous and self.operand.value_type.bits < 8:
-                at[mode] *= 8 // self.operand.value_type.bits
-        return f"{self.operand.name}{at}"
+        return f"{self.operand.name}{self.elements(np.array([byte]))[0].tolist()}"
 
     def _outside(self, mode: int, index: int) -> MachineError:
         return MachineError(

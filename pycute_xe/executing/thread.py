@@ -14,6 +14,7 @@ from pycute_xe.converting import host_dtype
 from pycute_xe.errors import MachineError
 from pycute_xe.executing.surfaces import Placed
 from pycute_xe.kernel import Await, Fragment, Kernel, Load, Signal
+from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.kernel.index import ELEMENT_INDEX, Index
 from pycute_xe.machine import (
     BarrierArrive as Arrive,
@@ -84,7 +85,6 @@ class Counters:
 
 Env = Mapping[str, int]
 R = TypeVar("R")
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +97,7 @@ class Machine:
     kernel: Kernel
     memory: Memory
     placed: Mapping[str, Placed]
-    scalars: Mapping[str, NDArray[Any]]
+    scalars: Mapping[str, Array]
     sizes: Mapping[str, int]
     target: Target
     trace: Trace
@@ -202,7 +202,7 @@ class Thread:
         bits = self.machine.fragment(name).value_type.bits
         return self.registers.read(self.offsets[name], -(-elements * bits // 8), reader)
 
-    def numbers(self, name: str, reader: str) -> NDArray[Any]:
+    def numbers(self, name: str, reader: str) -> Array:
         """Return a fragment's elements as numbers: floats widened, integers as int64."""
         fragment = self.machine.fragment(name)
         return numbers(self.bytes(name, fragment.elements, reader), fragment.value_type)
@@ -214,7 +214,7 @@ class Thread:
             return None
         return lambda addresses, data: span.record(does, self.progress, addresses, data, self.group)
 
-    def write(self, name: str, values: NDArray[Any], writer: str) -> None:
+    def write(self, name: str, values: Array, writer: str) -> None:
         """Write every element of a fragment: numbers that its type holds."""
         data = to_bytes(values, self.machine.fragment(name).value_type)
         self.registers.write(self.offsets[name], data, writer)
@@ -235,13 +235,13 @@ class Thread:
         self.registers.scatter(offset, where, data[where], writer)
 
 
-def numbers(data: NDArray[np.uint8], numeric: Numeric) -> NDArray[Any]:
+def numbers(data: NDArray[np.uint8], numeric: Numeric) -> Array:
     """Return register bytes as numbers, float64 kept."""
     # closed: `unpacked` has every other type
     return data.view(np.float64) if numeric.name == "f64" else unpacked(data, numeric)
 
 
-def to_bytes(values: NDArray[Any], numeric: Numeric) -> NDArray[np.uint8]:
+def to_bytes(values: Array, numeric: Numeric) -> NDArray[np.uint8]:
     """Return numbers that a type holds as register bytes."""
     if numeric.bits < 8:
         return packed(values if numeric.kind == "float" else values.astype(np.int64), numeric)
@@ -249,7 +249,7 @@ def to_bytes(values: NDArray[Any], numeric: Numeric) -> NDArray[np.uint8]:
     return flat.view(np.uint8)
 
 
-def codes(data: NDArray[np.uint8], bits: int) -> NDArray[Any]:
+def codes(data: NDArray[np.uint8], bits: int) -> Array:
     """Return the bit patterns of the elements in register bytes."""
     if bits >= 8:
         return data.view(f"u{bits // 8}")
@@ -257,7 +257,7 @@ def codes(data: NDArray[np.uint8], bits: int) -> NDArray[Any]:
     return ((data[:, None] >> shifts) & ((1 << bits) - 1)).reshape(-1)
 
 
-def from_codes(found: NDArray[Any], bits: int) -> NDArray[np.uint8]:
+def from_codes(found: Array, bits: int) -> NDArray[np.uint8]:
     """Return register bytes from bit patterns."""
     if bits >= 8:
         return found.view(np.uint8)
@@ -297,7 +297,9 @@ def meet_at_counter(thread: Thread, statement: Await | Signal, env: Env) -> Iter
         else:
             before, by = placed.element(machine.memory, at), thread.index(statement.by, env)
             if by < 0:
-                raise _shrinks(label, by)
+                wrong = "a counter only grows, and who waits for it may miss what it was"
+                given = {"counter": label, "by": by}
+                raise MachineError("run", given, wrong, "signal by 0 or more")
             value = before + by
             machine.memory.write(
                 placed.address(at), to_bytes(np.array([value]), placed.operand.value_type)
@@ -319,15 +321,6 @@ def _watched(thread: Thread, does: Does, name: str, at: tuple[int, ...]) -> None
     if observer is not None:
         address, nbytes = placed.address(at), placed.operand.value_type.bits // 8
         observer(np.arange(address, address + nbytes), thread.machine.memory.read(address, nbytes))
-
-
-def _shrinks(label: str, by: int) -> MachineError:
-    return MachineError(
-        "run",
-        {"counter": label, "by": by},
-        "a counter only grows, and who waits for it may miss what it was",
-        "signal by 0 or more",
-    )
 
 
 def launched(

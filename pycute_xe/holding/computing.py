@@ -49,6 +49,7 @@ from pycute_xe.kernel.spec.expression import (
     Total,
     Where,
     leaves,
+    parts,
 )
 from pycute_xe.kernel.spec.functions import CHOOSING, OF_INTEGERS
 from pycute_xe.kernel.spec.reductions import REDUCTION_OF, REDUCTIONS, reduction
@@ -60,6 +61,7 @@ __all__ = [
     "follow_map",
     "follow_mma",
     "follow_reduce",
+    "guarded",
     "tested",
     "folded",
     "NOTHING",
@@ -164,16 +166,31 @@ def _chosen(choice: Choice, then: Apart | None, otherwise: Apart | None) -> Apar
     if then.type and otherwise.type and then.type != otherwise.type:
         return None
 
+    sides = then.terms, otherwise.terms
+    terms = guarded(choice, sides, nothing, lambda _: function == "add")
+    numeric = then.numeric or otherwise.numeric
+    type, step = then.type or otherwise.type, then.step or otherwise.step
+    return Apart(then.start, terms, function, numeric, type, step)
+
+
+def guarded(
+    choice: Choice,
+    sides: tuple[tuple[Node, ...], tuple[Node, ...]],
+    nothing: Number,
+    inside: Callable[[Summed], bool],
+) -> tuple[Node, ...]:
+    """Return the terms of both sides of a choice, each with ``nothing`` on the other side.
+
+    Sums have the condition around their summands where ``inside`` says so.
+    """
+
     def where(term: Node, holds: bool) -> Node:
-        if isinstance(term, Summed) and function == "add":
+        if isinstance(term, Summed) and inside(term):
             return replace(term, body=where(term.body, holds))
         pair = (term, nothing) if holds else (nothing, term)
         return Choice(choice.index, choice.below, *pair)
 
-    terms = (*(where(t, True) for t in then.terms), *(where(t, False) for t in otherwise.terms))
-    numeric = then.numeric or otherwise.numeric
-    type, step = then.type or otherwise.type, then.step or otherwise.step
-    return Apart(then.start, terms, function, numeric, type, step)
+    return (*(where(t, True) for t in sides[0]), *(where(t, False) for t in sides[1]))
 
 
 def _is_same(one: Node, other: Node) -> bool:
@@ -319,27 +336,17 @@ def _is_whole(kernel: Kernel, value: Expression) -> bool:
             return not at and integers(kernel.operand(operand).value_type)
         case Apply(function, arguments):
             return function in OF_INTEGERS and all(_is_whole(kernel, a) for a in arguments)
-        case Rounded(_, body):
-            return _is_whole(kernel, body)
-        case Where(_, _, then, otherwise):
-            return _is_whole(kernel, then) and _is_whole(kernel, otherwise)
+        case Rounded() | Where():
+            return all(_is_whole(kernel, part) for part in parts(value))
         case Total():
             return False
 
 
 def constants(value: Expression) -> list[float]:
     """Return the numbers that an expression is written with."""
-    match value:
-        case Const(number):
-            return [number]
-        case Apply(_, arguments):
-            return [n for a in arguments for n in constants(a)]
-        case Rounded(_, body) | Total(_, _, body):
-            return constants(body)
-        case Where(_, _, then, otherwise):
-            return [*constants(then), *constants(otherwise)]
-        case Slot() | Element():
-            return []
+    if isinstance(value, Const):
+        return [value.value]
+    return [number for part in parts(value) for number in constants(part)]
 
 
 # ------------------------------------------------------------ computing

@@ -7,16 +7,14 @@ variable; each of those is written in mixed-radix digits of its variable where i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pycute_xe.holding.patience import charge
+from pycute_xe.kernel.arrays import Ints
 
 __all__ = ["Digit", "DigitMap", "as_digits"]
 
-Ints: TypeAlias = NDArray[np.int64]
 
 AXIS, NUMBER = 80, 0.01
 """Units for an axis of a table that is taken apart, and for a number of it."""

@@ -10,10 +10,9 @@ from math import isfinite
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pycute_xe.errors import UndecidableError
-from pycute_xe.holding.computing import NOTHING, Apart, carried_by, taken_apart
+from pycute_xe.holding.computing import NOTHING, Apart, carried_by, guarded, taken_apart
 from pycute_xe.holding.likeness import Turns, alike, period_of, pruned
 from pycute_xe.holding.nodes import (
     Accumulated,
@@ -42,6 +41,7 @@ from pycute_xe.holding.placing import (
     undecided,
 )
 from pycute_xe.kernel import Index, Loop
+from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.spec.functions import EXPONENTIALS, MASKING
 from pycute_xe.kernel.spec.reductions import REDUCTION_OF, reduction
 from pycute_xe.numeric import Numeric, as_numeric
@@ -56,7 +56,6 @@ __all__ = ["Entering", "adds", "carried_in", "renewed", "unrolled", "scaled_apar
 # of all later trips come to one: when trip ``k`` begins, ``x`` is ``x₀·f(m₀ - mₖ)`` plus the sum of
 # ``aₜ·f(mₜ₊₁ - mₖ)`` over the trips ``t`` before. All ``m`` must be finite.
 
-Ints: TypeAlias = NDArray[np.int64]
 
 REAL = as_numeric("f32")
 """What a rescaled sum is computed in: a law of real numbers puts it together."""
@@ -185,13 +184,8 @@ def _chosen(
         if side.by is not None and not side.by.is_like(by):
             return None
 
-    def where(term: Node, holds: bool) -> Node:
-        if isinstance(term, Summed) and term.how == "sum":
-            return replace(term, body=where(term.body, holds))
-        pair = (term, Number(0.0)) if holds else (Number(0.0), term)
-        return Choice(choice.index, choice.below, *pair)
-
-    terms = (*(where(t, True) for t in then.terms), *(where(t, False) for t in otherwise.terms))
+    pair = then.terms, otherwise.terms
+    terms = guarded(choice, pair, Number(0.0), lambda term: term.how == "sum")
     return Scaled(then.start, by, terms)
 
 

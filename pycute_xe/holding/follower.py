@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pycute_xe.holding.nodes import Node
 from pycute_xe.holding.patience import charge
 from pycute_xe.holding.placing import Content
 from pycute_xe.kernel import AtomicStore, If, Index, Kernel, Loop, Statement, Store
+from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.ir.program import Meanings
 
 __all__ = [
@@ -27,7 +27,6 @@ __all__ = [
     "situated",
 ]
 
-Ints: TypeAlias = NDArray[np.int64]
 
 STATEMENT = 100
 """Units for a statement that is followed."""

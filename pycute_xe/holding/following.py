@@ -7,7 +7,6 @@ from itertools import count
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.computing import changed, follow_map, follow_mma, follow_reduce, tested
@@ -94,6 +93,7 @@ from pycute_xe.kernel import (
     Store,
     walk,
 )
+from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.ir.paths import at_least
 from pycute_xe.kernel.ir.roles import chooses, doing, mixes
 
@@ -102,7 +102,6 @@ __all__ = ["FAR", "HOLDS", "Around", "Followed", "Read", "Write", "follow", "pla
 # ------------------------------------------------------------ recurring
 # Loops closed for a run: sums where a trip only adds, recurrences where it does more.
 
-Ints: TypeAlias = NDArray[np.int64]
 Contents: TypeAlias = "dict[str, Content]"
 
 
@@ -255,12 +254,6 @@ def _(walker: Follower, statement: Load) -> None:
     walker.state[fragment.name] = old.over(elements, new)
 
 
-@HOLDS.of(Prefetch)
-def _(walker: Follower, statement: Prefetch) -> None:
-    """Registers hold what they held."""
-    del walker, statement
-
-
 @HOLDS.of(Store, AtomicStore)
 def _(walker: Follower, statement: Store | AtomicStore) -> None:
     base, table, moves = placed(walker.kernel, statement)
@@ -301,22 +294,14 @@ def _(walker: Follower, statement: Convert) -> None:
     walker.state[to.name] = content.each(lambda n: changed(n, source.value_type, to.value_type))
 
 
-@HOLDS.of(Map)
-def _(walker: Follower, statement: Map) -> None:
-    follow_map(walker, statement)
+HOLDS.of(Map)(follow_map)
+HOLDS.of(Reduce)(follow_reduce)
+HOLDS.of(Mma)(follow_mma)
+HOLDS.of(SharedStore)(store_shared)
+HOLDS.of(SharedLoad)(load_shared)
 
 
-@HOLDS.of(Reduce)
-def _(walker: Follower, statement: Reduce) -> None:
-    follow_reduce(walker, statement)
-
-
-@HOLDS.of(Mma)
-def _(walker: Follower, statement: Mma) -> None:
-    follow_mma(walker, statement)
-
-
-@HOLDS.of(BarrierArrive, BarrierWait, Fence, NamedArrive, NamedWait)
+@HOLDS.of(Prefetch, BarrierArrive, BarrierWait, Fence, NamedArrive, NamedWait)
 def _(walker: Follower, statement: Statement) -> None:
     """Construction has paired the halves; registers hold what they held."""
     del walker, statement
@@ -334,16 +319,6 @@ def _(walker: Follower, statement: Await | Signal) -> None:
         f"{type(statement).__name__}: work-groups that wait for one another are not followed",
         "ask covers(plan), and run it with the reference executor",
     )
-
-
-@HOLDS.of(SharedStore)
-def _(walker: Follower, statement: SharedStore) -> None:
-    store_shared(walker, statement)
-
-
-@HOLDS.of(SharedLoad)
-def _(walker: Follower, statement: SharedLoad) -> None:
-    load_shared(walker, statement)
 
 
 @HOLDS.of(If)

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pycute_xe.holding.computing import computed_in
+from pycute_xe.holding.computing import computed_in, tested
 from pycute_xe.holding.entering import Entering, adds, carried_in, renewed, unrolled
 from pycute_xe.holding.follower import Around, situated
 from pycute_xe.holding.nodes import (
@@ -27,6 +26,7 @@ from pycute_xe.holding.nodes import (
 )
 from pycute_xe.holding.placing import Content, carried, combined, substituted, undecided, whole
 from pycute_xe.kernel import Element, If, Index, Kernel, Loop, Slot, Statement, walk
+from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX
 from pycute_xe.kernel.ir.paths import at_least
 from pycute_xe.kernel.ir.roles import chooses
@@ -48,8 +48,6 @@ __all__ = [
 #
 # In a claim ``subgroup`` and ``element`` stand for the subgroup and the register element; a `Slot`
 # is the same element of a fragment that the loop does not write.
-
-Ints: TypeAlias = NDArray[np.int64]
 
 
 def claims_of(kernel: Kernel, loop: Loop, known: dict[str, Content]) -> dict[str, Content]:
@@ -125,19 +123,10 @@ class _Claimed:
         base: list[Index] = []
         shape = (self.kernel.subgroups, self.count)
         table = np.zeros((*shape, len(value.at)), dtype=np.int64)
-        subgroups, elements = np.indices(shape)
-        own = {SUBGROUP_INDEX: subgroups, ELEMENT_INDEX: elements}
         for mode, index in enumerate(value.at):
-            shared = Index(None, index.offset)
-            for atom, scale in index.substitute(names).terms:
-                part = Index.of({atom: scale}, 0)
-                if not part.names & own.keys():
-                    shared = shared + part
-                elif part.names <= own.keys() and not part.looked_up:
-                    table[..., mode] += part.at(own)  # pyright: ignore[reportArgumentType]
-                else:
-                    raise undecided(f"{part} mixes an element's number with other variables")
-            base.append(shared)
+            place = tested(index.substitute(names), shape)
+            table[..., mode] = place.table[..., 0]
+            base += place.base
         return Leaf(value.operand, tuple(base), table, np.arange(self.count))
 
 

@@ -13,13 +13,13 @@ from itertools import permutations
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pycute_xe.errors import CuteError, UndecidableError
 from pycute_xe.holding.events import Access, Arrival, Clock, Cut, Disorder, Event, Key, Mover
 from pycute_xe.holding.ordering import shared_element
 from pycute_xe.holding.patience import charge
 from pycute_xe.holding.periods import Shape, is_event, refused, shape_of
+from pycute_xe.holding.placing import undecided
 from pycute_xe.holding.tables import by_subgroup, moved
 from pycute_xe.kernel import (
     Fence,
@@ -33,6 +33,7 @@ from pycute_xe.kernel import (
     SharedStore,
     Statement,
 )
+from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.kernel.ir.named import ROLES, Role
 from pycute_xe.kernel.ir.roles import chooses, classes
@@ -42,7 +43,6 @@ __all__ = ["disorder", "has_roles", "Rounds"]
 # ------------------------------------------------------------ rounds
 # One problem, event by event: rounds of barriers, and what is over for whom.
 
-Ints = NDArray[np.int64]
 Kind: TypeAlias = tuple[int, int, int]
 
 NOWHERE = -(1 << 40)
@@ -161,9 +161,7 @@ class Rounds:
             )
         if tuple(present) == counts:
             if before and before[-1].keys() != arrivals.keys():
-                raise UndecidableError(
-                    "holding", {}, f"different subgroups meet at {_named(barrier)} in turn", ""
-                )
+                raise undecided(f"different subgroups meet at {_named(barrier)} in turn")
             before.append(dict(arrivals))
             arrivals.clear()
         return ""
@@ -270,7 +268,7 @@ class Common:
         """Return the least element that both use, and which subgroups do."""
         found = self._shared(first, second, movers)
         if found is None:
-            raise UndecidableError("holding", {}, "two accesses share no element", "")
+            raise undecided("two accesses share no element")
         return found[0] + first.event.first, found[1]
 
     def _shared(
@@ -415,7 +413,7 @@ def disorder(kernel: Kernel, fixed: dict[str, int]) -> Disorder | None:
     indices = (index for s in kernel.statements() for index in s.touched.indices)
     looked = next((x for index in indices for x in index.looked_up), None)
     if looked is not None:
-        raise UndecidableError("holding", {}, f"{looked} is known only in a run", "run it")
+        raise undecided(f"{looked} is known only in a run", "run it")
     return _Problems(shape_of(kernel, fixed)).first()
 
 
@@ -458,9 +456,7 @@ class _Problems:
         if odd and (problems >= FEW or self.followed > FEW_EVENTS):
             raise refused(odd, "")
         if self.followed > MOST_EVENTS:
-            raise UndecidableError(
-                "holding", {}, f"{problems} problems are too many to follow", "use fewer turns"
-            )
+            raise undecided(f"{problems} problems are too many to follow", "use fewer turns")
 
     def steady(self, sizes: dict[str, int]) -> bool:
         """Follow a problem; return whether a larger one that is like it does no other things."""
@@ -542,7 +538,7 @@ class Runs:
     def _too_much(self, trips: int) -> UndecidableError:
         if self.shape.odd:
             return refused(self.shape.odd, "")
-        return UndecidableError("holding", {}, f"{trips} trips are too many to follow", "")
+        return undecided(f"{trips} trips are too many to follow")
 
     def _holds(self, condition: If, env: dict[str, int], key: Key) -> bool:
         if id(condition) in self._sized:
@@ -573,7 +569,7 @@ class Runs:
             return Event(statement, key, 0, self._places[id(statement)].at(env), cuts)
         if statement.touched.meets == "both":
             name = type(statement).__name__
-            raise UndecidableError("holding", {}, f"what {name} orders is not followed", "")
+            raise undecided(f"what {name} orders is not followed")
         return Event(statement, key, 0, 0, cuts)
 
 
@@ -582,4 +578,4 @@ def _place(statement: SharedStore | SharedLoad) -> Index:
     try:
         return by_subgroup(statement.at, 1)[0]
     except CuteError as error:
-        raise UndecidableError("holding", {}, error.condition, "") from error
+        raise undecided(error.condition) from error

@@ -45,6 +45,7 @@ from pycute_xe.kernel import (
     Statement,
     Store,
 )
+from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.ir.paths import at_least
 from pycute_xe.kernel.ir.roles import doing
 from pycute_xe.kernel.spec.inside import never_negative
@@ -288,10 +289,7 @@ def load_back(walker: Follower, statement: Load, tile: Tile) -> Content:
         np.isin(np.arange(len(positions)), who)[:, None], positions, positions[who[0]]
     )
     held = walker.state[statement.operand]
-    owner = np.full(tile.count + 1, len(held.parts), dtype=np.int64)
-    place = np.zeros(tile.count + 1, dtype=np.int64)
-    for number_, part in enumerate(held.parts):
-        owner[part.elements], place[part.elements] = number_, np.arange(part.elements.size)
+    owner, place = held.owners(more=1)  # what is nowhere has no owner
     owners = owner[positions]
     if (owners != owners[:1]).any():
         raise undecided(f"subgroups load what different statements stored to {statement.operand}")
@@ -347,7 +345,6 @@ def _clipped(kernel: Kernel, tile: Tile, node: Node, positions: Ints) -> Node:
 # arrival. Statements are walked with the accesses that are open: conditions leave all of them open
 # that one of their ways does, and a loop is walked until no more are.
 
-Ints: TypeAlias = NDArray[np.int64]
 
 Open: TypeAlias = "tuple[int, int]"
 """A statement's number, and how far it is over: not at all, fenced, or arrived at a barrier."""

@@ -10,10 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pycute_xe.holding.patience import charge
+from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.statements import If, Loop
 from pycute_xe.numeric import Numeric
@@ -43,7 +41,6 @@ __all__ = [
     "mapped",
 ]
 
-Ints: TypeAlias = NDArray[np.int64]
 
 NODE = 15
 """Units for a node that is changed."""
@@ -86,6 +83,10 @@ class Carried:
     def begins(self, name: str, loop: str) -> bool:
         """Whether it is of a fragment, and of a trip of this loop, not of one around it."""
         return self.fragment == name and self.loop == loop
+
+    def picked(self, table: Ints) -> Ints:
+        """Return what a table, (subgroup, element), has for each position."""
+        return table[slice(None) if self.subgroup is None else self.subgroup, self.which]
 
 
 @dataclass(frozen=True, eq=False)

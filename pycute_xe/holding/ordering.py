@@ -16,22 +16,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import lcm
-from typing import Literal, TypeAlias, TypeGuard
+from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pycute_xe.holding.follower import Around
 from pycute_xe.holding.patience import charge
 from pycute_xe.holding.periods import MOST_VALUES, period, values
 from pycute_xe.holding.tables import by_subgroup, moved
 from pycute_xe.kernel import If, Index, Kernel, Loop, SharedLoad, SharedStore, Statement
+from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.kernel.ir.paths import at_least
 
 __all__ = ["FAR", "Access", "Clash", "Trips", "clashes", "shared_element"]
 
-Ints: TypeAlias = NDArray[np.int64]
 
 FAR = 3
 """Trips that are told from one another: a barrier in every trip closes what is two trips back."""
@@ -226,7 +225,8 @@ class _Walker:
         first = one.access
         if not (first.writes or second.writes):
             return
-        by = (x.index.names | x.below.names for x in (*first.around, *second.around) if _is_if(x))
+        both = (*first.around, *second.around)
+        by = (x.index.names | x.below.names for x in both if isinstance(x, If))
         sure = one.sure and not any(SUBGROUP_INDEX in names for names in by)
         for ats in _together(one, second):
             key = (id(first), id(second), one.trips, ats, one.passed)
@@ -284,10 +284,6 @@ def _together(one: _Open, second: Access) -> Iterable[tuple[int, int]]:
         return every
     turns = ((first.at.at({var: t}), second.at.at({var: t + later.count})) for t in range(steps))
     return dict.fromkeys(turns)
-
-
-def _is_if(around: Around) -> TypeGuard[If]:
-    return isinstance(around, If)
 
 
 def shared_element(left: Ints, right: Ints) -> tuple[int, tuple[int, int]] | None:

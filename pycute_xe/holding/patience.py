@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from pycute_xe.errors import KernelError
 
 __all__ = [
+    "a_while",
     "Account",
     "ClockError",
     "TooHardError",
@@ -170,3 +171,22 @@ def time_left() -> float:
     """
     account = _account.get()
     return inf if account is None else account.end - perf_counter()
+
+
+def a_while(units: float) -> Callable[[], bool]:
+    """Return what tells whether a trial goes on: for so much work, at most half of what is left.
+
+    >>> with allowed(100):
+    ...     goes_on = a_while(1000)
+    ...     charge(49)
+    ...     goes_on()
+    ...     charge(1)
+    ...     goes_on()
+    True
+    False
+    """
+    left = work_left()
+    if left == inf:
+        return lambda: True
+    least = max(left - units, left / 2)
+    return lambda: work_left() > least

@@ -18,7 +18,7 @@ problem in `pycute_xe.holding.periods`, which has the argument why few problems 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
@@ -26,6 +26,7 @@ from itertools import product
 from math import floor, gcd, lcm, prod
 
 from pycute_xe.errors import UndecidableError
+from pycute_xe.holding.placing import undecided
 from pycute_xe.kernel import (
     If,
     Index,
@@ -120,7 +121,7 @@ def values(index: Index, known: Mapping[str, range] | None = None) -> tuple[int,
 
 def _unclear(index: Index, why: str, fix: str) -> UndecidableError:
     words = f"where a statement finds a shared array depends on {index}, which {why}"
-    return UndecidableError("holding", {}, words, f"use a constant, or a loop's variable {fix}")
+    return undecided(words, f"use a constant, or a loop's variable {fix}")
 
 
 @dataclass(frozen=True)
@@ -171,11 +172,7 @@ def line(index: Index) -> Line:
             slopes[name] = slopes.get(name, Fraction(0)) + scale * slope
         low += min(scale * inner.low, scale * inner.high)
         high += max(scale * inner.low, scale * inner.high)
-    return Line(_some(slopes.items()), low, high)
-
-
-def _some(slopes: Iterable[tuple[str, Fraction]]) -> tuple[tuple[str, Fraction], ...]:
-    return tuple((name, slope) for name, slope in slopes if slope)
+    return Line(tuple((name, slope) for name, slope in slopes.items() if slope), low, high)
 
 
 def _divided(inner: Line, divisor: int) -> Line:
@@ -185,7 +182,7 @@ def _divided(inner: Line, divisor: int) -> Line:
 
 def _looked_up(index: Index) -> UndecidableError:
     looked = index.looked_up[0]
-    return UndecidableError("holding", {}, f"{looked} is known only in a run", "run it")
+    return undecided(f"{looked} is known only in a run", "run it")
 
 
 # ------------------------------------------------------------ problems
@@ -488,4 +485,4 @@ def _into_units(shape: Shape) -> None:
 
 def refused(by: str, fix: str) -> UndecidableError:
     """Return the refusal of what decides when subgroups meet and is not followed."""
-    return UndecidableError("holding", {"by": by}, f"when subgroups meet depends on {by}", fix)
+    return undecided(f"when subgroups meet depends on {by}", fix, by=by)

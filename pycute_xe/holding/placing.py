@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.nodes import Carried, Leaf, Node, Number, State, Undefined, mapped
 from pycute_xe.holding.patience import charge
+from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import Index
 from pycute_xe.numeric import Numeric
 
@@ -69,11 +69,10 @@ def of_some(node: Node, who: Ints) -> Node:
         if isinstance(x, State):
             return _state_of(x, who)
         if isinstance(x, Carried) and not first:
-            raise UndecidableError(
-                "holding",
-                {"fragment": x.fragment},
+            raise undecided(
                 f"{x.fragment} is stored inside a loop that changes it, by some subgroups",
                 "store it behind the loop, or by the first subgroups",
+                fragment=x.fragment,
             )
         if not isinstance(x, Leaf):
             return x
@@ -178,12 +177,11 @@ def _demand_room(x: Leaf, slots: Ints, subgroups: int) -> None:
     """Refuse tables beyond memory, which sums inside sums may need."""
     elements = subgroups * slots.size * x.table[0, 0].size
     if elements > MOST_ELEMENTS:
-        raise UndecidableError(
-            "holding",
-            {"operand": x.operand},
+        raise undecided(
             f"where the elements of {x.operand} come from, inside {len(x.bound) + 1} sums, takes a "
             f"table of {elements} numbers",
             "prove it for a smaller tile",
+            operand=x.operand,
         )
 
 
@@ -223,7 +221,7 @@ def _bound_to(x: Leaf | Carried, name: str, value: Index) -> Leaf | Carried:
     elif len(value.terms) == 1 and value == Index(str(value.terms[0][0])):
         bound[number] = str(value.terms[0][0])
     else:
-        raise UndecidableError("holding", {}, f"what is held at trip {value} is not followed", "")
+        raise undecided(f"what is held at trip {value} is not followed")
     if isinstance(x, Leaf):
         return replace(x, table=np.take(x.table, picked, axis=axis), bound=tuple(bound))
     whose = None if x.subgroup is None else np.take(x.subgroup, picked, axis=axis)
@@ -237,7 +235,6 @@ def _bound_to(x: Leaf | Carried, name: str, value: Index) -> Leaf | Carried:
 # A content is a partition of a fragment's elements, a node for each part. The statements are
 # followed once for all work-groups, subgroups and sizes; a loop is followed once for all its trips.
 
-Ints: TypeAlias = NDArray[np.int64]
 
 PART, NUMBER = 20, 0.005
 """Units for a part of contents that are combined, and for an element of them."""
@@ -276,17 +273,21 @@ class Content:
             node = self.single
             if node is not None:
                 return whole(len(elements), taken(node, elements))
-        owner = np.full(self.count, -1, dtype=np.int64)
-        place = np.zeros(self.count, dtype=np.int64)
-        for number, part in enumerate(self.parts):
-            owner[part.elements] = number
-            place[part.elements] = np.arange(len(part.elements))
+        owner, place = self.owners()
         parts: list[Part] = []
         for number, part in enumerate(self.parts):
             mine = np.flatnonzero(owner[elements] == number)
             if mine.size:
                 parts.append(Part(mine, taken(part.node, place[elements[mine]])))
         return Content(len(elements), tuple(parts))
+
+    def owners(self, more: int = 0) -> tuple[Ints, Ints]:
+        """Return the part of each element, and its position there; ``more`` elements have none."""
+        owner = np.full(self.count + more, len(self.parts), dtype=np.int64)
+        place = np.zeros(self.count + more, dtype=np.int64)
+        for number, part in enumerate(self.parts):
+            owner[part.elements], place[part.elements] = number, np.arange(part.elements.size)
+        return owner, place
 
     def over(self, elements: Ints, new: Content) -> Content:
         """Return this content with ``elements[i]`` replaced by element ``i`` of another."""
@@ -352,9 +353,9 @@ def combined(
     return Content(count, tuple(parts))
 
 
-def undecided(what: str, fix: str = "") -> UndecidableError:
+def undecided(what: str, fix: str = "", **given: object) -> UndecidableError:
     """Return the refusal of what holding has no map for."""
-    return UndecidableError("holding", {}, what, fix)
+    return UndecidableError("holding", given, what, fix)
 
 
 def loop_over(var: str) -> str:

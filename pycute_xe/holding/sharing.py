@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pycute_xe.holding.follower import Around, Follower, Read, situated
 from pycute_xe.holding.likeness import MOST_TURNS, Turns, alike, pruned, turn
@@ -21,11 +19,10 @@ from pycute_xe.holding.periods import period
 from pycute_xe.holding.placing import Content, Part, combined, relocated, undecided, whole
 from pycute_xe.holding.tables import by_subgroup, moved
 from pycute_xe.kernel import Index, Kernel, Loop, SharedLoad, SharedStore
+from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.ir.roles import doing
 
 __all__ = ["Places", "ever_stored", "load_shared", "outside", "places_of", "store_shared"]
-
-Ints: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,11 +200,7 @@ def _stored(old: Content, content: Content, table: Ints, subgroups: Ints) -> Con
 
 def _loaded(flat: Content, shape: tuple[int, ...]) -> Content:
     """Return a fragment's content from that of its elements subgroup by subgroup."""
-    owner = np.zeros(shape, dtype=np.int64).reshape(-1)
-    place = np.zeros(owner.size, dtype=np.int64)
-    for number, part in enumerate(flat.parts):
-        owner[part.elements], place[part.elements] = number, np.arange(part.elements.size)
-    owner, place = owner.reshape(shape), place.reshape(shape)
+    owner, place = (numbers.reshape(shape) for numbers in flat.owners())
     # What one subgroup takes from places that were never written is not looked at in others.
     blank = [isinstance(part.node, Undefined) for part in flat.parts]
     unwritten = np.array([*blank, False])[owner].any(axis=0)

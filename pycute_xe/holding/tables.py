@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +16,10 @@ from pycute_xe.arch.target import grf_bytes
 from pycute_xe.atom import TiledCopy, TiledMma
 from pycute_xe.bulk import table
 from pycute_xe.composed import ComposedLayout
-from pycute_xe.errors import MachineError, UndecidableError
+from pycute_xe.errors import MachineError
+from pycute_xe.holding.placing import undecided
 from pycute_xe.kernel import AtomicStore, Index, Load, Prefetch, Store
+from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.layout import Layout
 
@@ -33,8 +34,6 @@ __all__ = [
     "moved",
     "multiplied",
 ]
-
-Ints: TypeAlias = NDArray[np.int64]
 
 
 @lru_cache(maxsize=256)
@@ -193,8 +192,6 @@ def by_subgroup(index: Index, subgroups: int) -> tuple[Index, Ints]:
         elif part.names == frozenset({SUBGROUP_INDEX}):
             own = own + part
         else:
-            raise UndecidableError(
-                "holding", {}, f"{part} mixes a subgroup's number with other variables", ""
-            )
+            raise undecided(f"{part} mixes a subgroup's number with other variables")
     numbers = [own.at({SUBGROUP_INDEX: s}) for s in range(subgroups)]
     return shared, np.array(numbers, dtype=np.int64)

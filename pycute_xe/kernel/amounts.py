@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from math import prod
 
 from pycute_xe.errors import CuteError, InputError
@@ -16,10 +17,12 @@ __all__ = [
     "MOST_STEPS",
     "MOST_TRIPS",
     "amount",
+    "groups_in",
     "launches",
     "steps",
     "trips",
     "weight",
+    "work_in",
 ]
 
 MOST_BYTES = 1 << 30
@@ -55,30 +58,37 @@ def steps(kernel: Kernel, sizes: Mapping[str, int]) -> int:
     >>> steps(gemm, {"M": 9, "N": 1, "K": 17}) == 2 * (1 + 2 * trip + 1)
     True
     """
-    names = dict(sizes)
-    groups = kernel.subgroups
-    for variable, count in kernel.grid:
-        try:
-            groups *= max(1, count.at(sizes))
-        except CuteError:  # a number that is an operand's element
-            groups *= 1
-        names[variable] = 0
-    return groups * _steps(kernel.body, names)
+    names = dict(sizes) | {name: 0 for name, _ in kernel.grid}
+
+    def cost(statement: Statement) -> int:
+        return 0 if isinstance(statement, (Loop, If)) else 1
+
+    return groups_in(kernel, sizes) * kernel.subgroups * work_in(kernel.body, names, cost)
 
 
-def _steps(body: tuple[Statement, ...], names: Mapping[str, int]) -> int:
+def groups_in(kernel: Kernel, sizes: Mapping[str, int]) -> int:
+    """Return how many work-groups a grid has, a count that is an operand's element taken as 1."""
+    out = 1
+    for _, count in kernel.grid:
+        with suppress(CuteError):
+            out *= max(1, count.at(sizes))
+    return out
+
+
+def work_in(
+    body: tuple[Statement, ...], names: Mapping[str, int], cost: Callable[[Statement], int]
+) -> int:
+    """Return what statements cost together, a loop as often as it repeats them; 1 if unknown."""
     total = 0
     for statement in body:
+        total += cost(statement)
         if isinstance(statement, Loop):
-            try:
+            count = 1
+            with suppress(CuteError):
                 count = max(0, statement.stop.at(names) - statement.start.at(names))
-            except CuteError:
-                count = 1
-            total += count * _steps(statement.body, {**names, statement.var: 0})
+            total += count * work_in(statement.body, {**names, statement.var: 0}, cost)
         elif isinstance(statement, If):
-            total += _steps(statement.body, names)
-        else:
-            total += 1
+            total += work_in(statement.body, names, cost)
     return total
 
 

@@ -82,10 +82,5 @@ def _mismatch(
 ) -> InputError:
     other = first.split()[0]
     given: dict[str, object] = {n: shapes[n] for n in (other, operand.name) if n in shapes}
-    return InputError(
-        "run", given, f"{first}, {second}", f"{operand.name} is {_form(operand)}, make both agree"
-    )
-
-
-def _form(operand: Operand) -> str:
-    return f"({', '.join(map(str, operand.modes))})"
+    fix = f"{operand.name} is ({', '.join(map(str, operand.modes))}), make both agree"
+    return InputError("run", given, f"{first}, {second}", fix)

@@ -13,14 +13,14 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pycute_xe.errors import InputError, quoted
 from pycute_xe.kernel.telling_inputs import matrices, telling_inputs
 from pycute_xe.signatures import held_fields, typed
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from pycute_xe.kernel.ir.kernel import Kernel
 
 __all__ = ["Counterexample"]

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from pycute_xe.converting import bounds, convert
 from pycute_xe.numeric import Numeric
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 __all__ = ["Field", "drawn", "edges"]
 
@@ -34,18 +34,12 @@ class Field:
 
     def __getitem__(self, places: tuple[Any, ...]) -> NDArray[Any]:
         """Return the elements at arrays of indices, one array for each mode."""
-        import numpy as np
-
-        from pycute_xe.converting import convert
-
         found = tuple(map(np.asarray, places))
         extents = np.broadcast_shapes(*(place.shape for place in found))
         return np.broadcast_to(convert(self.values(found), self.numeric), extents)
 
     def whole(self) -> NDArray[Any]:
         """Return all elements as an array."""
-        import numpy as np
-
         return np.array(self[tuple(np.ogrid[tuple(slice(0, n) for n in self.shape)])])
 
     @property
@@ -65,20 +59,18 @@ def drawn(
 
     Source: SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), a counter through its finaliser.
     """
-    import numpy as np
-
     state = np.uint64(0)
     with np.errstate(over="ignore"):
         for part in key:
-            state = _mixed_up(np, state + np.uint64(part + 1))
+            state = _mixed_up(state + np.uint64(part + 1))
         at: Any = np.uint64(0)
         for place, extent in zip(places, shape, strict=True):
             at = at * np.uint64(extent) + place.astype(np.uint64)
-        found = _mixed_up(np, state + at)
+        found = _mixed_up(state + at)
     return (found % np.uint64(high - low + 1)).astype(np.int64) + low
 
 
-def _mixed_up(np: Any, state: Any) -> Any:
+def _mixed_up(state: Any) -> Any:
     state = state + np.uint64(0x9E3779B97F4A7C15)
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -93,10 +85,6 @@ def edges(numeric: Numeric) -> NDArray[Any]:
     >>> edges(as_numeric("s8")).tolist()[:4]
     [-128, -127, -65, -64]
     """
-    import numpy as np
-
-    from pycute_xe.converting import bounds, convert
-
     if numeric.kind != "float":
         low, high = bounds(numeric)
         powers = [sign * (1 << bit) + by for bit in range(numeric.bits) for sign in (1, -1)

@@ -10,9 +10,13 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
+from pycute_xe.converting import bounds
 from pycute_xe.exactness import whole_to
 from pycute_xe.kernel.binding import shape_of
-from pycute_xe.kernel.field import Field, drawn
+from pycute_xe.kernel.field import Field, drawn, edges
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.spec.expression import Apply, Const, Element, Expression, Total, parts
 from pycute_xe.kernel.spec.functions import CHOOSING, OF_INTEGERS
@@ -20,9 +24,6 @@ from pycute_xe.kernel.spec.reductions import reduction
 from pycute_xe.numeric import Numeric, as_numeric
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from pycute_xe.kernel.ir.kernel import Kernel
     from pycute_xe.kernel.ir.operands import Operand
 
@@ -267,8 +268,6 @@ def _told_apart(
     places: tuple[NDArray[np.int64], ...],
 ) -> NDArray[Any]:
     """Return 1 at one place and other small integers, from 2 on where they fit, everywhere else."""
-    import numpy as np
-
     most, along = _most(kind), places[mode]
     if most < 2:  # 2-bit integers
         out = -(along % 2).astype(np.float64) * (kind.kind == "signed")
@@ -279,8 +278,6 @@ def _told_apart(
 
 def _most(kind: Numeric) -> int:
     """The largest integer below which all are exact, and small enough to be summed."""
-    from pycute_xe.converting import bounds
-
     if kind.kind != "float":
         return min(bounds(kind)[1], 127)
     return min(whole_to(kind), 127)
@@ -327,8 +324,6 @@ def _floats(kind: Numeric) -> bool:
 
 
 def _constant(value: float, _places: tuple[NDArray[np.int64], ...]) -> NDArray[Any]:
-    import numpy as np
-
     return np.asarray(value)
 
 
@@ -355,8 +350,6 @@ def _close(
 
 def _wide(numeric: Numeric, draw: Draw, places: tuple[NDArray[np.int64], ...]) -> NDArray[Any]:
     """Return numbers of as many bits as a type holds, up to 13 and a sign."""
-    from pycute_xe.converting import bounds
-
     if not _floats(numeric):
         low, high = bounds(numeric)
         return draw(places, max(low, -4095), min(high, 4095)).astype("f8")
@@ -365,7 +358,5 @@ def _wide(numeric: Numeric, draw: Draw, places: tuple[NDArray[np.int64], ...]) -
 
 
 def _edge(numeric: Numeric, draw: Draw, places: tuple[NDArray[np.int64], ...]) -> NDArray[Any]:
-    from pycute_xe.kernel.field import edges
-
     found = edges(numeric)
     return found[draw(places, 0, found.size - 1)]

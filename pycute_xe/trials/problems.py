@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from math import lcm, prod
+from math import inf, lcm, prod
 from typing import Any, TypeAlias, assert_never
 
 import numpy as np
@@ -25,6 +25,7 @@ from pycute_xe.kernel import (
     Statement,
     Store,
 )
+from pycute_xe.kernel.amounts import groups_in, work_in
 from pycute_xe.kernel.binding import shape_of
 from pycute_xe.kernel.field import Field, drawn, edges
 from pycute_xe.kernel.index import Index, Quotient
@@ -36,6 +37,7 @@ from pycute_xe.kernel.spec.expression import (
     Element,
     Expression,
     Rounded,
+    Slot,
     Total,
     Where,
     leaves,
@@ -61,7 +63,6 @@ __all__ = [
     "Grain",
     "exact",
     "fields",
-    "groups_in",
     "work_of_subgroup",
 ]
 
@@ -89,35 +90,11 @@ def work_of_subgroup(kernel: Kernel, sizes: Mapping[str, int]) -> int:
     True
     """
     names = dict(sizes) | {name: 0 for name, _ in kernel.grid} | {"subgroup": 0}
-    return -(-GROUP // kernel.subgroups) + _work(kernel, kernel.body, names)
+    return -(-GROUP // kernel.subgroups) + work_in(kernel.body, names, partial(_cost, kernel))
 
 
-def groups_in(kernel: Kernel, sizes: Mapping[str, int]) -> int:
-    """Return how many work-groups a grid has, a count that is an operand's element taken as 1."""
-    out = 1
-    for _, count in kernel.grid:
-        try:
-            out *= max(1, count.at(sizes))
-        except CuteError:
-            continue
-    return out
-
-
-def _work(kernel: Kernel, body: tuple[Statement, ...], names: Mapping[str, int]) -> int:
-    total = 0
-    for statement in body:
-        if isinstance(statement, Loop):
-            try:
-                count = max(0, statement.stop.at(names) - statement.start.at(names))
-            except CuteError:
-                count = 1
-            inner = {**names, statement.var: 0}
-            total += STATEMENT + count * _work(kernel, statement.body, inner)
-        elif isinstance(statement, If):
-            total += STATEMENT + _work(kernel, statement.body, names)
-        else:
-            total += STATEMENT + _once(kernel, statement)
-    return total
+def _cost(kernel: Kernel, statement: Statement) -> int:
+    return STATEMENT + (0 if isinstance(statement, (Loop, If)) else _once(kernel, statement))
 
 
 def _once(kernel: Kernel, statement: Statement) -> int:
@@ -178,12 +155,16 @@ class Data:
 
 
 WIDE = (
-    Data("integers of 8 bits and numbers of 12", Grain(127), Grain(2047 / 16, 1 / 16), 12),
     Data("integers of 8 bits and sixteenths", Grain(127), Grain(127 / 16, 1 / 16)),
     Data("integers of 8 bits", Grain(127), Grain(127)),
     Data("integers of 5 bits and sixteenths", Grain(31), Grain(127 / 16, 1 / 16)),
 )
 """Numbers whose products have more bits than narrow types hold, so that their roundings show."""
+FINE = (
+    Data("integers of 8 bits and numbers of 12", Grain(127), Grain(4095 / 16, 1 / 16), 12),
+    Data("small integers and numbers of 12 bits", Grain(2), Grain(4095 / 16, 1 / 16), 12),
+)
+"""Numbers that types of 16 bits do not hold, so that each rounding to one of these shows."""
 DATA = (
     Data("small integers and sixteenths", Grain(2), Grain(127 / 16, 1 / 16)),
     Data("small integers", Grain(2), Grain(5)),
@@ -208,9 +189,14 @@ def exact(kernel: Kernel, sizes: Sizes, among: tuple[Data, ...] = DATA) -> Data 
 
 
 def _summed(kernel: Kernel) -> frozenset[str]:
-    """The operands that stand in a sum of a claim."""
+    """The operands that stand in a sum of a claim, not only in a maximum."""
     claims = kernel.computes.claims if kernel.computes is not None else ()
-    inside = [part for claim in claims for part in _within(claim.value) if isinstance(part, Total)]
+    inside = [
+        part
+        for claim in claims
+        for part in _within(claim.value)
+        if isinstance(part, Total) and reduction(part.how).law == "sum"
+    ]
     return frozenset(x.operand for total in inside for x in leaves(total) if isinstance(x, Element))
 
 
@@ -221,80 +207,69 @@ def _within(value: Expression) -> list[Expression]:
 def _grain(value: Expression, given: Mapping[str, Grain], sizes: Sizes, bits: int) -> Grain | None:
     """Return the numbers that an expression may be, None where some are not exact."""
     inner = [_grain(part, given, sizes, bits) for part in parts(value)]
+    if isinstance(value, Apply):
+        inner = _chosen(value, inner)
     known = [one for one in inner if one is not None]
     if len(known) < len(inner):
         return None
-    found = _GRAINS[type(value)](value, known, given, sizes)
+    found = _made(value, known, given, sizes)
     limit = min(bits, 24) if isinstance(value, Total) else 24
     return found if found is not None and found.fits(limit) else None
+
+
+def _chosen(value: Apply, grains: list[Grain | None]) -> list[Grain | None]:
+    """Leave constants out that a maximum or a minimum never gives: all others are beyond them."""
+    sign = {"max": -1, "min": 1}.get(value.function)
+    if sign is None:
+        return grains
+    both = [*zip(value.arguments, grains, strict=True)]
+    most = max((g.most for x, g in both if g is not None and not isinstance(x, Const)), default=inf)
+    return [g for x, g in both if not (isinstance(x, Const) and x.value * sign > most)]
 
 
 def _widest(known: list[Grain]) -> Grain:
     return Grain(max(g.most for g in known), min(g.unit for g in known))
 
 
-def _of_apply(value: Any, known: list[Grain], _given: Any, _sizes: Any) -> Grain | None:
-    if value.function in CHOOSING:
-        return _widest(known)
-    return _COMBINED[value.function](known) if value.function in _COMBINED else None
+def _made(
+    value: Expression, known: list[Grain], given: Mapping[str, Grain], sizes: Sizes
+) -> Grain | None:
+    """Return the numbers that an expression may be, whose parts are ``known``."""
+    match value:
+        case Const(number):
+            size = abs(number)
+            unit = next((2.0**-i for i in range(9) if (size * 2**i).is_integer()), None)
+            return Grain(size, unit) if unit is not None else None
+        case Element(operand):
+            return given.get(operand)
+        case Apply("add"):
+            return Grain(sum(g.most for g in known), min(g.unit for g in known))
+        case Apply("mul"):
+            return Grain(prod(g.most for g in known), prod(g.unit for g in known))
+        case Apply(name):
+            return _widest(known) if name in CHOOSING else None
+        case Rounded() | Where():
+            return _widest(known)
+        case Total():
+            return _of_total(value, known[0], sizes)
+        case Slot():
+            return None  # a claim is of operands
 
 
-def _product(known: list[Grain]) -> Grain:
-    most, unit = 1.0, 1.0
-    for one in known:
-        most, unit = most * one.most, unit * one.unit
-    return Grain(most, unit)
-
-
-def _sum(known: list[Grain]) -> Grain:
-    return Grain(sum(g.most for g in known), min(g.unit for g in known))
-
-
-_COMBINED: Mapping[str, Callable[[list[Grain]], Grain]] = {"add": _sum, "mul": _product}
-
-
-def _of_const(value: Any, _known: Any, _given: Any, _sizes: Any) -> Grain | None:
-    number = abs(value.value)
-    unit = next((2.0**-i for i in range(9) if (number * 2**i).is_integer()), None)
-    return Grain(number, unit) if unit is not None else None
-
-
-def _of_element(value: Any, _known: Any, given: Mapping[str, Grain], _sizes: Any) -> Grain | None:
-    return given.get(value.operand)
-
-
-def _of_parts(_value: Any, known: list[Grain], _given: Any, _sizes: Any) -> Grain:
-    return _widest(known)
-
-
-def _of_total(value: Any, known: list[Grain], _given: Any, sizes: Sizes) -> Grain:
+def _of_total(value: Total, each: Grain, sizes: Sizes) -> Grain:
     count, most = 1, max(sizes.values(), default=1)
-
-    def looked_up(_name: str, _at: tuple[int, ...]) -> int:
-        return most
-
     for _, extent in value.over:
         # What is counted by other variables is no longer than what they are counted by.
         names = dict.fromkeys(extent.names, most) | dict(sizes)
-        count *= max(1, extent.at(names, looked_up))
+        count *= max(1, extent.at(names, lambda _name, _at: most))
     law = reduction(value.how).law
     match law:
         case "sum":
-            return Grain(known[0].most * count, known[0].unit)
+            return Grain(each.most * count, each.unit)
         case "greatest" | "least":
-            return known[0]
+            return each
         case _:
             assert_never(law)
-
-
-_GRAINS: Mapping[type, Callable[[Any, list[Grain], Any, Sizes], Grain | None]] = {
-    Const: _of_const,
-    Element: _of_element,
-    Apply: _of_apply,
-    Rounded: _of_parts,
-    Where: _of_parts,
-    Total: _of_total,
-}
 
 
 def fields(kernel: Kernel, sizes: Sizes, data: Data | None, seed: int) -> dict[str, Field]:
@@ -472,8 +447,11 @@ def problems(
     small = {name: exact(kernel, sizes) or INEXACT for name, sizes in
              (("least", least), ("telling", telling))}  # fmt: skip
     yield least, small["least"], 0
-    if wide := exact(kernel, telling, WIDE):
-        yield telling, wide, 1
+    fine, wide = (exact(kernel, telling, among) for among in (FINE, WIDE))
+    if fine is not None:
+        yield telling, fine, 1
+    if wide is not None and fine != FINE[0]:
+        yield telling, wide, 5
     yield telling, small["telling"], 2
     for name in kernel.sizes:
         # Where one size stands for another, equal ones do not show it.

@@ -18,7 +18,7 @@ from pycute_xe.executing.space import Group, writers, writing_subgroups
 from pycute_xe.executing.surfaces import fetch_part
 from pycute_xe.holding.patience import charge
 from pycute_xe.kernel import Await, Counterexample, Kernel, Signal
-from pycute_xe.kernel.amounts import MOST_BYTES, MOST_STEPS, amount, steps, weight
+from pycute_xe.kernel.amounts import MOST_BYTES, MOST_STEPS, amount, groups_in, steps, weight
 from pycute_xe.kernel.binding import bind_sizes
 from pycute_xe.kernel.field import Field
 from pycute_xe.kernel.spec.computing import compute_part
@@ -26,9 +26,9 @@ from pycute_xe.kernel.spec.specification import Specification
 from pycute_xe.kernel.telling_inputs import differ_by, telling_fields, tolerance_of, variants
 from pycute_xe.machine import Trace
 from pycute_xe.signatures import shortly
-from pycute_xe.trials.problems import groups_in, work_of_subgroup
+from pycute_xe.trials.problems import work_of_subgroup
 
-__all__ = ["Replay", "replay", "shown"]
+__all__ = ["Replay", "replay", "shown", "together"]
 
 WHOLE = 1 << 14
 """Statements up to which the reference runs the whole grid."""
@@ -111,7 +111,7 @@ def shown(kernel: Kernel, counterexample: Counterexample) -> bool:
     Raises as `replay` does, and `TooHardError` where the account of work does not allow it.
     """
     sizes = {n: s for n, s in counterexample.sizes.items() if n in kernel.sizes}
-    part = steps(kernel, sizes) > SOON and not _together(kernel)
+    part = steps(kernel, sizes) > SOON and not together(kernel)
     played = _played_part if part else _played_whole
     each = work_of_subgroup(kernel, sizes) * kernel.subgroups
     work = each if part else each * groups_in(kernel, sizes)
@@ -152,7 +152,7 @@ def _played(
 ) -> Replay:
     sizes = {n: s for n, s in counterexample.sizes.items() if n in kernel.sizes}
     known = set(kernel.sizes) <= sizes.keys()
-    alone = executor == "reference" and not _together(kernel)
+    alone = executor == "reference" and not together(kernel)
     if known and alone and steps(kernel, sizes) > WHOLE:
         return _played_part(kernel, counterexample, variant)
     if known and (weight(kernel, sizes) > MOST_BYTES or steps(kernel, sizes) > MOST_STEPS):
@@ -171,7 +171,7 @@ def _too_large(kernel: Kernel, sizes: dict[str, int]) -> InputError:
     )
 
 
-def _together(kernel: Kernel) -> bool:
+def together(kernel: Kernel) -> bool:
     """Whether work-groups read what others write, so that a part of a grid is not run alone."""
     scratch = any(o.role == "scratch" for o in kernel.operands)
     return scratch or any(isinstance(s, (Await, Signal)) for s in kernel.statements())

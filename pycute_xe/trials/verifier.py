@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.arch import get_target
 from pycute_xe.converting import convert
-from pycute_xe.errors import CuteError, InputError, KernelError, LegalityError, MachineError
+from pycute_xe.errors import CuteError, InputError, KernelError, MachineError
 from pycute_xe.executing.launching import Part, perform
 from pycute_xe.executing.problem import Problem
 from pycute_xe.executing.reference import DOES
@@ -21,7 +21,8 @@ from pycute_xe.executing.space import Group, grid_space, sample, writers, writin
 from pycute_xe.executing.surfaces import fetch_part
 from pycute_xe.executing.thread import Machine
 from pycute_xe.holding.patience import TooHardError, allowed, charge, work_left
-from pycute_xe.kernel import AtomicStore, Await, Counterexample, Kernel, Signal
+from pycute_xe.kernel import AtomicStore, Counterexample, Kernel
+from pycute_xe.kernel.amounts import groups_in
 from pycute_xe.kernel.spec.computing import compute_part
 from pycute_xe.kernel.telling_inputs import is_moved
 from pycute_xe.machine import Trace
@@ -31,12 +32,11 @@ from pycute_xe.trials.problems import (
     Asked,
     conditions,
     fields,
-    groups_in,
     problems,
     unmet,
     work_of_subgroup,
 )
-from pycute_xe.trials.replaying import shown
+from pycute_xe.trials.replaying import shown, together
 from pycute_xe.verifying.prover import BUDGET, WORK_A_SECOND, prove
 from pycute_xe.verifying.verdict import LONGEST, Proof, Run, Tried, Verdict
 
@@ -92,7 +92,7 @@ def trial(
             break
         try:
             words = _ran(asked, chosen)
-        except LegalityError as error:  # a surface that its messages cannot have
+        except CuteError as error:  # no surface or no layout that its messages can have
             reasons.append(error.condition)
             continue
         if words is not None:
@@ -154,7 +154,7 @@ def _chosen(asked: Asked, left: int) -> _Chosen | str:
     if whole <= left:
         return _Chosen(((Part(), None),), count, whole)
     needs = f"it needs {whole:,} units of work, of which {left:,} are left"
-    if _together(kernel):
+    if together(kernel):
         return f"its work-groups only run together: {needs}"
     try:
         parts = _parts(asked)
@@ -186,12 +186,6 @@ def _part(
 
 def _some(count: int) -> tuple[int, ...]:
     return tuple(sorted({0, count - 1, count // 2, count // 3}))
-
-
-def _together(kernel: Kernel) -> bool:
-    """Whether work-groups read what others write."""
-    scratch = any(o.role == "scratch" for o in kernel.operands)
-    return scratch or any(isinstance(s, (Await, Signal)) for s in kernel.statements())
 
 
 def _parts(asked: Asked) -> list[tuple[list[Group], tuple[int, ...] | None]]:

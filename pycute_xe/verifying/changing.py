@@ -8,23 +8,21 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.digits import as_digits
 from pycute_xe.holding.follower import Around, situated
 from pycute_xe.holding.following import FAR, placed
 from pycute_xe.kernel import AtomicStore, Load, Loop, Store
+from pycute_xe.kernel.arrays import Ints
 from pycute_xe.verifying.points import Space
+from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Names, Region
 from pycute_xe.verifying.views import index_text
 
 __all__ = ["Touch", "changed_before", "changed_beside", "changed_by_others", "elements", "touches"]
-
-Ints: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,9 +144,8 @@ def _earlier(space: Space, store: Touch, load: Touch) -> str:
 
 
 def _unclear(operand: str) -> UndecidableError:
-    return UndecidableError(
-        "verify",
-        {"operand": operand},
+    return undecided(
         "which elements of it are read and written is not a sum of digits",
         "give the result an operand of its own",
+        operand=operand,
     )

@@ -46,6 +46,7 @@ from pycute_xe.verifying.matching import (
     told,
     witnesses,
 )
+from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Names, Region
 from pycute_xe.verifying.spans import element
 
@@ -109,9 +110,7 @@ def split(
 
 
 def _untold() -> UndecidableError:
-    return UndecidableError(
-        "verify", {}, "sums of functions are split differently", "claim them alike"
-    )
+    return undecided("sums of functions are split differently", "claim them alike")
 
 
 def _in_order(part: Term, claimed: Term) -> Term:
@@ -335,9 +334,7 @@ class _Comparison(Ranges):
         mine, repeated = self.elements(points, ours, names)
         yours, doubled = self.elements(points, theirs, names)
         if doubled is not None:
-            raise UndecidableError(
-                "verify", {}, "the specification sums an element twice", "collect its terms"
-            )
+            raise undecided("the specification sums an element twice", "collect its terms")
         return judged(points, mine, yours, None if as_set else repeated, ours[0])
 
     def elements(
@@ -365,9 +362,7 @@ class _Comparison(Ranges):
         first: Difference | None = None
         for number, (places, atoms) in enumerate(orders(x, y)):
             if number >= MOST_ORDERS:
-                raise UndecidableError(
-                    "verify", {"term": told(x)}, "its factors fit in too many orders", ""
-                )
+                raise undecided("its factors fit in too many orders", term=told(x))
             found = self.aligned(
                 points,
                 Term(
@@ -410,9 +405,7 @@ class _Comparison(Ranges):
         by = (*points.names, *names)
         repeated = None if as_set or mine.decides(by) else repeats(mine, points, names)
         if not as_set and not yours.decides(by):
-            raise UndecidableError(
-                "verify", {"term": told(y)}, "the specification sums an element twice", ""
-            )
+            raise undecided("the specification sums an element twice", term=told(y))
         found = judged(points, mine.to(by), yours.to(by), repeated, x)
         if found is not None or not x.atoms:
             return found

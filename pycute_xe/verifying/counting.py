@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.converting import convert
-from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.follower import Around, Write, situated
 from pycute_xe.holding.following import FAR, placed
 from pycute_xe.holding.nodes import Choice, Converted, Leaf, Node, Number, Picked, Scalar, Undefined
@@ -24,6 +23,7 @@ from pycute_xe.numeric import Numeric
 from pycute_xe.verifying.changing import Touch, changed_before, changed_beside, elements, touches
 from pycute_xe.verifying.facts import Facts, least
 from pycute_xe.verifying.points import Space
+from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Region
 from pycute_xe.verifying.verdict import Failure, smallest
 from pycute_xe.verifying.views import index_text
@@ -47,12 +47,11 @@ def check_races(space: Space, output: str, writes: list[Write]) -> None:
         if computed.isdisjoint({id(one.statement), id(other.statement)}):
             continue
         if not changed_beside(space, one, other).is_empty:
-            raise UndecidableError(
-                "verify",
-                {"output": output},
+            raise undecided(
                 f"an element of {output} is stored by two subgroups in no order, and whether both "
                 "round alike is not followed",
                 "give every element one writer",
+                output=output,
             )
 
 
@@ -210,9 +209,7 @@ class Counting(Facts):
         looked = _looked_up(self.kernel) & {one.operand for one in counters}
         unsure += [f"{name} is looked up while work-groups count" for name in sorted(looked)]
         if unsure and least(sure) is None:
-            raise UndecidableError(
-                "verify", {}, unsure[0], "count in an operand that is only signalled"
-            )
+            raise undecided(unsure[0], "count in an operand that is only signalled")
         return least(sure)
 
     def _unordered(self, region: Region, access: _Met, words: str) -> Failure | None:

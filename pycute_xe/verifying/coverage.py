@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pycute_xe.converting import convert
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.follower import Write
+from pycute_xe.holding.patience import a_while, charge
 from pycute_xe.kernel import (
     Claim,
     Index,
@@ -36,8 +37,8 @@ from pycute_xe.verifying.faulting import Faults
 from pycute_xe.verifying.formula import Formula, Place, Term, atoms_within
 from pycute_xe.verifying.laws import UNDEFINED
 from pycute_xe.verifying.matching import Difference
-from pycute_xe.verifying.patience import a_while, charge
 from pycute_xe.verifying.points import Space
+from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Names, Region
 from pycute_xe.verifying.translating import claimed
 from pycute_xe.verifying.verdict import Failure, smallest
@@ -369,17 +370,14 @@ class Coverage(Faults):
     def claim_of(self, output: str) -> Claim:
         """Return what is claimed of an output. Raises `UndecidableError` where nothing is."""
         if self.kernel.computes is None:
-            raise UndecidableError(
-                "verify", {}, "the kernel has no specification", "give it one: Kernel.computes"
-            )
+            raise undecided("the kernel has no specification", "give it one: Kernel.computes")
         return self.kernel.computes.of(output)
 
 
 def _agreeing(output: str, difference: Difference) -> UndecidableError:
     """Return the refusal of a difference that no value shows."""
-    return UndecidableError(
-        "verify",
-        {"output": output},
+    return undecided(
         f"{difference.words}, yet the values agree where that was tried",
         "claim it as it is computed",
+        output=output,
     )

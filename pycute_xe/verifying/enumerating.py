@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from pycute_xe.bulk import numpy_dtype
 from pycute_xe.converting import bounds, convert, greatest
+from pycute_xe.holding.patience import a_while, charge
 from pycute_xe.kernel.field import edges
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.verifying.formula import WHOLE, Atom, Formula, Place, Term, abbreviates, atoms_within
 from pycute_xe.verifying.matching import Difference, Extents
-from pycute_xe.verifying.patience import a_while, charge
 from pycute_xe.verifying.regions import Region
 
 __all__ = ["Answer", "Outcome", "different", "enumerated", "Interval", "between"]
@@ -239,12 +239,8 @@ def _nearest(
     return converted(numeric, function(x, y))
 
 
-def _larger(x: Interval, y: Interval) -> Interval:
-    return _known(Interval.of(np.maximum(x.low, y.low), np.maximum(x.high, y.high)), x, y)
-
-
-def _smaller(x: Interval, y: Interval) -> Interval:
-    return _known(Interval.of(np.minimum(x.low, y.low), np.minimum(x.high, y.high)), x, y)
+def _extreme(of: Callable[..., Numbers], x: Interval, y: Interval) -> Interval:
+    return _known(Interval.of(of(x.low, y.low), of(x.high, y.high)), x, y)
 
 
 def _absolute(x: Interval) -> Interval:
@@ -265,8 +261,8 @@ _NEAREST: dict[str, Callable[..., Interval]] = {"add in": _sum, "mul in": _produ
 """Functions of which a float is the nearest to the real result: IEEE 754-2019, 5.4.1."""
 
 _KNOWN: dict[str, Callable[..., Interval]] = {
-    "max": _larger,
-    "min": _smaller,
+    "max": partial(_extreme, np.maximum),
+    "min": partial(_extreme, np.minimum),
     "abs": _absolute,
     "at_least": _at_least,
     WHOLE: _same,

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from pycute_xe.converting import convert
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.nodes import BESIDE
+from pycute_xe.holding.patience import charge, remembered
 from pycute_xe.kernel.spec.functions import FUNCTIONS
 from pycute_xe.numeric import as_numeric
 from pycute_xe.verifying.formula import (
@@ -32,7 +33,7 @@ from pycute_xe.verifying.formula import (
     alike,
     mentioned,
 )
-from pycute_xe.verifying.patience import charge, remembered
+from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Region
 
 __all__ = ["Extents", "Value", "differ", "value_with", "shortened"]
@@ -69,13 +70,9 @@ Definition = tuple[tuple[str, ...], Term]
 
 def defined(formula: Formula, sizes: tuple[str, ...]) -> tuple[Formula, dict[str, Definition]]:
     """Return a formula with names for the sums inside functions, and what they stand for."""
-    names = _Names(_never, sizes, {})
+    names = _Names(lambda _points, _one, _other: False, sizes, {})
     short = names.formula(formula, inside=False)
     return short, {name: (_formals(count), term) for name, _, count, term in names.known}
-
-
-def _never(_: Region, _one: Formula, _other: Formula) -> bool:
-    return False
 
 
 def _formals(count: int) -> tuple[str, ...]:
@@ -266,7 +263,7 @@ class _Values:
             self.left -= 1
             charge(PRODUCT)
             if self.left < 0:
-                raise UndecidableError("verify", {}, "a sum is too long to be tried", "")
+                raise undecided("a sum is too long to be tried")
             if not all(_number(guard, inner) for guard in term.guards):
                 continue
             value: Value = term.scale
@@ -357,19 +354,14 @@ def _meaning(name: str) -> Callable[..., Value]:
     if kind == "lowest bits of":
         return partial(_wrapped, numeric)
     if name == BESIDE:
-        raise UndecidableError("verify", {}, f"{name} is asked for", "store and load inside rows")
+        raise undecided(f"{name} is asked for", "store and load inside rows")
     if name == WHOLE:
         return np.positive
     if name == "1/":
         return partial(np.divide, 1.0)
     if name in FUNCTIONS:
         return partial(FUNCTIONS[name].meaning, np)
-    return _nothing
-
-
-def _nothing(*_: Value) -> Value:
-    """What was never written equals nothing, itself included."""
-    return math.nan
+    return lambda *_: math.nan  # what was never written equals nothing, itself included
 
 
 def _wrapped(name: str, value: Value) -> Value:
@@ -386,15 +378,12 @@ def _rounded(name: str, value: Value) -> Value:
     return convert(np.atleast_1d(value), name).astype(np.float64).reshape(np.shape(value))
 
 
-_SIGNS: dict[type[ast.operator], Callable[[float, float], float]] = {
+_SIGNS: dict[type[ast.AST], Callable[[float, float], float]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
     ast.Mod: operator.mod,
     ast.Div: lambda x, y: x / y,
-}
-
-_COMPARED: dict[type[ast.cmpop], Callable[[float, float], bool]] = {
     ast.Lt: operator.lt,
     ast.GtE: operator.ge,
     ast.Eq: operator.eq,
@@ -418,18 +407,18 @@ def _evaluator(node: ast.expr) -> Number:
             return lambda _: value
         case ast.Name(name):
             return operator.itemgetter(name)
-        case ast.BinOp(left, sign, right) if type(sign) in _SIGNS:
+        case ast.BinOp(left, sign, right) | ast.Compare(left, [sign], [right]) if (
+            type(sign) in _SIGNS
+        ):
             return _both(_SIGNS[type(sign)], left, right)
         case ast.UnaryOp(ast.USub(), inner):
             return _both(operator.sub, ast.Constant(0), inner)
         case ast.Call(ast.Name("floor"), [inner], []):
             below = _evaluator(inner)
             return lambda names: math.floor(below(names))
-        case ast.Compare(left, [sign], [right]) if type(sign) in _COMPARED:
-            return _both(_COMPARED[type(sign)], left, right)
         case _:
             form = type(node).__name__
-            raise UndecidableError("verify", {"form": form}, "an index has an unknown form", "")
+            raise undecided("an index has an unknown form", form=form)
 
 
 def _both(sign: Callable[[float, float], float], left: ast.expr, right: ast.expr) -> Number:

@@ -17,9 +17,10 @@ from pycute_xe.kernel import Kernel
 from pycute_xe.numeric import as_numeric
 from pycute_xe.verifying.comparing import compare
 from pycute_xe.verifying.points import Space
+from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Region
 from pycute_xe.verifying.translating import held
-from pycute_xe.verifying.verdict import Failure
+from pycute_xe.verifying.verdict import Failure, smallest
 from pycute_xe.verifying.views import View, registers, view_of
 
 __all__ = ["Facts", "least", "turned_round"]
@@ -89,11 +90,11 @@ class Facts:
             if difference is not None:
                 when = "at its start" if promise.when == "start" else "after a trip"
                 var, fragment = promise.loop.var, promise.fragment
-                raise UndecidableError(
-                    "verify",
-                    {"loop": var, "fragment": fragment},
+                raise undecided(
                     f"{fragment} is not what {loop_over(var)} claims {when}: {difference.words}",
                     "correct the claim, or leave it out",
+                    loop=var,
+                    fragment=fragment,
                 )
 
     @property
@@ -128,11 +129,18 @@ class Facts:
         variables = {n: point[t] for n, t in naming.variable_of.items() if t in point}
         return Failure(claim, message, sizes, variables, points=points, **more)  # pyright: ignore[reportArgumentType]
 
+    def failure_in(
+        self, region: Region, claim: str, message: str, **more: object
+    ) -> Failure | None:
+        """Return the failure at the smallest point of a region, None where it has none."""
+        point = smallest(region, self.space.naming)
+        return None if point is None else self.failure(point, claim, message, region, **more)
+
 
 def turned_round(found: Disorder) -> UndecidableError:
     """Return the refusal of uses of shared memory that come in another order than is written."""
     fix = "write what comes first in time before what waits for it"
-    return UndecidableError("verify", {"sizes": found.sizes}, found.words, fix)
+    return undecided(found.words, fix, sizes=found.sizes)
 
 
 def least(found: Iterable[Failure | None]) -> Failure | None:

@@ -24,6 +24,7 @@ from pycute_xe.kernel import (
 )
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.verifying.facts import Facts, least, turned_round
+from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.verdict import Failure, smallest
 from pycute_xe.verifying.views import index_text
 
@@ -54,12 +55,11 @@ class Faults(Facts):
         if sure is None and clash is not None:
             with suppress(UndecidableError):
                 return self._unmet()  # what conditions decide is followed event by event
-            raise UndecidableError(
-                "verify",
-                {"array": clash.first.statement.array},
+            raise undecided(
                 f"whether a barrier lies between two uses of {clash.first.statement.array} depends "
                 "on conditions",
                 "put barriers outside conditions",
+                array=clash.first.statement.array,
             )
         return sure
 
@@ -76,24 +76,15 @@ class Faults(Facts):
         )
 
     def _disordered(self, clash: Clash) -> Failure | None:
-        region = self.space.both(clash)
-        point = smallest(region, self.space.naming)
-        if point is None:
-            return None
         names = [type(a.statement).__name__ for a in (clash.first, clash.second)]
         array, (one, other) = clash.first.statement.array, clash.subgroups
         missing = "no barrier lies between"
         if clash.unfenced:
             missing = "no fence lies between the store and the barrier"
-        return self.failure(
-            point,
-            "barriers",
-            f"{names[0]} of subgroup {one} and {names[1]} of subgroup {other} use element "
-            f"{clash.element} of {array}, and {missing}",
-            region,
-            subgroup=other,
-            faults=True,
-        )
+        words = f"{names[0]} of subgroup {one} and {names[1]} of subgroup {other} use element "
+        words += f"{clash.element} of {array}, and {missing}"
+        region = self.space.both(clash)
+        return self.failure_in(region, "barriers", words, subgroup=other, faults=True)
 
     # ------------------------------------------------------------------ registers
 
@@ -113,16 +104,13 @@ class Faults(Facts):
                 region = self.space.happens(read.around)
                 if guards:
                     region = region.within(" and ".join(self._guard(g) for g in guards))
-                point = smallest(region, self.space.naming)
-                if point is not None:
-                    return self.failure(
-                        point,
-                        "registers",
-                        self._unwritten(read, int(part.elements[0])),
-                        region,
-                        register_element=int(part.elements[0]),
-                        faults=True,
-                    )
+                first = int(part.elements[0])
+                failure = self.failure_in(
+                    region, "registers", self._unwritten(read, first),
+                    register_element=first, faults=True,
+                )  # fmt: skip
+                if failure is not None:
+                    return failure
         return None
 
     def _unwritten(self, read: Read, element: int) -> str:
@@ -156,9 +144,9 @@ class Faults(Facts):
         for words, *condition in outside(self.kernel, statement, around):
             left, right = map(self.space.naming.text, condition)
             region = self.space.happens(around).within(f"{left} < {right}")
-            point = smallest(region, self.space.naming)
-            if point is not None:
-                return self.failure(point, "bounds", words, region, faults=True)
+            failure = self.failure_in(region, "bounds", words, faults=True)
+            if failure is not None:
+                return failure
         return None
 
     def _elsewhere(self, statement: Statement, around: tuple[Around, ...]) -> Failure | None:
@@ -222,14 +210,12 @@ def _ways_to_undefined(
     if isinstance(node, Undefined):
         return [guards]
     if isinstance(node, Lost) and not node.written:
-        raise UndecidableError("verify", {"fragment": node.fragment}, node.why, "")
+        raise undecided(node.why, fragment=node.fragment)
     if isinstance(node, Choice):
         return [
             *_ways_to_undefined(node.then, (*guards, (node, True))),
             *_ways_to_undefined(node.otherwise, (*guards, (node, False))),
         ]
     if isinstance(node, Picked) and contains(node, Undefined):
-        raise UndecidableError(
-            "verify", {}, "whether a register was written depends on the subgroup", "fill it first"
-        )
+        raise undecided("whether a register was written depends on the subgroup", "fill it first")
     return []  # the statement that computed it has read it before

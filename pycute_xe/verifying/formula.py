@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from pycute_xe.errors import UndecidableError
+from pycute_xe.holding.patience import charge
 from pycute_xe.numeric import Numeric
-from pycute_xe.verifying.patience import charge
+from pycute_xe.verifying.refusing import undecided
 
 __all__ = [
     "Atom",
@@ -174,10 +174,10 @@ def call(name: str, *arguments: Formula) -> Formula:
     return (Term(1.0, (), (Atom(name, arguments),)),)
 
 
-def choose(condition: str, contrary: str, then: Formula, otherwise: Formula) -> Formula:
-    """Return one formula where a condition holds and another where its contrary does."""
-    first = tuple(replace(t, guards=(*t.guards, condition)) for t in then)
-    second = tuple(replace(t, guards=(*t.guards, contrary)) for t in otherwise)
+def choose(index: str, below: str, then: Formula, otherwise: Formula) -> Formula:
+    """Return one formula where ``index < below``, and another elsewhere."""
+    first = tuple(replace(t, guards=(*t.guards, f"{index} < {below}")) for t in then)
+    second = tuple(replace(t, guards=(*t.guards, f"{index} >= {below}")) for t in otherwise)
     return add(first, second)
 
 
@@ -206,18 +206,16 @@ def substituted(term: Term, names: dict[str, str]) -> Term:
     return Term(
         term.scale,
         tuple(replace(p, at=tuple(_text(t, names) for t in p.at)) for p in term.places),
-        tuple(_atom(a, names) for a in term.atoms),
+        tuple(
+            Atom(a.name, tuple(tuple(substituted(t, names) for t in f) for f in a.arguments))
+            for a in term.atoms
+        ),
         tuple(
             Bounds(names.get(b.name, b.name), _text(b.low, names), _text(b.high, names))
             for b in term.over
         ),
         tuple(_text(g, names) for g in term.guards),
     )
-
-
-def _atom(atom: Atom, names: dict[str, str]) -> Atom:
-    arguments = (tuple(substituted(t, names) for t in f) for f in atom.arguments)
-    return Atom(atom.name, tuple(arguments))
 
 
 def _text(text: str, names: dict[str, str]) -> str:
@@ -298,10 +296,9 @@ class Limits:
     def check(self, formula: Formula) -> Formula:
         """Return the formula; `UndecidableError` where it has too many terms."""
         if len(formula) > self.terms:
-            raise UndecidableError(
-                "verify",
-                {"terms": len(formula)},
+            raise undecided(
                 f"an expression has more than {self.terms} terms once it is multiplied out",
                 "claim it in parts",
+                terms=len(formula),
             )
         return formula

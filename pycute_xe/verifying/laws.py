@@ -17,7 +17,6 @@ from typing import assert_never
 import numpy as np
 
 from pycute_xe.converting import bounds, convert, greatest
-from pycute_xe.errors import UndecidableError
 from pycute_xe.exactness import is_exact, whole_to
 from pycute_xe.holding.nodes import BESIDE
 from pycute_xe.kernel.spec.functions import EXPONENTIALS, FUNCTIONS, MASKING
@@ -41,6 +40,7 @@ from pycute_xe.verifying.formula import (
     summed,
 )
 from pycute_xe.verifying.matching import KEEP_ZERO
+from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.spans import kept_type, may_be_nan, span
 
 __all__ = ["LIMITS", "UNDEFINED", "applied", "as_stored", "is_number", "reduced", "rounded"]
@@ -61,9 +61,7 @@ def applied(name: str, arguments: tuple[Formula, ...]) -> Formula:
     if name == "add":
         return add(*arguments)
     if name in ("mul", "div") and any(_is_infinite(a) for a in arguments):
-        raise UndecidableError(
-            "verify", {}, "an infinite constant is a factor", "multiply by finite numbers"
-        )
+        raise undecided("an infinite constant is a factor", "multiply by finite numbers")
     if name == "mul":
         return _product(*arguments)
     if name == "div":

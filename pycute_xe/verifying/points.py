@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
-from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.digits import as_digits
 from pycute_xe.holding.follower import Around, Write
 from pycute_xe.holding.ordering import FAR, Clash, Trips
 from pycute_xe.kernel import If, Index, Kernel, Loop
+from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.kernel.ir.roles import chooses, mixes
 from pycute_xe.verifying.formula import Bounds
+from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Names, Region
 from pycute_xe.verifying.views import Naming, View, index_text
 
 __all__ = ["Space"]
-
-Ints: TypeAlias = NDArray[np.int64]
 
 
 class Space:
@@ -83,9 +78,7 @@ class Space:
         numbers = view.subgroup if who is None else who[view.subgroup]
         digits = as_digits(numbers.reshape(view.shape))
         if digits is None:
-            raise UndecidableError(
-                "verify",
-                {},
+            raise undecided(
                 "a condition depends on the subgroup, which is not a sum of digits of a place",
                 "use copies whose layouts nest evenly",
             )

@@ -12,10 +12,10 @@ from operator import ge
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pycute_xe.holding.tables import anchors
 from pycute_xe.kernel import If, Index, Kernel, Load, Loop, Prefetch, Statement, walk
+from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import Quotient
 from pycute_xe.signatures import typed
 from pycute_xe.verifying.verdict import Answer, Proof
@@ -84,12 +84,11 @@ def counted(kernel: Kernel, operand: str) -> tuple[Counted, ...]:
     least = 2 * found.farthest() + 3
     made = tuple(_of_size(kernel, name, tuple(counts), least) for name, counts in of_size.items())
     if prod(len(one.steps) for one in made) * found.done(made) > _MOST:
-        raise _too_far()
+        raise Unfit(_TOO_FAR)
     return made
 
 
-def _too_far() -> Unfit:
-    return Unfit("its prefetches are too many trips ahead to be followed")
+_TOO_FAR = "its prefetches are too many trips ahead to be followed"
 
 
 def told(condition: If, sizes: frozenset[str]) -> tuple[Index, Index]:
@@ -207,7 +206,7 @@ def _of_size(kernel: Kernel, name: str, counts: tuple[Index, ...], least: int) -
     grown = [_quotient(count) for count in counts]
     last = max(least * divisor for divisor, _ in grown)
     if last > _MOST * min(divisor for divisor, _ in grown):
-        raise _too_far()
+        raise Unfit(_TOO_FAR)
     sizes = {1}
     for divisor, plus in grown:
         sizes |= {n for n in range(divisor - plus, last + divisor + 1, divisor) if n >= 1}
@@ -225,7 +224,6 @@ def _quotient(count: Index) -> tuple[int, int]:
 
 # ------------------------------------------------------------ prefetching
 
-Ints = NDArray[np.int64]
 Steps: TypeAlias = "tuple[int, ...]"
 # Coordinates are digits of a number, of either sign; all of them together have so many bits.
 _BITS = 60

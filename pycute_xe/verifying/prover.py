@@ -9,6 +9,7 @@ from time import perf_counter
 
 from pycute_xe.errors import CuteError, InputError, KernelError, MachineError, UndecidableError
 from pycute_xe.holding.looping import written_by
+from pycute_xe.holding.patience import ClockError, TooHardError, allowed, at_most, work_left
 from pycute_xe.holding.placing import loops_named_in
 from pycute_xe.kernel import Await, Counterexample, Kernel, Loop, Signal, Statement, whole_tiles
 from pycute_xe.kernel.ir.identities import Identities, extents_of, identified
@@ -16,7 +17,6 @@ from pycute_xe.kernel.ir.trips import in_short_trips, in_trips, is_short
 from pycute_xe.kernel.kinds.whole_tiles import any_piece, follows_a_plan
 from pycute_xe.signatures import typed
 from pycute_xe.verifying.counting import counts_plainly
-from pycute_xe.verifying.patience import ClockError, TooHardError, allowed, at_most, work_left
 from pycute_xe.verifying.points import Space
 from pycute_xe.verifying.questions import Questions
 from pycute_xe.verifying.regions import Region, session
@@ -339,7 +339,8 @@ def prove(
             "build one with kernel.gemm(mma)",
         )
     given = _checked(kernel, params)
-    if not _is_time(budget):
+    number = isinstance(budget, (int, float)) and not isinstance(budget, bool)  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not number or not budget > 0:
         raise InputError("verify", {"budget": budget}, "a budget is a time in seconds", "use 10")
     start = perf_counter()
     alike, names = identified(kernel)
@@ -500,10 +501,6 @@ def _counterexample(failure: Failure) -> Counterexample:
         faults=failure.faults,
         filled=dict(failure.filled),
     )
-
-
-def _is_time(budget: object) -> bool:
-    return isinstance(budget, (int, float)) and not isinstance(budget, bool) and budget > 0
 
 
 def _checked(kernel: Kernel, params: object) -> dict[str, int]:

@@ -14,6 +14,7 @@ from pycute_xe.holding.following import follow
 from pycute_xe.holding.meeting import has_roles
 from pycute_xe.holding.memory import Tile, is_ordered
 from pycute_xe.holding.nodes import Undefined
+from pycute_xe.holding.patience import a_while
 from pycute_xe.kernel import (
     AtomicStore,
     Claim,
@@ -39,8 +40,8 @@ from pycute_xe.verifying.facts import least
 from pycute_xe.verifying.formula import Formula, Place, Term, add, atoms_within, summed
 from pycute_xe.verifying.laws import as_stored
 from pycute_xe.verifying.matching import Difference
-from pycute_xe.verifying.patience import a_while
 from pycute_xe.verifying.points import Space
+from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Region
 from pycute_xe.verifying.translating import EXACT, claimed, held
 from pycute_xe.verifying.verdict import Failure, smallest
@@ -127,11 +128,10 @@ class Loading(Coverage):
 
 
 def _overwrites(operand: str) -> UndecidableError:
-    return UndecidableError(
-        "verify",
-        {"operand": operand},
+    return undecided(
         f"an element of {operand} is loaded after it was stored to, on some path",
         "load it before, or give the result an operand of its own",
+        operand=operand,
     )
 
 
@@ -228,9 +228,7 @@ def undefined_claim(space: Space, claim: Claim) -> tuple[dict[str, int], str, Re
         variables = {name for name, _ in one.ranges}
         if one.guards or any(extent.names & variables for _, extent in one.ranges):
             sizes = ", ".join(f"{n} = {point[text]}" for n, text in space.naming.size_of.items())
-            raise UndecidableError(
-                "verify", {"claim": claim}, f"{words} at {sizes}", "tighten the condition around it"
-            )
+            raise undecided(f"{words} at {sizes}", "tighten the condition around it", claim=claim)
         return point, words, region
     return None
 
@@ -332,20 +330,13 @@ class Questions(Loading, Counting):
     def _wrongly_added(self, output: str, mine: list[tuple[int, Write]]) -> Failure | None:
         """Compare what all stores add to an element, and what it was, with what is claimed."""
         if not all(isinstance(write.statement, AtomicStore) for _, write in mine):
-            raise UndecidableError(
-                "verify", {"output": output}, "it is both stored and added to", "do one of the two"
-            )
+            raise undecided("it is both stored and added to", "do one of the two", output=output)
         if any(isinstance(s, Load) and s.operand == output for s in self.kernel.statements()):
-            raise UndecidableError(
-                "verify", {"output": output}, "it is loaded while others add to it", "load a copy"
-            )
+            raise undecided("it is loaded while others add to it", "load a copy", output=output)
         numeric = self.kernel.operand(output).value_type
         if numeric.name not in EXACT:
-            raise UndecidableError(
-                "verify",
-                {"output": output},
-                f"every addition to it rounds to {numeric}",
-                "add in f32",
+            raise undecided(
+                f"every addition to it rounds to {numeric}", "add in f32", output=output
             )
         names = tuple(f"u_{i}" for i in range(len(self.extents[output])))
         inside = [f"0 <= {u} < {n}" for u, n in zip(names, self.extents[output], strict=True)]
@@ -471,9 +462,8 @@ class Questions(Loading, Counting):
 
 
 def _stored_again(output: str) -> UndecidableError:
-    return UndecidableError(
-        "verify",
-        {"output": output},
+    return undecided(
         f"elements of {output} that hold something else may be stored to again",
         "store once, behind the loop or the condition",
+        output=output,
     )

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import islpy as isl
 
-from pycute_xe.verifying.patience import charge, time_left, too_hard, work_left
+from pycute_xe.holding.patience import charge, time_left, too_hard, work_left
 
 __all__ = ["Names", "Region", "session", "answered_apart", "asked", "read"]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf, isfinite
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from pycute_xe.converting import bounds, convert, greatest
 from pycute_xe.kernel.spec.functions import CHOOSING, FUNCTIONS, Function
 from pycute_xe.numeric import Numeric, as_numeric
-from pycute_xe.verifying.formula import MAXIMA, WHOLE, Atom, Formula, Place, Term
+from pycute_xe.verifying.formula import MAXIMA, WHOLE, Atom, Formula, Term
 
 __all__ = ["Span", "element", "kept_type", "may_be_nan", "span"]
 
@@ -76,7 +77,9 @@ def span(formula: Formula) -> Span:
 
 def _of_term(term: Term) -> Span:
     out = Span(term.scale, term.scale, isfinite(term.scale) and term.scale.is_integer())
-    factors = [*map(_of_place, term.places), *map(_of_atom, term.atoms)]
+    types = (place.numeric for place in term.places)
+    factors = [of_type(t) | ZERO if t is not None else ANY for t in types]
+    factors += map(_of_atom, term.atoms)
     keys = [*term.places, *term.atoms]
     for key in dict.fromkeys(keys):
         count, one = keys.count(key), factors[keys.index(key)]
@@ -92,12 +95,6 @@ def _of_term(term: Term) -> Span:
 def element(term: Term) -> Span:
     """Return between which numbers the elements of a maximum's family lie."""
     return _of_term(replace(term, over=(), guards=()))
-
-
-def _of_place(place: Place) -> Span:
-    if place.numeric is None:
-        return ANY
-    return of_type(place.numeric) | ZERO
 
 
 def _of_atom(atom: Atom) -> Span:
@@ -169,14 +166,9 @@ def _same(inner: Span) -> Span:
     return inner
 
 
-def _larger(one: Span, other: Span) -> Span:
+def _extreme(of: Callable[[float, float], float], one: Span, other: Span) -> Span:
     whole = one.whole and other.whole
-    return Span(max(one.low, other.low), max(one.high, other.high), whole)
-
-
-def _smaller(one: Span, other: Span) -> Span:
-    whole = one.whole and other.whole
-    return Span(min(one.low, other.low), min(one.high, other.high), whole)
+    return Span(of(one.low, other.low), of(one.high, other.high), whole)
 
 
 def _one_over(inner: Span) -> Span:
@@ -186,8 +178,8 @@ def _one_over(inner: Span) -> Span:
 _OF: dict[str, Callable[..., Span]] = {
     WHOLE: _same,
     "abs": _absolute,
-    "max": _larger,
-    "min": _smaller,
+    "max": partial(_extreme, max),
+    "min": partial(_extreme, min),
     "1/": _one_over,
 }
 

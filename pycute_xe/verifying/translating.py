@@ -9,7 +9,6 @@ from math import frexp, isfinite
 import numpy as np
 
 from pycute_xe.converting import convert
-from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.nodes import (
     Accumulated,
     Call,
@@ -51,6 +50,7 @@ from pycute_xe.verifying.formula import (
     number,
 )
 from pycute_xe.verifying.laws import LIMITS, UNDEFINED, applied, reduced, rounded
+from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.spans import span
 from pycute_xe.verifying.views import Naming, View
 
@@ -171,10 +171,13 @@ class _Held:
                 out = _typed(numeric, add(self.formula(start, scope, inside), *added))
                 opaque = call(f"accumulated in {numeric}", out)
                 return self.computed("accumulated", numeric, out, opaque, how)
-            case Choice():
-                return self.choice(node, scope, how)
-            case Picked():
-                return self.picked(node, scope, how)
+            case Choice(index, below, then, otherwise):
+                sides = (self.formula(x, scope, how) for x in (then, otherwise))
+                return choose(self.naming.text(index), self.naming.text(below), *sides)
+            case Picked(test, then, otherwise):
+                sides = (self.formula(x, scope, how) for x in (then, otherwise))
+                (place,) = self.place(test).at
+                return choose(place, "0", *sides)
             case Number() | Scalar() | Leaf() | Undefined() | Carried() | Lost():
                 return self.leaf(node, how)
 
@@ -212,30 +215,15 @@ class _Held:
             case Undefined():
                 return call(UNDEFINED)
             case Carried(fragment):
-                raise UndecidableError(
-                    "verify", {"fragment": fragment}, "what it held before a loop is not known", ""
-                )
+                raise undecided("what it held before a loop is not known", fragment=fragment)
             case Lost(fragment, why):
-                raise UndecidableError("verify", {"fragment": fragment}, why, "claim what it holds")
-
-    def choice(self, node: Choice, scope: tuple[str, ...], how: Reading) -> Formula:
-        left, right = self.naming.text(node.index), self.naming.text(node.below)
-        then, otherwise = (self.formula(x, scope, how) for x in (node.then, node.otherwise))
-        return choose(f"{left} < {right}", f"{left} >= {right}", then, otherwise)
-
-    def picked(self, node: Picked, scope: tuple[str, ...], how: Reading) -> Formula:
-        (place,) = self.place(node.test).at
-        then, otherwise = (self.formula(x, scope, how) for x in (node.then, node.otherwise))
-        return choose(f"{place} < 0", f"{place} >= 0", then, otherwise)
+                raise undecided(why, "claim what it holds", fragment=fragment)
 
     def total(self, node: Summed, scope: tuple[str, ...], how: Reading) -> Formula:
         bounds: list[Bounds] = []
         for bound in node.over:
-            if len(bound) == 2:
-                bounds.append(Bounds(bound[0], "0", str(bound[1])))
-            else:
-                low, high = self.naming.text(bound[1]), self.naming.text(bound[2])
-                bounds.append(Bounds(bound[0], low, high))
+            ends = (0, bound[1]) if len(bound) == 2 else map(self.naming.text, bound[1:])
+            bounds.append(Bounds(bound[0], *map(str, ends)))
         row = reduction(node.how)
         rounds = row.law == "sum" and node.type is not None and node.type.kind == "float"
         inside = how.operand(row.combine, rounds)
@@ -287,17 +275,10 @@ class _Claimed:
             case Total():
                 return self.total(value, names, how)
             case Where(index, below, then, otherwise):
-                left, right = self.text(index, names), self.text(below, names)
-                return choose(
-                    f"{left} < {right}",
-                    f"{left} >= {right}",
-                    self.formula(then, names, how),
-                    self.formula(otherwise, names, how),
-                )
+                sides = (self.formula(x, names, how) for x in (then, otherwise))
+                return choose(self.text(index, names), self.text(below, names), *sides)
             case Slot(fragment):
-                raise UndecidableError(
-                    "verify", {"fragment": fragment}, "a specification speaks of operands", ""
-                )
+                raise undecided("a specification speaks of operands", fragment=fragment)
 
     def total(self, value: Total, names: dict[str, str], how: Reading) -> Formula:
         inner = dict(names)
@@ -328,11 +309,10 @@ def _rounds(value: object) -> bool:
     """Whether a value is a result that is read as one of real numbers, rounded again perhaps."""
     if isinstance(value, (Rounded, Converted)) and value.to.name in ("f32", "f64"):
         return _rounds(value.body)
-    if isinstance(value, Apply):
-        return value.function not in UNROUNDED and not _is_exact(value)
-    if not isinstance(value, Call) or value.type is None or value.type.kind != "float":
+    if isinstance(value, Call) and (value.type is None or value.type.kind != "float"):
         return False
-    return value.function not in UNROUNDED and not _is_exact(value)
+    computes = isinstance(value, (Apply, Call))
+    return computes and value.function not in UNROUNDED and not _is_exact(value)
 
 
 def _is_exact(value: Call | Apply) -> bool:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from pycute_xe.errors import UndecidableError
 from pycute_xe.kernel import Counterexample
+from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Region
 from pycute_xe.verifying.views import Naming
 
@@ -82,9 +82,7 @@ def smallest(region: Region, naming: Naming) -> dict[str, int] | None:
     within = " and ".join(f"{size} < {LONGEST}" for size in naming.sizes)
     point = _least(region.within(within), naming)
     if point is None:
-        raise UndecidableError(
-            "verify",
-            {},
+        raise undecided(
             "it fails only where an extent is 2**24 or more, which surfaces do not have",
             "leave out what is done at such sizes",
         )
@@ -232,12 +230,9 @@ class Verdict:
         lines += [f"  assuming {assumption}" for assumption in self.assumptions]
         lines += [f"  {line}" for line in str(self.tried).splitlines()]
         if self.counterexample is not None:
-            lines.append("  smallest counterexample: " + _indented(str(self.counterexample)))
+            text = str(self.counterexample).replace("\n", "\n  ")
+            lines.append(f"  smallest counterexample: {text}")
         return "\n".join(lines)
 
     def _count(self, answer: Answer) -> int:
         return sum(proof.answer == answer for proof in self.proofs)
-
-
-def _indented(text: str) -> str:
-    return text.replace("\n", "\n  ")

@@ -11,19 +11,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.digits import DigitMap, as_digits
 from pycute_xe.holding.follower import Write
 from pycute_xe.holding.nodes import Leaf
+from pycute_xe.holding.patience import charge
 from pycute_xe.kernel import Index, Kernel, Loop
+from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Quotient
 from pycute_xe.kernel.ir.identities import extents_of
-from pycute_xe.verifying.patience import charge
+from pycute_xe.verifying.refusing import undecided
 
 __all__ = ["View", "registers", "view_of", "Naming", "index_text"]
 
@@ -70,20 +69,17 @@ def index_text(index: Index, names: Mapping[str, str]) -> str:
     for atom, scale in index.terms:
         if isinstance(atom, str):
             if atom == SUBGROUP_INDEX and atom not in names:
-                raise UndecidableError(
-                    "verify",
-                    {"index": index},
+                raise undecided(
                     "a condition that depends on the subgroup is not followed",
                     'run it with executor="reference"',
+                    index=index,
                 )
             inner = names.get(atom, atom)
             inner = inner if inner.isidentifier() else f"({inner})"
         elif isinstance(atom, Quotient):
             inner = f"floor(({index_text(atom.index, names)})/{atom.divisor})"
         else:
-            raise UndecidableError(
-                "verify", {"index": index}, f"{atom} is known only in a run", "run it"
-            )
+            raise undecided(f"{atom} is known only in a run", "run it", index=index)
         parts.append(inner if scale == 1 else f"{scale}*{inner}")
     if index.offset or not parts:
         parts.append(str(index.offset))
@@ -92,7 +88,6 @@ def index_text(index: Index, names: Mapping[str, str]) -> str:
 
 # ------------------------------------------------------------ views
 
-Ints: TypeAlias = NDArray[np.int64]
 
 VIEWED = 0.02
 """Units for a number of a table that is looked at."""
@@ -153,11 +148,10 @@ class View:
 def _digits(table: Ints, operand: str) -> DigitMap:
     found = as_digits(table)
     if found is None:
-        raise UndecidableError(
-            "verify",
-            {"operand": operand},
+        raise undecided(
             f"where the registers' elements of {operand} come from is not a sum of digits",
             "use copies whose layouts nest evenly",
+            operand=operand,
         )
     return found
 

@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 import unsound_kernels
+from attention_tile import attention_tile
 
 import pycute_xe as cx
 from pycute_xe.errors import KernelError, MachineError
@@ -38,7 +39,6 @@ from pycute_xe.kernel import (
     Touched,
     gemm,
 )
-from pycute_xe.kernel.kinds.attention_tile import attention_tile
 from pycute_xe.layout import Layout
 
 BF16 = ml_dtypes.bfloat16

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 from attention_problems import tilings
+from attention_tile import attention_tile
 
 import pycute_xe as cx
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel import attention, attention_combine
-from pycute_xe.kernel.kinds.attention_tile import attention_tile
 
 OP = cx.XE_DPAS_TT(8, "f32", "bf16")
 

@@ -11,9 +11,9 @@ from attention_problems import tilings
 from sampling import sampled
 
 import pycute_xe as cx
+from pycute_xe.holding.patience import allowed
 from pycute_xe.kernel import Fill, Kernel, Part, Slot, Statement, apply, attention
 from pycute_xe.kernel.kinds.attention_combine import attention_combine
-from pycute_xe.verifying.patience import allowed
 from pycute_xe.verifying.prover import verify_here
 from pycute_xe.verifying.verdict import Verdict
 

@@ -7,6 +7,7 @@ from fuzz_kernels import changed, judged, not_replayed
 from unsound_kernels import A, M, N, kernel, load, store
 
 import pycute_xe as cx
+from pycute_xe.holding.patience import ClockError, allowed
 from pycute_xe.kernel import (
     Element,
     Expression,
@@ -19,7 +20,6 @@ from pycute_xe.kernel import (
     apply,
     rounded_to,
 )
-from pycute_xe.verifying.patience import ClockError, allowed
 from pycute_xe.verifying.prover import verify_here
 from pycute_xe.verifying.questions import Questions
 from pycute_xe.verifying.regions import Region, session

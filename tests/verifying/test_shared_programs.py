@@ -14,6 +14,7 @@ from sampling import sampled
 from shared_programs import MEET, WIDE, judged, kernel_of, stepped
 
 from pycute_xe.errors import UndecidableError
+from pycute_xe.holding.patience import allowed
 from pycute_xe.holding.periods import line, period, span, values
 from pycute_xe.kernel import (
     Fence,
@@ -30,7 +31,6 @@ from pycute_xe.kernel import (
     Tiles,
 )
 from pycute_xe.layout import Layout
-from pycute_xe.verifying.patience import allowed
 from pycute_xe.verifying.questions import Questions
 from pycute_xe.verifying.regions import session
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,14 +45,13 @@ from pycute_xe.holding.nodes import (
 from pycute_xe.holding.placing import undecided
 from pycute_xe.kernel import Index, Kernel
 from pycute_xe.kernel.amounts import MOST_TRIPS
+from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.kernel.spec.functions import FUNCTIONS
 from pycute_xe.kernel.spec.reductions import reduction
 from pycute_xe.numeric import Numeric, as_numeric
 
 __all__ = ["Evaluation", "Run", "look_up_in"]
 
-Array: TypeAlias = NDArray[Any]
-Ints: TypeAlias = NDArray[np.int64]
 
 F32, INTEGERS = as_numeric("f32"), as_numeric("s64")
 ROOM = 1 << 28
@@ -113,7 +112,7 @@ class Evaluation:
     outer: Evaluation | None = None
     own: frozenset[str] = frozenset()
     states: Mapping[str, tuple[tuple[Axis, ...], Array, Numeric]] = field(
-        default_factory=dict["str", "tuple[tuple[Axis, ...], NDArray[Any], Numeric]"]
+        default_factory=dict["str", "tuple[tuple[Axis, ...], Array, Numeric]"]
     )
     values: dict[int, Value] = field(default_factory=dict[int, Value])
     factors: dict[int, Value] = field(default_factory=dict[int, Value])
@@ -298,8 +297,6 @@ def _number(_ev: Evaluation, term: Lifted) -> Value:
     value, numeric = term.given
     if numeric is None:
         return Value((), np.asarray(value, np.float64), as_numeric("f64"))
-    if numeric.kind == "float":
-        return Value((), convert(np.asarray(value, np.float64), numeric), numeric)
     return Value((), convert(np.asarray(value, np.float64), numeric), numeric)
 
 
@@ -400,7 +397,9 @@ def _accumulated(ev: Evaluation, term: Lifted) -> Value:
         total = ev.value(start)
     products = [(axis, one) for part in term.parts[1:] for axis, one in _terms(ev, part)]
     narrow = numeric.kind == "float" and numeric.bits < 32
-    turns = any(_of_loops(one) for one in term.parts[1:]) or len(products) >= len(term.parts)
+    turns = any(len(b) == 3 for one in term.parts[1:] for b in one.given[1]) or len(
+        products
+    ) >= len(term.parts)
     if narrow and len(products) > 1 and turns:
         raise undecided("several products are added by turns, each rounded")
     for axis, one in products:
@@ -422,10 +421,6 @@ def _terms(ev: Evaluation, term: Lifted) -> list[tuple[Axis, _Product]]:
     return [
         (axis, replace(one, tests=(*one.tests, *masks))) for one in _products(inner, term.parts[0])
     ]
-
-
-def _of_loops(term: Lifted) -> bool:
-    return any(len(bound) == 3 for bound in term.given[1])
 
 
 def _products(ev: Evaluation, body: Lifted) -> list[_Product]:

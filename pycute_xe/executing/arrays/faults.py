@@ -49,6 +49,7 @@ from pycute_xe.kernel import (
     Statement,
     Store,
 )
+from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.kernel.ir.roles import chooses, doing
 
@@ -61,7 +62,6 @@ __all__ = ["demand_sound", "waits"]
 # does where every tile is stored before others add to it, and loads come last; each of that has to
 # be in order by a counter: a wait that no sum of signals but that of the earlier one reaches.
 
-Ints: TypeAlias = NDArray[np.int64]
 Place: TypeAlias = tuple[str, tuple[int, ...]]
 Doing: TypeAlias = Load | Store | AtomicStore | Await | Signal
 
@@ -345,7 +345,7 @@ def _demand_element(
     run: Run, operand: str, at: tuple[Index, ...], around: tuple[Around, ...]
 ) -> None:
     for index, extent in zip(at, run.memory[operand].shape, strict=True):
-        _demand_within(run, index, around, 0, extent, (0,))
+        _demand_within(run, index, around, extent, (0,))
 
 
 def _demand_messages(
@@ -365,7 +365,7 @@ def _demand_messages(
         raise undecided(f"an atomic adds elements of {copy.value_type}")
     shape = run.memory[statement.operand].shape
     for mode, ahead in beside(statement):
-        _demand_within(run, statement.at[mode], around, 0, shape[mode], ahead)
+        _demand_within(run, statement.at[mode], around, shape[mode], ahead)
     mode, ratio = statement.modes[copy.x_mode], copy.op.bits // copy.value_type.bits
     if mode is not None and ratio > 1:
         numbers = _numbers(run, statement.at[mode], around)
@@ -398,14 +398,13 @@ def _demand_within(
     run: Run,
     index: Index,
     around: tuple[Around, ...],
-    low: int,
     high: int,
     ahead: list[int] | tuple[int, ...],
 ) -> None:
     numbers = _numbers(run, index, around)
     if not numbers.size:
         return
-    if numbers.min() + min(ahead) < low or numbers.max() + max(ahead) >= high:
+    if numbers.min() + min(ahead) < 0 or numbers.max() + max(ahead) >= high:
         raise undecided(f"{index} is outside")
 
 

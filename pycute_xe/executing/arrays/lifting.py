@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count as counted
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pycute_xe.executing.arrays.places import separated
 from pycute_xe.executing.arrays.states import coordinates_of, nodes_of, outside_of, space_of
@@ -47,10 +46,10 @@ from pycute_xe.holding.nodes import (
 )
 from pycute_xe.holding.placing import undecided
 from pycute_xe.kernel import Index
+from pycute_xe.kernel.arrays import Ints
 
 __all__ = ["lift", "steps_of"]
 
-Ints: TypeAlias = NDArray[np.int64]
 
 ROOM = 1 << 23
 """Numbers of a table of places."""
@@ -66,9 +65,7 @@ class _Walk:
     lifter: Lifter
     space: Space
     called: dict[str, Index] = field(default_factory=dict[str, Index])
-    columns: dict[str, tuple[str, Ints]] = field(
-        default_factory=dict["str", "tuple[str, NDArray[np.int64]]"]
-    )
+    columns: dict[str, tuple[str, Ints]] = field(default_factory=dict["str", "tuple[str, Ints]"])
     known: dict[int, tuple[Node, Lifted]] = field(
         default_factory=dict["int", "tuple[Node, Lifted]"]
     )
@@ -140,21 +137,9 @@ def _fuse(
     return (whole, *rest), moved
 
 
-def _number(walk: _Walk, node: Number) -> Lifted:
-    return walk.lifter.make(Number, (node.value, node.type))
-
-
-def _undefined(walk: _Walk, _node: Undefined) -> Lifted:
-    return walk.lifter.make(Undefined, ())
-
-
 def _lost(walk: _Walk, node: Lost | Carried) -> Lifted:
     why = node.why if isinstance(node, Lost) else f"{node.fragment} is carried over"
     return walk.lifter.make(Lost, (why,))
-
-
-def _scalar(walk: _Walk, node: Scalar) -> Lifted:
-    return walk.lifter.make(Scalar, (node.operand,))
 
 
 def _leaf(walk: _Walk, node: Leaf) -> Lifted:
@@ -163,15 +148,6 @@ def _leaf(walk: _Walk, node: Leaf) -> Lifted:
         for i, base in enumerate(node.base)
     )
     return walk.lifter.make(Leaf, (node.operand,), (), places)
-
-
-def _call(walk: _Walk, node: Call) -> Lifted:
-    parts = tuple(map(walk.of, node.arguments))
-    return walk.lifter.make(Call, (node.function, node.type), parts)
-
-
-def _converted(walk: _Walk, node: Converted) -> Lifted:
-    return walk.lifter.make(Converted, (node.to,), (walk.of(node.body),))
 
 
 def _summed(walk: _Walk, node: Summed, narrow: bool = False) -> Lifted:
@@ -242,15 +218,16 @@ def _accumulated(walk: _Walk, node: Accumulated) -> Lifted:
 
 
 def _choice(walk: _Walk, node: Choice) -> Lifted:
-    parts = walk.of(node.then), walk.of(node.otherwise)
-    return walk.lifter.make(
-        Choice, (), parts, (walk.place(walk.space.own(node.index - node.below), ()),)
-    )
+    return _either(walk, node, walk.place(walk.space.own(node.index - node.below), ()))
 
 
 def _picked(walk: _Walk, node: Picked) -> Lifted:
     test = node.test
     place = walk.table(test.base[0], test.table[..., 0], test.select, test.bound)
+    return _either(walk, node, place)
+
+
+def _either(walk: _Walk, node: Choice | Picked, place: Place) -> Lifted:
     return walk.lifter.make(Choice, (), (walk.of(node.then), walk.of(node.otherwise)), (place,))
 
 
@@ -262,11 +239,7 @@ def _state(walk: _Walk, node: State) -> Lifted:
     coordinates = coordinates_of(space)
     places: list[Place] = []
     for numbers in coordinates:
-        if node.subgroup is None:
-            table = numbers[:, node.which]
-        else:
-            table = numbers[node.subgroup, node.which]
-        places.append(walk.table(Index(), table, None, node.bound))
+        places.append(walk.table(Index(), node.picked(numbers), None, node.bound))
     places += [walk.place(value, ()) for _, value in node.at]
     outer = tuple(var for var, _ in node.at)
     names = frozenset({f"state {id(recurrence)}"}) if not node.behind else frozenset[str]()
@@ -280,14 +253,16 @@ def _state(walk: _Walk, node: State) -> Lifted:
 
 
 LIFTS: dict[type, Callable[[_Walk, Any], Lifted]] = {
-    Number: _number,
-    Undefined: _undefined,
+    Number: lambda walk, x: walk.lifter.make(Number, (x.value, x.type)),
+    Undefined: lambda walk, _: walk.lifter.make(Undefined, ()),
     Lost: _lost,
     Carried: _lost,
-    Scalar: _scalar,
+    Scalar: lambda walk, x: walk.lifter.make(Scalar, (x.operand,)),
     Leaf: _leaf,
-    Call: _call,
-    Converted: _converted,
+    Call: lambda walk, x: walk.lifter.make(
+        Call, (x.function, x.type), tuple(map(walk.of, x.arguments))
+    ),
+    Converted: lambda walk, x: walk.lifter.make(Converted, (x.to,), (walk.of(x.body),)),
     Summed: _summed,
     Accumulated: _accumulated,
     Choice: _choice,

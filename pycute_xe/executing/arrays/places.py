@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from pycute_xe.holding.placing import undecided
 from pycute_xe.kernel import If, Kernel, Loop
 from pycute_xe.kernel.amounts import launches
+from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index, Looked, Quotient
 
 __all__ = [
@@ -135,7 +136,7 @@ def _moved(
     return new, numbers[tuple(places)]
 
 
-def spread(array: NDArray[Any], own: Sequence[Axis], axes: Sequence[Axis]) -> NDArray[Any]:
+def spread(array: Array, own: Sequence[Axis], axes: Sequence[Axis]) -> Array:
     """Return an array over some axes as one over more of them, of extent 1 where it has none."""
     order = [own.index(axis) for axis in axes if axis in own]
     if order != sorted(order):
@@ -215,7 +216,6 @@ def separated(numbers: Ints) -> tuple[int, list[tuple[tuple[int, ...], Ints]]]:
 # ------------------------------------------------------------ points
 # The points at which a statement is done: work-groups, and trips of loops around it.
 
-Ints: TypeAlias = NDArray[np.int64]
 
 ROOM = 1 << 22
 """Points that are told one by one."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,7 @@ from pycute_xe.holding.nodes import Recurrence
 from pycute_xe.holding.placing import undecided
 from pycute_xe.kernel import AtomicStore, If, Kernel, Load, Loop
 from pycute_xe.kernel.amounts import trips
+from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.kernel.ir.identities import identified
 from pycute_xe.kernel.ir.roles import chooses
@@ -47,9 +48,6 @@ __all__ = ["Plan", "plan", "run_on_arrays"]
 
 # ------------------------------------------------------------ storing
 # What a store writes: the axes of its places, and the value at each.
-
-Array: TypeAlias = NDArray[Any]
-Ints: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -368,14 +366,11 @@ def _scanned(
         for p in parts.values()
     }
     used = sorted({g for part in parts.values() for g in part.groups})
-    for ranges in _blocks([groups[g].size for g in used], _rows(parts)):
+    rows = max(int(np.prod(part.counts[:1], dtype=np.int64)) for part in parts.values())
+    for ranges in _blocks([groups[g].size for g in used], rows):
         chosen = dict(zip(used, ranges, strict=True))
         _block(run, recurrence, parts, groups, chosen, arrays)
     return parts, groups, arrays
-
-
-def _rows(parts: dict[str, _Part]) -> int:
-    return max(int(np.prod(part.counts[:1], dtype=np.int64)) for part in parts.values())
 
 
 def _blocks(counts: list[int], rows: int) -> Iterator[tuple[range, ...]]:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pycute_xe.executing.arrays.terms import (
     Lifter,
@@ -24,11 +23,10 @@ from pycute_xe.executing.arrays.terms import (
 )
 from pycute_xe.holding.nodes import Leaf, Node, Recurrence, State, mapped
 from pycute_xe.holding.placing import undecided
+from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 
 __all__ = ["coordinates_of", "needed_by", "nodes_of", "outside_of", "space_of"]
-
-Ints: TypeAlias = NDArray[np.int64]
 
 
 def coordinates_of(space: Space) -> list[Ints]:
@@ -135,11 +133,7 @@ def _add(columns: list[_Column], label: str, column: Ints) -> bool:
 
 def _gathered(column: Ints, state: State) -> Ints:
     """Return what tells registers apart that read others, of which a column is known."""
-    if state.subgroup is None:
-        found = column[:, state.which]
-    else:
-        found = column[state.subgroup, state.which]
-    return _first(found)
+    return _first(state.picked(column))
 
 
 def _first(table: Ints) -> Ints:
@@ -158,7 +152,7 @@ def _first(table: Ints) -> Ints:
 def _columns(lifter: Lifter, recurrence: Recurrence, name: str) -> list[_Column]:
     shape = lifter.subgroups, _count(recurrence, name)
     out: list[_Column] = []
-    for leaf in _leaves(nodes_of(recurrence, name)):
+    for leaf in (x for x in _ends(nodes_of(recurrence, name)) if isinstance(x, Leaf)):
         for i in range(leaf.table.shape[-1]):
             column = _first(leaf.table[..., i])[:, leaf.select]
             _add(out, f"{leaf.operand}.{i}", np.broadcast_to(column, shape))
@@ -170,10 +164,6 @@ def _columns(lifter: Lifter, recurrence: Recurrence, name: str) -> list[_Column]
             for column in coordinates_of(space):
                 _add(out, state.name, np.broadcast_to(_gathered(column, state), shape))
     return out
-
-
-def _leaves(nodes: tuple[Node, ...]) -> list[Leaf]:
-    return [x for x in _ends(nodes) if isinstance(x, Leaf)]
 
 
 def _ends(nodes: tuple[Node, ...]) -> list[Node]:
@@ -193,15 +183,12 @@ def _states_in(recurrence: Recurrence, name: str) -> list[State]:
     return [x for x in ends if isinstance(x, State) and x.recurrence is recurrence]
 
 
-def _needs(recurrence: Recurrence, name: str) -> list[str]:
-    return list(dict.fromkeys(state.name for state in _states_in(recurrence, name)))
-
-
 def needed_by(recurrence: Recurrence, names: Iterable[str]) -> list[str]:
     """Return the fragments whose state those of some names need, themselves among them."""
     out = list(dict.fromkeys(names))
     for one in out:
-        out += [other for other in _needs(recurrence, one) if other not in out]
+        needs = dict.fromkeys(state.name for state in _states_in(recurrence, one))
+        out += [other for other in needs if other not in out]
     return out
 
 

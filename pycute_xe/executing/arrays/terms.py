@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pycute_xe.executing.arrays.places import Axis, Field, separated
 from pycute_xe.holding.nodes import (
@@ -31,6 +30,7 @@ from pycute_xe.holding.nodes import (
 )
 from pycute_xe.holding.placing import undecided
 from pycute_xe.kernel import Index
+from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 
 __all__ = [
@@ -46,8 +46,6 @@ __all__ = [
     "numbered",
     "partition",
 ]
-
-Ints: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

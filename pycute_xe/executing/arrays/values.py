@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pycute_xe.converting import convert, host_dtype, wrap
 from pycute_xe.executing.arrays.places import Axis, Field, joined, run_of, spread
 from pycute_xe.executing.products import multiplied_into, widened
+from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.numeric import Numeric
 
 __all__ = [
@@ -24,8 +24,6 @@ __all__ = [
     "scattered",
     "contract",
 ]
-
-Ints: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +190,6 @@ def has_points(test: Field) -> bool:
 # ------------------------------------------------------------ contracting
 # Sums of products as matrix products: the axes of two factors sorted into their roles.
 
-Array: TypeAlias = NDArray[Any]
 
 ALONE, SMALL = 1 << 19, 1 << 23
 """Multiplications that one thread does, and those from which on two are worth waiting for."""

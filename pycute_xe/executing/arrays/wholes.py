@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pycute_xe.executing.arrays.places import Axis, Field
 from pycute_xe.executing.arrays.terms import Lifted
 from pycute_xe.executing.arrays.values import Value, contract, gathered, has_points, is_finite
 from pycute_xe.holding.nodes import Accumulated, Call, Leaf, Number
+from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.numeric import Numeric
 
 if TYPE_CHECKING:
     from pycute_xe.executing.arrays.evaluating import Evaluation, Run
 
 __all__ = ["part_of_product", "product_of"]
-
-Array: TypeAlias = NDArray[Any]
-Ints: TypeAlias = NDArray[np.int64]
 
 
 def product_of(term: Lifted) -> tuple[str, str] | None:

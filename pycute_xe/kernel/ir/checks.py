@@ -295,11 +295,6 @@ def _(kernel: Program, statement: Reorder | Reduce) -> None:
     check_type(kernel, statement, destination, source.value_type)
 
 
-@FITS.of(Part)
-def _(kernel: Program, statement: Part) -> None:
-    check_part(kernel, statement)
-
-
 @FITS.of(Convert)
 def _(kernel: Program, statement: Convert) -> None:
     source, destination = (kernel.fragment(n) for n in (statement.source, statement.destination))
@@ -362,11 +357,6 @@ def _(kernel: Program, statement: Mma) -> None:
         check_type(kernel, statement, kernel.fragment(name), kind)
 
 
-@FITS.of(SharedStore, SharedLoad)
-def _(kernel: Program, statement: SharedStore | SharedLoad) -> None:
-    check_shared(kernel, statement)
-
-
 @FITS.of(Loop)
 def _(kernel: Program, statement: Loop) -> None:
     if statement.start.is_constant and statement.start.offset < 0:
@@ -396,6 +386,8 @@ def _(kernel: Program, statement: NamedArrive | NamedWait) -> None:
     check_barrier(kernel, statement.barrier)
 
 
+FITS.of(Part)(check_part)
+FITS.of(SharedStore, SharedLoad)(check_shared)
 FITS.of(Await, Signal)(check_counter)
 
 

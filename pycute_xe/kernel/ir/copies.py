@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import Literal, TypeVar
+from operator import attrgetter
+from typing import Any, ClassVar, Literal, TypeVar
 
 from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.composed import ComposedLayout
@@ -13,6 +14,7 @@ from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index, as_index
 from pycute_xe.layout import Layout
 from pycute_xe.signatures import held_fields
+from pycute_xe.typing import is_tuple
 
 __all__ = [
     "AtomicStore",
@@ -24,6 +26,7 @@ __all__ = [
     "Statement",
     "Touched",
     "once",
+    "touching",
 ]
 
 # ------------------------------------------------------------ statement
@@ -58,6 +61,11 @@ class _Remembers:
     _touched: Touched
 
 
+def touching(**fields: str) -> Mapping[str, str]:
+    """Return which fields of a kind say what it touches, by the names of `Touched`."""
+    return fields
+
+
 Kind = TypeVar("Kind", bound=_Remembers)
 
 
@@ -76,17 +84,35 @@ def once(touched: Callable[[Kind], Touched]) -> Callable[[Kind], Touched]:
 @held_fields
 @dataclass(frozen=True, slots=True)
 class Statement(_Remembers):
-    """One thing that every subgroup of a work-group does. A new kind derives from it."""
+    """One thing that every subgroup of a work-group does. A new kind derives from it.
+
+    ``touches`` names the fields that say what it touches, for each field of `Touched`; a kind of
+    which fields alone do not say it defines `touched`.
+    """
+
+    touches: ClassVar[Mapping[str, str]] = touching()
 
     @property
+    @once
     def touched(self) -> Touched:
         """What it touches. Every kind says so."""
-        raise KernelError(
-            "Statement",
-            {"kind": type(self).__name__},
-            "the kind does not say what it touches",
-            "define `touched`",
-        )
+        if not self.touches:
+            raise KernelError(
+                "Statement",
+                {"kind": type(self).__name__},
+                "the kind does not say what it touches",
+                "define `touched`",
+            )
+        fields = dict(self.touches)
+        meets: Any = fields.pop("meets", "")
+        found = {what: _values(self, names) for what, names in fields.items()}
+        return Touched(**found, meets=meets)
+
+
+def _values(statement: Statement, names: str) -> tuple[Any, ...]:
+    """Return what fields hold together, a tuple element by element."""
+    values = (attrgetter(name)(statement) for name in names.split())
+    return tuple(x for value in values for x in (value if is_tuple(value) else (value,)))
 
 
 # ------------------------------------------------------------ copies
@@ -125,13 +151,8 @@ class _Moving(_Copying):
 class Prefetch(_Copying):
     """Bring a tile of an operand into the cache."""
 
+    touches = touching(prefetched="operand", indices="at")
     modes: tuple[int | None, ...] = (0, 1)
-
-    @property
-    @once
-    def touched(self) -> Touched:
-        """Touches memory without effect."""
-        return Touched(prefetched=(self.operand,), indices=self.at)
 
 
 @held_fields
@@ -139,11 +160,7 @@ class Prefetch(_Copying):
 class Load(_Moving):
     """Load a tile of an operand: message ``j`` fills slots ``j * copy.atom.values`` on."""
 
-    @property
-    @once
-    def touched(self) -> Touched:
-        """Reads memory, writes the fragment."""
-        return Touched(writes=(self.fragment,), from_memory=(self.operand,), indices=self.at)
+    touches = touching(writes="fragment", from_memory="operand", indices="at")
 
 
 @held_fields
@@ -151,11 +168,7 @@ class Load(_Moving):
 class Store(_Moving):
     """Store a tile of an operand, clipped to the operand."""
 
-    @property
-    @once
-    def touched(self) -> Touched:
-        """Reads the fragment, writes memory."""
-        return Touched(reads=(self.fragment,), to_memory=(self.operand,), indices=self.at)
+    touches = touching(reads="fragment", to_memory="operand", indices="at")
 
 
 @held_fields
@@ -163,16 +176,7 @@ class Store(_Moving):
 class AtomicStore(_Moving):
     """Add a tile to an operand element by element, each addition indivisible, in any order."""
 
-    @property
-    @once
-    def touched(self) -> Touched:
-        """Reads the fragment, updates memory."""
-        return Touched(
-            reads=(self.fragment,),
-            from_memory=(self.operand,),
-            to_memory=(self.operand,),
-            indices=self.at,
-        )
+    touches = touching(reads="fragment", from_memory="operand", to_memory="operand", indices="at")
 
 
 @held_fields
@@ -184,16 +188,11 @@ class SharedStore(Statement):
     is added to it.
     """
 
+    touches = touching(reads="fragment", to_shared="array", indices="at")
     fragment: str
     array: str
     places: Layout | ComposedLayout
     at: Index = field(default_factory=Index)
-
-    @property
-    @once
-    def touched(self) -> Touched:
-        """Reads the fragment, writes the array."""
-        return Touched(reads=(self.fragment,), to_shared=(self.array,), indices=(self.at,))
 
 
 @held_fields
@@ -201,13 +200,8 @@ class SharedStore(Statement):
 class SharedLoad(Statement):
     """Read a fragment from a shared array: element ``e`` of subgroup ``s`` at ``places(s, e)``."""
 
+    touches = touching(writes="fragment", from_shared="array", indices="at")
     array: str
     fragment: str
     places: Layout | ComposedLayout
     at: Index = field(default_factory=Index)
-
-    @property
-    @once
-    def touched(self) -> Touched:
-        """Reads the array, writes the fragment."""
-        return Touched(writes=(self.fragment,), from_shared=(self.array,), indices=(self.at,))

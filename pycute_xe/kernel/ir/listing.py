@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import gcd
+from typing import Any
 
 import numpy as np
 
@@ -229,29 +230,34 @@ def _messages(statement: Prefetch | Load | Store | AtomicStore) -> str:
     return f"by {statement.copy.messages} × {statement.copy.op}"
 
 
-@LINES.of(Prefetch)
-def _(statement: Prefetch) -> str:
-    return f"prefetch  {_place(statement)}  {_messages(statement)}"
+def _part_of(statement: SharedStore | SharedLoad) -> str:
+    at = "" if statement.at.is_constant and not statement.at.offset else f"{statement.at} + "
+    return f"{statement.array}[{at}{statement.places}]"
 
 
-@LINES.of(Load)
-def _(statement: Load) -> str:
-    return f"copy      {_place(statement)} → {statement.fragment}  {_messages(statement)}"
-
-
-@LINES.of(Store)
-def _(statement: Store) -> str:
-    return f"copy      {statement.fragment} → {_place(statement)}  {_messages(statement)}"
-
-
-@LINES.of(AtomicStore)
-def _(statement: AtomicStore) -> str:
-    return f"add       {statement.fragment} → {_place(statement)}  {_messages(statement)}"
-
-
-@LINES.of(Fill)
-def _(statement: Fill) -> str:
-    return f"fill      {statement.fragment} = {statement.value:g}"
+_ROWS: dict[type[Statement], Callable[[Any], str]] = {
+    Prefetch: lambda s: f"prefetch  {_place(s)}  {_messages(s)}",
+    Load: lambda s: f"copy      {_place(s)} → {s.fragment}  {_messages(s)}",
+    Store: lambda s: f"copy      {s.fragment} → {_place(s)}  {_messages(s)}",
+    AtomicStore: lambda s: f"add       {s.fragment} → {_place(s)}  {_messages(s)}",
+    Fill: lambda s: f"fill      {s.fragment} = {s.value:g}",
+    Part: lambda s: f"part      {s.source} from {s.first} → {s.destination}  by {s.slots}",
+    Convert: lambda s: f"convert   {s.source} → {s.destination}",
+    Reduce: lambda s: f"reduce    {s.how} of {s.source} → {s.destination}  by {s.slots}",
+    Mma: lambda s: f"mma       {s.accumulator} += {s.a} · {s.b}  by {s.mma.atom}",
+    BarrierArrive: lambda _: "barrier   arrive",
+    BarrierWait: lambda _: "barrier   wait",
+    NamedArrive: lambda s: f"barrier   arrive at {s.barrier} as {ROLES[s.role].words}",
+    NamedWait: lambda s: f"barrier   wait for {s.barrier}",
+    Fence: lambda _: "fence     shared memory",
+    Await: lambda s: f"await     {_place(s)} >= {s.least}",
+    Signal: lambda s: f"signal    {_place(s)} += {s.by}",
+    SharedStore: lambda s: f"share     {s.fragment} → {_part_of(s)}",
+    SharedLoad: lambda s: f"share     {_part_of(s)} → {s.fragment}",
+    If: lambda s: f"when {s.index} < {s.below}:",
+}
+for _kind, _row in _ROWS.items():
+    LINES.of(_kind)(_row)
 
 
 @LINES.of(Reorder)
@@ -260,84 +266,10 @@ def _(statement: Reorder) -> str:
     return f"reorder   {statement.source} → {statement.destination}  {how}"
 
 
-@LINES.of(Part)
-def _(statement: Part) -> str:
-    of = f"{statement.source} from {statement.first}"
-    return f"part      {of} → {statement.destination}  by {statement.slots}"
-
-
-@LINES.of(Convert)
-def _(statement: Convert) -> str:
-    return f"convert   {statement.source} → {statement.destination}"
-
-
 @LINES.of(Map)
 def _(statement: Map) -> str:
     by = ", ".join(f"{name} by {layout}" for name, layout in statement.gathers)
     return f"map       {statement.destination} = {statement.value}" + (f"  {by}" if by else "")
-
-
-@LINES.of(Reduce)
-def _(statement: Reduce) -> str:
-    return (
-        f"reduce    {statement.how} of {statement.source} → {statement.destination}  "
-        f"by {statement.slots}"
-    )
-
-
-@LINES.of(Mma)
-def _(statement: Mma) -> str:
-    return (
-        f"mma       {statement.accumulator} += {statement.a} · {statement.b}  "
-        f"by {statement.mma.atom}"
-    )
-
-
-@LINES.of(BarrierArrive)
-def _(_: Statement) -> str:
-    return "barrier   arrive"
-
-
-@LINES.of(BarrierWait)
-def _(_: Statement) -> str:
-    return "barrier   wait"
-
-
-@LINES.of(NamedArrive)
-def _(statement: NamedArrive) -> str:
-    return f"barrier   arrive at {statement.barrier} as {ROLES[statement.role].words}"
-
-
-@LINES.of(NamedWait)
-def _(statement: NamedWait) -> str:
-    return f"barrier   wait for {statement.barrier}"
-
-
-@LINES.of(Fence)
-def _(_: Statement) -> str:
-    return "fence     shared memory"
-
-
-@LINES.of(Await)
-def _(statement: Await) -> str:
-    return f"await     {_place(statement)} >= {statement.least}"
-
-
-@LINES.of(Signal)
-def _(statement: Signal) -> str:
-    return f"signal    {_place(statement)} += {statement.by}"
-
-
-@LINES.of(SharedStore)
-def _(statement: SharedStore) -> str:
-    at = "" if statement.at.is_constant and not statement.at.offset else f"{statement.at} + "
-    return f"share     {statement.fragment} → {statement.array}[{at}{statement.places}]"
-
-
-@LINES.of(SharedLoad)
-def _(statement: SharedLoad) -> str:
-    at = "" if statement.at.is_constant and not statement.at.offset else f"{statement.at} + "
-    return f"share     {statement.array}[{at}{statement.places}] → {statement.fragment}"
 
 
 @LINES.of(Loop)
@@ -345,8 +277,3 @@ def _(statement: Loop) -> str:
     claims = "; ".join(f"{name} holds {value}" for name, value in statement.holds)
     head = f"for {statement.start} <= {statement.var} < {statement.stop}"
     return head + (f" where {claims}:" if claims else ":")
-
-
-@LINES.of(If)
-def _(statement: If) -> str:
-    return f"when {statement.index} < {statement.below}:"

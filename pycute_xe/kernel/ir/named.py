@@ -7,7 +7,7 @@ from typing import Literal
 
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index, as_index
-from pycute_xe.kernel.ir.copies import Statement, Touched, once
+from pycute_xe.kernel.ir.copies import Statement, touching
 from pycute_xe.signatures import held_fields
 
 __all__ = ["ROLES", "NamedArrive", "NamedBarrier", "NamedWait", "Role"]
@@ -77,14 +77,9 @@ class NamedArrive(Statement):
     A consumer must wait before it arrives there again, a producer never waits.
     """
 
+    touches = touching(indices="barrier.number")  # a barrier of its own
     barrier: NamedBarrier
     role: Role = "both"
-
-    @property
-    @once
-    def touched(self) -> Touched:
-        """Arrives at a barrier of its own, not at that of the work-group."""
-        return Touched(indices=(self.barrier.number,))
 
 
 @held_fields
@@ -92,10 +87,5 @@ class NamedArrive(Statement):
 class NamedWait(Statement):
     """Wait until the named barrier at which this subgroup arrived has fired."""
 
+    touches = touching(indices="barrier.number")  # a barrier of its own
     barrier: NamedBarrier
-
-    @property
-    @once
-    def touched(self) -> Touched:
-        """Waits at a barrier of its own, not at that of the work-group."""
-        return Touched(indices=(self.barrier.number,))

@@ -23,6 +23,7 @@ from pycute_xe.kernel.ir.copies import (
     Store,
     Touched,
     once,
+    touching,
 )
 from pycute_xe.kernel.ir.named import NamedArrive, NamedBarrier, NamedWait
 from pycute_xe.kernel.spec.expression import (
@@ -97,14 +98,8 @@ class Await(_Counting):
     C++: ``cutlass::GenericBarrier::wait_eq``, ``wait_lt``, of counters that only grow.
     """
 
+    touches = touching(from_memory="operand", indices="at least", meets="both")
     least: Index
-
-    @property
-    @once
-    def touched(self) -> Touched:
-        """Reads the counter and meets the work-group."""
-        indices = (*self.at, self.least)
-        return Touched(from_memory=(self.operand,), indices=indices, meets="both")
 
 
 @held_fields
@@ -115,14 +110,8 @@ class Signal(_Counting):
     C++: ``cutlass::GenericBarrier::arrive_inc``.
     """
 
+    touches = touching(from_memory="operand", to_memory="operand", indices="at by", meets="both")
     by: Index
-
-    @property
-    @once
-    def touched(self) -> Touched:
-        """Updates the counter and meets the work-group."""
-        counter, indices = (self.operand,), (*self.at, self.by)
-        return Touched(from_memory=counter, to_memory=counter, indices=indices, meets="both")
 
 
 # ------------------------------------------------------------ barriers
@@ -134,11 +123,7 @@ class Signal(_Counting):
 class BarrierArrive(Statement):
     """Tell a split barrier of the work-group that this subgroup has come."""
 
-    @property
-    @once
-    def touched(self) -> Touched:
-        """Arrives."""
-        return Touched(meets="arrive")
+    touches = touching(meets="arrive")
 
 
 @held_fields
@@ -146,11 +131,7 @@ class BarrierArrive(Statement):
 class BarrierWait(Statement):
     """Wait until every subgroup of the work-group has come."""
 
-    @property
-    @once
-    def touched(self) -> Touched:
-        """Waits."""
-        return Touched(meets="wait")
+    touches = touching(meets="wait")
 
 
 @held_fields
@@ -163,11 +144,7 @@ class Fence(Statement):
     the row ``fence`` of ``atoms/arch.toml``.
     """
 
-    @property
-    @once
-    def touched(self) -> Touched:
-        """Orders memory."""
-        return Touched(meets="fence")
+    touches = touching(meets="fence")
 
 
 # ------------------------------------------------------------ statements
@@ -178,14 +155,9 @@ class Fence(Statement):
 class Fill(Statement):
     """Set every slot of a fragment to one value."""
 
+    touches = touching(writes="fragment")
     fragment: str
     value: float = 0.0
-
-    @property
-    @once
-    def touched(self) -> Touched:
-        """Writes the fragment."""
-        return Touched(writes=(self.fragment,))
 
 
 @held_fields
@@ -193,15 +165,10 @@ class Fill(Statement):
 class Reorder(Statement):
     """Permute register elements: element ``i`` of the source goes to ``slots(i)``."""
 
+    touches = touching(reads="source", writes="destination")
     source: str
     destination: str
     slots: Layout
-
-    @property
-    @once
-    def touched(self) -> Touched:
-        """Reads one fragment, writes the other."""
-        return Touched(reads=(self.source,), writes=(self.destination,))
 
 
 @held_fields
@@ -213,16 +180,11 @@ class Part(Statement):
     the destination comes from; the rest of the source stays behind.
     """
 
+    touches = touching(reads="source", writes="destination")
     source: str
     destination: str
     slots: Layout
     first: int = 0
-
-    @property
-    @once
-    def touched(self) -> Touched:
-        """Reads one fragment, writes the other."""
-        return Touched(reads=(self.source,), writes=(self.destination,))
 
 
 @held_fields
@@ -230,14 +192,9 @@ class Part(Statement):
 class Convert(Statement):
     """Convert every element to the destination's type: nearest even, integers saturated."""
 
+    touches = touching(reads="source", writes="destination")
     source: str
     destination: str
-
-    @property
-    @once
-    def touched(self) -> Touched:
-        """Reads one fragment, writes the other."""
-        return Touched(reads=(self.source,), writes=(self.destination,))
 
 
 @held_fields
@@ -292,6 +249,7 @@ class Reduce(Statement):
     Raises `KernelError` for an unknown reduction.
     """
 
+    touches = touching(reads="source", writes="destination")
     how: str
     source: str
     destination: str
@@ -300,12 +258,6 @@ class Reduce(Statement):
     def __post_init__(self) -> None:
         """Check the reduction's name."""
         reduction(self.how)
-
-    @property
-    @once
-    def touched(self) -> Touched:
-        """Reads one fragment, writes the other."""
-        return Touched(reads=(self.source,), writes=(self.destination,))
 
 
 @held_fields
@@ -317,16 +269,11 @@ class Mma(Statement):
     operand's first mode, then along its second.
     """
 
+    touches = touching(reads="a b", updates="accumulator")
     mma: TiledMma
     accumulator: str
     a: str
     b: str
-
-    @property
-    @once
-    def touched(self) -> Touched:
-        """Reads A and B, updates the accumulator."""
-        return Touched(reads=(self.a, self.b), updates=(self.accumulator,))
 
 
 @held_fields
@@ -340,6 +287,7 @@ class Loop(Statement):
     `Slot` is the same element of a fragment that the loop does not write.
     """
 
+    touches = touching(indices="start stop")  # what its body touches, the body says
     var: str
     start: Index
     stop: Index
@@ -354,18 +302,13 @@ class Loop(Statement):
         for name, value in self.holds:
             check_depth("Loop", {"holds": name}, value)
 
-    @property
-    @once
-    def touched(self) -> Touched:
-        """What its bounds need; what its body touches, the body says."""
-        return Touched(indices=(self.start, self.stop))
-
 
 @held_fields
 @dataclass(frozen=True, slots=True)
 class If(Statement):
     """Do the body where ``index < below``."""
 
+    touches = touching(indices="index below")  # what its body touches, the body says
     index: Index
     below: Index
     body: tuple[Statement, ...]
@@ -375,12 +318,6 @@ class If(Statement):
         object.__setattr__(self, "index", as_index(self.index))
         object.__setattr__(self, "below", as_index(self.below))
         _checked_body("If", self.body)
-
-    @property
-    @once
-    def touched(self) -> Touched:
-        """What its condition needs; what its body touches, the body says."""
-        return Touched(indices=(self.index, self.below))
 
 
 def _checked_body(operation: str, body: object) -> None:

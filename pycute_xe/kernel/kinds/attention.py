@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial, reduce
 from math import gcd, inf, log
+from operator import add
 
 import numpy as np
 
@@ -125,14 +128,13 @@ class Ending:
         if across == 1:
             return ()
         count = 16 * self.rows.slots
-        own = Layout((across, count), (count, 1))
-        theirs = Layout((across, count), (0, 1))
-        out: list[Statement] = [SharedStore("tSrMax", "sMax", own), *MEET]
-        out.append(Map("tSrAll", Slot("tSrMax")))
-        for s in range(across):
-            out.append(SharedLoad("sMax", "tSrOther", theirs, Index(None, s * count)))
-            out.append(Map("tSrAll", apply("max", Slot("tSrAll"), Slot("tSrOther"))))
-        out += [
+        own, other = Layout((across, count), (count, 1)), Slot("tSrOther")
+        largest = apply("max", Slot("tSrAll"), other)
+        return (
+            SharedStore("tSrMax", "sMax", own),
+            *MEET,
+            Map("tSrAll", Slot("tSrMax")),
+            *self._each("sMax", "tSrOther", count, Map("tSrAll", largest)),
             Map("tSrFix", apply("exp2", Slot("tSrMax") - Slot("tSrAll"))),
             Map("tSrMax", Slot("tSrAll")),
             *self._rescaled(),
@@ -140,11 +142,14 @@ class Ending:
             SharedStore("tSrPart", "sSum", own),
             *MEET,
             Fill("tSrSum"),
-        ]
-        for s in range(across):
-            out.append(SharedLoad("sSum", "tSrOther", theirs, Index(None, s * count)))
-            out.append(Map("tSrSum", Slot("tSrSum") + Slot("tSrOther")))
-        return tuple(out)
+            *self._each("sSum", "tSrOther", count, Map("tSrSum", Slot("tSrSum") + other)),
+        )
+
+    def _each(self, array: str, part: str, count: int, then: Map) -> Iterator[Statement]:
+        """Yield what loads the part of each subgroup in turn, and takes it in."""
+        theirs = Layout((self.form.across, count), (0, 1))
+        for s in range(self.form.across):
+            yield from (SharedLoad(array, part, theirs, Index(None, s * count)), then)
 
     def _rescaled(self) -> tuple[Statement, ...]:
         """Return what takes all tiles of O from one maximum to another."""
@@ -155,11 +160,8 @@ class Ending:
         """Return what gives one subgroup a tile of O over all keys."""
         form, acc, count = self.form, f"tOrO{v}", self.elements
         own = Layout((form.across, count), (count, 1))
-        theirs = Layout((form.across, count), (0, 1))
         out: list[Statement] = [SharedStore(acc, "sO", own), *MEET, Fill("tOrSum")]
-        for s in range(form.across):
-            out.append(SharedLoad("sO", "tOrOther", theirs, Index(None, s * count)))
-            out.append(Map("tOrSum", Slot("tOrSum") + Slot("tOrOther")))
+        out += self._each("sO", "tOrOther", count, Map("tOrSum", Slot("tOrSum") + Slot("tOrOther")))
         if v < form.vtiles - 1:  # before the next tile is written over it
             out += [BarrierArrive(), BarrierWait()]
         return tuple(out)
@@ -349,10 +351,7 @@ class _Claim:
                 j = {"j": Index(name)}
                 score = Where(one.substitute(j), other.substitute(j), score, Const(-inf))
             found.append(total(name, keys.count, score, how="max"))
-        out: Expression = Const(LOWEST)
-        for more in found:
-            out = apply("max", out, more)
-        return out
+        return reduce(partial(apply, "max"), found, Const(LOWEST))
 
     def top(self) -> Expression:
         """Return the largest score, the sink's included."""
@@ -383,7 +382,7 @@ class _Claim:
             parts.append(total(f"n{i}", keys.count, weight))
         if self.form.sink:
             parts.append(apply("exp2", self.sink() - self.top()))
-        return _sum(parts)
+        return reduce(add, parts)
 
     def weighted(self) -> Expression:
         """Return the sum of the weighted values, each weight rounded."""
@@ -397,14 +396,7 @@ class _Claim:
             )
             value = Element(keys.v, self.form.of_keys(keys, n, e))
             parts.append(total(f"n{i}", keys.count, rescaled * value))
-        return _sum(parts)
-
-
-def _sum(parts: list[Expression]) -> Expression:
-    out = parts[0]
-    for more in parts[1:]:
-        out = out + more
-    return out
+        return reduce(add, parts)
 
 
 # ------------------------------------------------------------ attention

@@ -88,7 +88,7 @@ def attention_combine(mma: TiledMma, splits: int, *, out_type: Numeric | str = "
             ("b", Index("B")),
             ("h", Index("H")),
             ("q", Tiles("M", mma.tile_mnk[0])),
-            ("v", _columns(mma)),
+            ("v", Tiles("E", mma.tile_mnk[1])),
         ),
         (
             Fill("tMax", LOWEST),
@@ -99,10 +99,6 @@ def attention_combine(mma: TiledMma, splits: int, *, out_type: Numeric | str = "
         ),
         _claim(splits, numeric),
     )
-
-
-def _columns(mma: TiledMma) -> Index:
-    return Tiles("E", mma.tile_mnk[1])
 
 
 def _claim(splits: int, numeric: Numeric) -> Specification:

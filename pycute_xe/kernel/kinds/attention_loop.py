@@ -170,15 +170,12 @@ class Mainloop:
         rows, columns = self._last_two(keys.v)
         modes = (columns, rows)
         out: list[Statement] = []
-        for v in range(form.vtiles):
-            column = Index("v") * form.out + v * width
-            at = form.of_keys(keys, form.tile_of(keys) * form.tile[1], column)
-            if form.stages:
-                copy = make_block_2d_prefetch(values.copy)
-                out.append(Prefetch(copy, keys.v, at, modes))
-        for v in range(form.vtiles):
-            column = Index("v") * form.out + v * width
-            at = form.of_keys(keys, form.tile_of(keys) * form.tile[1], column)
+        row, begins = form.tile_of(keys) * form.tile[1], Index("v") * form.out
+        places = [form.of_keys(keys, row, begins + v * width) for v in range(form.vtiles)]
+        if form.stages:
+            copy = make_block_2d_prefetch(values.copy)
+            out += [Prefetch(copy, keys.v, at, modes) for at in places]
+        for v, at in enumerate(places):
             acc = f"tOrO{v}"
             out += [
                 Map(acc, Slot(acc) * Slot("tSrFix"), (("tSrFix", self.rows.of_out),)),

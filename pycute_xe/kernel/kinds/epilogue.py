@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from itertools import cycle, product
 from math import isnan
 
+import numpy as np
+
 from pycute_xe.atom.block2d_op import XE_STORE_2D
 from pycute_xe.atom.copy_atom import make_copy_atom
 from pycute_xe.atom.reordering import is_identity, reorder
@@ -122,7 +124,7 @@ class Tail:
         """Return the epilogue that computes D from a text, and other outputs from theirs."""
         out = cls(frame)
         for name, words in also.items():
-            if is_reduction(name):
+            if "[" in name:  # a vector of sums is named with its indices
                 add_reduction(out, name, words, out.claimed(text or "acc", out_type))
                 continue
             copy = operand_copy(frame.mma, "D", frame.order_of(name), frame.type_of(name), name)
@@ -147,16 +149,13 @@ class Tail:
         def leaf(x: Element | Slot) -> Expression:
             return product if isinstance(x, Slot) else x
 
-        values = [
-            (name, self.frame.indices, self._kept(name, value)) for name, value in self.values
+        indices, place = self.frame.indices, tuple(map(Index, self.frame.indices))
+        values = [  # what is added to keeps what it had
+            (name, indices, Element(name, place) + value if self.frame.adds else value)
+            for name, value in self.values
         ]
-        claims = (Claim(n, indices, rebuilt(v, leaf)) for n, indices, v in (*self.sums, *values))
+        claims = (Claim(n, at, rebuilt(v, leaf)) for n, at, v in (*self.sums, *values))
         return Specification(tuple(claims))
-
-    def _kept(self, name: str, value: Expression) -> Expression:
-        """Return what an output holds at the end, with what it had where it is added to."""
-        place = tuple(map(Index, self.frame.indices))
-        return Element(name, place) + value if self.frame.adds else value
 
     def claimed(self, text: str, numeric: Numeric) -> Expression:
         """Return the value that an output of a type gets.
@@ -333,11 +332,6 @@ _OTHER = {"m": "n", "n": "m"}
 S32 = as_numeric("s32")
 
 
-def is_reduction(name: str) -> bool:
-    """Tell whether an output is named with its indices, as a vector of sums is."""
-    return "[" in name
-
-
 def add_reduction(epilogue: Tail, key: str, text: str, d_value: Expression) -> None:
     """Append what adds a row or column sum to a vector, ``rowsum[m]`` from ``sum(n, D[m,n])``.
 
@@ -452,8 +446,6 @@ def _demand_zero_outside(key: str, text: str, value: Expression, over: str) -> N
 
 def _outside(value: Expression, over: str, numbers: dict[Element, float]) -> float:
     """Return the value where what depends on ``over`` is zero, as loads beyond an edge give it."""
-    import numpy as np
-
     match value:
         case Const(number):
             return number

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import gcd
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pycute_xe.algebra import zipped_divide
 from pycute_xe.atom.block2d_copy import make_block_2d_copy, make_block_2d_prefetch
@@ -23,6 +21,7 @@ from pycute_xe.bulk import table
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import KernelError
 from pycute_xe.exactness import is_exact
+from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.operands import Fragment, Operand, Order, Shared
 from pycute_xe.kernel.ir.statements import (
@@ -52,8 +51,6 @@ __all__ = ["Side", "transformed_operands", "MEET", "cooperative_copy", "fragment
 
 MEET: tuple[Statement, ...] = (Fence(), BarrierArrive(), BarrierWait())
 """What lets every subgroup read what the others stored."""
-
-Ints: TypeAlias = NDArray[np.int64]
 
 
 def cooperative_copy(

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pycute_xe.atom.reordering import layout_of
 from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.bulk import table
 from pycute_xe.errors import KernelError
+from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.operands import Fragment, Operand
 from pycute_xe.kernel.ir.statements import Convert, Load, Statement
@@ -23,7 +22,6 @@ from pycute_xe.numeric import Numeric, as_numeric
 
 __all__ = ["Vector", "accumulator_places", "vector_copy", "vector_gather"]
 
-Ints: TypeAlias = NDArray[np.int64]
 
 BF16 = as_numeric("bf16")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, TypeGuard
+from typing import Any
 
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index, Looked, Quotient, Tiles
@@ -104,8 +104,9 @@ def follows_a_plan(kernel: Kernel) -> bool:
 
 def _taken(kernel: Kernel) -> tuple[tuple[str, ...], tuple[str, ...]]:
     groups = (kernel.operands, kernel.fragments, kernel.shared)
-    bound = (*(name for name, _ in kernel.grid), *(s.var for s in walk(kernel.body) if _loops(s)))
-    return tuple(x.name for group in groups for x in group), (*kernel.sizes, *bound)
+    loops = (s.var for s in walk(kernel.body) if isinstance(s, Loop))
+    bound = (*kernel.sizes, *(name for name, _ in kernel.grid), *loops)
+    return tuple(x.name for group in groups for x in group), bound
 
 
 def _injective(names: dict[str, str], taken: tuple[str, ...]) -> dict[str, str]:
@@ -147,10 +148,6 @@ def _usual_names(kernel: Kernel) -> tuple[dict[str, str], dict[str, str]] | None
     if len(modes) == 2:  # experts are stacked, and their matrices are not
         variables |= {str(mode): "L" for o in factors[1:] for mode in o.modes[:-2]}
     return (known, variables) if set(variables) <= {*kernel.sizes, unit, turns.var} else None
-
-
-def _loops(statement: Statement) -> TypeGuard[Loop]:
-    return isinstance(statement, Loop)
 
 
 def _without_waits(body: tuple[Statement, ...]) -> tuple[Statement, ...]:

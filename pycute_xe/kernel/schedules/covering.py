@@ -110,7 +110,7 @@ class _Run:
             for unit, *_ in places
         )
         return Timeline(
-            self.plan, self.resident, tuple(self.slots), tuple(sorted(stuck, key=_unit))
+            self.plan, self.resident, tuple(self.slots), tuple(sorted(stuck, key=lambda x: x[0]))
         )
 
     def _launch(self, time: int, place: int) -> None:
@@ -143,10 +143,6 @@ class _Run:
             self._compute(time, unit, place)
         else:
             self._launch(time, place)
-
-
-def _unit(stuck: tuple[int, Piece]) -> int:
-    return stuck[0]
 
 
 # ------------------------------------------------------------ covering

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
+
 from pycute_xe.errors import KernelError
 from pycute_xe.signatures import held_fields, typed
 
@@ -176,8 +178,6 @@ def plan_tables(plan: Plan, stacked: bool = False) -> dict[str, Any]:
     >>> {name: table.shape for name, table in tables.items()}
     {'work': (4, 2, 9), 'count': (4,)}
     """
-    import numpy as np
-
     _check(plan)
     most = max(map(len, plan.units), default=0)
     if not most:

@@ -9,8 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import Any, assert_never
 
+import numpy as np
+from numpy.typing import NDArray
+
+from pycute_xe.converting import convert, wrap
 from pycute_xe.errors import InputError
 from pycute_xe.kernel.binding import bind_sizes, shape_of
 from pycute_xe.kernel.field import Field
@@ -28,9 +32,6 @@ from pycute_xe.kernel.spec.expression import (
 from pycute_xe.kernel.spec.functions import OF_INTEGERS, function
 from pycute_xe.kernel.spec.reductions import Reduction, reduction
 from pycute_xe.kernel.spec.specification import Specification
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 __all__ = ["compute", "compute_part"]
 
@@ -58,8 +59,6 @@ def compute(
     >>> compute(spec, (a, b, d), {"A": np.ones((2, 3)), "B": np.ones((3, 1))})["D"].tolist()
     [[3.0], [3.0]]
     """
-    import numpy as np
-
     declared = {operand.name: operand for operand in operands}
     arrays = {name: np.asarray(value) for name, value in inputs.items()}
     shapes = {name: array.shape for name, array in arrays.items() if name in declared}
@@ -87,21 +86,19 @@ def compute_part(
     >>> compute_part(spec, {"A": wide}, {"M": 2**40}, "D", (range(8, 11),)).tolist()
     [2, 4, 6]
     """
-    import numpy as np
-
     arrays = {
-        name: value if isinstance(value, Field) else _widened(np, np.asarray(value))
+        name: value if isinstance(value, Field) else _widened(np.asarray(value))
         for name, value in inputs.items()
     }
     claim, extents = specification.of(output), tuple(map(len, window))
     axes = tuple(zip(claim.indices, extents, strict=True))
     first = {name: at.start for name, at in zip(claim.indices, window, strict=True) if at.start}
     with np.errstate(all="ignore"):
-        found = _Scope(np, arrays, sizes, axes, first).value(claim.value)
+        found = _Scope(arrays, sizes, axes, first).value(claim.value)
     return np.array(np.broadcast_to(found, extents))
 
 
-def _widened(np: Any, array: NDArray[Any]) -> NDArray[Any]:
+def _widened(array: NDArray[Any]) -> NDArray[Any]:
     integer = array.dtype.kind in "iub" or array.dtype.name in ("int4", "uint4", "int2", "uint2")
     if array.dtype == np.uint64 and array.size and array.max() >= 2**63:
         return array.astype(np.float64)
@@ -115,7 +112,6 @@ class _Scope:
     ``first`` is where those begin that do not begin at zero.
     """
 
-    np: Any
     arrays: Mapping[str, NDArray[Any] | Field]
     sizes: Mapping[str, int]
     axes: tuple[tuple[str, int], ...]
@@ -139,29 +135,27 @@ class _Scope:
             inside = replace(self, guarded=True)
             where = self.index(expression.index) < self.index(expression.below)
             then, other = inside.value(expression.then), inside.value(expression.otherwise)
-            return self.np.where(where, then, other)
+            return np.where(where, then, other)
         raise InputError(
             "compute", {"value": expression}, f"{type(expression).__name__} has no value here", ""
         )
 
     def lifted(self, number: Any) -> NDArray[Any]:
-        return self.np.asarray(number).reshape((1,) * len(self.axes))
+        return np.asarray(number).reshape((1,) * len(self.axes))
 
     def applied(self, expression: Apply) -> NDArray[Any]:
         arguments = [self.value(argument) for argument in expression.arguments]
         if expression.function not in OF_INTEGERS:
-            arguments = [argument.astype(self.np.float64) for argument in arguments]
-        found = function(expression.function, len(arguments)).meaning(self.np, *arguments)
-        return self.np.asarray(found)
+            arguments = [argument.astype(np.float64) for argument in arguments]
+        found = function(expression.function, len(arguments)).meaning(np, *arguments)
+        return np.asarray(found)
 
     def rounded(self, expression: Rounded) -> NDArray[Any]:
-        from pycute_xe.converting import convert
-
-        return _widened(self.np, convert(self.value(expression.body), expression.to))
+        return _widened(convert(self.value(expression.body), expression.to))
 
     def index(self, index: Index) -> NDArray[Any]:
         """Return an index at every point: an array with the axes it depends on."""
-        return self.lifted(0) + self.np.asarray(index.at(self.places, self.looked))
+        return self.lifted(0) + np.asarray(index.at(self.places, self.looked))
 
     @property
     def places(self) -> dict[str, Any]:
@@ -169,16 +163,16 @@ class _Scope:
         for number, (name, extent) in enumerate(self.axes):
             shape = [1] * len(self.axes)
             shape[number] = extent
-            found[name] = (self.np.arange(extent) + self.first.get(name, 0)).reshape(shape)
+            found[name] = (np.arange(extent) + self.first.get(name, 0)).reshape(shape)
         return found
 
     def looked(self, name: str, at: tuple[Any, ...]) -> Any:
-        return self.taken(name, [self.lifted(0) + self.np.asarray(i) for i in at])
+        return self.taken(name, [self.lifted(0) + np.asarray(i) for i in at])
 
     def element(self, expression: Element) -> NDArray[Any]:
         array = self.arrays[expression.operand]
         if not expression.at:
-            return self.lifted(_widened(self.np, array[()]))
+            return self.lifted(_widened(array[()]))
         numbers = {name: i for i, (name, _) in enumerate(self.axes)}
         plain = [_variable(index) for index in expression.at]
         known = all(name in numbers and name not in self.first for name in plain)
@@ -188,7 +182,7 @@ class _Scope:
                 shape = [1] * len(self.axes)
                 for i in found:
                     shape[i] = self.axes[i][1]
-                return array.transpose(self.np.argsort(found)).reshape(shape)
+                return array.transpose(np.argsort(found)).reshape(shape)
         return self.taken(expression.operand, [self.index(i) for i in expression.at])
 
     def taken(self, name: str, at: list[NDArray[Any]]) -> NDArray[Any]:
@@ -204,7 +198,7 @@ class _Scope:
                 )
             if outside:
                 at[mode] = places.clip(0, extent - 1)
-        return _widened(self.np, array[tuple(at)])
+        return _widened(array[tuple(at)])
 
     # ------------------------------------------------------------ sums and maxima
 
@@ -230,13 +224,11 @@ class _Scope:
         numeric = expression.accumulator
         if numeric is None or numeric.kind == "float" or found.dtype.kind == "f":
             return found
-        from pycute_xe.converting import wrap
-
-        return wrap(found, numeric).astype(self.np.int64)
+        return wrap(found, numeric).astype(np.int64)
 
     def masked(self, expression: Total, limits: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
         """The body where every variable is below its own limit, and nothing elsewhere."""
-        np, places, below = self.np, self.places, True
+        places, below = self.places, True
         for name, limit in limits.items():
             wide = limit.reshape(limit.shape + (1,) * (len(self.axes) - limit.ndim))
             below = below & (places[name] < wide)
@@ -244,7 +236,7 @@ class _Scope:
         return np.where(below, replace(self, guarded=True).value(expression.body), nothing)
 
     def extreme(self, row: Reduction, found: NDArray[Any], count: int) -> NDArray[Any]:
-        np, rank = self.np, len(self.axes)
+        rank = len(self.axes)
         extents = [extent for _, extent in self.axes[rank - count :]]
         if 0 in extents:
             return np.full(found.shape[: rank - count], row.nothing)
@@ -252,25 +244,25 @@ class _Scope:
 
     def summed(self, factors: list[NDArray[Any]], count: int) -> NDArray[Any]:
         """The sum of a product over the last ``count`` axes."""
-        np, outer = self.np, len(self.axes) - count
+        outer = len(self.axes) - count
         repeats = 1
         for axis in range(outer, len(self.axes)):
             if all(factor.shape[axis] == 1 for factor in factors):
                 repeats *= self.axes[axis][1]  # nothing depends on it
         if any(f.dtype.kind == "f" for f in factors):
-            return _einsum(np, [f.astype(np.float64) for f in factors], outer) * repeats
+            return _einsum([f.astype(np.float64) for f in factors], outer) * repeats
         bound = repeats
         for axis in range(outer, len(self.axes)):
             bound *= max(factor.shape[axis] for factor in factors)
         for factor in factors:
             bound *= int(np.abs(factor).max()) if factor.size else 0
         if bound < 2**53:  # every partial sum is exact in float64
-            exact = _einsum(np, [f.astype(np.float64) for f in factors], outer)
+            exact = _einsum([f.astype(np.float64) for f in factors], outer)
             return exact.astype(np.int64) * repeats
-        return _einsum(np, factors, outer) * repeats
+        return _einsum(factors, outer) * repeats
 
 
-def _einsum(np: Any, factors: list[NDArray[Any]], outer: int) -> NDArray[Any]:
+def _einsum(factors: list[NDArray[Any]], outer: int) -> NDArray[Any]:
     """Multiply arrays whose axes broadcast, and sum over the axes from ``outer`` on."""
     rank = factors[0].ndim
     shape = np.broadcast_shapes(*(factor.shape for factor in factors))

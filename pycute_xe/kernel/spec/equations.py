@@ -84,7 +84,9 @@ def read_claim(text: str, operands: Iterable[Operand]) -> Claim:
 
     def place(node: ast.expr) -> tuple[str, tuple[str, ...]]:
         match node:
-            case ast.Subscript(ast.Name(name), ast.Tuple(parts)) if _names(parts):
+            case ast.Subscript(ast.Name(name), ast.Tuple(parts)) if all(
+                isinstance(part, ast.Name) for part in parts
+            ):
                 return name, tuple(ast.unparse(part) for part in parts)
             case ast.Subscript(ast.Name(name), ast.Name(index)):
                 return name, (index,)
@@ -97,10 +99,6 @@ def read_claim(text: str, operands: Iterable[Operand]) -> Claim:
     known = {operand.name: operand for operand in operands}
     value = Notation(right.strip(), frozenset(), indices, known).whole()
     return Claim(output, indices, value)
-
-
-def _names(nodes: Iterable[ast.expr]) -> bool:
-    return all(isinstance(node, ast.Name) for node in nodes)
 
 
 class Notation(Reader):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from functools import partial, reduce
 from typing import TypeVar
 
 from pycute_xe.errors import KernelError
@@ -123,19 +124,12 @@ class Reader:
         if name in numerics() and len(arguments) == 1:
             return rounded_to(as_numeric(name), arguments[0])
         if name in REDUCTIONS and len(arguments) > 2:
-            first, *rest = arguments
-            for argument in rest:
-                first = apply(name, first, argument)
-            return first
+            return reduce(partial(apply, name), arguments)
         return apply(name, *arguments)
 
     def places(self, node: ast.expr) -> tuple[Index, ...]:
         """Return the indices of an element."""
-        parts = node.elts if isinstance(node, ast.Tuple) else [node]
-        out: list[Index] = []
-        for part in parts:
-            out.append(self.place(part))
-        return tuple(out)
+        return tuple(map(self.place, node.elts if isinstance(node, ast.Tuple) else [node]))
 
     def place(self, part: ast.expr) -> Index:
         """Return one index."""

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Literal
 
+import numpy as np
+
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.spec.functions import Function, function
 
@@ -44,8 +46,6 @@ class Reduction:
         >>> reduction("max").start(np.dtype("f4")), int(reduction("min").start(np.dtype("i8")))
         (-inf, 9223372036854775807)
         """
-        import numpy as np
-
         if dtype.kind == "f":
             return self.nothing
         ends = np.iinfo(dtype)
@@ -53,8 +53,6 @@ class Reduction:
 
     def ufunc(self) -> Any:
         """Return NumPy's function of two arrays."""
-        import numpy as np
-
         return getattr(np, self.function.ufunc)
 
 

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
 
 from pycute_xe.atom.reordering import in_register_order, layout_of
 from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.errors import KernelError
+from pycute_xe.kernel.arrays import Ints
 from pycute_xe.layout import Layout, make_layout
 
 __all__ = ["Ints", "by_registers", "copy_slots", "mma_slots", "separated", "subgroup_tv"]
-
-Ints: TypeAlias = NDArray[np.int64]
 
 
 def by_registers(mma: TiledMma) -> TiledMma:

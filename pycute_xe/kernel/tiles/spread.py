@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import gcd, prod
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pycute_xe.algebra import composition
 from pycute_xe.arch.target import grf_bytes
@@ -21,6 +20,7 @@ from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.bulk import table
 from pycute_xe.errors import CuteError, KernelError
+from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.ir.operands import Operand
 from pycute_xe.kernel.tiles.slots import by_registers, copy_slots, mma_slots, separated
 from pycute_xe.layout import Layout, make_layout, size
@@ -29,7 +29,6 @@ from pycute_xe.signatures import held_fields
 
 __all__ = ["Share", "Spread", "contiguous_axis", "modes_of"]
 
-Ints: TypeAlias = NDArray[np.int64]
 MESSAGES = {"load": (XE_LOAD_2D, 32), "store": (XE_STORE_2D, 8)}
 """The operation in each direction, and the rows that one message moves at most."""
 
