@@ -12,7 +12,7 @@ from pycute_xe.arch.rules import Level, rules
 from pycute_xe.atom import CopyAtom, LinearCopyAtom, MmaAtom, TiledCopy, TiledMma
 from pycute_xe.atom.register_picture import SUBGROUP
 from pycute_xe.checking.report import Found
-from pycute_xe.comparing.feeding import quantities_of
+from pycute_xe.comparing.feeding import FIELDS, quantities_of
 from pycute_xe.cutlass import LegacyCopyAtom
 from pycute_xe.cutlass.legacy_lowering import broken_rules, messages_of, nearest_names
 from pycute_xe.errors import LegalityError
@@ -37,8 +37,7 @@ __all__ = [
 # ------------------------------------------------------------ mmas
 # Judging matrix instructions, alone and tiled.
 
-_FIELDS = {"A": "src2", "B": "src1", "C": "src0", "D": "dst"}
-_ALIGNED = frozenset(_FIELDS.values())
+_ALIGNED = frozenset(FIELDS.values())
 
 
 def judge_dpas(op: Dpas, subject: str, found: Found) -> None:
@@ -87,7 +86,7 @@ def judge_tiled_mma(mma: TiledMma, found: Found, level: Level = "error") -> None
     if mma.atom.op.broken_rules(found.target):
         return
     table = rules("dpas", "rule", found.target.name)
-    for operand, field in _FIELDS.items():
+    for operand, field in FIELDS.items():
         part = "C" if operand == "D" else operand
         bits = mma.atom.operand_type(cast("Literal['A', 'B', 'C', 'D']", operand)).bits
         nbytes = size(getattr(mma.atom, f"tv_layout_{part}")[1]) * SUBGROUP * bits // 8

@@ -40,7 +40,7 @@ __all__ = ["Feed", "feeds", "Kind", "quantities_of"]
 # ------------------------------------------------------------ operand places
 # Whether DPAS may take an operand at a byte of the registers.
 
-_FIELDS = {"A": "src2", "B": "src1", "C": "src0", "D": "dst"}
+FIELDS = {"A": "src2", "B": "src1", "C": "src0", "D": "dst"}
 
 
 def broken_in(op: Dpas, operand: Operand, places: Iterable[tuple[int, ...]]) -> tuple[Broken, ...]:
@@ -63,7 +63,7 @@ def broken_in(op: Dpas, operand: Operand, places: Iterable[tuple[int, ...]]) -> 
 @lru_cache(maxsize=1 << 10)
 def _broken_at(op: Dpas, operand: Operand, offset: int) -> tuple[Broken, ...]:
     """The rules that an operand breaks at a byte, on any target."""
-    quantities = quantities_of(op) | {_FIELDS[operand]: offset}
+    quantities = quantities_of(op) | {FIELDS[operand]: offset}
     found = (b for t in targets() for b in judge(rules("dpas", "rule", t), quantities))
     return tuple({broken.rule: broken for broken in found}.values())
 
@@ -87,7 +87,7 @@ def said_of(operand: Operand, broken: Iterable[Broken]) -> str:
     found = tuple(broken)
     table = rules("dpas", "rule", next(iter(targets())))
     refused = {b.rule for b in errors(found)}
-    looser = [r.id for r in table if r.level == "error" and r.quantity == _FIELDS[operand]]
+    looser = [r.id for r in table if r.level == "error" and r.quantity == FIELDS[operand]]
     legal = ", ".join(rule for rule in looser if rule not in refused)
     told = "; ".join(f"{b.level} {b.rule}: {b.condition} [{b.source}]" for b in found)
     return f"{f'legal by {legal}, but ' if legal else ''}{told}" if told else ""

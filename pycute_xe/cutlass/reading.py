@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, cast
@@ -24,6 +23,7 @@ from pycute_xe.cutlass.legacy_copy import LegacyCopyAtom
 from pycute_xe.cutlass.legacy_name import LegacyCopyName
 from pycute_xe.cutlass.names import get_atom
 from pycute_xe.cutlass.reading_text import (
+    STATIC,
     Reader,
     at_place,
     cpp_names,
@@ -354,7 +354,6 @@ def _demand_layouts(lines: Lines, *names: str) -> None:
 # ------------------------------------------------------------ reading prints
 # What CuTe's ``print`` shows, read back: layouts, atoms and their tilings.
 
-_STATIC = re.compile(r"_([0-9]{1,18})")
 _TREE = "write what print() shows, as in ((2,4),8):((1,16),2)"
 _MMA = ("ThrID", "Shape_MNK", "LayoutA_TV", "LayoutB_TV", "LayoutC_TV")
 _COPY = ("ThrID", "ValLayoutSrc", "ValLayoutDst", "ValLayoutRef", "ValueType")
@@ -387,7 +386,7 @@ def printed_value(reader: Reader, op: Any, value_type: Any) -> Any:
     if reader.peek().text in _HEADS and reader.peek(1).text in (*_lines_of(reader), "("):
         return _printed_atom(reader, op, value_type)
     starts = reader.peek().kind in ("number", "flag") or reader.peek().text in ("(", "Sw")
-    static = _STATIC.fullmatch(reader.peek().text) or reader.peek().text == "_"
+    static = STATIC.fullmatch(reader.peek().text) or reader.peek().text == "_"
     if not starts and not static:
         return NotImplemented
     if op is not None or value_type is not None:
@@ -405,7 +404,7 @@ def printed_value(reader: Reader, op: Any, value_type: Any) -> Any:
 def _skip_label(reader: Reader) -> None:
     """Step over the name of a variable that stands before its print: ``tiled_mma: TiledMMA``."""
     name = reader.peek()
-    is_label = name.kind == "name" and name.text not in _HEADS and not _STATIC.fullmatch(name.text)
+    is_label = name.kind == "name" and name.text not in _HEADS and not STATIC.fullmatch(name.text)
     if is_label and reader.follows(name.text, ":"):
         reader.step()
         reader.step()
@@ -520,7 +519,7 @@ def _tree(reader: Reader) -> Any:
 
 def _leaf(reader: Reader) -> Any:
     token = reader.peek()
-    static = _STATIC.fullmatch(token.text)
+    static = STATIC.fullmatch(token.text)
     if token.text == "_":
         reader.step()
         negative = reader.peek().text.startswith("-") and reader.peek().at == token.at + 1

@@ -36,7 +36,7 @@ __all__ = [
 # ------------------------------------------------------------ reading names
 # What a C++ name without arguments stands for: numbers, element types, operations.
 
-_STATIC = re.compile(r"_([0-9]{1,18})")
+STATIC = re.compile(r"_([0-9]{1,18})")
 _OLDER_MMA = re.compile(r"XE_[0-9]+x[0-9]+x[0-9]+_[A-Z0-9]+_TT")
 
 
@@ -63,7 +63,7 @@ def meaning_of_name(name: str, member: str) -> Any:
     >>> meaning_of_name("_8", ""), meaning_of_name("half_t", "")
     (8, as_numeric('f16'))
     """
-    static = _STATIC.fullmatch(name)
+    static = STATIC.fullmatch(name)
     if static and not member:
         return int(static[1])
     if name in ("_", "Underscore") and not member:

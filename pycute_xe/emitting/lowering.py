@@ -7,7 +7,6 @@ from itertools import product
 from typing import Any, assert_never
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pycute_xe.arch.dpas import DpasMessage, Register
 from pycute_xe.arch.dpas.types import precisions, register_types
@@ -15,6 +14,8 @@ from pycute_xe.bulk import table
 from pycute_xe.converting import convert
 from pycute_xe.emitting import instructions as asm
 from pycute_xe.emitting.elementwise import converted, filled, mapped
+from pycute_xe.emitting.instructions import Ints
+from pycute_xe.emitting.masking import LANES
 from pycute_xe.emitting.sharing import additions, messages, shared_accesses
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel import Kernel, Meanings
@@ -26,8 +27,6 @@ __all__ = ["LOWERED"]
 # ------------------------------------------------------------ reducing
 # Reductions of register elements, as instructions on registers of 16 elements.
 
-Ints = NDArray[np.int64]
-LANES = 16
 _ALONG = asm.Region(1, 1, 0)
 
 

@@ -12,6 +12,7 @@ from pycute_xe.atom import TiledCopy
 from pycute_xe.atom.reordering import layout_of
 from pycute_xe.bulk import table
 from pycute_xe.emitting import instructions as asm
+from pycute_xe.emitting.instructions import Ints
 from pycute_xe.emitting.writer import divided
 from pycute_xe.errors import KernelError
 from pycute_xe.holding.tables import anchors
@@ -102,7 +103,6 @@ def digits(values: NDArray[np.int64], name: str, what: object) -> Index:
 
 # ------------------------------------------------------------ sharing
 
-Ints = NDArray[np.int64]
 LANES, GRF, LINE = 16, 64, 64
 _ADDS = REDUCTIONS["sum"].atomic
 _NARROW = {8: ("d8u32", "ub"), 16: ("d16u32", "uw")}

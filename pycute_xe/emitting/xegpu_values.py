@@ -6,13 +6,11 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pycute_xe.atom import TiledCopy
-from pycute_xe.emitting.instructions import as_f32, f32_bits
+from pycute_xe.emitting.instructions import Ints, as_f32, f32_bits
 from pycute_xe.errors import KernelError
 from pycute_xe.holding.tables import Multiplied, anchors, copied
 from pycute_xe.kernel import Index, Kernel, Operand
@@ -42,7 +40,6 @@ __all__ = [
 # followed as a table, (subgroup, element) → (row, column) in the tile, and held against what is
 # read from it.
 
-Ints: TypeAlias = NDArray[np.int64]
 NOWHERE = -1
 """The place of a register element that no element of the tile fills."""
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pycute_xe.arch.banks import least_padding
 from pycute_xe.errors import DTypeError, ShapeError
+from pycute_xe.esimd.sending import Flags, Index
 from pycute_xe.esimd.simd import array_of
 from pycute_xe.esimd.threads import BankCount, Thread
 from pycute_xe.esimd.types import Type, dtype_of, lsc_data_size, whole
@@ -24,9 +24,6 @@ __all__ = [
     "flags_of",
     "offsets_of",
 ]
-
-Index = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 
 # intel/llvm, ESIMD, and the vISA manual, LSC_UNTYPED.md: elements of an address.

@@ -19,11 +19,11 @@ from pycute_xe.errors import MachineError
 from pycute_xe.esimd.lint import EsimdError, lint_of
 from pycute_xe.esimd.threads import Sent, Thread
 from pycute_xe.machine import lsc
+from pycute_xe.machine.memory import Bytes
 from pycute_xe.machine.trace import BoundsFault, RaceFault, UnwrittenFault
 
 __all__ = ["DATA", "Hints", "block", "scattered", "send", "updated"]
 
-Bytes = NDArray[np.uint8]
 Index = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Hints = tuple[str, str]

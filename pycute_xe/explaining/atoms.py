@@ -9,6 +9,7 @@ from pycute_xe.arch.target import Target, get_target, grf_bytes
 from pycute_xe.atom import CopyAtom, LinearCopyAtom, MmaAtom
 from pycute_xe.atom.mma_atom import Operand
 from pycute_xe.comparing import search_atoms
+from pycute_xe.comparing.atom_record import AnyAtom as Atom
 from pycute_xe.cutlass import LegacyCopyAtom
 from pycute_xe.errors import InputError, LegalityError
 from pycute_xe.explaining.copy_names import (
@@ -200,8 +201,6 @@ def _registers(atom: LinearCopyAtom) -> list[str]:
 
 
 # ------------------------------------------------------------ atoms
-
-Atom = MmaAtom | LegacyCopyAtom | CopyAtom | LinearCopyAtom
 
 
 def as_atom(value: Any) -> Atom:

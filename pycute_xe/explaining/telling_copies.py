@@ -23,6 +23,7 @@ from pycute_xe.cutlass.legacy_copy import unit_of_own_elements
 from pycute_xe.cutlass.legacy_lowering import broken_rules, nearest_names
 from pycute_xe.errors import CuteError, LegalityError
 from pycute_xe.explaining.copy_names import (
+    Copy,
     first_places,
     misplaced,
     name_lines,
@@ -40,7 +41,6 @@ __all__ = ["WORDS", "feeding_pairs", "refusal_line", "tell_copy"]
 # ------------------------------------------------------------ telling registers
 # What registers hold against what is said, told with an example that shows it.
 
-Copy = LegacyCopyAtom | CopyAtom
 Owned = Sequence[Sequence[Place]]
 
 

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.arch import Block2D, Surface
 from pycute_xe.errors import MachineError
-from pycute_xe.machine.memory import Memory, Pages
+from pycute_xe.machine.memory import Ints as Index, Memory, Pages
 from pycute_xe.machine.registers import RegisterFile
 from pycute_xe.machine.trace import Trace
 
@@ -39,7 +39,6 @@ __all__ = ["load", "prefetch", "store"]
 # The loops of the vISA manual (LSC_UNTYPED.md) are written here as loops, in their order; what they
 # do to each element becomes a table of bytes, which `pycute_xe.machine.block2d` replays.
 
-Index = NDArray[np.int64]
 Step = tuple[int, tuple[int, int] | None]
 """A register element index, and the (x, y) in the block that it holds; ``None`` for a zero."""
 

@@ -15,13 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.errors import MachineError
-from pycute_xe.machine.memory import Bytes, Memory, Pages
+from pycute_xe.machine.memory import Bytes, Ints as Index, Memory, Pages
 from pycute_xe.machine.slm import Slm
 from pycute_xe.machine.trace import Progress
 
 __all__ = ["Flat", "Index", "Shared", "Space", "Stateful", "SurfaceState", "update"]
-
-Index = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

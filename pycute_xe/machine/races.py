@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pycute_xe.machine.memory import Bytes, Memory, Pages
+from pycute_xe.machine.memory import Bytes, Ints, Memory, Pages
 from pycute_xe.machine.trace import Progress, RaceFault
 
 __all__ = ["Does", "Span", "wrote_before", "clash"]
@@ -28,7 +28,6 @@ __all__ = ["Does", "Span", "wrote_before", "clash"]
 #
 # Reads and waits look, additions and waits are atomic: neither clash among themselves.
 
-Ints: TypeAlias = NDArray[np.int64]
 Does = Literal["reads", "writes", "adds", "awaits"]
 
 READ, WRITE, ADD, AWAIT = 0, 1, 2, 3

@@ -6,12 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.errors import MachineError
-from pycute_xe.machine.memory import Bytes
+from pycute_xe.machine.memory import Bytes, Ints
 from pycute_xe.signatures import typed
 
 __all__ = ["RegisterFile"]
-
-_Index = NDArray[np.int64]
 
 
 MOST_BYTES = 1 << 24
@@ -83,7 +81,7 @@ class RegisterFile:
         inside = 0 <= offset <= offset + nbytes <= self._data.size
         return inside and bool(self._ready[offset : offset + nbytes].all())
 
-    def gather(self, offset: int, index: _Index, reader: str) -> Bytes:
+    def gather(self, offset: int, index: Ints, reader: str) -> Bytes:
         """Return the bytes at ``offset + index``; `MachineError` as `read` raises it.
 
         >>> registers = RegisterFile(64)
@@ -112,7 +110,7 @@ class RegisterFile:
         self._data[offset : offset + data.size] = data
         self._ready[offset : offset + data.size] = True
 
-    def scatter(self, offset: int, index: _Index, data: Bytes, writer: str = "write") -> None:
+    def scatter(self, offset: int, index: Ints, data: Bytes, writer: str = "write") -> None:
         """Write a byte to each ``offset + index`` and mark it initialised, leaving the others.
 
         Raises `MachineError` outside.

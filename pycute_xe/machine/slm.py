@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.errors import MachineError
-from pycute_xe.machine.memory import Bytes
+from pycute_xe.machine.memory import Bytes, Ints as Index
 from pycute_xe.machine.trace import BoundsFault, Progress, RaceFault, UnwrittenFault
 
 __all__ = ["Progress", "Slm"]
@@ -22,7 +22,6 @@ __all__ = ["Progress", "Slm"]
 # ------------------------------------------------------------ slm words
 # The bytes of an access to shared local memory, and how reports name them.
 
-Index = NDArray[np.int64]
 Part = slice | Index
 
 

@@ -39,7 +39,7 @@ from pycute_xe.machine.workgroup import Meeting
 from pycute_xe.native.arithmetic import arithmetic
 from pycute_xe.native.assembly import Assembly, Immediate, Instruction, Reg
 from pycute_xe.native.compiling import Binary, compile
-from pycute_xe.native.operands import REGISTERS, State, refuse
+from pycute_xe.native.operands import GRF, REGISTERS, State, refuse
 from pycute_xe.native.sending import END, Around, send
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.signatures import typed
@@ -49,7 +49,6 @@ __all__ = ["Comparison", "compare", "listed", "execute", "run", "program", "thre
 # ------------------------------------------------------------ thread
 # Machine code as steps on a hardware thread, and a thread that takes them.
 
-GRF = 64
 Step = Callable[[State, Around], "Meeting | int | None"]
 # What a kernel sets at its start: denormals are kept in all widths, rounding is to nearest even.
 _CONTROL = 0x4C0

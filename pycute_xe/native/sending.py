@@ -24,11 +24,10 @@ from pycute_xe.machine.barriers import Role
 from pycute_xe.machine.fenced import FencedSlm
 from pycute_xe.machine.workgroup import Meeting
 from pycute_xe.native.assembly import Immediate, Instruction, Reg
-from pycute_xe.native.operands import State, chosen, refuse
+from pycute_xe.native.operands import GRF, State, chosen, refuse
 
 __all__ = ["END", "OPERATIONS", "Around", "descriptor", "send"]
 
-GRF = 64
 END = -1
 """What a send returns where the thread ends."""
 

@@ -10,6 +10,7 @@ from typing import NamedTuple, cast
 
 from pycute_xe.arch.lsc.fields import Address, DataType, get_operation, known_target, operations
 from pycute_xe.arch.lsc.message import Block2DMessage, Message
+from pycute_xe.arch.lsc.parsing import BLOCKS
 from pycute_xe.arch.target import Target
 from pycute_xe.errors import CuteError, InputError, LegalityError, ShapeError
 from pycute_xe.facts import Row, rows, rows_for
@@ -34,8 +35,6 @@ __all__ = [
 
 # ------------------------------------------------------------ codes
 # The numbers that stand for names in the binary form: rows of ``atoms/lsc_binary.toml``.
-
-BLOCKS = ("load_block2d", "store_block2d")
 
 
 @dataclass(frozen=True, slots=True)
