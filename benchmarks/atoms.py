@@ -15,7 +15,7 @@ from pycute_xe.arch.target import targets
 from pycute_xe.atom import MmaAtom
 from pycute_xe.comparing import search_atoms
 from pycute_xe.comparing.atom_record import head_of, record_of
-from pycute_xe.comparing.searching import forget_verdicts
+from pycute_xe.comparing.searches import forget_verdicts
 from pycute_xe.cutlass import catalogue, get_atom
 from pycute_xe.cutlass.known_names import grammar_names
 from pycute_xe.errors import LegalityError

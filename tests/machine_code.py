@@ -9,9 +9,9 @@ import numpy as np
 
 from pycute_xe.machine import Memory, RegisterFile, Trace
 from pycute_xe.native.assembly import Assembly, Immediate, Instruction, Reg, Walk
-from pycute_xe.native.comparing import program, thread
+from pycute_xe.native.comparison import program, thread
+from pycute_xe.native.messages import Around
 from pycute_xe.native.operands import State
-from pycute_xe.native.sending import Around
 
 GRF, ROOM = 64, 16
 FORMATS = {

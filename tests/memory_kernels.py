@@ -28,7 +28,7 @@ from pycute_xe.kernel import (
     Store,
     Tiles,
 )
-from pycute_xe.kernel.spec.computing import compute
+from pycute_xe.kernel.spec.evaluation import compute
 from pycute_xe.layout import Layout
 
 G, S, ROWS = Index("g"), Index("subgroup"), Index("M")

@@ -24,7 +24,7 @@ from specification_values import NoValueError, computed, rounded, values
 
 from pycute_xe.errors import CuteError
 from pycute_xe.kernel import Claim, Element, Index, Operand, Specification, apply, rounded_to, total
-from pycute_xe.kernel.spec.computing import compute
+from pycute_xe.kernel.spec.evaluation import compute
 from pycute_xe.kernel.spec.expression import Const, Where, as_expression
 
 M, N, K = map(Index, "mnk")

@@ -289,7 +289,7 @@ def judge_fences(kernel: Kernel, found: Found) -> None:
 
 def _unfenced(kernel: Kernel) -> list[str]:
     """Return the arrays that are stored to without a fence before the barrier."""
-    from pycute_xe.holding.meeting import disorder, has_roles
+    from pycute_xe.holding.exploration import disorder, has_roles
     from pycute_xe.holding.ordering import clashes
 
     if has_roles(kernel):

@@ -172,7 +172,7 @@ class AtomOutcome:
         }
 
     def _feeds(self, atom: LegacyCopyAtom | CopyAtom) -> list[dict[str, str]]:
-        from pycute_xe.explaining.telling_copies import feeding_pairs
+        from pycute_xe.explaining.copies import feeding_pairs
 
         found = (
             feeds(copy, mma, operand) for copy, mma, operand in feeding_pairs(atom, self.operand)

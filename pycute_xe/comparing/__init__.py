@@ -8,8 +8,8 @@ through the catalogue, an `atom_record` for each. Answers are values that print.
 from __future__ import annotations
 
 from pycute_xe.comparing.atom_record import AtomRecord, describe_atom
-from pycute_xe.comparing.differing import AtomDiff, diff
+from pycute_xe.comparing.differences import AtomDiff, diff
 from pycute_xe.comparing.feeding import Feed, feeds
-from pycute_xe.comparing.searching import search_atoms
+from pycute_xe.comparing.searches import search_atoms
 
 __all__ = ["AtomDiff", "AtomRecord", "Feed", "describe_atom", "diff", "feeds", "search_atoms"]

@@ -236,7 +236,7 @@ _TOLD = {
     ("pycute_xe.checking.report", "Checked"): checked,
     ("pycute_xe.verifying.verdict", "Verdict"): verdict,
     ("pycute_xe.executing.problem", "Report"): report,
-    ("pycute_xe.comparing.differing", "AtomDiff"): diff,
+    ("pycute_xe.comparing.differences", "AtomDiff"): diff,
     ("pycute_xe.comparing.feeding", "Feed"): feed,
     ("pycute_xe.comparing.atom_record", "FoundAtoms"): atoms,
     ("pycute_xe.explaining.explanation", "Explanation"): explanation,

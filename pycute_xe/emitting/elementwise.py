@@ -22,7 +22,7 @@ from pycute_xe.emitting.instructions import (
     number,
     place,
 )
-from pycute_xe.emitting.masking import LANES, Reading, compared, kind_of
+from pycute_xe.emitting.masks import LANES, Reading, compared, kind_of
 from pycute_xe.errors import KernelError
 from pycute_xe.exactness import is_exact
 from pycute_xe.kernel import Convert, Element, Expression, Fill, Kernel, Map, Slot

@@ -11,7 +11,7 @@ from pycute_xe.arch.lsc import Address, Block2DMessage, DataType, Message as Cha
 from pycute_xe.emitting import instructions as asm
 from pycute_xe.emitting.cute import cute
 from pycute_xe.emitting.lowering import LOWERED
-from pycute_xe.emitting.masking import lane_numbers
+from pycute_xe.emitting.masks import lane_numbers
 from pycute_xe.emitting.opencl import (
     OPENCL,
     OpenCLWriter,
@@ -21,7 +21,7 @@ from pycute_xe.emitting.opencl import (
     parameters,
     prelude,
 )
-from pycute_xe.emitting.sharing import shared_room
+from pycute_xe.emitting.shared import shared_room
 from pycute_xe.emitting.writer import Says, Writer, demand_said, launch_axes, plain_text
 from pycute_xe.emitting.xegpu import xegpu
 from pycute_xe.errors import InputError, KernelError

@@ -15,8 +15,8 @@ from pycute_xe.converting import convert
 from pycute_xe.emitting import instructions as asm
 from pycute_xe.emitting.elementwise import converted, filled, mapped
 from pycute_xe.emitting.instructions import Ints
-from pycute_xe.emitting.masking import LANES
-from pycute_xe.emitting.sharing import additions, messages, shared_accesses
+from pycute_xe.emitting.masks import LANES
+from pycute_xe.emitting.shared import additions, messages, shared_accesses
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel import Kernel, Meanings
 from pycute_xe.kernel.ir import statements as ir

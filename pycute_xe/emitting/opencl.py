@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pycute_xe.emitting import instructions as asm
 from pycute_xe.emitting.lowering import LOWERED
-from pycute_xe.emitting.masking import lane_numbers
-from pycute_xe.emitting.sharing import shared_room
+from pycute_xe.emitting.masks import lane_numbers
+from pycute_xe.emitting.shared import shared_room
 from pycute_xe.emitting.writer import (
     Says,
     Writer,

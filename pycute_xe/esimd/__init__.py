@@ -20,7 +20,7 @@ from pycute_xe.esimd.blocks2d import (
     lsc_prefetch_2d,
     lsc_store_2d,
 )
-from pycute_xe.esimd.launching import Item, Run, barrier, launch, nbarrier
+from pycute_xe.esimd.launches import Item, Run, barrier, launch, nbarrier
 from pycute_xe.esimd.lint import LINTS, EsimdError, Finding, Lint
 from pycute_xe.esimd.math import exp, hmax, hmin, max, min, sum
 from pycute_xe.esimd.props import (
@@ -44,7 +44,6 @@ from pycute_xe.esimd.shared import (
     slm_block_load,
     slm_block_store,
 )
-from pycute_xe.esimd.simd import simd, simd_mask, simd_view
 from pycute_xe.esimd.types import (
     atomic_op,
     bfloat16,
@@ -63,6 +62,7 @@ from pycute_xe.esimd.types import (
     uint32_t,
     uint64_t,
 )
+from pycute_xe.esimd.vectors import simd, simd_mask, simd_view
 
 __all__ = [
     "LINTS",

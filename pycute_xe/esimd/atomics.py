@@ -10,11 +10,11 @@ from pycute_xe.arch.lsc import get_operation
 from pycute_xe.errors import DTypeError, ShapeError, quoted
 from pycute_xe.esimd.blocks import from_bytes
 from pycute_xe.esimd.lanes import check_aligned, flags_of, offsets_of
+from pycute_xe.esimd.messages import updated
 from pycute_xe.esimd.reserving import ready
-from pycute_xe.esimd.sending import updated
-from pycute_xe.esimd.simd import array_of, simd
 from pycute_xe.esimd.threads import current
 from pycute_xe.esimd.types import Type, atomic_op, dtype_of
+from pycute_xe.esimd.vectors import array_of, simd
 
 __all__ = ["fence", "slm_atomic_update"]
 

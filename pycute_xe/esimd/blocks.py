@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.errors import ShapeError
+from pycute_xe.esimd.messages import block, scattered
 from pycute_xe.esimd.props import Asked, Pointer, alignment, asked, pointer_of, properties
-from pycute_xe.esimd.sending import block, scattered
-from pycute_xe.esimd.simd import array_of, simd
 from pycute_xe.esimd.threads import Thread, current
 from pycute_xe.esimd.types import Type, cache_hint, dtype_of, whole
+from pycute_xe.esimd.vectors import array_of, simd
 from pycute_xe.facts import rows
 
 __all__ = [

@@ -15,11 +15,11 @@ from pycute_xe.errors import InputError, MachineError
 from pycute_xe.esimd.blocks import elements_of
 from pycute_xe.esimd.columns import advise_2d
 from pycute_xe.esimd.lint import lint_of
+from pycute_xe.esimd.messages import DATA, Hints, send
 from pycute_xe.esimd.props import Pointer, pointer_of
-from pycute_xe.esimd.sending import DATA, Hints, send
-from pycute_xe.esimd.simd import simd
 from pycute_xe.esimd.threads import Thread, current
 from pycute_xe.esimd.types import Type, cache_hint, dtype_of, tokens, whole
+from pycute_xe.esimd.vectors import simd
 
 __all__ = ["config_2d_mem_access", "lsc_load_2d", "lsc_prefetch_2d", "lsc_store_2d"]
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from pycute_xe.arch.banks import least_padding
 from pycute_xe.errors import DTypeError, ShapeError
-from pycute_xe.esimd.sending import Flags, Index
-from pycute_xe.esimd.simd import array_of
+from pycute_xe.esimd.messages import Flags, Index
 from pycute_xe.esimd.threads import BankCount, Thread
 from pycute_xe.esimd.types import Type, dtype_of, lsc_data_size, whole
+from pycute_xe.esimd.vectors import array_of
 
 __all__ = [
     "Flags",

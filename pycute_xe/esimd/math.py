@@ -9,7 +9,7 @@ import numpy as np
 
 from pycute_xe.errors import DTypeError, quoted
 from pycute_xe.esimd.arrays import type_name
-from pycute_xe.esimd.simd import Vector, simd
+from pycute_xe.esimd.vectors import Vector, simd
 
 __all__ = ["exp", "hmax", "hmin", "max", "min", "sum"]
 

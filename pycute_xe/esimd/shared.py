@@ -18,12 +18,12 @@ from pycute_xe.esimd.lanes import (
     flags_of,
     offsets_of,
 )
+from pycute_xe.esimd.messages import Hints, block, scattered
 from pycute_xe.esimd.props import Asked, Pointer, alignment, asked, pointer_of, properties
 from pycute_xe.esimd.reserving import ready
-from pycute_xe.esimd.sending import Hints, block, scattered
-from pycute_xe.esimd.simd import Vector, array_of, simd
 from pycute_xe.esimd.threads import Rows, Thread, current
 from pycute_xe.esimd.types import Type, cache_hint, dtype_of, lsc_data_size, tokens, whole
+from pycute_xe.esimd.vectors import Vector, array_of, simd
 from pycute_xe.signatures import typed
 
 __all__ = [

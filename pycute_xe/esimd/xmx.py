@@ -8,9 +8,9 @@ from itertools import permutations
 from pycute_xe.arch import Dpas
 from pycute_xe.errors import CuteError, DTypeError, ShapeError
 from pycute_xe.esimd.blocks import elements_of, from_bytes
-from pycute_xe.esimd.simd import Vector, array_of, simd
 from pycute_xe.esimd.threads import Thread, current
 from pycute_xe.esimd.types import Type, dtype_of, whole
+from pycute_xe.esimd.vectors import Vector, array_of, simd
 from pycute_xe.machine import dpas as machine_dpas
 from pycute_xe.numeric import Numeric, as_numeric
 

@@ -24,8 +24,8 @@ from pycute_xe.errors import (
     UndecidableError,
     UnfaithfulWarning,
 )
-from pycute_xe.executing import launching, runner as fast
-from pycute_xe.executing.arrays.planning import run_on_arrays
+from pycute_xe.executing import launch as launching, runner as fast
+from pycute_xe.executing.arrays.plans import run_on_arrays
 from pycute_xe.executing.problem import Problem, Report, prepare
 from pycute_xe.executing.rounding import Asked
 from pycute_xe.executing.space import Space, anchors
@@ -55,7 +55,7 @@ from pycute_xe.kernel.amounts import amount, weight
 from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index
 from pycute_xe.kernel.ir.statements import ON_REGISTERS
-from pycute_xe.kernel.spec.computing import compute
+from pycute_xe.kernel.spec.evaluation import compute
 from pycute_xe.machine import Trace
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.signatures import STUMBLES, shortly, typed

@@ -12,6 +12,7 @@ from pycute_xe.comparing import search_atoms
 from pycute_xe.comparing.atom_record import AnyAtom as Atom
 from pycute_xe.cutlass import LegacyCopyAtom
 from pycute_xe.errors import InputError, LegalityError
+from pycute_xe.explaining.copies import WORDS, refusal_line, tell_copy
 from pycute_xe.explaining.copy_names import (
     first_places,
     head_line,
@@ -21,7 +22,6 @@ from pycute_xe.explaining.copy_names import (
     walk_words,
 )
 from pycute_xe.explaining.explanation import LINES, AtomExplanation, Script, section
-from pycute_xe.explaining.telling_copies import WORDS, refusal_line, tell_copy
 
 __all__ = ["as_atom", "explain_atom"]
 

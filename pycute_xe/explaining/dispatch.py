@@ -13,7 +13,7 @@ from pycute_xe.algebra.compose import as_tiler
 from pycute_xe.algebra.divide import unpacked, zip_modes
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import CuteError, InputError, ShapeError, quoted
-from pycute_xe.explaining import composing
+from pycute_xe.explaining import compositions as composing
 from pycute_xe.explaining.explanation import Explanation, Script, Stopped, times
 from pycute_xe.int_tuple import compact_col_major, congruent, product
 from pycute_xe.layout import Layout, cosize, make_layout, pair, size
@@ -366,7 +366,7 @@ def explain(
     Result: ((2,2),3):((24,2),8)
     """
     if type(operation).__module__ == "pycute_xe.atom.tiled_copy":
-        from pycute_xe.explaining.telling_choices import explain_copy
+        from pycute_xe.explaining.choices import explain_copy
 
         return explain_copy(operation, *operands, **named)  # pyright: ignore[reportArgumentType]
     if type(operation).__module__.startswith(("pycute_xe.atom.", "pycute_xe.cutlass.")):
@@ -412,7 +412,7 @@ def _explained_message(
 ) -> Explanation:
     """What an LSC message does; imported only for one."""
     from pycute_xe.arch.lsc import Block2DMessage, Message
-    from pycute_xe.explaining.telling_lsc import explain_lsc
+    from pycute_xe.explaining.lsc_messages import explain_lsc
 
     if not isinstance(message, (Message, Block2DMessage)):
         condition = f"a {type(message).__name__} cannot be explained alone"

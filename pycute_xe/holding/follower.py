@@ -8,9 +8,9 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from pycute_xe.holding.contents import Content
 from pycute_xe.holding.nodes import Node
 from pycute_xe.holding.patience import charge
-from pycute_xe.holding.placing import Content
 from pycute_xe.kernel import AtomicStore, If, Index, Kernel, Loop, Statement, Store
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.ir.program import Meanings

@@ -9,8 +9,19 @@ from typing import TypeAlias
 import numpy as np
 
 from pycute_xe.errors import UndecidableError
-from pycute_xe.holding.computing import changed, follow_map, follow_mma, follow_reduce, tested
-from pycute_xe.holding.entering import Entering, adds, carried_in
+from pycute_xe.holding.arithmetic import changed, follow_map, follow_mma, follow_reduce, tested
+from pycute_xe.holding.contents import (
+    Content,
+    carried,
+    combined,
+    nothing,
+    number,
+    of_some,
+    substituted,
+    taken,
+    undecided,
+    whole,
+)
 from pycute_xe.holding.follower import (
     HOLDS,
     Around,
@@ -22,7 +33,7 @@ from pycute_xe.holding.follower import (
     Write,
     situated,
 )
-from pycute_xe.holding.looping import (
+from pycute_xe.holding.loops import (
     Trial,
     arrays_at,
     behind,
@@ -51,19 +62,8 @@ from pycute_xe.holding.nodes import (
     State,
     mapped,
 )
-from pycute_xe.holding.placing import (
-    Content,
-    carried,
-    combined,
-    nothing,
-    number,
-    of_some,
-    substituted,
-    taken,
-    undecided,
-    whole,
-)
-from pycute_xe.holding.sharing import ever_stored, load_shared, store_shared
+from pycute_xe.holding.recurrences import Entering, adds, carried_in
+from pycute_xe.holding.shared import ever_stored, load_shared, store_shared
 from pycute_xe.holding.tables import moved
 from pycute_xe.kernel import (
     AtomicStore,

@@ -9,6 +9,7 @@ from math import inf, lcm
 import numpy as np
 from numpy.typing import NDArray
 
+from pycute_xe.holding.contents import Content, substituted
 from pycute_xe.holding.nodes import (
     Accumulated,
     Call,
@@ -26,7 +27,6 @@ from pycute_xe.holding.nodes import (
 )
 from pycute_xe.holding.patience import charge
 from pycute_xe.holding.periods import period
-from pycute_xe.holding.placing import Content, substituted
 from pycute_xe.kernel import Index, Loop
 
 __all__ = ["alike", "MOST_TURNS", "Turns", "period_of", "pruned", "turn"]

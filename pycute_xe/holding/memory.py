@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.errors import UndecidableError
+from pycute_xe.holding.contents import Content, Part, nothing, number, relocated, undecided, whole
 from pycute_xe.holding.follower import Around, Follower, situated
 from pycute_xe.holding.nodes import (
     BESIDE,
@@ -31,7 +32,6 @@ from pycute_xe.holding.nodes import (
     contains,
     mapped,
 )
-from pycute_xe.holding.placing import Content, Part, nothing, number, relocated, undecided, whole
 from pycute_xe.holding.tables import by_subgroup, copied
 from pycute_xe.kernel import (
     AtomicStore,

@@ -17,7 +17,7 @@ from pycute_xe.kernel.ir.statements import If, Loop
 from pycute_xe.numeric import Numeric
 
 if TYPE_CHECKING:
-    from pycute_xe.holding.placing import Content
+    from pycute_xe.holding.contents import Content
 
 __all__ = [
     "BESIDE",

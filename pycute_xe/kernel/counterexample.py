@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.errors import InputError, quoted
-from pycute_xe.kernel.telling_inputs import matrices, telling_inputs
+from pycute_xe.kernel.probes import matrices, telling_inputs
 from pycute_xe.signatures import held_fields, typed
 
 if TYPE_CHECKING:

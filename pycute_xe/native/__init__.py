@@ -8,7 +8,7 @@ with typed `operands` (`assembly`); `arithmetic` computes on registers, `sending
 
 from __future__ import annotations
 
-from pycute_xe.native.comparing import Comparison, compare, run
-from pycute_xe.native.compiling import Binary, compile, compile_text, missing
+from pycute_xe.native.comparison import Comparison, compare, run
+from pycute_xe.native.compiler import Binary, compile, compile_text, missing
 
 __all__ = ["Binary", "Comparison", "compare", "compile", "compile_text", "missing", "run"]

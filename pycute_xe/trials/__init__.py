@@ -7,7 +7,7 @@ counterexample (`replaying`). A contradiction makes a verdict undecided and asks
 
 from __future__ import annotations
 
-from pycute_xe.trials.replaying import Replay, replay
+from pycute_xe.trials.replays import Replay, replay
 from pycute_xe.trials.verifier import verify
 
 __all__ = ["Replay", "replay", "verify"]

@@ -31,6 +31,7 @@ from pycute_xe.kernel.field import Field, drawn, edges
 from pycute_xe.kernel.index import Index, Quotient
 from pycute_xe.kernel.ir.identities import extents_of
 from pycute_xe.kernel.ir.program import walk
+from pycute_xe.kernel.probes import is_moved
 from pycute_xe.kernel.spec.expression import (
     Apply,
     Const,
@@ -45,7 +46,6 @@ from pycute_xe.kernel.spec.expression import (
 )
 from pycute_xe.kernel.spec.functions import CHOOSING
 from pycute_xe.kernel.spec.reductions import reduction
-from pycute_xe.kernel.telling_inputs import is_moved
 from pycute_xe.numeric import Numeric
 
 __all__ = [

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pycute_xe.arch import get_target
 from pycute_xe.converting import convert
 from pycute_xe.errors import CuteError, InputError, KernelError, MachineError
-from pycute_xe.executing.launching import Part, perform
+from pycute_xe.executing.launch import Part, perform
 from pycute_xe.executing.problem import Problem
 from pycute_xe.executing.reference import DOES
 from pycute_xe.executing.space import Group, grid_space, sample, writers, writing_subgroups
@@ -23,8 +23,8 @@ from pycute_xe.executing.thread import Machine
 from pycute_xe.holding.patience import TooHardError, allowed, charge, work_left
 from pycute_xe.kernel import AtomicStore, Counterexample, Kernel
 from pycute_xe.kernel.amounts import groups_in
-from pycute_xe.kernel.spec.computing import compute_part
-from pycute_xe.kernel.telling_inputs import is_moved
+from pycute_xe.kernel.probes import is_moved
+from pycute_xe.kernel.spec.evaluation import compute_part
 from pycute_xe.machine import Trace
 from pycute_xe.signatures import typed
 from pycute_xe.trials.problems import (
@@ -36,7 +36,7 @@ from pycute_xe.trials.problems import (
     unmet,
     work_of_subgroup,
 )
-from pycute_xe.trials.replaying import shown, together
+from pycute_xe.trials.replays import shown, together
 from pycute_xe.verifying.prover import BUDGET, WORK_A_SECOND, prove
 from pycute_xe.verifying.verdict import LONGEST, Proof, Run, Tried, Verdict
 

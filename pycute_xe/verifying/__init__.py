@@ -10,7 +10,7 @@ tries it. `prefetching` asks the same of prefetches.
 
 from __future__ import annotations
 
-from pycute_xe.verifying.prefetching import verify_prefetches
+from pycute_xe.verifying.prefetches import verify_prefetches
 from pycute_xe.verifying.prover import prove
 from pycute_xe.verifying.verdict import Proof, Verdict
 

@@ -24,23 +24,23 @@ from pycute_xe.kernel import (
 from pycute_xe.kernel.amounts import weight
 from pycute_xe.kernel.binding import shape_of
 from pycute_xe.kernel.ir.roles import mixes
-from pycute_xe.kernel.telling_inputs import (
+from pycute_xe.kernel.probes import (
     differ_by,
     telling_fields,
     telling_inputs,
     tolerance_of,
     variants,
 )
-from pycute_xe.verifying.comparing import compare
-from pycute_xe.verifying.evaluating import Extents, differ, value_with
-from pycute_xe.verifying.faulting import Faults
+from pycute_xe.verifying.comparison import compare
+from pycute_xe.verifying.evaluation import Extents, differ, value_with
+from pycute_xe.verifying.faults import Faults
 from pycute_xe.verifying.formula import Formula, Place, Term, atoms_within
 from pycute_xe.verifying.laws import UNDEFINED
 from pycute_xe.verifying.matching import Difference
 from pycute_xe.verifying.points import Space
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Names, Region
-from pycute_xe.verifying.translating import claimed
+from pycute_xe.verifying.translation import claimed
 from pycute_xe.verifying.verdict import Failure, smallest
 from pycute_xe.verifying.views import Naming, View, view_of
 

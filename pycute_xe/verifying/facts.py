@@ -7,19 +7,19 @@ from functools import cached_property
 
 from pycute_xe.converting import greatest
 from pycute_xe.errors import UndecidableError
+from pycute_xe.holding.contents import combined, loop_over
 from pycute_xe.holding.events import Disorder
+from pycute_xe.holding.exploration import disorder, has_roles
 from pycute_xe.holding.follower import Followed, Promise
 from pycute_xe.holding.following import follow
-from pycute_xe.holding.meeting import disorder, has_roles
 from pycute_xe.holding.nodes import Node
-from pycute_xe.holding.placing import combined, loop_over
 from pycute_xe.kernel import Kernel
 from pycute_xe.numeric import as_numeric
-from pycute_xe.verifying.comparing import compare
+from pycute_xe.verifying.comparison import compare
 from pycute_xe.verifying.points import Space
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Region
-from pycute_xe.verifying.translating import held
+from pycute_xe.verifying.translation import held
 from pycute_xe.verifying.verdict import Failure, smallest
 from pycute_xe.verifying.views import View, registers, view_of
 

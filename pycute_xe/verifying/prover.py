@@ -8,15 +8,15 @@ from functools import partial
 from time import perf_counter
 
 from pycute_xe.errors import CuteError, InputError, KernelError, MachineError, UndecidableError
-from pycute_xe.holding.looping import written_by
+from pycute_xe.holding.contents import loops_named_in
+from pycute_xe.holding.loops import written_by
 from pycute_xe.holding.patience import ClockError, TooHardError, allowed, at_most, work_left
-from pycute_xe.holding.placing import loops_named_in
 from pycute_xe.kernel import Await, Counterexample, Kernel, Loop, Signal, Statement, whole_tiles
 from pycute_xe.kernel.ir.identities import Identities, extents_of, identified
 from pycute_xe.kernel.ir.trips import in_short_trips, in_trips, is_short
 from pycute_xe.kernel.kinds.whole_tiles import any_piece, follows_a_plan
 from pycute_xe.signatures import typed
-from pycute_xe.verifying.counting import counts_plainly
+from pycute_xe.verifying.counts import counts_plainly
 from pycute_xe.verifying.points import Space
 from pycute_xe.verifying.questions import Questions
 from pycute_xe.verifying.regions import Region, session

@@ -16,7 +16,7 @@ from sampling import WHOLE, sampled
 
 import pycute_xe as cx
 from pycute_xe.comparing import AtomDiff
-from pycute_xe.comparing.differing import Change
+from pycute_xe.comparing.differences import Change
 from pycute_xe.cutlass import get_atom, shipped_names
 from pycute_xe.errors import CuteError
 

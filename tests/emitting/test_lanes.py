@@ -6,8 +6,8 @@ import pytest
 from small_kernels import fragment, shared_array, small_kernel
 
 from pycute_xe.emitting.instructions import LANE, Access, Alu, Condition, Registers, Scalar
-from pycute_xe.emitting.masking import compared
-from pycute_xe.emitting.sharing import shared_accesses
+from pycute_xe.emitting.masks import compared
+from pycute_xe.emitting.shared import shared_accesses
 from pycute_xe.kernel import Fill, Index, SharedLoad, SharedStore
 from pycute_xe.kernel.spec.expression import Where, as_expression
 from pycute_xe.layout import Layout

@@ -17,7 +17,7 @@ from small_kernels import small_kernel
 import pycute_xe as cx
 from pycute_xe.errors import CuteError, InputError, KernelError, ToolError
 from pycute_xe.kernel import Fill, Index, Kernel, Loop
-from pycute_xe.native import compiling as toolchain
+from pycute_xe.native import compiler as toolchain
 
 LANGUAGES = ("opencl", "visa", "cute", "host", "xegpu")
 

@@ -24,8 +24,8 @@ import pycute_xe as cx
 from pycute_xe.arch import get_target
 from pycute_xe.converting import convert
 from pycute_xe.errors import CuteError, MachineError, UndecidableError
-from pycute_xe.executing import launching
-from pycute_xe.executing.arrays.planning import run_on_arrays
+from pycute_xe.executing import launch as launching
+from pycute_xe.executing.arrays.plans import run_on_arrays
 from pycute_xe.executing.problem import Problem, prepare
 from pycute_xe.kernel import Fill, If, Index, Kernel, Loop, Map, Operand, Slot, Statement
 from pycute_xe.kernel.amounts import steps

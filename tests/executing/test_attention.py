@@ -12,7 +12,7 @@ from pycute_xe import as_numeric, run
 from pycute_xe.converting import convert
 from pycute_xe.kernel import Index, Load, Prefetch, attention, attention_combine
 from pycute_xe.kernel.ir.program import walk
-from pycute_xe.kernel.spec.computing import compute
+from pycute_xe.kernel.spec.evaluation import compute
 
 BF16 = as_numeric("bf16")
 FORMS: dict[str, tuple[list[tuple[int, int]], dict[str, Any]]] = {

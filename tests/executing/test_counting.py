@@ -14,7 +14,7 @@ from small_kernels import everything
 import pycute_xe as cx
 from pycute_xe.arch import get_target
 from pycute_xe.errors import KernelError
-from pycute_xe.executing import launching
+from pycute_xe.executing import launch as launching
 from pycute_xe.executing.problem import prepare
 from pycute_xe.executing.reference import DOES
 from pycute_xe.executing.runner import COUNTS, count_work

@@ -14,7 +14,7 @@ from sampling import EXAMPLES, sampled
 
 import pycute_xe as cx
 from pycute_xe.executing import run
-from pycute_xe.executing.arrays.planning import run_on_arrays
+from pycute_xe.executing.arrays.plans import run_on_arrays
 from pycute_xe.executing.problem import prepare
 from pycute_xe.kernel import Kernel, gemm
 

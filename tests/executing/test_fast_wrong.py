@@ -16,8 +16,8 @@ from sampling import EXAMPLES, sampled
 import pycute_xe as cx
 from pycute_xe.arch import get_target
 from pycute_xe.errors import KernelError, MachineError, UndecidableError
-from pycute_xe.executing import launching, runner as fast
-from pycute_xe.executing.arrays.planning import run_on_arrays
+from pycute_xe.executing import launch as launching, runner as fast
+from pycute_xe.executing.arrays.plans import run_on_arrays
 from pycute_xe.executing.problem import prepare
 from pycute_xe.kernel import (
     Fill,

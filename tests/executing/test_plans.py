@@ -12,7 +12,7 @@ from unsound_kernels import GRID, M, N, X, Y, kernel, load, store
 
 import pycute_xe as cx
 from pycute_xe.errors import MachineError, UndecidableError
-from pycute_xe.executing.arrays.planning import run_on_arrays
+from pycute_xe.executing.arrays.plans import run_on_arrays
 from pycute_xe.executing.problem import prepare
 from pycute_xe.kernel import (
     Fill,

@@ -11,7 +11,7 @@ from sampling import sampled
 import pycute_xe as cx
 from pycute_xe.cutlass import LegacyCopyAtom, shipped_names
 from pycute_xe.errors import CuteError, InputError
-from pycute_xe.explaining.telling_copies import feeding_pairs
+from pycute_xe.explaining.copies import feeding_pairs
 
 
 def told(name: str, value_type: str | None = None, **named: Any) -> str:

@@ -12,7 +12,7 @@ from lsc_strategies import block_messages, messages
 import pycute_xe as cx
 from pycute_xe.arch.lsc import Address, Block2DMessage, DataType, Message, encode, parse
 from pycute_xe.errors import InputError, TargetError
-from pycute_xe.explaining.telling_lsc import explain_lsc
+from pycute_xe.explaining.lsc_messages import explain_lsc
 
 TARGETS = st.sampled_from(["pvc", "bmg", "lnl", "ptl"])
 

@@ -10,7 +10,7 @@ import pytest
 
 from pycute_xe.errors import InputError
 from pycute_xe.kernel import Claim, Index, Operand, Specification, apply, rounded_to, total
-from pycute_xe.kernel.spec.computing import compute
+from pycute_xe.kernel.spec.evaluation import compute
 from pycute_xe.kernel.spec.expression import Const, Element, Expression, Where
 
 M, N, K, J = map(Index, ("m", "n", "k", "j"))

@@ -14,10 +14,10 @@ from pycute_xe.arch import lsc
 from pycute_xe.converting import convert
 from pycute_xe.drawing.images import held, registers_of
 from pycute_xe.errors import KernelError, TargetError
-from pycute_xe.executing.arrays.planning import run_on_arrays
+from pycute_xe.executing.arrays.plans import run_on_arrays
 from pycute_xe.executing.problem import prepare
 from pycute_xe.kernel import Load, Loop
-from pycute_xe.kernel.spec.computing import compute
+from pycute_xe.kernel.spec.evaluation import compute
 
 
 @pytest.mark.parametrize("form", sampled(FORMS, 4), ids=str)

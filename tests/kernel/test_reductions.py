@@ -30,7 +30,7 @@ from pycute_xe.kernel import (
     apply,
     total,
 )
-from pycute_xe.kernel.spec.computing import compute
+from pycute_xe.kernel.spec.evaluation import compute
 from pycute_xe.kernel.spec.reductions import REDUCTIONS, reduction
 from pycute_xe.layout import Layout
 

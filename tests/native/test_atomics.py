@@ -21,9 +21,9 @@ from pycute_xe.machine.fenced import FencedSlm
 from pycute_xe.machine.trace import RaceFault
 from pycute_xe.native import compile_text
 from pycute_xe.native.assembly import Assembly, Immediate, Instruction, Reg, Walk
-from pycute_xe.native.comparing import execute, program, thread
+from pycute_xe.native.comparison import execute, program, thread
+from pycute_xe.native.messages import Around
 from pycute_xe.native.operands import State
-from pycute_xe.native.sending import Around
 
 LANES, PLACES = 16, 8
 

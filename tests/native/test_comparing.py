@@ -15,7 +15,7 @@ from pycute_xe.cli import main
 from pycute_xe.cli.app import LANGUAGES
 from pycute_xe.emitting import Language
 from pycute_xe.kernel import Kernel
-from pycute_xe.native import compiling as toolchain
+from pycute_xe.native import compiler as toolchain
 
 
 def large() -> Kernel:

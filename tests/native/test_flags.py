@@ -12,7 +12,7 @@ from sampling import EXAMPLES
 
 from pycute_xe.errors import MachineError
 from pycute_xe.native.assembly import Assembly, Immediate, Instruction, Reg, Walk
-from pycute_xe.native.comparing import program
+from pycute_xe.native.comparison import program
 
 
 def flag(number: int, kind: str = "uw", part: int = 0, to: bool = False) -> Reg:

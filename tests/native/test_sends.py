@@ -14,9 +14,9 @@ from pycute_xe.errors import MachineError
 from pycute_xe.machine import Memory, RegisterFile, Trace, workgroup
 from pycute_xe.machine.fenced import FencedSlm
 from pycute_xe.native.assembly import Assembly, Immediate, Reg
-from pycute_xe.native.comparing import program, thread
+from pycute_xe.native.comparison import program, thread
+from pycute_xe.native.messages import Around
 from pycute_xe.native.operands import State
-from pycute_xe.native.sending import Around
 
 
 def block_descriptor(op: int, bits: int, transpose: bool = False, vnni: bool = False) -> int:

@@ -16,7 +16,7 @@ from pycute_xe.executing.problem import prepare
 from pycute_xe.kernel import Kernel
 from pycute_xe.machine import Trace
 from pycute_xe.native import compile_text
-from pycute_xe.native.comparing import execute
+from pycute_xe.native.comparison import execute
 
 DEPTHS = {"plain": 135, "column": 135, "int8": 261}
 SIZES = {name: (35, 71, k) if WHOLE else (19, 71, k // 2) for name, k in DEPTHS.items()}

@@ -14,7 +14,7 @@ from conversion_programs import EVERY, FLOATS, Number, converted, of
 from sampling import sampled
 
 from pycute_xe.numeric import as_numeric
-from pycute_xe.verifying.enumerating import Interval, between, enumerated
+from pycute_xe.verifying.enumeration import Interval, between, enumerated
 from pycute_xe.verifying.formula import Formula, Place, Term, add, call, multiply, number
 
 KEPT = [name for name in EVERY if name not in ("f8e4m3", "f8e5m2", "f16", "f4e2m1")]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pycute_xe.holding.computing import folded
+from pycute_xe.holding.arithmetic import folded
 from pycute_xe.holding.nodes import Call, Choice, Leaf, Node, Number, Summed
 from pycute_xe.kernel import Index
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import pycute_xe as cx
-from pycute_xe.holding.computing import Apart, taken_apart
-from pycute_xe.holding.entering import Entering, scaled_apart
+from pycute_xe.holding.arithmetic import Apart, taken_apart
+from pycute_xe.holding.contents import whole
 from pycute_xe.holding.nodes import Accumulated, Call, Carried, Node, Number, Scalar, Summed
-from pycute_xe.holding.placing import whole
+from pycute_xe.holding.recurrences import Entering, scaled_apart
 from pycute_xe.kernel import Index, Loop
 
 BF16, F32 = cx.as_numeric("bf16"), cx.as_numeric("f32")

@@ -13,7 +13,7 @@ import pytest
 from broken_kernels import tiled_mma
 
 import pycute_xe as cx
-from pycute_xe.holding.meeting import disorder
+from pycute_xe.holding.exploration import disorder
 from pycute_xe.kernel import If, Index, Kernel, Loop, NamedArrive, NamedBarrier, NamedWait
 
 RNG = np.random.default_rng(3)

@@ -19,7 +19,7 @@ from pycute_xe.holding.digits import as_digits
 from pycute_xe.holding.patience import ClockError, TooHardError, allowed
 from pycute_xe.kernel import Fill, Index, Kernel, Load, Mma, Store
 from pycute_xe.verifying import regions as calls
-from pycute_xe.verifying.evaluating import value_with
+from pycute_xe.verifying.evaluation import value_with
 from pycute_xe.verifying.formula import Bounds, Formula, Place, Term, call, multiply, summed
 from pycute_xe.verifying.prover import verify_here
 from pycute_xe.verifying.regions import Names, Region, session

@@ -23,11 +23,11 @@ from sampling import sampled
 
 import pycute_xe as cx
 from pycute_xe.errors import InputError
-from pycute_xe.holding import computing, patience, placing
+from pycute_xe.holding import arithmetic as computing, contents as placing, patience
 from pycute_xe.holding.patience import a_while, allowed, at_most, charge, remembered, work_left
 from pycute_xe.kernel import Kernel
 from pycute_xe.verifying import Verdict
-from pycute_xe.verifying.evaluating import differ
+from pycute_xe.verifying.evaluation import differ
 from pycute_xe.verifying.formula import Place, Term
 from pycute_xe.verifying.prover import verify_here
 from pycute_xe.verifying.questions import _summing_to

@@ -15,7 +15,7 @@ from shared_programs import MEET, WIDE, judged, kernel_of, stepped
 
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.events import Event
-from pycute_xe.holding.meeting import _between
+from pycute_xe.holding.exploration import _between
 from pycute_xe.holding.patience import allowed
 from pycute_xe.holding.periods import line, period, shape_of, span, values
 from pycute_xe.kernel import (

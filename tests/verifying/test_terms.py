@@ -10,11 +10,11 @@ from pycute_xe.errors import UndecidableError
 from pycute_xe.kernel.spec.functions import COMPARING
 from pycute_xe.kernel.spec.reductions import reduction
 from pycute_xe.numeric import as_numeric
-from pycute_xe.verifying.comparing import compare
+from pycute_xe.verifying.comparison import compare
 from pycute_xe.verifying.formula import Bounds, Formula, Place, Term, add, call, multiply, number
 from pycute_xe.verifying.laws import applied, is_number, reduced
 from pycute_xe.verifying.regions import Region
-from pycute_xe.verifying.translating import F32, Reading
+from pycute_xe.verifying.translation import F32, Reading
 
 POINTS = Region.where(("x",), "0 <= x < 8")
 EXTENTS = {

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.errors import CuteError
-from pycute_xe.executing.arrays.evaluating import Run
+from pycute_xe.executing.arrays.evaluation import Run
 from pycute_xe.executing.arrays.places import (
     Axis,
     Field,
@@ -24,12 +24,12 @@ from pycute_xe.executing.arrays.places import (
     joint,
     points_of,
 )
+from pycute_xe.holding.contents import undecided
+from pycute_xe.holding.exploration import disorder, has_roles
 from pycute_xe.holding.follower import Around, Followed, situated
-from pycute_xe.holding.meeting import disorder, has_roles
 from pycute_xe.holding.nodes import Choice, Lost, Node, State, Undefined
 from pycute_xe.holding.ordering import clashes
-from pycute_xe.holding.placing import undecided
-from pycute_xe.holding.sharing import outside
+from pycute_xe.holding.shared import outside
 from pycute_xe.holding.tables import Copied, beside, copied, demand_whole_registers, moved
 from pycute_xe.kernel import (
     AtomicStore,

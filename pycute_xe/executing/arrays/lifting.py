@@ -26,6 +26,7 @@ from pycute_xe.executing.arrays.terms import (
     bounds_of,
     names_of,
 )
+from pycute_xe.holding.contents import undecided
 from pycute_xe.holding.nodes import (
     Accumulated,
     Bound,
@@ -44,7 +45,6 @@ from pycute_xe.holding.nodes import (
     Summed,
     Undefined,
 )
-from pycute_xe.holding.placing import undecided
 from pycute_xe.kernel import Index
 from pycute_xe.kernel.arrays import Ints
 

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pycute_xe.holding.placing import undecided
+from pycute_xe.holding.contents import undecided
 from pycute_xe.kernel import If, Kernel, Loop
 from pycute_xe.kernel.amounts import launches
 from pycute_xe.kernel.arrays import Array, Ints

@@ -21,8 +21,8 @@ from pycute_xe.executing.arrays.terms import (
     numbered,
     partition,
 )
+from pycute_xe.holding.contents import undecided
 from pycute_xe.holding.nodes import Leaf, Node, Recurrence, State, mapped
-from pycute_xe.holding.placing import undecided
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pycute_xe.executing.arrays.places import Axis, Field, separated
+from pycute_xe.holding.contents import undecided
 from pycute_xe.holding.nodes import (
     Accumulated,
     Bound,
@@ -28,7 +29,6 @@ from pycute_xe.holding.nodes import (
     Summed,
     Undefined,
 )
-from pycute_xe.holding.placing import undecided
 from pycute_xe.kernel import Index
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX

@@ -14,7 +14,7 @@ from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.numeric import Numeric
 
 if TYPE_CHECKING:
-    from pycute_xe.executing.arrays.evaluating import Evaluation, Run
+    from pycute_xe.executing.arrays.evaluation import Evaluation, Run
 
 __all__ = ["part_of_product", "product_of"]
 

@@ -34,7 +34,6 @@ Groups = Literal["none", "batch", "stacked"]
 HELD = {"acc0": "tCrC", "acc1": "tCrC1"}
 """The accumulators: their names in an expression, and their fragments."""
 
-__all__ = ["dual_gemm"]
 Recipe = tuple[Mainloop, Epilogue, Schedule]
 
 

@@ -51,7 +51,7 @@ from pycute_xe.kernel.kinds.parts import (
     unfit,
 )
 from pycute_xe.kernel.kinds.side import Side, cooperative_copy, transformed_operands
-from pycute_xe.kernel.kinds.transforming import Transform
+from pycute_xe.kernel.kinds.transforms import Transform
 from pycute_xe.kernel.schedules.plan import FIELDS
 from pycute_xe.kernel.spec.expression import Expression, Slot
 from pycute_xe.kernel.tiles.slots import by_registers, copy_slots, mma_slots

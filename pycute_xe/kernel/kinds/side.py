@@ -37,7 +37,7 @@ from pycute_xe.kernel.ir.statements import (
     Statement,
 )
 from pycute_xe.kernel.kinds.parts import gmem_stride, reordered
-from pycute_xe.kernel.kinds.transforming import Transform
+from pycute_xe.kernel.kinds.transforms import Transform
 from pycute_xe.kernel.spec.expression import Element, Expression, Slot, rebuilt, rounded_to
 from pycute_xe.kernel.tiles.slots import copy_slots, mma_slots, separated
 from pycute_xe.layout import Layout, make_layout, size

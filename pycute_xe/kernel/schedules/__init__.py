@@ -7,7 +7,7 @@ A schedule (`dealing`) makes a `plan` for given counts of tiles: pieces, each wo
 
 from __future__ import annotations
 
-from pycute_xe.kernel.schedules.covering import Cover, Slot, Timeline, covers, timeline
+from pycute_xe.kernel.schedules.coverage import Cover, Slot, Timeline, covers, timeline
 from pycute_xe.kernel.schedules.dealing import (
     DataParallel,
     Grouped,

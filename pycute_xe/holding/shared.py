@@ -12,11 +12,11 @@ from functools import partial
 
 import numpy as np
 
+from pycute_xe.holding.contents import Content, Part, combined, relocated, undecided, whole
 from pycute_xe.holding.follower import Around, Follower, Read, situated
 from pycute_xe.holding.likeness import MOST_TURNS, Turns, alike, pruned, turn
 from pycute_xe.holding.nodes import Choice, Node, Undefined
 from pycute_xe.holding.periods import period
-from pycute_xe.holding.placing import Content, Part, combined, relocated, undecided, whole
 from pycute_xe.holding.tables import by_subgroup, moved
 from pycute_xe.kernel import Index, Kernel, Loop, SharedLoad, SharedStore
 from pycute_xe.kernel.arrays import Ints

@@ -28,6 +28,7 @@ from pycute_xe.executing.arrays.values import (
 )
 from pycute_xe.executing.arrays.wholes import part_of_product, product_of
 from pycute_xe.executing.products import widened
+from pycute_xe.holding.contents import undecided
 from pycute_xe.holding.nodes import (
     Accumulated,
     Bound,
@@ -42,7 +43,6 @@ from pycute_xe.holding.nodes import (
     Summed,
     Undefined,
 )
-from pycute_xe.holding.placing import undecided
 from pycute_xe.kernel import Index, Kernel
 from pycute_xe.kernel.amounts import MOST_TRIPS
 from pycute_xe.kernel.arrays import Array, Ints

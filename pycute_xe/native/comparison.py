@@ -38,9 +38,9 @@ from pycute_xe.machine.fenced import FencedSlm
 from pycute_xe.machine.workgroup import Meeting
 from pycute_xe.native.arithmetic import arithmetic
 from pycute_xe.native.assembly import Assembly, Immediate, Instruction, Reg
-from pycute_xe.native.compiling import Binary, compile
+from pycute_xe.native.compiler import Binary, compile
+from pycute_xe.native.messages import END, Around, send
 from pycute_xe.native.operands import GRF, REGISTERS, State, refuse
-from pycute_xe.native.sending import END, Around, send
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.signatures import typed
 

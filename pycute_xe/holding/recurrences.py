@@ -12,7 +12,16 @@ from typing import TypeAlias
 import numpy as np
 
 from pycute_xe.errors import UndecidableError
-from pycute_xe.holding.computing import NOTHING, Apart, carried_by, guarded, taken_apart
+from pycute_xe.holding.arithmetic import NOTHING, Apart, carried_by, guarded, taken_apart
+from pycute_xe.holding.contents import (
+    Content,
+    combined,
+    loop_over,
+    relocated,
+    substituted,
+    taken,
+    undecided,
+)
 from pycute_xe.holding.likeness import Turns, alike, period_of, pruned
 from pycute_xe.holding.nodes import (
     Accumulated,
@@ -30,15 +39,6 @@ from pycute_xe.holding.nodes import (
     Undefined,
     contains,
     mapped,
-)
-from pycute_xe.holding.placing import (
-    Content,
-    combined,
-    loop_over,
-    relocated,
-    substituted,
-    taken,
-    undecided,
 )
 from pycute_xe.kernel import Index, Loop
 from pycute_xe.kernel.arrays import Ints

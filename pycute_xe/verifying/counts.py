@@ -20,7 +20,7 @@ from pycute_xe.holding.nodes import Choice, Converted, Leaf, Node, Number, Picke
 from pycute_xe.kernel import Await, Index, Kernel, Load, Loop, NamedWait, Signal, Statement, Store
 from pycute_xe.kernel.ir.roles import doing
 from pycute_xe.numeric import Numeric
-from pycute_xe.verifying.changing import Touch, changed_before, changed_beside, elements, touches
+from pycute_xe.verifying.changes import Touch, changed_before, changed_beside, elements, touches
 from pycute_xe.verifying.facts import Facts, least
 from pycute_xe.verifying.points import Space
 from pycute_xe.verifying.refusing import undecided

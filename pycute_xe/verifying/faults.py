@@ -6,11 +6,11 @@ from contextlib import suppress
 
 from pycute_xe.arch.target import grf_bytes
 from pycute_xe.errors import UndecidableError
+from pycute_xe.holding.exploration import has_roles
 from pycute_xe.holding.follower import Around, Read, situated
-from pycute_xe.holding.meeting import has_roles
 from pycute_xe.holding.nodes import Choice, Lost, Node, Picked, Undefined, contains
 from pycute_xe.holding.ordering import Clash, clashes
-from pycute_xe.holding.sharing import outside
+from pycute_xe.holding.shared import outside
 from pycute_xe.holding.tables import beside, copied
 from pycute_xe.kernel import (
     AtomicStore,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pycute_xe.arch import get_target
 from pycute_xe.converting import convert
 from pycute_xe.errors import InputError, KernelError, MachineError
-from pycute_xe.executing.launching import Part, perform
+from pycute_xe.executing.launch import Part, perform
 from pycute_xe.executing.problem import Problem, prepare
 from pycute_xe.executing.runner import Executor, demand_executor, outputs_of
 from pycute_xe.executing.space import Group, writers, writing_subgroups
@@ -21,9 +21,9 @@ from pycute_xe.kernel import Await, Counterexample, Kernel, Signal
 from pycute_xe.kernel.amounts import MOST_BYTES, MOST_STEPS, amount, groups_in, steps, weight
 from pycute_xe.kernel.binding import bind_sizes
 from pycute_xe.kernel.field import Field
-from pycute_xe.kernel.spec.computing import compute_part
+from pycute_xe.kernel.probes import differ_by, telling_fields, tolerance_of, variants
+from pycute_xe.kernel.spec.evaluation import compute_part
 from pycute_xe.kernel.spec.specification import Specification
-from pycute_xe.kernel.telling_inputs import differ_by, telling_fields, tolerance_of, variants
 from pycute_xe.machine import Trace
 from pycute_xe.signatures import shortly
 from pycute_xe.trials.problems import work_of_subgroup

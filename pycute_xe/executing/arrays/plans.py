@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.converting import host_dtype
 from pycute_xe.errors import UndecidableError
-from pycute_xe.executing.arrays.evaluating import Evaluation, Run
+from pycute_xe.executing.arrays.evaluation import Evaluation, Run
 from pycute_xe.executing.arrays.faults import demand_sound, waits
 from pycute_xe.executing.arrays.lifting import lift, steps_of
 from pycute_xe.executing.arrays.places import (
@@ -31,11 +31,11 @@ from pycute_xe.executing.arrays.terms import Lifted, Lifter, Place, Space, boxed
 from pycute_xe.executing.arrays.values import Value, as_held, compact, gathered, scattered
 from pycute_xe.executing.arrays.wholes import product_of
 from pycute_xe.executing.problem import Problem
+from pycute_xe.holding.contents import undecided
 from pycute_xe.holding.follower import Followed, Write
 from pycute_xe.holding.following import follow
 from pycute_xe.holding.memory import FAR
 from pycute_xe.holding.nodes import Recurrence
-from pycute_xe.holding.placing import undecided
 from pycute_xe.kernel import AtomicStore, If, Kernel, Load, Loop
 from pycute_xe.kernel.amounts import trips
 from pycute_xe.kernel.arrays import Array, Ints

@@ -13,6 +13,7 @@ import numpy as np
 from pycute_xe.converting import bounds
 from pycute_xe.errors import KernelError
 from pycute_xe.exactness import is_exact
+from pycute_xe.holding.contents import Content, combined, expanded, nothing, taken, undecided, whole
 from pycute_xe.holding.follower import Follower
 from pycute_xe.holding.likeness import alike
 from pycute_xe.holding.nodes import (
@@ -30,7 +31,6 @@ from pycute_xe.holding.nodes import (
     Undefined,
     mapped,
 )
-from pycute_xe.holding.placing import Content, combined, expanded, nothing, taken, undecided, whole
 from pycute_xe.holding.tables import moved, multiplied
 from pycute_xe.kernel import (
     Element,

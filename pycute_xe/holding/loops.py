@@ -8,8 +8,8 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from pycute_xe.holding.computing import computed_in, tested
-from pycute_xe.holding.entering import Entering, adds, carried_in, renewed, unrolled
+from pycute_xe.holding.arithmetic import computed_in, tested
+from pycute_xe.holding.contents import Content, carried, combined, substituted, undecided, whole
 from pycute_xe.holding.follower import Around, situated
 from pycute_xe.holding.nodes import (
     Accumulated,
@@ -24,7 +24,7 @@ from pycute_xe.holding.nodes import (
     Summed,
     Undefined,
 )
-from pycute_xe.holding.placing import Content, carried, combined, substituted, undecided, whole
+from pycute_xe.holding.recurrences import Entering, adds, carried_in, renewed, unrolled
 from pycute_xe.kernel import Element, If, Index, Kernel, Loop, Slot, Statement, walk
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX

@@ -14,7 +14,7 @@ from math import inf, isfinite
 from typing import TypeAlias
 
 from pycute_xe.errors import UndecidableError
-from pycute_xe.verifying.evaluating import shortened
+from pycute_xe.verifying.evaluation import shortened
 from pycute_xe.verifying.formula import (
     MAXIMA,
     WHOLE,

@@ -18,7 +18,7 @@ from pycute_xe.emitting import emit
 from pycute_xe.errors import InputError, MachineError, TargetError, ToolError
 from pycute_xe.kernel import Kernel
 from pycute_xe.native.assembly import Assembly, Reg, read_json
-from pycute_xe.native.sending import OPERATIONS, descriptor
+from pycute_xe.native.messages import OPERATIONS, descriptor
 from pycute_xe.signatures import typed
 
 __all__ = ["Binary", "compile", "compile_text", "sections", "assembled", "missing"]
