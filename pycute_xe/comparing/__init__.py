@@ -1,8 +1,8 @@
 """What is asked of two atoms, or of all: does it feed, what differs, which one does.
 
 Atoms come as values or names (`atom_arguments`). `feeding` compares the registers of a copy with
-those that an MMA reads, `differing` two atoms, or what one says with what it does; `searching` goes
-through the catalogue, an `atom_record` for each. Answers are values that print.
+those that an MMA reads, `differences` two atoms, or what one says with what it does; `searches`
+goes through the catalogue, an `atom_record` for each. Answers are values that print.
 """
 
 from __future__ import annotations

@@ -42,9 +42,6 @@ from pycute_xe.typing import is_tuple
 
 __all__ = ["from_cute"]
 
-# ------------------------------------------------------------ reading printed atoms
-# Atoms and their tilings from the lines that CuTe prints of them.
-
 # ------------------------------------------------------------ reading candidates
 # Which atoms of the catalogue have the layouts that were printed.
 

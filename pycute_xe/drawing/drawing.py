@@ -74,11 +74,6 @@ def colour(index: int) -> str:
     return COLOURS[index % len(COLOURS)]
 
 
-# ------------------------------------------------------------ svg
-# A scene as SVG.
-#
-# Plain elements and one style sheet, no script: it works in a page, as an image, and in viewers.
-
 # ------------------------------------------------------------ style
 # The style sheet inside an SVG drawing, for light and dark pages.
 

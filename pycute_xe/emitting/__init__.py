@@ -3,7 +3,7 @@
 Each language has a table of what every kind of statement becomes: vISA, the host's Python and C for
 CPUs in `emitter`, `opencl`, `cute` (with `cute_parts`) and `xegpu` (with `xegpu_values`). A
 `writer` grows the text. For languages of registers `lowering` first makes `instructions` of
-straight statements, with `elementwise`, `masking` and `sharing` for maps, conditions, and shared
+straight statements, with `elementwise`, `masks` and `shared` for maps, conditions, and shared
 memory and atomics. A kernel comes in, text comes out, or a refusal that names what has no words.
 """
 

@@ -2,9 +2,9 @@
 
 Names and the order of arguments are those of ``sycl::ext::intel::esimd``; template arguments come
 first, and those that have a default in C++ are keywords: ``lsc_load_2d(half, 16, 8, payload)``.
-`launching` runs a function of an item for each of the `threads`, over vectors (`simd`); where
+`launches` runs a function of an item for each of the `threads`, over vectors (`vectors`); where
 threads meet, it yields: ``yield barrier()``. Accesses (`blocks`, `blocks2d`, `shared`, `atomics`)
-pass through `sending`: each becomes the LSC message it stands for, held against the rules of the
+pass through `messages`: each becomes the LSC message it stands for, held against the rules of the
 target and executed. The pitfalls are lints with stable codes (`pycute_xe.esimd.lint`).
 """
 

@@ -3,7 +3,7 @@
 `run` (`runner`) makes a `problem` of the user's arrays: checked, rounded (`rounding`), bound to
 operands. `arrays` evaluates it on whole arrays where it can; all else goes to the `reference`
 executor, which does statement by statement what its table `DOES` says, a `thread` for each
-subgroup of a grid (`launching`), through `surfaces` on the byte machine. `products` multiplies as
+subgroup of a grid (`launch`), through `surfaces` on the byte machine. `products` multiplies as
 DPAS does, `space` lists the points of a statement. Arrays and a `Report` come out.
 """
 

@@ -24,7 +24,7 @@ from pycute_xe.errors import (
     UndecidableError,
     UnfaithfulWarning,
 )
-from pycute_xe.executing import launch as launching, runner as fast
+from pycute_xe.executing import launch
 from pycute_xe.executing.arrays.plans import run_on_arrays
 from pycute_xe.executing.problem import Problem, Report, prepare
 from pycute_xe.executing.rounding import Asked
@@ -286,7 +286,7 @@ def execute(
         found = run_on_arrays(problem)
     except (UndecidableError, KernelError) as error:
         trace.why = error.condition
-        return launching.execute(kernel, problem, target, Trace(), progress)
+        return launch.execute(kernel, problem, target, Trace(), progress)
     if progress is not None:
         progress(1.0)
     return dict(found)
@@ -325,7 +325,7 @@ def surfaced(operation: str, kernel: Kernel, sizes: Mapping[str, int]) -> Genera
 # ------------------------------------------------------------ runner
 
 Executor = Literal["fast", "reference"]
-_ENGINES = {"fast": fast.execute, "reference": launching.execute}
+_ENGINES = {"fast": execute, "reference": launch.execute}
 
 
 @typed

@@ -1,9 +1,9 @@
 """The steps of a rule as it applied to the operands at hand, and atoms and messages in words.
 
 `explain` (`dispatch`) takes an operation with its operands, an atom, a message, or a copy with an
-MMA. `composing` walks the algebra; `atoms`, `copy_names`, `telling_copies`, `telling_choices` and
-`telling_lsc` put atoms and messages into words. An `explanation` comes out: steps up to the result,
-or up to the one that refuses. The operations themselves are not asked how they did it.
+MMA. `compositions` walks the algebra; `atoms`, `copy_names`, `copies`, `choices` and `lsc_messages`
+put atoms and messages into words. An `explanation` comes out: steps up to the result, or up to the
+one that refuses. The operations themselves are not asked how they did it.
 """
 
 from __future__ import annotations

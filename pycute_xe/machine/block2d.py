@@ -37,7 +37,7 @@ __all__ = ["load", "prefetch", "store"]
 # The pseudo-code of block-2D messages, walked once for each kind of message.
 #
 # The loops of the vISA manual (LSC_UNTYPED.md) are written here as loops, in their order; what they
-# do to each element becomes a table of bytes, which `pycute_xe.machine.block2d` replays.
+# do to each element becomes a table of bytes, which is replayed for each message.
 
 Step = tuple[int, tuple[int, int] | None]
 """A register element index, and the (x, y) in the block that it holds; ``None`` for a zero."""

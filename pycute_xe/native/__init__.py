@@ -1,9 +1,9 @@
 """Intel's graphics compiler: what it makes of a kernel, executed on the machine.
 
 ``compile`` gives the machine code as data, ``run`` executes it, ``compare`` holds both against what
-`check` and `run` say. Emitted text goes to ``ocloc`` (`compiling`) and comes back as instructions
-with typed `operands` (`assembly`); `arithmetic` computes on registers, `sending` hands messages to
-`pycute_xe.machine`, and `comparing` drives the threads and holds the results side by side.
+`check` and `run` say. Emitted text goes to ``ocloc`` (`compiler`) and comes back as instructions
+with typed `operands` (`assembly`); `arithmetic` computes on registers, `messages` hands messages to
+`pycute_xe.machine`, and `comparison` drives the threads and holds the results side by side.
 """
 
 from __future__ import annotations

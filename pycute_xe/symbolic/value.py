@@ -27,9 +27,6 @@ from pycute_xe.unknown import Symbolic, adopted
 
 __all__ = ["SymbolicInt", "symbol", "symbols", "Asked", "operand"]
 
-# ------------------------------------------------------------ asked
-# What is asked of a symbolic integer: order, zero, and what no answer is known to.
-
 # ------------------------------------------------------------ advice
 # How to say of a symbol what a question needs to know.
 

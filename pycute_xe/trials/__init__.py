@@ -2,7 +2,7 @@
 
 `verify` asks the prover and then runs the kernel on `problems` chosen to show a mistake: small
 sizes, edges of tiles and types, the places where conditions turn (`verifier`). `replay` runs a
-counterexample (`replaying`). A contradiction makes a verdict undecided and asks for a report.
+counterexample (`replays`). A contradiction makes a verdict undecided and asks for a report.
 """
 
 from __future__ import annotations

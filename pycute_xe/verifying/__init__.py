@@ -1,11 +1,11 @@
 """Proofs about kernels, for all problem sizes.
 
-`prover` asks the `questions` (also `coverage`, `changing`, `counting`, `faulting`) at the `points`
+`prover` asks the `questions` (also `coverage`, `changes`, `counts`, `faults`) at the `points`
 and `views` of each store. What `pycute_xe.holding` says and what the specification claims become
-formulas (`translating`, `formula`, `laws`), which `comparing` and `matching` hold against each
-other; `evaluating`, `enumerating` and `spans` try numbers and intervals. Sets of integers are
+formulas (`translation`, `formula`, `laws`), which `comparison` and `matching` hold against each
+other; `evaluation`, `enumeration` and `spans` try numbers and intervals. Sets of integers are
 decided in `regions`, the only module with isl. A `verdict` comes out; `pycute_xe.trials` then
-tries it. `prefetching` asks the same of prefetches.
+tries it. `prefetches` asks the same of prefetches.
 """
 
 from __future__ import annotations

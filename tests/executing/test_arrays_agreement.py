@@ -24,7 +24,7 @@ import pycute_xe as cx
 from pycute_xe.arch import get_target
 from pycute_xe.converting import convert
 from pycute_xe.errors import CuteError, MachineError, UndecidableError
-from pycute_xe.executing import launch as launching
+from pycute_xe.executing import launch
 from pycute_xe.executing.arrays.plans import run_on_arrays
 from pycute_xe.executing.problem import Problem, prepare
 from pycute_xe.kernel import Fill, If, Index, Kernel, Loop, Map, Operand, Slot, Statement
@@ -39,7 +39,7 @@ BMG = get_target("bmg")
 def judged(problem: Problem) -> dict[str, Any] | str:
     """What the byte machine gives, or the kind of its fault."""
     try:
-        return launching.execute(problem.kernel, problem, BMG, Trace())
+        return launch.execute(problem.kernel, problem, BMG, Trace())
     except MachineError as error:
         return type(error).__name__
 

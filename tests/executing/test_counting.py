@@ -14,7 +14,7 @@ from small_kernels import everything
 import pycute_xe as cx
 from pycute_xe.arch import get_target
 from pycute_xe.errors import KernelError
-from pycute_xe.executing import launch as launching
+from pycute_xe.executing import launch
 from pycute_xe.executing.problem import prepare
 from pycute_xe.executing.reference import DOES
 from pycute_xe.executing.runner import COUNTS, count_work
@@ -80,7 +80,7 @@ def test_counts_are_those_of_the_machine(name: str) -> None:
         problem = prepare(kernel, (np.ones((m, k), BF16), np.ones((k, n), BF16)), {}, None)
         counted, done = Trace(), Trace()
         count_work(kernel, problem, BMG, counted)
-        launching.execute(kernel, problem, BMG, done)
+        launch.execute(kernel, problem, BMG, done)
         assert counted.messages == done.messages
         assert counted.nbytes == done.nbytes
         assert (counted.dpas, counted.barriers) == (done.dpas, done.barriers)

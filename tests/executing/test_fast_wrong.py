@@ -16,7 +16,7 @@ from sampling import EXAMPLES, sampled
 import pycute_xe as cx
 from pycute_xe.arch import get_target
 from pycute_xe.errors import KernelError, MachineError, UndecidableError
-from pycute_xe.executing import launch as launching, runner as fast
+from pycute_xe.executing import launch, runner as fast
 from pycute_xe.executing.arrays.plans import run_on_arrays
 from pycute_xe.executing.problem import prepare
 from pycute_xe.kernel import (
@@ -122,7 +122,7 @@ def outcomes(kernel: Kernel, sizes: dict[str, int] = SIZES) -> list[dict[str, An
     ]
     problem, target = prepare(kernel, tuple(operands), {}, None), get_target("bmg")
     ways = (
-        lambda: launching.execute(kernel, problem, target, Trace()),
+        lambda: launch.execute(kernel, problem, target, Trace()),
         lambda: fast.execute(kernel, problem, target, Trace()),
     )
     found: list[dict[str, Any] | None] = []

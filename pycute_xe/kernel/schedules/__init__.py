@@ -1,7 +1,7 @@
 """Schedules: which work-group computes which part of which tile, and in what order.
 
 A schedule (`dealing`) makes a `plan` for given counts of tiles: pieces, each work-group's in turn.
-`covering` says whether the plan is right. A plan becomes tables, operands that the statements of
+`coverage` says whether the plan is right. A plan becomes tables, operands that the statements of
 `kernel.scheduled` look up; a plan is drawn by `pycute_xe.drawing`.
 """
 
