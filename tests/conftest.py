@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Generator
+from random import Random
 from types import ModuleType
 from typing import Any
 
@@ -17,6 +18,7 @@ settings.register_profile(
     "project", deadline=None, print_blob=True, max_examples=EXAMPLES, derandomize=not WHOLE
 )
 settings.load_profile("project")
+MOST_CASES = 10
 # What is imported and collected stays: looking for garbage in it takes time and finds none.
 gc.disable()
 
@@ -44,6 +46,26 @@ def igc() -> dict[str, list[dict[str, Any]]]:
 def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
     """Look for tests in the files below, not for doctests: only the package has these."""
     return [found for found in (yield) if type(found) is pytest.Module]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Take a sample of the cases of tests that have many, the same in every run.
+
+    All of them run in `make fuzz`, where a test is asked for by name, and where it is marked
+    ``whole``.
+    """
+    if WHOLE or any("::" in argument for argument in config.args):
+        return
+    cases: dict[tuple[str, str], list[pytest.Item]] = {}
+    for item in items:
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec"):
+            cases.setdefault((str(item.path), item.originalname), []).append(item)
+    left: set[pytest.Item] = set()
+    for (_, name), many in cases.items():
+        if len(many) > MOST_CASES and many[0].get_closest_marker("whole") is None:
+            left.update(Random(name).sample(many, len(many) - MOST_CASES))
+    items[:] = [item for item in items if item not in left]
+    config.hook.pytest_deselected(items=[*left])
 
 
 def pytest_collection_finish() -> None:
