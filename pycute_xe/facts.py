@@ -67,8 +67,9 @@ _IDENTITY = ("id", "field", "kinds", "models", "shapes")
 
 def _completed(found: tuple[Row, ...]) -> tuple[Row, ...]:
     """The targets, each with what it has from the one that it is like."""
+    likes = _likes()  # which refuses targets without a name
     named = {str(row["name"]): row for row in found}
-    for target, other in _likes().items():
+    for target, other in likes.items():
         if "product" not in named[target]:
             raise _bad("arch", "target", f"{target} names no product", "give it a product")
         named[target] = MappingProxyType({**named[other], **named[target]})
@@ -95,9 +96,19 @@ def _inherited(found: tuple[Row, ...]) -> tuple[Row, ...]:
     return found
 
 
+def _check_names(found: tuple[Row, ...]) -> None:
+    """Refuse targets without a name, and two of one name."""
+    names = [row.get("name") for row in found]
+    for name in names:
+        if not isinstance(name, str) or names.count(name) > 1:
+            condition = f"{name} names {names.count(name)} rows" if name else "a row has no name"
+            raise _bad("arch", "target", condition, "give each target a name of its own")
+
+
 def _likes() -> dict[str, str]:
     """The targets that are like another, with its name; each comes after the one it is like."""
     found = cast("tuple[Row, ...]", _document("arch")["target"])
+    _check_names(found)
     like = {str(row["name"]): str(row["like"]) for row in found if "like" in row}
     out: dict[str, str] = {}
     for target in like:

@@ -95,6 +95,9 @@ def trial(
         except CuteError as error:  # no surface or no layout that its messages can have
             reasons.append(error.condition)
             continue
+        except MemoryError:
+            reasons.append(f"the claim takes more memory than there is at {_told(sizes)}")
+            continue
         if words is not None:
             return Tried(tuple(runs)), words
         of = groups_in(kernel, sizes)

@@ -125,6 +125,8 @@ def test_a_target_is_like_one_that_is_like_another(folder: Path) -> None:
     [
         (like(two="none"), 'the key "like" of two names the unknown target none'),
         (like(two="two"), 'the key "like" leads from two back to two'),
+        (like(two="one").replace('name = "two"\n', ""), "a row has no name"),
+        (like(two="one") * 2, "two names 2 rows"),
         (like(four="two", two="three", three="two"), "leads from two back to two"),
         (like(two="one").replace('product = "Q"\n', ""), "two names no product"),
         (like(two="one").replace('source = "t"\n', ""), "row 0 names no source"),
