@@ -257,12 +257,7 @@ def _made(
 
 
 def _of_total(value: Total, each: Grain, sizes: Sizes) -> Grain:
-    count, most = 1, max(sizes.values(), default=1)
-    for _, extent in value.over:
-        # What is counted by other variables is no longer than what they are counted by.
-        names = dict.fromkeys(extent.names, most) | dict(sizes)
-        count *= max(1, extent.at(names, lambda _name, _at: most))
-    law = reduction(value.how).law
+    count, law = _count(value, sizes), reduction(value.how).law
     match law:
         case "sum":
             return Grain(each.most * count, each.unit)
@@ -270,6 +265,23 @@ def _of_total(value: Total, each: Grain, sizes: Sizes) -> Grain:
             return each
         case _:
             assert_never(law)
+
+
+def _count(value: Total, sizes: Sizes) -> int:
+    count, most = 1, max(sizes.values(), default=1)
+    for _, extent in value.over:
+        # What is counted by other variables is no longer than what they are counted by.
+        names = dict.fromkeys(extent.names, most) | dict(sizes)
+        count *= max(1, extent.at(names, lambda _name, _at: most))
+    return count
+
+
+def terms_of(value: Expression, sizes: Sizes) -> int:
+    """Return how many numbers an element of a claim takes at once: those of all but inner sums."""
+    inside = max((terms_of(part, sizes) for part in parts(value)), default=0)
+    if not isinstance(value, Total):
+        return inside
+    return inside * _count(value, sizes) if inside else 1
 
 
 def fields(kernel: Kernel, sizes: Sizes, data: Data | None, seed: int) -> dict[str, Field]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import product
+from math import prod
 from time import perf_counter
 from typing import Any, TypeAlias
 
@@ -33,6 +34,7 @@ from pycute_xe.trials.problems import (
     conditions,
     fields,
     problems,
+    terms_of,
     unmet,
     work_of_subgroup,
 )
@@ -47,6 +49,8 @@ __all__ = ["verify", "trial"]
 
 Sizes: TypeAlias = Mapping[str, int]
 
+MOST_TERMS = 1 << 25
+"""Numbers that the evaluation of a claim may hold at once."""
 LIMIT = 240_000
 """Work that a trial does at most, by `work_of_subgroup`."""
 
@@ -244,6 +248,10 @@ def _differs(
     window, kept = _window(machine, name, part, at)
     if window is None:
         return ""
+    terms = terms_of(value, asked.sizes) * prod(map(len, window))
+    if terms > MOST_TERMS:
+        at_once = f"{terms:,} numbers at once, at most {MOST_TERMS:,} are compared"
+        raise InputError("trial", {"output": name}, f"what is claimed takes {at_once}", "")
     wanted = compute_part(kernel.computes, asked.inputs, asked.sizes, name, window)
     expected = convert(wanted, numeric).astype(np.float64)
     actual = fetch_part(machine.memory, machine.placed[name], window).astype(np.float64)

@@ -166,3 +166,12 @@ def test_sizes_that_no_surface_has_are_not_tried(sizes: dict[str, int]) -> None:
     assert verdict.answer == "proved"
     assert not verdict.tried.runs
     assert "not tried" in str(verdict)
+
+
+def test_a_claim_of_too_many_numbers_is_not_evaluated() -> None:
+    """A wide window is asked for where it ends: thousands of keys, each beside each other."""
+    op, grid = cx.XE_DPAS_TT(8, "f32", "bf16"), ((1, 1, 1), (1, 1, 1))
+    first, second = (cx.workgroup_mma(op, t, grid) for t in ((8, 32, 16), (8, 16, 32)))
+    verdict = cx.verify(cx.kernel.attention(first, second, window=(4095, 3)))
+    assert verdict
+    assert "numbers at once" in str(verdict.tried)
