@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Generator
+from pathlib import Path
 from random import Random
 from types import ModuleType
 from typing import Any
@@ -51,10 +52,10 @@ def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Take a sample of the cases of tests that have many, the same in every run.
 
-    All of them run in `make fuzz`, where a test is asked for by name, and where it is marked
-    ``whole``.
+    All of them run in `make fuzz`, where a test or its file is asked for by name, as for mutants,
+    and where it is marked ``whole``.
     """
-    if WHOLE or any("::" in argument for argument in config.args):
+    if WHOLE or not all(Path(argument).is_dir() for argument in config.args):
         return
     cases: dict[tuple[str, str], list[pytest.Item]] = {}
     for item in items:

@@ -203,7 +203,7 @@ class ComposedLayout(LayoutBase):
 
 
 # ------------------------------------------------------------ pycute swizzle
-# The swizzles of NVIDIA's pycute, for `pycute_xe.compat.pycute`.
+# The swizzles of NVIDIA's pycute.
 
 
 class Swizzle(swizzles.Swizzle):

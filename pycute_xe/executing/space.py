@@ -29,7 +29,8 @@ __all__ = [
 ]
 
 # ------------------------------------------------------------ anchors
-# Where each message of a tiled copy starts, in the message's own units.
+# Where each message of a tiled copy starts. The machine asks this, so that it is not what
+# `pycute_xe.holding.tables` says of it: a proof and its judge share no formula.
 
 
 @lru_cache(maxsize=256)

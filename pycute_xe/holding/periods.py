@@ -13,7 +13,7 @@ follow from its parts, whatever values its other names have.
   still matter: its reach.
 
 Whatever asks whether something repeats asks here. What an index shows is followed problem by
-problem in `pycute_xe.holding.periods`, which has the argument why few problems are enough.
+problem in `pycute_xe.holding.exploration`; below is the argument why few problems are enough.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Block-2D messages, executed byte by byte as the vISA manual's pseudo-code says.
 
 The loops of LOAD_BLOCK2D are walked once for each kind of message, literally; what they do is kept
-as a table of bytes (`pycute_xe.machine.block2d`) and replayed. No formula is shared with
+as a table of bytes and replayed. No formula is shared with
 `pycute_xe.arch`, only its values.
 
 Two things the pseudo-code leaves open are taken from elsewhere:

@@ -541,12 +541,13 @@ def unmet(kernel: Kernel, fixed: Mapping[str, int]) -> list[str]:
     sizes = [telling_sizes(kernel, fixed), least_sizes(kernel, fixed)]
     sizes += _turning(kernel, sizes[0], fixed)
     met: dict[If, tuple[bool, bool]] = {}
-    for one in sizes:
-        for condition, ways in _turned(kernel, one).items():
+    asked = [_turned(kernel, one) for one in sizes]
+    if not all(asked) and any(isinstance(s, If) for s in kernel.statements()):
+        return ["the points at which its conditions are asked are too many to be listed"]
+    for turned in asked:
+        for condition, ways in turned.items():
             before = met.get(condition, (False, False))
             met[condition] = (before[0] or ways[0], before[1] or ways[1])
-    if not met and any(isinstance(s, If) for s in kernel.statements()):
-        return ["the points at which its conditions are asked are too many to be listed"]
     return [
         f"{condition.index} < {condition.below} is {'never' if not ways[0] else 'always'} so there"
         for condition, ways in met.items()
