@@ -5,9 +5,8 @@ from __future__ import annotations
 from math import gcd, lcm
 from typing import Any
 
-from pycute_xe.algebra.compose import composition
+from pycute_xe.algebra.compose import coalesce, composition, flat_modes, from_modes, merged
 from pycute_xe.algebra.inverse import right_inverse
-from pycute_xe.algebra.simplify import coalesce, flat_modes, from_modes, merged
 from pycute_xe.basis import Basis
 from pycute_xe.errors import DivisibilityError, ShapeError
 from pycute_xe.layout import Layout, size, unchecked

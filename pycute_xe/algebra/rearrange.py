@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pycute_xe.algebra.compose import composition
-from pycute_xe.algebra.simplify import filter_zeros, flat_modes, from_modes
+from pycute_xe.algebra.compose import composition, filter_zeros, flat_modes, from_modes
 from pycute_xe.basis import Basis
 from pycute_xe.errors import ShapeError
 from pycute_xe.int_tuple import leaves

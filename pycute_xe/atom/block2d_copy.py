@@ -8,7 +8,7 @@ from operator import index
 from typing import Any, cast
 
 from pycute_xe.algebra import composition, zipped_divide
-from pycute_xe.algebra.simplify import flat_modes, from_modes, merged
+from pycute_xe.algebra.compose import flat_modes, from_modes, merged
 from pycute_xe.atom.block2d_op import XE_PREFETCH_2D, Block2DOp
 from pycute_xe.atom.copy_atom import make_copy_atom
 from pycute_xe.atom.mma_atom import Operand

@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Generic, TypeVar
 
 from pycute_xe.algebra import coalesce
-from pycute_xe.algebra.simplify import scaled
+from pycute_xe.algebra.compose import scaled
 from pycute_xe.arch.block2d import Block2D
 from pycute_xe.arch.lsc import Message
 from pycute_xe.arch.target import Target

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, overload
 
 from pycute_xe.algebra import composition
-from pycute_xe.algebra.simplify import flat_modes, from_modes, merged, scaled
+from pycute_xe.algebra.compose import flat_modes, from_modes, merged, scaled
 from pycute_xe.arch.registers import RegisterMap
 from pycute_xe.arch.rules import errors
 from pycute_xe.arch.target import Target, targets

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pycute_xe.algebra import coalesce, composition, left_inverse
-from pycute_xe.algebra.simplify import flat_modes, from_modes
+from pycute_xe.algebra.compose import flat_modes, from_modes
 from pycute_xe.atom.register_picture import SUBGROUP
 from pycute_xe.atom.subgroup_tensor import SubgroupTensor
 from pycute_xe.atom.tiled_copy import TiledCopy

@@ -11,7 +11,7 @@ from math import gcd
 from typing import Any, Literal
 
 from pycute_xe.algebra import coalesce, composition
-from pycute_xe.algebra.simplify import flat_modes, merged
+from pycute_xe.algebra.compose import flat_modes, merged
 from pycute_xe.atom.block2d_op import (
     XE_LOAD_2D,
     XE_LOAD_2D_TRANSPOSE,

@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, cast
 
 from pycute_xe.algebra import composition, upcast
-from pycute_xe.algebra.simplify import from_modes
+from pycute_xe.algebra.compose import from_modes
 from pycute_xe.arch.block2d import Block2D
 from pycute_xe.arch.target import Target
 from pycute_xe.atom.copy_answers import BlockAnswers, PlacedMessage, recast_values

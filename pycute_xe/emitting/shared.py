@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from pycute_xe.algebra.simplify import flat_modes
+from pycute_xe.algebra.compose import flat_modes
 from pycute_xe.atom import TiledCopy
 from pycute_xe.atom.reordering import layout_of
 from pycute_xe.bulk import table

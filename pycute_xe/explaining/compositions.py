@@ -11,8 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from pycute_xe.algebra import swizzled
-from pycute_xe.algebra.compose import as_tiler, straight
-from pycute_xe.algebra.simplify import flat_modes, from_modes
+from pycute_xe.algebra.compose import as_tiler, flat_modes, from_modes, straight
 from pycute_xe.basis import Basis
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.explaining.explanation import Script, mode_text, times

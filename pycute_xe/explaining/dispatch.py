@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pycute_xe.algebra import inverse
 from pycute_xe.algebra.compose import as_tiler
-from pycute_xe.algebra.divide import unpacked, zip_modes
+from pycute_xe.algebra.inverse import unpacked, zip_modes
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import CuteError, InputError, ShapeError, quoted
 from pycute_xe.explaining import compositions as composing

@@ -12,7 +12,6 @@ import numpy as np
 
 from pycute_xe.converting import bounds
 from pycute_xe.errors import KernelError
-from pycute_xe.exactness import is_exact
 from pycute_xe.holding.contents import Content, combined, expanded, nothing, taken, undecided, whole
 from pycute_xe.holding.follower import Follower
 from pycute_xe.holding.likeness import alike
@@ -53,7 +52,7 @@ from pycute_xe.kernel.spec.expression import (
 )
 from pycute_xe.kernel.spec.functions import CHOOSING, OF_INTEGERS
 from pycute_xe.kernel.spec.reductions import REDUCTION_OF, REDUCTIONS, reduction
-from pycute_xe.numeric import Numeric, as_numeric
+from pycute_xe.numeric import Numeric, as_numeric, is_exact
 
 __all__ = [
     "changed",

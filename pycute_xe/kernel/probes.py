@@ -14,14 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.converting import bounds
-from pycute_xe.exactness import whole_to
 from pycute_xe.kernel.binding import shape_of
 from pycute_xe.kernel.field import Field, drawn, edges
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.spec.expression import Apply, Const, Element, Expression, Total, parts
 from pycute_xe.kernel.spec.functions import CHOOSING, OF_INTEGERS
 from pycute_xe.kernel.spec.reductions import reduction
-from pycute_xe.numeric import Numeric, as_numeric
+from pycute_xe.numeric import Numeric, as_numeric, whole_to
 
 if TYPE_CHECKING:
     from pycute_xe.kernel.ir.kernel import Kernel

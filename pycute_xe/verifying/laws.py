@@ -17,11 +17,10 @@ from typing import assert_never
 import numpy as np
 
 from pycute_xe.converting import bounds, convert, greatest
-from pycute_xe.exactness import is_exact, whole_to
 from pycute_xe.holding.nodes import BESIDE
 from pycute_xe.kernel.spec.functions import EXPONENTIALS, FUNCTIONS, MASKING
 from pycute_xe.kernel.spec.reductions import Reduction
-from pycute_xe.numeric import Numeric, as_numeric
+from pycute_xe.numeric import Numeric, as_numeric, is_exact, whole_to
 from pycute_xe.verifying.formula import (
     MAXIMA,
     WHOLE,

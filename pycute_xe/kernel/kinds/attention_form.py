@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache
 from math import inf
 from typing import TypeAlias
 
-from pycute_xe.algebra.simplify import flat_modes
+from pycute_xe.algebra.compose import flat_modes
 from pycute_xe.atom.reordering import layout_of
 from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.errors import KernelError

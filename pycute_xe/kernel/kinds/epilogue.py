@@ -21,7 +21,6 @@ from pycute_xe.atom.reordering import is_identity, reorder
 from pycute_xe.atom.tiled_copy import TiledCopy
 from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.errors import KernelError
-from pycute_xe.exactness import is_exact
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.operands import Fragment, Operand, Order, matrix
 from pycute_xe.kernel.ir.statements import (
@@ -53,7 +52,7 @@ from pycute_xe.kernel.spec.parsing import parse
 from pycute_xe.kernel.spec.specification import Claim, Specification
 from pycute_xe.kernel.tiles.slots import copy_slots, mma_slots
 from pycute_xe.layout import Layout, cosize, size
-from pycute_xe.numeric import Numeric, as_numeric
+from pycute_xe.numeric import Numeric, as_numeric, is_exact
 
 __all__ = ["Frame", "Tail"]
 

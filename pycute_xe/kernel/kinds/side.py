@@ -20,7 +20,6 @@ from pycute_xe.atom.tiled_mma import TiledMma
 from pycute_xe.bulk import table
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import KernelError
-from pycute_xe.exactness import is_exact
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.operands import Fragment, Operand, Order, Shared
@@ -41,7 +40,7 @@ from pycute_xe.kernel.kinds.transforms import Transform
 from pycute_xe.kernel.spec.expression import Element, Expression, Slot, rebuilt, rounded_to
 from pycute_xe.kernel.tiles.slots import copy_slots, mma_slots, separated
 from pycute_xe.layout import Layout, make_layout, size
-from pycute_xe.numeric import Numeric, as_numeric
+from pycute_xe.numeric import Numeric, as_numeric, is_exact
 from pycute_xe.swizzle import Swizzle
 
 __all__ = ["Side", "transformed_operands", "MEET", "cooperative_copy", "fragment_places"]
