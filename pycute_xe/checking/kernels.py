@@ -10,7 +10,7 @@ import numpy as np
 
 from pycute_xe.arch import Block2D, Broken, Target
 from pycute_xe.arch.banks import banks
-from pycute_xe.arch.rules import Level, rules
+from pycute_xe.arch.target import Level, rules
 from pycute_xe.atom import TiledCopy, is_identity
 from pycute_xe.bulk import table
 from pycute_xe.checking.atoms import judge_tiled_copy, judge_tiled_mma

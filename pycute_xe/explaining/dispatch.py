@@ -365,7 +365,7 @@ def explain(
      5. the walks, nested as B = (4,3):(3,1) nests → ((2,2),3):((24,2),8)
     Result: ((2,2),3):((24,2),8)
     """
-    if type(operation).__module__ == "pycute_xe.atom.tiled_copy":
+    if type(operation).__module__ == "pycute_xe.atom.tilings":
         from pycute_xe.explaining.choices import explain_copy
 
         return explain_copy(operation, *operands, **named)  # pyright: ignore[reportArgumentType]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.arch import Target, get_target
 from pycute_xe.arch.dpas import Dpas
-from pycute_xe.arch.dpas.printing import element_bytes
+from pycute_xe.arch.dpas.message import element_bytes
 from pycute_xe.arch.dpas.types import precisions, register_types
 from pycute_xe.checking import check
 from pycute_xe.converting import convert

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from pycute_xe.atom.tiled_mma import TiledMma
+from pycute_xe.atom.tilings import TiledMma
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import as_index
 from pycute_xe.kernel.ir.checks import check_program

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from pycute_xe.algebra.compose import flat_modes
 from pycute_xe.atom.reordering import layout_of
-from pycute_xe.atom.tiled_mma import TiledMma
+from pycute_xe.atom.tilings import TiledMma
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX, Index, Tiles
 from pycute_xe.kernel.ir.operands import Fragment, Operand

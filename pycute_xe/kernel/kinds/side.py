@@ -13,10 +13,9 @@ import numpy as np
 
 from pycute_xe.algebra import zipped_divide
 from pycute_xe.atom.block2d_copy import make_block_2d_copy, make_block_2d_prefetch
-from pycute_xe.atom.block2d_op import XE_LOAD_2D
+from pycute_xe.atom.copy_atom import XE_LOAD_2D
 from pycute_xe.atom.reordering import is_identity, layout_of
-from pycute_xe.atom.tiled_copy import TiledCopy
-from pycute_xe.atom.tiled_mma import TiledMma
+from pycute_xe.atom.tilings import TiledCopy, TiledMma
 from pycute_xe.bulk import table
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import KernelError
