@@ -21,7 +21,7 @@ from pycute_xe.holding.follower import situated
 from pycute_xe.kernel import Fragment, Kernel, Meanings, Operand, walk
 from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.kernel.ir.listing import renamings
-from pycute_xe.kernel.ir.roles import doing
+from pycute_xe.kernel.ir.program import doing
 
 __all__ = ["JUDGED", "judge_kernel", "bank_turns"]
 

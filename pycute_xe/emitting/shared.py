@@ -18,7 +18,7 @@ from pycute_xe.errors import KernelError
 from pycute_xe.holding.tables import anchors
 from pycute_xe.kernel import AtomicStore, Kernel, Load, Prefetch, SharedLoad, SharedStore, Store
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index
-from pycute_xe.kernel.spec.reductions import REDUCTIONS
+from pycute_xe.kernel.spec.functions import REDUCTIONS
 from pycute_xe.layout import size
 
 __all__ = ["additions", "shared_accesses", "shared_room", "messages"]

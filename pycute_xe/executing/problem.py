@@ -13,7 +13,7 @@ from pycute_xe.converting import host_dtype
 from pycute_xe.errors import InputError
 from pycute_xe.executing.rounding import Asked, as_array
 from pycute_xe.kernel import Kernel, Mma, Operand
-from pycute_xe.kernel.binding import bind_sizes, shape_of
+from pycute_xe.kernel.ir.operands import bind_sizes, shape_of
 
 __all__ = ["Problem", "poison", "prepare", "Report"]
 

@@ -51,9 +51,9 @@ from pycute_xe.kernel import (
     Statement,
     Store,
 )
-from pycute_xe.kernel.amounts import amount, weight
 from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index
+from pycute_xe.kernel.ir.kernel import amount, weight
 from pycute_xe.kernel.ir.statements import ON_REGISTERS
 from pycute_xe.kernel.spec.evaluation import compute
 from pycute_xe.machine import Trace

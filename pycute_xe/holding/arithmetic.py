@@ -50,8 +50,13 @@ from pycute_xe.kernel.spec.expression import (
     leaves,
     parts,
 )
-from pycute_xe.kernel.spec.functions import CHOOSING, OF_INTEGERS
-from pycute_xe.kernel.spec.reductions import REDUCTION_OF, REDUCTIONS, reduction
+from pycute_xe.kernel.spec.functions import (
+    CHOOSING,
+    OF_INTEGERS,
+    REDUCTION_OF,
+    REDUCTIONS,
+    reduction,
+)
 from pycute_xe.numeric import Numeric, as_numeric, is_exact
 
 __all__ = [

@@ -94,8 +94,7 @@ from pycute_xe.kernel import (
     walk,
 )
 from pycute_xe.kernel.arrays import Ints
-from pycute_xe.kernel.ir.paths import at_least
-from pycute_xe.kernel.ir.roles import chooses, doing, mixes
+from pycute_xe.kernel.ir.program import at_least, chooses, doing, mixes
 
 __all__ = ["FAR", "HOLDS", "Around", "Followed", "Read", "Write", "follow", "placed"]
 

@@ -28,8 +28,7 @@ from pycute_xe.holding.recurrences import Entering, adds, carried_in, renewed, u
 from pycute_xe.kernel import Element, If, Index, Kernel, Loop, Slot, Statement, walk
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX
-from pycute_xe.kernel.ir.paths import at_least
-from pycute_xe.kernel.ir.roles import chooses
+from pycute_xe.kernel.ir.program import at_least, chooses
 from pycute_xe.kernel.spec.expression import Apply, Const, Expression, Rounded, Total, Where
 from pycute_xe.numeric import Numeric
 

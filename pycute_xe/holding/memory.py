@@ -46,9 +46,8 @@ from pycute_xe.kernel import (
     Store,
 )
 from pycute_xe.kernel.arrays import Ints
-from pycute_xe.kernel.ir.paths import at_least
-from pycute_xe.kernel.ir.roles import doing
-from pycute_xe.kernel.spec.inside import never_negative
+from pycute_xe.kernel.ir.program import at_least, doing
+from pycute_xe.kernel.spec.specification import never_negative
 
 __all__ = [
     "Tile",

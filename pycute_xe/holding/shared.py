@@ -20,7 +20,7 @@ from pycute_xe.holding.periods import period
 from pycute_xe.holding.tables import by_subgroup, moved
 from pycute_xe.kernel import Index, Kernel, Loop, SharedLoad, SharedStore
 from pycute_xe.kernel.arrays import Ints
-from pycute_xe.kernel.ir.roles import doing
+from pycute_xe.kernel.ir.program import doing
 
 __all__ = ["Places", "ever_stored", "load_shared", "outside", "places_of", "store_shared"]
 

@@ -23,7 +23,7 @@ from pycute_xe.executing.surfaces import fetch_part
 from pycute_xe.executing.thread import Machine
 from pycute_xe.holding.patience import TooHardError, allowed, charge, work_left
 from pycute_xe.kernel import AtomicStore, Counterexample, Kernel
-from pycute_xe.kernel.amounts import groups_in
+from pycute_xe.kernel.ir.kernel import groups_in
 from pycute_xe.kernel.probes import is_moved
 from pycute_xe.kernel.spec.evaluation import compute_part
 from pycute_xe.machine import Trace

@@ -18,7 +18,7 @@ from pycute_xe.holding.follower import Around, Write, situated
 from pycute_xe.holding.following import FAR, placed
 from pycute_xe.holding.nodes import Choice, Converted, Leaf, Node, Number, Picked, Scalar, Undefined
 from pycute_xe.kernel import Await, Index, Kernel, Load, Loop, NamedWait, Signal, Statement, Store
-from pycute_xe.kernel.ir.roles import doing
+from pycute_xe.kernel.ir.program import doing
 from pycute_xe.numeric import Numeric
 from pycute_xe.verifying.changes import Touch, changed_before, changed_beside, elements, touches
 from pycute_xe.verifying.facts import Facts, least

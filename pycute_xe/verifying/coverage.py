@@ -21,9 +21,9 @@ from pycute_xe.kernel import (
     Index,
     Kernel,
 )
-from pycute_xe.kernel.amounts import weight
-from pycute_xe.kernel.binding import shape_of
-from pycute_xe.kernel.ir.roles import mixes
+from pycute_xe.kernel.ir.kernel import weight
+from pycute_xe.kernel.ir.operands import shape_of
+from pycute_xe.kernel.ir.program import mixes
 from pycute_xe.kernel.probes import (
     differ_by,
     telling_fields,

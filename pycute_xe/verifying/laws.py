@@ -18,8 +18,7 @@ import numpy as np
 
 from pycute_xe.converting import bounds, convert, greatest
 from pycute_xe.holding.nodes import BESIDE
-from pycute_xe.kernel.spec.functions import EXPONENTIALS, FUNCTIONS, MASKING
-from pycute_xe.kernel.spec.reductions import Reduction
+from pycute_xe.kernel.spec.functions import EXPONENTIALS, FUNCTIONS, MASKING, Reduction
 from pycute_xe.numeric import Numeric, as_numeric, is_exact, whole_to
 from pycute_xe.verifying.formula import (
     MAXIMA,

@@ -10,7 +10,7 @@ from pycute_xe.holding.ordering import FAR, Clash, Trips
 from pycute_xe.kernel import If, Index, Kernel, Loop
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX
-from pycute_xe.kernel.ir.roles import chooses, mixes
+from pycute_xe.kernel.ir.program import chooses, mixes
 from pycute_xe.verifying.formula import Bounds
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Names, Region

@@ -22,7 +22,7 @@ from pycute_xe.kernel import (
     Loop,
     Store,
 )
-from pycute_xe.kernel.spec.inside import Situated, is_inside, situated_elements
+from pycute_xe.kernel.spec.specification import Situated, is_inside, situated_elements
 from pycute_xe.numeric import Numeric
 from pycute_xe.verifying.changes import (
     Touch,

@@ -35,8 +35,7 @@ from pycute_xe.kernel.spec.expression import (
     Total,
     Where,
 )
-from pycute_xe.kernel.spec.functions import COMPARING, NEAREST, UNROUNDED
-from pycute_xe.kernel.spec.reductions import reduction
+from pycute_xe.kernel.spec.functions import COMPARING, NEAREST, UNROUNDED, reduction
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.verifying.formula import (
     WHOLE,

@@ -44,10 +44,9 @@ from pycute_xe.holding.nodes import (
     Undefined,
 )
 from pycute_xe.kernel import Index, Kernel
-from pycute_xe.kernel.amounts import MOST_TRIPS
 from pycute_xe.kernel.arrays import Array, Ints
-from pycute_xe.kernel.spec.functions import FUNCTIONS
-from pycute_xe.kernel.spec.reductions import reduction
+from pycute_xe.kernel.ir.kernel import MOST_TRIPS
+from pycute_xe.kernel.spec.functions import FUNCTIONS, reduction
 from pycute_xe.numeric import Numeric, as_numeric
 
 __all__ = ["Evaluation", "Run", "look_up_in"]

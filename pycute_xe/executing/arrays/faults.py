@@ -51,7 +51,7 @@ from pycute_xe.kernel import (
 )
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX
-from pycute_xe.kernel.ir.roles import chooses, doing
+from pycute_xe.kernel.ir.program import chooses, doing
 
 __all__ = ["demand_sound", "waits"]
 

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from pycute_xe.holding.contents import undecided
 from pycute_xe.kernel import If, Kernel, Loop
-from pycute_xe.kernel.amounts import launches
 from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index, Looked, Quotient
+from pycute_xe.kernel.ir.kernel import launches
 
 __all__ = [
     "Axis",

@@ -37,11 +37,11 @@ from pycute_xe.holding.following import follow
 from pycute_xe.holding.memory import FAR
 from pycute_xe.holding.nodes import Recurrence
 from pycute_xe.kernel import AtomicStore, If, Kernel, Load, Loop
-from pycute_xe.kernel.amounts import trips
 from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.kernel.ir.identities import identified
-from pycute_xe.kernel.ir.roles import chooses
+from pycute_xe.kernel.ir.kernel import trips
+from pycute_xe.kernel.ir.program import chooses
 from pycute_xe.numeric import Numeric
 
 __all__ = ["Plan", "plan", "run_on_arrays"]

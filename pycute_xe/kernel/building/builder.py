@@ -19,7 +19,7 @@ from pycute_xe.kernel.index import (
 )
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.operands import Operand, Order, Role, Shared, matrix
-from pycute_xe.kernel.ir.paths import check_barriers
+from pycute_xe.kernel.ir.program import check_barriers
 from pycute_xe.kernel.ir.statements import (
     AtomicStore,
     BarrierArrive,

@@ -16,7 +16,7 @@ from pycute_xe.kernel.ir.operands import Fragment, Operand
 from pycute_xe.kernel.ir.statements import If, Map, Part, Reduce, Statement
 from pycute_xe.kernel.kinds.vectors import accumulator_places, vector_gather
 from pycute_xe.kernel.spec.expression import Const, Expression, Slot, Where, apply
-from pycute_xe.kernel.spec.reductions import reduction
+from pycute_xe.kernel.spec.functions import reduction
 from pycute_xe.layout import Layout, size
 from pycute_xe.numeric import Numeric, as_numeric
 

@@ -33,6 +33,7 @@ from pycute_xe.kernel.ir.statements import (
 )
 from pycute_xe.kernel.kinds.parts import operand_copy, store_reorder
 from pycute_xe.kernel.kinds.vectors import vector_copy, vector_gather
+from pycute_xe.kernel.spec.equations import parse
 from pycute_xe.kernel.spec.expression import (
     Apply,
     Const,
@@ -46,7 +47,6 @@ from pycute_xe.kernel.spec.expression import (
     total,
 )
 from pycute_xe.kernel.spec.functions import function
-from pycute_xe.kernel.spec.parsing import parse
 from pycute_xe.kernel.spec.specification import Claim, Specification
 from pycute_xe.kernel.tiles.slots import copy_slots, mma_slots
 from pycute_xe.layout import Layout, cosize, size

@@ -20,8 +20,8 @@ from pycute_xe.kernel.ir.statements import Convert, Load, Part, Reorder, Store
 from pycute_xe.kernel.kinds.epilogue import Frame, Tail
 from pycute_xe.kernel.kinds.parts import operand_copy, subgroup_share
 from pycute_xe.kernel.kinds.vectors import vector_copy
+from pycute_xe.kernel.spec.equations import parse
 from pycute_xe.kernel.spec.expression import Expression, Slot
-from pycute_xe.kernel.spec.parsing import parse
 from pycute_xe.kernel.tiles.slots import copy_slots, mma_slots
 from pycute_xe.layout import Layout, make_layout
 from pycute_xe.numeric import Numeric

@@ -12,8 +12,8 @@ from pycute_xe.kernel.ir.operands import Operand, Order
 from pycute_xe.kernel.ir.statements import Map
 from pycute_xe.kernel.kinds.parts import GivenCopy, unfit
 from pycute_xe.kernel.kinds.recipe import Epilogue, Input, Mainloop, Schedule, Step, kernel
+from pycute_xe.kernel.spec.equations import parse
 from pycute_xe.kernel.spec.expression import Element, Expression, Slot, leaves, rebuilt
-from pycute_xe.kernel.spec.parsing import parse
 from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import typed
 from pycute_xe.swizzle import Swizzle

@@ -16,6 +16,7 @@ from pycute_xe.kernel.ir.operands import Operand
 from pycute_xe.kernel.ir.statements import Map
 from pycute_xe.kernel.kinds.epilogue import Frame
 from pycute_xe.kernel.kinds.vectors import Vector, vector_copy, vector_gather
+from pycute_xe.kernel.spec.equations import parse
 from pycute_xe.kernel.spec.expression import (
     Element,
     Expression,
@@ -23,7 +24,6 @@ from pycute_xe.kernel.spec.expression import (
     leaves,
     rebuilt,
 )
-from pycute_xe.kernel.spec.parsing import parse
 
 __all__ = ["Transform"]
 
