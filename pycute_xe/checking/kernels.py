@@ -17,7 +17,7 @@ from pycute_xe.checking.atoms import judge_tiled_copy, judge_tiled_mma
 from pycute_xe.checking.report import Finding, Found, Resource
 from pycute_xe.errors import InputError, TargetError, UndecidableError, quoted
 from pycute_xe.facts import rows_for
-from pycute_xe.holding.follower import situated
+from pycute_xe.holding.contents import situated
 from pycute_xe.kernel import Fragment, Kernel, Meanings, Operand, walk
 from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.kernel.ir.listing import renamings

@@ -25,8 +25,8 @@ from pycute_xe.kernel import Await, Kernel, Operand
 from pycute_xe.kernel.ir.kernel import launches
 from pycute_xe.kernel.probes import Field
 from pycute_xe.machine import Memory, Progress, RegisterFile, Trace, workgroup
-from pycute_xe.machine.fenced import FencedSlm
 from pycute_xe.machine.races import Span
+from pycute_xe.machine.slm import FencedSlm
 
 __all__ = ["Part", "execute", "perform"]
 

@@ -26,8 +26,7 @@ from pycute_xe.errors import (
 )
 from pycute_xe.executing import launch
 from pycute_xe.executing.arrays.plans import run_on_arrays
-from pycute_xe.executing.problem import Problem, Report, prepare
-from pycute_xe.executing.rounding import Asked
+from pycute_xe.executing.problem import Asked, Problem, Report, prepare
 from pycute_xe.executing.space import Space, anchors
 from pycute_xe.executing.surfaces import Placed, demand_legal, is_legal, plan
 from pycute_xe.kernel import (

@@ -12,8 +12,16 @@ import numpy as np
 
 from pycute_xe.converting import bounds
 from pycute_xe.errors import KernelError
-from pycute_xe.holding.contents import Content, combined, expanded, nothing, taken, undecided, whole
-from pycute_xe.holding.follower import Follower
+from pycute_xe.holding.contents import (
+    Content,
+    Follower,
+    combined,
+    expanded,
+    nothing,
+    taken,
+    undecided,
+    whole,
+)
 from pycute_xe.holding.likeness import alike
 from pycute_xe.holding.nodes import (
     Accumulated,

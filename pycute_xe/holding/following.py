@@ -11,27 +11,25 @@ import numpy as np
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.arithmetic import changed, follow_map, follow_mma, follow_reduce, tested
 from pycute_xe.holding.contents import (
-    Content,
-    carried,
-    combined,
-    nothing,
-    number,
-    of_some,
-    substituted,
-    taken,
-    undecided,
-    whole,
-)
-from pycute_xe.holding.follower import (
     HOLDS,
     Around,
+    Content,
     Followed,
     Follower,
     Form,
     Promise,
     Read,
     Write,
+    carried,
+    combined,
+    nothing,
+    number,
+    of_some,
     situated,
+    substituted,
+    taken,
+    undecided,
+    whole,
 )
 from pycute_xe.holding.loops import (
     Trial,

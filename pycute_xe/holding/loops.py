@@ -9,8 +9,16 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from pycute_xe.holding.arithmetic import computed_in, tested
-from pycute_xe.holding.contents import Content, carried, combined, substituted, undecided, whole
-from pycute_xe.holding.follower import Around, situated
+from pycute_xe.holding.contents import (
+    Around,
+    Content,
+    carried,
+    combined,
+    situated,
+    substituted,
+    undecided,
+    whole,
+)
 from pycute_xe.holding.nodes import (
     Accumulated,
     Bound,

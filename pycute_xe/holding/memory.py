@@ -17,8 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.errors import UndecidableError
-from pycute_xe.holding.contents import Content, Part, nothing, number, relocated, undecided, whole
-from pycute_xe.holding.follower import Around, Follower, situated
+from pycute_xe.holding.contents import (
+    Around,
+    Content,
+    Follower,
+    Part,
+    nothing,
+    number,
+    relocated,
+    situated,
+    undecided,
+    whole,
+)
 from pycute_xe.holding.nodes import (
     BESIDE,
     Call,

@@ -20,7 +20,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from pycute_xe.holding.follower import Around
+from pycute_xe.holding.contents import Around
 from pycute_xe.holding.patience import charge
 from pycute_xe.holding.periods import MOST_VALUES, period, values
 from pycute_xe.holding.tables import by_subgroup, moved

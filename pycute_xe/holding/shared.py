@@ -12,8 +12,18 @@ from functools import partial
 
 import numpy as np
 
-from pycute_xe.holding.contents import Content, Part, combined, relocated, undecided, whole
-from pycute_xe.holding.follower import Around, Follower, Read, situated
+from pycute_xe.holding.contents import (
+    Around,
+    Content,
+    Follower,
+    Part,
+    Read,
+    combined,
+    relocated,
+    situated,
+    undecided,
+    whole,
+)
 from pycute_xe.holding.likeness import MOST_TURNS, Turns, alike, pruned, turn
 from pycute_xe.holding.nodes import Choice, Node, Undefined
 from pycute_xe.holding.periods import period

@@ -34,7 +34,7 @@ from pycute_xe.machine import (
     dpas,
     workgroup,
 )
-from pycute_xe.machine.fenced import FencedSlm
+from pycute_xe.machine.slm import FencedSlm
 from pycute_xe.machine.workgroup import Meeting
 from pycute_xe.native.arithmetic import arithmetic
 from pycute_xe.native.assembly import Assembly, Immediate, Instruction, Reg

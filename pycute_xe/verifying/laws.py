@@ -32,14 +32,16 @@ from pycute_xe.verifying.formula import (
     alike,
     assuming,
     call,
+    kept_type,
+    may_be_nan,
     multiply,
     number,
     signature,
+    span,
     summed,
 )
 from pycute_xe.verifying.matching import KEEP_ZERO
 from pycute_xe.verifying.refusing import undecided
-from pycute_xe.verifying.spans import kept_type, may_be_nan, span
 
 __all__ = ["LIMITS", "UNDEFINED", "applied", "as_stored", "is_number", "reduced", "rounded"]
 

@@ -25,9 +25,10 @@ from pycute_xe.executing.arrays.values import (
     has_points,
     is_finite,
     numbers,
+    part_of_product,
+    product_of,
+    widened,
 )
-from pycute_xe.executing.arrays.wholes import part_of_product, product_of
-from pycute_xe.executing.products import widened
 from pycute_xe.holding.contents import undecided
 from pycute_xe.holding.nodes import (
     Accumulated,

@@ -24,9 +24,8 @@ from pycute_xe.executing.arrays.places import (
     joint,
     points_of,
 )
-from pycute_xe.holding.contents import undecided
+from pycute_xe.holding.contents import Around, Followed, situated, undecided
 from pycute_xe.holding.exploration import disorder, has_roles
-from pycute_xe.holding.follower import Around, Followed, situated
 from pycute_xe.holding.nodes import Choice, Lost, Node, State, Undefined
 from pycute_xe.holding.ordering import clashes
 from pycute_xe.holding.shared import outside

@@ -28,11 +28,16 @@ from pycute_xe.executing.arrays.places import (
 )
 from pycute_xe.executing.arrays.states import needed_by, outside_of, space_of
 from pycute_xe.executing.arrays.terms import Lifted, Lifter, Place, Space, boxed
-from pycute_xe.executing.arrays.values import Value, as_held, compact, gathered, scattered
-from pycute_xe.executing.arrays.wholes import product_of
+from pycute_xe.executing.arrays.values import (
+    Value,
+    as_held,
+    compact,
+    gathered,
+    product_of,
+    scattered,
+)
 from pycute_xe.executing.problem import Problem
-from pycute_xe.holding.contents import undecided
-from pycute_xe.holding.follower import Followed, Write
+from pycute_xe.holding.contents import Followed, Write, undecided
 from pycute_xe.holding.following import follow
 from pycute_xe.holding.memory import FAR
 from pycute_xe.holding.nodes import Recurrence
