@@ -39,7 +39,7 @@ __all__ = [
 
 
 # Where the leaves of tuples of integers come from, apart from Python.
-_INTEGERS = ("pycute_xe.basis", "pycute_xe.symbolic", "pycute_xe.f2", "pycute_xe.unknown", "sympy")
+_INTEGERS = ("pycute_xe.basis", "pycute_xe.symbolic", "pycute_xe.f2", "pycute_xe.typing", "sympy")
 
 MOST_LEVELS = 100
 """How deep tuples may nest: layouts and text that nest deeper are refused, and arguments with which

@@ -11,8 +11,17 @@ from pycute_xe.errors import DivisibilityError, RankError, ShapeError, Undecidab
 from pycute_xe.int_tuple import flatten_tuple, leaves, unflatten_tuple
 from pycute_xe.layout import Layout, as_layout, get, make_layout, unchecked
 from pycute_xe.signatures import STUMBLES, blame, typed
-from pycute_xe.typing import IntTuple, Mode, Tiler, is_tuple
-from pycute_xe.unknown import adopted, at_most, is_integer, naming, same
+from pycute_xe.typing import (
+    IntTuple,
+    Mode,
+    Tiler,
+    adopted,
+    at_most,
+    is_integer,
+    is_tuple,
+    naming,
+    same,
+)
 
 __all__ = [
     "coalesce",

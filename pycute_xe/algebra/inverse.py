@@ -11,8 +11,18 @@ from pycute_xe.errors import DivisibilityError, RankError, ShapeError, Undecidab
 from pycute_xe.int_tuple import compact_col_major, flatten_tuple, product
 from pycute_xe.layout import Layout, as_layout, cosize, flatten, make_layout, pair
 from pycute_xe.signatures import typed
-from pycute_xe.typing import IntTuple, Mode, Tiler, is_tuple
-from pycute_xe.unknown import adopted, at_most, in_order, is_integer, naming, same
+from pycute_xe.typing import (
+    IntTuple,
+    Mode,
+    Tiler,
+    adopted,
+    at_most,
+    in_order,
+    is_integer,
+    is_tuple,
+    naming,
+    same,
+)
 
 __all__ = [
     "complement",

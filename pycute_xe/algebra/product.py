@@ -18,8 +18,7 @@ from pycute_xe.layout import (
     pair,
 )
 from pycute_xe.signatures import typed
-from pycute_xe.typing import IntTuple, Shape, Tiler, is_tuple
-from pycute_xe.unknown import adopted, is_integer
+from pycute_xe.typing import IntTuple, Shape, Tiler, adopted, is_integer, is_tuple
 
 __all__ = [
     "blocked_product",

@@ -11,8 +11,7 @@ from pycute_xe.errors import ShapeError
 from pycute_xe.int_tuple import leaves
 from pycute_xe.layout import Layout, as_layout, make_layout, make_ordered_layout, unchecked
 from pycute_xe.signatures import typed
-from pycute_xe.typing import Shape
-from pycute_xe.unknown import naming
+from pycute_xe.typing import Shape, naming
 
 __all__ = ["make_layout_like", "sort", "transform_layout", "with_shape"]
 

@@ -11,8 +11,7 @@ from pycute_xe.errors import DivisibilityError, ShapeError, UndecidableError, qu
 from pycute_xe.int_tuple import ceil_div, leaves, unflatten_tuple
 from pycute_xe.layout import Layout, as_layout
 from pycute_xe.signatures import typed
-from pycute_xe.typing import Mode
-from pycute_xe.unknown import at_most, same
+from pycute_xe.typing import Mode, at_most, same
 
 __all__ = ["downcast", "recast_layout", "upcast"]
 

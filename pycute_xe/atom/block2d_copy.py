@@ -19,8 +19,7 @@ from pycute_xe.layout import Layout, make_layout
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.signatures import typed
 from pycute_xe.tensor import Tensor
-from pycute_xe.typing import is_tuple
-from pycute_xe.unknown import Symbolic
+from pycute_xe.typing import Symbolic, is_tuple
 
 __all__ = [
     "make_block_2d_copy",

@@ -18,8 +18,7 @@ from pycute_xe.int_tuple import (
 )
 from pycute_xe.layout.core import Layout, as_layout, completed, slice_, sliced, unchecked
 from pycute_xe.signatures import typed
-from pycute_xe.typing import Coord, IntTuple, Shape, Stride, is_tuple
-from pycute_xe.unknown import Symbolic, naming
+from pycute_xe.typing import Coord, IntTuple, Shape, Stride, Symbolic, is_tuple, naming
 
 __all__ = [
     "coshape",

@@ -12,8 +12,7 @@ from pycute_xe import layout as plain
 from pycute_xe.algebra import common, compose, inverse, product, rearrange
 from pycute_xe.composed import ComposedLayout, on_domain, on_tensors
 from pycute_xe.layout import Layout
-from pycute_xe.typing import Coord
-from pycute_xe.unknown import at_most
+from pycute_xe.typing import Coord, at_most
 
 __all__ = [
     "append",

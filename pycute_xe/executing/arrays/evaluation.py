@@ -15,8 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.converting import convert, host_dtype, wrap
-from pycute_xe.executing.arrays.places import Axis, Field, index_field, joined, separated
-from pycute_xe.executing.arrays.terms import Lifted, Lifter, Place
+from pycute_xe.executing.arrays.terms import (
+    Axis,
+    Field,
+    Lifted,
+    Lifter,
+    Place,
+    index_field,
+    joined,
+    separated,
+)
 from pycute_xe.executing.arrays.values import (
     Value,
     compact,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.errors import CuteError
 from pycute_xe.executing.arrays.evaluation import Run
-from pycute_xe.executing.arrays.places import (
+from pycute_xe.executing.arrays.terms import (
     Axis,
     Field,
     Points,

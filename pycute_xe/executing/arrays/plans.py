@@ -15,19 +15,28 @@ from pycute_xe.converting import host_dtype
 from pycute_xe.errors import UndecidableError
 from pycute_xe.executing.arrays.evaluation import Evaluation, Run
 from pycute_xe.executing.arrays.faults import demand_sound, waits
-from pycute_xe.executing.arrays.lifting import lift, steps_of
-from pycute_xe.executing.arrays.places import (
+from pycute_xe.executing.arrays.lifting import (
+    boxed,
+    lift,
+    needed_by,
+    outside_of,
+    space_of,
+    steps_of,
+)
+from pycute_xe.executing.arrays.terms import (
     Axis,
     Field,
+    Lifted,
+    Lifter,
+    Place,
     Points,
+    Space,
     constants,
     index_field,
     joined,
     points_of,
     separated,
 )
-from pycute_xe.executing.arrays.states import needed_by, outside_of, space_of
-from pycute_xe.executing.arrays.terms import Lifted, Lifter, Place, Space, boxed
 from pycute_xe.executing.arrays.values import (
     Value,
     as_held,

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pycute_xe.converting import convert, host_dtype, wrap
-from pycute_xe.executing.arrays.places import Axis, Field, joined, run_of, spread
-from pycute_xe.executing.arrays.terms import Lifted
+from pycute_xe.executing.arrays.terms import Axis, Field, Lifted, joined, run_of, spread
 from pycute_xe.holding.nodes import Accumulated, Call, Leaf, Number
 from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.numeric import Numeric
