@@ -16,7 +16,6 @@ from broken_kernels import find, tiled_mma
 
 import pycute_xe as cx
 from pycute_xe.checking.kernels import JUDGED
-from pycute_xe.drawing.images import SHOWN, Registers
 from pycute_xe.errors import KernelError
 from pycute_xe.executing.reference import DOES
 from pycute_xe.executing.runner import COUNTS
@@ -99,10 +98,6 @@ def does(thread: Thread, statement: Clip, _env: Any) -> None:
     thread.write(statement.fragment, numbers.clip(statement.low, statement.high), "clip")
 
 
-def shown(registers: Registers, statement: Clip) -> None:
-    registers.forget(statement)
-
-
 ENTRIES: dict[str, tuple[Meanings[Any], Any]] = {
     "FITS": (FITS, fits),
     "LINES": (LINES, told),
@@ -110,7 +105,6 @@ ENTRIES: dict[str, tuple[Meanings[Any], Any]] = {
     "HOLDS": (HOLDS, holds),
     "DOES": (DOES, does),
     "COUNTS": (COUNTS, lambda count, statement, space: None),
-    "SHOWN": (SHOWN, shown),
 }
 
 

@@ -15,7 +15,6 @@ from small_kernels import everything
 
 import pycute_xe as cx
 from pycute_xe.checking.kernels import JUDGED
-from pycute_xe.drawing.images import SHOWN, registers_of
 from pycute_xe.errors import KernelError, UndecidableError
 from pycute_xe.executing.reference import DOES
 from pycute_xe.executing.runner import COUNTS
@@ -66,7 +65,6 @@ TABLES: dict[str, tuple[Meanings[Any], Reader]] = {
     "HOLDS": (HOLDS, held),
     "DOES": (DOES, lambda kernel: cx.run(kernel, *arrays(kernel), executor="reference")),
     "COUNTS": (COUNTS, reported),
-    "SHOWN": (SHOWN, lambda kernel: registers_of(kernel, 0)),
 }
 
 
