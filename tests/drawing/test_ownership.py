@@ -259,7 +259,7 @@ def test_of_registers_that_are_not_known_nothing_is_drawn() -> None:
     kernel = cx.kernel.slm_gemm(mma)
     taken = next(s for s in kernel.statements() if isinstance(s, SharedLoad))
     beyond = kernel.replace(taken, replace(taken, at=Index(None, 1 << 20)))
-    with pytest.raises(KernelError, match="what registers hold is not known: .* outside sA"):
+    with pytest.raises(KernelError, match=r"what registers hold is not known: .* outside sA"):
         draw(beyond, "A")
     with pytest.raises(KernelError, match="no statement loads what the MMA reads as A"):
         draw(kernel.replace(taken, Fill(taken.fragment)), "A")
