@@ -18,7 +18,6 @@ import pycute_xe as cx
 from pycute_xe.checking.kernels import JUDGED
 from pycute_xe.errors import KernelError
 from pycute_xe.executing.reference import DOES
-from pycute_xe.executing.runner import COUNTS
 from pycute_xe.executing.thread import Thread
 from pycute_xe.holding.following import HOLDS, Follower
 from pycute_xe.holding.nodes import Call, Number
@@ -104,7 +103,6 @@ ENTRIES: dict[str, tuple[Meanings[Any], Any]] = {
     "JUDGED": (JUDGED, lambda body, statement: None),
     "HOLDS": (HOLDS, holds),
     "DOES": (DOES, does),
-    "COUNTS": (COUNTS, lambda count, statement, space: None),
 }
 
 
