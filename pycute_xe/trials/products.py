@@ -11,10 +11,11 @@ from pycute_xe.arch.dpas import Dpas
 from pycute_xe.atom import CopyAtom, MmaAtom, TiledMma, make_tiled_mma, workgroup_mma
 from pycute_xe.atom.mma_atom import Operand
 from pycute_xe.atom.register_picture import SUBGROUP
-from pycute_xe.atom.reordering import is_identity
+from pycute_xe.bulk import table
 from pycute_xe.comparing.feeding import Feed, feeds
 from pycute_xe.cutlass import LegacyCopyAtom
 from pycute_xe.errors import CuteError
+from pycute_xe.executing import run
 from pycute_xe.kernel import Counterexample, Kernel, Reorder, gemm
 from pycute_xe.kernel.kinds.multiplication import (
     Factors,
@@ -23,7 +24,7 @@ from pycute_xe.kernel.kinds.multiplication import (
     multiplication,
     owned_places,
 )
-from pycute_xe.trials.verifier import verify_kernel
+from pycute_xe.trials.verifier import REPORT, verify_kernel
 from pycute_xe.verifying.verdict import Answer, Proof, Tried, Verdict
 
 __all__ = ["verify_feed", "verify_mma"]
@@ -53,10 +54,11 @@ def verify_feed(
         tried = Tried((), error.condition)
         return Verdict(name, scope, (proof,), None, perf_counter() - start, tried)
     verdict = verify_kernel(kernel, budget=budget)
+    rows, columns = feed.mma.operand_shape(operand)
     moved = any(
         isinstance(s, Reorder)
         and f"r{operand}" in (s.source[-2:], s.destination[-2:])
-        and not is_identity(s.slots)
+        and not _keeps_tiles(s, rows * columns)
         for s in kernel.statements()
     )
     right = moved == (feed.kind != "free")
@@ -64,6 +66,14 @@ def verify_feed(
     answer: Answer = "proved" if right else "disproved"
     proofs = (Proof("feeds", answer, f"{words}; {how}", (), 0.0), *verdict.proofs)
     return replace(verdict, kernel=name, proofs=proofs, seconds=perf_counter() - start)
+
+
+def _keeps_tiles(reorder: Reorder, elements: int) -> bool:
+    """Whether a reorder only exchanges whole tiles of one instruction, which are read anywhere."""
+    to = table(reorder.slots)
+    if to.size % elements:
+        return False
+    return bool((np.diff(to.reshape(-1, elements), axis=1) == 1).all())
 
 
 def _product_of(feed: Feed) -> Kernel:
@@ -81,11 +91,9 @@ def _product_of(feed: Feed) -> Kernel:
     mma = workgroup_mma(op, (whole[0], whole[1], whole[2]), ((1, 1, 1), (1, 1, 1)))
     match feed.operand:
         case "A":
-            free = feed.kind == "free"
-            return gemm(mma, a=feed.order, copy_a=feed.copy, reorder_a=not free, stages=0)
+            return gemm(mma, a=feed.order, copy_a=feed.copy, stages=0)
         case "B":
-            free = feed.kind == "free"
-            return gemm(mma, b=feed.order, copy_b=feed.copy, reorder_b=not free, stages=0)
+            return gemm(mma, b=feed.order, copy_b=feed.copy, stages=0)
         case _:
             return gemm(mma, copy_d=feed.copy, stages=0)
 
@@ -145,6 +153,9 @@ def _product(mma: TiledMma, budget: float) -> tuple[Proof, Tried]:
                 (), example.message
             )
         pairs.append(found)
+    wrong = _seen_wrong(mma, pairs)
+    if wrong is not None:
+        return Proof("product", "disproved", words, (), 0.0, wrong), Tried((), wrong.message)
     one = pairs[0]
     if any((p.a != one.a).any() or (p.b != one.b).any() for p in pairs):
         reason = "subgroups pair register elements differently, and multiply them alike"
@@ -156,9 +167,30 @@ def _product(mma: TiledMma, budget: float) -> tuple[Proof, Tried]:
         return Proof("product", "undecided", words, (), 0.0, reason=reason), Tried((), reason)
     worst = next((p for p in verdict.proofs if not p), verdict.proofs[-1])
     proof = replace(worst, property="product", statement=words, seconds=verdict.seconds)
-    if proof.counterexample is not None:
-        proof = replace(proof, counterexample=_shown(mma, proof.counterexample))
+    if proof.answer != "proved" and not proof.reason:
+        reason = f"a proof says that it is not, the machine that it is: {REPORT}"
+        proof = replace(proof, answer="undecided", counterexample=None, reason=reason)
     return replace(proof, assumptions=verdict.assumptions), verdict.tried
+
+
+def _seen_wrong(mma: TiledMma, pairs: list[Factors]) -> Counterexample | None:
+    """Multiply numbers on the machine; return the first value that is another sum than is said."""
+    kernel = multiplication(mma)
+    rng = np.random.default_rng(0)
+    given = {
+        operand.name: rng.integers(0, 3 if operand.value_type.bits > 2 else 2, shape)
+        for operand in kernel.inputs
+        for shape in [tuple(mode.offset for mode in operand.modes)]
+    }
+    types = {operand.name: operand.value_type for operand in kernel.inputs}
+    out = run(kernel, **given, executor="reference", dtype=types).astype(np.float64)
+    held = {name: x.reshape(mma.num_subgroups, -1) for name, x in given.items()}
+    sums = [(held["A"][s][p.a] * held["B"][s][p.b]).sum(axis=1) for s, p in enumerate(pairs)]
+    differ = np.argwhere(out.reshape(mma.num_subgroups, -1) != np.stack(sums))
+    if not differ.size:
+        return None
+    subgroup, slot = differ[0].tolist()
+    return _shown(mma, subgroup * SUBGROUP + slot % SUBGROUP, slot // SUBGROUP)
 
 
 def _missing(found: Missing) -> Counterexample:
@@ -171,9 +203,8 @@ def _missing(found: Missing) -> Counterexample:
     return replace(place, subgroup=found.subgroup)
 
 
-def _shown(mma: TiledMma, found: Counterexample) -> Counterexample:
-    """Return a counterexample in the coordinates of the tile of C."""
-    t, v = found.subgroup * SUBGROUP + found.lane, found.value
+def _shown(mma: TiledMma, t: int, v: int) -> Counterexample:
+    """Return what is wrong of a value of C."""
     at = tuple(owned_places(mma, "C")[t, v].tolist())
     message = f"value {v} of work-item {t} is said to be C{list(at)}, and its sum has other factors"
     if mma.atom.notes:

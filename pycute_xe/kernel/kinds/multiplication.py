@@ -22,6 +22,7 @@ from pycute_xe.kernel.kinds.ownership import Dumped, index_at
 from pycute_xe.kernel.spec.expression import Element, total
 from pycute_xe.kernel.spec.specification import Claim, Specification
 from pycute_xe.layout import size
+from pycute_xe.numeric import Numeric
 
 __all__ = ["Factors", "Missing", "factors_of", "multiplication", "owned_places"]
 
@@ -91,12 +92,12 @@ def _slots(mma: TiledMma, operand: str, subgroup: int) -> Ints:
     return units.reshape(-1, 2)
 
 
-def multiplication(mma: TiledMma, factors: Factors) -> Kernel:
+def multiplication(mma: TiledMma, factors: Factors | None = None) -> Kernel:
     """Return a kernel that multiplies registers of subgroups as they lie in memory.
 
     Row ``g`` of A, B and D are registers of a subgroup, one subgroup below the other; what is
-    claimed of D is the sum of products of the slots that ``factors`` pairs. Raises `KernelError`
-    where these are no sums of digits.
+    claimed of D is the sum of products of the slots that ``factors`` pairs, without it nothing.
+    Raises `KernelError` where these are not sums of digits.
     """
     op, subgroups = mma.atom.op, mma.num_subgroups
     slots = {name: size(mma.fragment(name)[1]) for name in "ABC"}
@@ -110,18 +111,21 @@ def multiplication(mma: TiledMma, factors: Factors) -> Kernel:
     body.append(Mma(mma, "tCrC", "tCrA", "tCrB"))
     body.append(Store(dumped["C"].copy(slots["C"], loads=False), "D", (Index(), Index()), "tCrC"))
     fragments = tuple(Fragment(f"tCr{n}", getattr(op, n), slots[n]) for n in "ABC")
+    claims = None if factors is None else _claim(op.D, dumped, factors)
+    name = f"registers of {mma.atom}"
+    return Kernel(name, subgroups, tuple(operands), fragments, (), tuple(body), claims)
+
+
+def _claim(kind: Numeric, dumped: dict[str, Dumped], factors: Factors) -> Specification:
     g, i = Index("g"), Index("i")
     out = dumped["C"]
+    subgroups = out.subgroups
     subgroup = g // out.rows if subgroups > 1 else Index()
     slot = (g % out.rows if subgroups > 1 else g) * out.width + i
     a = _element("A", dumped["A"], subgroup, factors.a, slot)
     b = _element("B", dumped["B"], subgroup, factors.b, slot)
-    value = total("k", factors.a.shape[1], a * b, accumulator=op.D)
-    claim = Claim("D", ("g", "i"), value)
-    name = f"registers of {mma.atom}"
-    return Kernel(
-        name, subgroups, tuple(operands), fragments, (), tuple(body), Specification((claim,))
-    )
+    value = total("k", factors.a.shape[1], a * b, accumulator=kind)
+    return Specification((Claim("D", ("g", "i"), value),))
 
 
 def _operand(name: str, held: Dumped, role: Any) -> Operand:
