@@ -50,7 +50,6 @@ __all__ = [
     "Await",
     "BarrierArrive",
     "BarrierWait",
-    "COMPUTING",
     "Convert",
     "Fence",
     "Fill",
@@ -576,13 +575,7 @@ class If(Statement):
         _checked_body("If", self.body)
 
 
-# ------------------------------------------------------------ groups
-# What the readers that ask no more of a kind make their entries of.
-
-COMPUTING: tuple[type[Statement], ...] = (Fill, Reduce)
-"""The kinds whose result is computed: it is not a tile of memory, moved or changed."""
-
-ON_REGISTERS: tuple[type[Statement], ...] = (Reorder, Part, Convert, Map, *COMPUTING)
+ON_REGISTERS: tuple[type[Statement], ...] = (Fill, Reorder, Part, Convert, Map, Reduce)
 """The kinds that work on registers alone: they send no message and meet no subgroup."""
 
 

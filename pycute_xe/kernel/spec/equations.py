@@ -33,7 +33,15 @@ from pycute_xe.kernel.spec.specification import Claim, Specification
 from pycute_xe.numeric import as_numeric, numerics
 from pycute_xe.signatures import typed
 
-__all__ = ["Reader", "parse", "tree_of", "Notation", "read_claim", "read_specification"]
+__all__ = [
+    "Reader",
+    "parse",
+    "tree_of",
+    "Notation",
+    "read_claim",
+    "read_index",
+    "read_specification",
+]
 
 
 T = TypeVar("T")
@@ -176,6 +184,7 @@ _QUOTIENTS: dict[type[ast.operator], Callable[[Index, int], Index]] = {
     ast.FloorDiv: lambda x, by: x // by,
     ast.Mod: lambda x, by: x % by,
 }
+_CALLED = ("ceil_div", "Mod", "floor")
 # Each comparison as ``index < below``.
 _BELOW: dict[type[ast.cmpop], Callable[[Index, Index], tuple[Index, Index]]] = {
     ast.Lt: lambda x, y: (x, y),
@@ -236,6 +245,20 @@ def read_claim(text: str, operands: Iterable[Operand]) -> Claim:
     known = {operand.name: operand for operand in operands}
     value = Notation(right.strip(), frozenset(), indices, known).whole()
     return Claim(output, indices, value)
+
+
+@typed
+def read_index(text: str, names: tuple[str, ...], operation: str = "Index") -> Index:
+    """Return the index that a text says of some names, as Python or sympy prints it.
+
+    Sums, multiples, ``//`` and ``%`` by positive integers, ``floor(x/4)`` and ``Mod(x, 4)``. Raises
+    `KernelError` for anything else.
+
+    >>> print(read_index("8*(t//4) + Mod(v, 2)", ("t", "v")))
+    v+8*(t/4)-2*(v/2)
+    """
+    notation = Notation(text, frozenset(), names, {}, operation)
+    return tree_of(text, operation, notation.index)
 
 
 class Notation(Reader):
@@ -347,9 +370,8 @@ class Notation(Reader):
                 return -1 * self.index(inner)
             case ast.Subscript(ast.Name(name), place):
                 return Index.element(name, *self.places(place))
-            case ast.Call(ast.Name("ceil_div"), [inner, by], []):
-                divisor = self.number(by)
-                return (self.index(inner) + (divisor - 1)) // divisor
+            case ast.Call(ast.Name(name), [ast.expr() as inner, *rest], []) if name in _CALLED:
+                return self.called_index(name, inner, rest, node)
             case ast.BinOp(left, sign, right) if type(sign) in _SUMS:
                 return _SUMS[type(sign)](self.index(left), self.index(right))
             case ast.BinOp(left, ast.Mult(), right):
@@ -359,6 +381,21 @@ class Notation(Reader):
                 return _QUOTIENTS[type(sign)](self.index(left), self.number(right))
             case _:
                 raise self.refused(node, "an index is made of names and integers")
+
+    def called_index(
+        self, name: str, inner: ast.expr, rest: list[ast.expr], node: ast.expr
+    ) -> Index:
+        """Return ``ceil_div(x, 4)``, and as sympy prints them ``floor(x/4)`` and ``Mod(x, 4)``."""
+        match name, inner, rest:
+            case "ceil_div", _, [by]:
+                divisor = self.number(by)
+                return (self.index(inner) + (divisor - 1)) // divisor
+            case "Mod", _, [by]:
+                return self.index(inner) % self.number(by)
+            case "floor", ast.BinOp(left, ast.Div(), right), []:
+                return self.index(left) // self.number(right)
+            case _:
+                raise self.refused(node, "write floor(x/4), Mod(x, 4) or ceil_div(x, 4)")
 
     def number(self, node: ast.expr) -> int:
         """Return an integer by which an index is multiplied or divided."""
