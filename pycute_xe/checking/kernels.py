@@ -21,6 +21,7 @@ from pycute_xe.holding.contents import situated
 from pycute_xe.kernel import Fragment, Kernel, Meanings, Operand, walk
 from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.kernel.ir.listing import renamings
+from pycute_xe.kernel.ir.named import NamedArrive, NamedWait
 from pycute_xe.kernel.ir.program import doing
 
 __all__ = ["JUDGED", "judge_kernel", "bank_turns"]
@@ -370,7 +371,7 @@ def _(body: Body, statement: ir.Mma) -> None:
 
 @JUDGED.of(
     *(*ir.ON_REGISTERS, ir.Loop, ir.If, ir.SharedLoad, ir.SharedStore),
-    *(ir.BarrierArrive, ir.BarrierWait, ir.Fence, ir.NamedArrive, ir.NamedWait),
+    *(ir.BarrierArrive, ir.BarrierWait, ir.Fence, NamedArrive, NamedWait),
     *(ir.Await, ir.Signal),
 )
 def _(body: Body, statement: ir.Statement) -> None:

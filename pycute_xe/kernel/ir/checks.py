@@ -11,6 +11,7 @@ from pycute_xe.bulk import table
 from pycute_xe.converting import beyond
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX
+from pycute_xe.kernel.ir.named import NamedArrive, NamedBarrier, NamedWait
 from pycute_xe.kernel.ir.operands import Fragment, Operand
 from pycute_xe.kernel.ir.program import Meanings, Program, check_paths, of_some, walk
 from pycute_xe.kernel.ir.statements import (
@@ -26,9 +27,6 @@ from pycute_xe.kernel.ir.statements import (
     Loop,
     Map,
     Mma,
-    NamedArrive,
-    NamedBarrier,
-    NamedWait,
     Part,
     Prefetch,
     Reduce,
