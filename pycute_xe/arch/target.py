@@ -85,6 +85,50 @@ class Target:
         return min(fitting)
 
     @typed
+    def registers(self, nbytes: int) -> int:
+        """Return how many registers so many bytes fill, the last one perhaps in part.
+
+        >>> get_target("pvc").registers(65)
+        2
+        """
+        return -(-nbytes // self.grf_bytes)
+
+    @typed
+    def grf_mode_of(self, fragments: int, payloads: int = 0) -> tuple[int, tuple[Broken, ...]]:
+        """Return the mode in which a thread holds its fragments, and the rules that it breaks.
+
+        A register for the header of the thread and one for each address payload come on top. The
+        largest mode, where even that does not hold them: an error if the fragments alone need
+        more, else a warning.
+
+        >>> get_target("pvc").grf_mode_of(128), get_target("pvc").grf_mode_of(4608)[1][0].condition
+        ((256, ()), 'fragments need 4608 registers, a thread has at most 256')
+        """
+        most = max(self.grf_modes)
+        if fragments > most:
+            broken = Broken(
+                "register-file",
+                "error",
+                f"fragments need {fragments} registers, a thread has at most {most}",
+                self.source,
+                "use a smaller tile, or more subgroups for the same tile",
+            )
+            return most, (broken,)
+        if fragments + payloads < most:
+            return self.grf_mode(fragments + payloads + 1), ()
+        besides = f"{payloads} address payloads and the thread header take one each"
+        broken = Broken(
+            "register-room",
+            "warning",
+            f"fragments take {fragments} of {most} registers; "
+            f"{besides if payloads else 'the thread header takes one'}, so some will be spilled",
+            "vISA manual, LSC_UNTYPED.md: a block-2D message reads its address payload from a "
+            "register",
+            "use a smaller tile, or operands that need no reorder",
+        )
+        return most, (broken,)
+
+    @typed
     def threads_per_engine(self, grf_mode: int) -> int:
         """Return the hardware threads of a vector engine in a register mode.
 

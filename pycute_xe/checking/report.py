@@ -290,6 +290,11 @@ class Checked:
         return next((r.used for r in self.resources if r.name == "registers"), 0)
 
     @property
+    def grf_mode(self) -> int | None:
+        """The registers a thread is given, which `occupancy` takes; ``None`` without fragments."""
+        return next((r.available for r in self.resources if r.name == "registers"), None)
+
+    @property
     def binds(self) -> Resource | None:
         """The resource that is used most, which a larger tile would run out of first."""
         return max(self.resources, key=lambda r: r.share, default=None)
