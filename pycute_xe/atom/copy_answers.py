@@ -11,15 +11,13 @@ from math import lcm
 from numbers import Integral
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from pycute_xe.algebra import coalesce
-from pycute_xe.algebra.compose import scaled
 from pycute_xe.arch.block2d import Block2D
 from pycute_xe.arch.lsc import Message
 from pycute_xe.arch.registers import RegisterMap
 from pycute_xe.arch.target import Target, grf_bytes
 from pycute_xe.bulk import table
 from pycute_xe.errors import CoordError, ShapeError
-from pycute_xe.layout import Layout, make_layout, size
+from pycute_xe.layout import Layout, size
 from pycute_xe.numeric import Numeric
 
 if TYPE_CHECKING:
@@ -38,7 +36,6 @@ __all__ = [
     "places_in",
     "slots_in",
     "AnyPlaced",
-    "BlockAnswers",
     "CopyAnswers",
     "PlacedLinear",
     "PlacedMessage",
@@ -589,54 +586,3 @@ def _held_by(picture: RegisterPicture, unit_bits: int, whose: dict[Place, int]) 
     return len(owners) == len(whose) and all(
         whose.get(place) == work_item for place, (work_item, _) in owners.items()
     )
-
-
-# ------------------------------------------------------------ blocks
-
-
-def widened(layout: Layout, n: int) -> Layout:
-    """Split each element into ``n`` neighbours: a new fastest mode, everything else scaled."""
-    return make_layout(Layout(n), scaled(layout, n)) if n > 1 else layout
-
-
-def recast_values(tv: Layout, parts: int) -> Layout:
-    """Split each value of (work-item, value) into neighbouring parts."""
-    return coalesce(make_layout(scaled(tv[0], parts), widened(tv[1], parts)), (1, 1))
-
-
-class BlockAnswers(CopyAnswers):
-    """The layouts of a copy between registers and a block of rows, whose memory has no owner."""
-
-    @property
-    @abstractmethod
-    def is_store(self) -> bool:
-        """Whether registers are the source."""
-
-    @property
-    def layout_dst_tv(self) -> Layout:
-        """Where a load's registers come from; for a store, memory, which no work-item owns."""
-        return self._memory_tv if self.is_store else self.layout_ref_tv
-
-    @property
-    def layout_src_tv(self) -> Layout:
-        """Where a store's registers go; for a load, memory, which no work-item owns."""
-        return self.layout_ref_tv if self.is_store else self._memory_tv
-
-    @property
-    def _memory_tv(self) -> Layout:
-        return make_layout(Layout(SUBGROUP, 0), self.layout_ref_tv[1])
-
-    @property
-    def layout_ref_tv_bits(self) -> Layout:
-        """`layout_ref_tv` in bits: (work-item, bit) → bit offset."""
-        return recast_values(self.layout_ref_tv, self.value_type.bits)
-
-    @property
-    def layout_src_tv_bits(self) -> Layout:
-        """`layout_src_tv` in bits."""
-        return recast_values(self.layout_src_tv, self.value_type.bits)
-
-    @property
-    def layout_dst_tv_bits(self) -> Layout:
-        """`layout_dst_tv` in bits."""
-        return recast_values(self.layout_dst_tv, self.value_type.bits)

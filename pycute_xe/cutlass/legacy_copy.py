@@ -14,14 +14,13 @@ from pycute_xe.arch.target import Target
 from pycute_xe.atom.copy_answers import (
     ANY_TARGET,
     SUBGROUP,
-    BlockAnswers,
     Place,
     PlacedMessage,
     RegisterPicture,
-    recast_values,
     slots_in,
     unit_of_own_elements,
 )
+from pycute_xe.atom.copy_atom import BlockAnswers, recast_values
 from pycute_xe.bulk import table
 from pycute_xe.cutlass.legacy_lowering import lower, sent_by_cutlass, why_not
 from pycute_xe.cutlass.legacy_name import (
