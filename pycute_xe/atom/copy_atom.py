@@ -10,7 +10,8 @@ from pycute_xe.algebra import composition
 from pycute_xe.algebra.compose import flat_modes, from_modes, merged, scaled
 from pycute_xe.arch.block2d import Block2D
 from pycute_xe.arch.registers import RegisterMap
-from pycute_xe.arch.target import Target, errors, targets
+from pycute_xe.arch.rules import errors
+from pycute_xe.arch.target import Target, targets
 from pycute_xe.atom.copy_answers import BlockAnswers, PlacedMessage, recast_values, widened
 from pycute_xe.atom.cpp_text import block2d_traits
 from pycute_xe.atom.linear_copy import LinearCopyAtom, make_linear_copy_atom
