@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, overload
 
-from pycute_xe.algebra import coalesce, composition
+from pycute_xe.algebra import composition
 from pycute_xe.algebra.compose import flat_modes, from_modes, merged, scaled
 from pycute_xe.arch.block2d import Block2D
 from pycute_xe.arch.registers import RegisterMap
 from pycute_xe.arch.rules import errors
 from pycute_xe.arch.target import Target, targets
-from pycute_xe.atom.copy_answers import (
+from pycute_xe.atom.copy_answers import BlockAnswers, PlacedMessage, recast_values, widened
+from pycute_xe.atom.cpp_text import block2d_traits
+from pycute_xe.atom.linear_copy import LinearCopyAtom, make_linear_copy_atom
+from pycute_xe.atom.linear_op import LinearOp
+from pycute_xe.atom.register_picture import (
     ANY_TARGET,
     SUBGROUP,
-    CopyAnswers,
     Place,
-    PlacedMessage,
     RegisterPicture,
     places_in,
     slots_in,
 )
-from pycute_xe.atom.cpp_text import block2d_traits
-from pycute_xe.atom.linear_copy import LinearCopyAtom, make_linear_copy_atom
-from pycute_xe.atom.linear_op import LinearOp
 from pycute_xe.bulk import table
 from pycute_xe.errors import CuteError, DivisibilityError, DTypeError, LegalityError, ShapeError
 from pycute_xe.layout import Layout, make_layout, size
@@ -241,57 +239,6 @@ def _overshooting(order: Layout, values: Layout) -> Layout:
             left //= reach
         step = -(-step // extent)
     return from_modes([*out, (left, step * last)])
-
-
-# ------------------------------------------------------------ blocks
-
-
-def widened(layout: Layout, n: int) -> Layout:
-    """Split each element into ``n`` neighbours: a new fastest mode, everything else scaled."""
-    return make_layout(Layout(n), scaled(layout, n)) if n > 1 else layout
-
-
-def recast_values(tv: Layout, parts: int) -> Layout:
-    """Split each value of (work-item, value) into neighbouring parts."""
-    return coalesce(make_layout(scaled(tv[0], parts), widened(tv[1], parts)), (1, 1))
-
-
-class BlockAnswers(CopyAnswers):
-    """The layouts of a copy between registers and a block of rows, whose memory has no owner."""
-
-    @property
-    @abstractmethod
-    def is_store(self) -> bool:
-        """Whether registers are the source."""
-
-    @property
-    def layout_dst_tv(self) -> Layout:
-        """Where a load's registers come from; for a store, memory, which no work-item owns."""
-        return self._memory_tv if self.is_store else self.layout_ref_tv
-
-    @property
-    def layout_src_tv(self) -> Layout:
-        """Where a store's registers go; for a load, memory, which no work-item owns."""
-        return self.layout_ref_tv if self.is_store else self._memory_tv
-
-    @property
-    def _memory_tv(self) -> Layout:
-        return make_layout(Layout(SUBGROUP, 0), self.layout_ref_tv[1])
-
-    @property
-    def layout_ref_tv_bits(self) -> Layout:
-        """`layout_ref_tv` in bits: (work-item, bit) → bit offset."""
-        return recast_values(self.layout_ref_tv, self.value_type.bits)
-
-    @property
-    def layout_src_tv_bits(self) -> Layout:
-        """`layout_src_tv` in bits."""
-        return recast_values(self.layout_src_tv, self.value_type.bits)
-
-    @property
-    def layout_dst_tv_bits(self) -> Layout:
-        """`layout_dst_tv` in bits."""
-        return recast_values(self.layout_dst_tv, self.value_type.bits)
 
 
 # ------------------------------------------------------------ copy atom

@@ -11,8 +11,8 @@ from pycute_xe.arch.dpas import DpasMessage
 from pycute_xe.arch.lsc import Block2DMessage, Message
 from pycute_xe.arch.rules import Level, errors, rules
 from pycute_xe.atom import CopyAtom, LinearCopyAtom, MmaAtom, TiledCopy, TiledMma
-from pycute_xe.atom.copy_answers import SUBGROUP
 from pycute_xe.atom.mma_atom import Operand
+from pycute_xe.atom.register_picture import SUBGROUP
 from pycute_xe.checking.report import Found, Resource
 from pycute_xe.comparing.feeding import FIELDS, quantities_of
 from pycute_xe.cutlass import LegacyCopyAtom
