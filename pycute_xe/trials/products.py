@@ -41,8 +41,8 @@ def verify_feed(
     feed = feeds(copy, mma, operand)
     copy, mma = feed.copy, feed.mma
     verb = "takes" if operand == "D" else "feeds"
-    words = f"{copy} {verb} {operand} of {mma.op}: {feed.kind}"
-    name, scope = f"{copy} for {operand} of {mma.op}", "for all M, N, K >= 1"
+    words = f"{copy} {verb} {operand} of {mma}: {feed.kind}"
+    name, scope = f"{copy} for {operand} of {mma}", "for all M, N, K >= 1"
     if feed.kind == "impossible":
         proof = Proof("feeds", "disproved", f"{words}, {feed.reason}", (), 0.0)
         tried = Tried((), "no kernel is made of them")
