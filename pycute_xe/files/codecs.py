@@ -38,12 +38,17 @@ __all__ = ["Codec", "Record", "codec_of", "record_of"]
 CLASS = "class"
 """The key that names an object's class. No field of Python can be called so."""
 
-_WORDS = {dict: "an object", list: "a list", str: "a string", bool: "a bool", type(None): "null"}
+_WORDS: dict[Any, str] = {dict: "an object", list: "a list", type(None): "null"}
 
 
 def _said(data: object) -> str:
     """Say what a plain value is, where another was expected."""
     return _WORDS.get(type(data), quoted(data))
+
+
+def _object(data: object) -> dict[str, Any] | None:
+    """Return an object of a document, ``None`` for anything else."""
+    return cast("dict[str, Any]", data) if type(data) is dict else None
 
 
 class Defined(Protocol):
@@ -67,15 +72,15 @@ class Codec(ABC):
     """What is expected, for messages."""
 
     @abstractmethod
-    def write(self, value: Any) -> Any:
+    def write(self, value: Any, /) -> Any:
         """Return the plain value; raise `Unfit` for a value of another form."""
 
     @abstractmethod
-    def read(self, data: Any) -> Any:
+    def read(self, data: Any, /) -> Any:
         """Return the value; raise `Unfit` for a plain value of another form."""
 
     @abstractmethod
-    def schema(self, define: Define) -> dict[str, Any]:
+    def schema(self, define: Define, /) -> dict[str, Any]:
         """Return the JSON Schema; ``define`` returns the reference to a class."""
 
     def unfit(self, value: object) -> Unfit:
@@ -92,14 +97,14 @@ class Plain(Codec):
     def __init__(self, kind: type, words: str, schema: str) -> None:
         self.kind, self.words, self._schema = kind, words, schema
 
-    def write(self, value: Any) -> Any:
+    def write(self, value: Any, /) -> Any:
         if type(value) is not self.kind:
             raise self.unfit(value)
         return value
 
     read = write
 
-    def schema(self, define: Define) -> dict[str, Any]:
+    def schema(self, _define: Define, /) -> dict[str, Any]:
         return {"type": self._schema}
 
 
@@ -107,9 +112,8 @@ class Float(Codec):
     """Floats to the bit, and integers that stand for them; what JSON lacks is spelled."""
 
     words = 'a number, "nan", "inf" or "-inf"'
-    _NAMED = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
-    def write(self, value: Any) -> Any:
+    def write(self, value: Any, /) -> Any:
         if type(value) not in (int, float):
             raise self.unfit(value)
         if math.isfinite(value):
@@ -119,11 +123,11 @@ class Float(Codec):
         bits = struct.pack(">d", value).hex()
         return "nan" if bits == _NAN else f"nan:{bits}"
 
-    def read(self, data: Any) -> Any:
+    def read(self, data: Any, /) -> Any:
         if type(data) in (int, float):
             return data
-        if data in self._NAMED:
-            return self._NAMED[data]
+        if isinstance(data, str) and data in _FLOATS:
+            return _FLOATS[data]
         if isinstance(data, str) and data.startswith("nan:") and len(data) == 20:
             try:
                 (found,) = struct.unpack(">d", bytes.fromhex(data[4:]))
@@ -133,11 +137,12 @@ class Float(Codec):
                 return found
         raise self.unfit(data)
 
-    def schema(self, define: Define) -> dict[str, Any]:
+    def schema(self, _define: Define, /) -> dict[str, Any]:
         named = {"type": "string", "pattern": "^(nan(:[0-9a-f]{16})?|-?inf)$"}
         return {"anyOf": [{"type": "number"}, named]}
 
 
+_FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 _NAN = struct.pack(">d", math.nan).hex()
 
 
@@ -148,14 +153,14 @@ class OneOf(Codec):
         self.known = known
         self.words = " or ".join(map(repr, known))
 
-    def write(self, value: Any) -> Any:
+    def write(self, value: Any, /) -> Any:
         if not any(type(value) is type(one) and value == one for one in self.known):
             raise self.unfit(value)
         return value
 
     read = write
 
-    def schema(self, define: Define) -> dict[str, Any]:
+    def schema(self, _define: Define, /) -> dict[str, Any]:
         return {"enum": list(self.known)}
 
 
@@ -164,12 +169,12 @@ class Named(Codec):
 
     words = "the name of an element type"
 
-    def write(self, value: Any) -> Any:
+    def write(self, value: Any, /) -> Any:
         if type(value) is not Numeric or self.read(value.name) != value:
             raise self.unfit(value)
         return value.name
 
-    def read(self, data: Any) -> Any:
+    def read(self, data: Any, /) -> Any:
         if not isinstance(data, str):
             raise self.unfit(data)
         found = _made(as_numeric, data)
@@ -177,7 +182,7 @@ class Named(Codec):
             raise Unfit(f"{data!r} is another name of {found}", f"write {found.name!r}")
         return found
 
-    def schema(self, define: Define) -> dict[str, Any]:
+    def schema(self, _define: Define, /) -> dict[str, Any]:
         return {"type": "string"}
 
 
@@ -207,17 +212,17 @@ class Sequence(Codec):
                 raise error.within(i) from error.cause
         return out
 
-    def write(self, value: Any) -> Any:
+    def write(self, value: Any, /) -> Any:
         if type(value) is not tuple:
             raise self.unfit(value)
         return self._each(value, "write")
 
-    def read(self, data: Any) -> Any:
+    def read(self, data: Any, /) -> Any:
         if type(data) is not list:
             raise self.unfit(data)
         return tuple(self._each(data, "read"))
 
-    def schema(self, define: Define) -> dict[str, Any]:
+    def schema(self, define: Define, /) -> dict[str, Any]:
         inner = [codec.schema(define) for codec in self.codecs]
         if self.open:
             return {"type": "array", "items": inner[0]}
@@ -247,17 +252,18 @@ class ByName(Codec):
                 raise error.within(name) from error.cause
         return out
 
-    def write(self, value: Any) -> Any:
+    def write(self, value: Any, /) -> Any:
         if not isinstance(value, Mapping):
             raise self.unfit(value)
         return self._each(cast("Mapping[str, Any]", value), "write")
 
-    def read(self, data: Any) -> Any:
-        if type(data) is not dict:
+    def read(self, data: Any, /) -> Any:
+        given = _object(data)
+        if given is None:
             raise self.unfit(data)
-        return self._each(cast("dict[str, Any]", data), "read")
+        return self._each(given, "read")
 
-    def schema(self, define: Define) -> dict[str, Any]:
+    def schema(self, define: Define, /) -> dict[str, Any]:
         return {"type": "object", "additionalProperties": self.codec.schema(define)}
 
 
@@ -285,15 +291,16 @@ class Choice(Codec):
         objects = [*self.records] if few else [f"one of {', '.join(sorted(self.records))}"]
         return " or ".join([*objects, *(codec.words for codec in self.plain)])
 
-    def write(self, value: Any) -> Any:
+    def write(self, value: Any, /) -> Any:
         record = self.records.get(type(value).__name__)
         if record is not None:
             return record.write(value)
         return self._first(value, "write")
 
-    def read(self, data: Any) -> Any:
-        if type(data) is dict and self.records:
-            name = cast("dict[str, Any]", data).get(CLASS)
+    def read(self, data: Any, /) -> Any:
+        given = _object(data)
+        if given is not None and self.records:
+            name = given.get(CLASS)
             record = self.records.get(name) if isinstance(name, str) else None
             if record is None:
                 raise _unclassed(name, self.words)
@@ -311,7 +318,7 @@ class Choice(Codec):
                     found = error
         raise found if found is not None else self.unfit(value)
 
-    def schema(self, define: Define) -> dict[str, Any]:
+    def schema(self, define: Define, /) -> dict[str, Any]:
         objects = [{"$ref": define(record)} for record in self.records.values()]
         options = [*objects, *(codec.schema(define) for codec in self.plain)]
         return options[0] if len(options) == 1 else {"anyOf": options}
@@ -332,7 +339,7 @@ class Tree(Codec):
     name = "Tree"
     words = "an integer, a name, null, a value of the algebra, or a list of those"
 
-    def write(self, value: Any) -> Any:
+    def write(self, value: Any, /) -> Any:
         if value is None or type(value) in (int, str):
             return value
         if is_tuple(value) and type(value) is tuple:
@@ -342,19 +349,20 @@ class Tree(Codec):
             raise self.unfit(value)
         return record_of(type(value)).write(value)
 
-    def read(self, data: Any) -> Any:
+    def read(self, data: Any, /) -> Any:
         if data is None or type(data) in (int, str):
             return data
         if type(data) is list:
             return tuple(_LISTS._each(data, "read"))  # pyright: ignore[reportPrivateUsage]
-        if type(data) is not dict:
+        given = _object(data)
+        if given is None:
             raise self.unfit(data)
-        name = cast("dict[str, Any]", data).get(CLASS)
+        name = given.get(CLASS)
         if name not in _LEAVES:
             raise _unclassed(name, " or ".join(_LEAVES))
-        return record_of(class_named(cast("str", name))).read(data)
+        return record_of(class_named(name)).read(given)
 
-    def schema(self, define: Define) -> dict[str, Any]:
+    def schema(self, define: Define, /) -> dict[str, Any]:
         return {"$ref": define(self)}
 
     def definition(self, define: Define) -> dict[str, Any]:
@@ -385,7 +393,8 @@ class Record(Codec):
         hints = get_type_hints(self.kind)
         return {part.name: codec_of(hints[part.name]) for part in fields(self.kind)}
 
-    def write(self, value: Any) -> Any:
+    def write(self, value: Any, /) -> Any:
+        """Return the object of a value's fields."""
         if type(value) is not self.kind:
             raise self.unfit(value)
         held = self.maker.parts(value) if self.maker and self.maker.parts else None
@@ -397,10 +406,11 @@ class Record(Codec):
                 raise error.within(name) from error.cause
         return out
 
-    def read(self, data: Any) -> Any:
-        if type(data) is not dict:
+    def read(self, data: Any, /) -> Any:
+        """Return what the constructor makes of an object's entries."""
+        given = _object(data)
+        if given is None:
             raise self.unfit(data)
-        given = cast("dict[str, Any]", data)
         self._demand_keys(given)
         values: dict[str, Any] = {}
         for name, codec in self.codecs.items():
@@ -408,7 +418,8 @@ class Record(Codec):
                 values[name] = codec.read(given[name])
             except Unfit as error:
                 raise error.within(name) from error.cause
-        return _made(self.maker.make if self.maker else self.kind, **values)
+        make: Callable[..., Any] = self.maker.make if self.maker else self.kind
+        return _made(make, **values)
 
     def _demand_keys(self, given: dict[str, Any]) -> None:
         if given.get(CLASS) != self.name:
@@ -421,7 +432,8 @@ class Record(Codec):
                 known = ", ".join(self.codecs) or "nothing else"
                 raise Unfit(f"{self.name} does not have the key {quoted(name)}", f"it has {known}")
 
-    def schema(self, define: Define) -> dict[str, Any]:
+    def schema(self, define: Define, /) -> dict[str, Any]:
+        """Return the reference to the class."""
         return {"$ref": define(self)}
 
     def definition(self, define: Define) -> dict[str, Any]:

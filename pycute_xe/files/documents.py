@@ -65,11 +65,11 @@ def from_json(text: str | bytes) -> Any:
 
 
 def _read(tree: Any) -> Any:
-    if type(tree) is not dict or tuple(sorted(cast("dict[str, Any]", tree))) != _SORTED:
-        given = ", ".join(map(quoted, list(cast("dict[str, Any]", tree))[:5])) if tree else ""
-        told = f"it has {given}" if type(tree) is dict and given else "it is something else"
+    document = cast("dict[str, Any]", tree) if type(tree) is dict else {}
+    if set(document) != set(_KEYS):
+        given = ", ".join(map(quoted, list(document)[:5]))
+        told = f"it has {given}" if given else "this is something else"
         raise Unfit(f"a document is an object of {', '.join(_KEYS)}; {told}")
-    document = cast("dict[str, Any]", tree)
     if document["format"] != FORMAT:
         raise Unfit(f"{quoted(document['format'])} is not {FORMAT!r}").within("format")
     if type(document["version"]) is not int or document["version"] != VERSION:
@@ -83,9 +83,6 @@ def _read(tree: Any) -> Any:
         return kind.read(document["value"])
     except Unfit as error:
         raise error.within("value") from error.cause
-
-
-_SORTED = tuple(sorted(_KEYS))
 
 
 def _kind(name: Any) -> Codec:

@@ -1,4 +1,4 @@
-"""The classes that the rule for dataclasses does not serve: what is written of them, how it is read.
+"""The classes that the rule for dataclasses does not serve: what is written of them, and how read.
 
 Of a symbolic integer the terms are written: a number, and factors with their powers. A factor is
 the name of a symbol, which stands for its value divided by ``multiple_of``, or a quotient rounded
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from pycute_xe.basis import Basis
 from pycute_xe.errors import quoted
@@ -20,15 +20,18 @@ from pycute_xe.typing import Shape, Stride, is_tuple
 if TYPE_CHECKING:
     from pycute_xe.kernel.index import Index, Looked, Quotient
     from pycute_xe.symbolic import SymbolicInt
-    from pycute_xe.symbolic.terms import Assumed
+    from pycute_xe.symbolic.terms import Assumed, Known
 
 __all__ = ["MAKERS", "Maker"]
 
 MOST_TERMS = 64
-"""Terms of a sum of a symbolic integer, and of a sum that reading it computes."""
+"""Terms of a sum of a symbolic integer."""
 
-MOST_POWER = 16
-"""The power of a factor."""
+MOST_POWER = 8
+"""Factors of a product, and the power of each."""
+
+FEW = 4
+"""Terms and factors of a divisor with which its sign is asked of isl."""
 
 MOST_SYMBOLS = 16
 """Symbols of a symbolic integer."""
@@ -95,8 +98,10 @@ def _symbolic_held() -> Mapping[str, Any]:
 
 def _symbolic_parts(value: SymbolicInt) -> Mapping[str, Any]:
     """Return the symbols and the terms of a symbolic integer."""
-    known = sorted(value.known.values(), key=lambda symbol: symbol.name)
-    return {"symbols": tuple(known), "terms": _terms(value.expr)}
+    known = tuple(sorted(value.known.values(), key=lambda symbol: symbol.name))
+    terms = _terms(value.expr)
+    _symbolic(known, terms)  # what is written can be read
+    return {"symbols": known, "terms": terms}
 
 
 def _terms(expr: Any) -> tuple[Any, ...]:
@@ -115,74 +120,85 @@ def _factor(base: Any) -> Any:
     from pycute_xe.symbolic.terms import FloorDiv, sp
 
     if isinstance(base, FloorDiv):
-        return tuple(map(_terms, cast("Any", base).args))
+        return tuple(map(_terms, base.args))
     if isinstance(base, sp.Symbol):
-        return str(cast("Any", base).name)
+        return str(base.name)
     raise Unfit(f"{quoted(str(base))} is neither a symbol nor a quotient", "write its parts")
 
 
 def _symbolic(symbols: tuple[Assumed, ...], terms: Any) -> SymbolicInt:
-    """Return the symbolic integer of some terms, computed as the algebra computes."""
+    """Return the symbolic integer of some terms."""
     from pycute_xe.symbolic import SymbolicInt, symbol
+    from pycute_xe.symbolic.terms import joined, relevant
 
     if len(symbols) > MOST_SYMBOLS:
         raise Unfit(f"{len(symbols)} symbols are more than {MOST_SYMBOLS}", "use fewer")
-    units: dict[str, Any] = {}
+    known: Known = {}
     for one in symbols:
-        if one.name in units:
-            raise Unfit(f"the symbol {one.name} occurs twice", "leave one out")
         least, most = one.at_least, one.at_most
         made = symbol(one.name, multiple_of=one.multiple_of, at_least=least, at_most=most)
-        units[one.name] = made // one.multiple_of
-    found = _summed(terms, units)
-    if not isinstance(found, SymbolicInt):
-        raise Unfit("the terms are a plain integer", f"write {quoted(found)} instead")
-    return found
+        known = joined(known, made.known)
+    expr = _summed(terms, known)
+    if not expr.free_symbols:
+        raise Unfit("the terms are a plain integer", f"write {quoted(str(expr))} instead")
+    return SymbolicInt(expr, relevant(known, [expr]))
 
 
-def _summed(terms: Any, units: Mapping[str, Any]) -> Any:
-    total: Any = 0
+def _summed(terms: Any, known: Known) -> Any:
+    from pycute_xe.symbolic.terms import sp
+
     if not is_tuple(terms) or len(terms) > MOST_TERMS:
         raise _malformed()
+    out: list[Any] = []
     for term in terms:
         if not is_tuple(term) or len(term) != 2 or type(term[0]) is not int:
             raise _malformed()
-        total = total + _product(term[0], term[1], units)
-    return total
+        out.append(term[0] * _product(term[1], known))
+    return sp.Add(*out)
 
 
-def _product(scale: int, powers: Any, units: Mapping[str, Any]) -> Any:
-    product: Any = scale
+def _product(powers: Any, known: Known) -> Any:
+    from pycute_xe.symbolic.terms import sp
+
     if not is_tuple(powers) or len(powers) > MOST_POWER:
         raise _malformed()
+    out: list[Any] = []
     for one in powers:
         if not is_tuple(one) or len(one) != 2 or type(one[1]) is not int:
             raise _malformed()
-        base, power = _base(one[0], units), one[1]
-        if not 1 <= power <= MOST_POWER:
+        if not 1 <= one[1] <= MOST_POWER:
             raise _malformed()
-        for _ in range(power):
-            if _count(product) * _count(base) > MOST_TERMS:
-                raise Unfit(f"a product has more than {MOST_TERMS} terms", "multiply it out")
-            product = product * base
-    return product
+        out.append(_base(one[0], known) ** one[1])
+    return sp.Mul(*out)
 
 
-def _base(factor: Any, units: Mapping[str, Any]) -> Any:
+def _base(factor: Any, known: Known) -> Any:
+    from pycute_xe.symbolic.terms import FloorDiv
+
     if isinstance(factor, str):
-        if factor not in units:
+        if factor not in known:
             raise Unfit(f"the symbol {quoted(factor)} is not listed", "enter it in symbols")
-        return units[factor]
+        return known[factor].unit
     if not is_tuple(factor) or len(factor) != 2:
         raise _malformed()
-    dividend, divisor = (_summed(terms, units) for terms in factor)
-    return dividend // divisor
+    dividend, divisor = (_summed(terms, known) for terms in factor)
+    if not _is_positive(divisor, known):
+        told = f"the divisor {quoted(str(divisor))} is not seen to be 1 or more"
+        raise Unfit(told, "divide by a number, or by products of extents")
+    return FloorDiv(dividend, divisor)
 
 
-def _count(value: Any) -> int:
-    from pycute_xe.symbolic.terms import sp
+def _is_positive(divisor: Any, known: Known) -> bool:
+    """Whether a divisor is 1 or more: term by term, or as isl sees where there are few."""
+    from pycute_xe.symbolic.integer_sets import always
+    from pycute_xe.symbolic.terms import coefficients, factors, sp
 
-    return len(sp.Add.make_args(value.expr)) if hasattr(value, "expr") else 1
+    terms = coefficients(divisor)
+    bases = [base for term, _ in terms if term != 1 for base, _ in factors(term)]
+    extents = all(isinstance(base, sp.Symbol) and known[base.name].least >= 1 for base in bases)
+    if extents and all(c > 0 for _, c in terms):
+        return bool(terms)
+    return len(terms) <= FEW and len(bases) <= FEW and always(">=", divisor - 1, known)
 
 
 def _malformed() -> Unfit:
