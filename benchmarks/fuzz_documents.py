@@ -208,7 +208,9 @@ def outcome(data: bytes) -> tuple[str, BaseException | None]:
 
 def _refusal(error: InputError) -> str:
     text = str(error)
-    told = "\n" not in text and len(text) < 900 and str(error.operands.get("at", "")).startswith("$")
+    told = (
+        "\n" not in text and len(text) < 900 and str(error.operands.get("at", "")).startswith("$")
+    )
     if not told:
         return "wrong"
     # What a constructor refuses is a `CuteError`; Python's own error is a check that is missing.

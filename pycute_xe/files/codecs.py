@@ -201,7 +201,8 @@ class Sequence(Codec):
     def codecs(self) -> tuple[Codec, ...]:
         return tuple(map(codec_of, self.parts))
 
-    def _each(self, values: Any, does: str) -> list[Any]:
+    def each(self, values: Any, does: str) -> list[Any]:
+        """Write or read the entries in turn."""
         if not self.open and len(values) != len(self.parts):
             raise Unfit(f"the list has {len(values)} entries, not {len(self.parts)}")
         out: list[Any] = []
@@ -215,12 +216,12 @@ class Sequence(Codec):
     def write(self, value: Any, /) -> Any:
         if type(value) is not tuple:
             raise self.unfit(value)
-        return self._each(value, "write")
+        return self.each(value, "write")
 
     def read(self, data: Any, /) -> Any:
         if type(data) is not list:
             raise self.unfit(data)
-        return tuple(self._each(data, "read"))
+        return tuple(self.each(data, "read"))
 
     def schema(self, define: Define, /) -> dict[str, Any]:
         inner = [codec.schema(define) for codec in self.codecs]
@@ -343,17 +344,18 @@ class Tree(Codec):
         if value is None or type(value) in (int, str):
             return value
         if is_tuple(value) and type(value) is tuple:
-            return _LISTS._each(value, "write")  # pyright: ignore[reportPrivateUsage]
+            return _LISTS.each(value, "write")
         name = type(value).__name__
-        if name not in _LEAVES or class_named(name) is not type(value):
+        kind = class_named(name) if name in _LEAVES else None
+        if not isinstance(value, kind or ()):
             raise self.unfit(value)
-        return record_of(type(value)).write(value)
+        return record_of(class_named(name)).write(value)
 
     def read(self, data: Any, /) -> Any:
         if data is None or type(data) in (int, str):
             return data
         if type(data) is list:
-            return tuple(_LISTS._each(data, "read"))  # pyright: ignore[reportPrivateUsage]
+            return tuple(_LISTS.each(data, "read"))
         given = _object(data)
         if given is None:
             raise self.unfit(data)

@@ -117,7 +117,7 @@ def _object(pairs: list[tuple[str, Any]]) -> Any:
 
 
 def _integer(digits: str) -> Any:
-    return int(digits) if len(digits) <= MOST_DIGITS else _too_long(digits)
+    return int(digits) if len(digits.lstrip("-")) <= MOST_DIGITS else _too_long(digits)
 
 
 def _float(digits: str) -> Any:
