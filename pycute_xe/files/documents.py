@@ -6,7 +6,7 @@ import json
 from typing import Any, cast
 
 from pycute_xe.errors import quoted
-from pycute_xe.files.codecs import Codec, Defined, codec_of, record_of
+from pycute_xe.files.codecs import Codec, Defined, codec_of
 from pycute_xe.files.registry import class_named, kinds
 from pycute_xe.files.text import Unfit, examined, parsed
 from pycute_xe.typing import is_tuple
@@ -88,7 +88,7 @@ def _read(tree: Any) -> Any:
 def _kind(name: Any) -> Codec:
     if not isinstance(name, str):
         raise Unfit(f"{quoted(name)} is not the name of a kind of value")
-    return codec_of(tuple[Any, ...]) if name == _TUPLE else record_of(class_named(name))
+    return codec_of(tuple[Any, ...]) if name == _TUPLE else codec_of(class_named(name))
 
 
 def schema() -> dict[str, Any]:

@@ -30,7 +30,7 @@ MOST_TERMS = 64
 MOST_POWER = 8
 """Factors of a product, and the power of each."""
 
-FEW = 4
+FEW = 12
 """Terms and factors of a divisor with which its sign is asked of isl."""
 
 MOST_SYMBOLS = 16

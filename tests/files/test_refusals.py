@@ -58,7 +58,7 @@ def without(*path: Any) -> Change:
 
 
 BODY = ("value", "body")
-COPY = (*BODY, 4, "body", 0, "copy")
+COPY = (*BODY, 2, "body", 1, "copy")
 DAMAGE: tuple[tuple[Change, str, str], ...] = (
     (at("format", to="cute"), "$.format", "'cute' is not 'pycute_xe'"),
     (at("version", to=2), "$.version", "version 2 is not 1"),
@@ -85,12 +85,12 @@ DAMAGE: tuple[tuple[Change, str, str], ...] = (
     (at(*BODY, 0, to=None), "$.value.body[0]", "null is not one of"),
     (at(*BODY, 0, "class", to="Layout"), "$.value.body[0]", "'Layout' is not the class"),
     (without(*BODY, 0, "class"), "$.value.body[0]", 'the object does not say its "class"'),
-    (at(*COPY, "atom", "op", "bits", to=17), "$.value.body[4].body[0].copy.atom.op", "bits"),
-    (at(*COPY, "atom", to=[]), "$.value.body[4].body[0].copy.atom", "a list is not"),
-    (at(*COPY, "tiler_mn", 1, to=[4]), "$.value.body[4].body[0].copy.tiler_mn[1]", "a list is not"),
+    (at(*COPY, "atom", "op", "bits", to=17), "$.value.body[2].body[1].copy.atom.op", "size"),
+    (at(*COPY, "atom", to=[]), "$.value.body[2].body[1].copy.atom", "a list is not"),
+    (at(*COPY, "tiler_mn", 1, to=[4]), "$.value.body[2].body[1].copy.tiler_mn[1]", "a list is not"),
     (
         at(*COPY, "layout_tv_tiled", "shape", to=[4, [-8, 2]]),
-        "$.value.body[4].body[0].copy.layout_tv_tiled",
+        "$.value.body[2].body[1].copy.layout_tv_tiled",
         "Layout",
     ),
 )
@@ -214,7 +214,7 @@ def deep(levels: int) -> Any:
         ((1, ([2],)), "$.value[1][0]", "a list is not an integer"),
         (deep(MOST_DEPTH), "$.value" + "[0]" * (MOST_DEPTH - 1), "levels deep"),
         ((10**MOST_DIGITS,), "$.value[0]", "digits"),
-        (Fragment("x", cx.Numeric("f33", 33, "float"), 1), "$.value.value_type", "f33"),
+        (Fragment("x", cx.Numeric("f33", 33, "float"), 1), "$.value.value_type", "element type"),
         (Claim("D", ("a" * 70_000,), Slot("x")), "$.value.indices[0]", "70,000 characters"),
     ],
 )
