@@ -1,4 +1,4 @@
-"""What JSON Schema says of a plain value: the words that schemas of documents use, and no others."""
+"""What JSON Schema says of a plain value, by the words that schemas of documents use."""
 
 from __future__ import annotations
 
@@ -67,7 +67,5 @@ _WORDS: dict[str, Any] = {
     "enum": lambda data, schema, _: repr(data) in map(repr, schema["enum"]),
     "pattern": lambda data, schema, _: re.search(schema["pattern"], data) is not None,
     "anyOf": lambda data, schema, root: any(is_valid(data, s, root) for s in schema["anyOf"]),
-    "oneOf": lambda data, schema, root: (
-        sum(is_valid(data, s, root) for s in schema["oneOf"]) == 1
-    ),
+    "oneOf": lambda data, schema, root: sum(is_valid(data, s, root) for s in schema["oneOf"]) == 1,
 }

@@ -188,6 +188,7 @@ def saved_document(where: str | None, value: Any) -> bool:
     if where == "-":
         click.echo(text, nl=False)
         return True
+    demand_folder("write", Path(where), "save")
     write_files({Path(where): text.encode()})
     return False
 
@@ -443,12 +444,12 @@ def is_same_file(path: Path, where: str) -> bool:
     return path.exists() and read.exists() and path.samefile(read)
 
 
-def demand_folder(command: str, path: Path) -> None:
-    """Raise `InputError` for a drawing in a folder that does not exist, probably misspelled."""
+def demand_folder(command: str, path: Path, option: str = "svg") -> None:
+    """Raise `InputError` for a file in a folder that does not exist, probably misspelled."""
     parent = path.resolve().parent
     if not parent.is_dir():
         fix = "create the folder first, or name another"
-        raise InputError(command, {"svg": path}, f"{parent} is not a folder", fix)
+        raise InputError(command, {option: path}, f"{parent} is not a folder", fix)
 
 
 def saved_drawing(command: str, path: Path | None, x: Any, what: Any = None) -> tuple[str, ...]:

@@ -4,8 +4,7 @@ A `Kernel` is made by a kind (`kinds`: `gemm`, `attention`, …) or line by line
 a program of statements (`ir`), placed by quasi-affine indices (`index`), over fragments as tiles
 lie in registers (`tiles`), and a claim in index notation (`spec`); `schedules` deal its tiles out.
 Nothing here executes, proves or draws: the readers of a kernel are packages of their own, and
-`counterexample`, `amounts` and `probes` are what they share. `binding` binds sizes by
-shapes, `owning` says which work-item moves an element.
+`counterexample` and `probes` are what they share. `owning` says which work-item moves an element.
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-import pytest
 from click.testing import CliRunner, Result
 from every import every
 
@@ -92,7 +91,7 @@ def test_layouts_and_atoms_are_saved_and_read(tmp_path: Path) -> None:
         (("gemm", "--save", "-", "a.npy"), "", "B is missing"),
         (("gemm",), "", "A is missing"),
         (("gemm", "a", "b", "-o", "c", "--save", "-"), "", "standard output is for the product"),
-        (("layout", "4:1", "--save", "/no/such/place/x.json"), "", "error"),
+        (("layout", "4:1", "--save", "absent/x.json"), "", "is not a folder"),
         (("run", "-", "A"), "KERNEL", "'A' is not of the form NAME=VALUE"),
         (("run", "-", "M=x"), "KERNEL", "'x' is not a number"),
         (("run", "-", "A=absent.npy"), "KERNEL", "absent.npy: No such file"),
@@ -100,7 +99,6 @@ def test_layouts_and_atoms_are_saved_and_read(tmp_path: Path) -> None:
         (("run", "-"), "KERNEL", "A, B are missing"),
     ],
 )
-@pytest.mark.usefixtures("tmp_path")
 def test_what_cannot_be_read_is_one_message(
     arguments: tuple[str, ...], given: str | bytes, said: str
 ) -> None:

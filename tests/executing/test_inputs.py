@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 import pycute_xe as cx
 from pycute_xe.errors import DTypeError, InputError, KernelError, LegalityError, TargetError
-from pycute_xe.executing.rounding import rounded
+from pycute_xe.executing.problem import rounded
 from pycute_xe.kernel import If, Index, Kernel, Load, Prefetch, Statement
 from pycute_xe.numeric import as_numeric
 

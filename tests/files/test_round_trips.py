@@ -19,8 +19,7 @@ import pytest
 import strategies
 from compiled_kinds import CASES
 from every import every
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from relatives import RELATIVES
 from sampling import sampled
 from schemas import is_valid
@@ -66,9 +65,7 @@ def alike(value: Any) -> Any:
 
 @given(strategies.layouts(negative=True))
 def test_layouts(layout: cx.Layout) -> None:
-    assert [*map(alike(layout), range(cx.size(layout)))] == [
-        *map(layout, range(cx.size(layout)))
-    ]
+    assert [*map(alike(layout), range(cx.size(layout)))] == [*map(layout, range(cx.size(layout)))]
 
 
 @given(strategies.shapes().flatmap(strategies.coordinate_layouts))
@@ -171,16 +168,16 @@ def test_tilings() -> None:
 # ------------------------------------------------------------ kernels
 
 
-@every("name", sampled(CASES, 2, ("tiles of a plan", "swizzled tiles")), ids=str)
+@every("name", sampled(CASES, 1, ("shared tiles, 1 stage",)), ids=str)
 def test_kernels_of_every_kind(name: str) -> None:
     kernel = CASES[name].make()[0]
     assert str(alike(kernel)) == str(kernel)
 
 
 def test_kernels_of_the_field_and_kernels_that_are_wrong() -> None:
-    for row in sampled(family_forms.rows(), 2):
+    for row in sampled(family_forms.rows(), 1):
         alike(row.kernel())
-    for makes in sampled(RELATIVES.values(), 2):
+    for makes in sampled(RELATIVES.values(), 1):
         for make in sampled(makes(), 3):
             with suppress(cx.KernelError):  # some are refused when they are built
                 alike(make())

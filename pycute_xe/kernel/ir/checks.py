@@ -9,14 +9,12 @@ from collections.abc import Callable, Iterable
 
 from pycute_xe.bulk import table
 from pycute_xe.composed import ComposedLayout
-from pycute_xe.conformity import leaves_of
 from pycute_xe.converting import beyond
 from pycute_xe.errors import KernelError
+from pycute_xe.int_tuple import leaves as leaves_of
 from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX
 from pycute_xe.kernel.ir.operands import Fragment, Operand
-from pycute_xe.kernel.ir.paths import check_paths
-from pycute_xe.kernel.ir.program import Meanings, Program, walk
-from pycute_xe.kernel.ir.roles import of_some
+from pycute_xe.kernel.ir.program import Meanings, Program, check_paths, of_some, walk
 from pycute_xe.kernel.ir.statements import (
     AtomicStore,
     Await,
