@@ -268,7 +268,7 @@ def gemm_command(**options: Any) -> None:
 
 def _demand_given(options: Mapping[str, Any], save: str | None) -> None:
     """Refuse a product of which an operand or the file is missing."""
-    for name, argument in (("a_file", "A"), ("b_file", "B"), ("output", "-o")):
+    for name, argument in (("a_file", "A"), ("b_file", "B"), ("output", "--output")):
         if options[name] is None:
             fix = "give A.npy B.npy -o C.npy, or --save kernel.json alone"
             raise InputError("gemm", {argument: None}, f"{argument} is missing", fix)
