@@ -12,7 +12,8 @@ from __future__ import annotations
 from pycute_xe.arch.block2d import Block2D, Surface
 from pycute_xe.arch.dpas import Dpas, dpas_types
 from pycute_xe.arch.registers import Occupancy, RegisterMap, occupancy
-from pycute_xe.arch.target import Broken, SlmLimit, Target, get_target, grf_bytes, targets
+from pycute_xe.arch.rules import Broken
+from pycute_xe.arch.target import SlmLimit, Target, get_target, grf_bytes, targets
 
 __all__ = [
     "Block2D",

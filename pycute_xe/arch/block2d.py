@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal
 
 from pycute_xe.arch.registers import RegisterMap
-from pycute_xe.arch.target import (
+from pycute_xe.arch.rules import (
     Broken,
-    Target,
+    Products,
     errors,
-    get_target,
-    grf_bytes,
+    follow,
     judge,
     nearest,
     refuse,
+    renamed,
     rules,
 )
+from pycute_xe.arch.target import Target, get_target, grf_bytes
 from pycute_xe.errors import ShapeError
 from pycute_xe.layout import Layout
 from pycute_xe.signatures import typed_fields
@@ -96,6 +99,19 @@ class Surface:
 # ------------------------------------------------------------ block2d
 
 Op = Literal["load", "store", "prefetch"]
+
+SURFACE = ("base", "width", "height", "pitch")
+"""The figures of a surface."""
+
+PRODUCTS: Products = MappingProxyType(
+    {
+        "element_bytes": (("bits",), 8),
+        "width_bytes": (("width", "bits"), 8),
+        "row_bytes": (("width", "count", "bits"), 8),
+        "column_bytes": (("height", "bits"), 8),
+    }
+)
+"""What rules bound of a message that follows from its fields."""
 
 
 @typed_fields
@@ -232,18 +248,15 @@ class Block2D:
     @property
     def quantities(self) -> dict[str, int]:
         """The numbers that rules of messages speak about, by name."""
-        return {
+        fields = {
             "bits": self.bits,
             "height": self.height,
             "width": self.width,
             "count": self.count,
             "transpose": int(self.transpose),
             "vnni": int(self.vnni),
-            "element_bytes": self.element_bytes,
-            "width_bytes": self.width * self.element_bytes,
-            "row_bytes": self.count * self.width * self.element_bytes,
-            "column_bytes": self.height * self.element_bytes,
         }
+        return fields | follow(fields, PRODUCTS)
 
     def broken_rules(self, target: str | Target) -> tuple[Broken, ...]:
         """Return the rules of a target that the message breaks, errors first.
@@ -254,7 +267,7 @@ class Block2D:
         'height is 16, must be at most 8'
         """
         found = rules("block2d", "message", get_target(target).name, self.op)
-        return judge(found, self.quantities)
+        return judge(found, self.quantities, PRODUCTS)
 
     def check(self, target: str | Target) -> tuple[Broken, ...]:
         """Return the warnings of a legal message; raise `LegalityError` for an illegal one.
@@ -278,12 +291,35 @@ class Block2D:
         >>> Block2D("load", 8, 8, 32).broken_rules_at(Surface(0, 64, 8, 64), 2, 0, "bmg")[0].rule
         'x-d8'
         """
-        quantities = self.quantities | {
-            "x": x,
-            "y": y,
-            **{f"surface_{name}": value for name, value in surface.quantities.items()},
-        }
-        return judge(rules("block2d", "use", get_target(target).name, self.op), quantities)
+        return self.broken_use(surface.quantities, {"x": x, "y": y}, target)
+
+    def broken_use(
+        self, surface: Mapping[str, int], at: Mapping[str, int], target: str | Target
+    ) -> tuple[Broken, ...]:
+        """Return the rules of `broken_rules_at` on those figures that are known.
+
+        >>> Block2D("load", 64, 8, 8).broken_use({"width": 100, "pitch": 100}, {}, "bmg")[0].fix
+        'make surface width 104 and surface pitch 104'
+        """
+        on = get_target(target).name
+        known = {f"surface_{name}": value for name, value in surface.items()} | dict(at)
+        names = {name: f"surface_{name}" for name in SURFACE}
+        beside = renamed(rules("block2d", "surface", on), names)
+        return judge(rules("block2d", "use", on, self.op), self.quantities | known, {}, beside)
+
+    def broken_surface(
+        self, surface: Mapping[str, int], target: str | Target
+    ) -> tuple[Broken, ...]:
+        """Return the rules on surfaces that some figures of one break, which this message uses.
+
+        >>> Block2D("load", 64, 8, 8).broken_surface({"width": 98}, "bmg")[0].fix
+        'make width 104'
+        """
+        on = get_target(target).name
+        names = {f"surface_{name}": name for name in SURFACE}
+        beside = renamed(rules("block2d", "use", on, self.op), names)
+        message = {k: v for k, v in self.quantities.items() if k not in SURFACE}
+        return judge(rules("block2d", "surface", on), {**message, **surface}, {}, beside)
 
 
 def _split(extent: int, pack: int) -> int | tuple[int, int]:

@@ -64,7 +64,7 @@ class Occupancy:
     def most(self) -> int:
         """Work-groups where the most generous source on shared local memory is right.
 
-        >>> occupancy(32 * 1024, 16, "bmg").most
+        >>> occupancy(32 * 1024, 8, "bmg").most
         4
         """
         by_slm = [max((room.groups for room in self.slm), default=_MANY)]
@@ -81,9 +81,12 @@ class Occupancy:
 
 @typed
 def occupancy(
-    slm_bytes: int, threads: int, target: str | Target = "bmg", grf_mode: int = 128
+    slm_bytes: int, threads: int, target: str | Target = "bmg", grf_mode: int | None = None
 ) -> Occupancy:
     """Return how many work-groups of so many threads and bytes an Xe core keeps at once.
+
+    ``grf_mode``: the registers of a thread, which `check` counts (`Checked.grf_mode`); the largest
+    mode if left out.
 
     Law: by shared local memory ``core bytes div reserved``, where reserved is the next size that
     the hardware can set aside; by threads ``threads of the core div threads``. 0 is a work-group
@@ -94,6 +97,8 @@ def occupancy(
     >>> found = occupancy(40_000, 8, "pvc", 256)
     >>> found.reserved, found.groups
     (49152, 2)
+    >>> occupancy(0, 8, "pvc").groups, occupancy(0, 8, "pvc", 128).groups
+    (4, 8)
     """
     known = get_target(target)
     if slm_bytes < 0 or threads < 1:
@@ -107,7 +112,8 @@ def occupancy(
         for limit in known.slm
         if reserved
     )
-    return Occupancy(reserved, by_slm, _by_threads(known, threads, grf_mode))
+    mode = max(known.grf_modes) if grf_mode is None else grf_mode
+    return Occupancy(reserved, by_slm, _by_threads(known, threads, mode))
 
 
 def _reserved(target: Target, slm_bytes: int) -> int:
@@ -118,10 +124,10 @@ def _reserved(target: Target, slm_bytes: int) -> int:
 
 
 def _by_threads(target: Target, threads: int, grf_mode: int) -> Room | None:
-    each = target.threads_per_engine(grf_mode)
+    _ = target.threads_per_engine(grf_mode)  # refuses a mode that the target does not have
     if target.vector_engines is None:
         return None
-    in_all = target.vector_engines * each
+    in_all = target.threads_per_core(grf_mode)
     (row,) = rows_for("arch", "threads", target.name)
     by = f"{in_all} threads of {grf_mode} registers"
     return Room(in_all // threads, by, f"{row['source']}; {target.source}")

@@ -1,12 +1,12 @@
 """Atoms and their tilings: who owns which element of which operand.
 
 An operation (in `copy_atom`, `linear_op`, or a row of DPAS in `mma_atom`) with a type of values is
-an atom (`copy_atom`, `linear_copy`, `mma_atom`). Copies answer by `copy_answers`: what the layouts
-say, and what the messages leave in registers. A tiling (`tilings`, made by `makers` and
-`block2d_copy` as `selection` chooses) gives a work-item its share (`thr_mma`) and a subgroup its
-registers (`subgroup_tensor`); `reordering` is the permutation between two of them. Messages come
-from `pycute_xe.arch`, layouts from the algebra; kernels are built of tilings. `cpp_text` and
-`spelling` write names and correct them.
+an atom (`copy_atom`, `linear_copy`, `mma_atom`). Copies answer by `copy_answers` and
+`register_picture`: what the layouts say, and what the messages leave in registers. A tiling
+(`tilings`, made by `makers` and `block2d_copy` as `selection` chooses) gives a work-item its share
+(`thr_mma`) and a subgroup its registers (`subgroup_tensor`); `reordering` is the permutation
+between two of them. Messages come from `pycute_xe.arch`, layouts from the algebra; kernels are
+built of tilings. `cpp_text` and `spelling` write names and correct them.
 """
 
 from __future__ import annotations

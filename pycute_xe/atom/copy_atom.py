@@ -10,22 +10,20 @@ from pycute_xe.algebra import composition
 from pycute_xe.algebra.compose import flat_modes, from_modes, merged, scaled
 from pycute_xe.arch.block2d import Block2D
 from pycute_xe.arch.registers import RegisterMap
-from pycute_xe.arch.target import Target, errors, targets
-from pycute_xe.atom.copy_answers import (
-    ANY_TARGET,
-    SUBGROUP,
-    BlockAnswers,
-    Place,
-    PlacedMessage,
-    RegisterPicture,
-    places_in,
-    recast_values,
-    slots_in,
-    widened,
-)
+from pycute_xe.arch.rules import errors
+from pycute_xe.arch.target import Target, targets
+from pycute_xe.atom.copy_answers import BlockAnswers, PlacedMessage, recast_values, widened
 from pycute_xe.atom.cpp_text import block2d_traits
 from pycute_xe.atom.linear_copy import LinearCopyAtom, make_linear_copy_atom
 from pycute_xe.atom.linear_op import LinearOp
+from pycute_xe.atom.register_picture import (
+    ANY_TARGET,
+    SUBGROUP,
+    Place,
+    RegisterPicture,
+    places_in,
+    slots_in,
+)
 from pycute_xe.bulk import table
 from pycute_xe.errors import CuteError, DivisibilityError, DTypeError, LegalityError, ShapeError
 from pycute_xe.layout import Layout, make_layout, size

@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 from pycute_xe.algebra import coalesce, composition
 from pycute_xe.algebra.compose import flat_modes, merged
-from pycute_xe.atom.copy_answers import SUBGROUP
 from pycute_xe.atom.copy_atom import (
     XE_LOAD_2D,
     XE_LOAD_2D_TRANSPOSE,
@@ -20,6 +19,7 @@ from pycute_xe.atom.copy_atom import (
     XE_STORE_2D,
     Block2DOp,
 )
+from pycute_xe.atom.register_picture import SUBGROUP
 from pycute_xe.atom.tilings import TiledMma
 from pycute_xe.basis import Basis
 from pycute_xe.errors import DivisibilityError, KernelError

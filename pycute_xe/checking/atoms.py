@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from pycute_xe.arch import Block2D, Broken, Dpas
 from pycute_xe.arch.dpas import DpasMessage
 from pycute_xe.arch.lsc import Block2DMessage, Message
-from pycute_xe.arch.target import Level, rules
+from pycute_xe.arch.rules import Level, errors, rules
 from pycute_xe.atom import CopyAtom, LinearCopyAtom, MmaAtom, TiledCopy, TiledMma
-from pycute_xe.atom.copy_answers import SUBGROUP
-from pycute_xe.checking.report import Found
+from pycute_xe.atom.mma_atom import Operand
+from pycute_xe.atom.register_picture import SUBGROUP
+from pycute_xe.checking.report import Found, Resource
 from pycute_xe.comparing.feeding import FIELDS, quantities_of
 from pycute_xe.cutlass import LegacyCopyAtom
 from pycute_xe.cutlass.legacy_lowering import broken_rules, messages_of, nearest_names
-from pycute_xe.errors import LegalityError
+from pycute_xe.errors import LegalityError, TargetError
 from pycute_xe.layout import size
 from pycute_xe.typing import is_tuple
 
@@ -30,7 +32,10 @@ __all__ = [
     "memory_of",
     "judge_dpas",
     "judge_dpas_message",
+    "judge_fragments",
     "judge_mma_atom",
+    "judge_registers",
+    "judge_threads",
     "judge_tiled_mma",
 ]
 
@@ -88,14 +93,74 @@ def judge_tiled_mma(mma: TiledMma, found: Found, level: Level = "error") -> None
     table = rules("dpas", "rule", found.target.name)
     for operand, field in FIELDS.items():
         part = "C" if operand == "D" else operand
-        bits = mma.atom.operand_type(cast("Literal['A', 'B', 'C', 'D']", operand)).bits
-        nbytes = size(getattr(mma.atom, f"tv_layout_{part}")[1]) * SUBGROUP * bits // 8
+        nbytes = _operand_bytes(mma.atom, cast("Operand", operand))
         aligned = [rule for rule in table if rule.quantity == field]
         for number in range(min(prod(mma.repetitions(part)), 2)):
             place = quantities_of(mma.atom.op) | {field: number * nbytes}
             found.judge(
                 f"{operand} of {mma.atom}", aligned, place, "use an M that fills whole registers"
             )
+
+
+def _operand_bytes(atom: MmaAtom, operand: Operand) -> int:
+    """The bytes of registers that an operand of one instruction takes."""
+    part = "C" if operand == "D" else operand
+    values = size(getattr(atom, f"tv_layout_{part}")[1]) * SUBGROUP
+    return values * atom.operand_type(operand).bits // 8
+
+
+# ------------------------------------------------------------ resources
+# Registers and hardware threads, of a kernel and of a tiled MMA alike.
+
+
+def judge_registers(fragments: Mapping[str, int], found: Found, payloads: int = 0) -> None:
+    """Judge the registers of fragments that live at once, beside so many address payloads."""
+    total, target = sum(fragments.values()), found.target
+    detail = " + ".join(f"{name} {count}" for name, count in fragments.items())
+    mode, broken = target.grf_mode_of(total, payloads)
+    _take(Resource("registers", total, mode, detail), broken, found)
+
+
+def judge_threads(subgroups: int, found: Found) -> None:
+    """Judge that an Xe core has a thread for each subgroup, of the registers counted before."""
+    registers = found.resources[-1]
+    mode, target = registers.available, found.target
+    if registers.used > mode:
+        return
+    try:
+        available = target.threads_per_core(mode)
+    except TargetError as unknown:
+        broken = Broken("threads", "warning", unknown.condition, target.source, unknown.fix)
+        found.refuse("hardware threads", (broken,))
+        return
+    detail = f"one for each subgroup; an Xe core keeps {available} of {mode} registers"
+    condition = (
+        f"a work-group of {subgroups} subgroups needs as many hardware threads, an Xe core has "
+        f"{available} with {mode} registers each"
+    )
+    fix = "use fewer subgroups, or fewer registers"
+    broken = Broken("threads", "error", condition, target.source, fix)
+    resource = Resource("hardware threads", subgroups, available, detail)
+    _take(resource, (broken,) if subgroups > available else (), found)
+
+
+def _take(resource: Resource, broken: tuple[Broken, ...], found: Found) -> None:
+    """Note a resource, and whether there is enough of it."""
+    found.resources.append(resource)
+    found.refuse(resource.name, broken)
+    if not errors(broken):
+        condition = f"{resource.used} of {resource.available}"
+        found.hold(resource.name, resource.name, condition, found.target.source)
+
+
+def judge_fragments(mma: TiledMma, found: Found) -> None:
+    """Judge the registers and threads that a tile takes: one fragment each of C, A and B."""
+    fragments: dict[str, int] = {}
+    for operand in ("C", "A", "B"):
+        nbytes = prod(mma.repetitions(operand)) * _operand_bytes(mma.atom, operand)
+        fragments[f"tCr{operand}"] = found.target.registers(nbytes)
+    judge_registers(fragments, found)
+    judge_threads(mma.num_subgroups, found)
 
 
 # ------------------------------------------------------------ copies

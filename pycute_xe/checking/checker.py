@@ -23,6 +23,7 @@ from pycute_xe.checking.atoms import (
     judge_block,
     judge_dpas,
     judge_dpas_message,
+    judge_fragments,
     judge_legacy,
     judge_linear,
     judge_lsc,
@@ -65,8 +66,8 @@ def check(
     tiled copy was built for; ``base``, ``width``, ``pitch`` (bytes), ``height`` (rows), ``x`` and
     ``y`` (elements of the message, rows) of a use of messages; of a kernel ``sizes`` (M, N, K) and
     ``strides`` (from row to row, in values), by name. An atom whose message moves other values
-    than its layout says is refused unless ``allow_unfaithful``. For a kernel, registers and
-    hardware threads are counted too.
+    than its layout says is refused unless ``allow_unfaithful``. For a kernel and for a tiled MMA,
+    whose tile has one fragment each of A, B and C, registers and hardware threads are counted too.
     Raises `TargetError` for an unknown target, `InputError` for figures that mean nothing here,
     `CuteError` for what cannot be checked.
 
@@ -145,6 +146,7 @@ def _judge(x: Any, found: Found) -> None:
     match x:
         case TiledMma():
             judge_tiled_mma(x, found)
+            judge_fragments(x, found)
         case MmaAtom():
             judge_mma_atom(x, found)
         case Dpas():

@@ -10,17 +10,23 @@ import numpy as np
 
 from pycute_xe.arch import Block2D, Broken, Target
 from pycute_xe.arch.banks import banks
-from pycute_xe.arch.target import Level, rules
+from pycute_xe.arch.rules import Level, rules
 from pycute_xe.atom import TiledCopy, is_identity
 from pycute_xe.bulk import table
-from pycute_xe.checking.atoms import judge_tiled_copy, judge_tiled_mma
-from pycute_xe.checking.report import Finding, Found, Resource
-from pycute_xe.errors import InputError, TargetError, UndecidableError, quoted
+from pycute_xe.checking.atoms import (
+    judge_registers,
+    judge_threads,
+    judge_tiled_copy,
+    judge_tiled_mma,
+)
+from pycute_xe.checking.report import Found, Resource
+from pycute_xe.errors import InputError, UndecidableError, quoted
 from pycute_xe.facts import rows_for
 from pycute_xe.holding.contents import situated
 from pycute_xe.kernel import Fragment, Kernel, Meanings, Operand, walk
 from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.kernel.ir.listing import renamings
+from pycute_xe.kernel.ir.named import NamedArrive, NamedWait
 from pycute_xe.kernel.ir.program import doing
 
 __all__ = ["JUDGED", "judge_kernel", "bank_turns"]
@@ -29,39 +35,20 @@ __all__ = ["JUDGED", "judge_kernel", "bank_turns"]
 # Registers, shared memory and threads that a kernel needs.
 
 
-def resources(
-    kernel: Kernel, copies: tuple[TiledCopy, ...], target: Target
-) -> tuple[list[Resource], list[Finding]]:
-    """Return the registers, shared memory and threads of a kernel, and what does not fit.
+def judge_resources(kernel: Kernel, copies: int, found: Found) -> None:
+    """Judge the registers and threads of a kernel, with as many address payloads as ``copies``.
 
     Registers are counted where most fragments live at once: from where one is written to where it
-    is last read, around loops too. ``copies`` are those whose messages need an address payload.
-
-    >>> import pycute_xe as cx
-    >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")))
-    >>> [str(r) for r in resources(gemm, (), cx.get_target("bmg"))[0]][0]
-    'registers: 224 of 256 (tCrC 128 + tArA=tCrA 32 + tBrB=tCrB 64)'
+    is last read, around loops too.
     """
     groups = _sharing(kernel)
-    counts = {_name(group): _registers(group, target) for group in groups}
-    total, alive = _peak(kernel, groups, counts)
-    detail = " + ".join(f"{name} {counts[name]}" for name in alive)
-    most = max(target.grf_modes)
-    if total > most:
-        used = Resource("registers", total, most, detail)
-        return [used], [Finding("registers", _too_many(total, most, target))]
-    # A register for the thread's header and one for each address payload come on top.
-    mode = target.grf_mode(min(total + len(copies) + 1, most))
-    found = [Resource("registers", total, mode, detail)]
-    findings = _addresses(len(copies), total, mode)
-    threads, problems = _threads(kernel, mode, target)
-    return found + threads, findings + problems
+    counts = {_name(group): _registers(group, found.target) for group in groups}
+    judge_registers({name: counts[name] for name in _peak(kernel, groups, counts)}, found, copies)
+    judge_threads(kernel.subgroups, found)
 
 
-def _peak(
-    kernel: Kernel, groups: list[list[Fragment]], counts: dict[str, int]
-) -> tuple[int, list[str]]:
-    """Return the most registers that live at once, and the groups they belong to."""
+def _peak(kernel: Kernel, groups: list[list[Fragment]], counts: dict[str, int]) -> list[str]:
+    """Return the groups that live where most registers do."""
     group_of = {fragment.name: _name(group) for group in groups for fragment in group}
     best: tuple[int, frozenset[str]] = (0, frozenset())
 
@@ -71,7 +58,7 @@ def _peak(
         best = max(best, (sum(counts[n] for n in names), names), key=lambda found: found[0])
 
     _alive_before(kernel.body, frozenset(), at)
-    return best[0], [name for name in counts if name in best[1]]
+    return [name for name in counts if name in best[1]]
 
 
 def _alive_before(
@@ -98,7 +85,7 @@ def _name(group: list[Fragment]) -> str:
 
 
 def _registers(group: list[Fragment], target: Target) -> int:
-    return max(-(-fragment.bytes // target.grf_bytes) for fragment in group)
+    return max(target.registers(fragment.bytes) for fragment in group)
 
 
 def _sharing(kernel: Kernel) -> list[list[Fragment]]:
@@ -119,53 +106,6 @@ def _sharing(kernel: Kernel) -> list[list[Fragment]]:
         if not any(group is other for other in seen):
             seen.append(group)
     return seen
-
-
-def _too_many(total: int, most: int, target: Target) -> Broken:
-    return Broken(
-        "register-file",
-        "error",
-        f"fragments need {total} registers, a thread has at most {most}",
-        target.source,
-        "use a smaller tile, or more subgroups for the same tile",
-    )
-
-
-def _addresses(copies: int, total: int, mode: int) -> list[Finding]:
-    """Warn when the block-2D address payloads and the thread's header find no room."""
-    if total + copies + 1 <= mode:
-        return []
-    broken = Broken(
-        "register-room",
-        "warning",
-        f"fragments take {total} of {mode} registers; {copies} address payloads and the "
-        "thread header take one each, so some will be spilled",
-        "vISA manual, LSC_UNTYPED.md: a block-2D message reads its address payload from a register",
-        "use a smaller tile, or operands that need no reorder",
-    )
-    return [Finding("registers", broken)]
-
-
-def _threads(kernel: Kernel, mode: int, target: Target) -> tuple[list[Resource], list[Finding]]:
-    subgroups = kernel.subgroups
-    try:
-        available = target.threads_per_core(mode)
-    except TargetError as unknown:
-        broken = Broken("threads", "warning", unknown.condition, target.source, unknown.fix)
-        return [], [Finding("hardware threads", broken)]
-    detail = f"one for each subgroup; an Xe core keeps {available} of {mode} registers"
-    resource = Resource("hardware threads", subgroups, available, detail)
-    if subgroups <= available:
-        return [resource], []
-    broken = Broken(
-        "threads",
-        "error",
-        f"a work-group of {subgroups} subgroups needs as many hardware threads, an Xe core has "
-        f"{available} with {mode} registers each",
-        target.source,
-        "use fewer subgroups, or fewer registers",
-    )
-    return [resource], [Finding("hardware threads", broken)]
 
 
 # ------------------------------------------------------------ shared memory
@@ -370,7 +310,7 @@ def _(body: Body, statement: ir.Mma) -> None:
 
 @JUDGED.of(
     *(*ir.ON_REGISTERS, ir.Loop, ir.If, ir.SharedLoad, ir.SharedStore),
-    *(ir.BarrierArrive, ir.BarrierWait, ir.Fence, ir.NamedArrive, ir.NamedWait),
+    *(ir.BarrierArrive, ir.BarrierWait, ir.Fence, NamedArrive, NamedWait),
     *(ir.Await, ir.Signal),
 )
 def _(body: Body, statement: ir.Statement) -> None:
@@ -392,16 +332,7 @@ def judge_kernel(
     if kernel.shared:
         judge_fences(kernel, found)
         judge_shared_memory(kernel, found)
-    taken, problems = resources(kernel, tuple(body.copies), found.target)
-    found.resources += taken
-    for problem in problems:
-        found.refuse(problem.subject, (problem.broken,))
-    full = {problem.subject for problem in problems if problem.is_error}
-    for resource in taken:
-        if resource.name in full:
-            continue
-        condition = f"{resource.used} of {resource.available}"
-        found.hold(resource.name, resource.name, condition, found.target.source)
+    judge_resources(kernel, len(body.copies), found)
     _demand(body)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from math import lcm
 
 from pycute_xe.arch import Block2D, Broken, Target
-from pycute_xe.arch.target import Rule, rules
+from pycute_xe.arch.rules import Rule, judge, rules
 from pycute_xe.errors import InputError, quoted
 from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import held_fields
@@ -290,6 +290,11 @@ class Checked:
         return next((r.used for r in self.resources if r.name == "registers"), 0)
 
     @property
+    def grf_mode(self) -> int | None:
+        """The registers a thread is given, which `occupancy` takes; ``None`` without fragments."""
+        return next((r.available for r in self.resources if r.name == "registers"), None)
+
+    @property
     def binds(self) -> Resource | None:
         """The resource that is used most, which a larger tile would run out of first."""
         return max(self.resources, key=lambda r: r.share, default=None)
@@ -414,15 +419,28 @@ class Found:
         self, subject: str, found: Iterable[Rule], quantities: Mapping[str, int], fix: str = ""
     ) -> None:
         """Judge the rules that apply and whose numbers are all known."""
-        for rule in found:
+        table = tuple(found)
+        self._sort(subject, table, quantities, judge(table, quantities), fix)
+
+    def _sort(
+        self,
+        subject: str,
+        table: Iterable[Rule],
+        quantities: Mapping[str, int],
+        broken: Iterable[Broken],
+        fix: str = "",
+    ) -> None:
+        """Note which rules are broken, and of the others which apply and so hold."""
+        self.refuse(subject, broken, fix)
+        wrong = {b.rule for b in broken}
+        for rule in table:
             needed = (rule.quantity, *(b for b in rule.bounds if isinstance(b, str)))
             if not all(name in quantities for name in needed) or not rule.applies(quantities):
                 continue
-            said = rule.broken(quantities)
-            if not rule.holds(quantities):
-                self.refuse(subject, (said,), fix)
+            if rule.id in wrong:
                 continue
-            held = Held(subject, rule.id, said.condition, rule.source, _binds(rule, quantities))
+            condition = rule.broken(quantities).condition
+            held = Held(subject, rule.id, condition, rule.source, _binds(rule, quantities))
             before = self._held.get((subject, rule.id))
             if before is None or held.binds:
                 self._held[subject, rule.id] = held
@@ -430,20 +448,25 @@ class Found:
     def message(self, subject: str, message: Block2D, fix: str = "") -> None:
         """Judge the sizes of a message."""
         table = rules("block2d", "message", self.target.name, message.op)
-        self.judge(subject, table, message.quantities, fix)
+        self._sort(subject, table, message.quantities, message.broken_rules(self.target), fix)
 
     def surface(self, subject: str, message: Block2D, known: Mapping[str, int]) -> None:
         """Judge what is known of a surface that a message is used on."""
-        self.judge(subject, rules("block2d", "surface", self.target.name), known)
-        on = {f"surface_{name}": value for name, value in known.items()}
-        self.judge(subject, self._use_rules(message), message.quantities | on)
+        table = rules("block2d", "surface", self.target.name)
+        self._sort(subject, table, known, message.broken_surface(known, self.target))
+        on = {f"surface_{name}": value for name, value in known.items()} | message.quantities
+        self._use(subject, message, on, message.broken_use(known, {}, self.target))
 
     def start(self, subject: str, message: Block2D, x: int) -> None:
         """Judge the x at which a message starts, in its elements."""
-        self.judge(subject, self._use_rules(message), message.quantities | {"x": x})
+        broken = message.broken_use({}, {"x": x}, self.target)
+        self._use(subject, message, message.quantities | {"x": x}, broken)
 
-    def _use_rules(self, message: Block2D) -> tuple[Rule, ...]:
-        return rules("block2d", "use", self.target.name, message.op)
+    def _use(
+        self, subject: str, message: Block2D, known: Mapping[str, int], broken: Iterable[Broken]
+    ) -> None:
+        table = rules("block2d", "use", self.target.name, message.op)
+        self._sort(subject, table, known, broken)
 
     def demand(
         self, subject: str, messages: Iterable[Block2D], value_type: Numeric | None = None

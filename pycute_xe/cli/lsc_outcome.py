@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pycute_xe.arch.lsc import Block2DMessage, Message
-    from pycute_xe.arch.target import Broken, Target
+    from pycute_xe.arch.rules import Broken
+    from pycute_xe.arch.target import Target
 
 __all__ = ["LscOutcome", "pointed"]
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 
 from pycute_xe.arch.dpas import Dpas
 from pycute_xe.arch.target import targets
 from pycute_xe.atom.copy_answers import PlacedMessage
 from pycute_xe.atom.copy_atom import Block2DOp, CopyAtom, make_copy_atom
 from pycute_xe.atom.mma_atom import MmaAtom
+from pycute_xe.cutlass.known_names import parse_template_name
 from pycute_xe.cutlass.legacy_copy import LegacyCopyAtom
 from pycute_xe.cutlass.legacy_lowering import op_of
 from pycute_xe.cutlass.names import get_atom
 from pycute_xe.errors import CuteError, DTypeError, LegalityError
-from pycute_xe.numeric import Numeric
+from pycute_xe.numeric import Numeric, as_numeric
 
 __all__ = ["Copy", "as_copy_atom", "as_mma_atom", "direction", "first_messages", "name_of"]
 
@@ -42,25 +44,24 @@ def as_mma_atom(given: object, operation: str) -> MmaAtom:
 def as_copy_atom(given: object, operation: str, wanted: Numeric | None = None) -> Copy:
     """Return the block-2D copy atom of an atom, an operation or a name.
 
-    Names and operations carry values of the ``wanted`` type where they may, else unsigned ones of
-    their own width. Raises `CuteError` for anything else.
+    Law: all spellings of one copy give one atom. What carries no type of its own, a name, an
+    operation or an atom of the type that `get_atom` takes where none is given, carries values of
+    the ``wanted`` type where it may.
+    Raises `CuteError` for anything else.
 
+    >>> from pycute_xe.atom.block2d_op import XE_LOAD_2D_TRANSPOSE
     >>> from pycute_xe.numeric import as_numeric
     >>> as_copy_atom("XE_2D_U16x8x16_LD_N", "feeds", as_numeric("s8")).shape
     (8, 32)
+    >>> bf16, op = as_numeric("bf16"), XE_LOAD_2D_TRANSPOSE(32, 16, 8)
+    >>> as_copy_atom(op, "feeds", bf16) == as_copy_atom(str(op), "feeds", bf16)
+    True
     """
-    found = given
-    if isinstance(given, str):
-        found = get_atom(given)
-        if isinstance(found, LegacyCopyAtom) and wanted is not None:
-            with suppress(DTypeError):  # it cannot carry the type
-                found = get_atom(given, wanted)
-    elif isinstance(given, Block2DOp):
-        found = make_copy_atom(given, f"u{given.bits}")
-        if wanted is not None and given.bits % wanted.bits == 0:
-            found = make_copy_atom(given, wanted)
+    found = (parse_template_name(given) or get_atom(given)) if isinstance(given, str) else given
+    if isinstance(found, Block2DOp):
+        return _of_operation(found, wanted)
     if isinstance(found, CopyAtom | LegacyCopyAtom):
-        return found
+        return found if wanted is None else _carrying(found, wanted)
     raise CuteError(
         operation,
         {"copy": given},
@@ -68,6 +69,22 @@ def as_copy_atom(given: object, operation: str, wanted: Numeric | None = None) -
         "write a name such as XE_2D_U16x32x16_LD_N, or make_copy_atom(XE_LOAD_2D(16, 32, 16), "
         "'bf16')",
     )
+
+
+def _of_operation(op: Block2DOp, wanted: Numeric | None) -> CopyAtom:
+    """The atom of an operation, of the type that is wanted if it tiles its elements."""
+    carries = wanted is not None and op.bits % wanted.bits == 0
+    return make_copy_atom(op, wanted if wanted and carries else f"u{op.bits}")
+
+
+def _carrying(copy: Copy, wanted: Numeric) -> Copy:
+    """The copy with values of a type, if it may carry them and has no type of its own."""
+    legacy = isinstance(copy, LegacyCopyAtom)
+    if copy.value_type != (copy.name.value_type if legacy else as_numeric(f"u{copy.op.bits}")):
+        return copy
+    with suppress(DTypeError):
+        return replace(copy, value_type=wanted)
+    return copy
 
 
 def direction(copy: Copy) -> str:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from pycute_xe.arch.dpas import Dpas, DpasMessage, Register
 from pycute_xe.arch.dpas.types import precisions, register_types
-from pycute_xe.arch.target import Broken, errors, judge, rules, targets
-from pycute_xe.atom.copy_answers import SUBGROUP, Place
+from pycute_xe.arch.rules import Broken, errors, judge, rules
+from pycute_xe.arch.target import targets
 from pycute_xe.atom.copy_atom import Block2DOp, CopyAtom
 from pycute_xe.atom.mma_atom import MmaAtom, Operand
+from pycute_xe.atom.register_picture import SUBGROUP, Place
 from pycute_xe.atom.reordering import classify_reorder, layout_of
 from pycute_xe.comparing.atom_arguments import (
     Copy,
@@ -149,8 +150,9 @@ def feeds(
     ``operand``: A, B or C for loads, D for stores. The block is one of the operand as a matrix,
     A (M, K), B (K, N), C and D (M, N), which lies in memory row by row (``order="row"``) or column
     by column (``"col"``; the default of transposing copies). What counts is what the messages do
-    (``registers()``), not the ownership that CUTLASS's layouts claim. Names are taken too, with
-    values of the operand's type where the copy may carry it.
+    (``registers()``), not the ownership that CUTLASS's layouts claim. A name, an operation and an
+    atom without a type of its own (`get_atom` of the name) are one copy with one answer: it carries
+    values of the operand's type where it may.
     Raises `CuteError` unless given a copy and an MMA, `ShapeError` for another operand or order.
 
     >>> feeds("XE_2D_U16x8x16_LD_N", "XE_8x16x16_F32BF16BF16F32_TT", "A").kind

@@ -12,7 +12,6 @@ from typing import Any, cast
 
 from pycute_xe.arch.dpas import Dpas
 from pycute_xe.arch.target import Target, get_target
-from pycute_xe.atom.copy_atom import Block2DOp, CopyAtom
 from pycute_xe.atom.mma_atom import MmaAtom, Operand
 from pycute_xe.comparing.atom_record import (
     KIND_WORDS,
@@ -260,9 +259,7 @@ def _verdict(head: AtomHead, mma: MmaAtom, operand: Operand) -> str:
         return "impossible"  # a load fills registers, a store empties them: D is what comes out
     if head.rows * head.cols * head.bits % _tile_bits(mma, operand):
         return "impossible"  # the block is not made of whole tiles
-    atom = get_atom(head.name)
-    copy: Block2DOp | str = atom.op if isinstance(atom, CopyAtom) else head.name
-    return verdict_of(copy, mma, operand)
+    return verdict_of(head.name, mma, operand)
 
 
 def forget_verdicts() -> None:

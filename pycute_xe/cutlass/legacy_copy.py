@@ -12,16 +12,12 @@ from pycute_xe.algebra.compose import from_modes
 from pycute_xe.arch.block2d import Block2D
 from pycute_xe.arch.target import Target
 from pycute_xe.atom.copy_answers import (
-    ANY_TARGET,
-    SUBGROUP,
     BlockAnswers,
-    Place,
     PlacedMessage,
-    RegisterPicture,
     recast_values,
-    slots_in,
     unit_of_own_elements,
 )
+from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP, Place, RegisterPicture, slots_in
 from pycute_xe.bulk import table
 from pycute_xe.cutlass.legacy_lowering import lower, sent_by_cutlass, why_not
 from pycute_xe.cutlass.legacy_name import (

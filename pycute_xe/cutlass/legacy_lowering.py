@@ -12,10 +12,17 @@ from operator import itemgetter
 from typing import cast
 
 from pycute_xe.arch.block2d import Block2D, Op
-from pycute_xe.arch.target import Broken, Rule, Target, errors, get_target, judge, rules, targets
-from pycute_xe.atom.copy_answers import ANY_TARGET, SUBGROUP, PlacedMessage
+from pycute_xe.arch.rules import Broken, Rule, errors, judge, rules
+from pycute_xe.arch.target import Target, get_target, targets
+from pycute_xe.atom.copy_answers import PlacedMessage
 from pycute_xe.atom.copy_atom import Block2DOp, Kind
-from pycute_xe.cutlass.legacy_name import LARGEST_BLOCK, LegacyCopyName, parse_block2d_name
+from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP
+from pycute_xe.cutlass.legacy_name import (
+    LARGEST_BLOCK,
+    LegacyCopyName,
+    adjacent_columns,
+    parse_block2d_name,
+)
 from pycute_xe.errors import CuteError, LegalityError
 from pycute_xe.signatures import typed
 
@@ -278,7 +285,7 @@ def _message(name: LegacyCopyName, turned: bool, bits: int, height: int, width: 
     if name.is_store:
         return Block2D("store", bits, height, width, transpose=turned, vnni=vnni)
     block, count = width, 1
-    group = SUBGROUP * name.bits // bits * (2 if name.packed else 1)
+    group = SUBGROUP * adjacent_columns(name) * name.bits // bits
     if not turned and width % group == 0 and can_repeat(bits, group, width // group):
         block, count = group, width // group
     return Block2D(op_of(name), bits, height, block, count, transpose=turned, vnni=vnni)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
 from typing import Literal, cast
 
-from pycute_xe.atom.copy_answers import SUBGROUP
+from pycute_xe.atom.register_picture import SUBGROUP
 from pycute_xe.atom.spelling import as_name, nearest_spelling
 from pycute_xe.errors import CuteError, DivisibilityError, DTypeError, ShapeError
 from pycute_xe.facts import Row, rows
@@ -21,6 +21,7 @@ __all__ = [
     "shipped_names",
     "Step",
     "Steps",
+    "adjacent_columns",
     "memory_steps",
     "places",
     "register_steps",
@@ -242,7 +243,7 @@ def register_steps(name: LegacyCopyName) -> Steps:
     rows, cols = name.logical_shape
     if name.says("dealt") == "by eight":
         return ((8, 0, 1), (2, 1, 0)), ((cols // 8, 0, 8), (rows // 2, 2, 0))
-    adjacent = _adjacent(name.data_type, cols) if name.packed else 1
+    adjacent = adjacent_columns(name)
     group = SUBGROUP * adjacent
     if cols % group:
         return _narrow(name, rows, cols)
@@ -267,13 +268,18 @@ def memory_steps(name: LegacyCopyName) -> tuple[Step, ...] | None:
     return inner, down, across
 
 
-def _adjacent(data_type: str, cols: int) -> int:
-    """Adjacent columns that a work-item takes of a packed block.
+def adjacent_columns(name: LegacyCopyName) -> int:
+    """Return how many adjacent columns a work-item takes of each group of them.
 
-    Two, as documented; of 4-bit elements as many of 8, 4 and 2 as the columns allow.
+    One of a name that is not packed. Two of a packed one, as documented; of 4-bit elements as many
+    of 8, 4 and 2 as the columns allow.
+
+    >>> adjacent_columns(parse_block2d_name("XE_2D_Packed_U4x8x64_LD_N"))
+    4
     """
-    if data_type != "U4":
-        return 2
+    if not name.packed or name.bits >= 8:
+        return 2 if name.packed else 1
+    cols = name.logical_shape[1]
     return next((n for n in (8, 4) if cols % (SUBGROUP * n) == 0), 2)
 
 

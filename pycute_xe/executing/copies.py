@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from pycute_xe.arch import Surface, Target
 from pycute_xe.arch.block2d import Block2D
 from pycute_xe.atom import CopyAtom, LinearCopyAtom, TiledCopy
-from pycute_xe.atom.copy_answers import SUBGROUP, CopyAnswers
+from pycute_xe.atom.copy_answers import CopyAnswers
+from pycute_xe.atom.register_picture import SUBGROUP
 from pycute_xe.converting import convert, host_dtype
 from pycute_xe.cutlass import LegacyCopyAtom
 from pycute_xe.errors import InputError

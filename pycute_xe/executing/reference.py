@@ -55,7 +55,7 @@ from pycute_xe.kernel import (
 )
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.kernel import trips
-from pycute_xe.kernel.ir.statements import ROLES
+from pycute_xe.kernel.ir.named import ROLES
 from pycute_xe.kernel.spec.expression import (
     Apply,
     Const,

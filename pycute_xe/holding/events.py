@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from pycute_xe.kernel import SharedLoad, SharedStore, Statement
-from pycute_xe.kernel.ir.statements import Role
+from pycute_xe.kernel.ir.named import Role
 
 __all__ = ["Access", "Arrival", "Clock", "Cut", "Disorder", "Event", "Key", "Mover"]
 

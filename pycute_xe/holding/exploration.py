@@ -35,8 +35,8 @@ from pycute_xe.kernel import (
 )
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX
+from pycute_xe.kernel.ir.named import ROLES, Role
 from pycute_xe.kernel.ir.program import chooses, classes
-from pycute_xe.kernel.ir.statements import ROLES, Role
 
 __all__ = ["disorder", "has_roles", "Rounds"]
 

@@ -13,6 +13,7 @@ from pycute_xe.kernel.building.builder import KernelBuilder
 from pycute_xe.kernel.counterexample import Counterexample
 from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
+from pycute_xe.kernel.ir.named import NamedArrive, NamedBarrier, NamedWait
 from pycute_xe.kernel.ir.operands import Fragment, Operand, Order, Shared, matrix
 from pycute_xe.kernel.ir.program import Meanings, walk
 from pycute_xe.kernel.ir.statements import (
@@ -28,9 +29,6 @@ from pycute_xe.kernel.ir.statements import (
     Loop,
     Map,
     Mma,
-    NamedArrive,
-    NamedBarrier,
-    NamedWait,
     Part,
     Prefetch,
     Reduce,

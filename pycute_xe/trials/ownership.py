@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from pycute_xe.arch import get_target
 from pycute_xe.atom import CopyAtom, LinearCopyAtom, TiledCopy
-from pycute_xe.atom.copy_answers import ANY_TARGET, SUBGROUP
 from pycute_xe.atom.formula import parts_of
+from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP
 from pycute_xe.bulk import table
 from pycute_xe.cutlass import LegacyCopyAtom
 from pycute_xe.cutlass.legacy_name import parse_block2d_name

@@ -9,8 +9,8 @@ import numpy as np
 
 from pycute_xe.arch.dpas import Dpas
 from pycute_xe.atom import CopyAtom, MmaAtom, TiledMma, make_tiled_mma, workgroup_mma
-from pycute_xe.atom.copy_answers import SUBGROUP
 from pycute_xe.atom.mma_atom import Operand
+from pycute_xe.atom.register_picture import SUBGROUP
 from pycute_xe.bulk import table
 from pycute_xe.comparing.feeding import Feed, feeds
 from pycute_xe.cutlass import LegacyCopyAtom

@@ -21,7 +21,7 @@ KB = 1024
         (104, "bmg", 128, 0, 1),  # the scaled-dot-product budget: more than the guide's own limit
         (104, "pvc", 128, 1, 1),
         (33, "lnl", 48, 1, 2),
-        (1, "bmg", 1, 8, 8),  # threads are the limit: 64 of them, 8 a work-group
+        (1, "bmg", 1, 4, 4),  # threads are the limit: 32 of them with 256 registers, 8 a work-group
     ],
 )
 def test_shared_memory(kilobytes: int, target: str, reserved: int, tight: int, most: int) -> None:
@@ -36,6 +36,11 @@ def test_threads(grf_mode: int, groups: int) -> None:
     assert found.slm == ()
     assert (found.groups, found.most, found.reserved) == (groups, groups, 0)
     assert "threads of" in str(found)
+
+
+def test_without_a_mode_a_thread_has_all_registers() -> None:
+    for target in ("pvc", "bmg", "ptl"):
+        assert occupancy(1024, 8, target) == occupancy(1024, 8, target, 256)
 
 
 def test_no_source_no_limit() -> None:

@@ -295,3 +295,24 @@ def test_it_prints_in_100_columns() -> None:
 def test_refusals(arguments: tuple[Any, ...], error: type[CuteError], says: str) -> None:
     with pytest.raises(error, match=says):
         cx.feeds(*arguments)
+
+
+def _spellings(name: str) -> tuple[Any, ...]:
+    """A copy by its name, its atom without a type, and what a template is made of."""
+    atom = get_atom(name)
+    return (name, atom, atom.op) if isinstance(atom, cx.CopyAtom) else (name, atom)
+
+
+@pytest.mark.parametrize("operand", ["A", "B", "C", "D"])
+def test_all_spellings_of_a_copy_get_one_answer(operand: Any) -> None:
+    """An atom without a type of its own is no other copy than its name and its operation."""
+    for name in map(str, COPIES):
+        found = [cx.feeds(copy, BF16, operand) for copy in _spellings(name)]
+        assert len({(feed.kind, feed.places, feed.reason) for feed in found}) == 1, name
+
+
+def test_a_type_of_its_own_is_kept() -> None:
+    """Floats of 32 bits are not pairs of bf16; bits of 32 are what they are wanted as."""
+    op = cx.XE_LOAD_2D_TRANSPOSE(32, 16, 8)
+    assert cx.feeds(cx.make_copy_atom(op, "f32"), BF16, "B").kind == "impossible"
+    assert cx.feeds(cx.make_copy_atom(op, "u32"), BF16, "B").kind == "free"

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from pycute_xe import feeds
-from pycute_xe.cutlass import get_atom, parse_block2d_name
+from pycute_xe.cutlass import get_atom, parse_block2d_name, shipped_names
+from pycute_xe.cutlass.known_names import grammar_names
+from pycute_xe.cutlass.legacy_copy import unit_of_own_elements
 
 
 def columns(name: str) -> dict[int, tuple[int, ...]]:
@@ -101,15 +103,22 @@ def test_packed_names_beyond_u8_carry_a_note() -> None:
         assert ("packed" in notes) == noted
 
 
-def test_a_of_u4_is_fed_by_the_plain_copy() -> None:
-    """The document advises the packed copy; DPAS reads rows of bytes without gaps."""
-    mma = "XE_DPAS_TT<8,s32,s4>"
-    found = {
-        name: feeds(f"XE_2D_{name}_LD_N", mma, "A").kind
-        for name in ("U4x32x64", "Packed_U4x8x64", "Packed_U4x1x128")
-    }
-    assert found == {
-        "U4x32x64": "free",
-        "Packed_U4x8x64": "reorder",
-        "Packed_U4x1x128": "impossible",
-    }
+def test_a_of_u4_is_fed_by_the_packed_copy() -> None:
+    """A work-item of A holds 16 bits of a row: four neighbours, as the packed copy deals them."""
+    copies = ("U4x32x64", "Packed_U4x8x64", "Packed_U4x32x64", "U4x8x64", "Packed_U4x1x128")
+    found = [feeds(f"XE_2D_{copy}_LD_N", "XE_DPAS_TT<8,s32,s4>", "A").kind for copy in copies]
+    assert found == ["free", "free", "free", "reorder", "impossible"]
+
+
+PACKED = [name for name in (*shipped_names(), *grammar_names()) if "Packed" in name]
+NAMES = [name for name in PACKED if name.endswith("LD_N")]
+
+
+def test_messages_of_packed_names_give_work_items_what_they_own() -> None:
+    """Read in as many bits as the adjacent columns have, whatever the order of the values."""
+    for name in (*NAMES, "XE_2D_Packed_U4x8x128_LD_N", "XE_2D_Packed_U4x16x256_LD_N"):
+        atom = get_atom(name)
+        neighbours = [x for y, x in atom.ownership()[0] if y == 0]
+        adjacent = next(n for n in (8, 4, 2) if set(range(n)) <= set(neighbours))
+        bits = adjacent * atom.name.bits
+        assert unit_of_own_elements(atom.registers(), atom.ownership()) == bits, name

@@ -116,6 +116,50 @@ def test_a_kernel_of_a_legacy_mma_atom_is_refused(mma: cx.TiledMma) -> None:
     assert cx.check(tiled, "bmg", allow_unfaithful=True)
 
 
+@pytest.mark.parametrize(
+    ("tile", "grid"),
+    [((256, 256, 32), (8, 4)), ((512, 256, 32), (8, 4)), ((512, 512, 32), (2, 2)),
+     ((64, 64, 32), (8, 4)), ((256, 256, 32), (8, 8)), ((256, 256, 64), (8, 4))],
+)  # fmt: skip
+@pytest.mark.parametrize("target", ["pvc", "ptl"])
+def test_a_tiled_mma_takes_the_registers_of_its_kernel(
+    tile: tuple[int, int, int], grid: tuple[int, int], target: str
+) -> None:
+    """One tile of A, B and C in registers: the same count, the same rule, the same words."""
+    m, n = grid
+    mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), tile, ((m, n, 1), (n, 1, 0)))
+    alone, kernel = cx.check(mma, target), cx.check(cx.kernel.gemm(mma), target)
+    values = tile[0] * tile[1] * 4 + (tile[0] * n + tile[1] * m) * tile[2] * 2
+    assert alone.registers == kernel.registers == values // (m * n * 64)
+    assert alone.grf_mode in (kernel.grf_mode, 128)  # a kernel has address payloads too
+    for found in (alone.errors, kernel.errors):
+        wrong = [f.broken for f in found if f.broken.rule == "register-file"]
+        assert [b.condition for b in wrong] == [
+            f"fragments need {alone.registers} registers, a thread has at most 256"
+        ] * (alone.registers > 256)
+    assert bool(alone) == bool(kernel)
+
+
+def test_types_from_cpp_are_counted() -> None:
+    text = (
+        "TiledMMA<MMA_Atom<XE_DPAS_TT<8,float,bfloat16_t>>,"
+        "Layout<Shape<_2,_2,_1>>,Tile<_512,_512,_32>>"
+    )
+    checked = cx.check(cx.from_cute(text), "pvc")
+    assert [finding.broken.rule for finding in checked.errors] == ["register-file"]
+    assert checked.registers == 4096 + 256 + 256
+
+
+def test_occupancy_takes_the_registers_that_a_check_counts() -> None:
+    """Work-groups of an Xe core by its threads, of the mode that `check` says the kernel needs."""
+    mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"))
+    for subject in (mma, cx.kernel.gemm(mma)):
+        checked = cx.check(subject, "pvc")
+        (threads,) = (r for r in checked.resources if r.name == "hardware threads")
+        found = cx.arch.occupancy(0, threads.used, "pvc", checked.grf_mode)
+        assert found.groups == threads.available // threads.used == 1
+
+
 def test_operations_and_messages_are_judged_by_the_message_rules() -> None:
     tall = cx.check(cx.XE_STORE_2D(16, 16, 32), "pvc")
     assert [f.broken.condition for f in tall.errors] == ["height is 16, must be at most 8"]

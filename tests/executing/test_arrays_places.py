@@ -11,11 +11,10 @@ from hypothesis import given, settings, strategies as st
 from sampling import EXAMPLES
 
 from pycute_xe.errors import UndecidableError
-from pycute_xe.executing.arrays.lifting import boxed
+from pycute_xe.executing.arrays.lifting import apart_of, boxed
 from pycute_xe.executing.arrays.terms import (
     Axis,
     Field,
-    apart_of,
     index_field,
     points_of,
     separated,

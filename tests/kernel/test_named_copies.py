@@ -33,7 +33,14 @@ PAIRS: tuple[tuple[str, int, Any, str | None, str | None, Any], ...] = (
     ("XE_8x16x32_S32S8S8S32_TT", 64, S8, "XE_2D_Packed_U8x8x32_LD_N", "XE_2D_U8x32x16_LD_V", "row"),
     ("XE_8x16x8_F32TF32TF32F32_TT", 32, F32, "XE_2D_TF32x8x16_LD_N", "XE_2D_U32x16x16_LD_N", "row"),
     ("XE_DPAS_TT<8,s32,s4,s4,s32>", 64, S4, "XE_2D_U4x32x64_LD_N", "XE_2D_U4x32x16_LD_T", "col"),
-    ("XE_DPAS_TT<8,s32,s4,s4,s32>", 64, S4, "XE_2D_U4x16x64_LD_N", "XE_2D_U4x16x16_LD_T", "col"),
+    (
+        "XE_DPAS_TT<8,s32,s4,s4,s32>",
+        64,
+        S4,
+        "XE_2D_Packed_U4x16x64_LD_N",
+        "XE_2D_U4x16x16_LD_T",
+        "col",
+    ),
 )
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from types import MappingProxyType
 from typing import cast
 
 from pycute_xe.arch.dpas.types import (
@@ -19,7 +20,8 @@ from pycute_xe.arch.dpas.types import (
     spellings,
     types_broken,
 )
-from pycute_xe.arch.target import Broken, Rule, Target, get_target, grf_bytes, judge, nearest, rules
+from pycute_xe.arch.rules import Broken, Products, Rule, follow, judge, nearest, rules
+from pycute_xe.arch.target import Target, get_target, grf_bytes
 from pycute_xe.errors import CoordError, CuteError, DTypeError, ShapeError
 from pycute_xe.facts import rows
 from pycute_xe.layout import Layout
@@ -355,6 +357,14 @@ def _shape() -> Mapping[str, int]:
 _TYPE = re.compile(r"[a-z][a-z0-9]*")
 EXEC_MASKS = tuple(f"M{i}{end}" for end in ("", "_NM") for i in range(1, 9))
 _DWORD = 4
+_PRODUCTS: Products = MappingProxyType(
+    {
+        "dst_row": (("exec_size", "dst_bits"), 8),
+        "src0_row": (("exec_size", "src0_bits"), 8),
+        "src2_row": (("depth", "src2_bits"), 8),
+    }
+)
+"""The bytes of a row of each operand, which grow with the depth or the execution size."""
 
 
 @typed_fields
@@ -417,7 +427,7 @@ class DpasMessage(DpasParts):
         ['pair', 'depth-8']
         """
         name = get_target(target).name
-        found = judge(rules("dpas", "rule", name), self.quantities)
+        found = judge(rules("dpas", "rule", name), self.quantities, _PRODUCTS)
         return types_broken(*self._types, name) + found
 
     def nearest(self, target: str | Target) -> DpasMessage:
@@ -456,8 +466,8 @@ class DpasMessage(DpasParts):
 
         The row of an operand whose type is not known is that of its narrowest type.
         """
-        dst, src0, src2 = row_bits(*self._types, self.depth, self.exec_size)
-        return {
+        dst, src0, src2 = row_bits(*self._types, depth=1, exec_size=1)
+        fields = {
             "depth": self.depth,
             "repeat": self.repeat,
             "exec_size": self.exec_size,
@@ -466,10 +476,11 @@ class DpasMessage(DpasParts):
             "src0": self.src0.offset if self.src0 else 0,
             "src1": self.src1.offset,
             "src2": self.src2.offset,
-            "dst_row": max(1, dst // 8),
-            "src0_row": max(1, src0 // 8),
-            "src2_row": max(1, src2 // 8),
+            "dst_bits": dst,
+            "src0_bits": src0,
+            "src2_bits": src2,
         }
+        return fields | follow(fields, _PRODUCTS)
 
     @property
     def _types(self) -> tuple[str, str, str | None, str | None]:

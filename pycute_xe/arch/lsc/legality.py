@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import cast
 
+from pycute_xe.arch.block2d import SURFACE
 from pycute_xe.arch.lsc.fields import known_target
 from pycute_xe.arch.lsc.parts import BlockParts, MessageParts
-from pycute_xe.arch.target import Broken, Level, Rule, Target, judge, rules
+from pycute_xe.arch.rules import Broken, Level, Rule
+from pycute_xe.arch.target import Target
 from pycute_xe.errors import CuteError
 from pycute_xe.facts import Row, rows_for
 
@@ -80,6 +82,26 @@ class FieldRule:
         condition = f"{name} is {_word(facts[self.quantity])}, must be {must}{wanted}"
         return Broken(self.id, self.level, condition, self.source, f"make {name} {must}{wanted}")
 
+    def way_out(self, facts: Facts, table: Iterable[FieldRule]) -> str:
+        """Return the values to use instead, with which no other rule is broken.
+
+        Where there is none, several fields must change: that is what ``nearest`` of a message does.
+        """
+        others = [rule for rule in table if rule is not self]
+        old = {rule.id for rule in others if rule.is_broken(facts)}
+        told = [
+            value
+            for value in self.values
+            if not {r.id for r in others if r.is_broken({**facts, self.quantity: value})} - old
+        ]
+        if not told and self.bound == "one_of":
+            return "call nearest(target) of the message"
+        return replace(self, values=tuple(told) or self.values).broken(facts).fix
+
+    def is_broken(self, facts: Facts) -> bool:
+        """Whether the rule speaks about a message and does not hold."""
+        return self.applies(facts) and not self.holds(facts)
+
 
 @cache
 def field_rules(table: str, target: str) -> tuple[FieldRule, ...]:
@@ -97,10 +119,11 @@ def judge_fields(table: str, target: str, facts: Facts) -> tuple[Broken, ...]:
     >>> judge_fields("block", "pvc", {"sfid": "slm"})[0].condition
     'sfid is slm, must be ugm'
     """
+    found = field_rules(table, target)
     broken = [
-        rule.broken(facts)
-        for rule in field_rules(table, target)
-        if rule.applies(facts) and not rule.holds(facts)
+        rule.broken(facts).with_fix(partial(rule.way_out, facts, found))
+        for rule in found
+        if rule.is_broken(facts)
     ]
     return tuple(sorted(broken, key=lambda b: b.level == "warning"))
 
@@ -133,8 +156,6 @@ def _word(value: Fact) -> str:
 
 
 # ------------------------------------------------------------ legality
-
-SURFACE = ("base", "width", "height", "pitch")
 
 
 def broken_rules(message: MessageParts, target: str | Target) -> tuple[Broken, ...]:
@@ -214,11 +235,10 @@ def block_facts(message: BlockParts) -> dict[str, Fact]:
 
 def _broken_use(message: BlockParts, target: str) -> tuple[Broken, ...]:
     """The rules on surface and position that their numbers break, as far as they are numbers."""
-    broken: list[Broken] = []
-    for table, quantities in use_quantities(message).items():
-        found = rules("block2d", table, target, message.block.op)
-        broken += judge(decidable(found, quantities), quantities)
-    return tuple(broken)
+    known = use_quantities(message)
+    at = {name: known["use"][name] for name in ("x", "y") if name in known["use"]}
+    block, surface = message.block, known["surface"]
+    return (*block.broken_surface(surface, target), *block.broken_use(surface, at, target))
 
 
 def use_quantities(message: BlockParts) -> dict[str, dict[str, int]]:

@@ -149,14 +149,14 @@ def space_of(lifter: Lifter, recurrence: Recurrence, name: str) -> Space:
     """
     if (id(recurrence), name) in lifter.spaces:
         return lifter.spaces[id(recurrence), name]
-    found = _toldapart_of(lifter, recurrence, name)
+    found = _columns_of(lifter, recurrence, name)
     for one, columns in found.items():
         if (id(recurrence), one) not in lifter.spaces:
             lifter.spaces[id(recurrence), one] = _space(lifter, recurrence, one, columns)
     return lifter.spaces[id(recurrence), name]
 
 
-def _toldapart_of(lifter: Lifter, recurrence: Recurrence, name: str) -> dict[str, list[_Column]]:
+def _columns_of(lifter: Lifter, recurrence: Recurrence, name: str) -> dict[str, list[_Column]]:
     """Return what tells registers of a fragment apart, and of those whose state it needs."""
     needed = needed_by(recurrence, (name,))
     found = {one: _columns(lifter, recurrence, one) for one in needed}

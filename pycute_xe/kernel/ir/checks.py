@@ -13,6 +13,7 @@ from pycute_xe.converting import beyond
 from pycute_xe.errors import KernelError
 from pycute_xe.int_tuple import leaves as leaves_of
 from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX
+from pycute_xe.kernel.ir.named import NamedArrive, NamedBarrier, NamedWait
 from pycute_xe.kernel.ir.operands import Fragment, Operand
 from pycute_xe.kernel.ir.program import Meanings, Program, check_paths, of_some, walk
 from pycute_xe.kernel.ir.statements import (
@@ -28,9 +29,6 @@ from pycute_xe.kernel.ir.statements import (
     Loop,
     Map,
     Mma,
-    NamedArrive,
-    NamedBarrier,
-    NamedWait,
     Part,
     Prefetch,
     Reduce,

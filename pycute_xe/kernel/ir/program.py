@@ -15,16 +15,9 @@ from typing import Any, Generic, TypeVar, cast
 
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX, Index, Quotient
+from pycute_xe.kernel.ir.named import NamedArrive, NamedBarrier, NamedWait
 from pycute_xe.kernel.ir.operands import Fragment, Operand, Shared
-from pycute_xe.kernel.ir.statements import (
-    If,
-    Loop,
-    Map,
-    NamedArrive,
-    NamedBarrier,
-    NamedWait,
-    Statement,
-)
+from pycute_xe.kernel.ir.statements import If, Loop, Map, Statement
 from pycute_xe.kernel.spec.expression import indices_of
 from pycute_xe.kernel.spec.specification import Specification
 from pycute_xe.signatures import typed

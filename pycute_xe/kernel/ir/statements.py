@@ -33,20 +33,6 @@ from pycute_xe.typing import is_tuple
 
 __all__ = [
     "AtomicStore",
-    "Load",
-    "Prefetch",
-    "SharedLoad",
-    "SharedStore",
-    "Store",
-    "Statement",
-    "Touched",
-    "once",
-    "touching",
-    "ROLES",
-    "NamedArrive",
-    "NamedBarrier",
-    "NamedWait",
-    "Role",
     "Await",
     "BarrierArrive",
     "BarrierWait",
@@ -54,14 +40,23 @@ __all__ = [
     "Fence",
     "Fill",
     "If",
+    "Load",
     "Loop",
     "Map",
     "Mma",
     "ON_REGISTERS",
     "Part",
+    "Prefetch",
     "Reduce",
     "Reorder",
+    "SharedLoad",
+    "SharedStore",
     "Signal",
+    "Statement",
+    "Store",
+    "Touched",
+    "once",
+    "touching",
 ]
 
 
@@ -241,85 +236,6 @@ class SharedLoad(Statement):
     fragment: str
     places: Layout | ComposedLayout
     at: Index = field(default_factory=Index)
-
-
-Role = Literal["producer", "consumer", "both"]
-
-
-@dataclass(frozen=True, slots=True)
-class Arriving:
-    """What a subgroup is counted as where it arrives, in messages and in words."""
-
-    produces: int
-    consumes: int
-    message: Literal["producer", "consumer", "producer_consumer"]
-    words: str
-
-
-ROLES: dict[Role, Arriving] = {
-    "producer": Arriving(1, 0, "producer", "producer"),
-    "consumer": Arriving(0, 1, "consumer", "consumer"),
-    "both": Arriving(1, 1, "producer_consumer", "producer and consumer"),
-}
-"""By role. Only those that consume wait."""
-
-
-@held_fields
-@dataclass(frozen=True, slots=True)
-class NamedBarrier:
-    """A barrier by its number, 1 to 31, and how many subgroups produce and consume there.
-
-    It fires when so many of each have arrived; producers go on at once, consumers wait. The number
-    may depend on a loop's variable. Raises `KernelError` for counts below 1 and a constant number
-    that does not exist. Document: DPC++ ESIMD reference, ``named_barrier_signal``.
-
-    >>> print(NamedBarrier(Index("k") % 3 + 1, producers=4, consumers=12))
-    barrier k-3*(k/3)+1 of 4 producers and 12 consumers
-    """
-
-    number: Index
-    producers: int
-    consumers: int
-
-    def __post_init__(self) -> None:
-        """Check the numbers."""
-        object.__setattr__(self, "number", as_index(self.number))
-        wrong = ""
-        if self.number.is_constant and not 1 <= self.number.offset <= 31:
-            wrong = f"the number is {self.number}, which must be 1 to 31"
-        for what in ("producers", "consumers"):
-            count = getattr(self, what)
-            if type(count) is not int or count < 1:
-                wrong = f"{what} is {count!r}, which must be 1 or more"
-        if wrong:
-            raise KernelError("NamedBarrier", {"number": self.number}, wrong, "use 1")
-
-    def __str__(self) -> str:
-        """The number and the counts."""
-        counts = f"{self.producers} producers and {self.consumers} consumers"
-        return f"barrier {self.number} of {counts}"
-
-
-@held_fields
-@dataclass(frozen=True, slots=True)
-class NamedArrive(Statement):
-    """Tell a named barrier that this subgroup has come, as producer, as consumer or as both.
-
-    A consumer must wait before it arrives there again, a producer never waits.
-    """
-
-    touches = touching(indices="barrier.number")  # a barrier of its own
-    barrier: NamedBarrier
-    role: Role = "both"
-
-
-@held_fields
-@dataclass(frozen=True, slots=True)
-class NamedWait(Statement):
-    """Wait until the named barrier at which this subgroup arrived has fired."""
-
-    touches = touching(indices="barrier.number")  # a barrier of its own
-    barrier: NamedBarrier
 
 
 # ------------------------------------------------------------ counters

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pycute_xe.atom.tilings import TiledCopy, TiledMma
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index, Tiles
+from pycute_xe.kernel.ir.named import NamedArrive, NamedBarrier, NamedWait
 from pycute_xe.kernel.ir.statements import (
     AtomicStore,
     BarrierArrive,
@@ -17,9 +18,6 @@ from pycute_xe.kernel.ir.statements import (
     Load,
     Loop,
     Mma,
-    NamedArrive,
-    NamedBarrier,
-    NamedWait,
     Prefetch,
     SharedLoad,
     SharedStore,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.atom import TiledMma
-from pycute_xe.atom.copy_answers import SUBGROUP
+from pycute_xe.atom.register_picture import SUBGROUP
 from pycute_xe.atom.reordering import layout_of
 from pycute_xe.bulk import table
 from pycute_xe.errors import KernelError
