@@ -17,7 +17,7 @@ from audit_rows import Sent, Verdict, documented, picture, said, sent, verdicts
 from audit_templates import mma, templates
 from golden import rows
 
-from pycute_xe.arch.rules import errors
+from pycute_xe.arch.target import errors
 from pycute_xe.cutlass import LegacyCopyAtom, get_atom, parse_block2d_name, shipped_names
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "atoms" / "audit.md"

@@ -17,8 +17,8 @@ from golden import rows, to_layout
 
 import pycute_xe as cx
 from pycute_xe.arch import Block2D
-from pycute_xe.arch.rules import errors
-from pycute_xe.atom.register_picture import RegisterPicture
+from pycute_xe.arch.target import errors
+from pycute_xe.atom.copy_answers import RegisterPicture
 from pycute_xe.cutlass import LegacyCopyAtom, get_atom
 
 Place = tuple[int, int]

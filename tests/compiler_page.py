@@ -11,7 +11,7 @@ from pathlib import Path
 from compiler_rows import Row, compared
 
 from pycute_xe.arch.lsc import Block2DMessage
-from pycute_xe.arch.rules import errors
+from pycute_xe.arch.target import errors
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "compiler.md"
 START, END = "<!-- agreement -->\n", "<!-- end of agreement -->\n"

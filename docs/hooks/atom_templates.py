@@ -9,7 +9,7 @@ from itertools import product
 import atom_catalogue
 import atom_words
 
-from pycute_xe.arch.rules import errors
+from pycute_xe.arch.target import errors
 from pycute_xe.atom import (
     XE_LOAD_2D,
     XE_LOAD_2D_TRANSPOSE,

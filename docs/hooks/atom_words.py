@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
-from pycute_xe.atom.register_picture import RegisterPicture
+from pycute_xe.atom.copy_answers import RegisterPicture
 
 Place = tuple[int, int]
 # How a number depends on the work-item t: its name, and the function.

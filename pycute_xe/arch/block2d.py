@@ -6,8 +6,17 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pycute_xe.arch.registers import RegisterMap
-from pycute_xe.arch.rules import Broken, errors, judge, nearest, refuse, rules
-from pycute_xe.arch.target import Target, get_target, grf_bytes
+from pycute_xe.arch.target import (
+    Broken,
+    Target,
+    errors,
+    get_target,
+    grf_bytes,
+    judge,
+    nearest,
+    refuse,
+    rules,
+)
 from pycute_xe.errors import ShapeError
 from pycute_xe.layout import Layout
 from pycute_xe.signatures import typed_fields

@@ -1,25 +1,287 @@
-"""What every copy atom answers: who is said to own an element, and who holds it."""
+"""What every copy atom answers: who is said to own an element, and what registers hold of whom."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Generic, TypeVar
+from math import lcm
+from numbers import Integral
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pycute_xe.algebra import coalesce
-from pycute_xe.algebra.simplify import scaled
+from pycute_xe.algebra.compose import scaled
 from pycute_xe.arch.block2d import Block2D
 from pycute_xe.arch.lsc import Message
-from pycute_xe.arch.target import Target
-from pycute_xe.atom.register_picture import SUBGROUP, Place, RegisterPicture, is_index
-from pycute_xe.errors import CoordError
+from pycute_xe.arch.registers import RegisterMap
+from pycute_xe.arch.target import Target, grf_bytes
+from pycute_xe.bulk import table
+from pycute_xe.errors import CoordError, ShapeError
 from pycute_xe.layout import Layout, make_layout, size
 from pycute_xe.numeric import Numeric
 
-__all__ = ["AnyPlaced", "BlockAnswers", "CopyAnswers", "PlacedLinear", "PlacedMessage"]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from pycute_xe.symbolic.terms import Expr
+
+__all__ = [
+    "ANY_TARGET",
+    "SUBGROUP",
+    "Place",
+    "RegisterPicture",
+    "is_index",
+    "picture_of",
+    "places_in",
+    "slots_in",
+    "AnyPlaced",
+    "BlockAnswers",
+    "CopyAnswers",
+    "PlacedLinear",
+    "PlacedMessage",
+    "unit_of_own_elements",
+]
+
+
+SUBGROUP = 16
+
+ANY_TARGET = "bmg"
+"""For what does not depend on the target: all have registers and refusing rules in common."""
+
+Place = tuple[int, int]
+"""(row, column) of an element in its block."""
+
+
+def is_index(value: object, count: int | None = None) -> bool:
+    """Whether a value is an integer, of Python or NumPy, and among 0 to ``count - 1``.
+
+    >>> is_index(3), is_index(3, 3), is_index(True), is_index(1.0)
+    (True, False, False, False)
+    """
+    if type(value) is bool or not isinstance(value, Integral):
+        return False
+    return count is None or 0 <= int(value) < count
+
+
+@dataclass(frozen=True)
+class RegisterPicture:
+    """The elements that stand in registers, in the order of the registers' bytes.
+
+    ``slots[i]`` is the (row, column) of the ``i``-th slot of ``bits`` bits, ``None`` for padding.
+    Registers belong to the subgroup: unit ``u`` of ``unit_bits`` bits (an element, or a byte below
+    8 bits, unless said otherwise) belongs to work-item ``u mod 16``.
+    Law: ``held_by(t)[v] == place`` exactly when ``owner_of(*place) == (t, v)``, and
+    ``byte(*byte_of(*place))`` contains ``place``.
+    Raises `ShapeError` for units that slots do not fill.
+    Document: intel/sycl-tla, media/docs/cpp/xe_rearchitecture.md.
+
+    >>> from pycute_xe.atom import (XE_LOAD_2D_VNNI, make_copy_atom)
+    >>> picture = make_copy_atom(XE_LOAD_2D_VNNI(16, 16, 16), "bf16").registers()
+    >>> picture.owner_of(1, 0), picture.owner_of(1, 0, unit_bits=32)
+    ((1, 0), (0, 1))
+    """
+
+    bits: int
+    slots: tuple[Place | None, ...]
+    unit_bits: int = 0
+
+    def __post_init__(self) -> None:
+        """Find the unit, and check that whole slots fill it."""
+        if not is_index(self.bits) or self.bits < 1:
+            raise ShapeError(
+                "RegisterPicture",
+                {"bits": self.bits},
+                "a slot must have at least one bit",
+                "use 1 or more",
+            )
+        unit = self._checked("RegisterPicture", self.unit_bits or max(self.bits, 8))
+        object.__setattr__(self, "unit_bits", unit)
+
+    def _checked(self, operation: str, unit_bits: int) -> int:
+        if not is_index(unit_bits) or unit_bits < 1 or unit_bits % self.bits or unit_bits % 8:
+            raise ShapeError(
+                operation,
+                {"bits": self.bits, "unit_bits": unit_bits},
+                "a unit is whole bytes and whole slots",
+                f"use a multiple of both, such as {lcm(self.bits, 8)}",
+            )
+        return unit_bits
+
+    @property
+    def registers(self) -> int:
+        """General registers (GRF) that the slots fill, the last one perhaps in part."""
+        return -(-len(self.slots) * self.bits // (8 * grf_bytes()))
+
+    @property
+    def padding(self) -> int:
+        """Slots that hold no element."""
+        return self.slots.count(None)
+
+    def register(self, index: int) -> tuple[Place | None, ...]:
+        """Return the slots of one general register, lowest byte first.
+
+        Raises `CoordError` for a register that the slots do not reach.
+        """
+        if not is_index(index, self.registers):
+            raise CoordError(
+                "register",
+                {"index": index},
+                f"there are {self.registers} registers",
+                "count from 0",
+            )
+        count = 8 * grf_bytes() // self.bits
+        return self.slots[index * count : (index + 1) * count]
+
+    def byte(self, register: int, byte: int) -> tuple[Place | None, ...]:
+        """Return the elements that have bits in a byte: two of 4-bit ones, else one.
+
+        Raises `CoordError` for a byte that a register does not have.
+
+        >>> from pycute_xe.atom import (XE_LOAD_2D, make_copy_atom)
+        >>> make_copy_atom(XE_LOAD_2D(16, 8, 16), "u4").registers().byte(0, 1)
+        ((0, 2), (0, 3))
+        """
+        held = self.register(register)
+        if not is_index(byte, grf_bytes()):
+            raise CoordError(
+                "byte", {"byte": byte}, f"a register has {grf_bytes()} bytes", "count from 0"
+            )
+        first = byte * 8 // self.bits
+        return held[first : first + max(1, 8 // self.bits)]
+
+    @cached_property
+    def _slot_of(self) -> dict[Place, int]:
+        return {place: i for i, place in enumerate(self.slots) if place is not None}
+
+    def slot_of(self, row: int, col: int) -> int:
+        """Return the slot of an element; raise `CoordError` where no slot holds it."""
+        known = is_index(row) and is_index(col)
+        slot = self._slot_of.get((row, col)) if known else None
+        if slot is None:
+            raise CoordError(
+                "slot_of", {"row": row, "col": col}, "no slot holds it", "ask for one of the block"
+            )
+        return slot
+
+    def byte_of(self, row: int, col: int) -> tuple[int, int]:
+        """Return (register, byte) of an element's first byte, or of the one it shares with others.
+
+        Law: ``byte(*byte_of(row, col))`` contains ``(row, col)``. Raises `CoordError` where no slot
+        holds it.
+
+        >>> from pycute_xe.atom import (XE_LOAD_2D, make_copy_atom)
+        >>> make_copy_atom(XE_LOAD_2D(16, 8, 16), "bf16").registers().byte_of(3, 1)
+        (1, 34)
+        """
+        return divmod(self.slot_of(row, col) * self.bits // 8, grf_bytes())
+
+    def owner(self, slot: int, unit_bits: int | None = None) -> tuple[int, int]:
+        """Return (work-item, value) of a slot, registers read in units of ``unit_bits``.
+
+        Raises `CoordError` for a slot out of range, `ShapeError` for units that slots do not fill.
+
+        >>> RegisterPicture(16, ((0, 0), (0, 1))).owner(1, unit_bits=32)
+        (0, 1)
+        """
+        if not is_index(slot, len(self.slots)):
+            raise CoordError(
+                "owner", {"slot": slot}, f"there are {len(self.slots)} slots", "count from 0"
+            )
+        return self._owner(slot, self._unit("owner", unit_bits))
+
+    def _unit(self, operation: str, unit_bits: int | None) -> int:
+        return self.unit_bits if unit_bits is None else self._checked(operation, unit_bits)
+
+    def _owner(self, slot: int, unit_bits: int) -> tuple[int, int]:
+        per_unit = unit_bits // self.bits
+        unit, inside = divmod(slot, per_unit)
+        return unit % SUBGROUP, unit // SUBGROUP * per_unit + inside
+
+    def owner_of(self, row: int, col: int, unit_bits: int | None = None) -> tuple[int, int]:
+        """Return (work-item, value) of an element, registers read in units of ``unit_bits``.
+
+        Raises `CoordError` where no slot holds it, `ShapeError` for units that slots do not fill.
+        """
+        unit = self._unit("owner_of", unit_bits)
+        return self._owner(self.slot_of(row, col), unit)
+
+    def held_by(self, work_item: int) -> tuple[Place | None, ...]:
+        """Return the elements of a work-item in value order, ``None`` for padding.
+
+        Raises `CoordError` for other work-items than 0 to 15.
+        """
+        if not is_index(work_item, SUBGROUP):
+            raise CoordError(
+                "held_by", {"work_item": work_item}, "a subgroup has 16 work-items", "use 0 to 15"
+            )
+        per_unit = self.unit_bits // self.bits
+        firsts = range(work_item * per_unit, len(self.slots), SUBGROUP * per_unit)
+        return tuple(place for i in firsts for place in self.slots[i : i + per_unit])
+
+    def owners(self, unit_bits: int | None = None) -> dict[Place, tuple[int, int]]:
+        """Return element → (work-item, value), registers read in units of ``unit_bits``.
+
+        Raises `ShapeError` for units that slots do not fill.
+        """
+        whole = self._unit("owners", unit_bits) // self.bits
+        row = SUBGROUP * whole  # values of one unit of every work-item
+        return {
+            place: (slot % row // whole, slot // row * whole + slot % whole)
+            for place, slot in self._slot_of.items()
+        }
+
+    def __str__(self) -> str:
+        """One line a register: the elements from the lowest byte up, padding as dots."""
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        for index in range(self.registers):
+            cells = ("·" if p is None else f"{p[0]},{p[1]}" for p in self.register(index))
+            yield f"r{index}: {' '.join(cells)}"
+
+
+def picture_of(held: RegisterMap, shape: Place, nbytes: int = 0) -> RegisterPicture:
+    """Return the picture of a register map whose coordinates are ``x + width * y`` of a block.
+
+    ``nbytes`` is the size of the registers, padding included (0: what the map counts).
+
+    >>> from pycute_xe.layout import Layout
+    >>> print(picture_of(RegisterMap(Layout((2, 2), (1, 16)), bits=32), (2, 2)))
+    r0: 0,0 0,1 · · · · · · · · · · · · · ·
+    r1: 1,0 1,1 · · · · · · · · · · · · · ·
+    """
+    return RegisterPicture(held.bits, slots_in(places_in(held, shape, nbytes)))
+
+
+def places_in(held: RegisterMap, shape: Place, nbytes: int = 0) -> NDArray[np.int64]:
+    """Return the (row, column) of each slot, in two columns; (-1, -1) for padding.
+
+    The arguments are those of `picture_of`, of which this is the table: `slots_in` reads it.
+
+    >>> from pycute_xe.layout import Layout
+    >>> places_in(RegisterMap(Layout((2, 2), (1, 16)), bits=32), (2, 2))[15:18].tolist()
+    [[-1, -1], [1, 0], [1, 1]]
+    """
+    import numpy as np
+
+    rows, cols = shape
+    out = np.full((nbytes * 8 // held.bits or held.elements, 2), -1)
+    offsets = np.arange(rows * cols)
+    out[table(held.position)[: rows * cols]] = np.stack((offsets // cols, offsets % cols), axis=1)
+    return out
+
+
+def slots_in(places: NDArray[np.int64]) -> tuple[Place | None, ...]:
+    """Return the slots of a `RegisterPicture` from the table of their rows and columns."""
+    rows, cols = places.T.tolist()
+    pairs = zip(rows, cols, strict=True)
+    if all(row >= 0 for row in rows):
+        return tuple(pairs)
+    return tuple(pair if pair[0] >= 0 else None for pair in pairs)
+
 
 # ------------------------------------------------------------ placed message
 # A message, and where in the block of an atom it starts.
@@ -178,6 +440,20 @@ class CopyAnswers(ABC):
         """
         return self._owned
 
+    def formula(self) -> tuple[Expr, ...]:
+        """Return `ownership` as sympy expressions: row and column of value v of work-item t.
+
+        Law: at integers they are ``ownership()[t][v]``; `verify` takes them back, as text or as
+        expressions. Raises `ShapeError` where no formula of the digits of t and v says it.
+
+        >>> from pycute_xe.cutlass import get_atom
+        >>> get_atom("XE_2D_U16x8x32_LD_V").formula()
+        (2*floor(v/4) + Mod(v, 2), t + 16*Mod(floor(v/2), 2))
+        """
+        from pycute_xe.atom.formula import formula_of
+
+        return formula_of(self._owned, self)
+
     def columns(self, work_item: int) -> tuple[int, ...]:
         """Return the columns of which a work-item is said to own values, ascending.
 
@@ -261,6 +537,21 @@ class CopyAnswers(ABC):
         units = (unit for unit in UNITS if unit % picture.bits == 0)
         return tuple(unit for unit in units if self._shown_in(unit))
 
+    @property
+    def unit_bits(self) -> int:
+        """The width in bits in which work-items read their registers.
+
+        The least of `faithful_units`; where there is none, the least in which each work-item holds
+        its own elements in any order, and else what `registers` is shown in.
+
+        >>> from pycute_xe.cutlass import get_atom
+        >>> get_atom("XE_2D_U16x16x16_LD_V").unit_bits, get_atom("XE_2D_U8x8x32_LD_N").unit_bits
+        (32, 8)
+        """
+        exact = next(iter(self.faithful_units), None)
+        own = exact or unit_of_own_elements(self._picture, self._owned)
+        return own or self._picture.unit_bits
+
     def _shown_in(self, unit_bits: int) -> bool:
         """Whether registers read in units of a width hold what is said, values in order."""
         picture = self._picture
@@ -273,6 +564,31 @@ class CopyAnswers(ABC):
             if held[: len(owned)] != owned:
                 return False
         return True
+
+
+def unit_of_own_elements(picture: RegisterPicture, owned: Sequence[Sequence[Place]]) -> int | None:
+    """Return the least width in bits in which each work-item holds its own elements, in any order.
+
+    ``None`` if no width up to 64 bits does, or if an element is said to have two owners.
+
+    >>> from pycute_xe.cutlass import get_atom
+    >>> atom = get_atom("XE_2D_U16x8x32_LD_N")
+    >>> unit_of_own_elements(atom.registers(), atom.ownership())
+    16
+    """
+    whose = {place: t for t, places in enumerate(owned) for place in places}
+    if sum(map(len, owned)) != len(whose):
+        return None
+    units = (u for u in range(picture.unit_bits, 65, picture.unit_bits) if 64 % u == 0)
+    return next((unit for unit in units if _held_by(picture, unit, whose)), None)
+
+
+def _held_by(picture: RegisterPicture, unit_bits: int, whose: dict[Place, int]) -> bool:
+    """Whether registers hold these elements and no others, each with its work-item."""
+    owners = picture.owners(unit_bits)
+    return len(owners) == len(whose) and all(
+        whose.get(place) == work_item for place, (work_item, _) in owners.items()
+    )
 
 
 # ------------------------------------------------------------ blocks

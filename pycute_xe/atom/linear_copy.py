@@ -9,11 +9,9 @@ from typing import cast
 
 from pycute_xe.algebra import coalesce, upcast
 from pycute_xe.arch.lsc import Address, DataType, Message
-from pycute_xe.arch.rules import errors
-from pycute_xe.arch.target import Target, get_target
-from pycute_xe.atom.copy_answers import CopyAnswers, PlacedLinear
+from pycute_xe.arch.target import Target, errors, get_target
+from pycute_xe.atom.copy_answers import SUBGROUP, CopyAnswers, Place, PlacedLinear, RegisterPicture
 from pycute_xe.atom.linear_op import LinearOp, Side
-from pycute_xe.atom.register_picture import SUBGROUP, Place, RegisterPicture
 from pycute_xe.bulk import table
 from pycute_xe.errors import CuteError, DTypeError, LegalityError
 from pycute_xe.facts import rows

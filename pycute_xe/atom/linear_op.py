@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from functools import cached_property
 from typing import Literal, cast
 
-from pycute_xe.arch.rules import judge, rules
+from pycute_xe.arch.target import judge, rules
 from pycute_xe.atom.spelling import as_name
 from pycute_xe.errors import CuteError, DTypeError
 from pycute_xe.facts import Row, rows

@@ -8,7 +8,7 @@ from typing import Literal, cast
 
 from pycute_xe.algebra import coalesce, composition, right_inverse
 from pycute_xe.arch.dpas import Dpas
-from pycute_xe.atom.register_picture import SUBGROUP, Place, RegisterPicture
+from pycute_xe.atom.copy_answers import SUBGROUP, Place, RegisterPicture
 from pycute_xe.bulk import table
 from pycute_xe.errors import CoordError, CuteError, InputError, ShapeError, quoted
 from pycute_xe.facts import Row, rows

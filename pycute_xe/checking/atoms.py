@@ -8,9 +8,9 @@ from typing import Any, Literal, cast
 from pycute_xe.arch import Block2D, Broken, Dpas
 from pycute_xe.arch.dpas import DpasMessage
 from pycute_xe.arch.lsc import Block2DMessage, Message
-from pycute_xe.arch.rules import Level, rules
+from pycute_xe.arch.target import Level, rules
 from pycute_xe.atom import CopyAtom, LinearCopyAtom, MmaAtom, TiledCopy, TiledMma
-from pycute_xe.atom.register_picture import SUBGROUP
+from pycute_xe.atom.copy_answers import SUBGROUP
 from pycute_xe.checking.report import Found
 from pycute_xe.comparing.feeding import FIELDS, quantities_of
 from pycute_xe.cutlass import LegacyCopyAtom

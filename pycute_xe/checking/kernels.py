@@ -10,18 +10,19 @@ import numpy as np
 
 from pycute_xe.arch import Block2D, Broken, Target
 from pycute_xe.arch.banks import banks
-from pycute_xe.arch.rules import Level, rules
+from pycute_xe.arch.target import Level, rules
 from pycute_xe.atom import TiledCopy, is_identity
 from pycute_xe.bulk import table
 from pycute_xe.checking.atoms import judge_tiled_copy, judge_tiled_mma
 from pycute_xe.checking.report import Finding, Found, Resource
 from pycute_xe.errors import InputError, TargetError, UndecidableError, quoted
 from pycute_xe.facts import rows_for
-from pycute_xe.holding.follower import situated
+from pycute_xe.holding.contents import situated
 from pycute_xe.kernel import Fragment, Kernel, Meanings, Operand, walk
 from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.kernel.ir.listing import renamings
-from pycute_xe.kernel.ir.roles import doing
+from pycute_xe.kernel.ir.named import NamedArrive, NamedWait
+from pycute_xe.kernel.ir.program import doing
 
 __all__ = ["JUDGED", "judge_kernel", "bank_turns"]
 
@@ -370,7 +371,7 @@ def _(body: Body, statement: ir.Mma) -> None:
 
 @JUDGED.of(
     *(*ir.ON_REGISTERS, ir.Loop, ir.If, ir.SharedLoad, ir.SharedStore),
-    *(ir.BarrierArrive, ir.BarrierWait, ir.Fence, ir.NamedArrive, ir.NamedWait),
+    *(ir.BarrierArrive, ir.BarrierWait, ir.Fence, NamedArrive, NamedWait),
     *(ir.Await, ir.Signal),
 )
 def _(body: Body, statement: ir.Statement) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from math import lcm
 
 from pycute_xe.arch import Block2D, Broken, Target
-from pycute_xe.arch.rules import Rule, rules
+from pycute_xe.arch.target import Rule, rules
 from pycute_xe.errors import InputError, quoted
 from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import held_fields

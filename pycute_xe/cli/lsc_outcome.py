@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pycute_xe.arch.lsc import Block2DMessage, Message
-    from pycute_xe.arch.rules import Broken
-    from pycute_xe.arch.target import Target
+    from pycute_xe.arch.target import Broken, Target
 
 __all__ = ["LscOutcome", "pointed"]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from textwrap import wrap
 
 from pycute_xe.arch.dpas import Dpas
+from pycute_xe.atom.copy_answers import Place, RegisterPicture
 from pycute_xe.atom.copy_atom import CopyAtom
 from pycute_xe.atom.mma_atom import MmaAtom, Operand
-from pycute_xe.atom.register_picture import Place, RegisterPicture
 from pycute_xe.comparing.atom_arguments import (
     Copy,
     as_copy_atom,

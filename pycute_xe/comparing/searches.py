@@ -12,8 +12,7 @@ from typing import Any, cast
 
 from pycute_xe.arch.dpas import Dpas
 from pycute_xe.arch.target import Target, get_target
-from pycute_xe.atom.block2d_op import Block2DOp
-from pycute_xe.atom.copy_atom import CopyAtom
+from pycute_xe.atom.copy_atom import Block2DOp, CopyAtom
 from pycute_xe.atom.mma_atom import MmaAtom, Operand
 from pycute_xe.comparing.atom_record import (
     KIND_WORDS,

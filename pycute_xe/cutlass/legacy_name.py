@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
 from typing import Literal, cast
 
-from pycute_xe.atom.register_picture import SUBGROUP
+from pycute_xe.atom.copy_answers import SUBGROUP
 from pycute_xe.atom.spelling import as_name, nearest_spelling
 from pycute_xe.errors import CuteError, DivisibilityError, DTypeError, ShapeError
 from pycute_xe.facts import Row, rows

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from pycute_xe.arch.target import grf_bytes
-from pycute_xe.atom.register_picture import SUBGROUP, Place, RegisterPicture
+from pycute_xe.atom.copy_answers import SUBGROUP, Place, RegisterPicture
 from pycute_xe.drawing.scene import LABELS, MARKS, Cell, Panel, make_panel
 from pycute_xe.errors import ShapeError
 

@@ -10,8 +10,7 @@ from typing import TypeVar
 from pycute_xe.arch import Block2D
 from pycute_xe.arch.registers import RegisterMap
 from pycute_xe.atom import CopyAtom, TiledCopy
-from pycute_xe.atom.copy_answers import AnyPlaced, CopyAnswers
-from pycute_xe.atom.register_picture import SUBGROUP, Place
+from pycute_xe.atom.copy_answers import SUBGROUP, AnyPlaced, CopyAnswers, Place
 from pycute_xe.drawing.accounts import Accounts, agreement, items_slot
 from pycute_xe.drawing.images import copied
 from pycute_xe.drawing.scene import (

@@ -10,8 +10,8 @@ from typing import Any, cast
 from pycute_xe.arch.registers import RegisterMap
 from pycute_xe.arch.target import grf_bytes
 from pycute_xe.atom import MmaAtom, TiledCopy, TiledMma, is_identity, make_tiled_mma
+from pycute_xe.atom.copy_answers import RegisterPicture
 from pycute_xe.atom.mma_atom import Operand
-from pycute_xe.atom.register_picture import RegisterPicture
 from pycute_xe.atom.thr_mma import OPERAND_MODES
 from pycute_xe.drawing.accounts import Accounts, agreement
 from pycute_xe.drawing.images import (

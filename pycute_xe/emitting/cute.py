@@ -11,8 +11,8 @@ import numpy as np
 
 from pycute_xe.algebra import coalesce, composition, upcast
 from pycute_xe.atom import TiledCopy, TiledMma
+from pycute_xe.atom.copy_answers import SUBGROUP
 from pycute_xe.atom.cpp_text import tiler_cpp
-from pycute_xe.atom.register_picture import SUBGROUP
 from pycute_xe.bulk import table
 from pycute_xe.emitting.cute_parts import Parts, Role
 from pycute_xe.emitting.instructions import as_f32

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import cast
 
-from pycute_xe.arch.rules import Broken, Level
+from pycute_xe.arch.target import Broken, Level
 from pycute_xe.errors import CuteError
 from pycute_xe.facts import Row, rows
 from pycute_xe.signatures import typed

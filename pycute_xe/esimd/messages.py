@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.arch.lsc import Address, Block2DMessage, DataType, Message
-from pycute_xe.arch.rules import errors
+from pycute_xe.arch.target import errors
 from pycute_xe.errors import MachineError
 from pycute_xe.esimd.lint import EsimdError, lint_of
 from pycute_xe.esimd.threads import Sent, Thread

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import CodeType, TracebackType
 from typing import Any, Final, Self
 
-from pycute_xe.arch.rules import errors
+from pycute_xe.arch.target import errors
 from pycute_xe.errors import MachineError
 from pycute_xe.esimd.threads import Thread, current
 from pycute_xe.esimd.types import whole

@@ -13,7 +13,10 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from pycute_xe.arch import Target, get_target
+from pycute_xe.atom import TiledCopy
+from pycute_xe.atom.copy_answers import CopyAnswers
 from pycute_xe.converting import convert
+from pycute_xe.cutlass import get_atom
 from pycute_xe.errors import (
     CuteError,
     InputError,
@@ -24,8 +27,8 @@ from pycute_xe.errors import (
 )
 from pycute_xe.executing import launch
 from pycute_xe.executing.arrays.plans import run_on_arrays
-from pycute_xe.executing.problem import Problem, Report, prepare
-from pycute_xe.executing.rounding import Asked
+from pycute_xe.executing.copies import run_copy
+from pycute_xe.executing.problem import Asked, Problem, Report, prepare
 from pycute_xe.executing.space import Space, anchors, given, grid_space, performed
 from pycute_xe.executing.surfaces import Placed, demand_legal, is_legal, plan
 from pycute_xe.kernel import (
@@ -37,10 +40,10 @@ from pycute_xe.kernel import (
     Prefetch,
     Store,
 )
-from pycute_xe.kernel.amounts import amount, weight
 from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index
-from pycute_xe.kernel.ir.copies import Touched
+from pycute_xe.kernel.ir.kernel import amount, weight
+from pycute_xe.kernel.ir.statements import Touched
 from pycute_xe.kernel.spec.evaluation import compute
 from pycute_xe.machine import Trace
 from pycute_xe.numeric import Numeric, as_numeric
@@ -219,7 +222,7 @@ _ENGINES = {"fast": execute, "reference": launch.execute}
 
 @typed
 def run(
-    kernel: Kernel,
+    kernel: Kernel | CopyAnswers | TiledCopy | str,
     *operands: Any,
     executor: Executor = "fast",
     target: str | Target = "bmg",
@@ -242,6 +245,12 @@ def run(
     gives. With ``report`` the result is (output, `Report`). ``progress`` is called with the
     fraction done. A kernel whose atoms do something else than their layouts say runs under an
     `UnfaithfulWarning`.
+    A copy atom, its name or a `TiledCopy` runs alone, on the machine: ``run(atom, A, at=(8, 16))``
+    returns what each work-item holds of the block that begins there in memory, (lanes, values) or
+    (subgroups, lanes, values), padding as zeros; ``run(store, held, into=D, at=(8, 16))`` returns D
+    with the block in it. ``unit_bits`` is the width in which work-items read their registers
+    (`CopyAnswers.unit_bits` without it). Where work-items address memory themselves, ``at`` is a
+    place for each.
     Raises `InputError`, `DTypeError`, `LegalityError` for inputs, `MachineError` for a kernel that
     does what hardware leaves undefined.
 
@@ -250,14 +259,12 @@ def run(
     >>> D = run(gemm, np.ones((3, 5)), B=np.ones((5, 2)), dtype="bf16", executor="reference")
     >>> D.shape, D.dtype.name, float(D[2, 1])
     ((3, 2), 'float32', 5.0)
+    >>> A = np.arange(16 * 32).reshape(16, 32)
+    >>> run("XE_2D_U16x8x16_LD_N", A, at=(8, 16))[3].tolist()  # column 16 + 3, rows 8 to 15
+    [275, 307, 339, 371, 403, 435, 467, 499]
     """
-    if not isinstance(kernel, Kernel):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InputError(
-            "run",
-            {"kernel": type(kernel).__name__},
-            "only kernels run",
-            "build one with kernel.gemm(mma)",
-        )
+    if not isinstance(kernel, Kernel):
+        return run_copy(_copy_of(kernel), operands, named, get_target(target))
     demand_executor("run", executor)
     machine = get_target(target)
     problem = prepare(kernel, operands, named, _asked(dtype))
@@ -278,6 +285,19 @@ def run(
     if executor == "fast" and not problem.empty and not trace.why:
         count_work(kernel, problem, machine, trace)
     return out, _report(problem, machine, trace, executor, seconds, doubted)
+
+
+def _copy_of(given: object) -> CopyAnswers | TiledCopy:
+    """Return the copy that is run alone; refuse what is neither a kernel nor a copy."""
+    copy = get_atom(given) if isinstance(given, str) else given
+    if isinstance(copy, (CopyAnswers, TiledCopy)):
+        return copy
+    raise InputError(
+        "run",
+        {"kernel": type(copy).__name__},
+        "only kernels, copy atoms and tiled copies run",
+        "build one with kernel.gemm(mma), or name a copy: run('XE_2D_U16x8x16_LD_N', A)",
+    )
 
 
 def doubts(kernel: Kernel) -> tuple[str, ...]:

@@ -13,8 +13,7 @@ from pycute_xe.arch.block2d import Block2D
 from pycute_xe.arch.dpas.types import Types, listed_types
 from pycute_xe.arch.target import grf_bytes, targets
 from pycute_xe.atom import CopyAtom, MmaAtom
-from pycute_xe.atom.copy_answers import PlacedMessage
-from pycute_xe.atom.register_picture import SUBGROUP, Place, RegisterPicture
+from pycute_xe.atom.copy_answers import SUBGROUP, Place, PlacedMessage, RegisterPicture
 from pycute_xe.bulk import table
 from pycute_xe.comparing import Feed, feeds
 from pycute_xe.comparing.atom_arguments import direction, first_messages

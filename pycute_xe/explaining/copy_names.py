@@ -10,8 +10,7 @@ from itertools import pairwise
 
 from pycute_xe.arch.block2d import Block2D
 from pycute_xe.atom import Block2DOp, CopyAtom
-from pycute_xe.atom.copy_answers import PlacedMessage
-from pycute_xe.atom.register_picture import Place, RegisterPicture
+from pycute_xe.atom.copy_answers import Place, PlacedMessage, RegisterPicture
 from pycute_xe.comparing.atom_arguments import Copy, direction
 from pycute_xe.cutlass import LegacyCopyAtom, LegacyCopyName, shipped_names
 from pycute_xe.cutlass.legacy_lowering import broken_rules, messages_of, op_sending

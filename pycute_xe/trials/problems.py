@@ -25,13 +25,12 @@ from pycute_xe.kernel import (
     Statement,
     Store,
 )
-from pycute_xe.kernel.amounts import groups_in, work_in
-from pycute_xe.kernel.binding import shape_of
-from pycute_xe.kernel.field import Field, drawn, edges
 from pycute_xe.kernel.index import Index, Quotient
 from pycute_xe.kernel.ir.identities import extents_of
+from pycute_xe.kernel.ir.kernel import groups_in, work_in
+from pycute_xe.kernel.ir.operands import shape_of
 from pycute_xe.kernel.ir.program import walk
-from pycute_xe.kernel.probes import is_moved
+from pycute_xe.kernel.probes import Field, drawn, edges, is_moved
 from pycute_xe.kernel.spec.expression import (
     Apply,
     Const,
@@ -44,8 +43,7 @@ from pycute_xe.kernel.spec.expression import (
     leaves,
     parts,
 )
-from pycute_xe.kernel.spec.functions import CHOOSING
-from pycute_xe.kernel.spec.reductions import reduction
+from pycute_xe.kernel.spec.functions import CHOOSING, reduction
 from pycute_xe.numeric import Numeric
 
 __all__ = [

@@ -18,10 +18,9 @@ from pycute_xe.executing.space import Group, given, writers, writing_subgroups
 from pycute_xe.executing.surfaces import fetch_part
 from pycute_xe.holding.patience import charge
 from pycute_xe.kernel import Await, Counterexample, Kernel, Signal
-from pycute_xe.kernel.amounts import MOST_BYTES, MOST_STEPS, amount, groups_in, steps, weight
-from pycute_xe.kernel.binding import bind_sizes
-from pycute_xe.kernel.field import Field
-from pycute_xe.kernel.probes import differ_by, telling_fields, tolerance_of, variants
+from pycute_xe.kernel.ir.kernel import MOST_BYTES, MOST_STEPS, amount, groups_in, steps, weight
+from pycute_xe.kernel.ir.operands import bind_sizes
+from pycute_xe.kernel.probes import Field, differ_by, telling_fields, tolerance_of, variants
 from pycute_xe.kernel.spec.evaluation import compute_part
 from pycute_xe.kernel.spec.specification import Specification
 from pycute_xe.machine import Trace

@@ -11,7 +11,7 @@ from every import every
 from golden import rows
 
 from pycute_xe.arch.dpas import DpasMessage, Register, parse
-from pycute_xe.arch.rules import Broken
+from pycute_xe.arch.target import Broken
 
 # What is refused though the compiler accepts it, by the first rule that says so.
 REFUSED = {

@@ -18,7 +18,7 @@ from golden import rows as golden
 from sampling import WHOLE
 
 from pycute_xe.arch import Block2D, Surface, targets
-from pycute_xe.arch.rules import errors
+from pycute_xe.arch.target import errors
 from pycute_xe.atom.copy_answers import PlacedMessage
 from pycute_xe.cutlass import LegacyCopyName, parse_block2d_name
 from pycute_xe.cutlass.legacy_lowering import (

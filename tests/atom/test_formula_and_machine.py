@@ -17,8 +17,7 @@ from executed_images import as_held, executed_block
 from sampling import WHOLE, sampled
 
 import pycute_xe as cx
-from pycute_xe.arch.rules import errors
-from pycute_xe.arch.target import targets
+from pycute_xe.arch.target import errors, targets
 from pycute_xe.atom import (
     XE_LOAD_2D,
     XE_LOAD_2D_TRANSPOSE,

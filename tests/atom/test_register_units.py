@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from every import every
 
-from pycute_xe.atom.register_picture import RegisterPicture
+from pycute_xe.atom.copy_answers import RegisterPicture
 from pycute_xe.cutlass import get_atom
 from pycute_xe.errors import ShapeError
 

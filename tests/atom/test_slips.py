@@ -13,8 +13,8 @@ from every import every
 import pycute_xe as cx
 from pycute_xe.arch.target import get_target
 from pycute_xe.atom import CopyAtom, MmaAtom
+from pycute_xe.atom.copy_answers import RegisterPicture
 from pycute_xe.atom.linear_op import parse_linear_op
-from pycute_xe.atom.register_picture import RegisterPicture
 from pycute_xe.checking import check
 from pycute_xe.cutlass import LegacyCopyAtom, get_atom
 from pycute_xe.cutlass.legacy_name import LegacyCopyName, parse_block2d_name

@@ -17,7 +17,7 @@ from esimd_twins import COLS, HEIGHT, ROWS, WIDTH, Array, clean, found, matrix
 from every import every
 
 from pycute_xe import esimd
-from pycute_xe.arch.rules import rules
+from pycute_xe.arch.target import rules
 from pycute_xe.errors import InputError, MachineError
 from pycute_xe.esimd import (
     LINTS,

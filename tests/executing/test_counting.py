@@ -28,7 +28,7 @@ from pycute_xe.kernel import (
     Store,
 )
 from pycute_xe.kernel.ir.checks import FITS
-from pycute_xe.kernel.ir.copies import touching
+from pycute_xe.kernel.ir.statements import touching
 from pycute_xe.kernel.schedules import SplitK, plan_tables
 from pycute_xe.machine import Trace
 

@@ -19,7 +19,7 @@ from sampling import sampled
 
 from pycute_xe.arch import Block2D, Dpas
 from pycute_xe.arch.lsc import Address, DataType, Message
-from pycute_xe.arch.rules import errors
+from pycute_xe.arch.target import errors
 from pycute_xe.layout import Layout
 from pycute_xe.machine import Memory, RegisterFile, lsc
 

@@ -18,7 +18,7 @@ from hypothesis import assume, given, settings, strategies as st
 
 from pycute_xe.arch import Block2D, Surface
 from pycute_xe.arch.lsc import Block2DMessage
-from pycute_xe.arch.rules import errors
+from pycute_xe.arch.target import errors
 from pycute_xe.errors import MachineError
 from pycute_xe.machine import Memory, RegisterFile, Trace
 from pycute_xe.machine.lsc import execute

@@ -7,8 +7,7 @@ from functools import cache
 from itertools import product
 from typing import cast
 
-from pycute_xe.arch.rules import Broken
-from pycute_xe.arch.target import targets
+from pycute_xe.arch.target import Broken, targets
 from pycute_xe.facts import Row, rows, rows_for
 from pycute_xe.numeric import as_numeric
 

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import cast
 
-from pycute_xe.arch import rules
 from pycute_xe.arch.lsc.fields import known_target
 from pycute_xe.arch.lsc.parts import BlockParts, MessageParts
-from pycute_xe.arch.rules import Broken, Level, Rule
-from pycute_xe.arch.target import Target
+from pycute_xe.arch.target import Broken, Level, Rule, Target, judge, rules
 from pycute_xe.errors import CuteError
 from pycute_xe.facts import Row, rows_for
 
@@ -218,8 +216,8 @@ def _broken_use(message: BlockParts, target: str) -> tuple[Broken, ...]:
     """The rules on surface and position that their numbers break, as far as they are numbers."""
     broken: list[Broken] = []
     for table, quantities in use_quantities(message).items():
-        found = rules.rules("block2d", table, target, message.block.op)
-        broken += rules.judge(decidable(found, quantities), quantities)
+        found = rules("block2d", table, target, message.block.op)
+        broken += judge(decidable(found, quantities), quantities)
     return tuple(broken)
 
 

@@ -45,8 +45,7 @@ from pycute_xe.arch.lsc.legality import (
     use_quantities,
 )
 from pycute_xe.arch.lsc.parts import BlockParts, MessageParts, block_text, message_text
-from pycute_xe.arch.rules import Broken, Rule, nearest, refuse, rules
-from pycute_xe.arch.target import Target
+from pycute_xe.arch.target import Broken, Rule, Target, nearest, refuse, rules
 from pycute_xe.errors import CuteError, ShapeError
 
 __all__ = ["Address", "DataType", "Message", "check_head", "nearest_block", "Block2DMessage"]
