@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import pycute_xe as cx
-from pycute_xe.algebra.simplify import flat_modes, from_modes
+from pycute_xe.algebra.compose import flat_modes, from_modes
 from pycute_xe.atom import TiledCopy
 from pycute_xe.kernel import (
     AtomicStore,

@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from pycute_xe.unknown import register_source
+from pycute_xe.typing import register_source
 
 __version__ = "0.1.0"
 

@@ -106,6 +106,7 @@ from pycute_xe.basis import (
     E as E,
 )
 from pycute_xe.bulk import (
+    offsets as offsets,
     table as table,
 )
 from pycute_xe.checking import (
@@ -198,9 +199,6 @@ from pycute_xe.layout import (
 from pycute_xe.numeric import (
     Numeric as Numeric,
     as_numeric as as_numeric,
-)
-from pycute_xe.points import (
-    offsets as offsets,
 )
 from pycute_xe.printing import (
     latex_math as latex_math,

@@ -1,24 +1,289 @@
-"""All offsets at once, as NumPy arrays, and NumPy's names for the element types."""
+"""Offsets as NumPy arrays, of many coordinates or of all, and NumPy's names for element types."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from pycute_xe.algebra.simplify import flat_modes, merged
+from pycute_xe.algebra.compose import flat_modes, merged
+from pycute_xe.basis import Basis
 from pycute_xe.composed import ComposedLayout
-from pycute_xe.errors import DTypeError, ShapeError
+from pycute_xe.errors import CoordError, DTypeError, ShapeError
 from pycute_xe.f2 import F2Layout
-from pycute_xe.int_tuple import product
+from pycute_xe.int_tuple import leaves, product
 from pycute_xe.layout import Layout, as_layout
 from pycute_xe.numeric import Numeric, as_numeric
-from pycute_xe.points import END, AnyLayout, along, columns_of, narrowed, offsets, swizzled, too_far
-from pycute_xe.typing import Mode
+from pycute_xe.signatures import typed
+from pycute_xe.typing import Coord, Mode, Shape, Stride, is_tuple
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["numpy_dtype", "table"]
+__all__ = [
+    "END",
+    "AnyLayout",
+    "along",
+    "columns_of",
+    "narrowed",
+    "offsets",
+    "swizzled",
+    "too_far",
+    "numpy_dtype",
+    "table",
+]
+
+
+AnyLayout: TypeAlias = Layout | ComposedLayout | F2Layout
+
+END = 1 << 63  # one past the largest value of int64
+
+
+@typed
+def offsets(layout: AnyLayout, coords: Coord) -> NDArray[np.int64]:
+    """Return the offsets of an array of coordinates, as int64.
+
+    Law: ``offsets(L, c)[k] == L(c[k])``, for plain, swizzled and XOR layouts. ``coords`` is an
+    array of integers, which are flat indices whatever its shape, or a tuple that nests as a
+    coordinate does, with an array (or an integer) at each of its places; these broadcast against
+    each other. For points in the rows of an array, give ``tuple(points.T)``. The result has the
+    shape of the arrays; with basis strides a last axis holds the coordinate. As in a call, the last
+    mode is unbounded. Costs a few vectorised operations for each leaf. Raises `CoordError` where
+    the coordinates are something else or do not fit the layout, `ShapeError` where an offset does
+    not fit 64 bits, where strides of both kinds meet and where the coordinate space is nested.
+    C++: a loop over ``layout(coord)``.
+
+    >>> import numpy as np
+    >>> L = Layout((4, (2, 3)), (6, (3, 1)))
+    >>> offsets(L, np.array([[0, 1], [4, 23]])).tolist()
+    [[0, 6], [3, 23]]
+    >>> offsets(L, (np.arange(4), 5)).tolist()
+    [5, 11, 17, 23]
+    """
+    import numpy as np
+
+    inner = layout.layout if isinstance(layout, ComposedLayout) else layout
+    arrays = _arrays(layout, coords)
+    # Arithmetic makes Python's integers of arrays without an axis: one is added, and left out of
+    # the shape again.
+    shape = _broadcast(layout, [array.shape for array in leaves(arrays)])
+    arrays = _transformed(arrays)
+    columns = 0 if isinstance(inner, F2Layout) else columns_of("offsets", inner)
+    digits = list(_digits(layout, arrays, inner.shape, inner.stride))
+    if isinstance(inner, F2Layout):
+        return narrowed("offsets", layout, _xored(inner, digits), shape)
+    if columns:
+        found = [_sum([(part, along(d, i)) for part, d in digits]) for i in range(columns)]
+        return np.stack([narrowed("offsets", layout, part, shape) for part in found], axis=-1)
+    total = _sum(digits)
+    if isinstance(layout, ComposedLayout):
+        total = swizzled("offsets", layout, total)
+    return narrowed("offsets", layout, total, shape)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounded:
+    """Coordinates of one mode, and what none of them is below or above."""
+
+    values: NDArray[Any]
+    low: int
+    high: int
+
+    def exact(self) -> NDArray[Any]:
+        """The coordinates as integers of Python, slow but without end."""
+        return self.values.astype(object)
+
+
+def _arrays(layout: AnyLayout, coords: Any) -> Any:
+    """Return the coordinates with an array of int64 (of Python's integers, if larger) each."""
+    import numpy as np
+
+    if is_tuple(coords):
+        return tuple(_arrays(layout, part) for part in coords)
+    if type(coords) is int:
+        return np.array(coords, dtype=np.int64 if -END <= coords < END else object)
+    kind = str(getattr(coords, "dtype", type(coords).__name__))
+    if not isinstance(coords, (np.ndarray, np.integer)) or not kind.startswith(("int", "uint")):
+        raise _no_coords(layout, f"{kind} is not a type of coordinates")
+    array: NDArray[Any] = np.asarray(cast("Any", coords))
+    large = kind == "uint64" and array.size and array.max() >= END
+    return array.astype(object if large else np.int64, copy=False)
+
+
+def _transformed(arrays: Any) -> Any:
+    if is_tuple(arrays):
+        return tuple(map(_transformed, arrays))
+    return arrays.reshape(1) if arrays.ndim == 0 else arrays
+
+
+def _broadcast(layout: AnyLayout, shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
+    import numpy as np
+
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        given = " and ".join(map(str, shapes))
+        raise _no_coords(layout, f"arrays of the shapes {given} do not broadcast") from None
+
+
+def _digits(
+    layout: AnyLayout, coord: Any, shape: Shape, stride: Stride
+) -> Iterator[tuple[_Bounded, Any]]:
+    """Yield the coordinates and the stride of each leaf."""
+    if not is_tuple(coord):
+        ends = (int(coord.min()), int(coord.max())) if coord.size else (0, 0)
+        yield from _split(_Bounded(coord, *ends), shape, stride)
+        return
+    if not is_tuple(shape) or len(shape) != len(coord):
+        raise _no_coords(layout, f"a tuple of {len(coord)} arrays does not fit the shape {shape}")
+    for c, s, d in zip(coord, shape, stride, strict=True):
+        yield from _digits(layout, c, s, d)
+
+
+def _split(whole: _Bounded, shape: Shape, stride: Stride) -> Iterator[tuple[_Bounded, Any]]:
+    """Split indices of a mode into those of its leaves; the last leaf takes all that is left."""
+    if not is_tuple(shape):
+        yield whole, stride
+        return
+    for s, d in zip(shape[:-1], stride[:-1], strict=True):
+        size: int = product(s)
+        values = whole.values if size - min(whole.low, 0) < END else whole.exact()
+        count = values // size  # and then the rest: several times as quick as a remainder
+        yield from _split(_Bounded(values - count * size, 0, size - 1), s, d)
+        whole = _Bounded(count, whole.low // size, whole.high // size)
+    if shape:
+        yield from _split(whole, shape[-1], stride[-1])
+
+
+def _sum(digits: list[tuple[_Bounded, int]]) -> Any:
+    """Return the sum of coordinates times strides, in Python's integers where int64 may not do."""
+    ends = [sorted((part.low * d, part.high * d)) for part, d in digits]
+    fits = sum(low for low, _ in ends) >= -END and sum(high for _, high in ends) < END
+    fits = fits and all(-END <= d < END for _, d in digits)
+    total: Any = 0
+    for part, d in digits:
+        total = total + (part.values if fits else part.exact()) * d
+    return total
+
+
+def _xored(layout: F2Layout, digits: list[tuple[_Bounded, Any]]) -> Any:
+    """Return the sum of coordinates times strides, both without carries."""
+    total: Any = layout.offset
+    for part, stride in digits:
+        if part.low < 0:
+            raise _no_coords(layout, f"{part.low} is negative, which has no bits")
+        bits = part.high.bit_length()
+        fits = bits + stride.value.bit_length() <= 63 and layout.offset < END
+        values = part.values if fits else part.exact()
+        for i in range(bits):
+            total = total ^ (values >> i & 1) * (stride.value << i)
+    return total
+
+
+def swizzled(operation: str, layout: ComposedLayout, inner: Any) -> Any:
+    """Return the offsets of a composed layout, given those of the layout beneath its swizzle.
+
+    For the library's own use. Raises `CoordError` where one is negative before the swizzle.
+    """
+    import numpy as np
+
+    values: NDArray[Any] = np.asarray(inner)
+    low, high = (int(values.min()), int(values.max())) if values.size else (0, 0)
+    swizzle, offset = layout.swizzle, layout.offset
+    if offset + low < 0:
+        raise CoordError(
+            operation,
+            {"layout": layout},
+            f"the offset {offset + low} before the swizzle is negative, which has no bits",
+            "use coordinates inside the shape",
+        )
+    if max(offset + high, swizzle.yyy_mask, swizzle.zzz_mask) >= END:
+        values = values.astype(object)
+    return swizzle(values + offset)
+
+
+def narrowed(
+    operation: str, layout: AnyLayout, values: Any, shape: tuple[int, ...] | None = None
+) -> NDArray[np.int64]:
+    """Return offsets as a new array of int64, broadcast to a shape if given.
+
+    For the library's own use. Raises `ShapeError` where one does not fit 64 bits.
+    """
+    import numpy as np
+
+    found: NDArray[Any] = np.asarray(values)
+    if found.dtype != np.int64 and found.size:
+        for extreme in (int(found.min()), int(found.max())):
+            if not -END <= extreme < END:
+                raise too_far(operation, layout, extreme)
+    out = np.empty(found.shape if shape is None else shape, dtype=np.int64)
+    out[...] = found
+    return out
+
+
+def columns_of(operation: str, layout: Layout) -> int:
+    """Return the rank of the coordinate space, 0 for integer offsets.
+
+    For the library's own use. Raises `ShapeError` for what has no array form.
+
+    >>> columns_of("table", Layout((2, 2), (1, Basis(1, (2,)))))
+    Traceback (most recent call last):
+    pycute_xe.errors.ShapeError: table(layout=(2,2):(1,1@2)): the stride 1 gives offsets, the \
+stride 1@2 coordinates. Way out: use strides of one kind, and zeros
+    """
+    modes = flat_modes(layout)
+    bases = [d for _, d in modes if isinstance(d, Basis)]
+    for s, d in modes:
+        number = d.value if isinstance(d, Basis) else d
+        for value in (s, number):
+            if type(value) is not int:
+                raise _no_array(operation, layout, f"{value} is not a number", "substitute one")
+        if bases and s != 1 and number is d and d != 0:
+            condition = f"the stride {d} gives offsets, the stride {bases[0]} coordinates"
+            raise _no_array(operation, layout, condition, "use strides of one kind, and zeros")
+        if isinstance(d, Basis) and len(d.modes) != 1:
+            condition = f"the nested coordinates of {d} have no array form"
+            fix = "use a flat coordinate space, as of make_identity_layout of a flat shape"
+            raise _no_array(operation, layout, condition, fix)
+    return 1 + max((d.modes[0] for d in bases), default=-1)
+
+
+def along(stride: Any, column: int) -> int:
+    """Return what a stride adds to one mode of the coordinate.
+
+    >>> along(Basis(3, (1,)), 1), along(Basis(3, (1,)), 0)
+    (3, 0)
+    """
+    return stride.value if isinstance(stride, Basis) and stride.modes == (column,) else 0
+
+
+def _no_array(operation: str, layout: AnyLayout, condition: str, fix: str) -> ShapeError:
+    return ShapeError(operation, {"layout": layout}, condition, fix)
+
+
+def too_far(operation: str, layout: AnyLayout, value: int) -> ShapeError:
+    """Return the refusal of an offset that does not fit 64 bits.
+
+    >>> print(too_far("table", Layout(2, 1 << 63), 1 << 63).condition)
+    the offset 9223372036854775808 does not fit 64 bits
+    """
+    return ShapeError(
+        operation,
+        {"layout": layout},
+        f"the offset {value} does not fit 64 bits",
+        "call the layout, whose integers have no end",
+    )
+
+
+def _no_coords(layout: AnyLayout, condition: str) -> CoordError:
+    return CoordError(
+        "offsets",
+        {"layout": layout},
+        condition,
+        "give an integer array of indices, or a tuple that nests as the shape, of such arrays",
+    )
+
 
 # The elements that an array of int64 can have: its bytes are counted in 63 bits.
 _MOST = END // 8

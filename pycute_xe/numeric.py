@@ -1,4 +1,4 @@
-"""Element types: a row for each, with a column for each reader."""
+"""Element types, a row for each, and which conversions between them change nothing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Literal
 
 from pycute_xe.errors import DTypeError
 
-__all__ = ["Numeric", "Row", "as_numeric", "numerics"]
+__all__ = ["Numeric", "Row", "as_numeric", "numerics", "is_exact", "whole_to"]
+
 
 Kind = Literal["float", "signed", "unsigned"]
 
@@ -195,3 +196,38 @@ def as_numeric(value: object) -> Numeric:
         known = ", ".join(numerics())
         raise DTypeError("as_numeric", {"value": value}, "unknown element type", f"one of {known}")
     return found
+
+
+def whole_to(numeric: Numeric) -> int:
+    """Return the number up to which a type of floats holds all integers.
+
+    >>> from pycute_xe.numeric import as_numeric as t
+    >>> whole_to(t("f32")), whole_to(t("f8e4m3"))
+    (16777216, 16)
+    """
+    row = numeric.row
+    return 1 if row.positive or numeric.kind != "float" else 1 << row.significand
+
+
+def is_exact(source: Numeric, to: Numeric) -> bool:
+    """Tell whether a type holds every value of another.
+
+    >>> from pycute_xe.numeric import as_numeric as t
+    >>> is_exact(t("bf16"), t("f32")), is_exact(t("s32"), t("f32")), is_exact(t("u8"), t("f16"))
+    (True, False, True)
+    """
+    if source == to:
+        return True
+    if to.kind != "float":
+        if source.kind == "float" or (source.kind == "signed" and to.kind == "unsigned"):
+            return False
+        return source.bits + (source.kind != to.kind) <= to.bits
+    given, taken = source.row, to.row
+    if taken.positive:
+        return False
+    if source.kind != "float":
+        digits = source.bits - (source.kind == "signed")
+        return digits <= taken.significand and digits < 1 << (taken.exponent - 1)
+    if given.denormal and not taken.denormal and given.exponent == taken.exponent:
+        return False
+    return given.exponent <= taken.exponent and given.significand <= taken.significand

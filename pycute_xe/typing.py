@@ -1,14 +1,42 @@
-"""Names for the nested integers that the whole library speaks in.
+"""Names for the nested integers that the whole library speaks in, numbers or not yet numbers.
 
 An ``IntTuple`` is an integer or a tuple of ``IntTuple``. ``4`` and ``(4,)`` are different values.
 A ``Tiler`` is a layout, an integer, ``None`` (keep the mode whole) or a tuple of tilers.
+
+The algebra computes with Python's operators and asks two questions: does one value divide another,
+and is one at most another. A `Symbolic` value answers from what is assumed of it, or raises
+`UndecidableError`. Where such values come from does not concern the algebra.
 """
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias, TypeGuard
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from functools import cmp_to_key, wraps
+from inspect import signature
+from typing import Any, ParamSpec, TypeAlias, TypeGuard, TypeVar
 
-__all__ = ["Coord", "IntTuple", "Mode", "Shape", "Stride", "Tiler", "is_tuple"]
+from pycute_xe.errors import UndecidableError
+
+__all__ = [
+    "Coord",
+    "IntTuple",
+    "Mode",
+    "Shape",
+    "Stride",
+    "Tiler",
+    "is_tuple",
+    "Symbolic",
+    "adopted",
+    "agree",
+    "at_most",
+    "in_order",
+    "is_integer",
+    "naming",
+    "register_source",
+    "same",
+]
+
 
 # A recursive alias of ``int | tuple[IntTuple, ...]`` cannot hold the symbolic values and basis
 # elements that leaves may also be; constructors check what the type cannot say.
@@ -27,3 +55,162 @@ def is_tuple(value: object) -> TypeGuard[tuple[Any, ...]]:
     (True, False)
     """
     return isinstance(value, tuple)
+
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+class Symbolic(ABC):
+    """An integer known by assumptions only; ``+ - * // %`` and comparisons work as on integers.
+
+    ``a == b`` tells whether the two are equal whatever the symbols are, and never raises. Order,
+    sign and truth are answered where all values of the symbols give the same answer, and raise
+    `UndecidableError` elsewhere.
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def at_most(self, other: Any) -> bool:
+        """Tell whether ``self <= other`` for all values of the symbols."""
+
+    @abstractmethod
+    def at_least(self, other: Any) -> bool:
+        """Tell whether ``self >= other`` for all values of the symbols."""
+
+    @abstractmethod
+    def differs(self, other: Any) -> bool:
+        """Tell whether ``self != other`` for all values of the symbols."""
+
+    @abstractmethod
+    def undecided(self, relation: str, other: Any) -> UndecidableError:
+        """Return the error that names the fact which would decide ``self <relation> other``."""
+
+    @abstractmethod
+    def coordinate(self, name: str) -> Any:
+        """Return a symbol that stands for every integer from 0 up to, not including, this one."""
+
+
+_SOURCES: dict[str, Callable[[Any], Any]] = {}
+
+
+def register_source(package: str, adopt: Callable[[Any], Any]) -> None:
+    """Let leaves whose type comes from a package become symbolic values through ``adopt``.
+
+    >>> register_source("a_package", int)
+    """
+    _SOURCES[package] = adopt
+
+
+def adopted(leaf: Any) -> Any:
+    """Return a leaf of a registered package as a symbolic value, any other leaf as it is.
+
+    >>> adopted(4)
+    4
+    """
+    if type(leaf) is int or not _SOURCES:
+        return leaf
+    # A class made by hand may have no module.
+    source = _SOURCES.get(str(type(leaf).__module__).partition(".")[0])
+    return source(leaf) if source else leaf
+
+
+def is_integer(value: object) -> bool:
+    """Tell whether a value is an integer, known or not.
+
+    >>> is_integer(4), is_integer(4.0)
+    (True, False)
+    """
+    return type(value) is int or isinstance(value, Symbolic)
+
+
+def at_most(a: Any, b: Any) -> bool:
+    """Choose between a branch for ``a <= b`` and one for ``a >= b`` that agree where both hold.
+
+    Raises `UndecidableError` where neither holds for all values of the symbols.
+
+    >>> at_most(3, 4), at_most(4, 4), at_most(5, 4)
+    (True, True, False)
+    """
+    if type(a) is int and type(b) is int:
+        return a <= b
+    if isinstance(a, Symbolic):
+        if a.at_most(b):
+            return True
+        if a.at_least(b):
+            return False
+        raise a.undecided("<=", b)
+    if isinstance(b, Symbolic):
+        if b.at_least(a):
+            return True
+        if b.at_most(a):
+            return False
+        raise b.undecided(">=", a)
+    return bool(a <= b)
+
+
+def same(a: Any, b: Any) -> bool:
+    """Tell whether two values are equal, where it matters that they are never so otherwise.
+
+    Raises `UndecidableError` where they are equal for some values of the symbols only.
+
+    >>> same(3, 3), same(3, 4)
+    (True, False)
+    """
+    if a == b:
+        return True
+    value, other = (a, b) if isinstance(a, Symbolic) else (b, a)
+    if isinstance(value, Symbolic) and not value.differs(other):
+        raise value.undecided("==", other)
+    return False
+
+
+def agree(leaves: Iterable[Any]) -> None:
+    """Refuse leaves among which one name stands for two different symbols, as adding them does.
+
+    >>> agree((4, 8))
+    """
+    total: Any = 0
+    for leaf in leaves:
+        if isinstance(leaf, Symbolic):
+            total = total + leaf
+
+
+def naming(function: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Let what a function cannot decide be asked in its name, with its operands.
+
+    >>> naming(abs)(-3)
+    3
+    """
+
+    @wraps(function)
+    def named(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        try:
+            return function(*args, **kwargs)
+        except UndecidableError as error:
+            operands = dict(zip(signature(function).parameters, args, strict=False))
+            raise error.within(function.__name__, {**operands, **kwargs}) from None
+
+    return named
+
+
+def in_order(modes: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Put a list of tuples into the order of their first entries, and return it.
+
+    Raises `UndecidableError` where the order depends on the symbols.
+
+    >>> in_order([(4, 2), (1, 4)])
+    [(1, 4), (4, 2)]
+    """
+    for mode in modes:
+        if type(mode[0]) is not int:
+            return sorted(modes, key=cmp_to_key(_by_first))
+    modes.sort()
+    return modes
+
+
+def _by_first(one: tuple[Any, ...], other: tuple[Any, ...]) -> int:
+    if one[0] == other[0]:
+        return 0
+    return -1 if at_most(one[0], other[0]) else 1

@@ -12,7 +12,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from pycute_xe.algebra import complement
-from pycute_xe.algebra.simplify import scaled
+from pycute_xe.algebra.compose import scaled
 from pycute_xe.basis import E
 from pycute_xe.int_tuple import flatten_tuple, product_each, unflatten_tuple
 from pycute_xe.layout import Layout, cosize, make_identity_layout, make_layout, rank, size

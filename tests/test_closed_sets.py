@@ -6,7 +6,7 @@ import closed_sets
 import pytest
 
 from pycute_xe.kernel.ir.named import ROLES
-from pycute_xe.kernel.spec.reductions import REDUCTIONS
+from pycute_xe.kernel.spec.functions import REDUCTIONS
 from pycute_xe.numeric import as_numeric, numerics
 
 WRONG = {

@@ -12,12 +12,12 @@ from every import every
 import pycute_xe as cx
 from pycute_xe import esimd
 from pycute_xe.arch import Block2D, get_target
+from pycute_xe.bulk import offsets
 from pycute_xe.compat import pycute
 from pycute_xe.compat.pycute_tuples import tuple_max
 from pycute_xe.errors import CoordError, CuteError, InputError, KernelError, RankError, ShapeError
 from pycute_xe.kernel.ir.statements import Touched
 from pycute_xe.notation import cpp_layout, cpp_tree, parse_layout
-from pycute_xe.points import offsets
 from pycute_xe.symbolic import from_sympy
 
 OP = cx.XE_DPAS_TT(8, "f32", "bf16")

@@ -1,13 +1,14 @@
 """The layout algebra, functions over layouts as CuTe names them.
 
-The inner order is simplify, then compose and inverse, then divide, then product, then swizzled
-layouts, which most operations take as well; nothing here knows a GPU or imports anything but the
-standard library.
+The inner order is `compose`, then `inverse` with the divides, then `product`, then swizzled
+layouts, which most operations take as well; nothing here knows a GPU or imports anything but
+the standard library.
 """
 
 from __future__ import annotations
 
 from pycute_xe.algebra.common import greatest_common_domain, layout_add
+from pycute_xe.algebra.compose import filter, filter_zeros
 from pycute_xe.algebra.inverse import complement, nullspace
 from pycute_xe.algebra.rearrange import make_layout_like, sort, transform_layout
 from pycute_xe.algebra.relations import (
@@ -18,7 +19,6 @@ from pycute_xe.algebra.relations import (
     is_injective,
     is_surjective,
 )
-from pycute_xe.algebra.simplify import filter, filter_zeros
 from pycute_xe.algebra.swizzled import (
     blocked_product,
     coalesce,

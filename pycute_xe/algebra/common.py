@@ -5,14 +5,12 @@ from __future__ import annotations
 from math import gcd, lcm
 from typing import Any
 
-from pycute_xe.algebra.compose import composition
+from pycute_xe.algebra.compose import coalesce, composition, flat_modes, from_modes, merged
 from pycute_xe.algebra.inverse import right_inverse
-from pycute_xe.algebra.simplify import coalesce, flat_modes, from_modes, merged
 from pycute_xe.basis import Basis
 from pycute_xe.errors import DivisibilityError, ShapeError
 from pycute_xe.layout import Layout, size, unchecked
-from pycute_xe.typing import Mode, Shape
-from pycute_xe.unknown import naming
+from pycute_xe.typing import Mode, Shape, naming
 
 __all__ = ["greatest_common_domain", "layout_add", "max_common_layout", "max_common_vector"]
 

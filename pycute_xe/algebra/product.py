@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pycute_xe.algebra.compose import as_tiler, composition
-from pycute_xe.algebra.divide import unpacked, zip_modes
-from pycute_xe.algebra.inverse import gaps, uneven
+from pycute_xe.algebra.inverse import gaps, uneven, unpacked, zip_modes
 from pycute_xe.errors import DivisibilityError, RankError, ShapeError, UndecidableError, quoted
 from pycute_xe.int_tuple import ceil_div, product, product_each, round_up
 from pycute_xe.layout import (
@@ -19,8 +18,7 @@ from pycute_xe.layout import (
     pair,
 )
 from pycute_xe.signatures import typed
-from pycute_xe.typing import IntTuple, Shape, Tiler, is_tuple
-from pycute_xe.unknown import adopted, is_integer
+from pycute_xe.typing import IntTuple, Shape, Tiler, adopted, is_integer, is_tuple
 
 __all__ = [
     "blocked_product",

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pycute_xe.algebra.compose import composition
-from pycute_xe.algebra.simplify import filter_zeros, flat_modes, from_modes
+from pycute_xe.algebra.compose import composition, filter_zeros, flat_modes, from_modes
 from pycute_xe.basis import Basis
 from pycute_xe.errors import ShapeError
 from pycute_xe.int_tuple import leaves
 from pycute_xe.layout import Layout, as_layout, make_layout, make_ordered_layout, unchecked
 from pycute_xe.signatures import typed
-from pycute_xe.typing import Shape
-from pycute_xe.unknown import naming
+from pycute_xe.typing import Shape, naming
 
 __all__ = ["make_layout_like", "sort", "transform_layout", "with_shape"]
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from math import gcd
 from typing import Any
 
-from pycute_xe.algebra.simplify import flat_modes
+from pycute_xe.algebra.compose import flat_modes
 from pycute_xe.basis import Basis
 from pycute_xe.errors import DivisibilityError, ShapeError, UndecidableError, quoted
 from pycute_xe.int_tuple import ceil_div, leaves, unflatten_tuple
 from pycute_xe.layout import Layout, as_layout
 from pycute_xe.signatures import typed
-from pycute_xe.typing import Mode
-from pycute_xe.unknown import at_most, same
+from pycute_xe.typing import Mode, at_most, same
 
 __all__ = ["downcast", "recast_layout", "upcast"]
 

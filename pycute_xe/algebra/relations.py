@@ -5,13 +5,12 @@ from __future__ import annotations
 from math import gcd
 from typing import Any
 
-from pycute_xe.algebra.simplify import flat_modes, from_modes, merged
+from pycute_xe.algebra.compose import flat_modes, from_modes, merged
 from pycute_xe.basis import Basis
 from pycute_xe.errors import CuteError, DivisibilityError, ShapeError, UndecidableError
 from pycute_xe.int_tuple import product
 from pycute_xe.layout import Layout, coshape, has_symbols
-from pycute_xe.typing import Mode
-from pycute_xe.unknown import at_most, in_order, naming, same
+from pycute_xe.typing import Mode, at_most, in_order, naming, same
 
 __all__ = [
     "functionally_equal",

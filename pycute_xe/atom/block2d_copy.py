@@ -8,21 +8,18 @@ from operator import index
 from typing import Any, cast
 
 from pycute_xe.algebra import composition, zipped_divide
-from pycute_xe.algebra.simplify import flat_modes, from_modes, merged
-from pycute_xe.atom.block2d_op import XE_PREFETCH_2D, Block2DOp
-from pycute_xe.atom.copy_atom import make_copy_atom
+from pycute_xe.algebra.compose import flat_modes, from_modes, merged
+from pycute_xe.atom.copy_atom import XE_PREFETCH_2D, Block2DOp, make_copy_atom
 from pycute_xe.atom.mma_atom import Operand
 from pycute_xe.atom.selection import memory_modes, select_block_2d, subgroup_fragment
-from pycute_xe.atom.tiled_copy import TiledCopy
-from pycute_xe.atom.tiled_mma import TiledMma
+from pycute_xe.atom.tilings import TiledCopy, TiledMma
 from pycute_xe.errors import DivisibilityError, DTypeError, KernelError
 from pycute_xe.int_tuple import ceil_div
 from pycute_xe.layout import Layout, make_layout
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.signatures import typed
 from pycute_xe.tensor import Tensor
-from pycute_xe.typing import is_tuple
-from pycute_xe.unknown import Symbolic
+from pycute_xe.typing import Symbolic, is_tuple
 
 __all__ = [
     "make_block_2d_copy",

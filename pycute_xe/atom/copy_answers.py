@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pycute_xe.algebra import coalesce
-from pycute_xe.algebra.simplify import scaled
+from pycute_xe.algebra.compose import scaled
 from pycute_xe.arch.block2d import Block2D
 from pycute_xe.arch.lsc import Message
 from pycute_xe.arch.target import Target
@@ -19,10 +19,17 @@ from pycute_xe.errors import CoordError
 from pycute_xe.layout import Layout, make_layout, size
 from pycute_xe.numeric import Numeric
 
-__all__ = ["AnyPlaced", "BlockAnswers", "CopyAnswers", "PlacedLinear", "PlacedMessage"]
+if TYPE_CHECKING:
+    from pycute_xe.symbolic.terms import Expr
 
-# ------------------------------------------------------------ placed message
-# A message, and where in the block of an atom it starts.
+__all__ = [
+    "AnyPlaced",
+    "BlockAnswers",
+    "CopyAnswers",
+    "PlacedLinear",
+    "PlacedMessage",
+    "unit_of_own_elements",
+]
 
 AnyMessage = TypeVar("AnyMessage", bound=Block2D | Message, covariant=True)
 
@@ -178,6 +185,20 @@ class CopyAnswers(ABC):
         """
         return self._owned
 
+    def formula(self) -> tuple[Expr, ...]:
+        """Return `ownership` as sympy expressions: row and column of value v of work-item t.
+
+        Law: at integers they are ``ownership()[t][v]``; `verify` takes them back, as text or as
+        expressions. Raises `ShapeError` where no formula of the digits of t and v says it.
+
+        >>> from pycute_xe.cutlass import get_atom
+        >>> get_atom("XE_2D_U16x8x32_LD_V").formula()
+        (2*floor(v/4) + Mod(v, 2), t + 16*Mod(floor(v/2), 2))
+        """
+        from pycute_xe.atom.formula import formula_of
+
+        return formula_of(self._owned, self)
+
     def columns(self, work_item: int) -> tuple[int, ...]:
         """Return the columns of which a work-item is said to own values, ascending.
 
@@ -261,6 +282,21 @@ class CopyAnswers(ABC):
         units = (unit for unit in UNITS if unit % picture.bits == 0)
         return tuple(unit for unit in units if self._shown_in(unit))
 
+    @property
+    def unit_bits(self) -> int:
+        """The width in bits in which work-items read their registers.
+
+        The least of `faithful_units`; where there is none, the least in which each work-item holds
+        its own elements in any order, and else what `registers` is shown in.
+
+        >>> from pycute_xe.cutlass import get_atom
+        >>> get_atom("XE_2D_U16x16x16_LD_V").unit_bits, get_atom("XE_2D_U8x8x32_LD_N").unit_bits
+        (32, 8)
+        """
+        exact = next(iter(self.faithful_units), None)
+        own = exact or unit_of_own_elements(self._picture, self._owned)
+        return own or self._picture.unit_bits
+
     def _shown_in(self, unit_bits: int) -> bool:
         """Whether registers read in units of a width hold what is said, values in order."""
         picture = self._picture
@@ -273,6 +309,31 @@ class CopyAnswers(ABC):
             if held[: len(owned)] != owned:
                 return False
         return True
+
+
+def unit_of_own_elements(picture: RegisterPicture, owned: Sequence[Sequence[Place]]) -> int | None:
+    """Return the least width in bits in which each work-item holds its own elements, in any order.
+
+    ``None`` if no width up to 64 bits does, or if an element is said to have two owners.
+
+    >>> from pycute_xe.cutlass import get_atom
+    >>> atom = get_atom("XE_2D_U16x8x32_LD_N")
+    >>> unit_of_own_elements(atom.registers(), atom.ownership())
+    16
+    """
+    whose = {place: t for t, places in enumerate(owned) for place in places}
+    if sum(map(len, owned)) != len(whose):
+        return None
+    units = (u for u in range(picture.unit_bits, 65, picture.unit_bits) if 64 % u == 0)
+    return next((unit for unit in units if _held_by(picture, unit, whose)), None)
+
+
+def _held_by(picture: RegisterPicture, unit_bits: int, whose: dict[Place, int]) -> bool:
+    """Whether registers hold these elements and no others, each with its work-item."""
+    owners = picture.owners(unit_bits)
+    return len(owners) == len(whose) and all(
+        whose.get(place) == work_item for place, (work_item, _) in owners.items()
+    )
 
 
 # ------------------------------------------------------------ blocks

@@ -8,8 +8,7 @@ from pycute_xe.algebra import coalesce, is_bijective, raked_product, right_inver
 from pycute_xe.arch.dpas import Dpas
 from pycute_xe.atom.copy_answers import CopyAnswers
 from pycute_xe.atom.mma_atom import MmaAtom, make_mma_atom
-from pycute_xe.atom.tiled_copy import TiledCopy
-from pycute_xe.atom.tiled_mma import TiledMma
+from pycute_xe.atom.tilings import TiledCopy, TiledMma
 from pycute_xe.errors import DivisibilityError, RankError, ShapeError
 from pycute_xe.int_tuple import product, product_each
 from pycute_xe.layout import Layout, make_ordered_layout, size

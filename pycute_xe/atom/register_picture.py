@@ -264,3 +264,7 @@ def slots_in(places: NDArray[np.int64]) -> tuple[Place | None, ...]:
     if all(row >= 0 for row in rows):
         return tuple(pairs)
     return tuple(pair if pair[0] >= 0 else None for pair in pairs)
+
+
+# ------------------------------------------------------------ placed message
+# A message, and where in the block of an atom it starts.

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pycute_xe.algebra import coalesce, composition, left_inverse
-from pycute_xe.algebra.simplify import flat_modes, from_modes
+from pycute_xe.algebra.compose import flat_modes, from_modes
 from pycute_xe.atom.register_picture import SUBGROUP
 from pycute_xe.atom.subgroup_tensor import SubgroupTensor
-from pycute_xe.atom.tiled_copy import TiledCopy
-from pycute_xe.atom.tiled_mma import TiledMma
+from pycute_xe.atom.tilings import TiledCopy, TiledMma
 from pycute_xe.bulk import table
 from pycute_xe.errors import CuteError, DivisibilityError, DTypeError, KernelError
 from pycute_xe.layout import Layout, coshape, make_layout, size

@@ -17,7 +17,7 @@ from pycute_xe.algebra import (
     with_shape,
     zipped_divide,
 )
-from pycute_xe.algebra.simplify import scaled
+from pycute_xe.algebra.compose import scaled
 from pycute_xe.bulk import table
 from pycute_xe.errors import (
     CoordError,

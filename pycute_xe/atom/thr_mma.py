@@ -13,7 +13,7 @@ from pycute_xe.signatures import typed
 from pycute_xe.tensor import Tensor, make_tensor
 
 if TYPE_CHECKING:
-    from pycute_xe.atom.tiled_mma import TiledMma
+    from pycute_xe.atom.tilings import TiledMma
 
 __all__ = ["OPERAND_MODES", "ThrMma"]
 

@@ -22,11 +22,12 @@ from pycute_xe.checking.atoms import (
 from pycute_xe.checking.report import Found, Resource
 from pycute_xe.errors import InputError, UndecidableError, quoted
 from pycute_xe.facts import rows_for
-from pycute_xe.holding.follower import situated
+from pycute_xe.holding.contents import situated
 from pycute_xe.kernel import Fragment, Kernel, Meanings, Operand, walk
 from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.kernel.ir.listing import renamings
-from pycute_xe.kernel.ir.roles import doing
+from pycute_xe.kernel.ir.named import NamedArrive, NamedWait
+from pycute_xe.kernel.ir.program import doing
 
 __all__ = ["JUDGED", "judge_kernel", "bank_turns"]
 
@@ -309,7 +310,7 @@ def _(body: Body, statement: ir.Mma) -> None:
 
 @JUDGED.of(
     *(*ir.ON_REGISTERS, ir.Loop, ir.If, ir.SharedLoad, ir.SharedStore),
-    *(ir.BarrierArrive, ir.BarrierWait, ir.Fence, ir.NamedArrive, ir.NamedWait),
+    *(ir.BarrierArrive, ir.BarrierWait, ir.Fence, NamedArrive, NamedWait),
     *(ir.Await, ir.Signal),
 )
 def _(body: Body, statement: ir.Statement) -> None:

@@ -354,7 +354,7 @@ def _settled(name: str, array: NDArray[Any], kernel: Kernel, dtype: str | None) 
     """
     import numpy as np
 
-    from pycute_xe.executing.rounding import as_matrix
+    from pycute_xe.executing.problem import as_matrix
     from pycute_xe.numeric import as_numeric
 
     wanted = kernel.operand(name).value_type

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, cast
 
 from pycute_xe.algebra import composition, upcast
-from pycute_xe.algebra.simplify import from_modes
+from pycute_xe.algebra.compose import from_modes
 from pycute_xe.arch.block2d import Block2D
 from pycute_xe.arch.target import Target
-from pycute_xe.atom.copy_answers import BlockAnswers, PlacedMessage, recast_values
+from pycute_xe.atom.copy_answers import (
+    BlockAnswers,
+    PlacedMessage,
+    recast_values,
+    unit_of_own_elements,
+)
 from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP, Place, RegisterPicture, slots_in
 from pycute_xe.bulk import table
 from pycute_xe.cutlass.legacy_lowering import lower, sent_by_cutlass, why_not
@@ -123,31 +128,6 @@ def note_of_registers(
     return (
         f"the registers of a work-item, read {unit} bits at a time, hold the elements "
         "that ownership() says in another order or with gaps"
-    )
-
-
-def unit_of_own_elements(picture: RegisterPicture, owned: Sequence[Sequence[Place]]) -> int | None:
-    """Return the least width in bits in which each work-item holds its own elements, in any order.
-
-    ``None`` if no width up to 64 bits does, or if an element is said to have two owners.
-
-    >>> from pycute_xe.cutlass import get_atom
-    >>> atom = get_atom("XE_2D_U16x8x32_LD_N")
-    >>> unit_of_own_elements(atom.registers(), atom.ownership())
-    16
-    """
-    whose = {place: t for t, places in enumerate(owned) for place in places}
-    if sum(map(len, owned)) != len(whose):
-        return None
-    units = (u for u in range(picture.unit_bits, 65, picture.unit_bits) if 64 % u == 0)
-    return next((unit for unit in units if _held_by(picture, unit, whose)), None)
-
-
-def _held_by(picture: RegisterPicture, unit_bits: int, whose: dict[Place, int]) -> bool:
-    """Whether registers hold these elements and no others, each with its work-item."""
-    owners = picture.owners(unit_bits)
-    return len(owners) == len(whose) and all(
-        whose.get(place) == work_item for place, (work_item, _) in owners.items()
     )
 
 

@@ -18,7 +18,7 @@ from pycute_xe.cutlass.legacy_name import parse_block2d_name
 from pycute_xe.errors import CuteError, ShapeError, quoted
 from pycute_xe.facts import rows
 from pycute_xe.numeric import Numeric, as_numeric
-from pycute_xe.unknown import Symbolic
+from pycute_xe.typing import Symbolic
 
 __all__ = ["get_atom"]
 

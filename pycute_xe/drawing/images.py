@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, cast
+
+import numpy as np
 
 from pycute_xe.arch.dpas import Dpas
 from pycute_xe.atom import TiledCopy, TiledMma
 from pycute_xe.atom.copy_atom import SUBGROUP
-from pycute_xe.errors import KernelError
-from pycute_xe.kernel import Kernel, Meanings
+from pycute_xe.errors import KernelError, UndecidableError
+from pycute_xe.holding.contents import Content
+from pycute_xe.holding.following import follow
+from pycute_xe.holding.memory import FAR
+from pycute_xe.holding.nodes import Call, Choice, Converted, Leaf, Node, Picked
+from pycute_xe.kernel import Kernel
 from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.layout import Layout, size
 
 __all__ = [
-    "SHOWN",
     "Image",
     "Place",
-    "Registers",
     "Slot",
     "copied",
     "held",
     "multiplied",
     "position",
-    "registers_of",
 ]
 
 Place = tuple[int, int]
@@ -80,106 +84,46 @@ def copied(copy: TiledCopy, subgroup: int) -> Iterator[Slot]:
             yield Slot(element, _sum(corner, (step[0], step[1])), message)
 
 
-@dataclass(eq=False)
-class Registers:
-    """What a subgroup's fragments hold of the tiles in memory, and what the first MMA reads."""
-
-    subgroup: int
-    images: dict[str, Image] = field(default_factory=dict[str, Image])
-    read: dict[str, tuple[str, Image | None]] = field(
-        default_factory=dict[str, "tuple[str, Image | None]"]
-    )
-
-    def forget(self, statement: ir.Statement) -> None:
-        """Drop what is no longer an image of a tile."""
-        for name in (*statement.touched.writes, *statement.touched.updates):
-            self.images.pop(name, None)
-
-
-SHOWN: Meanings[Callable[[Registers, ir.Statement], None]] = Meanings("draw")
-
-
-@SHOWN.of(ir.Load)
-def _(registers: Registers, load: ir.Load) -> None:
-    registers.images[load.fragment] = {
-        slot.element: slot.place for slot in copied(load.copy, registers.subgroup)
-    }
+@lru_cache(maxsize=16)
+def _multiplied_first(kernel: Kernel) -> dict[str, tuple[str, Content]]:
+    """Return which fragments the kernel's first MMA reads as A and B, and what they hold."""
+    try:
+        reads = follow(kernel, form="recur").reads
+    except UndecidableError as error:
+        raise KernelError(
+            "draw",
+            {"kernel": kernel.name},
+            f"what registers hold is not known: {error.condition}",
+            "draw the kernel's mma instead",
+        ) from error
+    found: dict[str, tuple[str, Content]] = {}
+    for read in reads:
+        if isinstance(read.statement, ir.Mma):
+            for operand, name in (("A", read.statement.a), ("B", read.statement.b)):
+                if read.fragment == name:
+                    found.setdefault(operand, (name, read.content))
+    return found
 
 
-@SHOWN.of(ir.Reorder)
-def _(registers: Registers, moves: ir.Reorder) -> None:
-    image, extent = registers.images.get(moves.source), size(moves.slots)
-    registers.forget(moves)
-    if image is not None:
-        moved = {moves.slots(e): at for e, at in image.items() if e < extent}
-        registers.images[moves.destination] = moved
-
-
-@SHOWN.of(ir.Part)
-def _(registers: Registers, part: ir.Part) -> None:
-    image = registers.images.get(part.source)
-    registers.forget(part)
-    if image is not None:
-        taken = ((e, part.first + part.slots(e)) for e in range(size(part.slots)))
-        registers.images[part.destination] = {e: image[of] for e, of in taken if of in image}
-
-
-@SHOWN.of(ir.Convert)
-def _(registers: Registers, converts: ir.Convert) -> None:
-    image = registers.images.get(converts.source)
-    registers.forget(converts)
-    if image is not None:
-        registers.images[converts.destination] = image
-
-
-@SHOWN.of(ir.Mma)
-def _(registers: Registers, mma: ir.Mma) -> None:
-    for operand, name in (("A", mma.a), ("B", mma.b)):
-        registers.read.setdefault(operand, (name, registers.images.get(name)))
-    registers.forget(mma)
-
-
-@SHOWN.of(ir.Map)
-def _(registers: Registers, maps: ir.Map) -> None:
-    """What is scaled by broadcast values stays an image of the tile that it scales."""
-    broadcast = {name for name, _ in maps.gathers}
-    own = [name for name in maps.sources if name not in broadcast]
-    image = registers.images.get(own[0]) if len(own) == 1 else None
-    registers.forget(maps)
-    if image is not None:
-        registers.images[maps.destination] = image
-
-
-@SHOWN.of(*ir.COMPUTING, ir.SharedLoad)
-def _(registers: Registers, statement: ir.Statement) -> None:
-    """What is computed or comes from shared memory is not an image of a tile."""
-    registers.forget(statement)
-
-
-@SHOWN.of(ir.Loop, ir.If, ir.Prefetch, ir.Store, ir.AtomicStore, ir.SharedStore, ir.Await)
-@SHOWN.of(ir.Signal, ir.BarrierArrive, ir.BarrierWait, ir.Fence, ir.NamedArrive, ir.NamedWait)
-def _(_registers: Registers, _statement: ir.Statement) -> None:
-    """Registers stay as they are; bodies are walked."""
-
-
-def registers_of(kernel: Kernel, subgroup: int) -> Registers:
-    """Follow the loads and moves of a kernel as they stand, right or wrong, for one trip.
-
-    Raises `KernelError` for a kind of statement that has no meaning here.
-    """
-    registers = Registers(subgroup)
-    for statement in kernel.statements():
-        SHOWN[statement](registers, statement)
-    return registers
-
-
-def held(kernel: Kernel, operand: str, registers: Registers) -> tuple[Image, str]:
+def held(kernel: Kernel, operand: str, subgroup: int) -> tuple[Image, str]:
     """Return the image of A or B that the kernel's first MMA reads, and its fragment's name.
 
-    Raises `KernelError` when nothing loads the fragment.
+    It is what the statements make of a tile as they stand, right or wrong: moved, converted, and
+    scaled by broadcast values. Raises `KernelError` where the MMA reads no tile, for a kind of
+    statement that has no meaning, and where it is not known what registers hold.
     """
-    name, image = registers.read.get(operand, ("", None))
-    if image is None:
+    name, content = _multiplied_first(kernel).get(operand, ("", None))
+    image: Image = {}
+    for part in () if content is None else content.parts:
+        leaf = _tile(part.node)
+        if leaf is not None and not leaf.bound:
+            places = leaf.table[subgroup % len(leaf.table), leaf.select]
+            modes = _modes(kernel, leaf.operand)
+            for element, at in zip(part.elements.tolist(), places.tolist(), strict=True):
+                if min(at) > FAR // 2:  # what lies outside
+                    first, second = (0 if mode is None else at[mode] for mode in modes)
+                    image[element] = first, second
+    if not image:
         raise KernelError(
             "draw",
             {"kernel": kernel.name, "operand": operand},
@@ -187,6 +131,34 @@ def held(kernel: Kernel, operand: str, registers: Registers) -> tuple[Image, str
             "draw the kernel's mma instead",
         )
     return image, name
+
+
+def _tile(node: Node) -> Leaf | None:
+    """Return the elements of an operand of which a node has one at each position."""
+    match node:
+        case Leaf():
+            return node
+        case Converted(_, body):
+            return _tile(body)
+        case Call(_, arguments):
+            # What is scaled by broadcast values stays an image of the tile that it scales.
+            tiles = [x for x in map(_tile, arguments) if x is not None and _is_apart(x)]
+            return tiles[0] if len(tiles) == 1 else None
+        case Choice(_, _, then, otherwise) | Picked(_, then, otherwise):
+            return _tile(then) or _tile(otherwise)
+        case _:
+            return None
+
+
+def _is_apart(leaf: Leaf) -> bool:
+    rows = leaf.table[0, leaf.select]
+    return len(np.unique(rows, axis=0)) == len(rows)
+
+
+def _modes(kernel: Kernel, operand: str) -> tuple[int | None, ...]:
+    """Return the operand's modes along which its tile is loaded."""
+    loads = (s for s in kernel.statements() if isinstance(s, ir.Load) and s.operand == operand)
+    return next(loads).modes
 
 
 def _pair(coord: Any) -> Place:

@@ -227,8 +227,8 @@ _SHOWN = {
     ("pycute_xe.atom.copy_atom", "CopyAtom"),
     ("pycute_xe.cutlass.legacy_copy", "LegacyCopyAtom"),
     ("pycute_xe.atom.linear_copy", "LinearCopyAtom"),
-    ("pycute_xe.atom.tiled_mma", "TiledMma"),
-    ("pycute_xe.atom.tiled_copy", "TiledCopy"),
+    ("pycute_xe.atom.tilings", "TiledMma"),
+    ("pycute_xe.atom.tilings", "TiledCopy"),
 }
 # What is a table, or lines, and how: kernels show their listing, the others what readers found.
 _TOLD = {

@@ -17,12 +17,10 @@ from pycute_xe.drawing.accounts import Accounts, agreement
 from pycute_xe.drawing.images import (
     Image,
     Place,
-    Registers,
     Slot,
     copied,
     held,
     multiplied,
-    registers_of,
 )
 from pycute_xe.drawing.scene import Cell, Panel, Scene, make_panel, owned
 from pycute_xe.errors import CoordError, ShapeError
@@ -260,13 +258,12 @@ def of_kernel(kernel: Kernel, what: str | None, subgroup: int) -> Scene:
     asked = "C" if what == "D" else what
     names = _names(asked, "ABC")
     _check_subgroup(kernel.mma, subgroup)
-    registers = registers_of(kernel, subgroup)
     shown = what or "".join(names)
     title = f"{_title(shown)} of {kernel.name}, subgroup {subgroup}"
     caption: list[str] = [_share(kernel.mma)]
     panels: list[Panel] = []
     for name in names:
-        panel, lines = _held_panel(kernel, name, what or name, registers, len(names))
+        panel, lines = _held_panel(kernel, name, what or name, subgroup, len(names))
         panels.append(panel)
         caption += lines
     caption.append(_instructions(kernel.mma, names))
@@ -274,9 +271,9 @@ def of_kernel(kernel: Kernel, what: str | None, subgroup: int) -> Scene:
 
 
 def _held_panel(
-    kernel: Kernel, name: str, shown: str, registers: Registers, count: int
+    kernel: Kernel, name: str, shown: str, subgroup: int, count: int
 ) -> tuple[Panel, list[str]]:
-    mma, subgroup = kernel.mma, registers.subgroup
+    mma = kernel.mma
     lines = [_registers(shown, _type(mma, name), mma)]
     if name == "C":
         stores = [s for s in kernel.statements() if isinstance(s, Store)]
@@ -284,7 +281,7 @@ def _held_panel(
             f"Stored by {s.copy.messages} × {s.copy.op}: {s.copy.op.message}." for s in stores
         ]
         return _panel(mma, name, subgroup, count, shown), lines
-    image, fragment = held(kernel, name, registers)
+    image, fragment = held(kernel, name, subgroup)
     lines += _loaded(kernel, name, fragment)
     cells = _judged(mma, name, image, list(multiplied(mma, name, subgroup)))
     wrong = sum(cell.wrong for cell in cells)

@@ -24,11 +24,10 @@ from pycute_xe.emitting.instructions import (
 )
 from pycute_xe.emitting.masks import LANES, Reading, compared, kind_of
 from pycute_xe.errors import KernelError
-from pycute_xe.exactness import is_exact
 from pycute_xe.kernel import Convert, Element, Expression, Fill, Kernel, Map, Slot
 from pycute_xe.kernel.spec.expression import Apply, Const, Rounded, Where
 from pycute_xe.kernel.spec.functions import SEQUENCE, function
-from pycute_xe.numeric import Numeric, Row, as_numeric
+from pycute_xe.numeric import Numeric, Row, as_numeric, is_exact
 
 __all__ = ["converted", "filled", "mapped", "SEQUENCES", "apply"]
 

@@ -28,6 +28,7 @@ from pycute_xe.errors import InputError, KernelError
 from pycute_xe.kernel import Kernel, Meanings
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir import statements as ir
+from pycute_xe.kernel.ir.named import NamedArrive, NamedWait
 from pycute_xe.signatures import shortly, typed
 
 __all__ = ["Device", "Language", "emit", "host", "portable", "VISA", "visa"]
@@ -405,7 +406,7 @@ def _demand_compiled(kernel: Kernel) -> None:
                 "in no language here can a work-group wait for another one",
                 "use scheduled(fixup=False), or split_k, which adds by atomics",
             )
-        if isinstance(statement, (ir.NamedArrive, ir.NamedWait)):
+        if isinstance(statement, (NamedArrive, NamedWait)):
             raise KernelError(
                 "emit",
                 {"kernel": kernel.name, "barrier": statement.barrier},

@@ -20,7 +20,7 @@ from pycute_xe.emitting.shared import additions, messages, shared_accesses
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel import Kernel, Meanings
 from pycute_xe.kernel.ir import statements as ir
-from pycute_xe.kernel.spec.reductions import reduction
+from pycute_xe.kernel.spec.functions import reduction
 
 __all__ = ["LOWERED"]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from pycute_xe.algebra.simplify import flat_modes
+from pycute_xe.algebra.compose import flat_modes
 from pycute_xe.atom import TiledCopy
 from pycute_xe.atom.reordering import layout_of
 from pycute_xe.bulk import table
@@ -18,7 +18,7 @@ from pycute_xe.errors import KernelError
 from pycute_xe.holding.tables import anchors
 from pycute_xe.kernel import AtomicStore, Kernel, Load, Prefetch, SharedLoad, SharedStore, Store
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index
-from pycute_xe.kernel.spec.reductions import REDUCTIONS
+from pycute_xe.kernel.spec.functions import REDUCTIONS
 from pycute_xe.layout import size
 
 __all__ = ["additions", "shared_accesses", "shared_room", "messages"]

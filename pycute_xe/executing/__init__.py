@@ -1,10 +1,10 @@
 """Running kernels on NumPy arrays.
 
-`run` (`runner`) makes a `problem` of the user's arrays: checked, rounded (`rounding`), bound to
-operands. `arrays` evaluates it on whole arrays where it can; all else goes to the `reference`
-executor, which does statement by statement what its table `DOES` says, a `thread` for each
-subgroup of a grid (`launch`), through `surfaces` on the byte machine. `products` multiplies as
-DPAS does, `space` lists the points of a statement. Arrays and a `Report` come out.
+`run` (`runner`) makes a `problem` of the user's arrays: checked, rounded, bound to operands.
+`arrays` evaluates it on whole arrays where it can; all else goes to the `reference` executor, which
+does statement by statement what its table `DOES` says, a `thread` for each subgroup of a grid
+(`launch`), through `surfaces` on the byte machine. `space` lists the points of a statement. Arrays
+and a `Report` come out.
 """
 
 from __future__ import annotations

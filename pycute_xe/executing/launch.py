@@ -22,11 +22,11 @@ from pycute_xe.executing.surfaces import (
 )
 from pycute_xe.executing.thread import Env, Machine, Thread, launched, shared_room
 from pycute_xe.kernel import Await, Kernel, Operand
-from pycute_xe.kernel.amounts import launches
-from pycute_xe.kernel.field import Field
+from pycute_xe.kernel.ir.kernel import launches
+from pycute_xe.kernel.probes import Field
 from pycute_xe.machine import Memory, Progress, RegisterFile, Trace, workgroup
-from pycute_xe.machine.fenced import FencedSlm
 from pycute_xe.machine.races import Span
+from pycute_xe.machine.slm import FencedSlm
 
 __all__ = ["Part", "execute", "perform"]
 

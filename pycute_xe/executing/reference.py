@@ -53,8 +53,8 @@ from pycute_xe.kernel import (
     Statement,
     Store,
 )
-from pycute_xe.kernel.amounts import trips
 from pycute_xe.kernel.index import Index
+from pycute_xe.kernel.ir.kernel import trips
 from pycute_xe.kernel.ir.named import ROLES
 from pycute_xe.kernel.spec.expression import (
     Apply,
@@ -65,8 +65,7 @@ from pycute_xe.kernel.spec.expression import (
     Slot,
     Where,
 )
-from pycute_xe.kernel.spec.functions import OF_INTEGERS, function
-from pycute_xe.kernel.spec.reductions import reduction
+from pycute_xe.kernel.spec.functions import OF_INTEGERS, function, reduction
 from pycute_xe.layout import Layout
 from pycute_xe.machine import (
     BarrierArrive as Arrive,

@@ -6,7 +6,6 @@ import warnings
 from collections import namedtuple
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from math import prod
 from time import perf_counter
 from typing import Any, Literal, TypeAlias
@@ -14,47 +13,37 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from pycute_xe.arch import Target, get_target
+from pycute_xe.atom import TiledCopy
+from pycute_xe.atom.copy_answers import CopyAnswers
 from pycute_xe.converting import convert
+from pycute_xe.cutlass import get_atom
 from pycute_xe.errors import (
     CuteError,
     InputError,
     KernelError,
     LegalityError,
-    MachineError,
     UndecidableError,
     UnfaithfulWarning,
 )
 from pycute_xe.executing import launch
 from pycute_xe.executing.arrays.plans import run_on_arrays
-from pycute_xe.executing.problem import Problem, Report, prepare
-from pycute_xe.executing.rounding import Asked
-from pycute_xe.executing.space import Space, anchors
+from pycute_xe.executing.copies import run_copy
+from pycute_xe.executing.problem import Asked, Problem, Report, prepare
+from pycute_xe.executing.space import Space, anchors, given, grid_space, performed
 from pycute_xe.executing.surfaces import Placed, demand_legal, is_legal, plan
 from pycute_xe.kernel import (
     AtomicStore,
-    Await,
-    BarrierArrive,
-    BarrierWait,
-    Fence,
-    If,
     Kernel,
     Load,
-    Loop,
-    Meanings,
     Mma,
-    NamedArrive,
     NamedWait,
     Prefetch,
-    SharedLoad,
-    SharedStore,
-    Signal,
-    Statement,
     Store,
 )
-from pycute_xe.kernel.amounts import amount, weight
 from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index
-from pycute_xe.kernel.ir.statements import ON_REGISTERS
+from pycute_xe.kernel.ir.kernel import amount, weight
+from pycute_xe.kernel.ir.statements import Touched
 from pycute_xe.kernel.spec.evaluation import compute
 from pycute_xe.machine import Trace
 from pycute_xe.numeric import Numeric, as_numeric
@@ -67,148 +56,79 @@ __all__ = [
     "outputs_of",
     "run",
     "execute",
-    "COUNTS",
     "count_work",
 ]
 
 # ------------------------------------------------------------ counting
 # How much work a kernel does, counted without doing it.
 
-Copying = Prefetch | Load | Store | AtomicStore
-KINDS = {Prefetch: "prefetch", Load: "load", Store: "store", AtomicStore: "atomic"}
-
-
-@dataclass(frozen=True, eq=False)
-class Count:
-    """What is counted: a kernel on a problem, into a trace."""
-
-    kernel: Kernel
-    placed: dict[str, Placed]
-    trace: Trace
-
-    def body(self, body: tuple[Statement, ...], space: Space) -> None:
-        """Count the statements of a body, each at every point of a space."""
-        for statement in body:
-            COUNTS[statement](self, statement, space)
-
-
-COUNTS: Meanings[Callable[[Count, Any, Space], None]] = Meanings("count")
-"""What each kind of statement adds to the counts when it is executed at the points of a space."""
+Copying: TypeAlias = Prefetch | Load | Store | AtomicStore
 
 
 def count_work(kernel: Kernel, problem: Problem, target: Target, trace: Trace) -> None:
     """Add to a trace the messages, bytes, DPAS and barriers that running the kernel takes.
 
-    Law: equal to what the reference executor's trace counts. Raises `KernelError` where the work
-    depends on what the kernel itself writes.
+    What statements touch says it. Law: equal to what the reference executor's trace counts. Raises
+    `KernelError` where the work depends on what the kernel itself writes, and for a statement that
+    moves what is in memory by messages of another kind.
     """
     placed = {o.name: plan(o, problem.shape(o.name), target) for o in kernel.operands if o.modes}
-    space = Space(problem.sizes, (), _looking(kernel, problem))
-    for name, count in kernel.grid:
-        space = space.bound(name, Index(), count)
-    space = space.bound(SUBGROUP_INDEX, Index(), Index(None, kernel.subgroups))
-    Count(kernel, placed, trace).body(kernel.body, space)
-
-
-def _looking(kernel: Kernel, problem: Problem) -> Callable[[str, tuple[Any, ...]], Any]:
-    def look_up(name: str, at: tuple[Any, ...]) -> Any:
-        operand = kernel.operand(name)
-        if operand.written:
+    everywhere = grid_space(kernel, problem.sizes, given("run", kernel, problem.inputs))
+    for statement, space in performed(kernel.body, everywhere):
+        if not space.size:
+            continue
+        touched, sent, nbytes = statement.touched, 0, 0
+        moved = {*touched.from_memory, *touched.to_memory, *touched.prefetched}
+        if isinstance(statement, (Prefetch, Load, Store, AtomicStore)):
+            sent, nbytes = statement.copy.messages * space.size, _bytes(placed, statement, space)
+        elif touched.from_shared or touched.to_shared:
+            fragments = map(kernel.fragment, (*touched.reads, *touched.writes))
+            sent, nbytes = space.size, space.size * sum(one.bytes for one in fragments)
+        elif isinstance(statement, NamedWait):
+            trace.barriers += space.size // statement.barrier.consumers
+        elif touched.meets:
+            times = {"wait": 1, "both": 2}.get(touched.meets, 0)
+            trace.barriers += times * (space.size // kernel.subgroups)
+        elif isinstance(statement, Mma):
+            m_and_k, (n, _) = (statement.mma.repetitions(name) for name in "AB")
+            trace.dpas += prod(m_and_k) * n * space.size
+        elif placed.keys() & moved:
             raise KernelError(
                 "run",
-                {"operand": operand},
-                f"what is done depends on elements of {name}, which the kernel writes",
-                'use executor="reference"',
+                {"statement": type(statement).__name__},
+                "how many messages it sends is not known",
+                'use executor="reference", which counts them',
             )
-        array = problem.inputs[name].astype(np.int64)
-        for mode, (places, extent) in enumerate(zip(at, array.shape, strict=True)):
-            low, high = np.min(places, initial=0), np.max(places, initial=-1)
-            if low < 0 or high >= extent:
-                raise MachineError(
-                    "run",
-                    {"operand": operand, "mode": mode},
-                    f"index {low if low < 0 else high} is outside: there are {extent}",
-                    "bound the index by the extent",
-                )
-        return array[at]
-
-    return look_up
+        if sent:
+            trace.messages[_sent(touched)] += sent
+            trace.nbytes[_sent(touched)] += nbytes
 
 
-@COUNTS.of(Loop)
-def _(count: Count, statement: Loop, space: Space) -> None:
-    count.body(statement.body, space.bound(statement.var, statement.start, statement.stop))
+def _sent(touched: Touched) -> str:
+    """Return what a report calls the messages of a statement, by what it touches."""
+    if touched.prefetched:
+        return "prefetch"
+    if touched.from_memory and touched.to_memory:
+        return "atomic"
+    way = "load" if touched.from_memory or touched.from_shared else "store"
+    return f"shared {way}" if touched.from_shared or touched.to_shared else way
 
 
-@COUNTS.of(If)
-def _(count: Count, statement: If, space: Space) -> None:
-    count.body(statement.body, space.where(statement.index, statement.below))
-
-
-@COUNTS.of(*ON_REGISTERS, BarrierArrive, NamedArrive, Fence)
-def _(_count: Count, _statement: Statement, _space: Space) -> None:
-    """Registers and arrivals are not counted."""
-
-
-@COUNTS.of(BarrierWait)
-def _(count: Count, _statement: BarrierWait, space: Space) -> None:
-    count.trace.barriers += space.size // count.kernel.subgroups
-
-
-@COUNTS.of(NamedWait)
-def _(count: Count, statement: NamedWait, space: Space) -> None:
-    count.trace.barriers += space.size // statement.barrier.consumers
-
-
-@COUNTS.of(Await, Signal)
-def _(count: Count, _statement: Await | Signal, space: Space) -> None:
-    count.trace.barriers += 2 * (space.size // count.kernel.subgroups)
-
-
-@COUNTS.of(Mma)
-def _(count: Count, statement: Mma, space: Space) -> None:
-    mma = statement.mma
-    count.trace.dpas += prod(mma.repetitions("A")) * mma.repetitions("B")[0] * space.size
-
-
-@COUNTS.of(SharedLoad, SharedStore)
-def _(count: Count, statement: SharedLoad | SharedStore, space: Space) -> None:
-    if space.size:
-        kind = "shared load" if isinstance(statement, SharedLoad) else "shared store"
-        count.trace.messages[kind] += space.size
-        count.trace.nbytes[kind] += count.kernel.fragment(statement.fragment).bytes * space.size
-
-
-@COUNTS.of(Prefetch, Load, Store, AtomicStore)
-def _(count: Count, statement: Copying, space: Space) -> None:
-    messages = statement.copy.messages * space.size
-    if messages:
-        kind = KINDS[type(statement)]
-        count.trace.messages[kind] += messages
-        count.trace.nbytes[kind] += _bytes(count, statement, space)
-
-
-def _bytes(count: Count, statement: Copying, space: Space) -> int:
+def _bytes(placed: Mapping[str, Placed], statement: Copying, space: Space) -> int:
     """Sum the bytes inside the surfaces: rows and columns are clipped independently."""
-    starts = anchors(statement.copy)
-    alone = {SUBGROUP_INDEX} in [set(axis) for axis in space.axes]
-    if alone and SUBGROUP_INDEX not in space.variables(*statement.at):
-        (mine,) = [axis[SUBGROUP_INDEX] for axis in space.axes if SUBGROUP_INDEX in axis]
-        rest = tuple(axis for axis in space.axes if SUBGROUP_INDEX not in axis)
-        inner = replace(space, axes=rest)
-        return _inside(count, statement, inner, starts[mine].reshape(-1, starts.shape[2]))
-    total = 0
-    for subgroup in range(starts.shape[0]):
-        inner = space.at(SUBGROUP_INDEX, subgroup)
-        if inner.size:
-            total += _inside(count, statement, inner, starts[subgroup])
-    return total
+    starts, operand = anchors(statement.copy), placed[statement.operand]
+    (axis,) = (axis for axis in space.axes if SUBGROUP_INDEX in axis)
+    if len(axis) == 1 and SUBGROUP_INDEX not in space.variables(*statement.at):
+        every = starts[axis[SUBGROUP_INDEX]].reshape(-1, starts.shape[2])
+        return _inside(operand, statement, space.without(axis), every)
+    spaces = (space.at(SUBGROUP_INDEX, subgroup) for subgroup in range(len(starts)))
+    pairs = zip(spaces, starts, strict=True)
+    return sum(_inside(operand, statement, inner, own) for inner, own in pairs if inner.size)
 
 
-def _inside(count: Count, statement: Copying, space: Space, starts: Ints) -> int:
+def _inside(placed: Placed, statement: Copying, space: Space, starts: Ints) -> int:
     """Sum the bytes of messages that start at places of a tile, at every point of a space."""
-    copy, placed = statement.copy, count.placed[statement.operand]
-    y_mode, bits = statement.modes[copy.y_mode], copy.value_type.bits
+    copy, y_mode = statement.copy, statement.modes[statement.copy.y_mode]
     # Only the extents of the surface count here, not where it lies.
     surface = placed.surface(y_mode, [0] * len(placed.shape))
     x_index = statement.at[placed.operand.contiguous]
@@ -216,47 +136,19 @@ def _inside(count: Count, statement: Copying, space: Space, starts: Ints) -> int
     x_names, y_names = space.variables(x_index), space.variables(y_index)
     joint = any(axis.keys() & x_names and axis.keys() & y_names for axis in space.axes)
     together = x_names | y_names if joint else None
-    wide = _clipped(
-        space,
-        x_index,
-        together or x_names,
-        starts[:, copy.x_mode],
-        copy.block.width,
-        surface.width,
-        bits,
-    )
-    high = _clipped(
-        space,
-        y_index,
-        together or y_names,
-        starts[:, copy.y_mode],
-        copy.block.height,
-        surface.height,
-        8,
-    )
-    counted = frozenset(
-        name for axis in space.axes for name in axis if axis.keys() & (x_names | y_names)
-    )
-    others = prod(
-        next(iter(axis.values())).size for axis in space.axes if not axis.keys() & counted
-    )
+    left = starts[:, [copy.x_mode]] + space.points(together or x_names, x_index)
+    top = starts[:, [copy.y_mode]] + space.points(together or y_names, y_index)
+    wide = _clipped(left, copy.block.width, surface.width, copy.value_type.bits)
+    high = _clipped(top, copy.block.height, surface.height, 8)
+    others = space.without(x_names | y_names).size
     if together:
         return int((wide * high).sum()) * others
     return int((wide.sum(axis=1) * high.sum(axis=1)).sum()) * others
 
 
-def _clipped(
-    space: Space,
-    index: Index,
-    names: frozenset[str],
-    starts: Ints,
-    extent: int,
-    limit: int,
-    bits: int,
-) -> Ints:
+def _clipped(starts: Ints, extent: int, limit: int, bits: int) -> Ints:
     """Return how much of each message is inside, in bytes or rows: (messages, points)."""
-    inner, axis = space.joined(names)
-    first = (starts[:, None] + inner.values(index, axis)[None, :]) * bits // 8
+    first = starts * bits // 8
     return np.clip(first + extent * bits // 8, 0, limit) - np.clip(first, 0, limit)
 
 
@@ -286,7 +178,7 @@ def execute(
         found = run_on_arrays(problem)
     except (UndecidableError, KernelError) as error:
         trace.why = error.condition
-        return launch.execute(kernel, problem, target, Trace(), progress)
+        return launch.execute(kernel, problem, target, trace, progress)
     if progress is not None:
         progress(1.0)
     return dict(found)
@@ -330,7 +222,7 @@ _ENGINES = {"fast": execute, "reference": launch.execute}
 
 @typed
 def run(
-    kernel: Kernel,
+    kernel: Kernel | CopyAnswers | TiledCopy | str,
     *operands: Any,
     executor: Executor = "fast",
     target: str | Target = "bmg",
@@ -353,6 +245,12 @@ def run(
     gives. With ``report`` the result is (output, `Report`). ``progress`` is called with the
     fraction done. A kernel whose atoms do something else than their layouts say runs under an
     `UnfaithfulWarning`.
+    A copy atom, its name or a `TiledCopy` runs alone, on the machine: ``run(atom, A, at=(8, 16))``
+    returns what each work-item holds of the block that begins there in memory, (lanes, values) or
+    (subgroups, lanes, values), padding as zeros; ``run(store, held, into=D, at=(8, 16))`` returns D
+    with the block in it. ``unit_bits`` is the width in which work-items read their registers
+    (`CopyAnswers.unit_bits` without it). Where work-items address memory themselves, ``at`` is a
+    place for each.
     Raises `InputError`, `DTypeError`, `LegalityError` for inputs, `MachineError` for a kernel that
     does what hardware leaves undefined.
 
@@ -361,14 +259,12 @@ def run(
     >>> D = run(gemm, np.ones((3, 5)), B=np.ones((5, 2)), dtype="bf16", executor="reference")
     >>> D.shape, D.dtype.name, float(D[2, 1])
     ((3, 2), 'float32', 5.0)
+    >>> A = np.arange(16 * 32).reshape(16, 32)
+    >>> run("XE_2D_U16x8x16_LD_N", A, at=(8, 16))[3].tolist()  # column 16 + 3, rows 8 to 15
+    [275, 307, 339, 371, 403, 435, 467, 499]
     """
-    if not isinstance(kernel, Kernel):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InputError(
-            "run",
-            {"kernel": type(kernel).__name__},
-            "only kernels run",
-            "build one with kernel.gemm(mma)",
-        )
+    if not isinstance(kernel, Kernel):
+        return run_copy(_copy_of(kernel), operands, named, get_target(target))
     demand_executor("run", executor)
     machine = get_target(target)
     problem = prepare(kernel, operands, named, _asked(dtype))
@@ -386,9 +282,22 @@ def run(
     out = _gathered(kernel, outputs)
     if not report:
         return out
-    if executor == "fast" and not problem.empty:
+    if executor == "fast" and not problem.empty and not trace.why:
         count_work(kernel, problem, machine, trace)
     return out, _report(problem, machine, trace, executor, seconds, doubted)
+
+
+def _copy_of(given: object) -> CopyAnswers | TiledCopy:
+    """Return the copy that is run alone; refuse what is neither a kernel nor a copy."""
+    copy = get_atom(given) if isinstance(given, str) else given
+    if isinstance(copy, (CopyAnswers, TiledCopy)):
+        return copy
+    raise InputError(
+        "run",
+        {"kernel": type(copy).__name__},
+        "only kernels, copy atoms and tiled copies run",
+        "build one with kernel.gemm(mma), or name a copy: run('XE_2D_U16x8x16_LD_N', A)",
+    )
 
 
 def doubts(kernel: Kernel) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from pycute_xe.atom import TiledCopy
 from pycute_xe.bulk import table
-from pycute_xe.errors import InputError, MachineError
+from pycute_xe.errors import InputError, KernelError, MachineError
 from pycute_xe.kernel import AtomicStore, If, Kernel, Loop, Statement, Store
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Index
@@ -21,8 +21,11 @@ __all__ = [
     "Space",
     "anchors",
     "column_of",
+    "given",
     "Group",
+    "LookUp",
     "grid_space",
+    "performed",
     "sample",
     "writers",
     "writing_subgroups",
@@ -114,7 +117,7 @@ class Space:
         mine = [axis for axis in self.axes if wanted & axis.keys()]
         names_of = " x ".join(name for axis in mine for name in axis)
         self._check_rows(names_of, prod(map(_rows, mine)))
-        rest = tuple(axis for axis in self.axes if not wanted & axis.keys())
+        rest = self.without(wanted).axes
         out: dict[str, Ints] = {}
         rows = 1
         for axis in mine:
@@ -123,6 +126,16 @@ class Space:
             out |= {name: np.tile(values, rows) for name, values in axis.items()}
             rows *= count
         return self._of((*rest, out) if out else rest), out
+
+    def without(self, names: Iterable[str]) -> Space:
+        """Return the space without the axes of some variables."""
+        gone = set(names)
+        return self._of(tuple(axis for axis in self.axes if not gone & axis.keys()))
+
+    def points(self, names: Iterable[str], index: Index) -> Ints:
+        """Return an index at every row of the axis that some variables have together."""
+        space, axis = self.joined(names)
+        return space.values(index, axis)
 
     def values(self, index: Index, axis: Axis) -> Ints:
         """Return an index at every row of an axis that has all its variables."""
@@ -182,11 +195,27 @@ MOST_REACHED = 1 << 22
 """Combinations of variables that depend on one another, at most."""
 
 
+def given(operation: str, kernel: Kernel, inputs: Mapping[str, Any]) -> LookUp:
+    """Return how elements of inputs are looked up; `KernelError` for what the kernel writes."""
+
+    def look_up(name: str, at: tuple[Any, ...]) -> Any:
+        if name not in inputs or kernel.operand(name).written:
+            raise KernelError(
+                operation,
+                {"operand": name},
+                f"what is done depends on elements of {name}, which the kernel writes",
+                'run it with executor="reference"',
+            )
+        return inputs[name][tuple(map(np.asarray, at))].astype(np.int64)
+
+    return look_up
+
+
 def grid_space(kernel: Kernel, sizes: Mapping[str, int], look_up: LookUp) -> Space:
     """Return the work-groups and subgroups of a grid."""
     space = Space(sizes, (), look_up)
     for name, count in kernel.grid:
-        space = _limited(space, count).bound(name, Index(), count)
+        space = space.bound(name, Index(), count)
     return space.bound(SUBGROUP_INDEX, Index(), Index(None, kernel.subgroups))
 
 
@@ -204,11 +233,9 @@ def writers(
     """
     found: dict[tuple[int, ...], Group] = {}
     names = [name for name, _ in kernel.grid]
-    for statement, space in _stores(kernel.body, grid_space(kernel, sizes, look_up)):
-        if statement.operand == output:
-            here = _reaching(space, statement, element)
-            for group in groups_of(here, names, most):
-                found[tuple(group.values())] = group
+    for statement, space in _stores(kernel, sizes, look_up, output):
+        for group in groups_of(_reaching(space, statement, element), names, most):
+            found[tuple(group.values())] = group
     if len(found) > most:
         raise _many(output, element, len(found), most)
     return [found[key] for key in sorted(found)]
@@ -219,9 +246,7 @@ def writing_subgroups(
 ) -> tuple[int, ...]:
     """Return the subgroups whose own messages may reach an element in some work-group."""
     found: set[int] = set()
-    for statement, space in _stores(kernel.body, grid_space(kernel, sizes, look_up)):
-        if statement.operand != output:
-            continue
+    for statement, space in _stores(kernel, sizes, look_up, output):
         here = _reaching(space, statement, element)
         for subgroup in sorted(set(range(kernel.subgroups)) - found):
             mine = _reaching(here.at(SUBGROUP_INDEX, subgroup), statement, element, subgroup)
@@ -232,9 +257,7 @@ def writing_subgroups(
 
 def groups_of(space: Space, names: Sequence[str], most: int) -> list[Group]:
     """Return the work-groups of a space. Raises `InputError` for more than ``most``."""
-    if _reached_rows(space, names) > MOST_REACHED:
-        raise _many("the grid", (), _reached_rows(space, names), most)
-    if any(next(iter(axis.values())).size == 0 for axis in space.axes):
+    if not space.size:
         return []
     space, axis = space.joined(names)
     if not names:
@@ -248,30 +271,40 @@ def groups_of(space: Space, names: Sequence[str], most: int) -> list[Group]:
 def sample(space: Space, names: Sequence[str]) -> Iterator[Group]:
     """Yield the first, the last and a middle work-group of a space, where there are any."""
     axes = [axis for axis in space.axes if axis.keys() & set(names)]
-    if any(next(iter(axis.values())).size == 0 for axis in space.axes):
+    if not space.size:
         return
     for part in (0.0, 1.0, 0.5):
         out: Group = {}
         for axis in axes:
-            row = int((next(iter(axis.values())).size - 1) * part)
+            row = int((_rows(axis) - 1) * part)
             out |= {name: int(axis[name][row]) for name in names if name in axis}
         yield out
 
 
-def _stores(
-    body: tuple[Statement, ...], space: Space
-) -> Iterator[tuple[Store | AtomicStore, Space]]:
-    """Yield the stores of a body, each with the points at which it is done."""
+def performed(body: tuple[Statement, ...], space: Space) -> Iterator[tuple[Statement, Space]]:
+    """Yield every statement of a body with the points at which it is executed.
+
+    Raises `InputError` where these are too many to be listed.
+    """
     for statement in body:
-        if isinstance(statement, Loop):
-            limited = _limited(space, statement.start, statement.stop)
-            inner = limited.bound(statement.var, statement.start, statement.stop)
-            yield from _stores(statement.body, inner)
-        elif isinstance(statement, If):
-            limited = _limited(space, statement.index, statement.below)
-            yield from _stores(statement.body, limited.where(statement.index, statement.below))
-        elif isinstance(statement, (Store, AtomicStore)):
-            yield statement, space
+        yield statement, space
+        match statement:
+            case Loop(var, start, stop, inner):
+                yield from performed(inner, space.bound(var, start, stop))
+            case If(index, below, inner):
+                yield from performed(inner, space.where(index, below))
+            case _:
+                pass
+
+
+def _stores(
+    kernel: Kernel, sizes: Mapping[str, int], look_up: LookUp, output: str
+) -> Iterator[tuple[Store | AtomicStore, Space]]:
+    """Yield the stores to an output, each with the points at which it is done."""
+    space = replace(grid_space(kernel, sizes, look_up), most=MOST_REACHED)
+    for statement, here in performed(kernel.body, space):
+        if isinstance(statement, (Store, AtomicStore)) and statement.operand == output:
+            yield statement, here
 
 
 def _reaching(
@@ -291,21 +324,9 @@ def _reaching(
             high[mode] = int(starts[:, number].max()) + wide.get(number, 1)
     for mode, (index, at) in enumerate(zip(statement.at, element, strict=True)):
         inside = at - index
-        space = _limited(space, inside).where(inside, Index(None, high[mode]))
+        space = space.where(inside, Index(None, high[mode]))
         space = space.where(Index(None, low[mode] - 1), inside)
     return space
-
-
-def _limited(space: Space, *indices: Index) -> Space:
-    rows = _reached_rows(space, space.variables(*indices))
-    if rows > MOST_REACHED:
-        raise _many("an index", indices, rows, MOST_REACHED)
-    return space
-
-
-def _reached_rows(space: Space, names: Any) -> int:
-    axes = (axis for axis in space.axes if axis.keys() & set(names))
-    return prod(next(iter(axis.values())).size for axis in axes)
 
 
 def _many(what: str, where: Sequence[object], count: int, most: int) -> InputError:

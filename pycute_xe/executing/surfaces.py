@@ -15,7 +15,7 @@ from pycute_xe.arch.rules import errors
 from pycute_xe.converting import host_dtype
 from pycute_xe.errors import LegalityError, MachineError
 from pycute_xe.kernel import Operand
-from pycute_xe.kernel.field import Field
+from pycute_xe.kernel.probes import Field
 from pycute_xe.machine import Memory
 from pycute_xe.machine.memory import PAGE, packed, unpacked
 

@@ -24,9 +24,9 @@ from pycute_xe.machine import (
     RegisterFile,
     Trace,
 )
-from pycute_xe.machine.fenced import FencedSlm
 from pycute_xe.machine.memory import packed, unpacked
 from pycute_xe.machine.races import Does, Span
+from pycute_xe.machine.slm import FencedSlm
 from pycute_xe.machine.trace import Clock, DeadlockFault
 from pycute_xe.machine.workgroup import CounterWait
 from pycute_xe.numeric import Numeric

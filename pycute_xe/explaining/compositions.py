@@ -11,16 +11,14 @@ from itertools import pairwise
 from typing import Any
 
 from pycute_xe.algebra import swizzled
-from pycute_xe.algebra.compose import as_tiler, straight
-from pycute_xe.algebra.simplify import flat_modes, from_modes
+from pycute_xe.algebra.compose import as_tiler, flat_modes, from_modes, straight
 from pycute_xe.basis import Basis
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.explaining.explanation import Script, mode_text, times
 from pycute_xe.int_tuple import product
 from pycute_xe.layout import Layout, cosize, get, make_layout, pair
 from pycute_xe.swizzle import Swizzle
-from pycute_xe.typing import IntTuple, Mode, Tiler, is_tuple
-from pycute_xe.unknown import at_most, in_order
+from pycute_xe.typing import IntTuple, Mode, Tiler, at_most, in_order, is_tuple
 
 __all__ = [
     "tell_composition",

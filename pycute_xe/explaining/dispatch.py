@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pycute_xe.algebra import inverse
 from pycute_xe.algebra.compose import as_tiler
-from pycute_xe.algebra.divide import unpacked, zip_modes
+from pycute_xe.algebra.inverse import unpacked, zip_modes
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import CuteError, InputError, ShapeError, quoted
 from pycute_xe.explaining import compositions as composing
@@ -365,7 +365,7 @@ def explain(
      5. the walks, nested as B = (4,3):(3,1) nests → ((2,2),3):((24,2),8)
     Result: ((2,2),3):((24,2),8)
     """
-    if type(operation).__module__ == "pycute_xe.atom.tiled_copy":
+    if type(operation).__module__ == "pycute_xe.atom.tilings":
         from pycute_xe.explaining.choices import explain_copy
 
         return explain_copy(operation, *operands, **named)  # pyright: ignore[reportArgumentType]

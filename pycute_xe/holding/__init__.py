@@ -2,9 +2,9 @@
 
 A kernel comes in, what it stores comes out as `nodes`, expressions over elements of operands, for
 all work-groups and sizes at once. `following` walks the statements by the table `HOLDS` of
-`follower`; `arithmetic` does maps, reductions and products, `loops`, `recurrences` and `periods` do
+`contents`; `arithmetic` does maps, reductions and products, `loops`, `recurrences` and `periods` do
 loops, `contents`, `shared` and `memory` what is stored and loaded back, over the finite maps of
-`tables`, `digits` and `likeness`. `events`, `ordering` and `exploration` say what barriers order;
+`tables` and `likeness`. `events`, `ordering` and `exploration` say what barriers order;
 `patience` counts the work. Provers and the fast executor take the terms, checks the order of
 barriers, languages the tables; this package knows none of them.
 """

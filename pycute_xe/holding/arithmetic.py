@@ -12,9 +12,16 @@ import numpy as np
 
 from pycute_xe.converting import bounds
 from pycute_xe.errors import KernelError
-from pycute_xe.exactness import is_exact
-from pycute_xe.holding.contents import Content, combined, expanded, nothing, taken, undecided, whole
-from pycute_xe.holding.follower import Follower
+from pycute_xe.holding.contents import (
+    Content,
+    Follower,
+    combined,
+    expanded,
+    nothing,
+    taken,
+    undecided,
+    whole,
+)
 from pycute_xe.holding.likeness import alike
 from pycute_xe.holding.nodes import (
     Accumulated,
@@ -51,9 +58,14 @@ from pycute_xe.kernel.spec.expression import (
     leaves,
     parts,
 )
-from pycute_xe.kernel.spec.functions import CHOOSING, OF_INTEGERS
-from pycute_xe.kernel.spec.reductions import REDUCTION_OF, REDUCTIONS, reduction
-from pycute_xe.numeric import Numeric, as_numeric
+from pycute_xe.kernel.spec.functions import (
+    CHOOSING,
+    OF_INTEGERS,
+    REDUCTION_OF,
+    REDUCTIONS,
+    reduction,
+)
+from pycute_xe.numeric import Numeric, as_numeric, is_exact
 
 __all__ = [
     "changed",

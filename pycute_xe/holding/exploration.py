@@ -36,7 +36,7 @@ from pycute_xe.kernel import (
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.kernel.ir.named import ROLES, Role
-from pycute_xe.kernel.ir.roles import chooses, classes
+from pycute_xe.kernel.ir.program import chooses, classes
 
 __all__ = ["disorder", "has_roles", "Rounds"]
 

@@ -11,27 +11,25 @@ import numpy as np
 from pycute_xe.errors import UndecidableError
 from pycute_xe.holding.arithmetic import changed, follow_map, follow_mma, follow_reduce, tested
 from pycute_xe.holding.contents import (
-    Content,
-    carried,
-    combined,
-    nothing,
-    number,
-    of_some,
-    substituted,
-    taken,
-    undecided,
-    whole,
-)
-from pycute_xe.holding.follower import (
     HOLDS,
     Around,
+    Content,
     Followed,
     Follower,
     Form,
     Promise,
     Read,
     Write,
+    carried,
+    combined,
+    nothing,
+    number,
+    of_some,
     situated,
+    substituted,
+    taken,
+    undecided,
+    whole,
 )
 from pycute_xe.holding.loops import (
     Trial,
@@ -94,8 +92,7 @@ from pycute_xe.kernel import (
     walk,
 )
 from pycute_xe.kernel.arrays import Ints
-from pycute_xe.kernel.ir.paths import at_least
-from pycute_xe.kernel.ir.roles import chooses, doing, mixes
+from pycute_xe.kernel.ir.program import at_least, chooses, doing, mixes
 
 __all__ = ["FAR", "HOLDS", "Around", "Followed", "Read", "Write", "follow", "placed"]
 

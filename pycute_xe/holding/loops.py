@@ -9,8 +9,16 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from pycute_xe.holding.arithmetic import computed_in, tested
-from pycute_xe.holding.contents import Content, carried, combined, substituted, undecided, whole
-from pycute_xe.holding.follower import Around, situated
+from pycute_xe.holding.contents import (
+    Around,
+    Content,
+    carried,
+    combined,
+    situated,
+    substituted,
+    undecided,
+    whole,
+)
 from pycute_xe.holding.nodes import (
     Accumulated,
     Bound,
@@ -28,8 +36,7 @@ from pycute_xe.holding.recurrences import Entering, adds, carried_in, renewed, u
 from pycute_xe.kernel import Element, If, Index, Kernel, Loop, Slot, Statement, walk
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX
-from pycute_xe.kernel.ir.paths import at_least
-from pycute_xe.kernel.ir.roles import chooses
+from pycute_xe.kernel.ir.program import at_least, chooses
 from pycute_xe.kernel.spec.expression import Apply, Const, Expression, Rounded, Total, Where
 from pycute_xe.numeric import Numeric
 

@@ -17,8 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.errors import UndecidableError
-from pycute_xe.holding.contents import Content, Part, nothing, number, relocated, undecided, whole
-from pycute_xe.holding.follower import Around, Follower, situated
+from pycute_xe.holding.contents import (
+    Around,
+    Content,
+    Follower,
+    Part,
+    nothing,
+    number,
+    relocated,
+    situated,
+    undecided,
+    whole,
+)
 from pycute_xe.holding.nodes import (
     BESIDE,
     Call,
@@ -46,9 +56,8 @@ from pycute_xe.kernel import (
     Store,
 )
 from pycute_xe.kernel.arrays import Ints
-from pycute_xe.kernel.ir.paths import at_least
-from pycute_xe.kernel.ir.roles import doing
-from pycute_xe.kernel.spec.inside import never_negative
+from pycute_xe.kernel.ir.program import at_least, doing
+from pycute_xe.kernel.spec.specification import never_negative
 
 __all__ = [
     "Tile",

@@ -40,7 +40,7 @@ from pycute_xe.kernel import (
     walk,
 )
 from pycute_xe.kernel.index import SUBGROUP_INDEX, Quotient
-from pycute_xe.kernel.ir.roles import chooses
+from pycute_xe.kernel.ir.program import chooses
 
 __all__ = ["Line", "line", "period", "span", "values", "Shape", "is_event", "shape_of"]
 

@@ -42,8 +42,7 @@ from pycute_xe.holding.nodes import (
 )
 from pycute_xe.kernel import Index, Loop
 from pycute_xe.kernel.arrays import Ints
-from pycute_xe.kernel.spec.functions import EXPONENTIALS, MASKING
-from pycute_xe.kernel.spec.reductions import REDUCTION_OF, reduction
+from pycute_xe.kernel.spec.functions import EXPONENTIALS, MASKING, REDUCTION_OF, reduction
 from pycute_xe.numeric import Numeric, as_numeric
 
 __all__ = ["Entering", "adds", "carried_in", "renewed", "unrolled", "scaled_apart"]

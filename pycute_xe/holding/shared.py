@@ -12,15 +12,25 @@ from functools import partial
 
 import numpy as np
 
-from pycute_xe.holding.contents import Content, Part, combined, relocated, undecided, whole
-from pycute_xe.holding.follower import Around, Follower, Read, situated
+from pycute_xe.holding.contents import (
+    Around,
+    Content,
+    Follower,
+    Part,
+    Read,
+    combined,
+    relocated,
+    situated,
+    undecided,
+    whole,
+)
 from pycute_xe.holding.likeness import MOST_TURNS, Turns, alike, pruned, turn
 from pycute_xe.holding.nodes import Choice, Node, Undefined
 from pycute_xe.holding.periods import period
 from pycute_xe.holding.tables import by_subgroup, moved
 from pycute_xe.kernel import Index, Kernel, Loop, SharedLoad, SharedStore
 from pycute_xe.kernel.arrays import Ints
-from pycute_xe.kernel.ir.roles import doing
+from pycute_xe.kernel.ir.program import doing
 
 __all__ = ["Places", "ever_stored", "load_shared", "outside", "places_of", "store_shared"]
 

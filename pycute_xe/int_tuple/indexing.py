@@ -9,8 +9,7 @@ from pycute_xe.basis import ArithTuple, Basis
 from pycute_xe.errors import CongruenceError, CoordError, DivisibilityError, ShapeError
 from pycute_xe.int_tuple.nesting import congruent, leaves
 from pycute_xe.signatures import STUMBLES, blame, typed
-from pycute_xe.typing import Coord, IntTuple, Shape, Stride, is_tuple
-from pycute_xe.unknown import adopted, same
+from pycute_xe.typing import Coord, IntTuple, Shape, Stride, adopted, is_tuple, same
 
 __all__ = [
     "as_coordinate",

@@ -4,8 +4,7 @@ A `Kernel` is made by a kind (`kinds`: `gemm`, `attention`, …) or line by line
 a program of statements (`ir`), placed by quasi-affine indices (`index`), over fragments as tiles
 lie in registers (`tiles`), and a claim in index notation (`spec`); `schedules` deal its tiles out.
 Nothing here executes, proves or draws: the readers of a kernel are packages of their own, and
-`counterexample`, `amounts` and `probes` are what they share. `binding` binds sizes by
-shapes, `owning` says which work-item moves an element.
+`counterexample` and `probes` are what they share. `owning` says which work-item moves an element.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from pycute_xe.kernel.building.builder import KernelBuilder
 from pycute_xe.kernel.counterexample import Counterexample
 from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
+from pycute_xe.kernel.ir.named import NamedArrive, NamedBarrier, NamedWait
 from pycute_xe.kernel.ir.operands import Fragment, Operand, Order, Shared, matrix
 from pycute_xe.kernel.ir.program import Meanings, walk
 from pycute_xe.kernel.ir.statements import (
@@ -29,9 +29,6 @@ from pycute_xe.kernel.ir.statements import (
     Loop,
     Map,
     Mma,
-    NamedArrive,
-    NamedBarrier,
-    NamedWait,
     Part,
     Prefetch,
     Reduce,

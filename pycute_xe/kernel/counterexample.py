@@ -174,7 +174,8 @@ class Counterexample:
         """The property, the place and the elements, on two lines."""
         sizes = " ".join(f"{name}={size}" for name, size in self.sizes.items())
         where = ", ".join(f"{name} = {number}" for name, number in self.where.items())
-        place = f"{sizes}: {where + ', ' if where else ''}work-item {self.work_item}"
+        place = f"{sizes + ': ' if sizes else ''}{where + ', ' if where else ''}"
+        place += f"work-item {self.work_item}"
         owner = f" (subgroup {self.subgroup}, lane {self.lane}), value {self.value}"
         return f"{self.claim}: {self.message}\n  {place}{owner}"
 

@@ -8,21 +8,28 @@ layouts live one floor up, in `pycute_xe.algebra`.
 from __future__ import annotations
 
 from pycute_xe.layout.core import Layout, as_layout, slice_, unchecked
-from pycute_xe.layout.measures import coshape, cosize, depth, has_symbols, rank, shape, size, stride
 from pycute_xe.layout.modes import (
     append,
+    coshape,
+    cosize,
+    depth,
     dice,
     flatten,
     get,
     group,
+    has_symbols,
     make_identity_layout,
     make_layout,
     make_ordered_layout,
     pair,
     prepend,
+    rank,
     replace,
     select,
+    shape,
+    size,
     slice_and_offset,
+    stride,
     take,
     unflatten,
 )

@@ -20,8 +20,17 @@ from pycute_xe.errors import (
 from pycute_xe.int_tuple import as_coordinate, compact_col_major, leaves, offset_of, rank_of
 from pycute_xe.notation import cpp_layout, parse_layout
 from pycute_xe.signatures import MOST_LEVELS, STUMBLES, blame, typed
-from pycute_xe.typing import Coord, IntTuple, Shape, Stride, is_tuple
-from pycute_xe.unknown import Symbolic, adopted, agree, at_most
+from pycute_xe.typing import (
+    Coord,
+    IntTuple,
+    Shape,
+    Stride,
+    Symbolic,
+    adopted,
+    agree,
+    at_most,
+    is_tuple,
+)
 
 __all__ = ["Layout", "as_layout", "completed", "slice_", "sliced", "unchecked"]
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.arch import Target, get_target
 from pycute_xe.arch.dpas import Dpas
-from pycute_xe.arch.dpas.printing import element_bytes
+from pycute_xe.arch.dpas.message import element_bytes
 from pycute_xe.arch.dpas.types import precisions, register_types
 from pycute_xe.checking import check
 from pycute_xe.converting import convert
@@ -34,7 +34,7 @@ from pycute_xe.machine import (
     dpas,
     workgroup,
 )
-from pycute_xe.machine.fenced import FencedSlm
+from pycute_xe.machine.slm import FencedSlm
 from pycute_xe.machine.workgroup import Meeting
 from pycute_xe.native.arithmetic import arithmetic
 from pycute_xe.native.assembly import Assembly, Immediate, Instruction, Reg

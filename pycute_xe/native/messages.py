@@ -20,9 +20,8 @@ from pycute_xe.arch.lsc import (
 )
 from pycute_xe.errors import InputError
 from pycute_xe.machine import BarrierArrive, Memory, NamedBarrier, Trace, block2d, lsc
-from pycute_xe.machine.barriers import Role
-from pycute_xe.machine.fenced import FencedSlm
-from pycute_xe.machine.workgroup import Meeting
+from pycute_xe.machine.slm import FencedSlm
+from pycute_xe.machine.workgroup import Meeting, Role
 from pycute_xe.native.assembly import Immediate, Instruction, Reg
 from pycute_xe.native.operands import GRF, State, chosen, refuse
 

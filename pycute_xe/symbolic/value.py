@@ -23,7 +23,7 @@ from pycute_xe.symbolic.terms import (
     relevant,
     sp,
 )
-from pycute_xe.unknown import Symbolic, adopted
+from pycute_xe.typing import Symbolic, adopted
 
 __all__ = ["SymbolicInt", "symbol", "symbols", "Asked", "operand"]
 

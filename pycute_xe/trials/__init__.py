@@ -7,7 +7,7 @@ counterexample (`replays`). A contradiction makes a verdict undecided and asks f
 
 from __future__ import annotations
 
+from pycute_xe.trials.dispatch import verify
 from pycute_xe.trials.replays import Replay, replay
-from pycute_xe.trials.verifier import verify
 
 __all__ = ["Replay", "replay", "verify"]

@@ -11,8 +11,8 @@ from typing import Any, TypeAlias, assert_never
 import numpy as np
 from numpy.typing import NDArray
 
-from pycute_xe.errors import CuteError, KernelError
-from pycute_xe.executing.space import Space, grid_space
+from pycute_xe.errors import CuteError
+from pycute_xe.executing.space import LookUp, Space, given, grid_space, performed
 from pycute_xe.kernel import (
     AtomicStore,
     If,
@@ -25,13 +25,12 @@ from pycute_xe.kernel import (
     Statement,
     Store,
 )
-from pycute_xe.kernel.amounts import groups_in, work_in
-from pycute_xe.kernel.binding import shape_of
-from pycute_xe.kernel.field import Field, drawn, edges
 from pycute_xe.kernel.index import Index, Quotient
 from pycute_xe.kernel.ir.identities import extents_of
+from pycute_xe.kernel.ir.kernel import groups_in, work_in
+from pycute_xe.kernel.ir.operands import shape_of
 from pycute_xe.kernel.ir.program import walk
-from pycute_xe.kernel.probes import is_moved
+from pycute_xe.kernel.probes import Field, drawn, edges, is_moved
 from pycute_xe.kernel.spec.expression import (
     Apply,
     Const,
@@ -44,8 +43,7 @@ from pycute_xe.kernel.spec.expression import (
     leaves,
     parts,
 )
-from pycute_xe.kernel.spec.functions import CHOOSING
-from pycute_xe.kernel.spec.reductions import reduction
+from pycute_xe.kernel.spec.functions import CHOOSING, reduction
 from pycute_xe.numeric import Numeric
 
 __all__ = [
@@ -441,11 +439,10 @@ class Asked:
         """What the data are called."""
         return EDGES if self.data is None else self.data.name
 
-    def look_up(self, name: str, at: tuple[Any, ...]) -> Any:
-        """Return elements of an input; `KernelError` for what the kernel writes itself."""
-        if name not in self.inputs or self.kernel.operand(name).written:
-            raise KernelError("trial", {"operand": name}, "it is known only in a run", "run it")
-        return self.inputs[name][tuple(map(np.asarray, at))].astype(np.int64)
+    @property
+    def look_up(self) -> LookUp:
+        """What gives elements of inputs; `KernelError` for what the kernel writes itself."""
+        return given("trial", self.kernel, self.inputs)
 
 
 def problems(
@@ -478,15 +475,10 @@ def problems(
 
 def conditions(body: tuple[Statement, ...], space: Space) -> Iterator[tuple[If, Space, Space]]:
     """Yield conditions, each with the points at which it is so, and at which it is not."""
-    for statement in body:
-        if isinstance(statement, Loop):
-            inner = space.bound(statement.var, statement.start, statement.stop)
-            yield from conditions(statement.body, inner)
-        elif isinstance(statement, If):
-            inside = space.where(statement.index, statement.below)
-            outside = space.where(statement.below - 1, statement.index)
-            yield statement, inside, outside
-            yield from conditions(statement.body, inside)
+    for one, here in performed(body, space):
+        if isinstance(one, If):
+            inside = here.where(one.index, one.below)
+            yield one, inside, here.where(one.below - 1, one.index)
 
 
 def _turned(kernel: Kernel, sizes: Sizes) -> dict[If, tuple[bool, bool]]:

@@ -14,14 +14,13 @@ from pycute_xe.errors import InputError, KernelError, MachineError
 from pycute_xe.executing.launch import Part, perform
 from pycute_xe.executing.problem import Problem, prepare
 from pycute_xe.executing.runner import Executor, demand_executor, outputs_of
-from pycute_xe.executing.space import Group, writers, writing_subgroups
+from pycute_xe.executing.space import Group, given, writers, writing_subgroups
 from pycute_xe.executing.surfaces import fetch_part
 from pycute_xe.holding.patience import charge
 from pycute_xe.kernel import Await, Counterexample, Kernel, Signal
-from pycute_xe.kernel.amounts import MOST_BYTES, MOST_STEPS, amount, groups_in, steps, weight
-from pycute_xe.kernel.binding import bind_sizes
-from pycute_xe.kernel.field import Field
-from pycute_xe.kernel.probes import differ_by, telling_fields, tolerance_of, variants
+from pycute_xe.kernel.ir.kernel import MOST_BYTES, MOST_STEPS, amount, groups_in, steps, weight
+from pycute_xe.kernel.ir.operands import bind_sizes
+from pycute_xe.kernel.probes import Field, differ_by, telling_fields, tolerance_of, variants
 from pycute_xe.kernel.spec.evaluation import compute_part
 from pycute_xe.kernel.spec.specification import Specification
 from pycute_xe.machine import Trace
@@ -265,12 +264,7 @@ def _concerned(
 
     Raises `InputError` where those are more than a replay runs.
     """
-
-    def look_up(name: str, at: tuple[Any, ...]) -> Any:
-        if name not in fields or kernel.operand(name).written:
-            raise KernelError("replay", {"operand": name}, "it is known only in a run", "run it")
-        return fields[name][tuple(map(np.asarray, at))].astype(np.int64)
-
+    look_up = given("replay", kernel, fields)
     names = [name for name, _ in kernel.grid]
     groups: dict[tuple[int, ...], Group] = {}
     if set(names) <= counterexample.where.keys():

@@ -23,11 +23,10 @@ from pycute_xe.executing.surfaces import fetch_part
 from pycute_xe.executing.thread import Machine
 from pycute_xe.holding.patience import TooHardError, allowed, charge, work_left
 from pycute_xe.kernel import AtomicStore, Counterexample, Kernel
-from pycute_xe.kernel.amounts import groups_in
+from pycute_xe.kernel.ir.kernel import groups_in
 from pycute_xe.kernel.probes import is_moved
 from pycute_xe.kernel.spec.evaluation import compute_part
 from pycute_xe.machine import Trace
-from pycute_xe.signatures import typed
 from pycute_xe.trials.problems import (
     INEXACT,
     Asked,
@@ -42,7 +41,7 @@ from pycute_xe.trials.replays import shown, together
 from pycute_xe.verifying.prover import BUDGET, WORK_A_SECOND, prove
 from pycute_xe.verifying.verdict import LONGEST, Proof, Run, Tried, Verdict
 
-__all__ = ["verify", "trial"]
+__all__ = ["REPORT", "trial", "verify_kernel"]
 
 # ------------------------------------------------------------ trial
 # A proof is run once: a kernel on the machine, beside what it claims.
@@ -316,34 +315,10 @@ def _told(sizes: Sizes) -> str:
 REPORT = "please report this kernel as a defect of pycute_xe"
 
 
-@typed
-def verify(
+def verify_kernel(
     kernel: Kernel, params: Mapping[str, int] | None = None, *, budget: float = BUDGET
 ) -> Verdict:
-    """Prove that a kernel computes what it claims for all sizes >= 1, or find where it does not.
-
-    The proofs follow the statements: what messages put into registers, what instructions take them
-    for, what is summed and what is stored, and compare that with ``kernel.computes``; they do not
-    trust what the layouts of copies claim. ``params`` fixes some of the sizes, by name; ``budget``
-    is a time in seconds, infinity for no end. It stands for an amount of work that an idle machine
-    does in a part of it: what is decided, and what is left undecided, is the same however busy the
-    machine is. Where it is too slow even so, the clock stops what is left, which is said.
-    Every answer is tried on the machine, which shares no statement's meaning with the proofs: a
-    counterexample is replayed, and a proof run at small sizes, as ``tried`` of the verdict says. An
-    answer that its run contradicts is undecided, with what to report.
-    Raises `KernelError` for what is not a kernel and for statements without a meaning here,
-    `InputError` for other params.
-
-    >>> import pycute_xe as cx
-    >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")))
-    >>> bool(verify(gemm))
-    True
-    >>> import dataclasses
-    >>> loop = gemm.loop("k")
-    >>> short = gemm.replace(loop, dataclasses.replace(loop, stop=loop.stop - 1))
-    >>> print(str(verify(short).counterexample).splitlines()[0])
-    D values: D[0, 0]: A·B is not summed
-    """
+    """Prove that a kernel computes what it claims, and try the proof; see `verify`."""
     start = perf_counter()
     found = prove(kernel, params, budget=budget)
     with allowed(budget * WORK_A_SECOND, budget - found.seconds):

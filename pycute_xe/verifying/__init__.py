@@ -1,9 +1,9 @@
 """Proofs about kernels, for all problem sizes.
 
-`prover` asks the `questions` (also `coverage`, `changes`, `counts`, `faults`) at the `points`
-and `views` of each store. What `pycute_xe.holding` says and what the specification claims become
-formulas (`translation`, `formula`, `laws`), which `comparison` and `matching` hold against each
-other; `evaluation`, `enumeration` and `spans` try numbers and intervals. Sets of integers are
+`prover` asks the `questions` (also `coverage`, `changes`, `faults`) at the `points` of each store.
+What `pycute_xe.holding` says and what the specification claims become formulas (`translation`,
+`formula`, `laws`), which `comparison` and `matching` hold against each other; `evaluation` and
+`enumeration` try numbers and intervals. Sets of integers are
 decided in `regions`, the only module with isl. A `verdict` comes out; `pycute_xe.trials` then
 tries it. `prefetches` asks the same of prefetches.
 """

@@ -2,27 +2,61 @@
 
 A load finds what lay there if no store to its elements comes before it: neither one of the same
 subgroup that is earlier in the program, nor one of another subgroup, which nothing orders.
+
+By counters work-groups wait for one another. A plain store to a counter that another work-group
+signals, or a load of one, is in order where some wait lies between. Where no wait comes before
+either, nothing orders them, whatever the sizes.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import combinations_with_replacement, product
+from math import prod
 
 import numpy as np
+from numpy.typing import NDArray
 
+from pycute_xe.converting import convert
 from pycute_xe.errors import UndecidableError
-from pycute_xe.holding.digits import as_digits
-from pycute_xe.holding.follower import Around, situated
+from pycute_xe.holding.contents import Around, Write, situated
 from pycute_xe.holding.following import FAR, placed
-from pycute_xe.kernel import AtomicStore, Load, Loop, Store
+from pycute_xe.holding.nodes import Choice, Converted, Leaf, Node, Number, Picked, Scalar, Undefined
+from pycute_xe.holding.tables import as_digits
+from pycute_xe.kernel import (
+    AtomicStore,
+    Await,
+    Index,
+    Kernel,
+    Load,
+    Loop,
+    NamedWait,
+    Signal,
+    Statement,
+    Store,
+)
 from pycute_xe.kernel.arrays import Ints
-from pycute_xe.verifying.points import Space
+from pycute_xe.kernel.ir.program import doing
+from pycute_xe.numeric import Numeric
+from pycute_xe.verifying.faults import Facts, least
+from pycute_xe.verifying.points import Space, index_text
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Names, Region
-from pycute_xe.verifying.views import index_text
+from pycute_xe.verifying.verdict import Failure, smallest
 
-__all__ = ["Touch", "changed_before", "changed_beside", "changed_by_others", "elements", "touches"]
+__all__ = [
+    "Touch",
+    "changed_before",
+    "changed_beside",
+    "changed_by_others",
+    "elements",
+    "touches",
+    "Counting",
+    "counts_plainly",
+    "check_races",
+    "may_be_covered",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,3 +183,253 @@ def _unclear(operand: str) -> UndecidableError:
         "give the result an operand of its own",
         operand=operand,
     )
+
+
+# ------------------------------------------------------------ racing
+# Elements of an output that two subgroups store, which nothing orders.
+#
+# Of equal bytes either may stay. What is only copied is equal where it is what is claimed; what
+# is computed is equal in real numbers, which says nothing of its last bit.
+
+
+def check_races(space: Space, output: str, writes: list[Write]) -> None:
+    """Raise `UndecidableError` where two subgroups store results to one element of an output."""
+    stores = touches(space, output)[1]
+    if _is_apart(space.kernel, stores):
+        return
+    computed = {id(w.statement) for w in writes if not _is_copied(w.node)}
+    for one, other in combinations_with_replacement(stores, 2):
+        if computed.isdisjoint({id(one.statement), id(other.statement)}):
+            continue
+        if not changed_beside(space, one, other).is_empty:
+            raise undecided(
+                f"an element of {output} is stored by two subgroups in no order, and whether both "
+                "round alike is not followed",
+                "give every element one writer",
+                output=output,
+            )
+
+
+def may_be_covered(space: Space, write: Write, failure: Failure) -> bool:
+    """Whether a wrong element may be stored to again, later on.
+
+    By the subgroup that stores it, or by another one behind a barrier.
+    """
+    stores = touches(space, failure.output)[1]
+    known = {
+        **space.naming.size_of,
+        **{n: space.naming.variable_of[n] for n, _ in space.kernel.grid},
+    }
+    values = {**failure.variables, **failure.sizes}
+    here = [f"{text} = {values[name]}" for name, text in known.items() if name in values]
+    here += [f"u_{mode} = {index}" for mode, index in enumerate(failure.index)]
+    where = " and ".join(here)
+    for mine, later in product(_occurrences(space, stores, write), stores):
+        if later is mine and space.only_last_trips(write):
+            continue
+        if not changed_before(space, later, mine).within(where).is_empty:
+            return True
+        behind = _barrier_between(space.kernel, mine, later)
+        if behind and not changed_beside(space, later, mine).within(where).is_empty:
+            return True
+    return False
+
+
+def _occurrences(space: Space, stores: list[Touch], write: Write) -> list[Touch]:
+    """Return where a store stands that did a write: one statement may stand in several places."""
+    subgroups = space.kernel.subgroups
+    return [
+        store
+        for store in stores
+        if store.statement is write.statement
+        and np.array_equal(np.flatnonzero(doing(store.around, subgroups)), write.who)
+    ]
+
+
+def _barrier_between(kernel: Kernel, store: Touch, later: Touch) -> bool:
+    """Whether a barrier may lie between two stores: behind the one, or in a loop around both."""
+    loops = {id(one) for one in store.around} & {id(one) for one in later.around}
+    for number, (statement, around) in enumerate(situated(kernel.body)):
+        if statement.touched.meets not in ("wait", "both") and not isinstance(statement, NamedWait):
+            continue
+        between = store.schedule[-1] < number < later.schedule[-1]
+        if between or any(isinstance(x, Loop) and id(x) in loops for x in around):
+            return True
+    return False
+
+
+def _is_copied(node: Node, later: tuple[Numeric, ...] = ()) -> bool:
+    """Whether a node is a number that was stored before, or given: no operation rounds it.
+
+    Minus zero is not: its bytes are not those of the zero that it equals. ``later`` is what a node
+    is converted to, the next type first.
+    """
+    match node:
+        case Number(value, numeric):
+            kept = np.array([value])
+            for to in (*((numeric,) if numeric else ()), *later):
+                kept = convert(kept, to).astype(np.float64)
+            return bool(kept[0] != 0 or not np.signbit(kept[0]))
+        case Scalar() | Leaf() | Undefined():
+            return True
+        case Converted(to, body):
+            return _is_copied(body, (to, *later))
+        case Choice(_, _, then, otherwise) | Picked(_, then, otherwise):
+            return _is_copied(then, later) and _is_copied(otherwise, later)
+        case _:
+            return False
+
+
+def _is_apart(kernel: Kernel, stores: list[Touch]) -> bool:
+    """Whether it is plain that work-groups store to tiles, and subgroups to parts, of their own."""
+    bases: set[tuple[Index, ...]] = set()
+    owned: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
+    for store in stores:
+        base, table, moves = placed(kernel, store.statement, store.around)
+        offsets = np.array([index.offset for index in base], dtype=np.int64)
+        bases.add(tuple(index - index.offset for index in base))
+        rows = table[:, moves]
+        subgroup, element = np.nonzero((rows != FAR).all(axis=-1))
+        owned.append((rows[subgroup, element] + offsets, subgroup))
+    if len(bases) != 1 or not any(subgroup.size for _, subgroup in owned):
+        return False
+    places = np.concatenate([place for place, _ in owned])
+    low = places.min(axis=0)
+    spans = (places.max(axis=0) - low + 1).tolist()
+    if prod(spans) >= 1 << 62:
+        return False  # too far apart to number
+    keys = np.asarray(np.ravel_multi_index(tuple((places - low).T), spans))
+    owners = np.concatenate([subgroup for _, subgroup in owned])
+    order = np.argsort(keys, kind="stable")
+    keys, owners = keys[order], owners[order]
+    if ((keys[1:] == keys[:-1]) & (owners[1:] != owners[:-1])).any():
+        return False  # two subgroups store to one place
+    separated = set[str]()
+    for index, span in zip(bases.pop(), spans, strict=True):
+        for name, scale in index.terms:
+            if len(index.terms) > 1 or not isinstance(name, str) or abs(scale) < span:
+                return False
+            separated.add(name)
+    return all(name in separated or n == Index(None, 1) for name, n in kernel.grid)
+
+
+# ------------------------------------------------------------ counting
+
+
+def counts_plainly(kernel: Kernel) -> bool:
+    """Whether a counter is stored, loaded or looked up, too.
+
+    >>> import pycute_xe as cx
+    >>> counts_plainly(cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"))))
+    False
+    """
+    counters = {s.operand for s in kernel.statements() if isinstance(s, (Await, Signal))}
+    copied = {s.operand for s in kernel.statements() if isinstance(s, (Load, Store))}
+    return bool(counters & (copied | _looked_up(kernel)))
+
+
+def _looked_up(kernel: Kernel) -> set[str]:
+    indices = (index for s in kernel.statements() for index in s.touched.indices)
+    return {looked.operand for index in indices for looked in index.looked_up}
+
+
+class Counting(Facts):
+    """The question whether plain accesses to counters are in order."""
+
+    def counters(self) -> Failure | None:
+        """Return the smallest problem in which a counter is stored or loaded in no order.
+
+        Raises `UndecidableError` where waits may order it, and for places known only in a run.
+        """
+        every = [_Met(n, s, a) for n, (s, a) in enumerate(situated(self.kernel.body))]
+        counters = [one for one in every if isinstance(one.statement, (Await, Signal))]
+        plain = [one for one in every if isinstance(one.statement, (Load, Store))]
+        sure: list[Failure | None] = []
+        unsure: list[str] = []
+        for counter, access in product(counters, plain):
+            looks = isinstance(counter.statement, Await) and isinstance(access.statement, Load)
+            if access.operand != counter.operand or looks:
+                continue
+            verb = "stored" if isinstance(access.statement, Store) else "loaded"
+            words = f"is {verb} by one work-group while another"
+            mine, theirs = _accessed(self.space, access), _counted(self.space, counter)
+            if not _of_two(self.space, mine, theirs).is_empty:
+                unsure.append(f"{access.operand} {words} counts, and waits may order the two")
+            if isinstance(counter.statement, Signal):
+                before = [self._waited(one, counters) for one in (access, counter)]
+                first = mine - before[0].to(mine.names)
+                renamed = " and ".join(f"{n}{OTHER} = {n}" for n in self.space.naming.grid)
+                other = theirs - before[1].to(theirs.names, renamed)
+                sure.append(self._unordered(_of_two(self.space, first, other), access, words))
+        looked = _looked_up(self.kernel) & {one.operand for one in counters}
+        unsure += [f"{name} is looked up while work-groups count" for name in sorted(looked)]
+        if unsure and least(sure) is None:
+            raise undecided(unsure[0], "count in an operand that is only signalled")
+        return least(sure)
+
+    def _unordered(self, region: Region, access: _Met, words: str) -> Failure | None:
+        point = smallest(region, self.space.naming)
+        if point is None:
+            return None
+        index = [point[f"u_{i}"] for i in range(len(self.extents[access.operand]))]
+        words = f"{access.operand}{index} {words} signals it, in no order"
+        return self.failure(point, "counters", words, region, operand=access.operand, faults=True)
+
+    def _waited(self, access: _Met, counters: list[_Met]) -> Region:
+        """Return the work-groups that may have waited before they come to a statement."""
+        names = (*self.space.naming.sizes, *self.space.naming.grid)
+        out, loops = Region.nothing(names), {id(x) for x in access.around if isinstance(x, Loop)}
+        for one in counters:
+            again = any(id(x) in loops for x in one.around)
+            if isinstance(one.statement, Await) and (one.number < access.number or again):
+                out = out | self.space.happens(one.around).to(names)
+        return out
+
+
+OTHER = "_w"
+"""What is behind the names of the work-group that counts, and of its loops."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Met:
+    """A statement, its number in the program, and the loops and conditions around it."""
+
+    number: int
+    statement: Statement
+    around: tuple[Around, ...]
+
+    @property
+    def operand(self) -> str:
+        return str(getattr(self.statement, "operand", ""))
+
+
+def _accessed(space: Space, access: _Met) -> Region:
+    """Return who touches which element."""
+    if not isinstance(access.statement, (Load, Store)):
+        return Region.nothing(space.naming.sizes)
+    return elements(space, access.statement, access.around, "")[0]
+
+
+def _of_two(space: Space, mine: Region, theirs: Region) -> Region:
+    """Return where an access touches a counter of another work-group."""
+    every = (*mine.names, *(n for n in theirs.names if n not in mine.names))
+    apart = " or ".join(f"{n} != {n}{OTHER}" for n in space.naming.grid) or "false"
+    return (mine.to(every) & theirs.to(every)).within(apart).to(mine.names)
+
+
+def _counted(space: Space, counter: _Met) -> Region:
+    """Return the sizes, the work-group and loops at which a counter is met, and its index."""
+    naming, statement = space.naming, counter.statement
+    if not isinstance(statement, (Await, Signal)):
+        return Region.nothing(naming.sizes)
+    variables = [n for n in space.names_around(counter.around) if n not in naming.sizes]
+    extents = space.extents(statement.operand)
+    texts = list(space.constraints(counter.around))
+    for mode, index in enumerate(statement.at):
+        texts.append(f"u_{mode} = {index_text(index, naming.all)}")
+        texts.append(f"0 <= u_{mode} < {extents[mode]}")
+    modes = tuple(f"u_{mode}" for mode in range(len(extents)))
+    plain = (*naming.sizes, *variables, *modes)
+    found = Region.where(plain, " and ".join(f"({text})" for text in texts))
+    renamed = (*naming.sizes, *(f"{n}{OTHER}" for n in variables), *modes)
+    return found.to(renamed, " and ".join(f"{n}{OTHER} = {n}" for n in variables))

@@ -24,6 +24,7 @@ from pycute_xe.verifying.formula import (
     assuming,
     conditions_of,
     depends_on,
+    element,
     substituted,
 )
 from pycute_xe.verifying.matching import (
@@ -48,7 +49,6 @@ from pycute_xe.verifying.matching import (
 )
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Names, Region
-from pycute_xe.verifying.spans import element
 
 __all__ = ["compare"]
 

@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 
 from pycute_xe.converting import convert
 from pycute_xe.errors import UndecidableError
-from pycute_xe.holding.follower import Write
+from pycute_xe.holding.contents import Write
 from pycute_xe.holding.patience import a_while, charge
 from pycute_xe.kernel import (
     Claim,
     Index,
     Kernel,
 )
-from pycute_xe.kernel.amounts import weight
-from pycute_xe.kernel.binding import shape_of
-from pycute_xe.kernel.ir.roles import mixes
+from pycute_xe.kernel.ir.kernel import weight
+from pycute_xe.kernel.ir.operands import shape_of
+from pycute_xe.kernel.ir.program import mixes
 from pycute_xe.kernel.probes import (
     differ_by,
     telling_fields,
@@ -37,12 +37,11 @@ from pycute_xe.verifying.faults import Faults
 from pycute_xe.verifying.formula import Formula, Place, Term, atoms_within
 from pycute_xe.verifying.laws import UNDEFINED
 from pycute_xe.verifying.matching import Difference
-from pycute_xe.verifying.points import Space
+from pycute_xe.verifying.points import Naming, Space, View, view_of
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Names, Region
 from pycute_xe.verifying.translation import claimed
 from pycute_xe.verifying.verdict import Failure, smallest
-from pycute_xe.verifying.views import Naming, View, view_of
 
 __all__ = ["Coverage", "Point"]
 

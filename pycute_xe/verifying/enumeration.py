@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pycute_xe.bulk import numpy_dtype
 from pycute_xe.converting import bounds, convert, greatest
 from pycute_xe.holding.patience import a_while, charge
-from pycute_xe.kernel.field import edges
+from pycute_xe.kernel.probes import edges
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.verifying.formula import WHOLE, Atom, Formula, Place, Term, abbreviates, atoms_within
 from pycute_xe.verifying.matching import Difference, Extents

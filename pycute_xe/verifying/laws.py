@@ -17,11 +17,9 @@ from typing import assert_never
 import numpy as np
 
 from pycute_xe.converting import bounds, convert, greatest
-from pycute_xe.exactness import is_exact, whole_to
 from pycute_xe.holding.nodes import BESIDE
-from pycute_xe.kernel.spec.functions import EXPONENTIALS, FUNCTIONS, MASKING
-from pycute_xe.kernel.spec.reductions import Reduction
-from pycute_xe.numeric import Numeric, as_numeric
+from pycute_xe.kernel.spec.functions import EXPONENTIALS, FUNCTIONS, MASKING, Reduction
+from pycute_xe.numeric import Numeric, as_numeric, is_exact, whole_to
 from pycute_xe.verifying.formula import (
     MAXIMA,
     WHOLE,
@@ -34,14 +32,16 @@ from pycute_xe.verifying.formula import (
     alike,
     assuming,
     call,
+    kept_type,
+    may_be_nan,
     multiply,
     number,
     signature,
+    span,
     summed,
 )
 from pycute_xe.verifying.matching import KEEP_ZERO
 from pycute_xe.verifying.refusing import undecided
-from pycute_xe.verifying.spans import kept_type, may_be_nan, span
 
 __all__ = ["LIMITS", "UNDEFINED", "applied", "as_stored", "is_number", "reduced", "rounded"]
 

@@ -16,7 +16,7 @@ from pycute_xe.kernel.ir.identities import Identities, extents_of, identified
 from pycute_xe.kernel.ir.trips import in_short_trips, in_trips, is_short
 from pycute_xe.kernel.kinds.whole_tiles import any_piece, follows_a_plan
 from pycute_xe.signatures import typed
-from pycute_xe.verifying.counts import counts_plainly
+from pycute_xe.verifying.changes import counts_plainly
 from pycute_xe.verifying.points import Space
 from pycute_xe.verifying.questions import Questions
 from pycute_xe.verifying.regions import Region, session

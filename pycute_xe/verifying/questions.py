@@ -9,8 +9,8 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 
 from pycute_xe.errors import UndecidableError
+from pycute_xe.holding.contents import Write
 from pycute_xe.holding.exploration import has_roles
-from pycute_xe.holding.follower import Write
 from pycute_xe.holding.following import follow
 from pycute_xe.holding.memory import Tile, is_ordered
 from pycute_xe.holding.nodes import Undefined
@@ -22,30 +22,31 @@ from pycute_xe.kernel import (
     Loop,
     Store,
 )
-from pycute_xe.kernel.spec.inside import Situated, is_inside, situated_elements
+from pycute_xe.kernel.spec.specification import Situated, is_inside, situated_elements
 from pycute_xe.numeric import Numeric
 from pycute_xe.verifying.changes import (
+    Counting,
     Touch,
     changed_before,
     changed_beside,
     changed_by_others,
+    check_races,
+    may_be_covered,
     touches,
 )
 from pycute_xe.verifying.comparison import compare
-from pycute_xe.verifying.counts import Counting, check_races, may_be_covered
 from pycute_xe.verifying.coverage import Coverage, Point
 from pycute_xe.verifying.enumeration import different
 from pycute_xe.verifying.evaluation import differ
-from pycute_xe.verifying.facts import least
+from pycute_xe.verifying.faults import least
 from pycute_xe.verifying.formula import Formula, Place, Term, add, atoms_within, summed
 from pycute_xe.verifying.laws import as_stored
 from pycute_xe.verifying.matching import Difference
-from pycute_xe.verifying.points import Space
+from pycute_xe.verifying.points import Space, View, view_of
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Region
 from pycute_xe.verifying.translation import EXACT, claimed, held
 from pycute_xe.verifying.verdict import Failure, smallest
-from pycute_xe.verifying.views import View, view_of
 
 __all__ = ["Questions"]
 

@@ -35,8 +35,7 @@ from pycute_xe.kernel.spec.expression import (
     Total,
     Where,
 )
-from pycute_xe.kernel.spec.functions import COMPARING, NEAREST, UNROUNDED
-from pycute_xe.kernel.spec.reductions import reduction
+from pycute_xe.kernel.spec.functions import COMPARING, NEAREST, UNROUNDED, reduction
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.verifying.formula import (
     WHOLE,
@@ -48,11 +47,11 @@ from pycute_xe.verifying.formula import (
     call,
     choose,
     number,
+    span,
 )
 from pycute_xe.verifying.laws import LIMITS, UNDEFINED, applied, reduced, rounded
+from pycute_xe.verifying.points import Naming, View
 from pycute_xe.verifying.refusing import undecided
-from pycute_xe.verifying.spans import span
-from pycute_xe.verifying.views import Naming, View
 
 __all__ = ["EXACT", "claimed", "held"]
 

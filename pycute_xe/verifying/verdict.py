@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from pycute_xe.kernel import Counterexample
+from pycute_xe.verifying.points import Naming
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Region
-from pycute_xe.verifying.views import Naming
 
 __all__ = ["Answer", "Proof", "Run", "Tried", "Verdict", "Failure", "smallest"]
 

@@ -20,7 +20,7 @@ from pycute_xe.algebra import (
     logical_product,
     right_inverse,
 )
-from pycute_xe.algebra.simplify import flat_modes
+from pycute_xe.algebra.compose import flat_modes
 from pycute_xe.errors import DivisibilityError
 from pycute_xe.layout import Layout, cosize, size
 

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from strategies import identities, layouts, ranked
 
 from pycute_xe.algebra import coalesce, filter as filter_layout, filter_zeros
-from pycute_xe.algebra.simplify import flat_modes, from_modes, scaled
+from pycute_xe.algebra.compose import flat_modes, from_modes, scaled
 from pycute_xe.layout import Layout, flatten, rank, size
 
 ANY = layouts(negative=True) | identities()

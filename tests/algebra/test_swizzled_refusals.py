@@ -10,7 +10,7 @@ from every import every
 from refusals import Refusal, never_raised
 
 from pycute_xe import algebra, composed, f2, swizzle
-from pycute_xe.algebra import common, inverse, rearrange, relations, simplify, swizzled
+from pycute_xe.algebra import common, compose, inverse, rearrange, relations, swizzled
 from pycute_xe.basis import E
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import (
@@ -297,8 +297,8 @@ XOR = as_f2(ComposedLayout(Swizzle(2, 0, 2), 0, Layout((4, 4))))
 @every(
     "operation",
     [
-        simplify.coalesce,
-        simplify.filter,
+        compose.coalesce,
+        compose.filter,
         swizzled.right_inverse,
         swizzled.left_inverse,
         relations.is_injective,

@@ -16,7 +16,9 @@ import pycute_xe as cx
 from pycute_xe.arch import Surface
 from pycute_xe.cutlass import get_atom
 from pycute_xe.drawing import draw
-from pycute_xe.kernel import Load, Reorder
+from pycute_xe.errors import KernelError
+from pycute_xe.executing.reference import DOES
+from pycute_xe.kernel import Fill, Index, Load, Mma, Reorder, SharedLoad
 from pycute_xe.machine import Memory, RegisterFile, block2d
 
 
@@ -211,6 +213,56 @@ def test_a_left_out_reorder_is_marked(mma: cx.TiledMma) -> None:
     assert misplaced > 0
     assert f"WRONG: {misplaced} elements" in wrong.svg
     assert wrong.svg.count('class="m"') == misplaced
+
+
+@pytest.mark.parametrize("kind", ["gemm", "slm_gemm", "specialised_gemm"])
+@pytest.mark.parametrize("operand", ["A", "B"])
+def test_what_registers_are_drawn_to_hold_the_machine_multiplies(kind: str, operand: str) -> None:
+    """Elements are tagged by their row, then by their column, and read at the first MMA."""
+    mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (16, 32, 32), ((2, 2, 1), (2, 1, 0)))
+    kernel = getattr(cx.kernel, kind)(mma)
+    shapes = {"A": (16, 32), "B": (32, 32)}
+    tags: list[np.ndarray] = []
+    for axis in (0, 1):
+        given = {name: np.indices(shape)[axis] for name, shape in shapes.items()}
+        tags.append(multiplied_first(kernel, given, operand, subgroup=3))
+    cells = cells_of(draw(kernel, operand, subgroup=3))
+    assert len(cells) == len(tags[0])
+    for cell in cells:
+        element = cell["byte"] // 2
+        assert (cell["row"], cell["col"]) == (tags[0][element], tags[1][element])
+
+
+def multiplied_first(
+    kernel: cx.Kernel, given: dict[str, np.ndarray], operand: str, subgroup: int
+) -> np.ndarray:
+    """What a subgroup's registers of an operand hold when its first MMA begins."""
+    found: list[np.ndarray] = []
+
+    def watched(thread: Any, statement: Mma, env: Any) -> None:
+        if thread.subgroup == subgroup:
+            fragment = {"A": statement.a, "B": statement.b}[operand]
+            found.append(thread.numbers(fragment, "the test").astype(int))
+        does(thread, statement, env)
+
+    does: Any = DOES.without(Mma)
+    DOES.of(Mma)(watched)
+    try:
+        cx.run(kernel, **given, dtype="bf16", executor="reference")
+    finally:
+        DOES.of(Mma)(does)
+    return found[0]
+
+
+def test_of_registers_that_are_not_known_nothing_is_drawn() -> None:
+    mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (16, 32, 32), ((2, 2, 1), (2, 1, 0)))
+    kernel = cx.kernel.slm_gemm(mma)
+    taken = next(s for s in kernel.statements() if isinstance(s, SharedLoad))
+    beyond = kernel.replace(taken, replace(taken, at=Index(None, 1 << 20)))
+    with pytest.raises(KernelError, match=r"what registers hold is not known: .* outside sA"):
+        draw(beyond, "A")
+    with pytest.raises(KernelError, match="no statement loads what the MMA reads as A"):
+        draw(kernel.replace(taken, Fill(taken.fragment)), "A")
 
 
 def test_elements_that_nobody_holds_are_drawn_as_holes(mma: cx.TiledMma) -> None:

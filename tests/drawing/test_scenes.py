@@ -11,7 +11,6 @@ from svg_cells import SVG, cells_of
 
 import pycute_xe as cx
 from pycute_xe.drawing import Drawing, draw
-from pycute_xe.drawing.images import SHOWN, Registers
 from pycute_xe.drawing.scene import Cell, Panel, Plan, Scene, frames, make_panel
 from pycute_xe.errors import ShapeError
 from pycute_xe.kernel.schedules import Grouped, StreamK
@@ -154,14 +153,6 @@ def test_neighbours_of_one_name_are_named_once() -> None:
     panel = make_panel("", cells, AXES).headed("who", ("0,8", "0,8", "1,9", "0,8"), ())
     names = column_names(Drawing(Scene("title", (), (panel,))))
     assert [name.text for name in names] == ["0,8", "1,9", "0,8"]
-
-
-def test_a_reorder_shows_what_it_moves_and_nothing_beyond() -> None:
-    """Two by two turned over: what lies behind the four elements, as padding does, stays behind."""
-    registers = Registers(0, {"loaded": {i: (0, i) for i in range(6)}})
-    reorder = cx.kernel.Reorder("loaded", "turned", cx.Layout((2, 2), (2, 1)))
-    SHOWN[reorder](registers, reorder)
-    assert registers.images["turned"] == {0: (0, 0), 2: (0, 1), 1: (0, 2), 3: (0, 3)}
 
 
 def test_the_chips_of_a_legend_hold_their_names_and_stay_apart_and_inside() -> None:

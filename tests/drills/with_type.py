@@ -10,7 +10,7 @@ from widened_codes import widened
 
 import pycute_xe as cx
 from pycute_xe.converting import convert
-from pycute_xe.exactness import is_exact
+from pycute_xe.numeric import is_exact
 
 new, bf16, f16 = map(cx.as_numeric, ("f8e3m4", "bf16", "f16"))
 assert is_exact(new, bf16)

@@ -28,7 +28,7 @@ from pycute_xe.executing import launch
 from pycute_xe.executing.arrays.plans import run_on_arrays
 from pycute_xe.executing.problem import Problem, prepare
 from pycute_xe.kernel import Fill, If, Index, Kernel, Loop, Map, Operand, Slot, Statement
-from pycute_xe.kernel.amounts import steps
+from pycute_xe.kernel.ir.kernel import steps
 from pycute_xe.kernel.schedules import SplitK, StreamK, plan_tables, tile_counts
 from pycute_xe.machine import Trace
 

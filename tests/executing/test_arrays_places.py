@@ -11,8 +11,14 @@ from hypothesis import given, settings, strategies as st
 from sampling import EXAMPLES
 
 from pycute_xe.errors import UndecidableError
-from pycute_xe.executing.arrays.places import Axis, Field, index_field, points_of, separated
-from pycute_xe.executing.arrays.terms import apart_of, boxed
+from pycute_xe.executing.arrays.lifting import apart_of, boxed
+from pycute_xe.executing.arrays.terms import (
+    Axis,
+    Field,
+    index_field,
+    points_of,
+    separated,
+)
 from pycute_xe.executing.arrays.values import Value, gathered, scattered
 from pycute_xe.kernel import Fill, Fragment, If, Index, Kernel, Loop, Operand
 from pycute_xe.numeric import as_numeric

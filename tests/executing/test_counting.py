@@ -1,4 +1,4 @@
-"""Work counted without doing it equals what the machine counts; every entry of a table matters."""
+"""Work counted without doing it equals what the machine counts."""
 
 from __future__ import annotations
 
@@ -16,21 +16,19 @@ from pycute_xe.arch import get_target
 from pycute_xe.errors import KernelError
 from pycute_xe.executing import launch
 from pycute_xe.executing.problem import prepare
-from pycute_xe.executing.reference import DOES
-from pycute_xe.executing.runner import COUNTS, count_work
+from pycute_xe.executing.runner import count_work
 from pycute_xe.kernel import (
-    Await,
     If,
     Index,
     Kernel,
     Load,
     Loop,
     Prefetch,
-    Signal,
     Statement,
     Store,
-    scheduled,
 )
+from pycute_xe.kernel.ir.checks import FITS
+from pycute_xe.kernel.ir.statements import touching
 from pycute_xe.kernel.schedules import SplitK, plan_tables
 from pycute_xe.machine import Trace
 
@@ -106,23 +104,50 @@ def test_every_kind_in_one_kernel() -> None:
     )
 
 
-KINDS: list[type[Statement]] = sorted(DOES, key=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", ["slm_gemm", "specialised_gemm", "scheduled"])
+def test_counts_of_what_subgroups_and_work_groups_share(kind: str) -> None:
+    """Shared memory, named barriers, and counters in memory with atomics."""
+    kernel = getattr(cx.kernel, kind)(cx.workgroup_mma(gemm().mma.atom.op, (32, 64, 32), GRID))
+    given = {"A": np.ones((40, 70), BF16), "B": np.ones((70, 70), BF16)}
+    if kind == "scheduled":
+        given |= plan_tables(SplitK(2, 2).plan((2, 2, 3)))
+    counted, done = Trace(), Trace()
+    problem = prepare(kernel, (), given, None)
+    count_work(kernel, problem, BMG, counted)
+    launch.execute(kernel, problem, BMG, done)
+    assert (counted.messages, counted.nbytes) == (done.messages, done.nbytes)
+    assert (counted.dpas, counted.barriers) == (done.dpas, done.barriers)
+    assert done.barriers
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_no_entry_of_the_tables_is_idle(kind: type[Statement]) -> None:
-    kernel, given = everything(named=True), (np.ones((8, 16), np.float32),) * 2
-    if not any(type(s) is kind for s in kernel.statements()):
-        kernel, given = gemm(), (np.ones((8, 16), BF16), np.ones((16, 8), BF16))
-    if kind in (Await, Signal):
-        work = plan_tables(SplitK(2, 2).plan((1, 1, 2)))
-        kernel, given = scheduled(kernel.mma), (*given, *work.values())
-    tables: list[tuple[Any, Any]] = [(DOES, "reference"), (COUNTS, "fast")]
-    for table, executor in tables:
-        entry = table.without(kind)
-        assert entry is not None
-        try:
-            with pytest.raises(KernelError, match=f"no meaning for {kind.__name__}"):
-                cx.run(kernel, *given, executor=executor, report=True)
-        finally:
-            table.of(kind)(entry)
+def test_where_the_byte_machine_runs_its_own_counts_are_told() -> None:
+    kernel = kernels()["plain"]
+    twice = kernel.replace(first(kernel, Store), (first(kernel, Store),) * 2)
+    given = np.ones((33, 32), BF16), np.ones((32, 65), BF16)
+    fast, slow = (
+        cx.run(twice, *given, executor=executor, report=True)[1]
+        for executor in ("fast", "reference")
+    )
+    assert fast.why
+    assert (fast.messages, fast.bytes, fast.dpas) == (slow.messages, slow.bytes, slow.dpas)
+
+
+@dataclasses.dataclass(frozen=True)
+class Gather(Statement):
+    """A kind that moves elements by messages of its own."""
+
+    touches = touching(writes="fragment", from_memory="operand")
+    fragment: str
+    operand: str
+
+
+def test_messages_of_another_kind_are_not_guessed() -> None:
+    FITS.of(Gather)(lambda kernel, statement: None)
+    try:
+        plain = gemm()
+        kernel = plain.replace(first(plain, Load), (first(plain, Load), Gather("tArA", "A")))
+        problem = prepare(kernel, (np.ones((8, 16), BF16), np.ones((16, 8), BF16)), {}, None)
+        with pytest.raises(KernelError, match="how many messages it sends is not known"):
+            count_work(kernel, problem, BMG, Trace())
+    finally:
+        FITS.without(Gather)

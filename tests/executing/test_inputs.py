@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 import pycute_xe as cx
 from pycute_xe.errors import DTypeError, InputError, KernelError, LegalityError, TargetError
-from pycute_xe.executing.rounding import rounded
+from pycute_xe.executing.problem import rounded
 from pycute_xe.kernel import If, Index, Kernel, Load, Prefetch, Statement
 from pycute_xe.numeric import as_numeric
 
@@ -169,7 +169,7 @@ def test_strict_takes_empty_operands(kernel: Kernel) -> None:
 def test_ragged_lists_and_things_that_are_no_kernel(kernel: Kernel) -> None:
     with pytest.raises(InputError, match="A cannot be read as a"):
         cx.run(kernel, [[1, 2], [3]], [[1], [2]], dtype="bf16")
-    with pytest.raises(InputError, match="only kernels run"):
+    with pytest.raises(InputError, match="only kernels, copy atoms and tiled copies run"):
         cx.run(kernel.mma, aligned(2, 2), aligned(2, 2))
 
 

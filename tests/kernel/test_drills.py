@@ -16,10 +16,8 @@ from broken_kernels import find, tiled_mma
 
 import pycute_xe as cx
 from pycute_xe.checking.kernels import JUDGED
-from pycute_xe.drawing.images import SHOWN, Registers
 from pycute_xe.errors import KernelError
 from pycute_xe.executing.reference import DOES
-from pycute_xe.executing.runner import COUNTS
 from pycute_xe.executing.thread import Thread
 from pycute_xe.holding.following import HOLDS, Follower
 from pycute_xe.holding.nodes import Call, Number
@@ -99,18 +97,12 @@ def does(thread: Thread, statement: Clip, _env: Any) -> None:
     thread.write(statement.fragment, numbers.clip(statement.low, statement.high), "clip")
 
 
-def shown(registers: Registers, statement: Clip) -> None:
-    registers.forget(statement)
-
-
 ENTRIES: dict[str, tuple[Meanings[Any], Any]] = {
     "FITS": (FITS, fits),
     "LINES": (LINES, told),
     "JUDGED": (JUDGED, lambda body, statement: None),
     "HOLDS": (HOLDS, holds),
     "DOES": (DOES, does),
-    "COUNTS": (COUNTS, lambda count, statement, space: None),
-    "SHOWN": (SHOWN, shown),
 }
 
 

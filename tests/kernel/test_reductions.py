@@ -31,7 +31,7 @@ from pycute_xe.kernel import (
     total,
 )
 from pycute_xe.kernel.spec.evaluation import compute
-from pycute_xe.kernel.spec.reductions import REDUCTIONS, reduction
+from pycute_xe.kernel.spec.functions import REDUCTIONS, reduction
 from pycute_xe.layout import Layout
 
 ROWS, COLUMNS = 8, 16

@@ -15,10 +15,8 @@ from small_kernels import everything
 
 import pycute_xe as cx
 from pycute_xe.checking.kernels import JUDGED
-from pycute_xe.drawing.images import SHOWN, registers_of
 from pycute_xe.errors import KernelError, UndecidableError
 from pycute_xe.executing.reference import DOES
-from pycute_xe.executing.runner import COUNTS
 from pycute_xe.holding.following import HOLDS, follow
 from pycute_xe.kernel import Await, Kernel, Meanings, Signal, Statement, scheduled
 from pycute_xe.kernel.ir.checks import FITS
@@ -54,10 +52,6 @@ def held(kernel: Kernel) -> None:
         raise
 
 
-def reported(kernel: Kernel) -> None:
-    cx.run(kernel, *arrays(kernel), report=True)
-
-
 Reader = Callable[[Kernel], Any]
 TABLES: dict[str, tuple[Meanings[Any], Reader]] = {
     "FITS": (FITS, built),
@@ -65,8 +59,6 @@ TABLES: dict[str, tuple[Meanings[Any], Reader]] = {
     "JUDGED": (JUDGED, cx.check),
     "HOLDS": (HOLDS, held),
     "DOES": (DOES, lambda kernel: cx.run(kernel, *arrays(kernel), executor="reference")),
-    "COUNTS": (COUNTS, reported),
-    "SHOWN": (SHOWN, lambda kernel: registers_of(kernel, 0)),
 }
 
 

@@ -11,11 +11,10 @@ from hypothesis import given, strategies as st
 from strategies import coordinate_layouts, profiles, shapes
 
 from pycute_xe.basis import ArithTuple, Basis, E, basis_get, is_basis
-from pycute_xe.bulk import table
+from pycute_xe.bulk import offsets, table
 from pycute_xe.errors import ShapeError
 from pycute_xe.int_tuple import coordinates, crd2idx, flatten_tuple, unflatten_tuple
 from pycute_xe.layout import Layout, coshape, cosize, make_identity_layout, size
-from pycute_xe.points import offsets
 
 NUMBERS = st.integers(-9, 9)
 

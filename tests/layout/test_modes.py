@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 from strategies import cut_coordinates, identities, layout_and, layouts, ranked
 
-from pycute_xe.algebra.simplify import flat_modes
+from pycute_xe.algebra.compose import flat_modes
 from pycute_xe.errors import ShapeError
 from pycute_xe.int_tuple import coordinates, flatten_tuple
 from pycute_xe.layout import (

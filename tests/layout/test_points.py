@@ -13,12 +13,11 @@ from strategies import coordinate_layouts, injective_layouts, layouts, shapes
 
 import pycute_xe as cx
 from pycute_xe.basis import E
-from pycute_xe.bulk import table
+from pycute_xe.bulk import offsets, table
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.f2 import F2, F2Layout, as_f2
 from pycute_xe.int_tuple import flatten_tuple, unflatten_tuple
 from pycute_xe.layout import Layout, cosize, size
-from pycute_xe.points import offsets
 from pycute_xe.swizzle import Swizzle
 
 INTEGERS = (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint32, np.uint64)

@@ -24,7 +24,7 @@ from pycute_xe.errors import (
     UndecidableError,
 )
 from pycute_xe.int_tuple import indexing, indexing as arithmetic, nesting
-from pycute_xe.layout import Layout, core, core as validity, measures, modes, modes as makers
+from pycute_xe.layout import Layout, core, modes
 from pycute_xe.numeric import as_numeric
 from pycute_xe.symbolic import symbol
 
@@ -526,7 +526,7 @@ def immutable() -> list[BaseException]:
 
 @pytest.mark.parametrize(
     "module",
-    [arithmetic, basis, indexing, nesting, numeric, core, makers, measures, modes, validity],
+    [arithmetic, basis, indexing, nesting, numeric, core, modes],
     ids=lambda m: m.__name__,
 )
 def test_every_raise_of_a_module_is_tested(module: ModuleType) -> None:

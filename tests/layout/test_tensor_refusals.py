@@ -10,7 +10,7 @@ import pytest
 from every import every
 from refusals import Refusal, never_raised
 
-from pycute_xe import bulk, layout, points, tensor
+from pycute_xe import bulk, layout, tensor
 from pycute_xe.basis import E
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import (
@@ -42,7 +42,7 @@ TF32 = as_numeric("tf32")
 def refused(coords: Any, condition: str, of: Any = A) -> Refusal:
     """What `offsets` says of coordinates that it does not take."""
     return Refusal(
-        lambda: points.offsets(of, coords), CoordError, "offsets", {"layout": of}, condition
+        lambda: bulk.offsets(of, coords), CoordError, "offsets", {"layout": of}, condition
     )
 
 
@@ -202,21 +202,21 @@ REFUSALS = {
     ),
     "offsets: negative with XOR": refused(np.array([-1]), "-1 is negative, which has no bits", XOR),
     "offsets: negative under a swizzle": Refusal(
-        lambda: points.offsets(SWIZZLED, np.array([3, -1])),
+        lambda: bulk.offsets(SWIZZLED, np.array([3, -1])),
         CoordError,
         "offsets",
         {"layout": SWIZZLED},
         "the offset -1 before the swizzle is negative",
     ),
     "offsets: beyond 64 bits": Refusal(
-        lambda: points.offsets(A, np.array([1 << 62])),
+        lambda: bulk.offsets(A, np.array([1 << 62])),
         ShapeError,
         "offsets",
         {"layout": A},
         "does not fit 64 bits",
     ),
     "offsets: nested coordinates": Refusal(
-        lambda: points.offsets(NESTED, 0),
+        lambda: bulk.offsets(NESTED, 0),
         ShapeError,
         "offsets",
         {"layout": NESTED},
@@ -230,7 +230,7 @@ def test_refused(refusal: Refusal) -> None:
     refusal.caught()
 
 
-@pytest.mark.parametrize("module", [bulk, tensor, points], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("module", [bulk, tensor], ids=lambda m: m.__name__)
 def test_every_raise_of_a_module_is_tested(module: ModuleType) -> None:
     errors: list[BaseException] = [refusal.caught() for refusal in REFUSALS.values()]
     assert never_raised(module, errors) == []

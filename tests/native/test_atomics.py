@@ -17,7 +17,7 @@ import pycute_xe as cx
 from pycute_xe.errors import MachineError
 from pycute_xe.executing.problem import prepare
 from pycute_xe.machine import Memory, Progress, RegisterFile, Trace, workgroup
-from pycute_xe.machine.fenced import FencedSlm
+from pycute_xe.machine.slm import FencedSlm
 from pycute_xe.machine.trace import RaceFault
 from pycute_xe.native import compile_text
 from pycute_xe.native.assembly import Assembly, Immediate, Instruction, Reg, Walk

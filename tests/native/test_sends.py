@@ -12,7 +12,7 @@ from sampling import EXAMPLES
 
 from pycute_xe.errors import MachineError
 from pycute_xe.machine import Memory, RegisterFile, Trace, workgroup
-from pycute_xe.machine.fenced import FencedSlm
+from pycute_xe.machine.slm import FencedSlm
 from pycute_xe.native.assembly import Assembly, Immediate, Reg
 from pycute_xe.native.comparison import program, thread
 from pycute_xe.native.messages import Around

@@ -33,7 +33,7 @@ from pycute_xe.errors import CuteError, DivisibilityError, ShapeError, Undecidab
 from pycute_xe.int_tuple import compatible
 from pycute_xe.layout import Layout, cosize
 from pycute_xe.symbolic import symbol
-from pycute_xe.unknown import at_most, in_order, same
+from pycute_xe.typing import at_most, in_order, same
 
 M = symbol("M", multiple_of=16)
 N = symbol("N")

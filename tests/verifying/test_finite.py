@@ -29,8 +29,7 @@ from pycute_xe.kernel import (
     total,
 )
 from pycute_xe.kernel.spec.expression import Const
-from pycute_xe.verifying.formula import Place, Term
-from pycute_xe.verifying.spans import span
+from pycute_xe.verifying.formula import Place, Term, span
 
 Z = Slot("z")
 THROUGH = ("s32", "f32", "s32")

@@ -15,8 +15,8 @@ from hypothesis import given, strategies as st
 import pycute_xe as cx
 from pycute_xe.bulk import table
 from pycute_xe.errors import KernelError
-from pycute_xe.holding.digits import as_digits
 from pycute_xe.holding.patience import ClockError, TooHardError, allowed
+from pycute_xe.holding.tables import as_digits
 from pycute_xe.kernel import Fill, Index, Kernel, Load, Mma, Store
 from pycute_xe.verifying import regions as calls
 from pycute_xe.verifying.evaluation import value_with

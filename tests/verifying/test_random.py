@@ -9,7 +9,7 @@ from enumerator import smaller, wrong_elements
 from hypothesis import assume, given, settings, strategies as st
 
 import pycute_xe as cx
-from pycute_xe.algebra.simplify import flat_modes, from_modes
+from pycute_xe.algebra.compose import flat_modes, from_modes
 from pycute_xe.atom import TiledCopy, TiledMma
 from pycute_xe.errors import CuteError
 from pycute_xe.kernel import Kernel, Load, Store

@@ -7,8 +7,7 @@ from itertools import pairwise
 import pytest
 
 from pycute_xe.errors import UndecidableError
-from pycute_xe.kernel.spec.functions import COMPARING
-from pycute_xe.kernel.spec.reductions import reduction
+from pycute_xe.kernel.spec.functions import COMPARING, reduction
 from pycute_xe.numeric import as_numeric
 from pycute_xe.verifying.comparison import compare
 from pycute_xe.verifying.formula import Bounds, Formula, Place, Term, add, call, multiply, number

@@ -16,7 +16,7 @@ from broken_kernels import tiled_mma
 from compiled_kinds import CASES
 
 import pycute_xe as cx
-from pycute_xe.holding.follower import HOLDS
+from pycute_xe.holding.contents import HOLDS
 from pycute_xe.kernel import (
     AtomicStore,
     Fill,

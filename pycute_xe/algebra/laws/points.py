@@ -12,13 +12,12 @@ from itertools import zip_longest
 from operator import index
 from typing import Any, TypeAlias
 
+from pycute_xe.algebra.compose import flat_modes
 from pycute_xe.algebra.inverse import complement
-from pycute_xe.algebra.simplify import flat_modes
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.int_tuple import ceil_div, compatible, crd2idx, depth, leaves, product
 from pycute_xe.layout import Layout, flatten, has_symbols, make_layout, pair, rank, size
-from pycute_xe.typing import Coord, IntTuple, Shape, Tiler, is_tuple
-from pycute_xe.unknown import Symbolic, in_order
+from pycute_xe.typing import Coord, IntTuple, Shape, Symbolic, Tiler, in_order, is_tuple
 
 __all__ = [
     "Function",

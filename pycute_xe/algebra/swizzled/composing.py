@@ -7,7 +7,7 @@ from math import gcd
 from typing import Any, TypeVar, overload
 
 from pycute_xe import layout as plain
-from pycute_xe.algebra import compose, inverse, recast, simplify
+from pycute_xe.algebra import compose, inverse, recast
 from pycute_xe.composed import AnyLayout, ComposedLayout, Placed
 from pycute_xe.errors import DivisibilityError, ShapeError
 from pycute_xe.f2 import as_f2
@@ -211,7 +211,7 @@ def _merged(a: Swizzle, b: Swizzle) -> Swizzle:
 
 def _through(a: Layout, b: Swizzle) -> ComposedLayout:
     """Return the swizzle that acts on offsets of ``a`` as ``b`` acts on its indices."""
-    modes = simplify.flat_modes(simplify.coalesce(a))
+    modes = compose.flat_modes(compose.coalesce(a))
     end = plain.size(a)
     if end % b.block or any(s & (s - 1) for s, _ in modes[:-1]):
         raise DivisibilityError(

@@ -9,11 +9,10 @@ from math import gcd
 from typing import Any, overload
 
 from pycute_xe import layout as plain
-from pycute_xe.algebra import common, compose, divide, product, rearrange, simplify
+from pycute_xe.algebra import common, compose, inverse, product, rearrange
 from pycute_xe.composed import ComposedLayout, on_domain, on_tensors
 from pycute_xe.layout import Layout
-from pycute_xe.typing import Coord
-from pycute_xe.unknown import at_most
+from pycute_xe.typing import Coord, at_most
 
 __all__ = [
     "append",
@@ -115,11 +114,11 @@ prepend = on_domain(plain.prepend)
 select = on_domain(plain.select)
 take = on_tensors(plain.take)
 
-coalesce = on_tensors(simplify.coalesce)
-flat_divide = on_tensors(divide.flat_divide)
-logical_divide = on_tensors(divide.logical_divide)
-tiled_divide = on_tensors(divide.tiled_divide)
-zipped_divide = on_tensors(divide.zipped_divide)
+coalesce = on_tensors(compose.coalesce)
+flat_divide = on_tensors(inverse.flat_divide)
+logical_divide = on_tensors(inverse.logical_divide)
+tiled_divide = on_tensors(inverse.tiled_divide)
+zipped_divide = on_tensors(inverse.zipped_divide)
 blocked_product = on_domain(product.blocked_product)
 flat_product = on_domain(product.flat_product)
 logical_product = on_domain(product.logical_product)

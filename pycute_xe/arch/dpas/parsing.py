@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from pycute_xe.arch.dpas.message import DpasMessage
-from pycute_xe.arch.dpas.printing import Register, element_bytes, is_null
+from pycute_xe.arch.dpas.message import DpasMessage, Register, element_bytes, is_null
 from pycute_xe.arch.dpas.types import precisions, spellings
 from pycute_xe.arch.target import grf_bytes
 from pycute_xe.errors import InputError, quoted

@@ -1,8 +1,8 @@
 """Terms evaluated on whole arrays: the fast executor.
 
 `plans` follows a kernel once by `pycute_xe.holding`; `lifting` takes what each store holds into
-the coordinates of the stored tile, as `terms` whose `places` are integers over axes. `faults` looks
-for what would stop the machine, from places alone. `evaluation` then gives each term its `values`
-for the sizes at hand, with `wholes` for products of whole operands and `states` for what a loop
-carries on. What has no term here runs on the byte machine.
+the coordinates of the stored tile, and what a loop carries on, as `terms` whose places are integers
+over axes. `faults` looks for what would stop the machine, from places alone. `evaluation` then
+gives each term its `values` for the sizes at hand, products among them. What has no term here runs
+on the byte machine.
 """

@@ -15,8 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.converting import convert, host_dtype, wrap
-from pycute_xe.executing.arrays.places import Axis, Field, index_field, joined, separated
-from pycute_xe.executing.arrays.terms import Lifted, Lifter, Place
+from pycute_xe.executing.arrays.terms import (
+    Axis,
+    Field,
+    Lifted,
+    Lifter,
+    Place,
+    index_field,
+    joined,
+    separated,
+)
 from pycute_xe.executing.arrays.values import (
     Value,
     compact,
@@ -25,9 +33,10 @@ from pycute_xe.executing.arrays.values import (
     has_points,
     is_finite,
     numbers,
+    part_of_product,
+    product_of,
+    widened,
 )
-from pycute_xe.executing.arrays.wholes import part_of_product, product_of
-from pycute_xe.executing.products import widened
 from pycute_xe.holding.contents import undecided
 from pycute_xe.holding.nodes import (
     Accumulated,
@@ -44,10 +53,9 @@ from pycute_xe.holding.nodes import (
     Undefined,
 )
 from pycute_xe.kernel import Index, Kernel
-from pycute_xe.kernel.amounts import MOST_TRIPS
 from pycute_xe.kernel.arrays import Array, Ints
-from pycute_xe.kernel.spec.functions import FUNCTIONS
-from pycute_xe.kernel.spec.reductions import reduction
+from pycute_xe.kernel.ir.kernel import MOST_TRIPS
+from pycute_xe.kernel.spec.functions import FUNCTIONS, reduction
 from pycute_xe.numeric import Numeric, as_numeric
 
 __all__ = ["Evaluation", "Run", "look_up_in"]

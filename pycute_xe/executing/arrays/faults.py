@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from pycute_xe.errors import CuteError
 from pycute_xe.executing.arrays.evaluation import Run
-from pycute_xe.executing.arrays.places import (
+from pycute_xe.executing.arrays.terms import (
     Axis,
     Field,
     Points,
@@ -24,9 +24,8 @@ from pycute_xe.executing.arrays.places import (
     joint,
     points_of,
 )
-from pycute_xe.holding.contents import undecided
+from pycute_xe.holding.contents import Around, Followed, situated, undecided
 from pycute_xe.holding.exploration import disorder, has_roles
-from pycute_xe.holding.follower import Around, Followed, situated
 from pycute_xe.holding.nodes import Choice, Lost, Node, State, Undefined
 from pycute_xe.holding.ordering import clashes
 from pycute_xe.holding.shared import outside
@@ -51,7 +50,7 @@ from pycute_xe.kernel import (
 )
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX
-from pycute_xe.kernel.ir.roles import chooses, doing
+from pycute_xe.kernel.ir.program import chooses, doing
 
 __all__ = ["demand_sound", "waits"]
 

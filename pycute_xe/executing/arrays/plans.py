@@ -15,33 +15,47 @@ from pycute_xe.converting import host_dtype
 from pycute_xe.errors import UndecidableError
 from pycute_xe.executing.arrays.evaluation import Evaluation, Run
 from pycute_xe.executing.arrays.faults import demand_sound, waits
-from pycute_xe.executing.arrays.lifting import lift, steps_of
-from pycute_xe.executing.arrays.places import (
+from pycute_xe.executing.arrays.lifting import (
+    boxed,
+    lift,
+    needed_by,
+    outside_of,
+    space_of,
+    steps_of,
+)
+from pycute_xe.executing.arrays.terms import (
     Axis,
     Field,
+    Lifted,
+    Lifter,
+    Place,
     Points,
+    Space,
     constants,
     index_field,
     joined,
     points_of,
     separated,
 )
-from pycute_xe.executing.arrays.states import needed_by, outside_of, space_of
-from pycute_xe.executing.arrays.terms import Lifted, Lifter, Place, Space, boxed
-from pycute_xe.executing.arrays.values import Value, as_held, compact, gathered, scattered
-from pycute_xe.executing.arrays.wholes import product_of
+from pycute_xe.executing.arrays.values import (
+    Value,
+    as_held,
+    compact,
+    gathered,
+    product_of,
+    scattered,
+)
 from pycute_xe.executing.problem import Problem
-from pycute_xe.holding.contents import undecided
-from pycute_xe.holding.follower import Followed, Write
+from pycute_xe.holding.contents import Followed, Write, undecided
 from pycute_xe.holding.following import follow
 from pycute_xe.holding.memory import FAR
 from pycute_xe.holding.nodes import Recurrence
 from pycute_xe.kernel import AtomicStore, If, Kernel, Load, Loop
-from pycute_xe.kernel.amounts import trips
 from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX
 from pycute_xe.kernel.ir.identities import identified
-from pycute_xe.kernel.ir.roles import chooses
+from pycute_xe.kernel.ir.kernel import trips
+from pycute_xe.kernel.ir.program import chooses
 from pycute_xe.numeric import Numeric
 
 __all__ = ["Plan", "plan", "run_on_arrays"]

@@ -1,15 +1,19 @@
-"""Terms whose places are functions of variables, and the coordinates of registers."""
+"""Terms whose places are integers over axes, and the coordinates of registers.
+
+A field is a sum of parts, each over the axes by which it changes, so that the place of an element
+in a large matrix takes a row of numbers for its row and one for its column.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pycute_xe.executing.arrays.places import Axis, Field, separated
 from pycute_xe.holding.contents import undecided
 from pycute_xe.holding.nodes import (
     Accumulated,
@@ -29,23 +33,364 @@ from pycute_xe.holding.nodes import (
     Summed,
     Undefined,
 )
-from pycute_xe.kernel import Index
-from pycute_xe.kernel.arrays import Ints
-from pycute_xe.kernel.index import SUBGROUP_INDEX
+from pycute_xe.kernel import If, Kernel, Loop
+from pycute_xe.kernel.arrays import Array, Ints
+from pycute_xe.kernel.index import SUBGROUP_INDEX, Index, Looked, Quotient
+from pycute_xe.kernel.ir.kernel import launches
 
 __all__ = [
+    "Axis",
+    "Env",
+    "Field",
+    "LookUp",
+    "index_field",
+    "joined",
+    "run_of",
+    "separated",
+    "spread",
+    "Points",
+    "constants",
+    "joint",
+    "points_of",
     "Lifted",
     "Lifter",
     "Place",
     "Space",
-    "apart_of",
     "bounds_of",
-    "boxed",
     "free_of",
     "names_of",
-    "numbered",
-    "partition",
 ]
+
+
+LookUp: TypeAlias = Callable[[str, tuple["Field", ...]], "Field"]
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """An axis of arrays, the only one of its kind: so many points."""
+
+    size: int
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """An integer for each point of some axes: ``offset`` plus parts over axes."""
+
+    offset: int = 0
+    parts: tuple[tuple[tuple[Axis, ...], Ints], ...] = ()
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """The axes by which it changes."""
+        return tuple(dict.fromkeys(axis for axes, _ in self.parts for axis in axes))
+
+    def __add__(self, other: Field) -> Field:
+        """The sum; parts over the same axes become one."""
+        if not self.parts or not other.parts:
+            return Field(self.offset + other.offset, self.parts or other.parts)
+        parts = dict(self.parts)
+        for axes, numbers in other.parts:
+            parts[axes] = parts[axes] + numbers if axes in parts else numbers
+        return Field(self.offset + other.offset, tuple(parts.items()))
+
+    def __mul__(self, scale: int) -> Field:
+        """A multiple."""
+        if scale == 1:
+            return self
+        if not scale:
+            return Field()
+        return Field(self.offset * scale, tuple((a, x * scale) for a, x in self.parts))
+
+    def divided(self, divisor: int) -> Field:
+        """Return the quotient, rounded down; multiples of the divisor stay parts of their own.
+
+        >>> k, q = Axis(2), Axis(4)
+        >>> place = Field(0, (((k,), np.array([0, 4])), ((q,), np.arange(4))))
+        >>> place.divided(4).parts[0][1].tolist()
+        [0, 1]
+        """
+        whole = [(a, x // divisor) for a, x in self.parts if not (x % divisor).any()]
+        rest = [(a, x) for a, x in self.parts if (x % divisor).any()]
+        first, offset = divmod(self.offset, divisor)
+        out = Field(first, tuple(whole))
+        if rest:
+            inner = Field(offset, tuple(rest))
+            out = out + Field(0, ((inner.axes, inner.over(inner.axes) // divisor),))
+        return out
+
+    def over(self, axes: Sequence[Axis]) -> Ints:
+        """Return the numbers as an array with these axes, which it must not go beyond."""
+        out: Any = np.full((1,) * len(axes), self.offset, np.int64)
+        for own, numbers in self.parts:
+            out = out + spread(numbers, own, axes)
+        shape = tuple(axis.size for axis in axes)
+        return out if out.shape == shape else np.broadcast_to(out, shape)
+
+    def moved(self, change: Mapping[Axis, tuple[Axis, Ints]]) -> Field:
+        """Return the field where points of axes are points of others: ``change[old]``."""
+        if not any(axis in change for axes, _ in self.parts for axis in axes):
+            return self
+        out = Field(self.offset)
+        for axes, numbers in self.parts:
+            out = out + Field(0, (_moved(axes, numbers, change),))
+        return out
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it counts the points of one axis."""
+        if self.offset or len(self.parts) != 1 or len(self.parts[0][0]) != 1:
+            return False
+        return run_of(self.parts[0][1]) == 0
+
+    @property
+    def range(self) -> tuple[int, int]:
+        """The least and the greatest number it may have, where no axis is empty."""
+        lows = [int(x.min()) for _, x in self.parts]
+        highs = [int(x.max()) for _, x in self.parts]
+        return self.offset + sum(lows), self.offset + sum(highs)
+
+
+def _moved(
+    axes: tuple[Axis, ...], numbers: Ints, change: Mapping[Axis, tuple[Axis, Ints]]
+) -> tuple[tuple[Axis, ...], Ints]:
+    new = tuple(dict.fromkeys(change[axis][0] if axis in change else axis for axis in axes))
+    places: list[Ints] = []
+    for axis in axes:
+        to, which = change.get(axis, (axis, np.arange(axis.size)))
+        shape = [1] * len(new)
+        shape[new.index(to)] = to.size
+        places.append(which.reshape(shape))
+    return new, numbers[tuple(places)]
+
+
+def spread(array: Array, own: Sequence[Axis], axes: Sequence[Axis]) -> Array:
+    """Return an array over some axes as one over more of them, of extent 1 where it has none."""
+    order = [own.index(axis) for axis in axes if axis in own]
+    if order != sorted(order):
+        array = array.transpose(order)
+    return array.reshape([axis.size if axis in own else 1 for axis in axes])
+
+
+def joined(groups: Iterable[Iterable[Axis]]) -> tuple[Axis, ...]:
+    """Return the axes of several, each once, in the order in which they come."""
+    return tuple(dict.fromkeys(axis for axes in groups for axis in axes))
+
+
+def run_of(numbers: Ints) -> int | None:
+    """Return the first of numbers that follow on one another, None where they do not."""
+    if not numbers.size:
+        return 0
+    first, last = int(numbers[0]), int(numbers[-1])
+    if last - first != numbers.size - 1:
+        return None
+    return first if numbers.size < 3 or bool((numbers[1:] - numbers[:-1] == 1).all()) else None
+
+
+Env: TypeAlias = Mapping[str, Field]
+
+
+def index_field(index: Index, env: Env, look_up: LookUp) -> Field:
+    """Return an index at the points of the axes of its variables.
+
+    >>> m, q = Axis(2), Axis(3)
+    >>> env = {"m": Field(0, (((m,), np.arange(2)),)), "q": Field(0, (((q,), np.arange(3)),))}
+    >>> place = index_field(Index("m") * 3 + Index("q"), env, lambda name, at: Field())
+    >>> place.over((m, q)).tolist()
+    [[0, 1, 2], [3, 4, 5]]
+    """
+    out = Field(index.offset)
+    for atom, scale in index.terms:
+        match atom:
+            case str():
+                part = env[atom]
+            case Quotient(inner, divisor):
+                part = index_field(inner, env, look_up).divided(divisor)
+            case Looked(operand, at):
+                part = look_up(operand, tuple(index_field(i, env, look_up) for i in at))
+        out = out + part * scale
+    return out
+
+
+def separated(numbers: Ints) -> tuple[int, list[tuple[tuple[int, ...], Ints]]]:
+    """Return an array as an offset and parts over few axes each: one axis each where that is so.
+
+    Law: the parts, spread over all axes, and the offset add up to the array.
+
+    >>> separated(np.array([[0, 1], [4, 5]]))[1]
+    [((0,), array([0, 4])), ((1,), array([0, 1]))]
+    """
+    if not numbers.size:
+        return 0, []
+    corner = (0,) * numbers.ndim
+    offset = int(numbers[corner])
+    lines: list[tuple[tuple[int, ...], Ints]] = []
+    total: Any = np.full((1,) * numbers.ndim, offset, np.int64)
+    changing: list[int] = []
+    for axis, count in enumerate(numbers.shape):
+        line = np.moveaxis(numbers, axis, 0)[(slice(None), *corner[1:])] - offset
+        if line.any():
+            lines.append(((axis,), np.ascontiguousarray(line)))
+            total = total + line.reshape([count if i == axis else 1 for i in range(numbers.ndim)])
+        if count > 1:
+            changing.append(axis)
+    if np.array_equal(np.broadcast_to(total, numbers.shape), numbers):
+        return offset, lines
+    depends = [a for a in changing if (numbers != numbers.take([0], a)).any()]
+    index = tuple(slice(None) if a in depends else 0 for a in range(numbers.ndim))
+    return 0, [(tuple(depends), np.ascontiguousarray(numbers[index]))]
+
+
+# ------------------------------------------------------------ points
+# The points at which a statement is done: work-groups, and trips of loops around it.
+
+
+ROOM = 1 << 22
+"""Points that are told one by one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Values that some variables take together: a column for each."""
+
+    columns: Mapping[str, Ints]
+    size: int
+
+    def with_axis(self, axis: Axis) -> dict[str, Field]:
+        """Return the variables as fields over an axis of these points."""
+        return {name: _on(axis, numbers) for name, numbers in self.columns.items()}
+
+    def some(self, which: Ints | NDArray[np.bool_]) -> Points:
+        """Return some of the points."""
+        columns = {name: numbers[which] for name, numbers in self.columns.items()}
+        count = int(which.sum()) if which.dtype == np.bool_ else which.size
+        return Points(columns, count)
+
+
+def _on(axis: Axis, numbers: Ints) -> Field:
+    if numbers.size and not (numbers != numbers[0]).any():
+        return Field(int(numbers[0]))
+    return Field(0, (((axis,), numbers),))
+
+
+def constants(sizes: Mapping[str, int]) -> dict[str, Field]:
+    """Return sizes as fields."""
+    return {name: Field(size) for name, size in sizes.items()}
+
+
+def points_of(
+    kernel: Kernel,
+    sizes: Mapping[str, int],
+    around: Iterable[Loop | If],
+    look_up: LookUp,
+    wanted: frozenset[str] | None = None,
+) -> list[Points]:
+    """Return the points of a statement: groups of variables that do not depend on one another.
+
+    Of variables that are not ``wanted``, and on which none of these depend, nothing is said.
+    Conditions on subgroups are left out.
+    """
+    around = tuple(around)
+    needed = _needed(kernel, around, wanted)
+    env, groups = constants(sizes), list[Points]()
+    counts = [max(0, index_field(count, env, look_up).offset) for _, count in kernel.grid]
+    launches(kernel, counts)
+    for (name, _), count in zip(kernel.grid, counts, strict=True):
+        if name in needed:
+            groups.append(Points({name: np.arange(count)}, count))
+    for one in around:
+        match one:
+            case Loop(var, start, stop):
+                if var in needed:
+                    groups = _with_loop(groups, env, var, start, stop, look_up)
+            case If(index, below):
+                # Conditions that mix subgroups with others are left to who asks.
+                if SUBGROUP_INDEX not in (index - below).names:
+                    groups = _with_condition(groups, env, index - below, look_up)
+    return groups
+
+
+def _needed(
+    kernel: Kernel, around: tuple[Loop | If, ...], wanted: frozenset[str] | None
+) -> frozenset[str]:
+    every = {name for name, _ in kernel.grid} | {x.var for x in around if isinstance(x, Loop)}
+    if wanted is None:
+        return frozenset(every)
+    found = set(wanted)
+    for one in around:
+        if isinstance(one, If) and SUBGROUP_INDEX not in (one.index - one.below).names:
+            found |= (one.index - one.below).names
+    for one in reversed(around):
+        if isinstance(one, Loop) and one.var in found:
+            found |= one.start.names | one.stop.names
+    return frozenset(found & every)
+
+
+def joint(groups: list[Points]) -> Points:
+    """Return the points of several groups as one."""
+    names = frozenset(name for group in groups for name in group.columns)
+    return _joined(groups, names)[0]
+
+
+def _joined(groups: list[Points], names: frozenset[str]) -> tuple[Points, list[Points]]:
+    """Return the groups of some variables as one, and the others."""
+    mine = [g for g in groups if g.columns.keys() & names]
+    rest = [g for g in groups if not g.columns.keys() & names]
+    if len(mine) == 1:
+        return mine[0], rest
+    counts = [g.size for g in mine]
+    size = int(np.prod(counts, dtype=np.int64))
+    if size > ROOM:
+        raise undecided("conditions depend on too many work-groups together")
+    at = np.indices(counts).reshape(len(counts), size) if counts else np.zeros((0, 1), np.int64)
+    columns = {
+        name: numbers[row]
+        for g, row in zip(mine, at, strict=True)
+        for name, numbers in g.columns.items()
+    }
+    return Points(columns, size if mine else 1), rest
+
+
+def _numbers(index: Index, group: Points, env: Mapping[str, Field], look_up: LookUp) -> Ints:
+    axis = Axis(group.size)
+    own = {name: Field(0, (((axis,), x),)) for name, x in group.columns.items()}
+    if SUBGROUP_INDEX in index.names:
+        raise undecided(f"{index} mixes a subgroup's number with other variables")
+    return index_field(index, {**env, **own}, look_up).over((axis,))
+
+
+def _with_loop(
+    groups: list[Points],
+    env: Mapping[str, Field],
+    var: str,
+    start: Index,
+    stop: Index,
+    look_up: LookUp,
+) -> list[Points]:
+    group, rest = _joined(groups, start.names | stop.names)
+    first, last = (_numbers(i, group, env, look_up) for i in (start, stop))
+    if not group.columns:
+        lone = np.arange(int(first[0]), int(last[0])) if first.size else np.arange(0)
+        return [*rest, Points({var: lone}, lone.size)]
+    counts = np.maximum(last - first, 0)
+    total = int(counts.sum())
+    if total > ROOM:
+        raise undecided(f"the loop {var} takes too many trips")
+    which = np.repeat(np.arange(group.size), counts)
+    offset = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
+    columns = {name: numbers[which] for name, numbers in group.columns.items()}
+    return [*rest, Points({**columns, var: first[which] + offset}, total)]
+
+
+def _with_condition(
+    groups: list[Points], env: Mapping[str, Field], difference: Index, look_up: LookUp
+) -> list[Points]:
+    group, rest = _joined(groups, difference.names)
+    holds = _numbers(difference, group, env, look_up) < 0
+    if holds.all():
+        return [*rest, group] if group.columns else rest
+    if not group.columns:
+        return [*(g.some(np.arange(0)) for g in rest), Points({}, 0)]
+    return [*rest, group.some(holds)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,51 +459,6 @@ class Space:
         return {**out, self.subgroup: Field(offset, named)}
 
 
-def partition(column: Ints) -> Ints:
-    """Return numbers, from 0 up in the order of the values, for what is equal."""
-    return np.unique(column, return_inverse=True)[1].reshape(-1)
-
-
-def boxed(columns: Sequence[Ints]) -> tuple[list[list[int]], Ints]:
-    """Return what columns together tell apart, as coordinates, and which entries are where.
-
-    Each coordinate is a list of columns. Entries that all columns tell nothing apart of share a
-    place; where there are as many everywhere, a last axis tells them apart.
-
-    >>> rows, columns = np.repeat(np.arange(2), 3), np.tile(np.arange(3), 2)
-    >>> boxed([rows, columns])
-    ([[0], [1]], array([[0, 1, 2],
-           [3, 4, 5]]))
-    """
-    numbers = [partition(column) for column in columns]
-    sizes = [int(n.max()) + 1 if n.size else 0 for n in numbers]
-    groups = [[i] for i, size in enumerate(sizes) if size > 1]
-    whole = numbered([numbers[g[0]] for g in groups], columns[0].size)
-    distinct = int(whole.max()) + 1 if whole.size else 0
-    if groups and distinct != int(np.prod([sizes[g[0]] for g in groups])):
-        groups = [[g[0] for g in groups]]
-        keys, shape = [whole], [distinct]
-    else:
-        keys, shape = [numbers[g[0]] for g in groups], [sizes[g[0]] for g in groups]
-    flat: Ints = np.zeros(columns[0].size, np.int64)
-    for key, size in zip(keys, shape, strict=True):
-        flat = flat * size + key
-    order = np.argsort(flat, kind="stable")
-    counts = np.bincount(flat, minlength=distinct)
-    if counts.size and (counts != counts[0]).any():
-        raise undecided("some places are written by more registers than others")
-    rank = int(counts[0]) if counts.size else 0
-    return groups, order.reshape(*shape, rank) if rank != 1 else order.reshape(shape)
-
-
-def numbered(numbers: Sequence[Ints], size: int) -> Ints:
-    """Return numbers, from 0 up, for what several columns together tell apart."""
-    flat: Ints = np.zeros(size, np.int64)
-    for one in numbers:
-        flat = partition(flat * (int(one.max()) + 1) + one)
-    return flat
-
-
 @dataclass(eq=False)
 class Lifter:
     """Makes terms in coordinates; ``states`` are those of the recurrences met so far."""
@@ -204,18 +504,6 @@ class Lifter:
             if name not in others:
                 return name
         raise undecided(f"{label} tells too much apart")
-
-
-def apart_of(table: Ints, rank: int) -> tuple[int, list[tuple[tuple[int, ...], Ints]] | None]:
-    """Return what the last axes add to the first two, None where they do not only add."""
-    if not rank:
-        return 0, []
-    along = table[0, 0] - table[0, 0].reshape(-1)[0]
-    corner = (0,) * rank
-    own = table[(..., *corner)]
-    if not np.array_equal(own.reshape(own.shape + (1,) * rank) + along, table):
-        return 0, None
-    return separated(along)
 
 
 def bounds_of(over: tuple[Bound, ...]) -> tuple[frozenset[str], frozenset[str]]:

@@ -1,19 +1,30 @@
-"""Arrays with their axes and their type, and elements of memory at fields of places."""
+"""Arrays with their axes and their type, elements of memory at fields of places, and products.
+
+Matrices are multiplied as DPAS does it, many at once, by BLAS. Floats are summed in float32, in any
+order; a narrow accumulator is rounded after each instruction. Integers are exact: float32 and
+float64 hold every sum that is small enough, larger ones are split. Products of whole operands that
+several terms are elements of are computed once.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pycute_xe.converting import convert, host_dtype, wrap
-from pycute_xe.executing.arrays.places import Axis, Field, joined, run_of, spread
-from pycute_xe.executing.products import multiplied_into, widened
+from pycute_xe.executing.arrays.terms import Axis, Field, Lifted, joined, run_of, spread
+from pycute_xe.holding.nodes import Accumulated, Call, Leaf, Number
 from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.numeric import Numeric
 
+if TYPE_CHECKING:
+    from pycute_xe.executing.arrays.evaluation import Evaluation, Run
+
 __all__ = [
+    "multiplied_into",
+    "widened",
     "Value",
     "as_held",
     "compact",
@@ -23,7 +34,75 @@ __all__ = [
     "numbers",
     "scattered",
     "contract",
+    "part_of_product",
+    "product_of",
 ]
+
+
+# ------------------------------------------------------------ numbers
+# Elements in arrays as numbers that are computed with.
+
+
+def widened(array: Array, numeric: Numeric, single: bool = False) -> Array:
+    """Return elements of a type as numbers: float32 of floats but f64, int64 of integers.
+
+    Of a tf32 the 13 lowest bits are dropped. ``single`` asks for float32 of integers too, which
+    must be narrow. The array itself where it is that already, else a new one.
+
+    >>> from pycute_xe.numeric import as_numeric
+    >>> widened(np.array([1 + 2.0**-12], np.float32), as_numeric("tf32")).tolist()
+    [1.0]
+    """
+    if numeric.name == "tf32":
+        return (array.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
+    if numeric.name == "bf16":
+        # A bfloat16 is the upper half of a float32.
+        wide = array.view(np.uint16).astype(np.uint32)
+        return (wide << np.uint32(16)).view(np.float32)
+    if numeric.kind == "float":
+        return array if numeric.bits == 64 else array.astype(np.float32, copy=False)
+    if numeric.bits < 8:
+        array = array.astype(np.int8)
+    return array.astype(np.float32 if single else np.int64, copy=False)
+
+
+# ------------------------------------------------------------ products
+
+
+def multiplied_into(
+    total: Array | None, a: Array, b: Array, types: tuple[Numeric, Numeric, Numeric], step: int
+) -> Array:
+    """Return ``total + a @ b.T`` in the accumulator's type; None stands for zero.
+
+    ``a`` is (…, rows, k) and ``b`` (…, columns, k) as arrays of ``types[:2]``, ``total`` (…, rows,
+    columns) of ``types[2]``; a narrow accumulator is rounded every ``step`` elements of k. Of
+    integers, as many products are summed at a time as float32 surely holds, all of them in 32 bits.
+
+    >>> from pycute_xe.numeric import as_numeric
+    >>> s8, s32 = as_numeric("s8"), as_numeric("s32")
+    >>> ones = np.ones((2, 3), np.int8)
+    >>> multiplied_into(None, ones, ones, (s8, s8, s32), 32).tolist()
+    [[3, 3], [3, 3]]
+    """
+    left, right = (widened(x, t, single=True) for x, t in zip((a, b), types[:2], strict=True))
+    right, to = right.swapaxes(-1, -2), types[2]
+    if to.kind == "float" and to.bits >= 32:
+        out = np.matmul(left, right)
+        return out if total is None else np.add(out, total, out=out)
+    if to.kind != "float":
+        signs = sum(numeric.kind == "signed" for numeric in types[:2])
+        step = max(1, 2**24 // (2 ** (types[0].bits + types[1].bits) >> signs))
+    shape = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-2])
+    out = np.zeros(shape, host_dtype(to)) if total is None else total
+    for k in range(0, a.shape[-1], step):
+        part = np.matmul(left[..., k : k + step], right[..., k : k + step, :])
+        if to.kind == "float":
+            part += widened(out, to)
+            out = part.astype(out.dtype)
+        else:
+            whole = part.astype(np.int32).view(out.dtype)
+            out = np.add(out, whole, out=whole)
+    return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,3 +343,68 @@ def _added(found: Value, start: Value) -> Value:
     if axes == found.axes and one.dtype == other.dtype:
         return Value(axes, np.add(one, other, out=found.array), found.type)
     return Value(axes, (one + other).astype(found.array.dtype), found.type)
+
+
+def product_of(term: Lifted) -> tuple[str, str] | None:
+    """Return the operands, each of two modes, of which a term is elements of a product."""
+    if term.kind is not Accumulated or len(term.parts) != 2:
+        return None
+    start, body = term.parts[0], term.parts[1].parts[0]
+    if start.kind is not Number or start.given[0] != 0 or body.kind is not Call:
+        return None
+    leaves = [part for part in body.parts if part.kind is Leaf and len(part.places) == 2]
+    if body.given != ("mul", None) or len(leaves) != 2:
+        return None
+    return leaves[0].given[0], leaves[1].given[0]
+
+
+def part_of_product(ev: Evaluation, term: Lifted) -> Value | None:
+    """Return elements of the product of two whole operands, which is computed once."""
+    inner, axis, tests = ev.inside(term.parts[1])
+    leaves = term.parts[1].parts[0].parts
+    ends: list[tuple[str, int, Ints]] = []
+    for leaf in leaves:
+        fields = [inner.place(place) for place in leaf.places]
+        along = [i for i, place in enumerate(fields) if axis in place.axes]
+        if len(along) != 1 or fields[along[0]].axes != (axis,):
+            return None
+        ends.append((leaf.given[0], along[0], fields[along[0]].over((axis,))))
+    across = tuple(
+        inner.place(leaf.places[1 - along])
+        for leaf, (_, along, _) in zip(leaves, ends, strict=True)
+    )
+    shape = tuple(ev.run.memory[name].shape[1 - along] for name, along, _ in ends)
+    inside = all(
+        has_points(place) and place.range[0] >= 0 and place.range[1] < extent
+        for place, extent in zip(across, shape, strict=True)
+    )
+    key = "product", term.given, tuple((name, along, at.tobytes()) for name, along, at in ends)
+    if tests or (not inside and not _all_finite(ev.run, ends)):
+        return None
+    if key not in ev.run.known:
+        ev.run.known[key] = _whole_product(ev.run, term.given, ends, shape)
+    axes, found = gathered(ev.run.known[key], across)
+    return Value(axes, found, term.given[0])
+
+
+def _whole_product(
+    run: Run, given: tuple[Numeric, int], ends: list[tuple[str, int, Ints]], shape: tuple[int, ...]
+) -> Array:
+    over = Axis(ends[0][2].size)
+    values: list[Value] = []
+    for (name, along, at), extent in zip(ends, shape, strict=True):
+        line = Field(0, (((Axis(extent),), np.arange(extent)),))
+        places = (Field(0, (((over,), at),)), line)
+        array, numeric = run.wide(name)
+        axes, found = gathered(array, places if along == 0 else places[::-1])
+        values.append(Value(axes, found, numeric))
+    numeric, step = given
+    return contract(values[0], values[1], over, numeric, step or over.size or 1, None).array
+
+
+def _all_finite(run: Run, ends: list[tuple[str, int, Ints]]) -> bool:
+    for name, _, _ in ends:
+        if ("finite", name) not in run.known:
+            array, numeric = run.wide(name)
+            run.known["finite", name] = is_finite(Value((), array, numeric))
+    return all(run.known["finite", name] for name, _, _ in ends)

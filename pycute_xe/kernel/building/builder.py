@@ -8,8 +8,7 @@ from typing import Literal, TypeAlias
 
 from pycute_xe.atom.block2d_copy import make_block_2d_prefetch
 from pycute_xe.atom.reordering import is_identity
-from pycute_xe.atom.tiled_copy import TiledCopy
-from pycute_xe.atom.tiled_mma import TiledMma
+from pycute_xe.atom.tilings import TiledCopy, TiledMma
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.kernel.building.draft import Draft, SharedArray, Tile, Tiling, line
 from pycute_xe.kernel.index import (
@@ -20,7 +19,7 @@ from pycute_xe.kernel.index import (
 )
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.operands import Operand, Order, Role, Shared, matrix
-from pycute_xe.kernel.ir.paths import check_barriers
+from pycute_xe.kernel.ir.program import check_barriers
 from pycute_xe.kernel.ir.statements import (
     AtomicStore,
     BarrierArrive,

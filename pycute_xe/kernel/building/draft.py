@@ -8,14 +8,12 @@ from dataclasses import dataclass, field, replace
 from functools import wraps
 from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias
 
-from pycute_xe.atom.tiled_copy import TiledCopy
-from pycute_xe.atom.tiled_mma import TiledMma
+from pycute_xe.atom.tilings import TiledCopy, TiledMma
 from pycute_xe.errors import CuteError, KernelError
 from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX, Index, as_index
 from pycute_xe.kernel.ir.checks import check_names, check_statement
 from pycute_xe.kernel.ir.operands import Fragment, Operand, Order
-from pycute_xe.kernel.ir.paths import check_defined, is_arrived
-from pycute_xe.kernel.ir.program import Program
+from pycute_xe.kernel.ir.program import Program, check_defined, is_arrived
 from pycute_xe.kernel.ir.statements import If, Loop, Statement
 from pycute_xe.kernel.kinds.parts import operand_copy
 from pycute_xe.kernel.spec.equations import Notation

@@ -11,10 +11,9 @@ from pycute_xe.bulk import table
 from pycute_xe.converting import beyond
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX
+from pycute_xe.kernel.ir.named import NamedArrive, NamedBarrier, NamedWait
 from pycute_xe.kernel.ir.operands import Fragment, Operand
-from pycute_xe.kernel.ir.paths import check_paths
-from pycute_xe.kernel.ir.program import Meanings, Program, walk
-from pycute_xe.kernel.ir.roles import of_some
+from pycute_xe.kernel.ir.program import Meanings, Program, check_paths, of_some, walk
 from pycute_xe.kernel.ir.statements import (
     AtomicStore,
     Await,
@@ -28,9 +27,6 @@ from pycute_xe.kernel.ir.statements import (
     Loop,
     Map,
     Mma,
-    NamedArrive,
-    NamedBarrier,
-    NamedWait,
     Part,
     Prefetch,
     Reduce,

@@ -12,7 +12,7 @@ import numpy as np
 from pycute_xe.arch.target import grf_bytes
 from pycute_xe.atom.reordering import is_identity
 from pycute_xe.bulk import table
-from pycute_xe.kernel.ir.named import ROLES
+from pycute_xe.kernel.ir.named import ROLES, NamedArrive, NamedWait
 from pycute_xe.kernel.ir.program import Meanings, Program, walk
 from pycute_xe.kernel.ir.statements import (
     AtomicStore,
@@ -27,8 +27,6 @@ from pycute_xe.kernel.ir.statements import (
     Loop,
     Map,
     Mma,
-    NamedArrive,
-    NamedWait,
     Part,
     Prefetch,
     Reduce,

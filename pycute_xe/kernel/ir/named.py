@@ -7,7 +7,7 @@ from typing import Literal
 
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index, as_index
-from pycute_xe.kernel.ir.copies import Statement, touching
+from pycute_xe.kernel.ir.statements import Statement, touching
 from pycute_xe.signatures import held_fields
 
 __all__ = ["ROLES", "NamedArrive", "NamedBarrier", "NamedWait", "Role"]

@@ -7,16 +7,16 @@ from functools import cached_property, lru_cache
 from math import inf
 from typing import TypeAlias
 
-from pycute_xe.algebra.simplify import flat_modes
+from pycute_xe.algebra.compose import flat_modes
 from pycute_xe.atom.reordering import layout_of
-from pycute_xe.atom.tiled_mma import TiledMma
+from pycute_xe.atom.tilings import TiledMma
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX, Index, Tiles
 from pycute_xe.kernel.ir.operands import Fragment, Operand
 from pycute_xe.kernel.ir.statements import If, Map, Part, Reduce, Statement
 from pycute_xe.kernel.kinds.vectors import accumulator_places, vector_gather
 from pycute_xe.kernel.spec.expression import Const, Expression, Slot, Where, apply
-from pycute_xe.kernel.spec.reductions import reduction
+from pycute_xe.kernel.spec.functions import reduction
 from pycute_xe.layout import Layout, size
 from pycute_xe.numeric import Numeric, as_numeric
 

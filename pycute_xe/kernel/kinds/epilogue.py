@@ -15,13 +15,10 @@ from math import isnan
 
 import numpy as np
 
-from pycute_xe.atom.block2d_op import XE_STORE_2D
-from pycute_xe.atom.copy_atom import make_copy_atom
+from pycute_xe.atom.copy_atom import XE_STORE_2D, make_copy_atom
 from pycute_xe.atom.reordering import is_identity, reorder
-from pycute_xe.atom.tiled_copy import TiledCopy
-from pycute_xe.atom.tiled_mma import TiledMma
+from pycute_xe.atom.tilings import TiledCopy, TiledMma
 from pycute_xe.errors import KernelError
-from pycute_xe.exactness import is_exact
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.operands import Fragment, Operand, Order, matrix
 from pycute_xe.kernel.ir.statements import (
@@ -36,6 +33,7 @@ from pycute_xe.kernel.ir.statements import (
 )
 from pycute_xe.kernel.kinds.parts import operand_copy, store_reorder
 from pycute_xe.kernel.kinds.vectors import vector_copy, vector_gather
+from pycute_xe.kernel.spec.equations import parse
 from pycute_xe.kernel.spec.expression import (
     Apply,
     Const,
@@ -49,11 +47,10 @@ from pycute_xe.kernel.spec.expression import (
     total,
 )
 from pycute_xe.kernel.spec.functions import function
-from pycute_xe.kernel.spec.parsing import parse
 from pycute_xe.kernel.spec.specification import Claim, Specification
 from pycute_xe.kernel.tiles.slots import copy_slots, mma_slots
 from pycute_xe.layout import Layout, cosize, size
-from pycute_xe.numeric import Numeric, as_numeric
+from pycute_xe.numeric import Numeric, as_numeric, is_exact
 
 __all__ = ["Frame", "Tail"]
 

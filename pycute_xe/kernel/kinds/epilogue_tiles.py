@@ -9,11 +9,9 @@ from dataclasses import dataclass, field, replace
 from math import gcd
 
 from pycute_xe.algebra import composition
-from pycute_xe.atom.block2d_op import Block2DOp
-from pycute_xe.atom.copy_atom import make_copy_atom
+from pycute_xe.atom.copy_atom import Block2DOp, make_copy_atom
 from pycute_xe.atom.reordering import is_identity, layout_of, reorder
-from pycute_xe.atom.tiled_copy import TiledCopy
-from pycute_xe.atom.tiled_mma import TiledMma
+from pycute_xe.atom.tilings import TiledCopy, TiledMma
 from pycute_xe.bulk import table
 from pycute_xe.errors import CuteError, KernelError
 from pycute_xe.kernel.index import Index
@@ -22,8 +20,8 @@ from pycute_xe.kernel.ir.statements import Convert, Load, Part, Reorder, Store
 from pycute_xe.kernel.kinds.epilogue import Frame, Tail
 from pycute_xe.kernel.kinds.parts import operand_copy, subgroup_share
 from pycute_xe.kernel.kinds.vectors import vector_copy
+from pycute_xe.kernel.spec.equations import parse
 from pycute_xe.kernel.spec.expression import Expression, Slot
-from pycute_xe.kernel.spec.parsing import parse
 from pycute_xe.kernel.tiles.slots import copy_slots, mma_slots
 from pycute_xe.layout import Layout, make_layout
 from pycute_xe.numeric import Numeric

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal, TypedDict, Unpack
 
-from pycute_xe.atom.tiled_mma import TiledMma
+from pycute_xe.atom.tilings import TiledMma
 from pycute_xe.errors import InputError, KernelError
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.operands import Operand, Order
 from pycute_xe.kernel.ir.statements import Map
 from pycute_xe.kernel.kinds.parts import GivenCopy, unfit
 from pycute_xe.kernel.kinds.recipe import Epilogue, Input, Mainloop, Schedule, Step, kernel
+from pycute_xe.kernel.spec.equations import parse
 from pycute_xe.kernel.spec.expression import Element, Expression, Slot, leaves, rebuilt
-from pycute_xe.kernel.spec.parsing import parse
 from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import typed
 from pycute_xe.swizzle import Swizzle

@@ -14,11 +14,9 @@ from pycute_xe.atom.block2d_copy import (
     make_block_2d_copy_C,
     make_block_2d_copy_D,
 )
-from pycute_xe.atom.block2d_op import Block2DOp
-from pycute_xe.atom.copy_atom import CopyAtom
+from pycute_xe.atom.copy_atom import Block2DOp, CopyAtom
 from pycute_xe.atom.reordering import is_identity, reorder
-from pycute_xe.atom.tiled_copy import TiledCopy
-from pycute_xe.atom.tiled_mma import TiledMma
+from pycute_xe.atom.tilings import TiledCopy, TiledMma
 from pycute_xe.cutlass import LegacyCopyAtom, get_atom, template_of
 from pycute_xe.errors import CuteError, KernelError
 from pycute_xe.kernel.index import Index

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from pycute_xe.atom.reordering import is_identity, reorder
-from pycute_xe.atom.tiled_copy import TiledCopy
-from pycute_xe.atom.tiled_mma import TiledMma
+from pycute_xe.atom.tilings import TiledCopy, TiledMma
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel

@@ -13,14 +13,12 @@ import numpy as np
 
 from pycute_xe.algebra import zipped_divide
 from pycute_xe.atom.block2d_copy import make_block_2d_copy, make_block_2d_prefetch
-from pycute_xe.atom.block2d_op import XE_LOAD_2D
+from pycute_xe.atom.copy_atom import XE_LOAD_2D
 from pycute_xe.atom.reordering import is_identity, layout_of
-from pycute_xe.atom.tiled_copy import TiledCopy
-from pycute_xe.atom.tiled_mma import TiledMma
+from pycute_xe.atom.tilings import TiledCopy, TiledMma
 from pycute_xe.bulk import table
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import KernelError
-from pycute_xe.exactness import is_exact
 from pycute_xe.kernel.arrays import Ints
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.operands import Fragment, Operand, Order, Shared
@@ -41,7 +39,7 @@ from pycute_xe.kernel.kinds.transforms import Transform
 from pycute_xe.kernel.spec.expression import Element, Expression, Slot, rebuilt, rounded_to
 from pycute_xe.kernel.tiles.slots import copy_slots, mma_slots, separated
 from pycute_xe.layout import Layout, make_layout, size
-from pycute_xe.numeric import Numeric, as_numeric
+from pycute_xe.numeric import Numeric, as_numeric, is_exact
 from pycute_xe.swizzle import Swizzle
 
 __all__ = ["Side", "transformed_operands", "MEET", "cooperative_copy", "fragment_places"]

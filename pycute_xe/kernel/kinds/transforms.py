@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pycute_xe.atom.tiled_mma import TiledMma
+from pycute_xe.atom.tilings import TiledMma
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index, Quotient, Tiles, as_index
 from pycute_xe.kernel.ir.operands import Operand
 from pycute_xe.kernel.ir.statements import Map
 from pycute_xe.kernel.kinds.epilogue import Frame
 from pycute_xe.kernel.kinds.vectors import Vector, vector_copy, vector_gather
+from pycute_xe.kernel.spec.equations import parse
 from pycute_xe.kernel.spec.expression import (
     Element,
     Expression,
@@ -23,7 +24,6 @@ from pycute_xe.kernel.spec.expression import (
     leaves,
     rebuilt,
 )
-from pycute_xe.kernel.spec.parsing import parse
 
 __all__ = ["Transform"]
 

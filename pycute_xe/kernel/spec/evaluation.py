@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 
 from pycute_xe.converting import convert, wrap
 from pycute_xe.errors import InputError
-from pycute_xe.kernel.binding import bind_sizes, shape_of
-from pycute_xe.kernel.field import Field
 from pycute_xe.kernel.index import Index
-from pycute_xe.kernel.ir.operands import Operand
+from pycute_xe.kernel.ir.operands import Operand, bind_sizes, shape_of
+from pycute_xe.kernel.probes import Field
 from pycute_xe.kernel.spec.expression import (
     Apply,
     Const,
@@ -29,8 +28,7 @@ from pycute_xe.kernel.spec.expression import (
     Total,
     Where,
 )
-from pycute_xe.kernel.spec.functions import OF_INTEGERS, function
-from pycute_xe.kernel.spec.reductions import Reduction, reduction
+from pycute_xe.kernel.spec.functions import OF_INTEGERS, Reduction, function, reduction
 from pycute_xe.kernel.spec.specification import Specification
 
 __all__ = ["compute", "compute_part"]

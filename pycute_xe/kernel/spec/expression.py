@@ -13,8 +13,7 @@ from typing import TypeAlias
 
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.index import Index, as_index
-from pycute_xe.kernel.spec.functions import function
-from pycute_xe.kernel.spec.reductions import reduction
+from pycute_xe.kernel.spec.functions import function, reduction
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.signatures import MOST_LEVELS, held_fields, typed
 
@@ -133,7 +132,7 @@ class Apply(_Scalar):
 class Total(_Scalar):
     """A sum, a maximum or a minimum over ``0 <= variable < extent``.
 
-    ``how`` is the name of a row of `pycute_xe.kernel.spec.reductions`.
+    ``how`` is the name of a row of `pycute_xe.kernel.spec.functions`.
     ``accumulator`` is the type it is accumulated in: rounding happens after each step there, in
     an order that is left open; None where it makes no difference to what is claimed.
     """

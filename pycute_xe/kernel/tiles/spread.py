@@ -13,11 +13,9 @@ import numpy as np
 
 from pycute_xe.algebra import composition
 from pycute_xe.arch.target import grf_bytes
-from pycute_xe.atom.block2d_op import XE_LOAD_2D, XE_STORE_2D
-from pycute_xe.atom.copy_atom import make_copy_atom
+from pycute_xe.atom.copy_atom import XE_LOAD_2D, XE_STORE_2D, make_copy_atom
 from pycute_xe.atom.reordering import layout_of
-from pycute_xe.atom.tiled_copy import TiledCopy
-from pycute_xe.atom.tiled_mma import TiledMma
+from pycute_xe.atom.tilings import TiledCopy, TiledMma
 from pycute_xe.bulk import table
 from pycute_xe.errors import CuteError, KernelError
 from pycute_xe.kernel.arrays import Ints

@@ -1,0 +1,86 @@
+"""Ownership as formulas of the work-item and the value, and formulas as layouts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from pycute_xe.algebra.compose import flat_modes
+from pycute_xe.atom.reordering import layout_of
+from pycute_xe.errors import ShapeError
+from pycute_xe.layout import Layout, make_layout, size
+
+if TYPE_CHECKING:
+    from pycute_xe.symbolic.terms import Expr
+
+__all__ = ["formula_of", "parts_of"]
+
+Places = Sequence[Sequence[tuple[int, ...]]]
+"""For each work-item the coordinate of each value."""
+
+
+def parts_of(places: Places) -> tuple[Layout, ...] | None:
+    """Return for each mode the layout (work-item, value) → its coordinate; None where none is.
+
+    Law: the layout of mode ``i`` maps (t, v) to ``places[t][v][i]``.
+
+    >>> places = [[(v // 2, t + 16 * (v % 2)) for v in range(8)] for t in range(16)]
+    >>> print(*parts_of(places))
+    (16,(2,4)):(0,(0,1)) (16,(2,4)):(1,(16,0))
+    """
+    out: list[Layout] = []
+    for mode in range(len(places[0][0])):
+        table = [[place[mode] for place in held] for held in places]
+        threads = layout_of([held[0] for held in table])
+        values = layout_of(table[0])
+        if threads is None or values is None:
+            return None
+        if any(
+            table[t][v] != table[t][0] + table[0][v]
+            for t in range(len(table))
+            for v in range(len(table[0]))
+        ):
+            return None
+        out.append(make_layout(threads, values))
+    return tuple(out)
+
+
+def formula_of(places: Places, what: object) -> tuple[Expr, ...]:
+    """Return the coordinates as expressions of the work-item ``t`` and the value ``v``.
+
+    Law: at integers they are ``places[t][v]``. Raises `ShapeError` where no layout says them.
+    """
+    parts = parts_of(places)
+    if parts is None:
+        raise ShapeError(
+            "formula",
+            {"of": what},
+            "its coordinates are not a sum of multiples of digits of t and of v",
+            "read the table: ownership()",
+        )
+    t, v = _symbols()
+    return tuple(_at(part[0], t) + _at(part[1], v) for part in parts)
+
+
+@cache
+def _symbols() -> tuple[Any, Any]:
+    from pycute_xe.symbolic.terms import sp
+
+    t, v = sp.symbols("t v", integer=True, nonnegative=True)
+    return t, v
+
+
+def _at(layout: Layout, x: Any) -> Any:
+    """The offset of a coordinate, as an expression of it."""
+    from pycute_xe.symbolic.terms import sp
+
+    out: Any = sp.Integer(0)
+    before, count = 1, size(layout)
+    for extent, stride in flat_modes(layout):
+        digit = sp.floor(x / before) if before > 1 else x
+        before *= extent
+        if before < count:
+            digit = sp.Mod(digit, extent)
+        out += digit * stride
+    return out

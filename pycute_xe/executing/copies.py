@@ -1,0 +1,447 @@
+"""`run` of a copy atom or a tiled copy: its messages on the machine, and what work-items hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycute_xe.arch import Surface, Target
+from pycute_xe.arch.block2d import Block2D
+from pycute_xe.atom import CopyAtom, LinearCopyAtom, TiledCopy
+from pycute_xe.atom.copy_answers import CopyAnswers
+from pycute_xe.atom.register_picture import SUBGROUP
+from pycute_xe.converting import convert, host_dtype
+from pycute_xe.cutlass import LegacyCopyAtom
+from pycute_xe.errors import InputError
+from pycute_xe.executing.surfaces import Placed, fetch, place
+from pycute_xe.holding.tables import anchors
+from pycute_xe.kernel import Operand
+from pycute_xe.layout import size
+from pycute_xe.machine import Memory, RegisterFile, Slm, block2d, lsc
+from pycute_xe.machine.memory import packed, unpacked
+from pycute_xe.numeric import as_numeric
+
+__all__ = ["held_places", "run_copy"]
+
+BlockCopy = CopyAtom | LegacyCopyAtom
+
+Held = NDArray[Any]
+"""(lanes, values), or (subgroups, lanes, values)."""
+
+_ROOM = 1 << 16
+"""Bytes of registers of a subgroup: more than any copy fills."""
+
+
+def run_copy(
+    copy: CopyAnswers | TiledCopy,
+    operands: Sequence[Any],
+    named: Mapping[str, Any],
+    target: Target,
+) -> NDArray[Any]:
+    """Return what each work-item holds after a load, or memory after a store.
+
+    ``named`` are ``at``, ``into`` and ``unit_bits``: see `run`.
+    """
+    atom = copy.atom if isinstance(copy, TiledCopy) else copy
+    given = {"copy": atom}
+    unknown = sorted(named.keys() - {"at", "into", "unit_bits"})
+    if unknown:
+        wrong = f"{unknown[0]} is not an argument of a copy"
+        raise InputError("run", given, wrong, "use at, into and unit_bits")
+    stores = _stores(atom)
+    if len(operands) != 1:
+        what = "what work-items hold" if stores else "memory"
+        wrong = f"a copy takes one array, {what}; {len(operands)} were given"
+        raise InputError("run", given, wrong, "run(load, A), or run(store, held, into=D)")
+    if _prefetches(atom):
+        wrong = "a prefetch brings the block into the cache and reaches no register"
+        raise InputError("run", given, wrong, "run the load of the same block")
+    if not stores and named.get("into") is not None:
+        wrong = "a load writes into no memory"
+        raise InputError("run", given, wrong, "leave into out")
+    unit = named.get("unit_bits") or atom.unit_bits
+    if type(unit) is not int or unit not in (8, 16, 32, 64) or unit % atom.value_type.bits:
+        wrong = f"registers are not read in units of {unit} bits where values have "
+        wrong += f"{atom.value_type.bits}"
+        raise InputError("run", given, wrong, "use 8, 16, 32 or 64")
+    machine = _Machine(atom, target, unit)
+    at, into = named.get("at"), named.get("into")
+    if isinstance(copy, TiledCopy):
+        return _tiled(copy, machine, operands[0], at, into)
+    if isinstance(copy, LinearCopyAtom):
+        return _linear(machine, copy, operands[0], at, into)
+    return _block(machine, operands[0], at, into)
+
+
+# ------------------------------------------------------------ machine
+
+
+@dataclass(frozen=True)
+class _Machine:
+    """Memory and the registers of one subgroup, for the messages of one atom."""
+
+    atom: CopyAnswers
+    target: Target
+    unit_bits: int
+    memory: Memory = field(default_factory=Memory)
+
+    def registers(self) -> RegisterFile:
+        """New registers, none written."""
+        return RegisterFile(_ROOM, self.target.grf_bytes)
+
+    def dealt(self, registers: RegisterFile, nbytes: int) -> Held:
+        """What work-items find in registers that they read in units of ``unit_bits``."""
+        per = self.unit_bits // self.atom.value_type.bits
+        values = unpacked(registers.read(0, nbytes, "run"), self.atom.value_type)
+        whole = -(-len(values) // (SUBGROUP * per)) * SUBGROUP * per
+        full = np.zeros(whole, values.dtype)
+        full[: len(values)] = values
+        held = full.reshape(-1, SUBGROUP, per).transpose(1, 0, 2).reshape(SUBGROUP, -1)
+        return held.astype(host_dtype(self.atom.value_type))
+
+    def gathered(self, held: Held, nbytes: int) -> NDArray[np.uint8]:
+        """The bytes of registers in which work-items hold these values."""
+        per = self.unit_bits // self.atom.value_type.bits
+        slots = held.reshape(SUBGROUP, -1, per).transpose(1, 0, 2).reshape(-1)
+        return packed(slots, self.atom.value_type)[:nbytes]
+
+    def values(self, nbytes: int) -> int:
+        """Values of a work-item in so many bytes of registers."""
+        unit = self.unit_bits // 8
+        return -(-nbytes // (SUBGROUP * unit)) * (self.unit_bits // self.atom.value_type.bits)
+
+    def checked(self, given: Any, shape: tuple[int, ...], what: str) -> Held:
+        """An array of a shape, in the type of the values."""
+        array = np.asarray(given)
+        if array.shape != shape:
+            wrong = f"{what} has the shape {array.shape}, and must have {shape}"
+            raise InputError("run", {"copy": self.atom}, wrong, f"give an array of shape {shape}")
+        return self.converted(array)
+
+    def converted(self, array: NDArray[Any]) -> NDArray[Any]:
+        """An array in the type of the values; refuse what does not convert exactly."""
+        kind = self.atom.value_type
+        if array.dtype.kind not in "iufV" and array.dtype != host_dtype(kind):
+            wrong = f"{array.dtype} is not a type of numbers"
+            raise InputError("run", {"copy": self.atom}, wrong, f"give an array of {kind}")
+        out = convert(array, kind)
+        same = out.astype(np.float64) == array.astype(np.float64)
+        if not (same | (array != array)).all():
+            wrong = f"the array has numbers that {kind} does not hold"
+            raise InputError("run", {"copy": self.atom}, wrong, f"round it to {kind} first")
+        return out
+
+
+def _stores(atom: CopyAnswers) -> bool:
+    return bool(getattr(atom, "is_store", False)) or (
+        isinstance(atom, LinearCopyAtom) and "load" not in atom.op.moves
+    )
+
+
+def _prefetches(atom: CopyAnswers) -> bool:
+    if isinstance(atom, LegacyCopyAtom):
+        return atom.name.is_prefetch
+    return isinstance(atom, CopyAtom) and atom.op.kind == "XE_PREFETCH_2D"
+
+
+# ------------------------------------------------------------ blocks
+
+
+def _block(machine: _Machine, given: Any, at: Any, into: Any) -> NDArray[Any]:
+    start = _two(machine.atom, at)
+    if not _stores(machine.atom):
+        placed = _placed(machine, given)
+        registers = machine.registers()
+        nbytes = _send(machine, placed, start, registers, 0)
+        return machine.dealt(registers, nbytes)
+    nbytes = _register_bytes(machine)
+    held = machine.checked(given, (SUBGROUP, machine.values(nbytes)), "held")
+    placed = _placed(machine, _memory_of(machine, into))
+    registers = machine.registers()
+    registers.write(0, machine.gathered(held, nbytes), "run")
+    _send(machine, placed, start, registers, 0)
+    return fetch(machine.memory, placed)
+
+
+def _tiled(copy: TiledCopy, machine: _Machine, given: Any, at: Any, into: Any) -> NDArray[Any]:
+    block = copy.block  # refuses tilings of other atoms
+    stores, start = _stores(block), _two(block, at)
+    step = block.values * SUBGROUP * block.value_type.bits // 8
+    nbytes = _bytes_of(copy, _register_bytes(machine))
+    shape = (copy.num_subgroups, SUBGROUP, machine.values(nbytes))
+    held = machine.checked(given, shape, "held") if stores else np.empty(0)
+    memory = _memory_of(machine, into) if stores else given
+    placed = _placed(machine, memory, copy.x_mode)
+    out: list[Held] = []
+    for subgroup, messages in enumerate(anchors(copy).tolist()):
+        registers = machine.registers()
+        if stores:
+            registers.write(0, machine.gathered(held[subgroup], nbytes), "run")
+        for j, anchor in enumerate(messages):
+            place_at = (
+                start[copy.y_mode] + anchor[copy.y_mode],
+                start[copy.x_mode] + anchor[copy.x_mode],
+            )
+            _send(machine, placed, place_at, registers, j * step)
+        if not stores:
+            out.append(machine.dealt(registers, nbytes))
+    return fetch(machine.memory, placed) if stores else np.stack(out)
+
+
+def _bytes_of(copy: TiledCopy, message: int) -> int:
+    """The bytes of registers of a subgroup, of messages of so many bytes."""
+    step = copy.block.values * SUBGROUP * copy.value_type.bits // 8
+    return (copy.messages - 1) * step + max(step, message)
+
+
+def _send(
+    machine: _Machine,
+    placed: Placed,
+    start: tuple[int, int],
+    registers: RegisterFile,
+    first: int,
+) -> int:
+    """Send the messages of a block at a place; return the bytes of registers that they have."""
+    surface, offset = placed.surface(1 - placed.operand.contiguous, (0, 0)), first
+    bits = machine.atom.value_type.bits
+    for message, right, down in _messages(machine):
+        column, rest = divmod(start[1] * bits, message.bits)
+        if rest:
+            wrong = f"column {start[1]} begins inside a {message.bits}-bit element of the message"
+            fix = f"begin at a multiple of {message.bits // bits}"
+            raise InputError("run", {"copy": machine.atom, "at": start}, wrong, fix)
+        _move(machine, registers, message, surface, column + right, start[0] + down, offset)
+        offset += message.register_bytes(machine.target)
+    return offset - first
+
+
+def _move(
+    machine: _Machine,
+    registers: RegisterFile,
+    message: Block2D,
+    surface: Surface,
+    x: int,
+    y: int,
+    offset: int,
+) -> None:
+    move: Callable[..., int] = block2d.load if message.op == "load" else block2d.store
+    move(machine.memory, registers, message, surface, x, y, offset)
+
+
+def _register_bytes(machine: _Machine) -> int:
+    return sum(m.register_bytes(machine.target) for m, _, _ in _messages(machine))
+
+
+def _messages(machine: _Machine) -> list[tuple[Block2D, int, int]]:
+    """The block-2D messages of an atom, with the column and the row at which each begins."""
+    parts = machine.atom.messages(machine.target)
+    return [(p.message, p.x, p.y) for p in parts if isinstance(p.message, Block2D)]
+
+
+def _placed(machine: _Machine, given: Any, along: int = 1) -> Placed:
+    array = np.asarray(given)
+    if array.ndim != 2 or not array.size:
+        wrong = f"memory is a matrix, rows as they lie; the shape {array.shape} was given"
+        fix = "give an array of two modes, neither of them 0"
+        raise InputError("run", {"copy": machine.atom}, wrong, fix)
+    operand = Operand("A", machine.atom.value_type, ("M", "N"), along)
+    return place(machine.memory, operand, machine.converted(array), machine.target)
+
+
+def _memory_of(machine: _Machine, into: Any) -> Any:
+    if into is None:
+        wrong = "a store needs the memory that it writes into"
+        raise InputError("run", {"copy": machine.atom}, wrong, "give it: run(store, held, into=A)")
+    return into
+
+
+def _two(atom: CopyAnswers, at: Any) -> tuple[int, int]:
+    """The row and column in memory at which a block begins."""
+    start = (0, 0) if at is None else at
+    if (
+        not isinstance(start, (tuple, list))
+        or len(start) != 2
+        or any(type(i) is bool or not isinstance(i, (int, np.integer)) for i in start)
+    ):
+        wrong = f"at is {at!r}, and must be the row and the column where the block begins"
+        raise InputError("run", {"copy": atom}, wrong, "write at=(8, 16)")
+    return int(start[0]), int(start[1])
+
+
+# ------------------------------------------------------------ linear
+
+
+def _linear(
+    machine: _Machine, atom: LinearCopyAtom, given: Any, at: Any, into: Any
+) -> NDArray[Any]:
+    if "atomic" in atom.op.moves:
+        wrong = "an atomic adds to memory what other work-items may add to, too"
+        fix = "run a kernel with an AtomicStore"
+        raise InputError("run", {"copy": atom}, wrong, fix)
+    loads = not _stores(atom)
+    array = np.asarray(given if loads else _memory_of(machine, into))
+    if array.ndim != 1 or not array.size:
+        wrong = f"memory is a row of values; the shape {array.shape} was given"
+        raise InputError("run", {"copy": atom}, wrong, "give an array of one mode")
+    starts = _starts(atom, at, len(array))
+    memory = packed(machine.converted(array), atom.value_type)
+    registers, first = machine.registers(), 8 * machine.target.grf_bytes
+    picture = atom.registers()
+    if not loads:
+        held = machine.checked(given, (SUBGROUP, atom.values), "held")
+        slots = np.zeros(len(picture.slots), held.dtype)
+        for slot, place in enumerate(picture.slots):
+            if place is not None:
+                lane, value = picture.owner(slot) if atom.op.is_block else place
+                slots[slot] = held[lane, value]
+        registers.write(first, packed(slots, atom.value_type), "run")
+    memory = _sent(machine, atom, "load" if loads else "store", memory, starts, registers, first)
+    if not loads:
+        return unpacked(memory, atom.value_type)[: len(array)].astype(array.dtype)
+    used = len(picture.slots) * picture.bits // 8
+    values = unpacked(registers.data[first : first + used], atom.value_type)
+    out = np.zeros((SUBGROUP, atom.values), values.dtype)
+    for slot, place in enumerate(picture.slots):
+        if place is not None:
+            out[picture.owner(slot) if atom.op.is_block else place] = values[slot]
+    return out.astype(host_dtype(atom.value_type))
+
+
+def _sent(
+    machine: _Machine,
+    atom: LinearCopyAtom,
+    move: str,
+    data: NDArray[np.uint8],
+    starts: list[int],
+    registers: RegisterFile,
+    first: int,
+) -> NDArray[np.uint8]:
+    """Send the loads or the stores of an atom; return memory as it is then, in bytes."""
+    shared = atom.op.fact["sfid"] == "slm"
+    slm = Slm(data.size) if shared else None
+    base = 0 if slm is not None else machine.memory.place(data)
+    if slm is not None:
+        slm.write(0, data)
+    offset = first
+    for part in atom.messages(machine.target):
+        message = part.message
+        if message.op != move:
+            continue
+        kind = np.uint32 if message.address.bits == 32 else np.uint64
+        ahead = part.x * message.data.memory_bits // 8
+        where = np.array([base + ahead + start for start in starts], dtype=kind)
+        registers.write(0, where.view(np.uint8), "run")
+        at = {"V1": 0, "V": offset}
+        lsc.execute(message, memory=machine.memory, registers=registers, operands=at, slm=slm)
+        held = message.registers(machine.target), message.source_registers(machine.target)
+        offset += machine.target.grf_bytes * max(held)
+    return slm.read(0, data.size) if slm is not None else machine.memory.read(base, data.size)
+
+
+def _starts(atom: LinearCopyAtom, at: Any, count: int) -> list[int]:
+    """The byte at which the block begins, or what each work-item addresses."""
+    bits, lanes = atom.value_type.bits, 1 if atom.op.is_block else SUBGROUP
+    moved = size(atom.layout_ref_tv)
+    given = np.asarray(np.arange(lanes) * moved if at is None else at)
+    many = "an integer" if atom.op.is_block else "16 integers, one for each work-item"
+    if given.dtype.kind not in "iu" or given.size != lanes:
+        wrong = f"at is {at!r}, and must be {many}: values before the first that is moved"
+        raise InputError("run", {"copy": atom}, wrong, "leave it out to begin at the start")
+    starts: list[int] = given.reshape(-1).tolist()
+    if min(starts) < 0 or max(starts) + moved > count:
+        wrong = f"values {min(starts)} to {max(starts) + moved - 1} are moved, memory has {count}"
+        raise InputError("run", {"copy": atom}, wrong, "give more memory, or begin earlier")
+    if any(start * bits % 8 for start in starts):
+        raise InputError("run", {"copy": atom}, "a copy begins at a whole byte", "move at")
+    return [start * bits // 8 for start in starts]
+
+
+# ------------------------------------------------------------ images
+
+
+@lru_cache(maxsize=1 << 8)
+def held_places(
+    copy: BlockCopy | LinearCopyAtom | TiledCopy, target: Target, unit_bits: int | None = None
+) -> NDArray[np.int64]:
+    """Return which element each value of a work-item is, as the machine moves it: (t, value, 2).
+
+    Rows and columns of memory, in values; -1 where a value is none, or padding. Numbers are moved
+    through the machine, so that nothing is asked of the atom but its messages and its shape. Where
+    work-items address memory themselves, the row is the work-item.
+
+    >>> from pycute_xe.arch import get_target
+    >>> from pycute_xe.cutlass import get_atom
+    >>> held_places(get_atom("XE_2D_U16x8x16_LD_N"), get_target("bmg"))[5, 3].tolist()
+    [3, 5]
+    """
+    bits = copy.value_type.bits
+    tiled, atom = (copy, copy.block) if isinstance(copy, TiledCopy) else (None, copy)
+    atom = replace(atom, value_type=as_numeric(f"u{bits}"))
+    plain = atom if tiled is None else replace(tiled, atom=atom)
+    base = (1 << min(bits, 16)) - 1
+    memory = _memory_shape(atom) if tiled is None else (tiled.tiler_mn[0], tiled.tiler_mn[1])
+    threads = SUBGROUP if tiled is None else SUBGROUP * tiled.num_subgroups
+    values = _values(plain, target, unit_bits)
+    shape = (threads, values) if _stores(atom) else memory
+    many = shape[0] * shape[1]
+    digits = next(n for n in range(1, 32) if base**n >= many)
+    codes = np.zeros(0, np.int64)
+    for digit in range(digits):
+        tags = (np.arange(many) // base**digit % base + 1).reshape(shape)
+        moved = _tags_moved(plain, tags, memory, target, unit_bits).astype(np.int64)
+        codes = np.where(moved > 0, (codes if digit else 0) + (moved - 1) * base**digit, -1)
+    if not _stores(atom):
+        codes = codes.reshape(threads, -1)
+        held = np.stack(np.divmod(codes, memory[1]), axis=-1)
+        out = np.where(codes[..., None] < 0, -1, held)
+    else:
+        out = np.full((*shape, 2), -1)
+        reached = np.argwhere(codes >= 0)
+        out.reshape(-1, 2)[codes[tuple(reached.T)]] = reached
+    out.flags.writeable = False
+    return out
+
+
+def _tags_moved(
+    copy: BlockCopy | LinearCopyAtom | TiledCopy,
+    tags: NDArray[np.int64],
+    memory: tuple[int, int],
+    target: Target,
+    unit_bits: int | None,
+) -> NDArray[Any]:
+    """Move tags once, into work-items or into memory, which is 0 before."""
+    flat = isinstance(copy, LinearCopyAtom)
+    if not _stores(copy.atom if isinstance(copy, TiledCopy) else copy):
+        given = tags.reshape(-1) if flat else tags
+        return run_copy(copy, (given,), {"unit_bits": unit_bits}, target)
+    empty = np.zeros(memory[0] * memory[1] if flat else memory, np.int64)
+    if isinstance(copy, TiledCopy):
+        tags = tags.reshape(copy.num_subgroups, SUBGROUP, -1)
+    moved = run_copy(copy, (tags,), {"into": empty, "unit_bits": unit_bits}, target)
+    return moved.reshape(memory)
+
+
+def _memory_shape(atom: BlockCopy | LinearCopyAtom) -> tuple[int, int]:
+    """The rows and columns of memory that a subgroup moves, in values."""
+    rows, columns = atom.shape
+    if isinstance(atom, LinearCopyAtom):
+        return (1 if atom.op.is_block else SUBGROUP), columns
+    last = atom.place_in_memory(rows - 1, columns - 1)
+    return last[0] + 1, last[1] + 1
+
+
+def _values(
+    copy: BlockCopy | LinearCopyAtom | TiledCopy, target: Target, unit_bits: int | None
+) -> int:
+    """The values of a work-item, padding included."""
+    if isinstance(copy, LinearCopyAtom):
+        return copy.values
+    atom = copy.block if isinstance(copy, TiledCopy) else copy
+    machine = _Machine(atom, target, unit_bits or atom.unit_bits)
+    last = _register_bytes(machine)
+    return machine.values(_bytes_of(copy, last) if isinstance(copy, TiledCopy) else last)

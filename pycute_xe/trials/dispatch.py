@@ -1,0 +1,116 @@
+"""`verify`, the verb: of kernels, and of what they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pycute_xe.atom import CopyAtom, LinearCopyAtom, MmaAtom, TiledCopy, TiledMma
+from pycute_xe.cutlass import LegacyCopyAtom
+from pycute_xe.errors import InputError, KernelError
+from pycute_xe.kernel import Kernel
+from pycute_xe.signatures import typed
+from pycute_xe.verifying.prover import BUDGET
+from pycute_xe.verifying.verdict import Verdict
+
+__all__ = ["verify"]
+
+Verified = (
+    Kernel | CopyAtom | LegacyCopyAtom | LinearCopyAtom | TiledCopy | MmaAtom | TiledMma | str
+)
+
+
+@typed
+def verify(
+    kernel: Verified,
+    params: Mapping[str, int] | None = None,
+    *,
+    row: Any = None,
+    column: Any = None,
+    unit_bits: int | None = None,
+    feeds: tuple[Any, Any] | None = None,
+    budget: float = BUDGET,
+) -> Verdict:
+    """Prove that a kernel computes what it claims for all sizes >= 1, or find where it does not.
+
+    The proofs follow the statements: what messages put into registers, what instructions take them
+    for, what is summed and what is stored, and compare that with ``kernel.computes``; they do not
+    trust what the layouts of copies claim. ``params`` fixes some of the sizes, by name; ``budget``
+    is a time in seconds, infinity for no end. It stands for an amount of work that an idle machine
+    does in a part of it: what is decided, and what is left undecided, is the same however busy the
+    machine is. Where it is too slow even so, the clock stops what is left, which is said.
+    Every answer is tried on the machine, which shares no statement's meaning with the proofs: a
+    counterexample is replayed, and a proof run at small sizes, as ``tried`` of the verdict says. An
+    answer that its run contradicts is undecided, with what to report.
+
+    Of a copy atom or a `TiledCopy`, by its object or its name, it is proved who owns what: each
+    element has the owners that are claimed and nothing else is owned ("owners"), registers read in
+    units of ``unit_bits`` hold what a work-item owns ("work-items") and as value ``v`` what it is
+    said to be ("values"); what is loaded and stored again lies where it lay ("inverse"); LD_V and
+    LD_T own what LD_N does ("letter"). ``row`` and ``column`` claim a formula of one's own instead:
+    text, sympy expressions or integers of ``t`` and ``v``, in values of the block or coordinates
+    of the tile. ``feeds`` is an MMA and an operand of it: a GEMM whose operand the copy moves is
+    proved, and that its registers are reordered only where `feeds` says so. Of an `MmaAtom` or a
+    `TiledMma` it is proved who owns A, B and C, and that what their layouts pair is what its
+    instructions multiply and add, permutations undone ("product"). These are small kernels put to
+    the same prover; each element is also moved on the machine.
+    Raises `KernelError` for anything else, for statements without a meaning here and for formulas
+    that cannot be read, `InputError` for other params.
+
+    >>> import pycute_xe as cx
+    >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")))
+    >>> bool(verify(gemm))
+    True
+    >>> import dataclasses
+    >>> loop = gemm.loop("k")
+    >>> short = gemm.replace(loop, dataclasses.replace(loop, stop=loop.stop - 1))
+    >>> print(str(verify(short).counterexample).splitlines()[0])
+    D values: D[0, 0]: A·B is not summed
+    >>> bool(verify("XE_2D_U16x8x16_LD_N", row="v", column="t"))
+    True
+    >>> print(verify("XE_2D_U16x8x16_LD_N", row="v", column="(t + 1) % 16").counterexample.message)
+    value 0 of work-item 0 is said to be (0, 1), and is (0, 0)
+    """
+    if feeds is not None:
+        return _fed(kernel, feeds, budget)
+    subject: Any = kernel
+    if isinstance(kernel, str):
+        from pycute_xe.cutlass import get_atom
+
+        subject = get_atom(kernel)
+    formula = row is not None or column is not None or unit_bits is not None
+    if formula and not isinstance(subject, (CopyAtom, LegacyCopyAtom, LinearCopyAtom, TiledCopy)):
+        wrong = f"a formula says who owns what a copy moves, and {type(subject).__name__} is none"
+        fix = 'verify(get_atom("XE_2D_U16x8x16_LD_N"), row="v", column="t")'
+        raise InputError("verify", {"of": subject, "row": row}, wrong, fix)
+    if params is not None and not isinstance(subject, Kernel):
+        wrong = "only kernels have sizes, which params fix"
+        raise InputError("verify", {"of": subject, "params": params}, wrong, "leave params out")
+    match subject:
+        case Kernel():
+            from pycute_xe.trials.verifier import verify_kernel
+
+            return verify_kernel(subject, params, budget=budget)
+        case MmaAtom() | TiledMma():
+            from pycute_xe.trials.products import verify_mma
+
+            return verify_mma(subject, budget)
+        case CopyAtom() | LegacyCopyAtom() | LinearCopyAtom() | TiledCopy():
+            from pycute_xe.trials.ownership import verify_copy
+
+            return verify_copy(subject, row, column, unit_bits, budget)
+        case _:
+            wrong = "only kernels, copies, MMAs and their atoms are verified"
+            fix = "build a kernel with kernel.gemm(mma), or name an atom"
+            raise KernelError("verify", {"kernel": type(subject).__name__}, wrong, fix)
+
+
+def _fed(copy: Any, wanted: tuple[Any, Any], budget: float) -> Verdict:
+    from pycute_xe.trials.products import verify_feed
+
+    if len(wanted) != 2:
+        wrong = f"feeds has {len(wanted)} parts, and must be an MMA and an operand"
+        raise InputError(
+            "verify", {"feeds": wanted}, wrong, 'feeds=("XE_DPAS_TT<8,f32,bf16>", "A")'
+        )
+    return verify_feed(copy, wanted[0], wanted[1], budget)

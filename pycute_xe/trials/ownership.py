@@ -1,0 +1,342 @@
+"""`verify` of copies and MMAs: who owns what, proved by small programs and seen on the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycute_xe.arch import get_target
+from pycute_xe.atom import CopyAtom, LinearCopyAtom, TiledCopy
+from pycute_xe.atom.formula import parts_of
+from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP
+from pycute_xe.bulk import table
+from pycute_xe.cutlass import LegacyCopyAtom
+from pycute_xe.cutlass.legacy_name import parse_block2d_name
+from pycute_xe.errors import CuteError, InputError
+from pycute_xe.executing.copies import held_places
+from pycute_xe.kernel import Counterexample, Index
+from pycute_xe.kernel.kinds.ownership import BlockCopy, T, V, index_at, ownership, returned
+from pycute_xe.kernel.spec.equations import read_index
+from pycute_xe.layout import size
+from pycute_xe.signatures import shortly
+from pycute_xe.trials.verifier import REPORT, verify_kernel
+from pycute_xe.verifying.prover import prove
+from pycute_xe.verifying.verdict import Answer, Proof, Run, Tried, Verdict
+
+__all__ = ["verify_copy"]
+
+Copies = BlockCopy | LinearCopyAtom | TiledCopy
+Place = tuple[int, ...]
+Places = NDArray[np.int64]
+"""(work-item, value, 2): the row and the column of each value."""
+
+
+def verify_copy(
+    copy: Copies, row: object, column: object, unit_bits: int | None, budget: float
+) -> Verdict:
+    """Prove who owns what a copy moves, as its layouts or a formula say; see `verify`."""
+    start = perf_counter()
+    claimed = _claimed(copy, row, column, unit_bits)
+    proofs = [_timed(lambda: _owners(claimed))]
+    machine: Places | None = None
+    tried = Tried((), "a prefetch fills no registers")
+    if not _is_prefetch(copy):
+        machine, tried = _seen(claimed)
+        if machine is not None:
+            proofs.append(_timed(lambda: _work_items(claimed, machine)))
+        proofs.append(_timed(lambda: _values(claimed, machine, tried.reason, budget)))
+        if row is None and not isinstance(copy, LinearCopyAtom):
+            proofs += _inverse(copy, budget)
+    if row is None and isinstance(copy, LegacyCopyAtom) and copy.name.mode != "N":
+        proofs.append(_timed(lambda: _letter(copy)))
+    # What a value is said to be tells more than that its work-item does not own it.
+    told = sorted(proofs, key=lambda p: p.property not in ("owners", "values"))
+    shown = next((p.counterexample for p in told if p.counterexample), None)
+    name = f"{copy}" if row is None else f"{copy}, row {row}, column {column}"
+    return Verdict(
+        name,
+        "for all values of all work-items",
+        tuple(proofs),
+        shown,
+        perf_counter() - start,
+        tried,
+    )
+
+
+def _timed(prove: Callable[[], Proof]) -> Proof:
+    start = perf_counter()
+    return replace(prove(), seconds=perf_counter() - start)
+
+
+# ------------------------------------------------------------ claims
+
+
+@dataclass(frozen=True)
+class _Claimed:
+    """Who is said to own what: ``places`` as a reader counts them, ``memory`` as memory lies.
+
+    ``formula`` says ``memory`` by indices, where some formula of digits does.
+    """
+
+    copy: Copies
+    shape: tuple[int, int]
+    places: Places
+    memory: Places
+    formula: tuple[Index, Index] | None
+    unit_bits: int
+
+
+def _claimed(copy: Copies, row: object, column: object, unit_bits: int | None) -> _Claimed:
+    atom = copy.atom if isinstance(copy, TiledCopy) else copy
+    if (row is None) != (column is None):
+        wrong = "a formula of ownership has a row and a column"
+        fix = 'give both: verify(atom, row="v", column="t")'
+        raise InputError("verify", {"copy": copy, "row": row, "column": column}, wrong, fix)
+    shape, own = _own(copy)
+    if row is None:
+        places, mine = own, None
+    else:
+        mine = (_index("row", row), _index("column", column))
+        grid = [{T: t, V: v} for t in range(own.shape[0]) for v in range(own.shape[1])]
+        flat = [[index.at(at) for index in mine] for at in grid]
+        places = np.array(flat, np.int64).reshape(own.shape)
+    unit = unit_bits if unit_bits is not None else 0 if _is_prefetch(copy) else atom.unit_bits
+    bits = atom.value_type.bits
+    if unit and (unit % 8 or unit % bits or not 8 <= unit <= 64):
+        wrong = f"registers are not read in units of {unit} bits where values have {bits}"
+        raise InputError("verify", {"unit_bits": unit}, wrong, "use 8, 16, 32 or 64")
+    turned = isinstance(copy, LegacyCopyAtom) and copy.place_in_memory(0, 1) == (1, 0)
+    memory = places[..., ::-1] if turned else places
+    formula = mine or _formula(memory)
+    if mine is not None and turned:
+        formula = (mine[1], mine[0])
+    return _Claimed(copy, shape, places, memory, formula, unit)
+
+
+def _own(copy: Copies) -> tuple[tuple[int, int], Places]:
+    """Return the rows and columns of the block or the tile, and who is said to own them."""
+    if isinstance(copy, TiledCopy):
+        if len(copy.tiler_mn) != 2:
+            wrong = f"its tile has {len(copy.tiler_mn)} modes"
+            raise InputError("verify", {"copy": copy}, wrong, "ask of a tile of two modes")
+        rows, columns = copy.tiler_mn
+        offsets = table(copy.layout_tv_tiled).reshape(-1, size(copy.layout_tv_tiled[0])).T
+        return (rows, columns), np.stack((offsets % rows, offsets // rows), axis=-1)
+    if isinstance(copy, LinearCopyAtom) and not copy.op.is_block:
+        # Each of 16 work-items addresses its own values: the row is the work-item.
+        held = [[(t, v) for v in range(copy.values)] for t in range(SUBGROUP)]
+        return (SUBGROUP, copy.values), np.array(held, np.int64)
+    return copy.shape, np.array(copy.ownership(), np.int64)
+
+
+def _formula(places: Places) -> tuple[Index, Index] | None:
+    parts = parts_of([[tuple(place) for place in held] for held in places.tolist()])
+    if parts is None:
+        return None
+    t, v = Index(T), Index(V)
+    rows, columns = (index_at(part[0], t) + index_at(part[1], v) for part in parts)
+    return rows, columns
+
+
+def _index(name: str, given: object) -> Index:
+    if isinstance(given, Index):
+        free = given.names - {T, V}
+        if free:
+            wrong = f"{sorted(free)[0]} is neither {T}, the work-item, nor {V}, the value"
+            raise InputError("verify", {name: given}, wrong, "write it in t and v")
+        return given
+    if type(given) is int or isinstance(given, str) or hasattr(given, "free_symbols"):
+        return read_index(str(given), (T, V), "verify")
+    wrong = f"{name} is {type(given).__name__}"
+    raise InputError("verify", {name: shortly(given)}, wrong, f'write {name}="t % 8 + 8*(v // 2)"')
+
+
+def _is_prefetch(copy: Copies) -> bool:
+    atom = copy.atom if isinstance(copy, TiledCopy) else copy
+    if isinstance(atom, LegacyCopyAtom):
+        return atom.name.is_prefetch
+    return isinstance(atom, CopyAtom) and atom.op.kind == "XE_PREFETCH_2D"
+
+
+# ------------------------------------------------------------ owners
+
+
+def _owners(claimed: _Claimed) -> Proof:
+    """Each element has as many owners as every other, and nothing outside is owned."""
+    rows, columns = claimed.shape
+    places = claimed.places
+    threads, values = places.shape[:2]
+    many = max(1, -(-threads * values // (rows * columns)))
+    one = "one owner" if many == 1 else f"{many} owners"
+    statement = f"each of {rows}x{columns} elements has {one}, and nothing else is owned"
+    outside = ((places < 0) | (places >= (rows, columns))).any(axis=2)
+    if outside.any():
+        t, v = (int(i) for i in np.argwhere(outside)[0])
+        at = tuple(places[t, v].tolist())
+        message = f"{_value(t, v)} is said to be {at}, outside the block of {rows}x{columns}"
+        return _failed("owners", statement, _example("owners", message, t, v, None))
+    counts = np.zeros((rows, columns), np.int64)
+    np.add.at(counts, tuple(places.reshape(-1, 2).T), 1)
+    wrong = np.argwhere(counts != many)
+    if not wrong.size:
+        return Proof("owners", "proved", statement, (), 0.0)
+    at = tuple(wrong[0].tolist())
+    holders = np.argwhere((places == at).all(axis=2)).tolist()
+    told = ", ".join(_value(t, v) for t, v in holders[:3]) or "none"
+    message = f"the element {at} has {len(holders)} owners, and must have {many}: {told}"
+    t, v = holders[0] if holders else (0, 0)
+    return _failed("owners", statement, _example("owners", message, t, v, at))
+
+
+def _work_items(claimed: _Claimed, machine: Places) -> Proof:
+    """Each work-item holds its own elements, in whatever order."""
+    unit = claimed.unit_bits
+    statement = (
+        f"registers, read {unit} bits at a time, hold what each work-item owns, in any order"
+    )
+    turned = claimed.memory is not claimed.places
+    for t, (said, held) in enumerate(zip(claimed.memory, machine, strict=True)):
+        own = set(_listed(said))
+        for v, place in enumerate(_listed(held)):
+            if min(place) >= 0 and place not in own:
+                there = place[::-1] if turned else place
+                message = f"{_value(t, v)} is {there}, which the work-item is not said to own"
+                example = _example("work-items", message, t, v, None)
+                return _failed("work-items", statement, replace(example, found=there))
+            own.discard(place)
+        if own:
+            missing = min(own)
+            there = missing[::-1] if turned else missing
+            message = f"work-item {t} is said to own {there}, and does not hold it"
+            example = _example("work-items", message, t, 0, there)
+            return _failed("work-items", statement, example)
+    return Proof("work-items", "proved", statement, (), 0.0)
+
+
+# ------------------------------------------------------------ values
+
+
+def _values(claimed: _Claimed, machine: Places | None, why: str, budget: float) -> Proof:
+    """Value v of work-item t is, in registers, what it is said to be: by a program, for all."""
+    moved = "value v of work-item t is the v-th that it owns"
+    if machine is not None and (wrong := _first_wrong(claimed, machine)):
+        return _failed("values", f"{moved}, each element of a block moved", wrong)
+    found = _by_program(claimed, budget)
+    if found is None:  # no kernel moves it: what was moved is all that there is
+        answer: Answer = "undecided" if machine is None else "proved"
+        words = f"{moved}, each element of a block moved"
+        return Proof("values", answer, words, (), 0.0, reason=why)
+    reason = found.reason
+    if found.answer in ("disproved", "needs") and machine is not None:
+        reason = f"a proof says that it is not, the machine that it is: {REPORT}"
+    answer = "proved" if found.answer == "proved" else "undecided"
+    words = f"{moved}, in every block of every matrix"
+    return Proof("values", answer, words, found.assumptions, 0.0, reason=reason)
+
+
+def _by_program(claimed: _Claimed, budget: float) -> Proof | None:
+    """Return what the prover says of a program that lays the registers bare; None without one."""
+    if claimed.formula is None or isinstance(claimed.copy, LinearCopyAtom):
+        return None
+    try:
+        kernel = ownership(claimed.copy, claimed.formula, claimed.unit_bits)
+    except CuteError:
+        return None
+    verdict = prove(kernel, budget=budget)
+    worst = next((p for p in verdict.proofs if not p), verdict.proofs[-1])
+    return replace(worst, assumptions=verdict.assumptions)
+
+
+def _first_wrong(claimed: _Claimed, machine: Places) -> Counterexample | None:
+    """Return the first value of the first work-item that is not what is said."""
+    said = claimed.memory
+    values = max(said.shape[1], machine.shape[1])
+    full = [np.full((len(x), values, 2), -1, np.int64) for x in (said, machine)]
+    for out, given in zip(full, (said, machine), strict=True):
+        out[:, : given.shape[1]] = given
+    differ = np.argwhere((full[0] != full[1]).any(axis=2))
+    if not differ.size:
+        return None
+    t, v = differ[0].tolist()
+    turned = claimed.memory is not claimed.places
+    wanted, found = ([*x[t, v].tolist()][:: -1 if turned else 1] for x in full)
+    element = tuple(wanted) if min(wanted) >= 0 else None
+    there = tuple(found) if min(found) >= 0 else None
+    said_ = f"is said to be {tuple(wanted)}" if v < said.shape[1] else "is not said to be owned"
+    actual = f"is {there}" if there is not None else "is padding"
+    message = f"{_value(t, v)} {said_}, and {actual}"
+    return replace(_example("values", message, t, v, element), found=there)
+
+
+def _seen(claimed: _Claimed) -> tuple[Places | None, Tried]:
+    """Return what each value is, as the machine moves it; the reason where it does not."""
+    try:
+        held = held_places(claimed.copy, get_target(ANY_TARGET), claimed.unit_bits)
+    except CuteError as error:
+        return None, Tried((), error.condition)
+    rows, columns = claimed.shape
+    run = Run((("rows", rows), ("columns", columns)), "numbered elements", 1, 1)
+    return held.reshape(-1, *held.shape[-2:]), Tried((run,))
+
+
+# ------------------------------------------------------------ names
+
+
+def _inverse(copy: BlockCopy | TiledCopy, budget: float) -> list[Proof]:
+    """What a load brings a store of the same rows returns; nothing where no store has them."""
+    try:
+        kernel = returned(copy)
+    except CuteError:
+        return []
+    if kernel is None:
+        return []
+    verdict = verify_kernel(kernel, budget=budget)
+    worst = next((p for p in verdict.proofs if not p), verdict.proofs[-1])
+    words = "what is loaded and stored again lies where it lay"
+    return [replace(worst, property="inverse", statement=words, seconds=verdict.seconds)]
+
+
+def _letter(copy: LegacyCopyAtom) -> Proof:
+    """LD_V and LD_T give each work-item what LD_N of the same block does."""
+    rows, columns = copy.logical_shape
+    packed = "Packed_" if copy.name.packed else ""
+    kind = "LD" if not copy.name.is_store else "ST"
+    plain = f"XE_2D_{packed}U{copy.name.bits}x{rows}x{columns}_{kind}_N"
+    statement = f"each work-item owns what it owns of {plain}"
+    try:
+        other = LegacyCopyAtom(parse_block2d_name(plain), copy.value_type).ownership()
+    except CuteError as error:
+        return Proof("letter", "undecided", statement, (), 0.0, reason=error.condition)
+    for t, (mine, its) in enumerate(zip(copy.ownership(), other, strict=True)):
+        if sorted(mine) != sorted(its):
+            v = next((i for i, place in enumerate(mine) if place not in its), 0)
+            message = f"{_value(t, v)} is {mine[v]}, which {plain} gives to another work-item"
+            wrong = _example("letter", message, t, v, mine[v])
+            return _failed("letter", statement, wrong)
+    return Proof("letter", "proved", statement, (), 0.0)
+
+
+# ------------------------------------------------------------ words
+
+
+def _listed(places: Places) -> list[Place]:
+    return [tuple(place) for place in places.tolist()]
+
+
+def _value(t: int, v: int) -> str:
+    return f"value {v} of work-item {t}"
+
+
+def _failed(name: str, statement: str, wrong: Counterexample) -> Proof:
+    return Proof(name, "disproved", statement, (), 0.0, wrong)
+
+
+def _example(name: str, message: str, t: int, v: int, at: tuple[int, ...] | None) -> Counterexample:
+    subgroup, lane = divmod(t, SUBGROUP)
+    return Counterexample(
+        name, message, {}, operand="A", subgroup=subgroup, lane=lane, value=v, element=at
+    )
