@@ -286,7 +286,7 @@ class CopyAnswers(ABC):
     def unit_bits(self) -> int:
         """The width in bits in which work-items read their registers.
 
-        The least of `faithful_units`; where there is none, the least in which each work-item holds
+        The least of `faithful_units`; where that is empty, the least in which each work-item holds
         its own elements in any order, and else what `registers` is shown in.
 
         >>> from pycute_xe.cutlass import get_atom
