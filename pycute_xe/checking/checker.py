@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pycute_xe.arch import Block2D, Dpas, Target, dpas, get_target, lsc, targets
+from pycute_xe.arch import Block2D, Dpas, Target, dpas, get_target, is_target, lsc
 from pycute_xe.arch.dpas import DpasMessage
 from pycute_xe.arch.lsc import Block2DMessage, Message
 from pycute_xe.atom import (
@@ -107,7 +107,7 @@ def check(
 
 def _demand_order(subject: object, target: object) -> None:
     """Refuse the two arguments the wrong way round."""
-    if isinstance(subject, Target) or (isinstance(subject, str) and subject in targets()):
+    if is_target(subject):
         raise CuteError(
             "check",
             {"subject": subject, "target": type(target).__name__},
