@@ -34,7 +34,7 @@ def test_an_alias_names_one_target_that_exists() -> None:
     assert all(name == name.lower() for name, _ in named)
 
 
-def test_a_misspelt_target_gets_the_nearest() -> None:
+def test_a_misspelled_target_gets_the_nearest() -> None:
     with pytest.raises(cx.TargetError, match=r"did you mean b580"):
         cx.get_target("b5800")
     with pytest.raises(cx.CuteError, match=r"the target comes second"):
@@ -84,7 +84,7 @@ def test_a_type_of_torch_says_its_name_in_its_text() -> None:
     assert as_numeric(dtype()).name == "bf16"
 
 
-def test_a_misspelt_type_gets_the_nearest() -> None:
+def test_a_misspelled_type_gets_the_nearest() -> None:
     with pytest.raises(cx.DTypeError, match=r"did you mean .*bfloat16"):
         as_numeric("bfloat_16")
     with pytest.raises(cx.DTypeError, match=r"did you mean bf16"):
