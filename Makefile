@@ -91,9 +91,10 @@ emit-cpu: ## run emitted OpenCL C on Intel's CPU device (277 MB to fetch, 900 MB
 mutants: $(VENV)/.dev-stamp ## break the library on purpose, one change at a time: do the tests notice?
 	@$(PY) benchmarks/mutants.py
 
-fuzz: $(VENV)/.dev-stamp ## 200,000 calls with junk, 20,000 damaged files and kernels, 5,000 programs of barriers, 10,000 plans, and the long tests
+fuzz: $(VENV)/.dev-stamp ## 200,000 calls with junk, 20,000 damaged files and kernels, 10,000 documents, 5,000 programs of barriers, 10,000 plans, and the long tests
 	@$(PY) benchmarks/fuzz_calls.py
 	@$(PY) benchmarks/fuzz_files.py
+	@$(PY) benchmarks/fuzz_documents.py
 	@$(PY) benchmarks/fuzz_kernels.py --count 20000
 	@$(PY) benchmarks/shared_programs.py --count 5000 --seed $(SEED)
 	@$(PY) benchmarks/nested_loops.py --count 3000 --seed $(SEED)
@@ -106,7 +107,7 @@ fuzz: $(VENV)/.dev-stamp ## 200,000 calls with junk, 20,000 damaged files and ke
 	@echo "tests of samples, in full: SEED=$(SEED) repeats them"
 	@EXAMPLES=2000 $(PY) -m pytest -n $(WORKERS) --dist worksteal -q --hypothesis-seed=$(SEED) \
 		tests/algebra tests/arch tests/atom tests/cli tests/drawing tests/emitting tests/esimd \
-		tests/executing tests/explaining tests/family tests/kernel tests/layout tests/machine \
+		tests/executing tests/explaining tests/family tests/files tests/kernel tests/layout tests/machine \
 		tests/native tests/symbolic tests/trials tests/verifying
 
 clean: ## remove everything that was installed or built

@@ -5,6 +5,7 @@ from pycute_xe import (
     comparing as comparing,
     cutlass as cutlass,
     esimd as esimd,
+    files as files,
     kernel as kernel,
     native as native,
 )
@@ -159,6 +160,10 @@ from pycute_xe.f2 import (
     F2 as F2,
     F2Layout as F2Layout,
     as_f2 as as_f2,
+)
+from pycute_xe.files import (
+    from_json as from_json,
+    to_json as to_json,
 )
 from pycute_xe.int_tuple import (
     ceil_div as ceil_div,

@@ -22,15 +22,24 @@ from pycute_xe.cli.expression import ExpressionError
 from pycute_xe.cli.files import (
     Extents,
     Order,
-    from_cpp,
     json_text,
     picked,
+    read_document,
+    read_value,
     report,
+    save_option,
+    saved_document,
     saved_drawing,
     svg_option,
     tiling,
 )
 from pycute_xe.cli.gemm_command import gemm_command
+from pycute_xe.cli.kernel_commands import (
+    draw_command,
+    explain_command,
+    run_command,
+    verify_command,
+)
 from pycute_xe.cli.layout_command import layout_command
 from pycute_xe.errors import CuteError, InputError
 
@@ -115,6 +124,7 @@ LANGUAGES = ("opencl", "visa", "cute", "host", "xegpu")
 
 
 @click.command("emit")
+@click.argument("document", metavar="[FILE]", required=False)
 @click.option(
     "--to",
     type=click.Choice(LANGUAGES),
@@ -138,21 +148,48 @@ LANGUAGES = ("opencl", "visa", "cute", "host", "xegpu")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="A file; standard output if left out."
 )
-def emit_command(to: Any, device: Any, output: Path | None, **options: Any) -> None:
-    """Write a GEMM in another language: OpenCL C, vISA, CuTe C++, XeGPU, or a host program.
+@save_option
+def emit_command(
+    document: str | None,
+    to: Any,
+    device: Any,
+    output: Path | None,
+    save: str | None,
+    **options: Any,
+) -> None:
+    """Write a kernel in another language: OpenCL C, vISA, CuTe C++, XeGPU, or a host program.
+
+    The kernel is a GEMM of the options, or that of a document, FILE or - for standard input.
 
     \b
       pycute-xe emit --epilogue 'relu(acc + bias[n])' -o gemm.cl
       pycute-xe emit --device cpu --type f16
       pycute-xe emit --to visa --type s8 --tile 128x128x64 --subgroups 4x4
+      pycute-xe emit kernel.json --to xegpu
     """  # noqa: D301 - the backspace keeps click from joining the lines
     from pycute_xe.emitting import emit
 
-    text = emit(_emit_command_kernel(**options), to, device)
+    _demand_one(document)
+    kernel = read_document(document) if document else _emit_command_kernel(**options)
+    if saved_document(save, kernel):
+        return
+    text = emit(kernel, to, device)
     if output is None:
         click.echo(text, nl=False)
     else:
         output.write_text(text, encoding="utf-8")
+
+
+def _demand_one(document: str | None) -> None:
+    """Refuse options that describe a GEMM beside a document that describes a kernel."""
+    context = click.get_current_context()
+    apart = ("document", "to", "device", "output", "save")
+    for option in context.params if document else ():
+        source = context.get_parameter_source(option)
+        if option not in apart and source is click.core.ParameterSource.COMMANDLINE:
+            name = {"kind": "type"}.get(option, option.replace("_", "-"))
+            condition = f"--{name} describes a GEMM, {document} is a document"
+            raise InputError("emit", {"document": document}, condition, f"leave --{name} out")
 
 
 def _emit_command_kernel(
@@ -196,12 +233,12 @@ def diff_command(a: str, b: str | None, operand: Any, json: bool) -> None:
       pycute-xe diff XE_2D_U16x16x16_LD_V
       pycute-xe diff XE_8x16x16_F32BF16BF16F32_TT 'XE_DPAS_TT<8,f32,bf16>' --operand B
 
-    Two copies, or two MMAs in one operand. One name alone: what its layouts say, against what its
-    messages leave in registers.
+    Two copies, or two MMAs in one operand, by name or as documents (FILE.json). One alone: what
+    its layouts say, against what its messages leave in registers.
     """  # noqa: D301 - the backspace keeps click from joining the lines
     from pycute_xe.comparing import diff
 
-    found = diff(a, b, operand)
+    found = diff(read_value(a, "atom") or a, b and (read_value(b, "atom") or b), operand)
     click.echo(json_text(asdict(found)) if json else str(found))
 
 
@@ -233,6 +270,7 @@ _GEMM = ("tile", "subgroups", "a", "b", "sizes")
 @click.option(
     "--sizes", type=Extents("M", "N", "K"), metavar="MxNxK", help="Of gemm: of the arrays."
 )
+@save_option
 @click.option("--allow-unfaithful", is_flag=True, help="Accept layouts that registers do not show.")
 @click.option("--json", is_flag=True, help="Report as JSON on standard output.")
 @click.option("-v", "--verbose", is_flag=True, help="Print every rule, with its source.")
@@ -241,6 +279,7 @@ def check_command(
     target: str,
     value_type: str | None,
     op: str | None,
+    save: str | None,
     allow_unfaithful: bool,
     json: bool,
     verbose: bool,
@@ -248,8 +287,8 @@ def check_command(
 ) -> None:
     """Judge an atom, a message or a GEMM by the rules of a target; no arrays are needed.
 
-    NAME is a name of CUTLASS, a template with its numbers, a message as vISA text, gemm, or C++:
-    the type of a tiled MMA or copy, or what print() shows of one:
+    NAME is a name of CUTLASS, a template with its numbers, a message as vISA text, gemm, C++ (the
+    type of a tiled MMA or copy, or what print() shows of one), or a document, FILE.json or -:
 
     \b
       pycute-xe check 'XE_LOAD_2D<16,32,32,16>' --target bmg --pitch 66
@@ -272,6 +311,8 @@ def check_command(
     else:
         _demand_gemm(name, gemm)
         subject = _subject(name, value_type, op)
+    if saved_document(save, subject):
+        return
     checked = check(subject, target, allow_unfaithful=allow_unfaithful, sizes=sizes, **use)
     report(CheckOutcome(name, checked), json, verbose)
     if not checked:
@@ -282,7 +323,7 @@ def _subject(name: str, value_type: str | None, op: str | None) -> Any:
     """What C++ text stands for, or a name: its atom, if a type is told."""
     from pycute_xe.cutlass import get_atom
 
-    written = from_cpp(name, "atom", op, value_type)
+    written = read_value(name, "atom", op, value_type)
     if written is not None:
         return written
     if op is not None:
@@ -435,4 +476,6 @@ def main() -> None:
 for _command in (atom_command, atoms_command, check_command, diff_command, emit_command):
     main.add_command(_command)
 for _command in (gemm_command, layout_command, lsc_command):
+    main.add_command(_command)
+for _command in (draw_command, explain_command, run_command, verify_command):
     main.add_command(_command)

@@ -14,10 +14,12 @@ import click
 from pycute_xe.arch.target import get_target, grf_bytes
 from pycute_xe.atom import CopyAtom, LinearCopyAtom, MmaAtom
 from pycute_xe.cli.files import (
-    from_cpp,
     json_text,
     picked,
+    read_value,
     report,
+    save_option,
+    saved_document,
     saved_drawing,
     svg_option,
 )
@@ -301,6 +303,7 @@ class Place(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
     help="Only who owns this element, where it is held, and who finds it there.",
 )
 @svg_option()
+@save_option
 @click.option("--json", is_flag=True, help="Report as JSON on standard output.")
 def atom_command(
     name: str,
@@ -310,11 +313,13 @@ def atom_command(
     operand: str | None,
     at: tuple[int, int] | None,
     svg: Path | None,
+    save: str | None,
     json: bool,
 ) -> None:
     """Explain one atom: what its name means, who owns what, its messages, what it feeds.
 
-    NAME is a name of CUTLASS, of its grammar of older copies, or a template with its numbers:
+    NAME is a name of CUTLASS, of its grammar of older copies, a template with its numbers, or a
+    document of --save:
 
     \b
       pycute-xe atom XE_2D_U16x32x16_LD_V --type bf16
@@ -330,6 +335,8 @@ def atom_command(
     target = get_target(target).name
     atom = _found(name, value_type, stride)
     _demand_use(atom, operand)
+    if saved_document(save, atom):
+        return
     place = None if at is None else place_of(atom, *at, operand)
     files = saved_drawing("atom", svg, atom, operand if isinstance(atom, MmaAtom) else None)
     report(AtomOutcome(name, atom, target, operand, files, place), json)
@@ -338,9 +345,13 @@ def atom_command(
 def _found(name: str, value_type: str | None, stride: str | None) -> AnyAtom:
     from pycute_xe.cutlass import get_atom
 
-    written = None if stride else from_cpp(name, "atom", None, value_type)
+    written = None if stride else read_value(name, "atom", None, value_type)
     if written is not None:
-        return getattr(written, "atom", written)
+        atom = getattr(written, "atom", written)
+        if isinstance(atom, (CopyAtom, LegacyCopyAtom, LinearCopyAtom, MmaAtom)):
+            return atom
+        condition = f"{type(atom).__name__} is not an atom"
+        raise InputError("atom", {"name": name}, condition, "give the document of an atom")
     strides = {None: None, "row": ("ld", 1), "col": (1, "ld")}
     return get_atom(name, value_type, strides[stride])
 

@@ -1,4 +1,4 @@
-"""Arrays from and to files that a user has: ``.npy``, and ``.npz`` by name."""
+"""What commands take and give: documents, C++ text, and arrays in ``.npy`` and ``.npz`` files."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ __all__ = [
     "demand_folder",
     "demand_writable",
     "is_same_file",
+    "read_array",
     "read_matrix",
     "write_array",
     "json_text",
@@ -37,7 +38,10 @@ __all__ = [
     "report",
     "saved_drawing",
     "svg_option",
-    "from_cpp",
+    "read_document",
+    "read_value",
+    "save_option",
+    "saved_document",
     "Extents",
     "Order",
     "tiling",
@@ -125,8 +129,8 @@ def report(outcome: Any, as_json: bool, *how: Any) -> None:
         outcome.show(*how)
 
 
-# ------------------------------------------------------------ cpp text
-# Arguments that are C++ text, types or prints of CuTe.
+# ------------------------------------------------------------ values
+# Arguments that are documents, or C++ text: types or prints of CuTe.
 
 _SPACE = r"\s*(?:typename\s+)?(?:::)?(?:cute::)?"
 _HEADS = {
@@ -135,19 +139,58 @@ _HEADS = {
 }
 
 
-def from_cpp(text: str, kind: str, op: str | None = None, value_type: str | None = None) -> Any:
-    """Return the value of C++ text of a kind, ``None`` for a text that is not C++.
+def read_value(text: str, kind: str, op: str | None = None, value_type: str | None = None) -> Any:
+    """Return the value of a document (FILE.json or -), or of C++ text; ``None`` for other texts.
 
-    ``kind`` is "atom" (tilings too) or "layout". Raises as `from_cute` does.
+    ``kind`` is "atom" (tilings too) or "layout". Raises as `from_json` and `from_cute` do.
 
-    >>> print(from_cpp("Layout<_8>", "layout"), from_cpp("(4,8):(8,1)", "layout"))
+    >>> print(read_value("Layout<_8>", "layout"), read_value("(4,8):(8,1)", "layout"))
     8:1 None
     """
+    if text == "-" or text.lower().endswith(".json"):
+        if op is not None or value_type is not None:
+            option, given = ("op", op) if op is not None else ("type", value_type)
+            condition = "a document says its operation and its types"
+            raise InputError("read", {option: given}, condition, f"leave --{option} out")
+        return read_document(text)
     if re.match(rf"{_SPACE}(?:{_HEADS[kind]})\b(?!\()", text) is None:
         return None
     from pycute_xe.cutlass import from_cute
 
     return from_cute(text, op=op, value_type=value_type)
+
+
+def read_document(where: str) -> Any:
+    """Return the value of a document in a file, or of one on standard input where it is -.
+
+    Raises `InputError` as `from_json` does, `OSError` for a file that cannot be read.
+    """
+    from pycute_xe.files import MOST_CHARACTERS, from_json
+
+    with click.open_file(where, "rb") as file:
+        return from_json(file.read(MOST_CHARACTERS + 1))  # one more than is read, which is refused
+
+
+def save_option(command: Command) -> Command:
+    """Return a command with the option that names the file of a document."""
+    told = "Write what was built as a document; - is standard output, and nothing else goes there."
+    return click.option("--save", metavar="FILE", help=told)(command)
+
+
+def saved_document(where: str | None, value: Any) -> bool:
+    """Write a document where that is asked for; whether it went to standard output."""
+    if where is None:
+        return False
+    from pycute_xe.drawing.saving import write_files
+    from pycute_xe.files import to_json
+
+    text = to_json(value) + "\n"
+    if where == "-":
+        click.echo(text, nl=False)
+        return True
+    demand_folder("write", Path(where), "save")
+    write_files({Path(where): text.encode()})
+    return False
 
 
 # ------------------------------------------------------------ json text
@@ -220,11 +263,24 @@ ZIP_MAGICS = (b"PK\x03\x04", b"PK\x05\x06")
 
 
 def read_matrix(operand: str, where: str) -> NDArray[Any]:
-    """Return the matrix in a file: ``a.npy``, ``b.npz`` with one array, or ``b.npz:name``.
+    """Return the matrix in a file, as `read_array` does; `InputError` for another rank."""
+    array = read_array(operand, where)
+    if array.ndim != 2:
+        raise _refused(
+            operand,
+            where,
+            f"its shape is {array.shape}: {array.ndim} dimensions, a matrix has 2",
+            "reshape it",
+        )
+    return array
+
+
+def read_array(operand: str, where: str) -> NDArray[Any]:
+    """Return the array in a file: ``a.npy``, ``b.npz`` with one array, or ``b.npz:name``.
 
     Records of two raw bytes are bfloat16, as NumPy stores ml_dtypes' arrays. Nothing is ever
-    unpickled. Raises `InputError` for anything that is not a matrix, naming the file, and `OSError`
-    for a file that cannot be read.
+    unpickled. Raises `InputError` for anything but an array of numbers, naming the file, and
+    `OSError` for a file that cannot be read.
     """
     path, name = _split(where)
     file = _opened(path)
@@ -239,7 +295,7 @@ def read_matrix(operand: str, where: str) -> NDArray[Any]:
             array = _from_npy(file, operand, where)
         else:
             raise _refused(operand, where, "not an .npy or .npz file", "write it with numpy.save")
-    return _as_matrix(array, operand, where)
+    return _as_numbers(array, operand, where)
 
 
 def _split(where: str) -> tuple[Path, str | None]:
@@ -344,7 +400,7 @@ def _cut_short(operand: str, where: object, promised: int, held: int) -> InputEr
     return _refused(operand, where, condition, REWRITE)
 
 
-def _as_matrix(array: NDArray[Any], operand: str, where: str) -> NDArray[Any]:
+def _as_numbers(array: NDArray[Any], operand: str, where: str) -> NDArray[Any]:
     import ml_dtypes
 
     if array.dtype.kind == "V" and array.dtype.itemsize == 2 and array.dtype.names is None:
@@ -352,13 +408,6 @@ def _as_matrix(array: NDArray[Any], operand: str, where: str) -> NDArray[Any]:
     if array.dtype.kind not in "fiub" and array.dtype.name != "bfloat16":
         raise _refused(
             operand, where, f"it holds {array.dtype}, not real numbers", "save an array of numbers"
-        )
-    if array.ndim != 2:
-        raise _refused(
-            operand,
-            where,
-            f"its shape is {array.shape}: {array.ndim} dimensions, a matrix has 2",
-            "reshape it",
         )
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
@@ -395,12 +444,12 @@ def is_same_file(path: Path, where: str) -> bool:
     return path.exists() and read.exists() and path.samefile(read)
 
 
-def demand_folder(command: str, path: Path) -> None:
-    """Raise `InputError` for a drawing in a folder that does not exist, probably misspelled."""
+def demand_folder(command: str, path: Path, option: str = "svg") -> None:
+    """Raise `InputError` for a file in a folder that does not exist, probably misspelled."""
     parent = path.resolve().parent
     if not parent.is_dir():
         fix = "create the folder first, or name another"
-        raise InputError(command, {"svg": path}, f"{parent} is not a folder", fix)
+        raise InputError(command, {option: path}, f"{parent} is not a folder", fix)
 
 
 def saved_drawing(command: str, path: Path | None, x: Any, what: Any = None) -> tuple[str, ...]:

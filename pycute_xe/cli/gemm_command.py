@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,6 +21,8 @@ from pycute_xe.cli.files import (
     picked,
     read_matrix,
     report as show,
+    save_option,
+    saved_document,
     tiling,
     write_array,
 )
@@ -208,15 +210,15 @@ class Request:
 
 
 @click.command("gemm")
-@click.argument("a_file", metavar="A")
-@click.argument("b_file", metavar="B")
+@click.argument("a_file", metavar="A", required=False)
+@click.argument("b_file", metavar="B", required=False)
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    required=True,
     help="Where to write C (.npy); - is standard output.",
 )
+@save_option
 @tiling
 @click.option(
     "--dtype", type=click.Choice(["bf16", "f16"]), help="Round both inputs to this type first."
@@ -243,13 +245,36 @@ def gemm_command(**options: Any) -> None:
     """Compute C = A B as an Intel Xe GPU would: bf16 or f16 in, f32 out.
 
     A and B are .npy files, or arrays of .npz files by name (file.npz:name). Other types are refused
-    unless --dtype says what to round them to. C is written whole or not at all.
-    """
+    unless --dtype says what to round them to. C is written whole or not at all. With --save the
+    kernel is kept, and without A and B nothing else is done:
+
+    \b
+      pycute-xe gemm --tile 128x128x32 --subgroups 4x4 --save - | pycute-xe verify -
+    """  # noqa: D301 - the backspace keeps click from joining the lines
+    save = options.pop("save")
+    if save is not None and options["a_file"] is None:
+        options |= {"a_file": "", "b_file": "", "output": Path()}
+        kind = options["dtype"] or "bf16"
+        saved_document(save, _kernel_of(Request(**options), (kind, kind)))
+        return
+    _demand_given(options, save)
     request = Request(**options)
     _demand_output(request)
     outcome, c = _compute(request)
+    saved_document(save, outcome.kernel)
     outcome = replace(outcome, files=_write(request, outcome.kernel, c))
     show(outcome, request.json, request.verbose, request.streams)
+
+
+def _demand_given(options: Mapping[str, Any], save: str | None) -> None:
+    """Refuse a product of which an operand or the file is missing."""
+    for name, argument in (("a_file", "A"), ("b_file", "B"), ("output", "--output")):
+        if options[name] is None:
+            fix = "give A.npy B.npy -o C.npy, or --save kernel.json alone"
+            raise InputError("gemm", {argument: None}, f"{argument} is missing", fix)
+    if save == "-":
+        fix = "name a file, or leave A and B out"
+        raise InputError("gemm", {"save": save}, "standard output is for the product", fix)
 
 
 def _demand_output(request: Request) -> None:
@@ -291,12 +316,9 @@ def _compute(request: Request) -> tuple[Outcome, NDArray[Any]]:
 
 
 def _kernel(request: Request, a: NDArray[Any], b: NDArray[Any]) -> Kernel:
-    from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
-    from pycute_xe.kernel import gemm
-
     types = (request.dtype, request.dtype) if request.dtype else (a.dtype.name, b.dtype.name)
     try:
-        op = XE_DPAS_TT(8, "f32", *types)
+        return _kernel_of(request, types)
     except DTypeError as error:
         raise InputError(
             "gemm",
@@ -304,6 +326,13 @@ def _kernel(request: Request, a: NDArray[Any], b: NDArray[Any]) -> Kernel:
             f"no DPAS multiplies {types[0]} by {types[1]} into f32",
             "--dtype bf16 or --dtype f16 rounds both to nearest even",
         ) from error
+
+
+def _kernel_of(request: Request, types: tuple[str, str]) -> Kernel:
+    from pycute_xe.atom import XE_DPAS_TT, workgroup_mma
+    from pycute_xe.kernel import gemm
+
+    op = XE_DPAS_TT(8, "f32", *types)
     m, n = request.subgroups
     mma = workgroup_mma(op, tile=request.tile, subgroups=((m, n, 1), (n, 1, 0)))
     return gemm(mma, a=request.a, b=request.b)

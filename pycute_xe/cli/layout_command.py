@@ -12,7 +12,15 @@ import click
 from pycute_xe.algebra.swizzled import cosize
 from pycute_xe.basis import Basis
 from pycute_xe.cli.evaluation import evaluate, outermost
-from pycute_xe.cli.files import from_cpp, picked, report, saved_drawing, svg_option
+from pycute_xe.cli.files import (
+    picked,
+    read_value,
+    report,
+    save_option,
+    saved_document,
+    saved_drawing,
+    svg_option,
+)
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import CuteError, InputError
 from pycute_xe.f2 import F2, F2Layout
@@ -170,9 +178,12 @@ def _json(value: Any) -> Any:
 @click.command("layout", context_settings={"ignore_unknown_options": True})
 @click.argument("expression", metavar="EXPR")
 @svg_option()
+@save_option
 @click.option("--explain", is_flag=True, help="Show the steps of the outermost operation.")
 @click.option("--json", is_flag=True, help="Report as JSON on standard output.")
-def layout_command(expression: str, svg: Path | None, explain: bool, json: bool) -> None:
+def layout_command(
+    expression: str, svg: Path | None, save: str | None, explain: bool, json: bool
+) -> None:
     """Evaluate an expression of the layout algebra: print its value, a table, a drawing.
 
     EXPR is written as CuTe prints, and calls operations of the algebra by name:
@@ -184,18 +195,21 @@ def layout_command(expression: str, svg: Path | None, explain: bool, json: bool)
       pycute-xe layout '((4,8):(8,1))(2,3)'
       pycute-xe layout 'Sw<3,3,3> o 0 o (8,64):(64,1)'
       pycute-xe layout 'Layout<Shape<_4,_8>,Stride<_8,_1>>'
+      pycute-xe layout 'coalesce((4,8):(1,4))' --save layout.json
 
     It is read, never executed as a program. The first line is the value. A table follows for
     layouts of one or two modes, and in a terminal with colours a drawing.
     """  # noqa: D301 - the backspace keeps click from joining the lines
-    written = from_cpp(expression, "layout")
-    expression = expression if written is None else str(written)
+    written = read_value(expression, "layout")
+    expression = expression if written is None else value_text(written)
     explanation = _explained(expression) if explain else None
     if explanation is not None and explanation.refusal is not None:
         if not json:
             click.echo(str(explanation))
         raise explanation.refusal
     value = evaluate(expression) if explanation is None else explanation.result
+    if saved_document(save, value):
+        return
     if svg is not None and not isinstance(value, (Layout, ComposedLayout)):
         condition = f"the value {value} is not a layout and cannot be drawn"
         raise InputError("layout", {"svg": svg}, condition, "leave --svg out")

@@ -24,10 +24,10 @@ from pycute_xe.drawing.drawing import Drawing
 from pycute_xe.drawing.images import Place, multiplied
 from pycute_xe.drawing.of_copy import of_copy_atom, of_tiled_copy
 from pycute_xe.drawing.of_mma import of_kernel, of_mma_atom, of_permutation, of_tiled_mma, of_zooms
-from pycute_xe.drawing.scene import Arrow, Cell, Panel, Scene, make_panel
+from pycute_xe.drawing.scene import Arrow, Cell, Panel, Scene, make_panel, marked
 from pycute_xe.drawing.side_by_side import Colours, coloured, of_layouts
 from pycute_xe.errors import ShapeError, quoted
-from pycute_xe.kernel import Kernel, Mma, Reorder
+from pycute_xe.kernel import Counterexample, Kernel, Mma, Reorder
 from pycute_xe.kernel.ir.listing import renamings
 from pycute_xe.kernel.schedules import Plan, Slot, Timeline, timeline
 from pycute_xe.layout import Layout
@@ -446,6 +446,7 @@ def draw(
     subgroup: int = 0,
     colour: Colours | None = None,
     view: str | None = None,
+    mark: Counterexample | None = None,
 ) -> Drawing:
     """Return a drawing of who owns what: work-item T, value V, and the register byte.
 
@@ -465,6 +466,8 @@ def draw(
     "zooms" of a tiled MMA or copy the tile by subgroups, a subgroup's share by instructions, one
     of them by work-items; "permutation" of a tiled MMA its parts without and with it; "reorder" of
     a kernel's A or B the registers before and after it, with arrows.
+    ``mark`` is a counterexample of `verify`, of this thing: red corners mark what should be at the
+    place, and what is, and the caption says what is wrong.
     Law: of an MMA or a faithful copy, cell (row, col) carries the lane and value whose register
     byte holds that element. Rows and columns are coordinates in the tile: A (m, k), B (k, n), D
     (m, n).
@@ -487,10 +490,12 @@ def draw(
     """
     subject = as_subject(x)
     if view is not None:
-        return Drawing(_viewed(subject, what, subgroup, view))
-    if colour is not None:
-        return Drawing(_coloured(subject, what, colour))
-    return Drawing(_scene(subject, what, subgroup))
+        scene = _viewed(subject, what, subgroup, view)
+    elif colour is not None:
+        scene = _coloured(subject, what, colour)
+    else:
+        scene = _scene(subject, what, subgroup)
+    return Drawing(scene if mark is None else marked(scene, mark.message, mark.element, mark.found))
 
 
 def _viewed(x: object, what: str | None, subgroup: int, view: str) -> Scene:

@@ -21,6 +21,7 @@ __all__ = [
     "Scene",
     "frames",
     "make_panel",
+    "marked",
     "owned",
     "LABELLED",
     "MARGIN",
@@ -241,6 +242,22 @@ LABELLED, EXPLAINED = 3200, 2400
 LEAST_WIDTH = 640
 GOOD_WIDTH = 1100
 """Panels stand side by side as long as a drawing is no wider."""
+
+
+def marked(scene: Scene, words: str, *places: tuple[int, ...] | None) -> Scene:
+    """Return a scene whose marks are at some elements alone, with words as its caption.
+
+    Elements that a scene does not show are left to the words.
+    """
+    kept = {place for place in places if place is not None}
+    panels = tuple(
+        replace(
+            panel,
+            cells=tuple(replace(c, wrong=(c.row, c.col) in kept) for c in panel.cells),
+        )
+        for panel in scene.panels
+    )
+    return replace(scene, panels=panels, caption=(f"{words} ({MARKS}).",))
 
 
 @dataclass(frozen=True, slots=True)

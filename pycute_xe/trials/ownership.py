@@ -53,7 +53,9 @@ def verify_copy(
             proofs += _inverse(copy, budget)
     if row is None and isinstance(copy, LegacyCopyAtom) and copy.name.mode != "N":
         proofs.append(_timed(lambda: _letter(copy)))
-    shown = next((p.counterexample for p in proofs if p.counterexample), None)
+    # What a value is said to be tells more than that its work-item does not own it.
+    told = sorted(proofs, key=lambda p: p.property not in ("owners", "values"))
+    shown = next((p.counterexample for p in told if p.counterexample), None)
     name = f"{copy}" if row is None else f"{copy}, row {row}, column {column}"
     return Verdict(
         name,

@@ -41,8 +41,8 @@ def verify_feed(
     feed = feeds(copy, mma, operand)
     copy, mma = feed.copy, feed.mma
     verb = "takes" if operand == "D" else "feeds"
-    words = f"{copy} {verb} {operand} of {mma.op}: {feed.kind}"
-    name, scope = f"{copy} for {operand} of {mma.op}", "for all M, N, K >= 1"
+    words = f"{copy} {verb} {operand} of {mma}: {feed.kind}"
+    name, scope = f"{copy} for {operand} of {mma}", "for all M, N, K >= 1"
     if feed.kind == "impossible":
         proof = Proof("feeds", "disproved", f"{words}, {feed.reason}", (), 0.0)
         tried = Tried((), "no kernel is made of them")
@@ -183,7 +183,7 @@ def _seen_wrong(mma: TiledMma, pairs: list[Factors]) -> Counterexample | None:
         for shape in [tuple(mode.offset for mode in operand.modes)]
     }
     types = {operand.name: operand.value_type for operand in kernel.inputs}
-    out = run(kernel, **given, executor="reference", dtype=types).astype(np.float64)
+    out = run(kernel, *given.values(), executor="reference", dtype=types).astype(np.float64)
     held = {name: x.reshape(mma.num_subgroups, -1) for name, x in given.items()}
     sums = [(held["A"][s][p.a] * held["B"][s][p.b]).sum(axis=1) for s, p in enumerate(pairs)]
     differ = np.argwhere(out.reshape(mma.num_subgroups, -1) != np.stack(sums))

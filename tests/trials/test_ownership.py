@@ -343,3 +343,14 @@ def test_what_feeds_says_is_proved(copy: str, mma: str, operand: Any, answer: st
     verdict = cx.verify(copy, feeds=(mma, operand))
     assert verdict.answer == answer, str(verdict)
     assert cx.feeds(copy, mma, operand).kind in str(verdict)
+
+
+def test_a_counterexample_is_drawn() -> None:
+    """Red corners at what is said and at what is, and at nothing else."""
+    name = "XE_2D_U16x8x16_LD_N"
+    wrong = cx.verify(name, row="v", column="15 - t").counterexample
+    assert wrong is not None
+    drawing = cx.draw(cx.get_atom(name), "memory", mark=wrong)
+    cells = {(c.row, c.col) for c in drawing.scene.panels[0].cells if c.wrong}
+    assert cells == {wrong.element, wrong.found}
+    assert wrong.message in drawing.text(width=100, colour=False)

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from pycute_xe.bulk import table
+from pycute_xe.composed import ComposedLayout
 from pycute_xe.converting import beyond
 from pycute_xe.errors import KernelError
+from pycute_xe.int_tuple import leaves as leaves_of
 from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX
 from pycute_xe.kernel.ir.named import NamedArrive, NamedBarrier, NamedWait
 from pycute_xe.kernel.ir.operands import Fragment, Operand
@@ -43,6 +45,12 @@ from pycute_xe.layout import Layout, cosize, size
 from pycute_xe.numeric import Numeric
 
 __all__ = ["FITS", "check_names", "check_program", "check_statement"]
+
+MOST_SUBGROUPS = 256
+"""Subgroups of a work-group, four times those of any machine: 4,096 work-items."""
+
+MOST_TABLED = 1 << 22
+"""Places of a swizzled layout that are listed to find the largest."""
 
 # ------------------------------------------------------------ fitting
 # Whether fragments that a statement names exist, and are of its size and type.
@@ -119,7 +127,7 @@ def check_shared(kernel: Program, statement: SharedStore | SharedLoad) -> None:
     """Refuse places that are too few, or outside the array."""
     fragment, array = kernel.fragment(statement.fragment), kernel.shared_array(statement.array)
     count = kernel.subgroups * fragment.elements
-    most = int(table(statement.places).max())
+    most = _highest(statement.places)
     if size(statement.places) != count or most >= array.elements:
         raise unfit(
             kernel,
@@ -129,6 +137,17 @@ def check_shared(kernel: Program, statement: SharedStore | SharedLoad) -> None:
             "map (subgroup, element) into the array",
         )
     check_type(kernel, statement, fragment, array.value_type)
+
+
+def _highest(places: Layout | ComposedLayout) -> int:
+    """Return the largest offset; of a swizzled layout of absurd size, one that is not passed."""
+    if isinstance(places, ComposedLayout):
+        small = size(places.layout) <= MOST_TABLED
+        return int(table(places).max()) if small else places.cosize - 1
+    strides = [*leaves_of(places.stride)]
+    if not all(type(leaf) is int for leaf in (*leaves_of(places.shape), *strides)):
+        return int(table(places).max())
+    return sum((s - 1) * max(d, 0) for s, d in zip(leaves_of(places.shape), strides, strict=True))
 
 
 def check_barrier(kernel: Program, barrier: NamedBarrier) -> None:
@@ -153,8 +172,9 @@ VERBS = {Prefetch: "prefetch", Load: "load", Store: "store", AtomicStore: "store
 
 def check_program(kernel: Program) -> None:
     """Raise `KernelError` for the first part that does not fit."""
-    if type(kernel.subgroups) is not int or kernel.subgroups < 1:
-        raise unfit(kernel, {"subgroups": kernel.subgroups}, "there is 1 subgroup or more", "")
+    if type(kernel.subgroups) is not int or not 1 <= kernel.subgroups <= MOST_SUBGROUPS:
+        told = f"subgroups must be 1 to {MOST_SUBGROUPS}"
+        raise unfit(kernel, {"subgroups": kernel.subgroups}, told, "use fewer, and more groups")
     check_names(kernel)
     for statement in walk(kernel.body):
         check_statement(kernel, statement)

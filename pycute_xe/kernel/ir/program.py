@@ -220,13 +220,14 @@ def doing(around: Iterable[Loop | If], subgroups: int) -> tuple[bool, ...]:
     >>> doing((If(Index("subgroup"), Index(None, 1), ()),), 3)
     (True, False, False)
     """
-    found = [True] * subgroups
-    for one in around:
-        if isinstance(one, If) and chooses(one):
-            for number in range(subgroups):
-                names = {SUBGROUP_INDEX: number}
-                found[number] = found[number] and one.index.at(names) < one.below.at(names)
-    return tuple(found)
+    conditions = [one for one in around if isinstance(one, If) and chooses(one)]
+    return tuple(all(_lets(one, number) for one in conditions) for number in range(subgroups))
+
+
+def _lets(condition: If, number: int) -> bool:
+    """Whether a condition on the number of a subgroup lets one through."""
+    names = {SUBGROUP_INDEX: number}
+    return condition.index.at(names) < condition.below.at(names)
 
 
 def classes(body: tuple[Statement, ...], subgroups: int) -> tuple[tuple[int, ...], ...]:
@@ -255,7 +256,7 @@ def without_roles(body: tuple[Statement, ...], subgroup: int) -> tuple[Statement
     out: list[Statement] = []
     for statement in body:
         if isinstance(statement, If) and chooses(statement):
-            if doing((statement,), subgroup + 1)[subgroup]:
+            if _lets(statement, subgroup):
                 out += without_roles(statement.body, subgroup)
         elif isinstance(statement, (Loop, If)):
             inside = without_roles(statement.body, subgroup)

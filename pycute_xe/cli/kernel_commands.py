@@ -1,0 +1,197 @@
+"""``pycute-xe verify``, ``run``, ``draw`` and ``explain``: what readers say of a document."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from pycute_xe.cli.files import (
+    read_array,
+    read_document,
+    read_value,
+    saved_document,
+    saved_drawing,
+    svg_option,
+    write_array,
+)
+from pycute_xe.errors import InputError, quoted
+
+if TYPE_CHECKING:
+    from pycute_xe.kernel import Kernel
+
+__all__ = ["draw_command", "explain_command", "run_command", "verify_command"]
+
+
+def _kernel_in(command: str, document: str) -> Kernel:
+    from pycute_xe.kernel import Kernel
+
+    found = read_document(document)
+    if not isinstance(found, Kernel):
+        condition = f"{document} is a document of {type(found).__name__}, not of Kernel"
+        fix = "write one with: pycute-xe gemm --save kernel.json"
+        raise InputError(command, {"document": document}, condition, fix)
+    return found
+
+
+# ------------------------------------------------------------ verify
+
+
+@click.command("verify")
+@click.argument("document", metavar="FILE")
+@click.option("--json", is_flag=True, help="Print the verdict as a document.")
+def verify_command(document: str, json: bool) -> None:
+    """Prove the kernel of a document for all sizes, or say where it fails first.
+
+    FILE is what --save wrote, - is standard input. Exit status 0 if the kernel is proved, else 1.
+
+    \b
+      pycute-xe gemm --tile 128x128x32 --subgroups 4x4 --save - | pycute-xe verify -
+    """  # noqa: D301 - the backspace keeps click from joining the lines
+    from pycute_xe.trials import verify
+
+    verdict = verify(_kernel_in("verify", document))
+    if json:
+        saved_document("-", verdict)
+    else:
+        click.echo(str(verdict))
+    if not verdict:
+        raise click.exceptions.Exit(1)
+
+
+# ------------------------------------------------------------ run
+
+
+@click.command("run")
+@click.argument("document", metavar="FILE")
+@click.argument("given", metavar="[NAME=VALUE]...", nargs=-1)
+@click.option("-o", "--output", metavar="[NAME=]FILE", multiple=True, help="Where an output goes.")
+@click.option("--dtype", help="Round inputs to this type first.")
+@click.option("--target", default="bmg", show_default=True, help="Whose rules apply.")
+@click.option(
+    "--executor",
+    type=click.Choice(["fast", "reference"]),
+    default="fast",
+    show_default=True,
+    help="Array operations, or every message and register byte.",
+)
+@click.option("--json", is_flag=True, help="Print the report as a document.")
+def run_command(
+    document: str,
+    given: tuple[str, ...],
+    output: tuple[str, ...],
+    dtype: str | None,
+    target: str,
+    executor: Literal["fast", "reference"],
+    json: bool,
+) -> None:
+    """Run the kernel of a document on arrays, and say what it did.
+
+    A VALUE is a file of an array (.npy, or file.npz:name), or a number for a scalar or an extent.
+
+    \b
+      pycute-xe run gemm.json A=A.npy B=B.npy -o D.npy --dtype bf16
+    """  # noqa: D301 - the backspace keeps click from joining the lines
+    from pycute_xe.drawing.saving import write_files
+    from pycute_xe.executing import run
+
+    kernel = _kernel_in("run", document)
+    files = _files(kernel, output)
+    values = dict(_value(kernel, one) for one in given)
+    found, report = run(
+        kernel, executor=executor, target=target, dtype=dtype, report=True, **values
+    )
+    arrays = dict(zip((o.name for o in kernel.outputs), _each(kernel, found), strict=True))
+    write_files({path: partial(write_array, array=arrays[name]) for name, path in files.items()})
+    if not saved_document("-" if json else None, report):
+        click.echo(str(report))
+
+
+def _each(kernel: Kernel, found: Any) -> tuple[Any, ...]:
+    return (found,) if len(kernel.outputs) == 1 else tuple(found)
+
+
+def _value(kernel: Kernel, text: str) -> tuple[str, Any]:
+    """Return the name and the value of an argument."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        condition = f"{quoted(text)} is not of the form NAME=VALUE"
+        raise InputError("run", {"kernel": kernel.name}, condition, "write A=A.npy")
+    arrays = {operand.name for operand in kernel.inputs if operand.modes}
+    if name in arrays:
+        return name, read_array(name, value)
+    for kind in (int, float):
+        try:
+            return name, kind(value)
+        except ValueError:
+            continue
+    condition = f"{quoted(value)} is not a number, and {name} is not an array"
+    raise InputError("run", {"kernel": kernel.name}, condition, f"arrays are {_listed(arrays)}")
+
+
+def _files(kernel: Kernel, output: tuple[str, ...]) -> dict[str, Path]:
+    """Return the file of each output that is written."""
+    names = [operand.name for operand in kernel.outputs]
+    out: dict[str, Path] = {}
+    for text in output:
+        name, equals, file = text.partition("=")
+        if not equals:
+            name, file = names[0] if len(names) == 1 else "", text
+        if name not in names or name in out:
+            condition = f"{quoted(text)} does not name one output of {_listed(names)}"
+            raise InputError("run", {"kernel": kernel.name}, condition, f"-o {names[0]}=file.npy")
+        out[name] = Path(file)
+    return out
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(sorted(names)) or "none"
+
+
+# ------------------------------------------------------------ draw and explain
+
+
+@click.command("draw")
+@click.argument("name", metavar="NAME")
+@click.argument("what", required=False)
+@svg_option("-o")
+def draw_command(name: str, what: str | None, svg: Path | None) -> None:
+    """Draw a kernel, a tiling, an atom or a layout: who owns what.
+
+    NAME is a document, FILE.json or -, or the name of an atom; WHAT an operand, such as B.
+
+    \b
+      pycute-xe draw gemm.json B -o b.svg
+    """  # noqa: D301 - the backspace keeps click from joining the lines
+    value = _named(name)
+    if svg is None:
+        from pycute_xe.drawing import draw
+
+        click.echo(draw(value, what).text())
+        return
+    for path in saved_drawing("draw", svg, value, what):
+        click.echo(f"wrote {path}")
+
+
+@click.command("explain")
+@click.argument("name", metavar="NAME")
+def explain_command(name: str) -> None:
+    """Tell what a kernel does, line by line, or what an atom or a message is.
+
+    NAME is a document, FILE.json or -, or the name of an atom.
+    """
+    from pycute_xe.explaining import explain
+    from pycute_xe.kernel import Kernel
+
+    value = _named(name)
+    click.echo(str(value if isinstance(value, Kernel) else explain(value)))
+
+
+def _named(name: str) -> Any:
+    """The value of a document or of C++ text, or the atom of a name."""
+    from pycute_xe.cutlass import get_atom
+
+    found = read_value(name, "atom")
+    return get_atom(name) if found is None else found

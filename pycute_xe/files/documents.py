@@ -1,0 +1,125 @@
+"""Documents: values of the library as JSON, and back."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+from pycute_xe.errors import quoted
+from pycute_xe.files.codecs import Codec, Defined, codec_of
+from pycute_xe.files.registry import class_named, kinds
+from pycute_xe.files.text import Unfit, examined, parsed
+from pycute_xe.typing import is_tuple
+
+__all__ = ["FORMAT", "VERSION", "from_json", "schema", "to_json"]
+
+FORMAT = "pycute_xe"
+VERSION = 1
+"""What `to_json` writes. A class whose fields change needs the next one."""
+
+_KEYS = ("format", "version", "kind", "value")
+_TUPLE = "tuple"
+
+
+def to_json(value: Any, indent: int | None = None) -> str:
+    """Return a value as a document: a layout, an atom, a tiling, a kernel, what a reader found.
+
+    Law: ``from_json(to_json(x)) == x``, with equal hashes; numbers are kept to the bit. A tuple is
+    a tiler, a shape or a coordinate. The form is `pycute_xe.files.schema`. Raises `InputError` for
+    values of other classes, and for those beyond the limits of `pycute_xe.files`. Without a
+    counterpart in C++.
+
+    >>> import pycute_xe as cx
+    >>> print(cx.to_json(cx.Layout((4, 8), (8, 1))))
+    {"format": "pycute_xe", "version": 1, "kind": "Layout", "value": {"class": "Layout", \
+"shape": [4, 8], "stride": [8, 1]}}
+    """
+    name = _TUPLE if is_tuple(value) else type(value).__name__
+    try:
+        kind = _kind(name)
+        tree = dict(zip(_KEYS, (FORMAT, VERSION, name, None), strict=True))
+        try:
+            tree["value"] = kind.write(value)
+        except Unfit as error:
+            raise error.within("value") from error.cause
+        return json.dumps(examined(tree), indent=indent, allow_nan=False)
+    except Unfit as error:
+        raise error.refusal("to_json") from error.cause
+
+
+def from_json(text: str | bytes) -> Any:
+    """Return the value that a document says. Nothing in it is executed.
+
+    Law: ``to_json(from_json(text))`` says the same as the text. Values are built by their own
+    constructors, which refuse what is wrong. Raises `InputError` that names the place in the
+    document, ``$.value.body[3]``, for anything but a document of this version.
+
+    >>> import pycute_xe as cx
+    >>> cx.from_json(cx.to_json((cx.Layout(4, 2), None)))
+    (Layout(4, 2), None)
+    """
+    try:
+        return _read(parsed(text))
+    except Unfit as error:
+        raise error.refusal("from_json") from error.cause
+
+
+def _read(tree: Any) -> Any:
+    document = cast("dict[str, Any]", tree) if type(tree) is dict else {}
+    if set(document) != set(_KEYS):
+        given = ", ".join(map(quoted, list(document)[:5]))
+        told = f"it has {given}" if given else "this is something else"
+        raise Unfit(f"a document is an object of {', '.join(_KEYS)}; {told}")
+    if document["format"] != FORMAT:
+        raise Unfit(f"{quoted(document['format'])} is not {FORMAT!r}").within("format")
+    if type(document["version"]) is not int or document["version"] != VERSION:
+        told = f"version {quoted(document['version'])} is not {VERSION}, which is read here"
+        raise Unfit(told, "write it again with this release of pycute_xe").within("version")
+    try:
+        kind = _kind(document["kind"])
+    except Unfit as error:
+        raise error.within("kind") from error.cause
+    try:
+        return kind.read(document["value"])
+    except Unfit as error:
+        raise error.within("value") from error.cause
+
+
+def _kind(name: Any) -> Codec:
+    if not isinstance(name, str):
+        raise Unfit(f"{quoted(name)} is not the name of a kind of value")
+    return codec_of(tuple[Any, ...]) if name == _TUPLE else codec_of(class_named(name))
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of documents, made of the classes' own fields.
+
+    What a schema cannot say, such as which sizes of a message exist, the constructors say.
+    Document: JSON Schema, draft 2020-12.
+
+    >>> schema()["$defs"]["Swizzle"]["required"]
+    ['class', 'bits', 'base', 'shift']
+    """
+    definitions: dict[str, Any] = {}
+
+    def define(form: Defined) -> str:
+        if form.name not in definitions:
+            definitions[form.name] = {}
+            definitions[form.name] = form.definition(define)
+        return f"#/$defs/{form.name}"
+
+    options = [
+        {"properties": {"kind": {"const": name}, "value": _kind(name).schema(define)}}
+        for name in (*kinds(), _TUPLE)
+    ]
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"A value of {FORMAT}",
+        "type": "object",
+        "properties": {"format": {"const": FORMAT}, "version": {"const": VERSION}, "kind": {}}
+        | {"value": {}},
+        "required": list(_KEYS),
+        "additionalProperties": False,
+        "oneOf": options,
+        "$defs": definitions,
+    }
