@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from pycute_xe.typing import register_source
+from pycute_xe.typing import register_names, register_source
 
 __version__ = "0.1.0"
 
@@ -52,8 +52,14 @@ def _from_sympy(leaf: Any) -> Any:
     return import_module("pycute_xe.symbolic").from_sympy(leaf)
 
 
+def _of_name(text: str, *more: Any) -> Any:
+    return import_module("pycute_xe.cutlass").get_atom(text, *more)
+
+
 # Leaves of sympy enter the algebra, which does not know it, as symbolic values.
 register_source("sympy", _from_sympy)
+# Atoms go by CUTLASS's names in calls of the floor below these names, too.
+register_names(_of_name)
 
 if "IPython" in sys.modules:
     # In a notebook the drawing reader registers itself, so that values show as pictures.

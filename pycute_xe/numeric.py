@@ -85,8 +85,9 @@ class Row:
     number), whether there are numbers below the normal ones (``denormal``), and whether there are
     neither zero nor negative numbers (``positive``).
     ``dtype`` is NumPy's or ml_dtypes' type of it, ``host`` that of arrays where it has none;
-    ``cpp`` its name in CuTe, ``aliases`` those that `as_numeric` takes, ``spellings`` more of C++:
-    those of cutlass/numeric_types.h, of compilers, and of dpas_type in cute/arch/mma_xe.hpp;
+    ``cpp`` its name in CuTe, ``aliases`` those that `as_numeric` takes besides these three, as
+    NumPy, ml_dtypes, PyTorch, Triton and MLIR write it, ``spellings`` more of C++: those of
+    cutlass/numeric_types.h, of compilers, and of dpas_type in cute/arch/mma_xe.hpp;
     ``visa`` the type in which instructions compute with it, ``code`` that in which its bits are
     read where they have to be widened first; ``mlir`` the type in MLIR.
     """
@@ -124,23 +125,24 @@ _ROWS = {
     row.name: row
     for row in (
         Row("f64", 64, "float", exponent=11, significand=53, dtype="float64", cpp="double",
-            aliases=("float64",)),
+            aliases=("fp64",)),
         Row("f32", 32, "float", exponent=8, significand=24, dtype="float32", cpp="float",
-            aliases=("float32", "float"), spellings=("f",), visa="f", mlir="f32"),
+            aliases=("fp32", "single"), spellings=("f",), visa="f", mlir="f32"),
         Row("f16", 16, "float", exponent=5, significand=11, dtype="float16", cpp="half_t",
-            aliases=("float16", "half"), spellings=("half", "hf"), visa="hf", mlir="f16"),
+            aliases=("fp16", "half"), spellings=("half", "hf"), visa="hf", mlir="f16"),
         Row("tf32", 32, "float", exponent=8, significand=11, denormal=False, host="float32",
-            cpp="tfloat32_t", visa="f", mlir="tf32"),
+            cpp="tfloat32_t", aliases=("tfloat32",), visa="f", mlir="tf32"),
         Row("bf16", 16, "float", exponent=8, significand=8, dtype="bfloat16", cpp="bfloat16_t",
-            aliases=("bfloat16",), spellings=("bfloat16", "bf"), visa="bf", code="uw", mlir="bf16"),
+            spellings=("bfloat16", "bf"), visa="bf", code="uw", mlir="bf16"),
         Row("f8e4m3", 8, "float", exponent=4, significand=4, top="nan", dtype="float8_e4m3fn",
-            cpp="float_e4m3_t", aliases=("float8_e4m3fn",), code="ub"),
+            cpp="float_e4m3_t", aliases=("e4m3", "e4m3fn", "f8e4m3fn", "fp8e4nv", "float8e4nv"),
+            code="ub"),
         Row("f8e5m2", 8, "float", exponent=5, significand=3, dtype="float8_e5m2",
-            cpp="float_e5m2_t", aliases=("float8_e5m2",), code="ub"),
+            cpp="float_e5m2_t", aliases=("e5m2", "fp8e5", "float8e5"), code="ub"),
         Row("ue8m0", 8, "float", exponent=8, significand=1, top="nan", positive=True,
-            dtype="float8_e8m0fnu", cpp="float_ue8m0_t", aliases=("float8_e8m0fnu",), code="ub"),
+            dtype="float8_e8m0fnu", cpp="float_ue8m0_t", aliases=("e8m0", "f8e8m0fnu"), code="ub"),
         Row("f4e2m1", 4, "float", exponent=2, significand=2, top="number", dtype="float4_e2m1fn",
-            cpp="float_e2m1_t", aliases=("float4_e2m1fn",), spellings=("e2m1",), code="ub"),
+            cpp="float_e2m1_t", aliases=("e2m1", "f4e2m1fn"), spellings=("e2m1",), code="ub"),
         _integer(64, "signed", "long, long int, long long"),
         _integer(32, "signed", "int, d", visa="d", mlir="i32"),
         _integer(16, "signed", "short, short int"),
@@ -160,7 +162,12 @@ _ROWS = {
 """By name. A new element type is one more row."""
 
 _TYPES = {name: Numeric(name, row.bits, row.kind) for name, row in _ROWS.items()}
-_ALIASES = {alias: row.name for row in _ROWS.values() for alias in row.aliases}
+_ALIASES = {
+    alias: row.name
+    for row in _ROWS.values()
+    for alias in (row.dtype, row.cpp, *row.aliases)
+    if alias
+}
 
 
 def numerics() -> tuple[str, ...]:
@@ -173,29 +180,41 @@ def numerics() -> tuple[str, ...]:
 
 
 def as_numeric(value: object) -> Numeric:
-    """Return the element type that a name, a `Numeric` or a NumPy-like dtype stands for.
+    """Return the element type that a name, a `Numeric` or a dtype stands for.
 
+    Names are those of CuTe, NumPy, ml_dtypes, PyTorch and Triton; dtypes those of the last four.
     Law: ``as_numeric(as_numeric(x)) == as_numeric(x)``. The name ``"float"`` is C++'s, of 32 bits;
     the class ``float`` is Python's, of 64. ``u128``, ``u256`` and ``u512`` are packs of elements
     that copies move whole; `numerics` leaves them out. Raises `DTypeError` for anything else,
-    naming the types there are.
+    with the nearest names and the types there are.
 
-    >>> as_numeric("bfloat16")
-    as_numeric('bf16')
+    >>> as_numeric("bfloat16"), as_numeric("half_t"), as_numeric("fp32"), as_numeric("e4m3")
+    (as_numeric('bf16'), as_numeric('f16'), as_numeric('f32'), as_numeric('f8e4m3'))
     """
     if isinstance(value, Numeric):
         return value
     if value is float:  # Python's is a double, C++'s ``float`` is not: as NumPy reads the two
         return _TYPES["f64"]
     name = value if isinstance(value, str) else getattr(value, "name", None)
-    if name is None:
-        name = getattr(value, "__name__", None)
-    known_as = _ALIASES.get(str(name), str(name))
-    found = _TYPES.get(known_as)
+    if name is None:  # PyTorch's types say theirs in their text alone
+        is_torch = type(value).__module__ == "torch"
+        name = value if is_torch else getattr(value, "__name__", None)
+    text = str(name).removeprefix("torch.")
+    found = _TYPES.get(_ALIASES.get(text, text))
     if found is None:
-        known = ", ".join(numerics())
-        raise DTypeError("as_numeric", {"value": value}, "unknown element type", f"one of {known}")
+        raise _unknown(value, text)
     return found
+
+
+def _unknown(value: object, text: str) -> DTypeError:
+    from difflib import get_close_matches
+
+    known = ", ".join(numerics())
+    near = get_close_matches(text.lower(), (*_TYPES, *_ALIASES), 3, 0.7)
+    fix = f"did you mean {', '.join(near)}? " if near else ""
+    return DTypeError(
+        "as_numeric", {"value": value}, "unknown element type", f"{fix}one of {known}"
+    )
 
 
 def whole_to(numeric: Numeric) -> int:

@@ -32,7 +32,9 @@ __all__ = [
     "at_most",
     "in_order",
     "is_integer",
+    "named",
     "naming",
+    "register_names",
     "register_source",
     "same",
 ]
@@ -114,6 +116,29 @@ def adopted(leaf: Any) -> Any:
     # A class made by hand may have no module.
     source = _SOURCES.get(str(type(leaf).__module__).partition(".")[0])
     return source(leaf) if source else leaf
+
+
+_READERS: list[Callable[..., Any]] = []
+
+
+def register_names(read: Callable[..., Any]) -> None:
+    """Let `named` read text by ``read``, which knows the names of higher floors.
+
+    >>> read = _READERS[0]
+    >>> register_names(read)
+    """
+    _READERS[:] = [read]
+
+
+def named(value: Any, *more: Any) -> Any:
+    """Return the atom that text names, and any other value as it is.
+
+    ``more`` is given to ``get_atom`` beside the text. Raises `CuteError` for an unknown name.
+
+    >>> named(4), named("XE_DPAS_TT<8,f32,bf16>").shape_mnk
+    (4, (8, 16, 16))
+    """
+    return _READERS[0](value, *more) if isinstance(value, str) else value
 
 
 def is_integer(value: object) -> bool:

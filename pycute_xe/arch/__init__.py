@@ -14,7 +14,7 @@ from pycute_xe.arch.block2d import Block2D, Surface
 from pycute_xe.arch.dpas import Dpas, dpas_types
 from pycute_xe.arch.registers import Occupancy, RegisterMap, occupancy
 from pycute_xe.arch.rules import Broken
-from pycute_xe.arch.target import SlmLimit, Target, get_target, grf_bytes, targets
+from pycute_xe.arch.target import SlmLimit, Target, get_target, grf_bytes, is_target, targets
 
 __all__ = [
     "Block2D",
@@ -27,6 +27,7 @@ __all__ = [
     "Target",
     "dpas_types",
     "get_target",
+    "is_target",
     "grf_bytes",
     "occupancy",
     "targets",

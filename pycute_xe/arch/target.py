@@ -16,6 +16,7 @@ __all__ = [
     "Target",
     "get_target",
     "grf_bytes",
+    "is_target",
     "refuse_known_in_part",
     "targets",
 ]
@@ -197,11 +198,13 @@ class Target:
 def get_target(target: str | Target) -> Target:
     """Return the target of a name; a `Target` is returned as it is.
 
-    Raises `TargetError` for an unknown name, listing the known ones, and with the reason for
-    machines that are known only in part.
+    Names are those of `targets` and what else these are called, by products (``"B580"``,
+    ``"Max1550"``) and compilers (``"intel_gpu_bmg_g21"``), in upper or lower case.
+    Raises `TargetError` for an unknown name, with the nearest and the known ones, and with the
+    reason for machines that are known only in part. Source: the rows ``alias`` of ``arch.toml``.
 
-    >>> get_target("lnl").grf_bytes
-    64
+    >>> get_target("lnl").grf_bytes, get_target("B580").name, get_target("max1550").name
+    (64, 'bmg', 'pvc')
     """
     if isinstance(target, Target):
         return target
@@ -213,12 +216,34 @@ def get_target(target: str | Target) -> Target:
             "a target must be a name or a Target",
             f"one of {known}",
         )
-    found = _described().get(target)
+    found = _named(target)
     if found is None:
-        refuse_known_in_part("get_target", target)
-        known = ", ".join(targets())
-        raise TargetError("get_target", {"target": target}, "unknown target", f"one of {known}")
+        refuse_known_in_part("get_target", target.strip().lower())
+        raise _unknown(target)
     return found
+
+
+def _named(text: str) -> Target | None:
+    name = text.strip().lower()
+    return _described().get(_aliases().get(name, name))
+
+
+def is_target(value: object) -> bool:
+    """Tell whether a value is a target or a name of one.
+
+    >>> is_target("B580"), is_target("XE_LOAD_2D<16,8,16>")
+    (True, False)
+    """
+    return isinstance(value, Target) or (isinstance(value, str) and _named(value) is not None)
+
+
+def _unknown(target: str) -> TargetError:
+    from difflib import get_close_matches
+
+    near = get_close_matches(target.lower(), (*_described(), *_aliases()), 3)
+    told = f"did you mean {', '.join(near)}? " if near else ""
+    fix = f"{told}one of {', '.join(targets())}"
+    return TargetError("get_target", {"target": target}, "unknown target", fix)
 
 
 def refuse_known_in_part(operation: str, target: str) -> None:
@@ -253,6 +278,18 @@ def targets() -> dict[str, Target]:
 def _described() -> dict[str, Target]:
     """Every target that has a row."""
     return {target.name: target for target in map(_target, rows("arch", "target"))}
+
+
+@cache
+def _aliases() -> dict[str, str]:
+    """What else targets are called, in lower case, with the names of their rows."""
+    found: dict[str, str] = {}
+    for row in rows("arch", "alias"):
+        for name in cast("tuple[str, ...]", row["names"]):
+            if found.setdefault(name, str(row["target"])) != row["target"] or name in _described():
+                condition = f"{name} names two targets"
+                raise CuteError("get_target", {"alias": name}, condition, "correct the facts")
+    return found
 
 
 @cache

@@ -9,7 +9,13 @@ from typing import Any, cast
 
 from pycute_xe.algebra import composition, zipped_divide
 from pycute_xe.algebra.compose import flat_modes, from_modes, merged
-from pycute_xe.atom.copy_atom import XE_PREFETCH_2D, Block2DOp, make_copy_atom
+from pycute_xe.atom.copy_atom import (
+    XE_PREFETCH_2D,
+    Block2DOp,
+    GivenBlock,
+    as_operation,
+    make_copy_atom,
+)
 from pycute_xe.atom.mma_atom import Operand
 from pycute_xe.atom.selection import memory_modes, select_block_2d, subgroup_fragment
 from pycute_xe.atom.tilings import TiledCopy, TiledMma
@@ -122,7 +128,7 @@ def memory_type(
 
 @typed
 def make_block_2d_copy(
-    op: Block2DOp,
+    op: GivenBlock,
     gmem_stride: GlobalStride,
     value_type: Numeric | str,
     atom_shape: tuple[int, ...] | None = None,
@@ -130,9 +136,10 @@ def make_block_2d_copy(
 ) -> TiledCopy:
     """Return a tiling of one block-2D operation, for one subgroup or for several.
 
-    ``atom_shape`` counts blocks along each mode of the tile; ``sv_layout`` maps (subgroup,
-    message) to a block, with offsets in ``atom_shape``, first mode fastest. C++:
-    ``make_block_2d_copy``.
+    ``op`` is the operation, an atom of it or a name; an older name stands for the messages that it
+    sends (`template_of`). ``atom_shape`` counts blocks along each mode of the tile; ``sv_layout``
+    maps (subgroup, message) to a block, with offsets in ``atom_shape``, first mode fastest.
+    Raises `CuteError` for what is not a block-2D copy. C++: ``make_block_2d_copy``.
 
     >>> from pycute_xe.atom import XE_LOAD_2D
     >>> make_block_2d_copy(XE_LOAD_2D(16, 8, 16), (1, "ld"), "f16").tiler_mn
@@ -140,7 +147,7 @@ def make_block_2d_copy(
     """
     strides, shape = memory(gmem_stride)
     x, y = memory_modes(strides)
-    atom = make_copy_atom(op, memory_type(gmem_stride, value_type, value_type))
+    atom = make_copy_atom(as_operation(op), memory_type(gmem_stride, value_type, value_type))
     block = [1] * len(strides)
     block[x], block[y] = atom.width, atom.height
     counts = (1,) * len(strides) if atom_shape is None else atom_shape
@@ -162,7 +169,7 @@ def _operand_copy(
     operand: Operand,
     gmem: GlobalStride,
     value_type: Numeric | str | None,
-    op: Block2DOp | None,
+    op: GivenBlock | None,
 ) -> TiledCopy:
     if not isinstance(cast("object", mma), TiledMma):
         raise KernelError(
@@ -179,6 +186,7 @@ def _operand_copy(
     if op is None:
         walk = subgroup_fragment(mma, part)
         op = select_block_2d(walk, held, register_type, x, y, store)
+    op = as_operation(op)
     atom = make_copy_atom(op, held)
     extents = (*mma.operand_tile(part), *(1 for _ in strides[2:]))
     block = [1] * len(extents)
@@ -220,15 +228,15 @@ def make_block_2d_copy_A(
     mma: TiledMma,
     gmem: GlobalStride,
     value_type: Numeric | str | None = None,
-    op: Block2DOp | None = None,
+    op: GivenBlock | None = None,
 ) -> TiledCopy:
     """Return the tiled copy that loads A's tile (M, K), with the operation CUTLASS would choose.
 
     ``gmem`` is a tensor or its strides: 1 for the contiguous mode, an integer or a name elsewhere;
     `check` judges what is given. ``value_type`` is the type in memory, by default that of the
-    tensor's data, else the MMA's; ``op`` overrides the choice. Raises `DivisibilityError` when the
-    blocks do not divide the tile, `DTypeError` when the tensor holds values of another width,
-    `KernelError` for other strides. C++: ``make_block_2d_copy_A``.
+    tensor's data, else the MMA's; ``op``, or its name, overrides the choice. Raises
+    `DivisibilityError` when the blocks do not divide the tile, `DTypeError` when the tensor holds
+    values of another width, `KernelError` for other strides. C++: ``make_block_2d_copy_A``.
 
     >>> from pycute_xe.atom import (XE_DPAS_TT, workgroup_mma)
     >>> mma = workgroup_mma(XE_DPAS_TT(8, "f32", "bf16"))
@@ -243,7 +251,7 @@ def make_block_2d_copy_B(
     mma: TiledMma,
     gmem: GlobalStride,
     value_type: Numeric | str | None = None,
-    op: Block2DOp | None = None,
+    op: GivenBlock | None = None,
 ) -> TiledCopy:
     """Return the tiled copy that loads B's tile (N, K); see `make_block_2d_copy_A`.
 
@@ -260,7 +268,7 @@ def make_block_2d_copy_C(
     mma: TiledMma,
     gmem: GlobalStride,
     value_type: Numeric | str | None = None,
-    op: Block2DOp | None = None,
+    op: GivenBlock | None = None,
 ) -> TiledCopy:
     """Return the tiled copy that loads C's tile (M, N); see `make_block_2d_copy_A`.
 
@@ -277,7 +285,7 @@ def make_block_2d_copy_D(
     mma: TiledMma,
     gmem: GlobalStride,
     value_type: Numeric | str | None = None,
-    op: Block2DOp | None = None,
+    op: GivenBlock | None = None,
 ) -> TiledCopy:
     """Return the tiled copy that stores D's tile (M, N); see `make_block_2d_copy_A`.
 

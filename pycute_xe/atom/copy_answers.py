@@ -15,11 +15,12 @@ from pycute_xe.arch.block2d import Block2D
 from pycute_xe.arch.lsc import Message
 from pycute_xe.arch.target import Target
 from pycute_xe.atom.register_picture import SUBGROUP, Place, RegisterPicture, is_index
-from pycute_xe.errors import CoordError
+from pycute_xe.errors import CoordError, CuteError
 from pycute_xe.layout import Layout, make_layout, size
 from pycute_xe.numeric import Numeric
 
 if TYPE_CHECKING:
+    from pycute_xe.atom.copy_atom import Block2DOp
     from pycute_xe.symbolic.terms import Expr
 
 __all__ = [
@@ -145,6 +146,19 @@ class CopyAnswers(ABC):
     @abstractmethod
     def _operation_cpp(self) -> str:
         """The C++ type of the operation, or of its traits."""
+
+    @property
+    def template(self) -> Block2DOp:
+        """The block-2D operation that sends its messages.
+
+        Raises `CuteError` for an atom of which no block-2D operation does.
+        """
+        raise CuteError(
+            "template",
+            {"atom": self},
+            f"{self} is not a block-2D copy",
+            "use a block-2D copy, such as XE_LOAD_2D(16, 8, 16) or XE_2D_U16x8x16_LD_N",
+        )
 
     def to_cpp(self) -> str:
         """Return the C++ type: ``Copy_Atom`` of the operation and the type of the values.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, overload
 
 from pycute_xe.algebra import composition
 from pycute_xe.algebra.compose import flat_modes, from_modes, merged, scaled
@@ -12,7 +12,13 @@ from pycute_xe.arch.block2d import Block2D
 from pycute_xe.arch.registers import RegisterMap
 from pycute_xe.arch.rules import errors
 from pycute_xe.arch.target import Target, targets
-from pycute_xe.atom.copy_answers import BlockAnswers, PlacedMessage, recast_values, widened
+from pycute_xe.atom.copy_answers import (
+    BlockAnswers,
+    CopyAnswers,
+    PlacedMessage,
+    recast_values,
+    widened,
+)
 from pycute_xe.atom.cpp_text import block2d_traits
 from pycute_xe.atom.linear_copy import LinearCopyAtom, make_linear_copy_atom
 from pycute_xe.atom.linear_op import LinearOp
@@ -29,7 +35,7 @@ from pycute_xe.errors import CuteError, DivisibilityError, DTypeError, LegalityE
 from pycute_xe.layout import Layout, make_layout, size
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.signatures import typed_fields
-from pycute_xe.typing import Mode
+from pycute_xe.typing import Mode, named
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,6 +50,10 @@ __all__ = [
     "Block2DOp",
     "SUBGROUP",
     "CopyAtom",
+    "GivenAtom",
+    "GivenBlock",
+    "as_copy",
+    "as_operation",
     "make_copy_atom",
 ]
 
@@ -283,6 +293,11 @@ class CopyAtom(BlockAnswers):
         _ = self.layout_ref_tv
 
     @property
+    def template(self) -> Block2DOp:
+        """The operation."""
+        return self.op
+
+    @property
     def width(self) -> int:
         """Values per row of the whole block."""
         return self.op.width * self.op.bits // self.value_type.bits
@@ -416,12 +431,19 @@ def make_copy_atom(op: Block2DOp, value_type: Numeric | str) -> CopyAtom: ...
 def make_copy_atom(op: LinearOp, value_type: Numeric | str | None = None) -> LinearCopyAtom: ...
 
 
+@overload
 def make_copy_atom(
-    op: Block2DOp | LinearOp, value_type: Numeric | str | None = None
-) -> CopyAtom | LinearCopyAtom:
+    op: CopyAnswers | str, value_type: Numeric | str | None = None
+) -> CopyAnswers: ...
+
+
+def make_copy_atom(
+    op: Block2DOp | LinearOp | CopyAnswers | str, value_type: Numeric | str | None = None
+) -> CopyAnswers:
     """Return the atom of an operation for values of a type. C++: ``Copy_Atom<Op, Type>``.
 
-    A linear operation may do without a type: it then moves values of the smaller of its own.
+    A linear operation may do without a type: it then moves values of the smaller of its own. A
+    name is that of `get_atom`; an atom keeps its type where none is given.
     Raises as the atoms do, and `CuteError` for a block-2D operation without a type.
 
     >>> from pycute_xe.atom import (XE_1D_LOAD_GLOBAL, XE_LOAD_2D_VNNI)
@@ -432,6 +454,11 @@ def make_copy_atom(
     """
     if isinstance(op, LinearOp):
         return make_linear_copy_atom(op, value_type)
+    if isinstance(op, str):
+        return as_copy(named(op, value_type))
+    if isinstance(op, CopyAnswers):
+        kind: Any = None if value_type is None else as_numeric(value_type)
+        return op if kind is None else replace(cast("Any", op), value_type=kind)
     if value_type is None:
         raise CuteError(
             "make_copy_atom",
@@ -440,3 +467,45 @@ def make_copy_atom(
             'name one: make_copy_atom(op, "bf16")',
         )
     return CopyAtom(op, as_numeric(value_type))
+
+
+# ------------------------------------------------------------ given
+# What calls take for a copy: its name, its operation or its atom.
+
+GivenBlock: TypeAlias = Block2DOp | CopyAnswers | str
+GivenAtom: TypeAlias = GivenBlock | LinearOp
+
+
+def as_copy(given: GivenAtom) -> CopyAnswers:
+    """Return the copy atom of an atom, an operation or a name, as `get_atom` takes the name.
+
+    Raises `CuteError` for anything else.
+
+    >>> as_copy(XE_LOAD_2D(16, 8, 16)) == as_copy("XE_LOAD_2D<16,8,16>")
+    True
+    """
+    found: object = named(given)
+    if isinstance(found, Block2DOp):
+        return CopyAtom(found, as_numeric(f"u{found.bits}"))
+    if isinstance(found, LinearOp):
+        return make_linear_copy_atom(found)
+    if isinstance(found, CopyAnswers):
+        return found
+    raise CuteError(
+        "make_tiled_copy",
+        {"atom": found},
+        f"{type(found).__name__} is not a copy atom",
+        "use make_copy_atom(XE_LOAD_2D(16, 32, 16), type), get_atom(name) or a relative",
+    )
+
+
+def as_operation(given: GivenBlock) -> Block2DOp:
+    """Return the block-2D operation of an operation, an atom or a name.
+
+    Raises `CuteError` for anything else, and for copies other than of blocks.
+
+    >>> as_operation("XE_2D_U16x32x16_LD_V")
+    XE_LOAD_2D_VNNI(16, 32, 16)
+    """
+    found: object = named(given)
+    return found if isinstance(found, Block2DOp) else as_copy(cast("Any", found)).template

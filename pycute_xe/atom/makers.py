@@ -6,7 +6,7 @@ from typing import Any
 
 from pycute_xe.algebra import coalesce, is_bijective, raked_product, right_inverse, with_shape
 from pycute_xe.arch.dpas import Dpas
-from pycute_xe.atom.copy_answers import CopyAnswers
+from pycute_xe.atom.copy_atom import GivenAtom, as_copy
 from pycute_xe.atom.mma_atom import MmaAtom, make_mma_atom
 from pycute_xe.atom.tilings import TiledCopy, TiledMma
 from pycute_xe.errors import DivisibilityError, RankError, ShapeError
@@ -33,13 +33,14 @@ __all__ = [
 
 @typed
 def make_tiled_mma(
-    op: Dpas | MmaAtom,
+    op: Dpas | MmaAtom | str,
     atom_layout_mnk: Layout | Shape = (1, 1, 1),
     permutation_mnk: tuple[Any, Any, Any] | None = None,
 ) -> TiledMma:
     """Return a tiling of an MMA atom, as in CuTe.
 
-    Without permutation each subgroup computes one atom. Raises as `TiledMma` does.
+    ``op`` is an operation, an atom or a name, as of `make_mma_atom`. Without permutation each
+    subgroup computes one atom. Raises as `TiledMma` does.
     C++: ``make_tiled_mma``.
 
     >>> from pycute_xe.atom import XE_DPAS_TT
@@ -53,7 +54,7 @@ def make_tiled_mma(
 
 @typed
 def workgroup_mma(
-    op: Dpas | MmaAtom,
+    op: Dpas | MmaAtom | str,
     tile: tuple[int, int, int] = (256, 256, 32),
     subgroups: tuple[Shape, Stride] | Layout = ((8, 4, 1), (4, 1, 0)),
     *,
@@ -130,7 +131,7 @@ def _indivisible(
 
 @typed
 def make_tiled_copy(
-    atom: CopyAnswers,
+    atom: GivenAtom,
     layout_tv: Layout,
     tiler_mn: tuple[int, ...] | Layout,
     x_mode: int = 1,
@@ -138,24 +139,24 @@ def make_tiled_copy(
 ) -> TiledCopy:
     """Return a tiling of a copy atom from a (work-item, value) layout and the tile it covers.
 
-    ``layout_tv`` maps to offsets in ``tiler_mn``, first mode fastest. With a layout in the place of
-    the tile the two are a layout of work-items and one of values: see `make_tiled_copy_tv`, which
-    is C++'s function of this name. Raises as `TiledCopy` does. DSL: ``make_tiled_copy``.
+    ``atom`` is an atom, an operation or a name, which `get_atom` takes. ``layout_tv`` maps to
+    offsets in ``tiler_mn``, first mode fastest. With a layout in the place of the tile the two are
+    a layout of work-items and one of values: see `make_tiled_copy_tv`, which is C++'s function of
+    this name. Raises as `TiledCopy` does. DSL: ``make_tiled_copy``.
 
-    >>> from pycute_xe.cutlass import get_atom
-    >>> copy = make_tiled_copy(get_atom("XE_2D_U16x8x16_LD_N"), Layout((16, 8), (8, 1)), (8, 16))
+    >>> copy = make_tiled_copy("XE_2D_U16x8x16_LD_N", Layout((16, 8), (8, 1)), (8, 16))
     >>> print(copy.layout_dst_tv_tiled)
     (16,(8,1)):(8,(1,0))
     """
     if isinstance(tiler_mn, Layout):
         return make_tiled_copy_tv(atom, layout_tv, tiler_mn, x_mode, y_mode)
     tile = tuple(product(extent) for extent in tiler_mn)
-    return TiledCopy(atom, layout_tv, tile, x_mode, y_mode)
+    return TiledCopy(as_copy(atom), layout_tv, tile, x_mode, y_mode)
 
 
 @typed
 def make_tiled_copy_tv(
-    atom: CopyAnswers, thr_layout: Layout, val_layout: Layout, x_mode: int = 1, y_mode: int = 0
+    atom: GivenAtom, thr_layout: Layout, val_layout: Layout, x_mode: int = 1, y_mode: int = 0
 ) -> TiledCopy:
     """Return a tiling in which each work-item has a block of values, next to its neighbours'.
 
@@ -164,9 +165,7 @@ def make_tiled_copy_tv(
     ``raked_product(thr_layout, val_layout)``. Raises `DivisibilityError` for layouts that number no
     work-item or value once, and as `TiledCopy` does. C++: ``make_tiled_copy``.
 
-    >>> from pycute_xe.cutlass import get_atom
-    >>> atom = get_atom("XE_2D_U16x32x32_LD_N")
-    >>> copy = make_tiled_copy_tv(atom, Layout((1, 16)), Layout((32, 2)))
+    >>> copy = make_tiled_copy_tv("XE_2D_U16x32x32_LD_N", Layout((1, 16)), Layout((32, 2)))
     >>> print(copy.layout_tv_tiled, copy.tiler_mn)
     (16,64):(64,1) (32, 32)
     """
@@ -182,11 +181,11 @@ def make_tiled_copy_tv(
     counts = size(thr_layout), size(val_layout)
     inverse = right_inverse(together)
     tile = tuple(size(mode) for mode in together) if len(together) > 1 else (size(together),)
-    return TiledCopy(atom, with_shape(inverse, counts), tile, x_mode, y_mode)
+    return TiledCopy(as_copy(atom), with_shape(inverse, counts), tile, x_mode, y_mode)
 
 
 @typed
-def make_tiled_copy_A(atom: CopyAnswers, mma: TiledMma) -> TiledCopy:
+def make_tiled_copy_A(atom: GivenAtom, mma: TiledMma) -> TiledCopy:
     """Return the tiling by which work-items copy what a tiled MMA has them hold of A.
 
     Law: ``layout_tv_tiled`` is ``mma.tv_layout_A_tiled``; the tile is (M, K) of the MMA. Raises as
@@ -194,37 +193,37 @@ def make_tiled_copy_A(atom: CopyAnswers, mma: TiledMma) -> TiledCopy:
 
     >>> import pycute_xe as cx
     >>> mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"))
-    >>> make_tiled_copy_A(cx.get_atom("UniversalCopy<u16>"), mma).tiler_mn
+    >>> make_tiled_copy_A("UniversalCopy<u16>", mma).tiler_mn
     (256, 32)
     """
-    return TiledCopy(atom, mma.tv_layout_A_tiled, mma.operand_tile("A"))
+    return TiledCopy(as_copy(atom), mma.tv_layout_A_tiled, mma.operand_tile("A"))
 
 
 @typed
-def make_tiled_copy_B(atom: CopyAnswers, mma: TiledMma) -> TiledCopy:
+def make_tiled_copy_B(atom: GivenAtom, mma: TiledMma) -> TiledCopy:
     """Return the tiling of B, of tile (N, K): see `make_tiled_copy_A`."""
-    return TiledCopy(atom, mma.tv_layout_B_tiled, mma.operand_tile("B"))
+    return TiledCopy(as_copy(atom), mma.tv_layout_B_tiled, mma.operand_tile("B"))
 
 
 @typed
-def make_tiled_copy_C(atom: CopyAnswers, mma: TiledMma) -> TiledCopy:
+def make_tiled_copy_C(atom: GivenAtom, mma: TiledMma) -> TiledCopy:
     """Return the tiling of C, of tile (M, N): see `make_tiled_copy_A`."""
-    return TiledCopy(atom, mma.tv_layout_C_tiled, mma.operand_tile("C"))
+    return TiledCopy(as_copy(atom), mma.tv_layout_C_tiled, mma.operand_tile("C"))
 
 
 @typed
-def make_tiled_copy_S(atom: CopyAnswers, copy: TiledCopy) -> TiledCopy:
+def make_tiled_copy_S(atom: GivenAtom, copy: TiledCopy) -> TiledCopy:
     """Return the tiling in which work-items hold what they hold of a copy's source.
 
     C++: ``make_tiled_copy_S``.
     """
-    return TiledCopy(atom, copy.layout_src_tv_tiled, copy.tiler_mn)
+    return TiledCopy(as_copy(atom), copy.layout_src_tv_tiled, copy.tiler_mn)
 
 
 @typed
-def make_tiled_copy_D(atom: CopyAnswers, copy: TiledCopy) -> TiledCopy:
+def make_tiled_copy_D(atom: GivenAtom, copy: TiledCopy) -> TiledCopy:
     """Return the tiling in which work-items hold what they hold of a copy's destination.
 
     C++: ``make_tiled_copy_D``.
     """
-    return TiledCopy(atom, copy.layout_dst_tv_tiled, copy.tiler_mn)
+    return TiledCopy(as_copy(atom), copy.layout_dst_tv_tiled, copy.tiler_mn)

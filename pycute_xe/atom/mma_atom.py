@@ -15,6 +15,7 @@ from pycute_xe.facts import Row, rows
 from pycute_xe.layout import Layout, size
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.signatures import typed
+from pycute_xe.typing import named
 
 __all__ = ["XE_DPAS_TT", "MmaAtom", "Operand", "make_mma_atom"]
 
@@ -290,10 +291,15 @@ def _dealt(position: Layout, bits: int, unit_bits: int = 8) -> Layout:
     return coalesce(composition(right_inverse(position), slots), (1, 1))
 
 
-def make_mma_atom(op: Dpas | MmaAtom) -> MmaAtom:
-    """Return the atom of a DPAS operation; an atom is returned as it is. C++: ``MMA_Atom<Op>``.
+def make_mma_atom(op: Dpas | MmaAtom | str) -> MmaAtom:
+    """Return the atom of a DPAS operation or of a name; an atom is returned as it is.
+
+    Raises `CuteError` for anything else. C++: ``MMA_Atom<Op>``.
 
     >>> make_mma_atom(XE_DPAS_TT(4, "f32", "f16")).shape_mnk
     (4, 16, 16)
+    >>> make_mma_atom("XE_8x16x16_F32BF16BF16F32_TT").legacy
+    True
     """
-    return op if isinstance(op, MmaAtom) else MmaAtom(op)
+    found = named(op)
+    return found if isinstance(found, MmaAtom) else MmaAtom(found)

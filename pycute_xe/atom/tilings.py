@@ -15,7 +15,7 @@ from pycute_xe.algebra import (
     zipped_divide,
 )
 from pycute_xe.atom.copy_answers import CopyAnswers
-from pycute_xe.atom.copy_atom import SUBGROUP, Block2DOp, CopyAtom
+from pycute_xe.atom.copy_atom import SUBGROUP, Block2DOp, CopyAtom, as_copy
 from pycute_xe.atom.cpp_text import block2d_traits, tile_cpp, tiler_cpp
 from pycute_xe.atom.mma_atom import MmaAtom
 from pycute_xe.atom.subgroup_tensor import (
@@ -65,13 +65,7 @@ class TiledCopy:
 
     def __post_init__(self) -> None:
         """Check that whole atoms tile the layout, and that the modes exist."""
-        if not isinstance(cast("object", self.atom), CopyAnswers):
-            raise CuteError(
-                "make_tiled_copy",
-                {"atom": self.atom},
-                f"{type(self.atom).__name__} is not a copy atom",
-                "use make_copy_atom(XE_LOAD_2D(16, 32, 16), type), get_atom(name) or a relative",
-            )
+        object.__setattr__(self, "atom", as_copy(self.atom))
         threads, values = (size(mode) for mode in self.layout_tv_tiled)
         lanes = size(self.atom.thr_id)
         if threads % lanes or values % self.atom.values:
@@ -104,14 +98,19 @@ class TiledCopy:
         raise CuteError(
             "TiledCopy.block",
             {"atom": self.atom},
-            f"{self.atom} is not a block-2D template",
-            "use make_block_2d_copy_A(mma, strides, op=template_of(name)) or a relative",
+            f"{self.atom} is not a block-2D template, which kernels move tiles by",
+            _way_out(self.atom),
         )
 
     @property
     def op(self) -> Block2DOp:
         """The operation of the template: see `block`."""
         return self.block.op
+
+    @property
+    def name(self) -> str:
+        """The name of the atom's operation."""
+        return str(self.atom.op if isinstance(self.atom, CopyAtom) else self.atom)
 
     @property
     def value_type(self) -> Numeric:
@@ -214,18 +213,30 @@ class TiledCopy:
         'TiledCopy<Copy_Atom<Copy_Traits<XE_LOAD_2D<16,8,16>,_1,_0,half_t,Stride<_0,_0>>,half_t>,\
 Layout<Shape<_16,_8>,Stride<_8,_1>>,Shape<_8,_16>>'
         """
-        held, strides = self.value_type.to_cpp(), self.gmem_stride or (0,) * len(self.tiler_mn)
-        traits = block2d_traits(self.op.to_cpp(), self.x_mode, self.y_mode, held, strides)
-        parts = (f"Copy_Atom<{traits},{held}>", self.layout_tv_tiled.to_cpp())
+        atom = self.atom.to_cpp()
+        if isinstance(self.atom, CopyAtom):
+            held, strides = self.value_type.to_cpp(), self.gmem_stride or (0,) * len(self.tiler_mn)
+            traits = block2d_traits(self.op.to_cpp(), self.x_mode, self.y_mode, held, strides)
+            atom = f"Copy_Atom<{traits},{held}>"
+        parts = (atom, self.layout_tv_tiled.to_cpp())
         return f"TiledCopy<{','.join((*parts, tiler_cpp(self.tiler_mn)))}>"
 
     def __str__(self) -> str:
         """The operation, its repetition and its tile."""
         tile = "x".join(map(str, self.tiler_mn))
         return (
-            f"{self.op} of {self.value_type}, {self.messages} per subgroup × "
+            f"{self.name} of {self.value_type}, {self.messages} per subgroup × "
             f"{self.num_subgroups} subgroups, tile {tile}"
         )
+
+
+def _way_out(atom: CopyAnswers) -> str:
+    """The call that makes a copy for kernels which moves as much, or any."""
+    try:
+        op, held = atom.template, atom.value_type.name
+    except CuteError:
+        op, held = Block2DOp("XE_LOAD_2D", 16, 8, 16, 16), "u16"
+    return f'use make_block_2d_copy({op!r}, ("ld", 1), "{held}")'
 
 
 # ------------------------------------------------------------ thr copy

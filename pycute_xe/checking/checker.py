@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pycute_xe.arch import Block2D, Dpas, Target, dpas, get_target, lsc, targets
+from pycute_xe.arch import Block2D, Dpas, Target, get_target, is_target
 from pycute_xe.arch.dpas import DpasMessage
 from pycute_xe.arch.lsc import Block2DMessage, Message
 from pycute_xe.atom import (
@@ -34,8 +34,7 @@ from pycute_xe.checking.atoms import (
 )
 from pycute_xe.checking.kernels import judge_kernel
 from pycute_xe.checking.report import Checked, Found, Use
-from pycute_xe.cutlass import LegacyCopyAtom, get_atom
-from pycute_xe.cutlass.known_names import parse_template_name
+from pycute_xe.cutlass import LegacyCopyAtom, read_name
 from pycute_xe.errors import CuteError, InputError
 from pycute_xe.kernel import Kernel
 
@@ -82,7 +81,7 @@ def check(
     _demand_order(subject, target)
     machine = get_target(target)
     found = Found(machine, allow_unfaithful, Use(base, width, height, pitch, x, y))
-    asked = _named(subject) if isinstance(subject, str) else subject
+    asked = read_name(subject) if isinstance(subject, str) else subject
     if isinstance(asked, Kernel):
         judge_kernel(asked, found, sizes or {}, strides or {})
     elif sizes is not None or strides is not None:
@@ -107,7 +106,7 @@ def check(
 
 def _demand_order(subject: object, target: object) -> None:
     """Refuse the two arguments the wrong way round."""
-    if isinstance(subject, Target) or (isinstance(subject, str) and subject in targets()):
+    if is_target(subject):
         raise CuteError(
             "check",
             {"subject": subject, "target": type(target).__name__},
@@ -116,23 +115,16 @@ def _demand_order(subject: object, target: object) -> None:
         )
 
 
-def _named(name: str) -> Any:
-    """What a text names: a message of vISA, an operation or an atom."""
-    text = name.strip()
-    if text.startswith(("lsc_", "(")) and "lsc_" in text:  # a predicate stands in brackets
-        return lsc.parse(text)
-    if text.startswith("dpas"):
-        return dpas.parse(text)
-    return parse_template_name(text) or get_atom(text)
-
-
 def _title(subject: Any) -> str:
     if isinstance(subject, (Kernel, TiledCopy)):
-        return subject.name if isinstance(subject, Kernel) else str(subject.op)
+        return subject.name
     return str(subject.atom if isinstance(subject, TiledMma) else subject)
 
 
 def _judge_copy(x: TiledCopy | CopyAtom, found: Found) -> None:
+    if isinstance(x, TiledCopy) and not isinstance(x.atom, CopyAtom):
+        _judge(x.atom, found)  # each of its messages is one of the atom's
+        return
     subject = str(x.op)
     if isinstance(x, TiledCopy):
         judge_tiled_copy(x, subject, found)

@@ -17,9 +17,10 @@ from pycute_xe.atom.copy_answers import (
     recast_values,
     unit_of_own_elements,
 )
+from pycute_xe.atom.copy_atom import Block2DOp
 from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP, Place, RegisterPicture, slots_in
 from pycute_xe.bulk import table
-from pycute_xe.cutlass.legacy_lowering import lower, sent_by_cutlass, why_not
+from pycute_xe.cutlass.legacy_lowering import lower, sent_by_cutlass, template_of, why_not
 from pycute_xe.cutlass.legacy_name import (
     LegacyCopyName,
     Step,
@@ -267,6 +268,11 @@ class LegacyCopyAtom(BlockAnswers):
         except DivisibilityError:
             return False
         return (down, right) == (0, 1) and extent % elements == 0
+
+    @property
+    def template(self) -> Block2DOp:
+        """The operation that sends its messages: see `template_of`."""
+        return template_of(self.name)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from pycute_xe.arch import dpas, lsc
 from pycute_xe.arch.dpas import Dpas
 from pycute_xe.arch.dpas.types import numeric_name
-from pycute_xe.atom.copy_atom import CopyAtom, make_copy_atom
+from pycute_xe.atom.copy_atom import Block2DOp, CopyAtom, as_copy, make_copy_atom
 from pycute_xe.atom.linear_copy import LinearCopyAtom, make_linear_copy_atom
-from pycute_xe.atom.linear_op import is_linear_name, parse_linear_op
+from pycute_xe.atom.linear_op import LinearOp, is_linear_name, parse_linear_op
 from pycute_xe.atom.mma_atom import MmaAtom
 from pycute_xe.atom.spelling import as_name, nearest_spelling
 from pycute_xe.cutlass.known_names import catalogue, form_of, parse_template_name
@@ -20,7 +21,7 @@ from pycute_xe.facts import rows
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.typing import Symbolic
 
-__all__ = ["get_atom"]
+__all__ = ["as_subject", "get_atom", "read_name"]
 
 _TYPE = r"(F32|TF32|BF16|F16|S32|S8|U8)"
 _SIZE = "([0-9]{1,9})"
@@ -71,6 +72,36 @@ def get_atom(
         given = {"name": name, "value_type": value_type}
         raise CuteError("get_atom", given, condition, "leave value_type out")
     return atom
+
+
+def read_name(text: str) -> Any:
+    """Return what a text names: a message of vISA, a block-2D operation, or an atom.
+
+    Raises `CuteError` as `get_atom` and the parsers of messages do.
+
+    >>> read_name("XE_LOAD_2D<16,8,16>"), type(read_name("XE_1D_LDSM<u32>")).__name__
+    (XE_LOAD_2D(16, 8, 16), 'LinearCopyAtom')
+    """
+    words = text.strip()
+    if words.startswith(("lsc_", "(")) and "lsc_" in words:  # a predicate stands in brackets
+        return lsc.parse(words)
+    if words.startswith("dpas"):
+        return dpas.parse(words)
+    return parse_template_name(words) or get_atom(words)
+
+
+def as_subject(given: Any) -> Any:
+    """Return what calls are about: the atom of an operation, what a text names, else the value.
+
+    Law: a name, its operation and its atom give one value. Raises as `read_name` does.
+
+    >>> print(as_subject("XE_LOAD_2D<16,8,16>"), type(as_subject("XE_LOAD_2D<16,8,16>")).__name__)
+    XE_LOAD_2D<16,8,16> CopyAtom
+    """
+    found = read_name(given) if isinstance(given, str) else given
+    if isinstance(found, Dpas):
+        return MmaAtom(found)
+    return as_copy(found) if isinstance(found, (Block2DOp, LinearOp)) else found
 
 
 def _refuse_stride(name: str, gmem_stride: tuple[Any, ...] | None) -> None:

@@ -11,13 +11,15 @@ import numpy as np
 
 from pycute_xe.arch import Block2D
 from pycute_xe.arch.banks import BankUse
+from pycute_xe.arch.dpas import Dpas
 from pycute_xe.arch.lsc import Block2DMessage, Message
 from pycute_xe.arch.lsc.fields import data_registers
 from pycute_xe.arch.target import grf_bytes
-from pycute_xe.atom import MmaAtom, TiledCopy, TiledMma
+from pycute_xe.atom import Block2DOp, LinearOp, MmaAtom, TiledCopy, TiledMma
 from pycute_xe.atom.copy_answers import CopyAnswers
 from pycute_xe.bulk import table
 from pycute_xe.composed import ComposedLayout
+from pycute_xe.cutlass import as_subject
 from pycute_xe.drawing.drawing import Drawing
 from pycute_xe.drawing.images import Place, multiplied
 from pycute_xe.drawing.of_copy import of_copy_atom, of_tiled_copy
@@ -421,6 +423,10 @@ Drawable = (
     | MmaAtom
     | TiledCopy
     | CopyAnswers
+    | Block2DOp
+    | LinearOp
+    | Dpas
+    | str
     | Block2D
     | Message
     | Block2DMessage
@@ -449,12 +455,12 @@ def draw(
     `MmaAtom`, of A, B and C; one operand of an atom also in registers and in work-items. So is
     every copy atom, ``what`` one of "memory", "registers" and "work-items", or all three: colours
     are those of the work-item that its layouts say, registers show what its messages do, and red
-    corners mark where the two differ. A `TiledCopy` is drawn as it lies in memory, a `Block2D`
-    message also as it lies in registers, padding included, an LSC `Message` at the addresses of its
-    channels and in registers, a `BankUse` bank by bank. A `Plan` of work-groups is drawn in time,
-    a `Timeline` with as many places as it has. A `Layout` or
-    `ComposedLayout` of rank 1 or 2 is a grid of offsets; several, in a mapping by name, stand side
-    by side. ``colour`` is a function of an offset: equal numbers modulo 16, equal colours; or
+    corners mark where the two differ. Operations and names stand for their atoms. A `TiledCopy` is
+    drawn as it lies in memory, a `Block2D` message also as it lies in registers, padding included,
+    an LSC `Message` at the addresses of its channels and in registers, a `BankUse` bank by bank. A
+    `Plan` of work-groups is drawn in time, a `Timeline` with as many places as it has. A `Layout`
+    or `ComposedLayout` of rank 1 or 2 is a grid of offsets; several, in a mapping by name, stand
+    side by side. ``colour`` is a function of an offset: equal numbers modulo 16, equal colours; or
     such functions by name.
     ``subgroup`` selects one of a work-group's subgroups. ``view`` shows something else of it:
     "zooms" of a tiled MMA or copy the tile by subgroups, a subgroup's share by instructions, one
@@ -482,10 +488,13 @@ def draw(
     0 0 1 2 3
     1 4 5 6 7
     """
+    subject = as_subject(x)
     if view is not None:
-        scene = _viewed(x, what, subgroup, view)
+        scene = _viewed(subject, what, subgroup, view)
+    elif colour is not None:
+        scene = _coloured(subject, what, colour)
     else:
-        scene = _scene(x, what, subgroup) if colour is None else _coloured(x, what, colour)
+        scene = _scene(subject, what, subgroup)
     return Drawing(scene if mark is None else marked(scene, mark.message, mark.element, mark.found))
 
 
@@ -562,16 +571,6 @@ def _instruction(
 
 
 def _refusal(x: object) -> ShapeError:
-    if isinstance(x, str) and x.lstrip().startswith("lsc_"):
-        condition = "text cannot be drawn, the message that it says can"
-        return ShapeError("draw", {"x": x}, condition, "draw(pycute_xe.arch.lsc.parse(text))")
-    if isinstance(x, str):
-        return ShapeError(
-            "draw",
-            {"x": x},
-            "a name cannot be drawn, the atom of that name can",
-            f'draw(get_atom("{x}"))',
-        )
     return ShapeError(
         "draw",
         {"x": type(x).__name__},

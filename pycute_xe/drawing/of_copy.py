@@ -25,7 +25,7 @@ from pycute_xe.drawing.scene import (
     owned,
 )
 from pycute_xe.errors import CoordError, CuteError, ShapeError
-from pycute_xe.layout import Layout
+from pycute_xe.layout import Layout, size
 
 __all__ = ["TARGET", "of_copy_atom", "of_tiled_copy"]
 
@@ -261,13 +261,23 @@ def _left_out(there: tuple[str, ...], shown: tuple[str, ...], what: str | None) 
 def of_tiled_copy(copy: TiledCopy, subgroup: int) -> Scene:
     """Return a subgroup's share of the tile, laid out as in memory.
 
+    Of a block-2D template as its messages fill registers, of other atoms as the tiling says.
     Raises `CuteError` for a prefetch and `CoordError` for a subgroup that does not exist.
     """
-    _refuse_prefetch(copy.block)
     if not 0 <= subgroup < copy.num_subgroups:
         raise CoordError(
             "draw", {"subgroup": subgroup}, f"there are {copy.num_subgroups} subgroups", "use 0"
         )
+    tile = " × ".join(map(str, copy.tiler_mn))
+    share = f"The share of one of {copy.num_subgroups} subgroups in the {tile} tile"
+    title = f"Who holds what of a tiled copy, subgroup {subgroup}"
+    if not isinstance(copy.atom, CopyAtom):
+        caption = [
+            f"{share} of {copy.value_type}, by {copy.messages} × {copy.name}, as the tiling says.",
+            *_notes(copy.atom),
+        ]
+        return Scene(title, tuple(caption), (_said(copy, subgroup),))
+    _refuse_prefetch(copy.atom)
     bits = copy.value_type.bits
     slots = list(copied(copy, subgroup))
     owner = RegisterMap(Layout(1 + max(s.element for s in slots)), bits).owner
@@ -276,9 +286,7 @@ def of_tiled_copy(copy: TiledCopy, subgroup: int) -> Scene:
         place = s.place[copy.y_mode], s.place[copy.x_mode]
         what = f"({s.place[0]}, {s.place[1]}) of the tile"
         cells.append(owned(place, owner(s.element), s.element * bits // 8, what, s.group))
-    tile = " × ".join(map(str, copy.tiler_mn))
     verb = "stored" if copy.op.is_store else "loaded"
-    share = f"The share of one of {copy.num_subgroups} subgroups in the {tile} tile"
     caption = [
         f"{share} of {copy.value_type}, rows as in memory.",
         f"It is {verb} by {copy.messages} × {copy.op}: {copy.op.message}.",
@@ -287,7 +295,27 @@ def of_tiled_copy(copy: TiledCopy, subgroup: int) -> Scene:
     ]
     axes = f"y (mode {copy.y_mode})", f"x (mode {copy.x_mode}, contiguous)"
     panel = make_panel("", cells, axes, framed=copy.messages > 1)
-    return Scene(f"Who holds what of a tiled copy, subgroup {subgroup}", tuple(caption), (panel,))
+    return Scene(title, tuple(caption), (panel,))
+
+
+def _said(copy: TiledCopy, subgroup: int) -> Panel:
+    """Who is meant to hold what, without a place in registers."""
+    modes = len(copy.tiler_mn)
+    if modes > 2:
+        condition = f"the tile has {modes} modes, a drawing two"
+        fix = "ask layout_tv_tiled and owner_of instead"
+        raise ShapeError("draw", {"tile": copy.tiler_mn}, condition, fix)
+    cells: list[Cell] = []
+    for lane in range(SUBGROUP):
+        for value in range(size(copy.layout_tv_tiled[1])):
+            found = copy.fragment((lane, subgroup), value)
+            row, col = found if modes == 2 else (0, *found)
+            data = (("lane", lane), ("value", value), ("row", row), ("col", col))
+            tip = f"T{lane}·V{value} holds ({row}, {col}) of the tile"
+            group = value // copy.atom.values
+            cells.append(Cell(row, col, lane, (f"T{lane}", f"V{value}"), data, tip, group))
+    axes = ("mode 0", "mode 1") if modes == 2 else ("", "mode 0")
+    return make_panel("", cells, axes, framed=copy.messages > 1)
 
 
 def _notes(atom: CopyAnswers, told: tuple[str, ...] = ()) -> list[str]:

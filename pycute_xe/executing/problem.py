@@ -59,6 +59,14 @@ def as_array(
             f"{name} cannot be read as a {what}: {error}",
             "even out its rows",
         ) from error
+    if array.ndim and not rank:
+        raise InputError(
+            "run",
+            {name: f"array of shape {array.shape}"},
+            f"{name} is one number of the kernel, and was given as an array",
+            f"give a number, or make the kernel of {name}[n] or {name}[m]: one for each column or "
+            "row",
+        )
     if array.ndim != rank:
         raise InputError(
             "run",

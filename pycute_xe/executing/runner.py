@@ -16,7 +16,7 @@ from pycute_xe.arch import Target, get_target
 from pycute_xe.atom import TiledCopy
 from pycute_xe.atom.copy_answers import CopyAnswers
 from pycute_xe.converting import convert
-from pycute_xe.cutlass import get_atom
+from pycute_xe.cutlass import as_subject
 from pycute_xe.errors import (
     CuteError,
     InputError,
@@ -289,7 +289,7 @@ def run(
 
 def _copy_of(given: object) -> CopyAnswers | TiledCopy:
     """Return the copy that is run alone; refuse what is neither a kernel nor a copy."""
-    copy = get_atom(given) if isinstance(given, str) else given
+    copy = as_subject(given)
     if isinstance(copy, (CopyAnswers, TiledCopy)):
         return copy
     raise InputError(

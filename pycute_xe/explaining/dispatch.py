@@ -12,7 +12,7 @@ from pycute_xe.algebra import inverse
 from pycute_xe.algebra.compose import as_tiler
 from pycute_xe.algebra.inverse import unpacked, zip_modes
 from pycute_xe.composed import ComposedLayout
-from pycute_xe.errors import CuteError, InputError, ShapeError, quoted
+from pycute_xe.errors import CuteError, InputError, ShapeError
 from pycute_xe.explaining import compositions as composing
 from pycute_xe.explaining.explanation import Explanation, Script, Stopped, times
 from pycute_xe.int_tuple import compact_col_major, congruent, product
@@ -22,8 +22,11 @@ from pycute_xe.swizzle import Swizzle
 from pycute_xe.typing import Coord, Shape, Stride, Tiler, is_tuple
 
 if TYPE_CHECKING:
+    from pycute_xe.arch.dpas import Dpas
     from pycute_xe.arch.lsc import Block2DMessage, Message
-    from pycute_xe.atom import TiledCopy
+    from pycute_xe.atom import Block2DOp, LinearOp, TiledCopy
+
+    Operation = Block2DOp | LinearOp | Dpas
     from pycute_xe.explaining.atoms import Atom
 
 __all__ = ["EXPLAINED", "explain"]
@@ -336,15 +339,15 @@ _CALL = (tell_call, "The coordinate of each leaf times its stride, summed.")
 
 @typed
 def explain(
-    operation: Callable[..., Any] | Atom | Message | Block2DMessage | TiledCopy,
+    operation: Callable[..., Any] | Atom | Message | Block2DMessage | TiledCopy | Operation | str,
     *operands: Any,
     **named: Any,
 ) -> Explanation:
     """Return the steps by which an operation comes to its result on these operands.
 
     ``operation`` is one of the functions of the algebra in `EXPLAINED`, or a layout, whose call is
-    then explained, or an atom, see `explain_atom`, or an LSC message with a target, or a tiled copy
-    with its tiled MMA and operand, see `explain_copy`.
+    then explained, or an atom, its operation or its name, see `explain_atom`, or an LSC message
+    with a target, or a tiled copy with its tiled MMA and operand, see `explain_copy`.
     Law: the explanation ends in what ``operation(*operands)`` returns, or in the error that it
     raises; where the steps reach their end, the last of them has the result as its value.
     Raises `InputError` for an operation without an explanation and for operands that are too few or
@@ -365,21 +368,8 @@ def explain(
      5. the walks, nested as B = (4,3):(3,1) nests → ((2,2),3):((24,2),8)
     Result: ((2,2),3):((24,2),8)
     """
-    if type(operation).__module__ == "pycute_xe.atom.tilings":
-        from pycute_xe.explaining.choices import explain_copy
-
-        return explain_copy(operation, *operands, **named)  # pyright: ignore[reportArgumentType]
-    if type(operation).__module__.startswith(("pycute_xe.atom.", "pycute_xe.cutlass.")):
-        # Imported only for an atom: it takes a while.
-        from pycute_xe.explaining.atoms import as_atom, explain_atom
-
-        if len(operands) > 2:
-            fix = 'explain(atom, "bmg", "A")'
-            given = {"operands": len(operands)}
-            raise InputError("explain", given, "an atom takes a target and an operand", fix)
-        return explain_atom(as_atom(operation), *operands, **named)
-    if type(operation).__module__.startswith("pycute_xe.arch.lsc."):
-        return _explained_message(operation, operands, named)
+    if _is_of_atoms(operation):
+        return _explained_atom(operation, operands, named)
     name, (tell, rule) = _found(operation)
     values = _bound(name, operation, operands, named)
     _check(name, values)
@@ -405,6 +395,38 @@ def explain(
     shown = shown if is_tuple(shown) else (shown,)
     title = f"{name}({', '.join(map(_text, shown))})"
     return Explanation(title, rule, tuple(script.steps), result, refusal=refusal)
+
+
+def _is_of_atoms(operation: Any) -> bool:
+    """Whether a value is an atom, its operation, its name, its tiling or a message.
+
+    Text that is nearly one of `EXPLAINED` is not.
+    """
+    if isinstance(operation, str):
+        return not get_close_matches(operation, EXPLAINED, n=1)
+    return type(operation).__module__.startswith(_OF_ATOMS)
+
+
+_OF_ATOMS = ("pycute_xe.atom.", "pycute_xe.cutlass.", "pycute_xe.arch.")
+
+
+def _explained_atom(given: Any, operands: tuple[Any, ...], named: dict[str, Any]) -> Explanation:
+    """What an atom, its tiling or a message does; imported only for these: it takes a while."""
+    from pycute_xe.atom import TiledCopy
+    from pycute_xe.cutlass import as_subject
+    from pycute_xe.explaining.atoms import as_atom, explain_atom
+    from pycute_xe.explaining.choices import explain_copy
+
+    subject = as_subject(given)
+    if isinstance(subject, TiledCopy):
+        return explain_copy(subject, *operands, **named)
+    if type(subject).__module__.startswith("pycute_xe.arch.lsc."):
+        return _explained_message(subject, operands, named)
+    if len(operands) > 2:
+        fix = 'explain(atom, "bmg", "A")'
+        count = {"operands": len(operands)}
+        raise InputError("explain", count, "an atom takes a target and an operand", fix)
+    return explain_atom(as_atom(subject), *operands, **named)
 
 
 def _explained_message(
@@ -435,13 +457,6 @@ def _found(operation: Any) -> tuple[str, tuple[Teller, str]]:
     near = get_close_matches(name, EXPLAINED, n=1)
     fix = f"try {near[0]}" if near else f"explain a layout, or one of {', '.join(EXPLAINED)}"
     condition = f"{name} cannot be explained"
-    if name.startswith("lsc_"):
-        condition, fix = "text cannot be explained, the message can", "explain(lsc.parse(text))"
-    elif isinstance(operation, str) and not near:
-        condition, fix = (
-            "a name cannot be explained, the atom of that name can",
-            f"give the atom: explain(get_atom({quoted(operation)}))",
-        )
     raise InputError("explain", {"operation": name}, condition, fix)
 
 

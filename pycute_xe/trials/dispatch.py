@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pycute_xe.atom import CopyAtom, LinearCopyAtom, MmaAtom, TiledCopy, TiledMma
-from pycute_xe.cutlass import LegacyCopyAtom
+from pycute_xe.arch.dpas import Dpas
+from pycute_xe.atom import (
+    Block2DOp,
+    CopyAtom,
+    LinearCopyAtom,
+    LinearOp,
+    MmaAtom,
+    TiledCopy,
+    TiledMma,
+)
+from pycute_xe.cutlass import LegacyCopyAtom, as_subject
 from pycute_xe.errors import InputError, KernelError
 from pycute_xe.kernel import Kernel
 from pycute_xe.signatures import typed
@@ -16,7 +25,17 @@ from pycute_xe.verifying.verdict import Verdict
 __all__ = ["verify"]
 
 Verified = (
-    Kernel | CopyAtom | LegacyCopyAtom | LinearCopyAtom | TiledCopy | MmaAtom | TiledMma | str
+    Kernel
+    | CopyAtom
+    | LegacyCopyAtom
+    | LinearCopyAtom
+    | TiledCopy
+    | MmaAtom
+    | TiledMma
+    | Block2DOp
+    | LinearOp
+    | Dpas
+    | str
 )
 
 
@@ -43,17 +62,17 @@ def verify(
     counterexample is replayed, and a proof run at small sizes, as ``tried`` of the verdict says. An
     answer that its run contradicts is undecided, with what to report.
 
-    Of a copy atom or a `TiledCopy`, by its object or its name, it is proved who owns what: each
-    element has the owners that are claimed and nothing else is owned ("owners"), registers read in
-    units of ``unit_bits`` hold what a work-item owns ("work-items") and as value ``v`` what it is
-    said to be ("values"); what is loaded and stored again lies where it lay ("inverse"); LD_V and
-    LD_T own what LD_N does ("letter"). ``row`` and ``column`` claim a formula of one's own instead:
-    text, sympy expressions or integers of ``t`` and ``v``, in values of the block or coordinates
-    of the tile. ``feeds`` is an MMA and an operand of it: a GEMM whose operand the copy moves is
-    proved, and that its registers are reordered only where `feeds` says so. Of an `MmaAtom` or a
-    `TiledMma` it is proved who owns A, B and C, and that what their layouts pair is what its
-    instructions multiply and add, permutations undone ("product"). These are small kernels put to
-    the same prover; each element is also moved on the machine.
+    Of a copy atom or a `TiledCopy`, by its object, its operation or its name, it is proved who owns
+    what: each element has the owners that are claimed and nothing else is owned ("owners"),
+    registers read in units of ``unit_bits`` hold what a work-item owns ("work-items") and as value
+    ``v`` what it is said to be ("values"); what is loaded and stored again lies where it lay
+    ("inverse"); LD_V and LD_T own what LD_N does ("letter"). ``row`` and ``column`` claim a formula
+    of one's own instead: text, sympy expressions or integers of ``t`` and ``v``, in values of the
+    block or coordinates of the tile. ``feeds`` is an MMA and an operand of it: a GEMM whose operand
+    the copy moves is proved, and that its registers are reordered only where `feeds` says so. Of an
+    `MmaAtom` or a `TiledMma` it is proved who owns A, B and C, and that what their layouts pair is
+    what its instructions multiply and add, permutations undone ("product"). These are small kernels
+    put to the same prover; each element is also moved on the machine.
     Raises `KernelError` for anything else, for statements without a meaning here and for formulas
     that cannot be read, `InputError` for other params.
 
@@ -73,11 +92,7 @@ def verify(
     """
     if feeds is not None:
         return _fed(kernel, feeds, budget)
-    subject: Any = kernel
-    if isinstance(kernel, str):
-        from pycute_xe.cutlass import get_atom
-
-        subject = get_atom(kernel)
+    subject: Any = as_subject(kernel)
     formula = row is not None or column is not None or unit_bits is not None
     if formula and not isinstance(subject, (CopyAtom, LegacyCopyAtom, LinearCopyAtom, TiledCopy)):
         wrong = f"a formula says who owns what a copy moves, and {type(subject).__name__} is none"

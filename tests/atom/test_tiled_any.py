@@ -122,9 +122,6 @@ def test_a_tiling_of_another_atom_is_not_a_copy_of_a_kernel() -> None:
     mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (8, 16, 16), ((1, 1, 1), (1, 1, 0)))
     with pytest.raises(CuteError, match="is not a block-2D template"):
         cx.kernel.gemm(mma, copy_a=copy)
-    for reader in (cx.draw, cx.check):
-        with pytest.raises(CuteError):
-            reader(copy, *(("bmg",) if reader is cx.check else ()))
 
 
 def test_slips_are_named() -> None:

@@ -357,7 +357,7 @@ def test_places_are_told_in_steps() -> None:
 
 
 def test_explain_refuses_what_it_does_not_know() -> None:
-    with pytest.raises(InputError, match="a Block2DOp cannot be explained"):
-        cx.explain(cx.XE_LOAD_2D(16, 8, 16))
+    with pytest.raises(InputError, match="a Block2D cannot be explained"):
+        cx.explain(cx.XE_LOAD_2D(16, 8, 16).message)
     with pytest.raises(InputError, match="A, B, C or D"):
         cx.explain(cx.get_atom(DPAS), operand="E")

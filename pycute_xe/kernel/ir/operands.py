@@ -103,11 +103,10 @@ class Operand:
         return words.get(self.contiguous, f"mode {self.contiguous} contiguous")
 
     def __str__(self) -> str:
-        """Name, extents, type and order."""
+        """Name, extents, type and order; a scalar says that it is one number."""
         extents = f"[{','.join(map(str, self.modes))}]" if self.modes else ""
-        return " ".join(
-            filter(None, (f"{self.name}{extents}", str(self.value_type), self.layout_name))
-        )
+        order = self.layout_name if self.modes else "(one number)"
+        return " ".join(filter(None, (f"{self.name}{extents}", str(self.value_type), order)))
 
 
 @typed

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
 from operator import attrgetter
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar, cast
 
 from pycute_xe.atom.tilings import TiledCopy, TiledMma
 from pycute_xe.composed import ComposedLayout
@@ -164,7 +164,9 @@ class _Copying(Statement):
     at: tuple[Index, ...]
 
     def __post_init__(self) -> None:
-        """Turn integers and names into indices."""
+        """Turn integers and names into indices, and refuse tilings that kernels do not take."""
+        if isinstance(cast("object", self.copy), TiledCopy):  # else the field is refused
+            _ = self.copy.block
         object.__setattr__(self, "at", tuple(map(as_index, self.at)))
 
 

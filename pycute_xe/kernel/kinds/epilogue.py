@@ -32,6 +32,7 @@ from pycute_xe.kernel.ir.statements import (
     Store,
 )
 from pycute_xe.kernel.kinds.parts import operand_copy, store_reorder
+from pycute_xe.kernel.kinds.scalars import demand_scalars
 from pycute_xe.kernel.kinds.vectors import vector_copy, vector_gather
 from pycute_xe.kernel.spec.equations import parse
 from pycute_xe.kernel.spec.expression import (
@@ -160,7 +161,7 @@ class Tail:
         Integers that the type of the computation does not hold are rounded to it first. An output
         of such integers shows the last bit of each step, so that each is said to be rounded.
         """
-        value = self.declared(parse(text, frozenset({"acc"}), self.frame.indices))
+        value = self.declared(self.parsed(text))
         compute = self._compute(value)
 
         def leaf(x: Element | Slot) -> Expression:
@@ -181,7 +182,7 @@ class Tail:
 
     def output(self, name: str, text: str, numeric: Numeric, copy: TiledCopy, order: Order) -> None:
         """Append what computes an output and stores it."""
-        value = self.declared(parse(text, frozenset({"acc"}), self.frame.indices))
+        value = self.declared(self.parsed(text))
         exact, compute = value == Slot("acc"), self._compute(value)
         self.values.append((name, self.claimed(text, numeric)))
         held = self.computed(name, value, compute, last=name == "D")
@@ -192,6 +193,12 @@ class Tail:
         modes, role = (*self.frame.lead, *self.frame.extents), "inout" if self.frame.adds else "out"
         self.outs.append(matrix(name, numeric, modes, order, role=role))
         self._stored(name, held, numeric, copy)
+
+    def parsed(self, text: str) -> Expression:
+        """Return what a text says of ``acc``; names without indices are numbers."""
+        value = parse(text, frozenset({"acc"}), self.frame.indices)
+        read = (name for name, operand in self.inputs.items() if operand.modes)
+        return demand_scalars("epilogue", value, ("acc",), read, self.frame.types)
 
     def declared(self, value: Expression) -> Expression:
         """Give matrices without indices theirs, and load every operand once."""
@@ -337,7 +344,7 @@ def add_reduction(epilogue: Tail, key: str, text: str, d_value: Expression) -> N
     Raises `KernelError` for anything but a sum, and for one that is not zero outside the matrix.
     """
     name, letter = _output(epilogue, key)
-    summed = _body(text, letter, epilogue.frame.indices)
+    summed = epilogue.parsed(_body(text, letter))
     whole = tuple(map(Index, epilogue.frame.indices))
     value = rebuilt(summed, lambda x: d_value if x == Element("D", whole) else x)
     value = epilogue.declared(value)
@@ -402,8 +409,8 @@ def _output(epilogue: Tail, key: str) -> tuple[str, str]:
     return found[1], places[-1]
 
 
-def _body(text: str, letter: str, indices: tuple[str, ...]) -> Expression:
-    """Return what is summed over the other index."""
+def _body(text: str, letter: str) -> str:
+    """Return the text of what is summed over the other index."""
     other = _OTHER[letter]
     try:
         tree = ast.parse(text.strip(), mode="eval").body
@@ -411,7 +418,7 @@ def _body(text: str, letter: str, indices: tuple[str, ...]) -> Expression:
         tree = None
     match tree:
         case ast.Call(ast.Name("sum"), [ast.Name(over), inner], []) if over == other:
-            return parse(ast.unparse(inner), frozenset({"acc"}), indices)
+            return ast.unparse(inner)
         case _:
             raise KernelError(
                 "epilogue",

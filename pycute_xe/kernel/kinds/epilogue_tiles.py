@@ -20,7 +20,6 @@ from pycute_xe.kernel.ir.statements import Convert, Load, Part, Reorder, Store
 from pycute_xe.kernel.kinds.epilogue import Frame, Tail
 from pycute_xe.kernel.kinds.parts import operand_copy, subgroup_share
 from pycute_xe.kernel.kinds.vectors import vector_copy
-from pycute_xe.kernel.spec.equations import parse
 from pycute_xe.kernel.spec.expression import Expression, Slot
 from pycute_xe.kernel.tiles.slots import copy_slots, mma_slots
 from pycute_xe.layout import Layout, make_layout
@@ -81,7 +80,7 @@ class TiledTail(Tail):
                 "sums are taken of a whole tile, not of a part of it",
                 "leave epilogue_tile out",
             )
-        value = self.declared(parse(text, frozenset({"acc"}), self.frame.indices))
+        value = self.declared(self.parsed(text))
         self.values.append((name, self.claimed(text, numeric)))
         self.texts.append((name, value, numeric))
         modes = (*self.frame.lead, *self.frame.extents)

@@ -12,6 +12,7 @@ from pycute_xe.kernel.ir.operands import Operand, Order
 from pycute_xe.kernel.ir.statements import Map
 from pycute_xe.kernel.kinds.parts import GivenCopy, unfit
 from pycute_xe.kernel.kinds.recipe import Epilogue, Input, Mainloop, Schedule, Step, kernel
+from pycute_xe.kernel.kinds.scalars import demand_scalars
 from pycute_xe.kernel.spec.equations import parse
 from pycute_xe.kernel.spec.expression import Element, Expression, Slot, leaves, rebuilt
 from pycute_xe.numeric import Numeric
@@ -307,6 +308,7 @@ def dual_gemm(
     """
     loop, ending, groups = recipe_of("dual_gemm", mma, (a, b, d), given, ahead=stages, many=2)
     value, types = _combined(mma, combine), ending.types or {}
+    demand_scalars("dual_gemm", value, HELD, declared=types)
     scalars = dict.fromkeys(x.operand for x in leaves(value) if isinstance(x, Element))
     step = Step(
         (Map("tCrC", _rebuilt(value, {name: Slot(x) for name, x in HELD.items()})),),

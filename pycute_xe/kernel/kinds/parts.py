@@ -17,7 +17,7 @@ from pycute_xe.atom.block2d_copy import (
 from pycute_xe.atom.copy_atom import Block2DOp, CopyAtom
 from pycute_xe.atom.reordering import is_identity, reorder
 from pycute_xe.atom.tilings import TiledCopy, TiledMma
-from pycute_xe.cutlass import LegacyCopyAtom, get_atom, template_of
+from pycute_xe.cutlass import LegacyCopyAtom, get_atom
 from pycute_xe.errors import CuteError, KernelError
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.operands import Order
@@ -297,10 +297,8 @@ def _demand_whole_blocks(
 
 
 def _operation(operand: str, atom: object) -> Block2DOp:
-    if isinstance(atom, LegacyCopyAtom):
-        return template_of(atom.name)
-    if isinstance(atom, CopyAtom):
-        return atom.op
+    if isinstance(atom, (CopyAtom, LegacyCopyAtom)):
+        return atom.template
     if isinstance(atom, Block2DOp):
         return atom
     raise KernelError(

@@ -15,6 +15,7 @@ from pycute_xe.kernel.index import Index, Quotient, Tiles, as_index
 from pycute_xe.kernel.ir.operands import Operand
 from pycute_xe.kernel.ir.statements import Map
 from pycute_xe.kernel.kinds.epilogue import Frame
+from pycute_xe.kernel.kinds.scalars import demand_scalars
 from pycute_xe.kernel.kinds.vectors import Vector, vector_copy, vector_gather
 from pycute_xe.kernel.spec.equations import parse
 from pycute_xe.kernel.spec.expression import (
@@ -48,6 +49,7 @@ class Transform:
         letter, lead = LETTERS[name[0]], frame.indices[:-2]
         operation = f"transform_{name.lower()}"
         value = parse(text, frozenset({name}), (*lead, letter), ("k",), operation)
+        demand_scalars(operation, value, (name,), declared=frame.types)
         vectors: dict[str, Vector] = {}
         scalars: dict[str, Operand] = {}
         seen: dict[str, tuple[Index, ...]] = {}
