@@ -8,6 +8,7 @@ from math import lcm
 
 from pycute_xe.arch import Block2D, Broken, Target
 from pycute_xe.arch.rules import Rule, judge, rules
+from pycute_xe.checking.summary import summary
 from pycute_xe.errors import InputError, quoted
 from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import held_fields
@@ -300,18 +301,28 @@ class Checked:
         return max(self.resources, key=lambda r: r.share, default=None)
 
     def __repr__(self) -> str:
-        """The first line of the report."""
-        return f"<Checked {next(self.lines())}>"
+        """The verdict."""
+        return f"<Checked {summary(self)[0]}>"
 
     def __str__(self) -> str:
-        """The verdict, the findings, what binds, the resources, the demands and their sources."""
-        lines = list(self.lines())
+        """The verdict, what is used of how much, what binds and what is broken, on a screen."""
+        return "\n".join(summary(self))
+
+    def full(self) -> str:
+        """Return all that was found: findings, what binds, resources, demands and their sources.
+
+        >>> from pycute_xe.checking import check
+        >>> found = check("XE_LOAD_2D<16,8,16>", "bmg")
+        >>> len(str(found).splitlines()) < 25 < len(found.full().splitlines())
+        True
+        """
+        lines = list(self._lines())
         if self.requirements:
             lines.append("  these are the rules behind the demands:")
             lines += [f"    {requirement}" for requirement in self.requirements]
         return "\n".join(lines)
 
-    def lines(self) -> Iterator[str]:
+    def _lines(self) -> Iterator[str]:
         """Yield the report without the sources of the demands."""
         count = len(self.errors)
         verdict = "legal" if self else f"refused by {count} rule{'s'[: count > 1]}"
@@ -323,13 +334,13 @@ class Checked:
         if self.binds is not None:
             b = self.binds
             yield f"  binds: {b.name}, {b.used} of {b.available}"
-        for subjects, demands in self._alike():
+        for subjects, demands in self.alike():
             verb = "demand" if len(subjects) > 1 else "demands"
             yield f"  {', '.join(subjects)} {verb} of memory:"
             yield from (f"    {demand}" for demand in demands)
 
-    def _alike(self) -> list[tuple[list[str], tuple[Demand, ...]]]:
-        """The demands by subject; subjects that demand the same stand together."""
+    def alike(self) -> list[tuple[list[str], tuple[Demand, ...]]]:
+        """Return the demands by subject; subjects that demand the same stand together."""
         by_subject: dict[str, tuple[Demand, ...]] = {}
         for demand in self.demands:
             by_subject[demand.subject] = (*by_subject.get(demand.subject, ()), demand)

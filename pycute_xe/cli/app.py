@@ -83,9 +83,9 @@ class CheckOutcome:
         from rich.text import Text
 
         console = Console(highlight=False)
-        lines = [*self.checked.lines()]
+        lines = str(self.checked).splitlines()
         if verbose:
-            lines = str(self.checked).splitlines()
+            lines = self.checked.full().splitlines()
             lines += ["  these rules hold:", *(f"    {held}" for held in self.checked.held)]
         for number, line in enumerate(lines):
             console.print(Text(line), soft_wrap=True, style="" if number else "bold")
@@ -273,7 +273,11 @@ _GEMM = ("tile", "subgroups", "a", "b", "sizes")
 @save_option
 @click.option("--allow-unfaithful", is_flag=True, help="Accept layouts that registers do not show.")
 @click.option("--json", is_flag=True, help="Report as JSON on standard output.")
-@click.option("-v", "--verbose", is_flag=True, help="Print every rule, with its source.")
+@click.option(
+    *("-v", "--verbose", "--full", "verbose"),
+    is_flag=True,
+    help="Print every rule, with its source.",
+)
 def check_command(
     name: str,
     target: str,

@@ -88,7 +88,7 @@ def test_where_no_source_counts_threads_check_warns(mma: cx.TiledMma) -> None:
 
 
 def test_every_rule_on_arrays_is_listed_with_its_source(mma: cx.TiledMma) -> None:
-    text = str(cx.check(cx.kernel.gemm(mma), "pvc"))
+    text = cx.check(cx.kernel.gemm(mma), "pvc").full()
     for quantity in (
         "base (bytes) must be a multiple of 64",
         "pitch (bytes) should be a multiple of 16",
