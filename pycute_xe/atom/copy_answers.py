@@ -193,7 +193,7 @@ class CopyAnswers(ABC):
 
         >>> from pycute_xe.cutlass import get_atom
         >>> get_atom("XE_2D_U16x8x32_LD_V").formula()
-        (2*floor(v/4) + Mod(v, 2), t + 16*Mod(floor(v/2), 2))
+        (Mod(v, 2) + 2*floor(v/4), t + 16*(Mod(floor(v/2), 2)))
         """
         from pycute_xe.atom.formula import formula_of
 
@@ -286,8 +286,8 @@ class CopyAnswers(ABC):
     def unit_bits(self) -> int:
         """The width in bits in which work-items read their registers.
 
-        The least of `faithful_units`; where there is none, the least in which each work-item holds
-        its own elements in any order, and else what `registers` is shown in.
+        The least of `faithful_units`; where no unit is faithful, the least in which a work-item
+        holds its own elements in any order; else what `registers` is shown in.
 
         >>> from pycute_xe.cutlass import get_atom
         >>> get_atom("XE_2D_U16x16x16_LD_V").unit_bits, get_atom("XE_2D_U8x8x32_LD_N").unit_bits

@@ -2,8 +2,8 @@
 
 `draw` (`dispatch`) takes a layout, a message, an atom, a tiling, a plan or a kernel. `of_copy`,
 `of_mma`, `side_by_side`, `accounts` and `images` make a `scene` of it, panels of labelled cells;
-a `drawing` is that scene as SVG or text, written whole by `saving`. `notebook` shows values by
-themselves.
+a `drawing` is that scene as SVG or text, written whole by `saving`. What a kernel's registers hold
+`holding` says. `notebook` shows values by themselves.
 """
 
 from __future__ import annotations

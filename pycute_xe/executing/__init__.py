@@ -3,8 +3,8 @@
 `run` (`runner`) makes a `problem` of the user's arrays: checked, rounded, bound to operands.
 `arrays` evaluates it on whole arrays where it can; all else goes to the `reference` executor, which
 does statement by statement what its table `DOES` says, a `thread` for each subgroup of a grid
-(`launch`), through `surfaces` on the byte machine. `space` lists the points of a statement. Arrays
-and a `Report` come out.
+(`launch`), through `surfaces` on the byte machine. `space` lists the points of a statement, at
+which `runner` counts its work. Arrays and a `Report` come out.
 """
 
 from __future__ import annotations

@@ -183,7 +183,7 @@ def _seen_wrong(mma: TiledMma, pairs: list[Factors]) -> Counterexample | None:
         for shape in [tuple(mode.offset for mode in operand.modes)]
     }
     types = {operand.name: operand.value_type for operand in kernel.inputs}
-    out = run(kernel, **given, executor="reference", dtype=types).astype(np.float64)
+    out = run(kernel, *given.values(), executor="reference", dtype=types).astype(np.float64)
     held = {name: x.reshape(mma.num_subgroups, -1) for name, x in given.items()}
     sums = [(held["A"][s][p.a] * held["B"][s][p.b]).sum(axis=1) for s, p in enumerate(pairs)]
     differ = np.argwhere(out.reshape(mma.num_subgroups, -1) != np.stack(sums))

@@ -136,6 +136,18 @@ def test_a_batch_before_the_first_is_a_fault() -> None:
             cx.run(kernel, X, executor=executor)
 
 
+@pytest.mark.parametrize("place", [-1, 2])
+def test_a_grid_that_is_looked_up_outside_its_operand_is_a_fault(place: int) -> None:
+    kernel = on_rows(load("X"), store())
+    counts, grid = Operand("T", "s32", ("P",)), (("m", Index.element("T", place)),)
+    looked = replace(kernel, operands=(counts, *kernel.operands), grid=grid)
+    T = np.array([2, 1], np.int32)
+    refused(looked, "outside", T=T)
+    for executor in ("fast", "reference"):
+        with pytest.raises(MachineError, match=f"index {place} is outside"):
+            cx.run(looked, T=T, **given(kernel), executor=executor, report=True)
+
+
 def test_blocks_that_begin_between_two_elements_of_a_message_are_faults() -> None:
     """Rows of bf16 are turned in pairs, by a message of 32 bits."""
     mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (16, 32, 32), ((2, 2, 1), (2, 1, 0)))

@@ -85,7 +85,7 @@ class FieldRule:
     def way_out(self, facts: Facts, table: Iterable[FieldRule]) -> str:
         """Return the values to use instead, with which no other rule is broken.
 
-        Where there is none, several fields must change: that is what ``nearest`` of a message does.
+        Where no single field does it, several must change: ``nearest`` of a message does that.
         """
         others = [rule for rule in table if rule is not self]
         old = {rule.id for rule in others if rule.is_broken(facts)}

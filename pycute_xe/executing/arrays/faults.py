@@ -247,6 +247,8 @@ def demand_sound(run: Run, found: Followed) -> None:
     loops = [s for s in run.kernel.statements() if isinstance(s, Loop)]
     if any(SUBGROUP_INDEX in (s.stop - s.start).names | s.start.names for s in loops):
         raise undecided("subgroups do different trips")
+    for looked in (x for _, count in run.kernel.grid for x in count.looked_up):
+        _demand_element(run, looked.operand, looked.at, ())
     for statement, around in situated(run.kernel.body):
         _demand_places(run, statement, around)
     for read in found.reads:
