@@ -32,7 +32,7 @@ from pycute_xe.kernel import (
     Store,
     walk,
 )
-from pycute_xe.kernel.ir.identities import identified, renamed
+from pycute_xe.kernel.ir.identities import identified
 from pycute_xe.kernel.ir.listing import line
 from pycute_xe.kernel.ir.program import Program, chooses
 from pycute_xe.machine import Trace
@@ -49,39 +49,26 @@ def differing_kernels(
     one: Kernel, other: Kernel, target: Target, sizes: Mapping[str, int] | None = None
 ) -> Difference:
     """Return what differs between two kernels; where names alone do, the rows say which."""
-    named = _as_named(one, other)
     first = _side(one, target, sizes)
-    if named is None:
+    names = _names(one, other)
+    if names is None:
         return between(first, _side(other, target, sizes))
-    found = between(first, replace(_side(named, target, sizes), label=other.name))
-    rows = tuple(Row(NAMES, "", was, now) for was, now in _names(one, other) if was != now)
+    found = between(first, replace(first, label=other.name))
+    rows = (Row(NAMES, "", was, now) for was, now in ((one.name, other.name), *names) if was != now)
     return replace(found, rows=(*found.rows, *rows))
 
 
-def _as_named(one: Kernel, other: Kernel) -> Kernel | None:
-    """Return the other kernel with the names of one, where names alone differ."""
+def _names(one: Kernel, other: Kernel) -> tuple[tuple[str, str], ...] | None:
+    """Return the names of both for each thing, where names alone differ."""
     if one == other:
         return None
-    with suppress(KernelError):
+    try:
         (mine, names), (yours, theirs) = identified(one), identified(other)
-        if replace(mine, name=yours.name) == yours:
-            by = {name: names.names[x] for x, name in theirs.names.items() if x in names.names}
-            things = {o.name for group in _groups(other) for o in group}
-            return renamed(
-                other,
-                {name: new for name, new in by.items() if name in things},
-                {name: new for name, new in by.items() if name not in things},
-            )
-    return None
-
-
-def _groups(kernel: Kernel) -> tuple[tuple[Any, ...], ...]:
-    return kernel.operands, kernel.fragments, kernel.shared
-
-
-def _names(one: Kernel, other: Kernel) -> Iterator[tuple[str, str]]:
-    names, theirs = identified(one)[1].names, identified(other)[1].names
-    yield from ((name, theirs[x]) for x, name in names.items() if x in theirs)
+    except KernelError:  # a kind of statement whose names are not known
+        return None
+    if replace(mine, name=yours.name) != yours:
+        return None
+    return tuple((name, theirs.names[x]) for x, name in names.names.items())
 
 
 # ------------------------------------------------------------ side

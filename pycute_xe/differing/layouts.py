@@ -29,9 +29,10 @@ def differing_layouts(one: AnyLayout, other: AnyLayout) -> Difference:
     rows = [
         Row("shape", "", *(str(x.shape) for x in sides)),
         Row("size", "", *(_told(size, x) for x in sides)),
-        Row("cosize", "", *(_told(cosize, x) for x in sides)),
         Row(NAMES, "", str(one), str(other)),
     ]
+    if isinstance(one, Layout) and isinstance(other, Layout):
+        rows.append(Row("cosize", "", *(_told(cosize, x) for x in (one, other))))
     notes: tuple[str, ...] = ()
     compared = _compared(one, other)
     if compared is None:

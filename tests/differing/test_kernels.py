@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import json
 from collections.abc import Callable
 from functools import cache
 from itertools import product
+from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import ml_dtypes
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from compiled_kinds import CASES
 from every import every
 from sampling import sampled
 
 import pycute_xe as cx
+from pycute_xe import cli
 from pycute_xe.comparing import Difference
+from pycute_xe.drawing.notebook import difference
 from pycute_xe.errors import CuteError
 from pycute_xe.kernel import Fill, Kernel, Load, Map, Prefetch, Store
 from pycute_xe.kernel.ir.identities import renamed
@@ -269,3 +275,28 @@ def test_refusals() -> None:
     ):
         with pytest.raises(CuteError, match=says):
             cx.diff(*arguments)  # type: ignore[arg-type]
+
+
+def test_a_notebook_shows_a_table() -> None:
+    table = difference(found_of("other epilogue"))
+    root = ElementTree.fromstring(table)
+    cells = [["".join(cell.itertext()) for cell in row] for row in root.iter("tr")]
+    claims = next(row for row in found_of("other epilogue").changed if row.section == "claims")
+    assert ["claims", "D", claims.before, claims.after] in cells
+    assert "+ map       tCrC = relu(tCrC)" in "".join(root.itertext())
+    assert "equal" in difference(cx.diff(gemm(), gemm()))
+    assert len(repr(found_of("other epilogue"))) < 200
+
+
+def test_two_documents_on_the_command_line(tmp_path: Path) -> None:
+    files = tmp_path / "before.json", tmp_path / "after.json"
+    for file, kernel in zip(files, (gemm(), changed("other epilogue")), strict=True):
+        file.write_text(cx.to_json(kernel))
+    names = tuple(map(str, files))
+    result = CliRunner().invoke(cli.main, ["diff", *names])
+    assert result.stdout == f"{found_of('other epilogue')}\n"
+    rows = json.loads(CliRunner().invoke(cli.main, ["diff", *names, "--json"]).stdout)["rows"]
+    assert {"section": "types", "what": "A", "before": "bf16", "after": "bf16"} in rows
+    mixed = CliRunner().invoke(cli.main, ["diff", names[0], "XE_2D_U16x16x16_LD_N"])
+    assert (mixed.exit_code, mixed.stderr.count("\n")) == (2, 1)
+    assert "a copy and a kernel cannot be compared" in mixed.stderr
