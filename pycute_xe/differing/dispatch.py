@@ -70,14 +70,15 @@ def diff(
 ) -> Difference:
     """Return what differs between two values of one kind, or between what an atom says and does.
 
-    Kernels, tiled MMAs and copies, atoms (by name too), layouts, plans and schedules are compared:
-    what moves, who owns which element, registers, messages, barriers, shared memory, the grid,
-    statements, claims, and the rules of ``target`` that one breaks. Each figure is asked of the
-    reader that counts it. ``operand`` names the operand in which MMAs are compared, all without it;
-    ``sizes`` adds the work of kernels at some sizes, ``counts`` are the problems, in tiles along M,
-    N and K, of which schedules make plans. One atom alone: what its layouts say against what its
-    messages do. Laws: nothing differs from a value to itself, and ``diff(b, a)`` says the same with
-    its sides exchanged. ``equal`` of the result is the answer; the result itself is always true.
+    Kernels and the parts of their recipes, tiled MMAs and copies, atoms (by name too), layouts,
+    plans and schedules are compared: what moves, who owns which element, registers, messages,
+    barriers, shared memory, the grid, statements, claims, and the rules of ``target`` that one
+    breaks. Each figure is asked of the reader that counts it. ``operand`` names the operand in
+    which MMAs are compared, all without it; ``sizes`` adds the work of kernels at some sizes,
+    ``counts`` are the problems, in tiles along M, N and K, of which schedules make plans. One atom
+    alone: what its layouts say against what its messages do.
+    Laws: nothing differs from a value to itself, and ``diff(b, a)`` says the same with its sides
+    exchanged. ``equal`` of the result is the answer; the result itself is always true.
     Raises `CuteError` for values of two kinds, of no known kind, and for what does not apply.
 
     >>> import pycute_xe as cx
@@ -93,6 +94,7 @@ def diff(
     kind, machine = _kind(a), get_target(target)
     if other is not None and _kind(b) != kind:
         raise _unlike(a, b)
+    _demand_use(kind, (a, b), sizes, counts)
     if kind in ("MMA", "copy"):
         return _atoms((one, other), (a, b), operand, machine)
     _demand_two(kind, other, operand)
@@ -145,6 +147,27 @@ def _demand_two(kind: str, other: object, operand: str | None) -> None:
     if operand is not None and kind != "tiled MMA":
         condition = f"{_a(kind)} is compared as a whole"
         raise CuteError("diff", {"operand": operand}, condition, "leave the operand out")
+
+
+def _demand_use(
+    kind: str,
+    values: tuple[Any, Any],
+    sizes: Mapping[str, int] | None,
+    counts: tuple[Counts, ...],
+) -> None:
+    """Refuse sizes without kernels, unknown sizes, and counts without schedules."""
+    wrong, fix = "", "leave sizes out"
+    if sizes is not None and kind != "kernel":
+        wrong = f"{_a(kind)} has no sizes"
+    elif sizes is not None and kind == "kernel":
+        known = dict.fromkeys(name for kernel in values if kernel for name in kernel.sizes)
+        unknown = [name for name in sizes if name not in known]
+        if unknown:
+            wrong, fix = f"unknown size {unknown[0]}", f"name {', '.join(known)}"
+    if counts != plans.COUNTS and kind != "schedule":
+        wrong, fix = f"{_a(kind)} does not deal out tiles", "leave counts out"
+    if wrong:
+        raise CuteError("diff", {"kind": kind, "sizes": sizes}, wrong, fix)
 
 
 def _unlike(a: Any, b: Any) -> CuteError:

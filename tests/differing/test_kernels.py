@@ -275,6 +275,20 @@ def test_refusals() -> None:
     ):
         with pytest.raises(CuteError, match=says):
             cx.diff(*arguments)  # type: ignore[arg-type]
+    with pytest.raises(CuteError, match=r"unknown size Q\. Way out: name M, K, N"):
+        cx.diff(gemm(), gemm(), sizes={"Q": 1})
+    with pytest.raises(CuteError, match="a tiled MMA has no sizes"):
+        cx.diff(mma(), mma(), sizes={"M": 1})
+    with pytest.raises(CuteError, match="a kernel does not deal out tiles"):
+        cx.diff(gemm(), gemm(), counts=((1, 1, 1),))
+
+
+def test_parts_of_recipes() -> None:
+    one, other = (cx.kernel.Epilogue(numeric=kind) for kind in ("f32", "bf16"))
+    assert cx.diff(one, cx.kernel.Epilogue(numeric="f32")).equal
+    assert [(r.what, r.before, r.after) for r in cx.diff(one, other).changed] == [
+        ("numeric", "f32", "bf16")
+    ]
 
 
 def test_a_notebook_shows_a_table() -> None:
