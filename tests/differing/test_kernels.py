@@ -25,7 +25,7 @@ from pycute_xe import cli
 from pycute_xe.comparing import Difference
 from pycute_xe.drawing.notebook import difference
 from pycute_xe.errors import CuteError
-from pycute_xe.kernel import Fill, Kernel, Load, Map, Prefetch, Store
+from pycute_xe.kernel import Fill, If, Index, Kernel, Load, Map, Prefetch, Store
 from pycute_xe.kernel.ir.identities import renamed
 
 GRID = ((2, 2, 1), (2, 1, 0))
@@ -209,6 +209,17 @@ def test_work_in_a_trip_is_what_the_machine_does_in_one_more() -> None:
         assert rows["DPAS", "per k"] == two.dpas - one.dpas
         sent = [rows["messages", f"load {operand} per k"].split(" × ")[0] for operand in "AB"]
         assert sum(map(int, sent)) == two.messages["load"] - one.messages["load"]
+
+
+def test_statements_of_one_kind_are_counted_together_and_by_those_that_do_them() -> None:
+    load, store = first(Load), first(Store)
+    alone = If(Index("subgroup"), Index(None, 1), (store,))
+    found = cx.diff(gemm(), gemm().replace(load, (load, load)).replace(store, alone))
+    rows = {(r.section, r.what): (r.before, r.after) for r in found.rows}
+    before, after = rows["bytes", f"load {load.operand} per k"]
+    assert after == 2 * before
+    # One subgroup of four stores its part of 32 x 64 values of 4 bytes.
+    assert rows["bytes", "store D once"] == (32 * 64 * 4, 32 * 64)
 
 
 def test_work_at_sizes_is_what_a_run_reports() -> None:

@@ -39,6 +39,8 @@ def test_owners_of_tiled_mmas(operand: str) -> None:
     assert apart
     firsts = sorted(p for p in apart if min(one[p])[0] != min(other[p])[0])
     assert [place for place, *_ in change.examples] == firsts[:3]
+    renumbered = [p for p in one if p not in firsts and min(one[p]) != min(other[p])]
+    assert (change.other_work_item, change.other_value) == (len(firsts), len(renumbered))
     for place, before, _ in change.examples:
         assert WIDE.owner_of(operand, *place)[0] == (*divmod(before[0], 16), before[1])
 
@@ -161,6 +163,10 @@ def test_plans() -> None:
     assert change.examples[0] == (other_unit[0], mine[other_unit[0]], yours[other_unit[0]])
     assert cx.diff(one, Persistent(8).plan((4, 5, 16))).equal
     unordered, ordered = (SplitK(4, 2, fixup).plan((2, 2, 8)) for fixup in ("unordered", "ordered"))
+    # A turn later on the same work-group is another value, not another owner.
+    later = Plan("later", one.groups, tuple(unit[::-1] for unit in one.units))
+    ((_, turned),) = cx.diff(one, later).owners
+    assert turned.other_work_item == 0 < turned.other_value
     assert set(cx.diff(unordered, ordered).sections) >= {"fix-up", "counters"}
 
 
