@@ -20,6 +20,7 @@ from pycute_xe.comparing.atom_arguments import (
 from pycute_xe.cutlass.legacy_copy import LegacyCopyAtom
 from pycute_xe.cutlass.names import get_atom
 from pycute_xe.errors import CuteError
+from pycute_xe.typing import shown
 
 __all__ = ["AtomDiff", "Change", "diff"]
 
@@ -305,6 +306,8 @@ class AtomDiff:
     said: Change | None
     held: Change | None
     meaning: tuple[str, ...]
+
+    _repr_mimebundle_ = shown
 
     def __repr__(self) -> str:
         """The two sides."""
