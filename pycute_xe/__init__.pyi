@@ -114,7 +114,6 @@ from pycute_xe.checking import (
     check as check,
 )
 from pycute_xe.comparing import (
-    diff as diff,
     feeds as feeds,
     search_atoms as search_atoms,
 )
@@ -125,6 +124,9 @@ from pycute_xe.cutlass import (
     from_cute as from_cute,
     get_atom as get_atom,
     template_of as template_of,
+)
+from pycute_xe.differing import (
+    diff as diff,
 )
 from pycute_xe.drawing import (
     draw as draw,

@@ -49,6 +49,7 @@ VALUES: dict[str, tuple[Any, str]] = {
     "explanation": (lambda: cx.explain("XE_2D_U16x8x16_LD_N"), TABLE),
     "feed": (lambda: cx.feeds("XE_2D_U16x8x16_LD_N", MMA.atom, "A"), TABLE),
     "difference": (lambda: cx.diff("XE_2D_U16x8x16_LD_N"), TABLE),
+    "difference of kernels": (lambda: cx.diff(KERNEL, KERNEL), TABLE),
     "atoms": (lambda: cx.search_atoms(name="XE_2D_U16x8x16_LD_N"), TABLE),
     "plan": (lambda: Persistent(4).plan((3, 3, 2)), PICTURE),
     "bank use": (lambda: banks(cx.get_target("bmg"))[0].use([0, 64], 4), PICTURE),

@@ -2,7 +2,8 @@
 
 Facts are rows of ``atoms/``: a `target`, and rules that bound a quantity and name their source.
 `block2d`, `lsc` and `dpas` are messages and instructions as values, `registers` says who owns which
-byte, `banks` counts conflicts. What a message or an instruction does is a layout here;
+byte, `banks` counts conflicts, `regions` makes moves of a
+permutation of registers. What a message or an instruction does is a layout here;
 `pycute_xe.machine` executes the same messages by walking the documents instead, and tests compare
 the two.
 """

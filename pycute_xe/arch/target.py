@@ -19,6 +19,7 @@ __all__ = [
     "grf_bytes",
     "is_target",
     "refuse_known_in_part",
+    "spills",
     "targets",
 ]
 
@@ -297,6 +298,23 @@ def _aliases() -> dict[str, str]:
                 condition = f"{name} names two targets"
                 raise CuteError("get_target", {"alias": name}, condition, "correct the facts")
     return found
+
+
+@cache
+def spills(registers: int) -> tuple[int, int] | None:
+    """Return how many kernels were compiled whose fragments take so many registers, and spilled.
+
+    (spilled, compiled), of the rows of ``atoms/arch.toml``, which name the compiler; None where
+    few enough registers are taken that nothing was counted.
+
+    >>> spills(224), spills(256)[0] == spills(256)[1]
+    (None, True)
+    """
+    for row in rows("arch", "spilled"):
+        low, high = cast("tuple[int, int]", row["registers"])
+        if low <= registers <= high:
+            return cast("int", row["spilled"]), cast("int", row["compiled"])
+    return None
 
 
 @cache

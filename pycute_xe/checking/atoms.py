@@ -10,6 +10,7 @@ from pycute_xe.arch import Block2D, Broken, Dpas
 from pycute_xe.arch.dpas import DpasMessage
 from pycute_xe.arch.lsc import Block2DMessage, Message
 from pycute_xe.arch.rules import Level, errors, rules
+from pycute_xe.arch.target import spills
 from pycute_xe.atom import CopyAtom, LinearCopyAtom, MmaAtom, TiledCopy, TiledMma
 from pycute_xe.atom.mma_atom import Operand
 from pycute_xe.atom.register_picture import SUBGROUP
@@ -118,6 +119,9 @@ def judge_registers(fragments: Mapping[str, int], found: Found, payloads: int = 
     total, target = sum(fragments.values()), found.target
     detail = " + ".join(f"{name} {count}" for name, count in fragments.items())
     mode, broken = target.grf_mode_of(total, payloads)
+    counted = spills(total)
+    if counted is not None:
+        detail += f"; of {counted[1]} such kernels that were compiled, {counted[0]} spilled"
     _take(Resource("registers", total, mode, detail), broken, found)
 
 

@@ -224,21 +224,28 @@ def _emit_command_kernel(
 @click.option(
     "--operand", type=click.Choice(["A", "B", "C", "D"]), help="In which operand MMAs are compared."
 )
+@click.option("--target", default="bmg", show_default=True, help="Whose rules apply.")
 @click.option("--json", is_flag=True, help="Report as JSON on standard output.")
-def diff_command(a: str, b: str | None, operand: Any, json: bool) -> None:
-    """Tell what changes from one atom to another, or from what one says to what it does.
+def diff_command(a: str, b: str | None, operand: Any, target: str, json: bool) -> None:
+    """Tell what differs between two values, or between what an atom says and what it does.
 
     \b
       pycute-xe diff XE_2D_U16x16x16_LD_N XE_2D_U16x16x16_LD_V
       pycute-xe diff XE_2D_U16x16x16_LD_V
       pycute-xe diff XE_8x16x16_F32BF16BF16F32_TT 'XE_DPAS_TT<8,f32,bf16>' --operand B
+      pycute-xe diff before.json after.json
 
-    Two copies, or two MMAs in one operand, by name or as documents (FILE.json). One alone: what
-    its layouts say, against what its messages leave in registers.
+    Two atoms by name, two types of CUTLASS, or two documents (FILE.json) of one kind: kernels,
+    tilings, layouts, plans. One atom alone: what its layouts say, against what its messages leave
+    in registers.
     """  # noqa: D301 - the backspace keeps click from joining the lines
-    from pycute_xe.comparing import diff
+    from pycute_xe.differing import diff
 
-    found = diff(read_value(a, "atom") or a, b and (read_value(b, "atom") or b), operand)
+    values = (read_value(text, "atom") if text else None for text in (a, b))
+    one, other = (
+        text if value is None else value for text, value in zip((a, b), values, strict=True)
+    )
+    found = diff(one, other, operand, target=target)
     click.echo(json_text(asdict(found)) if json else str(found))
 
 

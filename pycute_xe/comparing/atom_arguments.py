@@ -49,7 +49,7 @@ def as_copy_atom(given: object, operation: str, wanted: Numeric | None = None) -
     the ``wanted`` type where it may.
     Raises `CuteError` for anything else.
 
-    >>> from pycute_xe.atom.block2d_op import XE_LOAD_2D_TRANSPOSE
+    >>> from pycute_xe.atom import XE_LOAD_2D_TRANSPOSE
     >>> from pycute_xe.numeric import as_numeric
     >>> as_copy_atom("XE_2D_U16x8x16_LD_N", "feeds", as_numeric("s8")).shape
     (8, 32)

@@ -17,12 +17,12 @@ from pycute_xe.comparing.atom_arguments import (
     first_messages,
     name_of,
 )
+from pycute_xe.comparing.changes import NAMES, Change, Difference, Row
 from pycute_xe.cutlass.legacy_copy import LegacyCopyAtom
 from pycute_xe.cutlass.names import get_atom
 from pycute_xe.errors import CuteError
-from pycute_xe.typing import shown
 
-__all__ = ["AtomDiff", "Change", "diff"]
+__all__ = ["AtomDiff", "Change", "diff_atoms"]
 
 # ------------------------------------------------------------ compared facts
 # What `diff` compares of an atom.
@@ -243,51 +243,12 @@ def _owners(ownership: tuple[tuple[Place, ...], ...]) -> Owners:
 # ------------------------------------------------------------ differing
 
 _EXAMPLES = 3
-_LINES = 24
 _COLUMNS = 100
 _MESSAGES = 2
 
 
-@dataclass(frozen=True)
-class Change:
-    """How the owners of the elements of a common block change.
-
-    ``elements`` are compared; of them ``other_work_item`` have another work-item, ``other_value``
-    the same one under another value number, and ``other_byte`` begin in another byte of the
-    registers, where two of them are compared. The first owner counts where several work-items
-    repeat an element; ``other_repeats`` are those whose first owner stays and further ones do not.
-    ``examples``: (row, column), first owner before, first owner after.
-    """
-
-    elements: int
-    other_work_item: int
-    other_value: int
-    other_byte: int
-    examples: tuple[tuple[Place, Owner, Owner], ...]
-    other_repeats: int = 0
-
-    def __str__(self) -> str:
-        """One line of figures, then the examples on another."""
-        if not self.elements:
-            return "no element in common"
-        if not (self.other_work_item or self.other_value or self.other_byte or self.other_repeats):
-            return f"all {self.elements} elements alike"
-        text = (
-            f"of {self.elements} elements {self.other_work_item} change work-item, "
-            f"{self.other_value} only value number"
-        )
-        if self.other_byte:
-            text += f", {self.other_byte} byte"
-        if self.other_repeats:
-            text += f", {self.other_repeats} further owners"
-        shown = (
-            f"({y}, {x}): T{t}·V{v} → T{to}·V{at}" for (y, x), (t, v), (to, at) in self.examples
-        )
-        return "\n  ".join((text, "; ".join(shown))) if self.examples else text
-
-
 @dataclass(frozen=True, repr=False)
-class AtomDiff:
+class AtomDiff(Difference):
     """What differs between two atoms, or between the two accounts of one.
 
     ``parameters``: (what, before, after) of those that differ; ``messages``: the hardware messages
@@ -297,30 +258,18 @@ class AtomDiff:
     is ``None`` without registers. ``meaning``: in words.
     """
 
-    before: str
-    after: str
-    parameters: tuple[tuple[str, str, str], ...]
-    messages: tuple[tuple[str, ...], tuple[str, ...]]
-    shapes: tuple[Place, Place]
-    bits: int
-    said: Change | None
-    held: Change | None
-    meaning: tuple[str, ...]
+    parameters: tuple[tuple[str, str, str], ...] = ()
+    messages: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    shapes: tuple[Place, Place] = ((0, 0), (0, 0))
+    bits: int = 0
+    said: Change | None = None
+    held: Change | None = None
+    meaning: tuple[str, ...] = ()
 
-    _repr_mimebundle_ = shown
+    def _told(self, most: int) -> Iterator[str]:
+        return (line for text in self._texts(most) for line in text.split("\n"))
 
-    def __repr__(self) -> str:
-        """The two sides."""
-        return f"<AtomDiff {self.before} → {self.after}>"
-
-    def __str__(self) -> str:
-        """At most 24 lines of 100 columns."""
-        lines = [line for text in self._texts() for line in text.split("\n")]
-        most = len(lines) if len(lines) <= _LINES else _LINES - 1
-        dropped = [f"* and {len(lines) - most} more lines"] if most < len(lines) else []
-        return "\n".join([*map(_fitting, lines[:most]), *dropped])
-
-    def _texts(self) -> Iterator[str]:
+    def _texts(self, most: int) -> Iterator[str]:
         yield f"{self.before} → {self.after}"
         if self.parameters:
             changed = "; ".join(f"{what} {old} → {new}" for what, old, new in self.parameters)
@@ -332,19 +281,14 @@ class AtomDiff:
                 yield f"{mark} and {len(texts) - _MESSAGES} more messages"
         blocks = ["{}x{}".format(*shape) for shape in self.shapes]
         yield f"block in values of {self.bits} bits: {' → '.join(dict.fromkeys(blocks))}"
-        if self.said:
-            yield f"said by layouts: {self.said}"
-        if self.held:
-            yield f"{'held in' if self.said else 'said, against'} registers: {self.held}"
-        for words in self.meaning:
-            yield from wrap(f"* {words}", _COLUMNS, subsequent_indent="  ")
+        for what, change in self.owners:
+            yield f"{what}: {change}"
+        rules = [row for row in self.changed if row.section == "legality"]
+        for words in (*self.meaning, *(f"legality: {row}" for row in rules)):
+            yield from wrap(f"* {words}", _COLUMNS, subsequent_indent="  ")[: max(2, most)]
 
 
-def _fitting(line: str) -> str:
-    return line if len(line) <= _COLUMNS else line[: _COLUMNS - 1] + "…"
-
-
-def diff(a: object, b: object = None, operand: Operand | None = None) -> AtomDiff:
+def diff_atoms(a: object, b: object = None, operand: Operand | None = None) -> AtomDiff:
     """Return what changes from one atom to another, or from what one says to what it does.
 
     ``a`` and ``b`` are two copies or two MMAs, as atoms, operations or names; two MMAs are compared
@@ -356,24 +300,43 @@ def diff(a: object, b: object = None, operand: Operand | None = None) -> AtomDif
     Document: CUTLASS, "2D Copy Operations for Intel XE Architecture"; intel/sycl-tla,
     media/docs/cpp/xe_rearchitecture.md.
 
-    >>> change = diff("XE_2D_U16x16x16_LD_N", "XE_2D_U16x16x16_LD_V")
+    >>> change = diff_atoms("XE_2D_U16x16x16_LD_N", "XE_2D_U16x16x16_LD_V")
     >>> change.parameters, change.held.other_work_item, change.held.examples[0]
     ((('mode', 'N', 'V'),), 240, ((0, 1), (1, 0), (2, 0)))
-    >>> print(diff("XE_2D_U16x16x16_LD_V").meaning[0])
+    >>> print(diff_atoms("XE_2D_U16x16x16_LD_V").meaning[0])
     read in units of 32 bits, registers show what XE_2D_U16x16x16_LD_V says
     """
     before, after = sides(a, b, operand)
+    said = None if b is None else _change(before.said, after.said, 0)
+    held = _held(before, after, alone=b is None)
+    names = ("said by layouts", "held in registers" if said else "said, against registers")
     return AtomDiff(
-        before.label,
-        after.label if b is not None else "its registers",
-        tuple(_parameters(before, after)),
-        (before.messages, after.messages),
-        (before.shape, after.shape),
-        before.bits,
-        None if b is None else _change(before.said, after.said, 0),
-        _held(before, after, alone=b is None),
-        tuple(_meaning(before, after)),
+        kind="atom",
+        before=before.label,
+        after=after.label if b is not None else "its registers",
+        rows=tuple(_rows(before, after)),
+        owners=tuple((what, c) for what, c in zip(names, (said, held), strict=True) if c),
+        parameters=tuple(_parameters(before, after)),
+        messages=(before.messages, after.messages),
+        shapes=(before.shape, after.shape),
+        bits=before.bits,
+        said=said,
+        held=held,
+        meaning=tuple(_meaning(before, after)),
     )
+
+
+def _rows(before: Side, after: Side) -> Iterator[Row]:
+    """Parameters, messages and blocks of both."""
+    for what in dict.fromkeys((*before.facts, *after.facts)):
+        # What only one kind of name has says nothing that owners and messages do not.
+        section = "parameters" if what in before.facts and what in after.facts else NAMES
+        yield Row(section, what, before.facts.get(what), after.facts.get(what))
+    yield Row("messages", "", "; ".join(before.messages), "; ".join(after.messages))
+    shapes = ("{}x{}".format(*side.shape) for side in (before, after))
+    yield Row("block", f"in values of {before.bits} bits", *shapes)
+    if before.picture is None or after.picture is None:
+        yield Row("registers", "", *("none" if s.picture is None else "" for s in (before, after)))
 
 
 def _held(before: Side, after: Side, alone: bool) -> Change | None:

@@ -26,7 +26,7 @@ from pycute_xe.comparing.atom_arguments import (
     name_of,
 )
 from pycute_xe.cutlass.legacy_copy import LegacyCopyAtom
-from pycute_xe.errors import ShapeError
+from pycute_xe.errors import KernelError, ShapeError
 from pycute_xe.layout import Layout
 from pycute_xe.signatures import held_fields, typed
 from pycute_xe.typing import shown
@@ -346,6 +346,33 @@ class Feed:
             return "none" if self.kind == "free" else ""
         return "within work-items" if self.units else "across work-items"
 
+    @cached_property
+    def moves(self) -> int | None:
+        """How many moves bring the block where it is read: instructions from a region to a region.
+
+        Law: the ``mov`` instructions that `emit` writes for the reorder. 0 is free, ``None``
+        impossible, also for values below a byte that no region parts.
+
+        >>> from pycute_xe.comparing.feeding import feeds
+        >>> mma = "XE_DPAS_TT<8,f32,bf16>"
+        >>> [feeds(f"XE_2D_U16x{copy}", mma, "B").moves for copy in ("16x16_LD_V", "16x16_LD_N")]
+        [0, 16]
+        """
+        if self.kind != "reorder":
+            return 0 if self.kind == "free" else None
+        import numpy as np
+
+        from pycute_xe.arch.regions import moves_from
+
+        source = np.array(self.places).reshape(-1)
+        if self.operand == "D":
+            places, source = source, np.full(source.max() + 1, -1)
+            source[places] = np.arange(places.size)
+        try:
+            return len(moves_from(source, self.mma.operand_type(self.operand).bits))
+        except KernelError:
+            return None
+
     @property
     def pattern(self) -> str:
         """CUTLASS's name of the reorder, see `classify_reorder`; empty where no layout says it.
@@ -410,7 +437,8 @@ def words_of(feed: Feed) -> str:
         how += f", read in {feed.units[0]}-bit units and written in {feed.units[1]}-bit ones"
     elif feed.units:
         how += f", in units of {feed.units[0]} bits"
-    return f"{tiles}, but {what}: a reorder {how}{_read(feed)}"
+    cost = f", {feed.moves} move{'s'[: feed.moves != 1]}" if feed.moves else ""
+    return f"{tiles}, but {what}: a reorder {how}{cost}{_read(feed)}"
 
 
 def _read(feed: Feed) -> str:

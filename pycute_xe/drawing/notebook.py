@@ -139,10 +139,24 @@ def diff(value: Any) -> str:
     told = [(what, str(change)) for what, change in changes if change is not None]
     return _page(
         f"{value.before} → {value.after}",
-        None,
+        (value.verdict, "good" if value.equal else "open"),
         _table(("", value.before, value.after), rows),
         _table(("", "change"), told),
         _remarks(value.meaning),
+    )
+
+
+def difference(value: Any) -> str:
+    """Return the table of a `Difference`: what differs, before and after, and the listing."""
+    moved = [(what, str(change)) for what, change in value.owners if change.moved]
+    rows = [(row.section, row.what, *row.told) for row in value.changed]
+    return _page(
+        f"{value.kind}: {value.before} → {value.after}",
+        (value.verdict, "good" if value.equal else "open"),
+        _table(("owners of", "change"), moved),
+        _table(("", "", value.before, value.after), rows),
+        _remarks(value.notes),
+        as_text("\n".join(value.listing)) if "statements" in value.sections else "",
     )
 
 
@@ -246,6 +260,7 @@ _TOLD = {
     ("pycute_xe.verifying.verdict", "Verdict"): verdict,
     ("pycute_xe.executing.problem", "Report"): report,
     ("pycute_xe.comparing.differences", "AtomDiff"): diff,
+    ("pycute_xe.comparing.changes", "Difference"): difference,
     ("pycute_xe.comparing.feeding", "Feed"): feed,
     ("pycute_xe.comparing.atom_record", "FoundAtoms"): atoms,
     ("pycute_xe.explaining.explanation", "Explanation"): explanation,

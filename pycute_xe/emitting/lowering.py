@@ -10,11 +10,11 @@ import numpy as np
 
 from pycute_xe.arch.dpas import DpasMessage, Register
 from pycute_xe.arch.dpas.types import precisions, register_types
+from pycute_xe.arch.regions import Ints
 from pycute_xe.bulk import table
 from pycute_xe.converting import convert
 from pycute_xe.emitting import instructions as asm
 from pycute_xe.emitting.elementwise import converted, filled, mapped
-from pycute_xe.emitting.instructions import Ints
 from pycute_xe.emitting.masks import LANES
 from pycute_xe.emitting.shared import additions, messages, shared_accesses
 from pycute_xe.errors import KernelError

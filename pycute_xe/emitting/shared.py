@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.algebra.compose import flat_modes
+from pycute_xe.arch.regions import Ints
 from pycute_xe.atom import TiledCopy
 from pycute_xe.atom.reordering import layout_of
 from pycute_xe.bulk import table
 from pycute_xe.emitting import instructions as asm
-from pycute_xe.emitting.instructions import Ints
 from pycute_xe.emitting.writer import divided
 from pycute_xe.errors import KernelError
 from pycute_xe.holding.tables import anchors

@@ -25,6 +25,7 @@ from pycute_xe.layout import size
 from pycute_xe.machine import Memory, RegisterFile, Slm, block2d, lsc
 from pycute_xe.machine.memory import packed, unpacked
 from pycute_xe.numeric import as_numeric
+from pycute_xe.typing import is_tuple
 
 __all__ = ["held_places", "run_copy"]
 
@@ -263,11 +264,11 @@ def _memory_of(machine: _Machine, into: Any) -> Any:
 def _two(atom: CopyAnswers, at: Any) -> tuple[int, int]:
     """The row and column in memory at which a block begins."""
     start = (0, 0) if at is None else at
-    if (
-        not isinstance(start, (tuple, list))
-        or len(start) != 2
-        or any(type(i) is bool or not isinstance(i, (int, np.integer)) for i in start)
-    ):
+    whole = (int, np.integer)
+    if not is_tuple(start) or [type(i) is not bool and isinstance(i, whole) for i in start] != [
+        True,
+        True,
+    ]:
         wrong = f"at is {at!r}, and must be the row and the column where the block begins"
         raise InputError("run", {"copy": atom}, wrong, "write at=(8, 16)")
     return int(start[0]), int(start[1])

@@ -183,3 +183,17 @@ def test_unknown_targets_and_things_without_rules(mma: cx.TiledMma) -> None:
         cx.check(cx.kernel.gemm(mma), "a770")
     with pytest.raises(CuteError, match="`check` has no rules for this type"):
         cx.check(cx.Layout(4), "bmg")
+
+
+def test_near_the_last_register_a_check_says_how_often_such_kernels_spilled() -> None:
+    """Counts of rows, each of which names the compiler; below them nothing is said."""
+    mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"))
+    (full,) = [r for r in cx.check(cx.kernel.gemm(mma, a="col")).resources if r.name == "registers"]
+    assert "of 11 such kernels that were compiled, 11 spilled" in full.detail
+    (roomy,) = [r for r in cx.check(cx.kernel.gemm(mma)).resources if r.name == "registers"]
+    assert "spilled" not in roomy.detail
+    from pycute_xe.facts import rows
+
+    for row in rows("arch", "spilled"):
+        assert 0 <= int(str(row["spilled"])) <= int(str(row["compiled"]))
+        assert "ocloc" in str(row["source"])

@@ -338,7 +338,8 @@ def test_two_atoms_are_compared() -> None:
     assert "T1·V0 → T2·V0" in shown("diff", names[1])
     older = "XE_8x16x16_F32BF16BF16F32_TT"
     assert "B of XE_8x16x16" in shown("diff", older, DPAS, "--operand", "B")
-    refused(run("diff", older, DPAS), "pycute-xe: error: ")
+    assert "B by layouts 240 of 256" in shown("diff", older, DPAS)
+    refused(run("diff", older), "pycute-xe: error: ")
     refused(run("diff", names[0], DPAS), "pycute-xe: error: ")
 
 

@@ -1,0 +1,117 @@
+"""Whether a copy feeds an MMA as it is: `feeds`, a search and a GEMM have one answer."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from sampling import sampled
+
+import pycute_xe as cx
+from pycute_xe.arch import regions
+from pycute_xe.atom import MmaAtom, is_identity
+from pycute_xe.bulk import numpy_dtype, table
+from pycute_xe.comparing import Feed
+from pycute_xe.cutlass import LegacyCopyAtom, catalogue, get_atom, shipped_names, template_of
+from pycute_xe.errors import KernelError
+from pycute_xe.kernel import Kernel, Reorder
+from pycute_xe.kernel.ir.listing import renamings
+
+
+def asked() -> list[tuple[str, Any]]:
+    """An MMA of 8 rows, and an operand: one of each block and width that operands have."""
+    found: dict[tuple[Any, ...], tuple[str, Any]] = {}
+    for name in catalogue():
+        if not name.startswith("XE_DPAS_TT<8,"):
+            continue
+        mma = get_atom(name)
+        assert isinstance(mma, MmaAtom)
+        if mma.op.C != mma.op.D:  # no GEMM of its own accumulator
+            continue
+        for operand in ("A", "B", "D"):
+            kind = mma.operand_type(operand)
+            found.setdefault((operand, mma.operand_shape(operand), kind.bits), (name, operand))
+    return list(found.values())
+
+
+@cache
+def answers(mma: str, operand: Any) -> dict[str, Feed]:
+    """What `feeds` says of every shipped copy, each as an atom without a type of its own."""
+    return {name: cx.feeds(get_atom(name), mma, operand) for name in shipped_names()}
+
+
+@pytest.mark.parametrize(("mma", "operand"), sampled(asked(), 2))
+def test_a_search_finds_what_feeds_answers(mma: str, operand: Any) -> None:
+    found = cx.search_atoms(feeds=mma, operand=operand, reorder=True, shipped=True)
+    told = {record.name: dict(record.feeds)[operand] for record in found}
+    said = {name: feed.kind for name, feed in answers(mma, operand).items()}
+    wanted = {name: kind for name, kind in said.items() if kind != "impossible"}
+    assert wanted
+    assert {name: told[name] for name in told if name in said} == wanted
+
+
+def possible() -> list[Feed]:
+    """A pair of each message, MMA and operand that go together."""
+    found: dict[tuple[Any, ...], Feed] = {}
+    for mma, operand in sampled(asked(), 4):
+        for feed in answers(mma, operand).values():
+            if feed.kind != "impossible":
+                sent = tuple(part.message for part in feed.copy.messages("pvc"))
+                found.setdefault((sent, mma, operand), feed)
+    return list(found.values())
+
+
+def gemm_of(feed: Feed) -> Kernel:
+    """A GEMM of one subgroup, whose tile is the block of the copy."""
+    (rows, cols), (m, n, k) = feed.copy.shape, feed.mma.shape_mnk
+    tile = {"A": (rows, n, cols), "B": (m, cols, rows), "D": (rows, cols, k)}[feed.operand]
+    mma = cx.workgroup_mma(feed.mma, tile, ((1, 1, 1), (1, 1, 0)))
+    given: Any = {f"copy_{feed.operand.lower()}": str(feed.copy)}
+    if feed.operand != "D":
+        given[feed.operand.lower()] = feed.order
+    return cx.kernel.gemm(mma, **given)
+
+
+def bits(feed: Feed) -> int:
+    return feed.mma.operand_type(feed.operand).bits
+
+
+def moves(kernel: Kernel, operand: str) -> int:
+    """The moves that reorders of the operand become: some rename registers, or do nothing."""
+    renamed, count = renamings(kernel), 0
+    part = f"r{'C' if operand == 'D' else operand}"
+    for s in kernel.statements():
+        if not isinstance(s, Reorder) or is_identity(s.slots) or s.destination in renamed:
+            continue
+        if part in s.destination or (operand == "D" and part in s.source):
+            to = kernel.fragment(s.destination)
+            slots = table(s.slots).reshape(-1)
+            count += len(regions.moves(slots, to.value_type.bits, to.elements))
+    return count
+
+
+def small(shape: tuple[int, int], kind: cx.Numeric) -> np.ndarray:
+    least, most = (0, 2) if kind.kind == "unsigned" else (-1, 2)
+    return np.random.default_rng(1).integers(least, most, shape).astype(numpy_dtype(kind))
+
+
+def test_a_gemm_reorders_what_feeds_says_must_be() -> None:
+    built = 0
+    for feed in sampled(possible(), 14):
+        if isinstance(feed.copy, LegacyCopyAtom) and template_of(feed.copy.name).bits < bits(feed):
+            # A template moves values within its elements; an older name wider ones as well.
+            with pytest.raises(KernelError, match="do not tile"):
+                gemm_of(feed)
+            continue
+        kernel = gemm_of(feed)
+        built += 1
+        assert moves(kernel, feed.operand) == feed.moves, feed
+        assert (feed.moves == 0) == (feed.kind == "free"), feed
+        if built % 3 == 0:
+            m, n, k = kernel.mma.tile_mnk
+            op = feed.mma.op
+            a, b = small((m, k), op.A), small((k, n), op.B)
+            assert np.array_equal(cx.run(kernel, a, b), a.astype(int) @ b.astype(int)), feed
+    assert built >= 8
