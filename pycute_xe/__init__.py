@@ -8,12 +8,11 @@ used, so that the algebra needs only the standard library.
 from __future__ import annotations
 
 import ast
-import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from pycute_xe.typing import register_names, register_source
+from pycute_xe.typing import register_names, register_shower, register_source
 
 __version__ = "0.1.0"
 
@@ -44,8 +43,8 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Every public name, imported yet or not."""
-    return sorted({*globals(), *_HOME})
+    """Every public name, imported yet or not, and no other."""
+    return sorted({*_HOME, *(name for name in globals() if name.startswith("__"))})
 
 
 def _from_sympy(leaf: Any) -> Any:
@@ -56,11 +55,13 @@ def _of_name(text: str, *more: Any) -> Any:
     return import_module("pycute_xe.cutlass").get_atom(text, *more)
 
 
+def _in_notebook(value: Any) -> Any:
+    return import_module("pycute_xe.drawing.notebook").bundle(value)
+
+
 # Leaves of sympy enter the algebra, which does not know it, as symbolic values.
 register_source("sympy", _from_sympy)
 # Atoms go by CUTLASS's names in calls of the floor below these names, too.
 register_names(_of_name)
-
-if "IPython" in sys.modules:
-    # In a notebook the drawing reader registers itself, so that values show as pictures.
-    import_module("pycute_xe.drawing")
+# Values show themselves in notebooks by readers that they do not import.
+register_shower(_in_notebook)

@@ -18,7 +18,7 @@ from pycute_xe.layout import Layout, cosize, slice_and_offset
 from pycute_xe.notation import cpp_tree
 from pycute_xe.signatures import typed
 from pycute_xe.swizzle import Swizzle
-from pycute_xe.typing import Coord, Shape, is_tuple
+from pycute_xe.typing import Coord, Shape, is_tuple, shown
 
 __all__ = ["AnyLayout", "ComposedLayout", "Placed", "on_domain", "on_tensors"]
 
@@ -42,6 +42,8 @@ class ComposedLayout:
     swizzle: Swizzle
     offset: int
     layout: Layout
+
+    _repr_mimebundle_ = shown
 
     def __post_init__(self) -> None:
         """Check the three parts and that no offset is negative."""

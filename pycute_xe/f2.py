@@ -15,7 +15,7 @@ from pycute_xe.errors import CongruenceError, CoordError, DivisibilityError, Sha
 from pycute_xe.int_tuple import congruent, crd2idx, leaves, rank_of
 from pycute_xe.layout import Layout, as_layout, has_symbols, slice_and_offset, unchecked
 from pycute_xe.swizzle import Swizzle
-from pycute_xe.typing import Coord, Shape, Stride, is_tuple
+from pycute_xe.typing import Coord, Shape, Stride, is_tuple, shown
 
 __all__ = ["F2", "F2Layout", "as_f2"]
 
@@ -85,6 +85,8 @@ class F2Layout:
     shape: Shape
     stride: Stride
     offset: int = 0
+
+    _repr_mimebundle_ = shown
 
     def __post_init__(self) -> None:
         """Check the shape (as a layout's), the nesting, the strides and the offset."""

@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
 from pycute_xe.errors import DTypeError
+from pycute_xe.typing import shown
 
 __all__ = ["Numeric", "Row", "as_numeric", "numerics", "is_exact", "whole_to"]
 
@@ -26,6 +27,8 @@ class Numeric:
     name: str
     bits: int
     kind: Kind
+
+    _repr_mimebundle_ = shown
 
     def __str__(self) -> str:
         """The name, as it is written in calls."""

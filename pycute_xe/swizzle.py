@@ -7,6 +7,7 @@ from typing import Any
 
 from pycute_xe.errors import CoordError, ShapeError, quoted
 from pycute_xe.signatures import typed, typed_fields
+from pycute_xe.typing import shown
 
 __all__ = ["Swizzle", "make_swizzle"]
 
@@ -33,6 +34,8 @@ class Swizzle:
     bits: int
     base: int
     shift: int
+
+    _repr_mimebundle_ = shown
 
     def __post_init__(self) -> None:
         """Check the three numbers."""

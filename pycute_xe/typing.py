@@ -11,7 +11,7 @@ and is one at most another. A `Symbolic` value answers from what is assumed of i
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cmp_to_key, wraps
 from inspect import signature
 from typing import Any, ParamSpec, TypeAlias, TypeGuard, TypeVar
@@ -30,12 +30,15 @@ __all__ = [
     "adopted",
     "agree",
     "at_most",
+    "glance",
     "in_order",
     "is_integer",
     "named",
     "naming",
     "register_names",
+    "register_shower",
     "register_source",
+    "shown",
     "same",
 ]
 
@@ -139,6 +142,42 @@ def named(value: Any, *more: Any) -> Any:
     (4, (8, 16, 16))
     """
     return _READERS[0](value, *more) if isinstance(value, str) else value
+
+
+def glance(value: Any) -> str:
+    """Return the kind of a value and the first line of its text, as ``repr`` of a long one.
+
+    >>> glance(4)
+    '<int 4>'
+    """
+    line = str(value).partition("\n")[0]
+    short = line if len(line) <= 120 else f"{line[:119].rstrip()}…"
+    return f"<{type(value).__name__} {short}>"
+
+
+_SHOWERS: list[Callable[[Any], Mapping[str, str]]] = []
+
+
+def register_shower(show: Callable[[Any], Mapping[str, str]]) -> None:
+    """Let `shown` ask ``show``, which knows the readers of higher floors.
+
+    >>> show = _SHOWERS[0]
+    >>> register_shower(show)
+    """
+    _SHOWERS[:] = [show]
+
+
+def shown(value: Any, include: object = None, exclude: object = None) -> dict[str, str]:
+    """Return what notebooks show of a value, by MIME type: its text, and a picture or a table.
+
+    A value's class has it as ``_repr_mimebundle_``, which Jupyter and its relatives ask for.
+
+    >>> from pycute_xe.layout import Layout
+    >>> sorted(shown(Layout((2, 2))))
+    ['image/svg+xml', 'text/plain']
+    """
+    del include, exclude  # a notebook leaves out what it does not show
+    return dict(_SHOWERS[0](value))
 
 
 def is_integer(value: object) -> bool:

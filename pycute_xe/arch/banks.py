@@ -14,6 +14,7 @@ from typing import cast
 from pycute_xe.arch.target import Target, get_target
 from pycute_xe.errors import ShapeError
 from pycute_xe.facts import rows_for
+from pycute_xe.typing import glance, shown
 
 __all__ = ["BankUse", "Banks", "banks", "least_padding"]
 
@@ -93,6 +94,12 @@ class BankUse:
 
     banks: Banks
     held: tuple[tuple[int, ...], ...]
+
+    _repr_mimebundle_ = shown
+
+    def __repr__(self) -> str:
+        """The kind and the first line of the text."""
+        return glance(self)
 
     @property
     def words(self) -> tuple[int, ...]:

@@ -23,6 +23,7 @@ from pycute_xe.arch.target import Target, get_target, grf_bytes
 from pycute_xe.errors import ShapeError
 from pycute_xe.layout import Layout
 from pycute_xe.signatures import typed_fields
+from pycute_xe.typing import shown
 
 __all__ = ["Block2D", "Op", "Surface"]
 
@@ -136,6 +137,8 @@ class Block2D:
     count: int = 1
     transpose: bool = False
     vnni: bool = False
+
+    _repr_mimebundle_ = shown
 
     def __post_init__(self) -> None:
         """Refuse sizes and operations that do not exist."""

@@ -10,6 +10,7 @@ from pycute_xe.arch.rules import Broken, Level
 from pycute_xe.errors import CuteError, TargetError
 from pycute_xe.facts import rows, rows_for
 from pycute_xe.signatures import typed, typed_fields
+from pycute_xe.typing import glance, shown
 
 __all__ = [
     "SlmLimit",
@@ -53,6 +54,12 @@ class Target:
     threads: tuple[tuple[int, int], ...]
     slm: tuple[SlmLimit, ...]
     source: str
+
+    _repr_mimebundle_ = shown
+
+    def __repr__(self) -> str:
+        """The call that finds it; of one that has no row, its name."""
+        return f"get_target({self.name!r})" if _named(self.name) == self else glance(self)
 
     def __post_init__(self) -> None:
         """Refuse a target that no thread could run on."""

@@ -18,6 +18,7 @@ from pycute_xe.atom.register_picture import SUBGROUP, Place, RegisterPicture, is
 from pycute_xe.errors import CoordError, CuteError
 from pycute_xe.layout import Layout, make_layout, size
 from pycute_xe.numeric import Numeric
+from pycute_xe.typing import shown
 
 if TYPE_CHECKING:
     from pycute_xe.atom.copy_atom import Block2DOp
@@ -82,6 +83,8 @@ class CopyAnswers(ABC):
     """
 
     value_type: Numeric
+
+    _repr_mimebundle_ = shown
 
     @property
     @abstractmethod

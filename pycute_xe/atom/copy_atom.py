@@ -35,7 +35,7 @@ from pycute_xe.errors import CuteError, DivisibilityError, DTypeError, LegalityE
 from pycute_xe.layout import Layout, make_layout, size
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.signatures import typed_fields
-from pycute_xe.typing import Mode, named
+from pycute_xe.typing import Mode, named, shown
 
 if TYPE_CHECKING:
     import numpy as np
@@ -82,6 +82,8 @@ class Block2DOp:
     height: int
     width: int
     block_width: int
+
+    _repr_mimebundle_ = shown
 
     def __post_init__(self) -> None:
         """Check the numbers and the block width, and let the message check the rest."""

@@ -14,6 +14,7 @@ from pycute_xe.errors import CuteError, DTypeError
 from pycute_xe.facts import Row, rows
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.signatures import typed, typed_fields
+from pycute_xe.typing import shown
 
 __all__ = [
     "XE_1D_LDSM",
@@ -55,6 +56,8 @@ class LinearOp:
     kind: str
     S: Numeric
     D: Numeric
+
+    _repr_mimebundle_ = shown
 
     def __post_init__(self) -> None:
         """Hold the types against the rows of ``atoms/linear.toml``."""

@@ -15,7 +15,7 @@ from pycute_xe.facts import Row, rows
 from pycute_xe.layout import Layout, size
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.signatures import typed
-from pycute_xe.typing import named
+from pycute_xe.typing import named, shown
 
 __all__ = ["XE_DPAS_TT", "MmaAtom", "Operand", "make_mma_atom"]
 
@@ -65,6 +65,8 @@ class MmaAtom:
 
     op: Dpas
     legacy: bool = False
+
+    _repr_mimebundle_ = shown
 
     def __post_init__(self) -> None:
         """Refuse anything but a DPAS, such as a copy atom."""

@@ -32,7 +32,7 @@ from pycute_xe.layout import Layout, make_identity_layout, make_layout, size
 from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import typed, typed_fields
 from pycute_xe.tensor import Tensor, make_tensor
-from pycute_xe.typing import is_tuple
+from pycute_xe.typing import is_tuple, shown
 
 __all__ = ["TiledCopy", "ThrCopy", "TiledMma"]
 
@@ -62,6 +62,8 @@ class TiledCopy:
     y_mode: int = 0
     gmem_stride: tuple[Any, ...] | None = None
     gmem_shape: tuple[Any, ...] | None = None
+
+    _repr_mimebundle_ = shown
 
     def __post_init__(self) -> None:
         """Check that whole atoms tile the layout, and that the modes exist."""
@@ -349,6 +351,8 @@ class TiledMma:
     atom: MmaAtom
     atom_layout_mnk: Layout
     permutation_mnk: tuple[Layout | int | None, ...] = (None, None, None)
+
+    _repr_mimebundle_ = shown
 
     def __post_init__(self) -> None:
         """Check the ranks, and that every subgroup has a number."""

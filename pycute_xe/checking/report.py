@@ -12,6 +12,7 @@ from pycute_xe.checking.summary import summary
 from pycute_xe.errors import InputError, quoted
 from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import held_fields
+from pycute_xe.typing import shown
 
 __all__ = [
     "Checked",
@@ -254,6 +255,8 @@ class Checked:
     held: tuple[Held, ...]
     resources: tuple[Resource, ...]
     demands: tuple[Demand, ...]
+
+    _repr_mimebundle_ = shown
 
     def __bool__(self) -> bool:
         """Whether no rule refuses."""

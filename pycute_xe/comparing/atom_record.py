@@ -16,6 +16,7 @@ from pycute_xe.cutlass.legacy_copy import LegacyCopyAtom
 from pycute_xe.cutlass.legacy_name import LegacyCopyName
 from pycute_xe.cutlass.names import get_atom
 from pycute_xe.errors import InputError, LegalityError
+from pycute_xe.typing import shown
 
 __all__ = [
     "KIND_WORDS",
@@ -80,6 +81,8 @@ class FoundAtoms(tuple[AtomRecord, ...]):
     """What `search_atoms` found: a tuple with a short ``repr``, a line each for ``print``."""
 
     __slots__ = ()
+
+    _repr_mimebundle_ = shown
 
     def __repr__(self) -> str:
         """How many, and the first names.

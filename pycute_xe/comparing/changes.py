@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from textwrap import wrap
 
+from pycute_xe.typing import shown
+
 __all__ = ["Change", "Difference", "NAMES", "Row", "Value", "fitting"]
 
 NAMES = "names"
@@ -134,6 +136,8 @@ class Difference:
     owners: tuple[tuple[str, Change], ...] = ()
     listing: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+    _repr_mimebundle_ = shown
 
     @property
     def changed(self) -> tuple[Row, ...]:

@@ -29,6 +29,7 @@ from pycute_xe.cutlass.legacy_copy import LegacyCopyAtom
 from pycute_xe.errors import KernelError, ShapeError
 from pycute_xe.layout import Layout
 from pycute_xe.signatures import held_fields, typed
+from pycute_xe.typing import shown
 
 if TYPE_CHECKING:
     import numpy as np
@@ -288,6 +289,8 @@ class Feed:
     tiles: tuple[Place, ...] = ()
     places: tuple[tuple[int, ...], ...] = ()
     warnings: tuple[Broken, ...] = ()
+
+    _repr_mimebundle_ = shown
 
     @cached_property
     def slots(self) -> Layout | tuple[int | None, ...]:

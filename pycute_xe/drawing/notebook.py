@@ -243,6 +243,15 @@ _SHOWN = {
     ("pycute_xe.atom.linear_copy", "LinearCopyAtom"),
     ("pycute_xe.atom.tilings", "TiledMma"),
     ("pycute_xe.atom.tilings", "TiledCopy"),
+    ("pycute_xe.atom.copy_atom", "Block2DOp"),
+    ("pycute_xe.atom.linear_op", "LinearOp"),
+    ("pycute_xe.arch.dpas.message", "Dpas"),
+    ("pycute_xe.arch.block2d", "Block2D"),
+    ("pycute_xe.arch.lsc.message", "Message"),
+    ("pycute_xe.arch.lsc.message", "Block2DMessage"),
+    ("pycute_xe.arch.banks", "BankUse"),
+    ("pycute_xe.kernel.schedules.plan", "Plan"),
+    ("pycute_xe.kernel.schedules.coverage", "Timeline"),
 }
 # What is a table, or lines, and how: kernels show their listing, the others what readers found.
 _TOLD = {
@@ -291,6 +300,24 @@ def register_ipython(shell: Any = None) -> bool:
 def _plain(value: Any, printer: Any, cycle: bool) -> None:  # noqa: ARG001 - as IPython calls it
     """Print the text instead of the constructor's call."""
     printer.text(str(value))
+
+
+def bundle(value: Any) -> dict[str, str]:
+    """Return what a notebook shows of a value: its text, and its picture or table if it has one.
+
+    >>> from pycute_xe.numeric import as_numeric
+    >>> bundle(as_numeric("bf16"))
+    {'text/plain': 'bf16'}
+    """
+    out = {"text/plain": str(value)}
+    for kind in type(value).__mro__:
+        place = kind.__module__, kind.__name__
+        if place in _TOLD:
+            return {**out, "text/html": _TOLD[place](value)}
+        if place in _SHOWN:
+            picture = _svg(value)
+            return out if picture is None else {**out, "image/svg+xml": picture}
+    return out
 
 
 def _running() -> Any:

@@ -9,7 +9,7 @@ from textwrap import wrap
 from typing import Any, NoReturn
 
 from pycute_xe.errors import CuteError
-from pycute_xe.typing import Mode
+from pycute_xe.typing import Mode, shown
 
 __all__ = [
     "Explanation",
@@ -54,6 +54,8 @@ class Explanation:
     steps: tuple[Step, ...]
     result: Any = None
     refusal: CuteError | None = field(default=None, compare=False)
+
+    _repr_mimebundle_ = shown
 
     def numbered(self) -> Iterator[tuple[str, Step]]:
         """Yield each step with its number, such as ``2.1``.
@@ -180,6 +182,8 @@ class AtomExplanation(Explanation):
 
     ``result`` is the atom. Law: no printed line is longer than 100 characters.
     """
+
+    _repr_mimebundle_ = shown
 
     def sections(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """Return each heading with its lines.

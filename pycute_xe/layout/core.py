@@ -30,6 +30,7 @@ from pycute_xe.typing import (
     agree,
     at_most,
     is_tuple,
+    shown,
 )
 
 __all__ = ["Layout", "as_layout", "completed", "slice_", "sliced", "unchecked"]
@@ -178,6 +179,8 @@ class Layout:
     shape: Shape
     stride: Stride
     _hash: int
+
+    _repr_mimebundle_ = shown
 
     def __init__(self, shape: Shape, stride: Stride = None) -> None:
         """Check the shape, the strides and that they nest alike."""

@@ -25,7 +25,7 @@ from pycute_xe.int_tuple import crd2idx, idx2crd, product_each
 from pycute_xe.layout import Layout, make_identity_layout, make_layout, slice_and_offset
 from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.signatures import shortly, typed
-from pycute_xe.typing import Coord, Shape, Stride, Tiler, is_tuple
+from pycute_xe.typing import Coord, Shape, Stride, Tiler, glance, is_tuple, shown
 
 __all__ = [
     "Tensor",
@@ -56,6 +56,12 @@ class Tensor:
     data: Any
     base: Any
     layout: AnyLayout
+
+    _repr_mimebundle_ = shown
+
+    def __repr__(self) -> str:
+        """The kind and the first line of the text."""
+        return glance(self)
 
     @property
     def shape(self) -> Shape:

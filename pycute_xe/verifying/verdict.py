@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from pycute_xe.kernel import Counterexample
+from pycute_xe.typing import glance, shown
 from pycute_xe.verifying.points import Naming
 from pycute_xe.verifying.refusing import undecided
 from pycute_xe.verifying.regions import Region
@@ -199,6 +200,12 @@ class Verdict:
     counterexample: Counterexample | None
     seconds: float = 0.0
     tried: Tried = field(default_factory=Tried)
+
+    _repr_mimebundle_ = shown
+
+    def __repr__(self) -> str:
+        """The kind and the first line of the text."""
+        return glance(self)
 
     @property
     def answer(self) -> Answer:

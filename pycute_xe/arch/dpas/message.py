@@ -27,6 +27,7 @@ from pycute_xe.facts import rows
 from pycute_xe.layout import Layout
 from pycute_xe.numeric import Numeric, as_numeric, numerics
 from pycute_xe.signatures import typed_fields
+from pycute_xe.typing import shown
 
 __all__ = [
     "assembly_text",
@@ -195,6 +196,8 @@ class Dpas:
     B: Numeric
     C: Numeric
     exec_size: int = 16
+
+    _repr_mimebundle_ = shown
 
     def __post_init__(self) -> None:
         """Resolve names, then refuse what has no row."""

@@ -48,6 +48,7 @@ from pycute_xe.arch.lsc.parts import BlockParts, MessageParts, block_text, messa
 from pycute_xe.arch.rules import Broken, Rule, nearest, refuse, rules
 from pycute_xe.arch.target import Target
 from pycute_xe.errors import CuteError, ShapeError
+from pycute_xe.typing import shown
 
 __all__ = ["Address", "DataType", "Message", "check_head", "nearest_block", "Block2DMessage"]
 
@@ -287,6 +288,8 @@ class Message(MessageParts):
     ((), 2)
     """
 
+    _repr_mimebundle_ = shown
+
     def __post_init__(self) -> None:
         """Refuse what no encoding could hold; any spelling of the null register is ``None``."""
         operation = get_operation(self.op)
@@ -446,6 +449,8 @@ class Block2DMessage(BlockParts):
     >>> print(Block2DMessage(Block2D("load", 16, 32, 16, count=2), dst="V13"))
     lsc_load_block2d.ugm (M1_NM,1) V13:d16.2x16x32nn flat[V1,V2,V3,V4,V5,V6]
     """
+
+    _repr_mimebundle_ = shown
 
     def __post_init__(self) -> None:
         """Refuse what no encoding could hold; any spelling of the null register is ``None``."""

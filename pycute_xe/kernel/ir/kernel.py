@@ -16,6 +16,7 @@ from pycute_xe.kernel.ir.operands import shape_of
 from pycute_xe.kernel.ir.program import Program, walk
 from pycute_xe.kernel.ir.statements import If, Loop, Mma, Statement
 from pycute_xe.signatures import typed, typed_fields
+from pycute_xe.typing import glance, shown
 
 __all__ = [
     "Kernel",
@@ -49,6 +50,12 @@ class Kernel(Program):
     >>> gemm.name, len(gemm.operands), hash(gemm) == hash(gemm)
     ('gemm', 3, True)
     """
+
+    _repr_mimebundle_ = shown
+
+    def __repr__(self) -> str:
+        """The kind and the first line of the text."""
+        return glance(self)
 
     def __post_init__(self) -> None:
         """Check that the statements fit the operands, the fragments and one another."""

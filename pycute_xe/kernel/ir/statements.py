@@ -29,7 +29,7 @@ from pycute_xe.kernel.spec.expression import (
 from pycute_xe.kernel.spec.functions import reduction
 from pycute_xe.layout import Layout
 from pycute_xe.signatures import held_fields
-from pycute_xe.typing import is_tuple
+from pycute_xe.typing import is_tuple, shown
 
 __all__ = [
     "AtomicStore",
@@ -122,6 +122,8 @@ class Statement(_Remembers):
     """
 
     touches: ClassVar[Mapping[str, str]] = touching()
+
+    _repr_mimebundle_ = shown
 
     @property
     @once
@@ -475,6 +477,11 @@ class Loop(Statement):
         for name, value in self.holds:
             check_depth("Loop", {"holds": name}, value)
 
+    def __repr__(self) -> str:
+        """Its range, and how many statements are repeated."""
+        count = f"{len(self.body)} statement{'s'[: len(self.body) != 1]}"
+        return f"<Loop {self.start} <= {self.var} < {self.stop}, {count}>"
+
 
 @held_fields
 @dataclass(frozen=True, slots=True)
@@ -491,6 +498,11 @@ class If(Statement):
         object.__setattr__(self, "index", as_index(self.index))
         object.__setattr__(self, "below", as_index(self.below))
         _checked_body("If", self.body)
+
+    def __repr__(self) -> str:
+        """Its condition, and how many statements it guards."""
+        count = f"{len(self.body)} statement{'s'[: len(self.body) != 1]}"
+        return f"<If {self.index} < {self.below}, {count}>"
 
 
 ON_REGISTERS: tuple[type[Statement], ...] = (Fill, Reorder, Part, Convert, Map, Reduce)

@@ -11,6 +11,7 @@ from typing import assert_never
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel.schedules.plan import Piece, Plan
 from pycute_xe.signatures import held_fields, typed
+from pycute_xe.typing import glance, shown
 
 __all__ = ["Cover", "covers", "Slot", "Timeline", "timeline"]
 
@@ -46,6 +47,12 @@ class Timeline:
     resident: int
     slots: tuple[Slot, ...]
     stuck: tuple[tuple[int, Piece], ...] = ()
+
+    _repr_mimebundle_ = shown
+
+    def __repr__(self) -> str:
+        """The kind and the first line of the text."""
+        return glance(self)
 
     @property
     def length(self) -> int:

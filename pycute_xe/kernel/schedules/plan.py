@@ -14,6 +14,7 @@ import numpy as np
 
 from pycute_xe.errors import KernelError
 from pycute_xe.signatures import held_fields, typed
+from pycute_xe.typing import glance, shown
 
 __all__ = ["Counts", "Fixup", "Piece", "Plan", "fixed_up", "tile_counts", "FIELDS", "plan_tables"]
 
@@ -91,6 +92,12 @@ class Plan:
     groups: tuple[Counts, ...]
     units: tuple[tuple[Piece, ...], ...]
     fixup: Fixup = "ordered"
+
+    _repr_mimebundle_ = shown
+
+    def __repr__(self) -> str:
+        """The kind and the first line of the text."""
+        return glance(self)
 
     @property
     def pieces(self) -> int:

@@ -33,6 +33,7 @@ from pycute_xe.kernel.spec.expression import (
     parts,
 )
 from pycute_xe.signatures import held_fields, typed
+from pycute_xe.typing import glance, shown
 
 __all__ = [
     "Situated",
@@ -285,6 +286,12 @@ class Specification:
 
     claims: tuple[Claim, ...]
     assumes: tuple[str, ...] = ()
+
+    _repr_mimebundle_ = shown
+
+    def __repr__(self) -> str:
+        """The kind and the first line of the text."""
+        return glance(self)
 
     @typed
     def of(self, output: str) -> Claim:
