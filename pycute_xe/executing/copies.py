@@ -14,7 +14,7 @@ from pycute_xe.arch import Surface, Target
 from pycute_xe.arch.block2d import Block2D
 from pycute_xe.atom import CopyAtom, LinearCopyAtom, TiledCopy
 from pycute_xe.atom.copy_answers import CopyAnswers
-from pycute_xe.atom.register_picture import SUBGROUP
+from pycute_xe.atom.register_picture import SUBGROUP, RegisterPicture
 from pycute_xe.converting import convert, host_dtype
 from pycute_xe.cutlass import LegacyCopyAtom
 from pycute_xe.errors import InputError
@@ -24,7 +24,7 @@ from pycute_xe.kernel import Operand
 from pycute_xe.layout import size
 from pycute_xe.machine import Memory, RegisterFile, Slm, block2d, lsc
 from pycute_xe.machine.memory import packed, unpacked
-from pycute_xe.numeric import as_numeric
+from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.typing import is_tuple
 
 __all__ = ["held_places", "run_copy"]
@@ -65,8 +65,14 @@ def run_copy(
     if not stores and named.get("into") is not None:
         wrong = "a load writes into no memory"
         raise InputError("run", given, wrong, "leave into out")
-    unit = named.get("unit_bits") or atom.unit_bits
-    if type(unit) is not int or unit not in (8, 16, 32, 64) or unit % atom.value_type.bits:
+    lanes = isinstance(atom, LinearCopyAtom) and not atom.op.is_block
+    if atom.value_type.bits > 64:
+        wrong = f"no array holds numbers of {atom.value_type.bits} bits"
+        raise InputError("run", given, wrong, "name a narrower type of the values")
+    own = max(atom.unit_bits, atom.value_type.bits) if lanes else atom.unit_bits
+    unit = own if named.get("unit_bits") is None else named["unit_bits"]
+    fits = type(unit) is int and unit in (8, 16, 32, 64, own)
+    if not fits or unit % atom.value_type.bits:
         wrong = f"registers are not read in units of {unit} bits where values have "
         wrong += f"{atom.value_type.bits}"
         raise InputError("run", given, wrong, "use 8, 16, 32 or 64")
@@ -109,7 +115,7 @@ class _Machine:
         """The bytes of registers in which work-items hold these values."""
         per = self.unit_bits // self.atom.value_type.bits
         slots = held.reshape(SUBGROUP, -1, per).transpose(1, 0, 2).reshape(-1)
-        return packed(slots, self.atom.value_type)[:nbytes]
+        return _packed(slots, self.atom.value_type)[:nbytes]
 
     def values(self, nbytes: int) -> int:
         """Values of a work-item in so many bytes of registers."""
@@ -118,11 +124,21 @@ class _Machine:
 
     def checked(self, given: Any, shape: tuple[int, ...], what: str) -> Held:
         """An array of a shape, in the type of the values."""
-        array = np.asarray(given)
+        array = self.array(given)
         if array.shape != shape:
             wrong = f"{what} has the shape {array.shape}, and must have {shape}"
             raise InputError("run", {"copy": self.atom}, wrong, f"give an array of shape {shape}")
         return self.converted(array)
+
+    def array(self, given: Any) -> NDArray[Any]:
+        """An array of what was given; refuse ragged lists."""
+        try:
+            return np.asarray(given)
+        except (ValueError, TypeError, OverflowError) as error:
+            wrong = f"it cannot be read as an array: {error}"
+            raise InputError(
+                "run", {"copy": self.atom}, wrong, "give an array of numbers"
+            ) from error
 
     def converted(self, array: NDArray[Any]) -> NDArray[Any]:
         """An array in the type of the values; refuse what does not convert exactly."""
@@ -131,11 +147,23 @@ class _Machine:
             wrong = f"{array.dtype} is not a type of numbers"
             raise InputError("run", {"copy": self.atom}, wrong, f"give an array of {kind}")
         out = convert(array, kind)
-        same = out.astype(np.float64) == array.astype(np.float64)
-        if not (same | (array != array)).all():
+        same = _exact(out) == _exact(array)
+        if kind.kind == "float":
+            same |= np.isnan(_exact(array))
+        if not same.all():
             wrong = f"the array has numbers that {kind} does not hold"
             raise InputError("run", {"copy": self.atom}, wrong, f"round it to {kind} first")
         return out
+
+
+def _exact(array: NDArray[Any]) -> NDArray[np.longdouble]:
+    """Numbers as they are: a long double holds 64 bits, and so every type's."""
+    plain = array if array.dtype.kind in "iuf" else array.astype(np.float64)
+    return plain.astype(np.longdouble)
+
+
+def _packed(values: NDArray[Any], kind: Numeric) -> NDArray[np.uint8]:
+    return packed(values if kind.kind == "float" else values.astype(np.int64), kind)
 
 
 def _stores(atom: CopyAnswers) -> bool:
@@ -166,10 +194,18 @@ def _block(machine: _Machine, given: Any, at: Any, into: Any) -> NDArray[Any]:
     registers = machine.registers()
     registers.write(0, machine.gathered(held, nbytes), "run")
     _send(machine, placed, start, registers, 0)
-    return fetch(machine.memory, placed)
+    return fetch(machine.memory, placed).astype(machine.array(into).dtype)
 
 
-def _tiled(copy: TiledCopy, machine: _Machine, given: Any, at: Any, into: Any) -> NDArray[Any]:
+def _tiled(
+    copy: TiledCopy,
+    machine: _Machine,
+    given: Any,
+    at: Any,
+    into: Any,
+    alone: int | None = None,
+) -> NDArray[Any]:
+    """Run the messages of all subgroups, one after the other, or of one alone."""
     block = copy.block  # refuses tilings of other atoms
     stores, start = _stores(block), _two(block, at)
     step = block.values * SUBGROUP * block.value_type.bits // 8
@@ -180,6 +216,8 @@ def _tiled(copy: TiledCopy, machine: _Machine, given: Any, at: Any, into: Any) -
     placed = _placed(machine, memory, copy.x_mode)
     out: list[Held] = []
     for subgroup, messages in enumerate(anchors(copy).tolist()):
+        if alone is not None and subgroup != alone:
+            continue
         registers = machine.registers()
         if stores:
             registers.write(0, machine.gathered(held[subgroup], nbytes), "run")
@@ -191,7 +229,9 @@ def _tiled(copy: TiledCopy, machine: _Machine, given: Any, at: Any, into: Any) -
             _send(machine, placed, place_at, registers, j * step)
         if not stores:
             out.append(machine.dealt(registers, nbytes))
-    return fetch(machine.memory, placed) if stores else np.stack(out)
+    if stores:
+        return fetch(machine.memory, placed).astype(machine.array(into).dtype)
+    return np.stack(out)
 
 
 def _bytes_of(copy: TiledCopy, message: int) -> int:
@@ -245,7 +285,7 @@ def _messages(machine: _Machine) -> list[tuple[Block2D, int, int]]:
 
 
 def _placed(machine: _Machine, given: Any, along: int = 1) -> Placed:
-    array = np.asarray(given)
+    array = machine.array(given)
     if array.ndim != 2 or not array.size:
         wrong = f"memory is a matrix, rows as they lie; the shape {array.shape} was given"
         fix = "give an array of two modes, neither of them 0"
@@ -285,32 +325,69 @@ def _linear(
         fix = "run a kernel with an AtomicStore"
         raise InputError("run", {"copy": atom}, wrong, fix)
     loads = not _stores(atom)
-    array = np.asarray(given if loads else _memory_of(machine, into))
+    array = machine.array(given if loads else _memory_of(machine, into))
     if array.ndim != 1 or not array.size:
         wrong = f"memory is a row of values; the shape {array.shape} was given"
         raise InputError("run", {"copy": atom}, wrong, "give an array of one mode")
     starts = _starts(atom, at, len(array))
-    memory = packed(machine.converted(array), atom.value_type)
+    memory = _packed(machine.converted(array).reshape(-1), atom.value_type)
     registers, first = machine.registers(), 8 * machine.target.grf_bytes
-    picture = atom.registers()
     if not loads:
         held = machine.checked(given, (SUBGROUP, atom.values), "held")
-        slots = np.zeros(len(picture.slots), held.dtype)
-        for slot, place in enumerate(picture.slots):
-            if place is not None:
-                lane, value = picture.owner(slot) if atom.op.is_block else place
-                slots[slot] = held[lane, value]
-        registers.write(first, packed(slots, atom.value_type), "run")
+        registers.write(first, _in_slots(machine, atom, held), "run")
     memory = _sent(machine, atom, "load" if loads else "store", memory, starts, registers, first)
     if not loads:
         return unpacked(memory, atom.value_type)[: len(array)].astype(array.dtype)
-    used = len(picture.slots) * picture.bits // 8
-    values = unpacked(registers.data[first : first + used], atom.value_type)
+    picture = atom.registers()
+    used = registers.data[first : first + len(picture.slots) * picture.bits // 8]
+    return _from_slots(machine, atom, used).astype(host_dtype(atom.value_type))
+
+
+def _in_slots(machine: _Machine, atom: LinearCopyAtom, held: Held) -> NDArray[np.uint8]:
+    """The registers in which work-items hold these values, padding 0."""
+    picture = atom.registers()
+    if atom.op.is_block:
+        slots = np.zeros(len(picture.slots), held.dtype)
+        for slot in range(len(slots)):
+            slots[slot] = held[picture.owner(slot, machine.unit_bits)]
+        return _packed(slots, atom.value_type)
+    each = _packed(held.reshape(-1), atom.value_type).reshape(SUBGROUP, -1)
+    return _lane_bytes(picture, each, None)
+
+
+def _from_slots(machine: _Machine, atom: LinearCopyAtom, used: NDArray[np.uint8]) -> Held:
+    """What work-items find in registers."""
+    picture = atom.registers()
+    if not atom.op.is_block:
+        each = np.zeros((SUBGROUP, atom.values * atom.value_type.bits // 8), np.uint8)
+        _lane_bytes(picture, each, used)
+        return unpacked(each.reshape(-1), atom.value_type).reshape(SUBGROUP, -1)
+    values = unpacked(used, atom.value_type)
     out = np.zeros((SUBGROUP, atom.values), values.dtype)
-    for slot, place in enumerate(picture.slots):
-        if place is not None:
-            out[picture.owner(slot) if atom.op.is_block else place] = values[slot]
-    return out.astype(host_dtype(atom.value_type))
+    for slot, value in enumerate(values):
+        out[picture.owner(slot, machine.unit_bits)] = value
+    return out
+
+
+def _lane_bytes(
+    picture: RegisterPicture, each: NDArray[np.uint8], used: NDArray[np.uint8] | None
+) -> NDArray[np.uint8]:
+    """Move the bytes of each work-item to registers, or from them; return the registers.
+
+    The picture says for each slot of whole bytes the work-item and the number of its part.
+    """
+    part = picture.bits // 8
+    out = np.zeros(len(picture.slots) * part, np.uint8) if used is None else used
+    for slot, owned in enumerate(picture.slots):
+        if owned is None:
+            continue
+        lane, first = owned[0], owned[1] * part
+        there, here = slice(slot * part, (slot + 1) * part), slice(first, first + part)
+        if used is None:
+            out[there] = each[lane, here]
+        else:
+            each[lane, here] = out[there]
+    return out
 
 
 def _sent(
@@ -391,6 +468,8 @@ def held_places(
     shape = (threads, values) if _stores(atom) else memory
     many = shape[0] * shape[1]
     digits = next(n for n in range(1, 32) if base**n >= many)
+    if tiled is not None and _stores(atom):
+        return _stored_alone(tiled, atom, target, unit_bits, (base, digits))
     codes = np.zeros(0, np.int64)
     for digit in range(digits):
         tags = (np.arange(many) // base**digit % base + 1).reshape(shape)
@@ -406,6 +485,34 @@ def held_places(
         out.reshape(-1, 2)[codes[tuple(reached.T)]] = reached
     out.flags.writeable = False
     return out
+
+
+def _stored_alone(
+    copy: TiledCopy,
+    atom: CopyAnswers,
+    target: Target,
+    unit_bits: int | None,
+    digits: tuple[int, int],
+) -> NDArray[np.int64]:
+    """Return where each value of a tiled store goes; subgroups may store to the same place."""
+    copy = replace(copy, atom=atom)
+    machine = _Machine(atom, target, unit_bits or atom.unit_bits)
+    values, rows, columns = _values(copy, target, unit_bits), *copy.tiler_mn
+    base, count = digits
+    out = np.full((copy.num_subgroups, SUBGROUP * values, 2), -1)
+    for subgroup in range(copy.num_subgroups):
+        codes = np.zeros((rows, columns), np.int64)
+        for digit in range(count):
+            tags = np.zeros((copy.num_subgroups, SUBGROUP, values), np.int64)
+            mine = np.arange(SUBGROUP * values) // base**digit % base + 1
+            tags[subgroup] = mine.reshape(SUBGROUP, values)
+            empty = np.zeros((rows, columns), np.int64)
+            moved = _tiled(copy, machine, tags, None, empty, subgroup).astype(np.int64)
+            codes = np.where(moved > 0, codes + (moved - 1) * base**digit, -1)
+        reached = np.argwhere(codes >= 0)
+        out[subgroup][codes[tuple(reached.T)]] = reached
+    out.flags.writeable = False
+    return out.reshape(-1, values, 2)
 
 
 def _tags_moved(

@@ -264,6 +264,10 @@ def run(
     [275, 307, 339, 371, 403, 435, 467, 499]
     """
     if not isinstance(kernel, Kernel):
+        given = (executor, strict, dtype, report, progress)
+        if given != ("fast", False, None, False, None):
+            wrong = "a copy has neither an executor, dtype, strict, report nor progress"
+            raise InputError("run", {"copy": kernel}, wrong, "leave them out")
         return run_copy(_copy_of(kernel), operands, named, get_target(target))
     demand_executor("run", executor)
     machine = get_target(target)

@@ -108,6 +108,10 @@ class Plain(Codec):
         return {"type": self._schema}
 
 
+_MOST_WHOLE = 1 << 1023
+"""Larger integers stand for no float."""
+
+
 class Float(Codec):
     """Floats to the bit, and integers that stand for them; what JSON lacks is spelled."""
 
@@ -124,7 +128,7 @@ class Float(Codec):
         return "nan" if bits == _NAN else f"nan:{bits}"
 
     def read(self, data: Any, /) -> Any:
-        if type(data) in (int, float):
+        if type(data) is float or (type(data) is int and abs(data) <= _MOST_WHOLE):
             return data
         if isinstance(data, str) and data in _FLOATS:
             return _FLOATS[data]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any, cast
 
-from pycute_xe.errors import quoted
+from pycute_xe.errors import InputError, quoted
 from pycute_xe.files.codecs import Codec, Defined, codec_of
 from pycute_xe.files.registry import class_named, kinds
 from pycute_xe.files.text import Unfit, examined, parsed
+from pycute_xe.signatures import shortly
 from pycute_xe.typing import is_tuple
 
 __all__ = ["FORMAT", "VERSION", "from_json", "schema", "to_json"]
@@ -19,6 +20,8 @@ VERSION = 1
 
 _KEYS = ("format", "version", "kind", "value")
 _TUPLE = "tuple"
+MOST_INDENT = 16
+"""Blanks for each level of a document."""
 
 
 def to_json(value: Any, indent: int | None = None) -> str:
@@ -34,6 +37,9 @@ def to_json(value: Any, indent: int | None = None) -> str:
     {"format": "pycute_xe", "version": 1, "kind": "Layout", "value": {"class": "Layout", \
 "shape": [4, 8], "stride": [8, 1]}}
     """
+    if indent is not None and (type(indent) is not int or not 0 <= indent <= MOST_INDENT):
+        wrong = f"indent must be None, or an integer from 0 to {MOST_INDENT}"
+        raise InputError("to_json", {"indent": shortly(indent)}, wrong, "use 2")
     name = _TUPLE if is_tuple(value) else type(value).__name__
     try:
         kind = _kind(name)

@@ -51,6 +51,17 @@ class Maker:
     parts: Parts | None = None
 
 
+# ------------------------------------------------------------ layouts
+
+
+def _layout(shape: Any, stride: Any) -> Layout:
+    made = Layout(shape, stride)
+    if made.stride != stride:  # a stride left out stands for one that to_json writes
+        told = "the stride is not written out"
+        raise Unfit(told, f"write what to_json writes of {quoted(str(made))}")
+    return made
+
+
 # ------------------------------------------------------------ indices
 
 
@@ -209,7 +220,7 @@ def _malformed() -> Unfit:
 # ------------------------------------------------------------ table
 
 MAKERS: dict[str, Maker] = {
-    "Layout": Maker(Layout, lambda: {"shape": Shape, "stride": Stride}),
+    "Layout": Maker(_layout, lambda: {"shape": Shape, "stride": Stride}),
     "Basis": Maker(Basis, lambda: {"value": Any, "modes": tuple[int, ...]}),
     "Index": Maker(_index),
     "Quotient": Maker(_quotient),

@@ -67,14 +67,15 @@ def verify(
     registers read in units of ``unit_bits`` hold what a work-item owns ("work-items") and as value
     ``v`` what it is said to be ("values"); what is loaded and stored again lies where it lay
     ("inverse"); LD_V and LD_T own what LD_N does ("letter"). ``row`` and ``column`` claim a formula
-    of one's own instead: text, sympy expressions or integers of ``t`` and ``v``, in values of the
+    of one's own instead: text (where ``/`` rounds down, as ``//`` does), sympy expressions or
+    integers of ``t`` and ``v``, in values of the
     block or coordinates of the tile. ``feeds`` is an MMA and an operand of it: a GEMM whose operand
     the copy moves is proved, and that its registers are reordered only where `feeds` says so. Of an
     `MmaAtom` or a `TiledMma` it is proved who owns A, B and C, and that what their layouts pair is
     what its instructions multiply and add, permutations undone ("product"). These are small kernels
     put to the same prover; each element is also moved on the machine.
-    Raises `KernelError` for anything else, for statements without a meaning here and for formulas
-    that cannot be read, `InputError` for other params.
+    Raises `KernelError` for anything else and for statements without a meaning here, `InputError`
+    for other params and for formulas that cannot be read, `LegalityError` as messages do.
 
     >>> import pycute_xe as cx
     >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")))
@@ -91,6 +92,9 @@ def verify(
     value 0 of work-item 0 is said to be (0, 1), and is (0, 0)
     """
     if feeds is not None:
+        if any(given is not None for given in (row, column, unit_bits, params)):
+            wrong = "feeds is asked alone: it says nothing of row, column, unit_bits or params"
+            raise InputError("verify", {"feeds": feeds}, wrong, "ask one after the other")
         return _fed(kernel, feeds, budget)
     subject: Any = as_subject(kernel)
     formula = row is not None or column is not None or unit_bits is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from time import perf_counter
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +13,11 @@ from numpy.typing import NDArray
 from pycute_xe.arch import get_target
 from pycute_xe.atom import CopyAtom, LinearCopyAtom, TiledCopy
 from pycute_xe.atom.formula import parts_of
-from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP
+from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP, is_index
 from pycute_xe.bulk import table
 from pycute_xe.cutlass import LegacyCopyAtom
 from pycute_xe.cutlass.legacy_name import parse_block2d_name
-from pycute_xe.errors import CuteError, InputError
+from pycute_xe.errors import CuteError, InputError, KernelError
 from pycute_xe.executing.copies import held_places
 from pycute_xe.kernel import Counterexample, Index
 from pycute_xe.kernel.kinds.ownership import BlockCopy, T, V, index_at, ownership, returned
@@ -90,6 +91,10 @@ class _Claimed:
     unit_bits: int
 
 
+_FAR = 1 << 40
+"""No surface has as many rows or columns."""
+
+
 def _claimed(copy: Copies, row: object, column: object, unit_bits: int | None) -> _Claimed:
     atom = copy.atom if isinstance(copy, TiledCopy) else copy
     if (row is None) != (column is None):
@@ -103,10 +108,15 @@ def _claimed(copy: Copies, row: object, column: object, unit_bits: int | None) -
         mine = (_index("row", row), _index("column", column))
         grid = [{T: t, V: v} for t in range(own.shape[0]) for v in range(own.shape[1])]
         flat = [[index.at(at) for index in mine] for at in grid]
+        if any(abs(place) >= _FAR for pair in flat for place in pair):
+            wrong = f"it gives {max((abs(p), p) for pair in flat for p in pair)[1]}"
+            fix = "claim elements of the block"
+            raise InputError("verify", {"row": row, "column": column}, wrong, fix)
         places = np.array(flat, np.int64).reshape(own.shape)
-    unit = unit_bits if unit_bits is not None else 0 if _is_prefetch(copy) else atom.unit_bits
     bits = atom.value_type.bits
-    if unit and (unit % 8 or unit % bits or not 8 <= unit <= 64):
+    own = 0 if _is_prefetch(copy) else max(atom.unit_bits, bits)
+    unit = own if unit_bits is None else unit_bits
+    if unit != own and (unit not in (8, 16, 32, 64) or unit % bits):
         wrong = f"registers are not read in units of {unit} bits where values have {bits}"
         raise InputError("verify", {"unit_bits": unit}, wrong, "use 8, 16, 32 or 64")
     turned = isinstance(copy, LegacyCopyAtom) and copy.place_in_memory(0, 1) == (1, 0)
@@ -143,16 +153,45 @@ def _formula(places: Places) -> tuple[Index, Index] | None:
 
 
 def _index(name: str, given: object) -> Index:
-    if isinstance(given, Index):
-        free = given.names - {T, V}
-        if free:
-            wrong = f"{sorted(free)[0]} is neither {T}, the work-item, nor {V}, the value"
-            raise InputError("verify", {name: given}, wrong, "write it in t and v")
-        return given
-    if type(given) is int or isinstance(given, str) or hasattr(given, "free_symbols"):
-        return read_index(str(given), (T, V), "verify")
-    wrong = f"{name} is {type(given).__name__}"
-    raise InputError("verify", {name: shortly(given)}, wrong, f'write {name}="t % 8 + 8*(v // 2)"')
+    """Return a coordinate as an index of t and v; refuse what is not an integer."""
+    try:
+        if isinstance(given, str):
+            return read_index(given, (T, V), "verify")
+        if isinstance(given, Index) or is_index(given) or hasattr(given, "free_symbols"):
+            found = _of_sympy(given) if hasattr(given, "free_symbols") else given
+            index = found if isinstance(found, Index) else Index(None, int(cast("int", found)))
+            if index.names <= {T, V}:
+                return index
+            wrong = f"{sorted(index.names - {T, V})[0]} is neither {T} nor {V}"
+        else:
+            wrong = f"{name} is {type(given).__name__}"
+    except KernelError as error:
+        wrong = error.condition
+    fix = f'write {name}="t % 8 + 8*(v // 2)": t is the work-item, v the value'
+    raise InputError("verify", {name: shortly(given)}, wrong, fix)
+
+
+def _of_sympy(given: Any) -> Index:
+    """Return a sympy expression of integers as an index; refuse what is a fraction somewhere."""
+    from pycute_xe.symbolic.terms import sp
+
+    expr: Any = sp.expand(given.doit())
+    if expr.is_Integer:
+        return Index(None, int(expr))
+    if expr.is_Symbol:
+        return Index(str(expr))
+    if expr.is_Add:
+        return sum((_of_sympy(part) for part in expr.args), Index())
+    if expr.is_Mul and expr.args[0].is_Integer:
+        return _of_sympy(sp.Mul(*expr.args[1:])) * int(expr.args[0])
+    if isinstance(expr, (sp.floor, sp.ceiling)):
+        above, below = sp.fraction(sp.together(expr.args[0]))
+        if below.is_Integer:
+            up = int(below) - 1 if isinstance(expr, sp.ceiling) else 0
+            return (_of_sympy(above) + up) // int(below)
+    if isinstance(expr, sp.Mod) and expr.args[1].is_Integer and int(expr.args[1]) > 0:
+        return _of_sympy(expr.args[0]) % int(expr.args[1])
+    raise KernelError("verify", {"expr": expr}, f"{expr} is not an integer of t and v", "use floor")
 
 
 def _is_prefetch(copy: Copies) -> bool:
@@ -200,9 +239,10 @@ def _work_items(claimed: _Claimed, machine: Places) -> Proof:
     )
     turned = claimed.memory is not claimed.places
     for t, (said, held) in enumerate(zip(claimed.memory, machine, strict=True)):
-        own = set(_listed(said))
+        mine = set(_listed(said))
+        own = set(mine)
         for v, place in enumerate(_listed(held)):
-            if min(place) >= 0 and place not in own:
+            if min(place) >= 0 and place not in mine:
                 there = place[::-1] if turned else place
                 message = f"{_value(t, v)} is {there}, which the work-item is not said to own"
                 example = _example("work-items", message, t, v, None)
@@ -225,7 +265,7 @@ def _values(claimed: _Claimed, machine: Places | None, why: str, budget: float) 
     moved = "value v of work-item t is the v-th that it owns"
     if machine is not None and (wrong := _first_wrong(claimed, machine)):
         return _failed("values", f"{moved}, each element of a block moved", wrong)
-    found = _by_program(claimed, budget)
+    found = None if machine is None else _by_program(claimed, budget)
     if found is None:  # no kernel moves it: what was moved is all that there is
         answer: Answer = "undecided" if machine is None else "proved"
         words = f"{moved}, each element of a block moved"

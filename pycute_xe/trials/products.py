@@ -14,7 +14,7 @@ from pycute_xe.atom.register_picture import SUBGROUP
 from pycute_xe.bulk import table
 from pycute_xe.comparing.feeding import Feed, feeds
 from pycute_xe.cutlass import LegacyCopyAtom
-from pycute_xe.errors import CuteError
+from pycute_xe.errors import CuteError, KernelError
 from pycute_xe.executing import run
 from pycute_xe.kernel import Counterexample, Kernel, Reorder, gemm
 from pycute_xe.kernel.kinds.multiplication import (
@@ -79,6 +79,9 @@ def _keeps_tiles(reorder: Reorder, elements: int) -> bool:
 def _product_of(feed: Feed) -> Kernel:
     """Return a GEMM of one subgroup, of which one operand is moved by the copy of a feed."""
     op = feed.mma.op
+    if feed.operand == "C":
+        wrong = "no GEMM here loads C by a copy of its own"
+        raise KernelError("verify", {"operand": "C"}, wrong, "ask about D, which lies as C does")
     rows, columns = feed.copy.shape
     wanted, held = feed.mma.operand_type(feed.operand).bits, feed.copy.value_type.bits
     columns = columns * held // wanted
@@ -94,7 +97,7 @@ def _product_of(feed: Feed) -> Kernel:
             return gemm(mma, a=feed.order, copy_a=feed.copy, stages=0)
         case "B":
             return gemm(mma, b=feed.order, copy_b=feed.copy, stages=0)
-        case _:
+        case "D":
             return gemm(mma, copy_d=feed.copy, stages=0)
 
 

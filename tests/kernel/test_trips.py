@@ -77,7 +77,8 @@ def test_attention() -> None:
     alone = in_trips(one.kernel, sizes)
     assert not any(isinstance(s, Loop) for s in alone.statements())
     found, wanted = (cx.run(kernel, **one.operands) for kernel in (alone, one.kernel))
-    assert found.tobytes() == wanted.tobytes()
+    # Sums of f32 in another order differ in the last bit, from machine to machine.
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(

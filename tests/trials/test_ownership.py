@@ -15,7 +15,7 @@ import pycute_xe as cx
 from pycute_xe.atom import Block2DOp
 from pycute_xe.cutlass import LegacyCopyAtom
 from pycute_xe.cutlass.known_names import shipped_names
-from pycute_xe.errors import CuteError, InputError, KernelError
+from pycute_xe.errors import CuteError, InputError, LegalityError
 from pycute_xe.layout import Layout
 
 NAMES = [str(name) for name in shipped_names() if "PREFETCH" not in str(name)]
@@ -245,9 +245,9 @@ def test_refused_runs(given: tuple[Any, ...], named: dict[str, Any], words: str)
     ("named", "kind", "words"),
     [
         ({"row": "v"}, InputError, "a row and a column"),
-        ({"row": "v", "column": "u"}, KernelError, "u is unknown"),
-        ({"row": "v", "column": "t*v"}, KernelError, "integers only"),
-        ({"row": "v", "column": "t ^ v"}, KernelError, "names and integers"),
+        ({"row": "v", "column": "u"}, InputError, "u is unknown"),
+        ({"row": "v", "column": "t*v"}, InputError, "integers only"),
+        ({"row": "v", "column": "t ^ v"}, InputError, "names and integers"),
         ({"row": "v", "column": 2.5}, InputError, "float"),
         ({"row": "v", "column": "t", "unit_bits": 12}, InputError, "12 bits"),
         ({"params": {"M": 1}}, InputError, "only kernels have sizes"),
@@ -354,3 +354,84 @@ def test_a_counterexample_is_drawn() -> None:
     cells = {(c.row, c.col) for c in drawing.scene.panels[0].cells if c.wrong}
     assert cells == {wrong.element, wrong.found}
     assert wrong.message in drawing.text(width=100, colour=False)
+
+
+# ------------------------------------------------------------ what was answered wrongly once
+
+
+def test_fractions_of_t_and_v_are_no_owners() -> None:
+    """Each would be an integer if it were rounded, and is refused instead."""
+    import sympy as sp
+
+    t, v = sp.symbols("t v", integer=True)
+    name = "XE_2D_U16x8x16_LD_N"
+    for column in (t + sp.Rational(1, 2), (2 * t + 1) / 2, sp.Mod(t + sp.Mod(v / 2, 1), 16)):
+        with pytest.raises(InputError, match="not an integer of t and v"):
+            cx.verify(name, row=v, column=column)
+    assert cx.verify(name, row=v, column=sp.Mul(2, t / 2, evaluate=False))
+    packed = "XE_2D_Packed_U8x8x32_LD_N"
+    assert cx.verify(packed, row=sp.floor(v / 2), column=2 * t + sp.Mod(v, 2))
+    assert cx.verify(packed, row=sp.ceiling((v - 1) / 2), column=2 * t + sp.Mod(v, 2))
+
+
+def test_units_of_blocks_and_of_work_items_that_address_memory() -> None:
+    block = "XE_1D_LOAD_GLOBAL<u32,u128>"
+    assert cx.verify(block, row="0", column="t + 16*v", unit_bits=32)
+    assert cx.verify(block, row="0", column="4*t + v", unit_bits=32).answer == "disproved"
+    assert cx.verify("XE_1D_LDSM<u64>")
+    held = cx.run("XE_1D_LDSM<u64>", np.arange(64), at=[*range(0, 48, 3)])
+    assert held[:, 0].tolist() == [*range(0, 48, 3)]
+    out = cx.run("XE_1D_STSM<u64>", held, into=np.zeros(48, np.int64), at=[*range(0, 48, 3)])
+    assert out[::3].tolist() == held[:, 0].tolist()
+    with pytest.raises(InputError, match="128 bits"):
+        cx.run("XE_1D_LDSM<u128>", np.arange(64))
+
+
+def test_stores_of_four_bits_and_of_subgroups_that_store_the_same() -> None:
+    store = cx.make_copy_atom(cx.XE_STORE_2D(8, 8, 16), "u4")
+    assert cx.verify(store)
+    out = cx.run(store, np.ones((16, 16), int), into=np.zeros((8, 32), int))
+    assert out.sum() == 8 * 32
+    mma = cx.workgroup_mma(BF16, (8, 16, 32), ((1, 1, 2), (1, 1, 1)))
+    verdict = cx.verify(cx.make_block_2d_copy_D(mma, ("ld", 1)))
+    assert verdict.answer != "disproved", str(verdict)
+
+
+def test_numbers_that_a_type_does_not_hold_are_refused_exactly() -> None:
+    def of(kind: str) -> Any:
+        return cx.make_copy_atom(cx.XE_LOAD_2D(64, 8, 8), kind)
+
+    lost: list[tuple[Any, np.ndarray]] = [
+        ("XE_2D_U16x8x16_LD_N", np.full((8, 16), np.nan)),
+        (of("s64"), np.full((8, 8), 2**63, np.uint64)),
+        (of("u64"), np.full((8, 8), 2.0**64)),
+        (of("f64"), np.full((8, 8), 2**53 + 1)),
+    ]
+    for copy, array in lost:
+        with pytest.raises(InputError, match="does not hold"):
+            cx.run(copy, array)
+    whole = np.full((8, 8), 2**64 - 1, np.uint64)
+    assert int(cx.run(of("u64"), whole)[0, 0]) == 2**64 - 1
+
+
+def test_what_is_asked_together_and_says_nothing_is_refused() -> None:
+    feeds = ("XE_DPAS_TT<8,f32,bf16>", "A")
+    with pytest.raises(InputError, match="asked alone"):
+        cx.verify("XE_2D_U16x8x16_LD_N", row="15-t", column="99", feeds=feeds)
+    with pytest.raises(InputError, match="neither an executor"):
+        cx.run("XE_2D_U16x8x16_LD_N", np.zeros((8, 16)), report=True)
+    with pytest.raises(InputError, match="10000"):
+        cx.verify("XE_2D_U16x8x16_LD_N", row=10**30, column=0)
+    illegal = cx.make_copy_atom(cx.XE_LOAD_2D_VNNI(32, 2, 64, 32), "f32")
+    for unit in (None, 32):
+        with pytest.raises(LegalityError, match="row bytes is 256"):
+            cx.verify(illegal, unit_bits=unit)
+
+
+@pytest.mark.parametrize("indent", [1.5, True, 10**9, -1, "xx"])
+def test_documents_have_an_indent_of_a_few_blanks(indent: Any) -> None:
+    with pytest.raises(InputError, match="indent"):
+        cx.to_json(Layout(4), indent=indent)
+    whole = cx.to_json(Layout((4, 8), (1, 4))).replace("[1, 4]", "null")
+    with pytest.raises(CuteError, match="stride"):
+        cx.from_json(whole)

@@ -156,8 +156,9 @@ def test_a_tile_loaded_a_trip_ahead_is_followed():
 
 
 def test_what_is_no_kernel_is_refused_by_name():
-    with pytest.raises(KernelError, match=r"TiledMma.*only kernels are verified"):
-        cx.verify(gemm().mma)
+    nothing = gemm().mma.thr_layout_vmnk
+    with pytest.raises(KernelError, match=r"Layout.*only kernels, copies, MMAs and their atoms"):
+        cx.verify(nothing)
 
 
 def test_two_accumulators_need_two_sums():

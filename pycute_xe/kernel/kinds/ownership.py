@@ -38,7 +38,7 @@ def index_at(layout: Layout, x: Index) -> Index:
     """Return the offset of a coordinate of a layout, as an index.
 
     >>> print(index_at(Layout((2, 4), (8, 1)), Index("v")))
-    8*v+(v/2)-16*(v/2)
+    8*v-15*(v/2)
     """
     out, before, count = Index(), 1, size(layout)
     for extent, stride in flat_modes(layout):
