@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from pycute_xe.algebra.compose import flat_modes
 from pycute_xe.arch.regions import Ints
 from pycute_xe.atom import TiledCopy
 from pycute_xe.atom.reordering import layout_of
@@ -17,9 +16,8 @@ from pycute_xe.emitting.writer import divided
 from pycute_xe.errors import KernelError
 from pycute_xe.holding.tables import anchors
 from pycute_xe.kernel import AtomicStore, Kernel, Load, Prefetch, SharedLoad, SharedStore, Store
-from pycute_xe.kernel.index import SUBGROUP_INDEX, Index
+from pycute_xe.kernel.index import SUBGROUP_INDEX, Index, index_at
 from pycute_xe.kernel.spec.functions import REDUCTIONS
-from pycute_xe.layout import size
 
 __all__ = ["additions", "shared_accesses", "shared_room", "messages"]
 
@@ -92,13 +90,7 @@ def digits(values: NDArray[np.int64], name: str, what: object) -> Index:
             f"no layout says where it starts for each {name.removeprefix('xe_')}",
             "use a tiling that CuTe's layouts can say",
         )
-    out, below, total = Index(None, first), 1, size(layout)
-    for extent, step in flat_modes(layout):
-        digit = Index(name) // below
-        if below * extent < total:
-            digit = digit % extent
-        out, below = out + digit * step, below * extent
-    return out
+    return index_at(layout, Index(name)) + first
 
 
 # ------------------------------------------------------------ sharing

@@ -24,15 +24,18 @@ from pycute_xe.kernel import Operand
 from pycute_xe.layout import size
 from pycute_xe.machine import Memory, RegisterFile, Slm, block2d, lsc
 from pycute_xe.machine.memory import packed, unpacked
-from pycute_xe.numeric import Numeric, as_numeric
+from pycute_xe.numeric import Numeric, as_numeric, numerics
 from pycute_xe.typing import is_tuple
 
-__all__ = ["held_places", "run_copy"]
+__all__ = ["held_places", "is_prefetch", "run_copy"]
 
 BlockCopy = CopyAtom | LegacyCopyAtom
 
 Held = NDArray[Any]
 """(lanes, values), or (subgroups, lanes, values)."""
+
+_NARROW = frozenset(host_dtype(numeric).name for numeric in numerics())
+"""Types of numbers that NumPy itself does not have, by name, among others."""
 
 _ROOM = 1 << 16
 """Bytes of registers of a subgroup: more than any copy fills."""
@@ -59,7 +62,7 @@ def run_copy(
         what = "what work-items hold" if stores else "memory"
         wrong = f"a copy takes one array, {what}; {len(operands)} were given"
         raise InputError("run", given, wrong, "run(load, A), or run(store, held, into=D)")
-    if _prefetches(atom):
+    if is_prefetch(atom):
         wrong = "a prefetch brings the block into the cache and reaches no register"
         raise InputError("run", given, wrong, "run the load of the same block")
     if not stores and named.get("into") is not None:
@@ -140,10 +143,22 @@ class _Machine:
                 "run", {"copy": self.atom}, wrong, "give an array of numbers"
             ) from error
 
+    def returned(self, stored: NDArray[Any], into: Any) -> NDArray[Any]:
+        """Memory after a store, as the array that was given; refuse numbers that it cannot hold."""
+        dtype = self.array(into).dtype
+        out = stored.astype(dtype)
+        lost = (_exact(out) != _exact(stored)) & ~np.isnan(_exact(stored))
+        if lost.any():
+            wrong = f"into holds {dtype}, which has not all numbers that are stored"
+            fix = f"give memory of {host_dtype(self.atom.value_type)}"
+            raise InputError("run", {"copy": self.atom}, wrong, fix)
+        return out
+
     def converted(self, array: NDArray[Any]) -> NDArray[Any]:
         """An array in the type of the values; refuse what does not convert exactly."""
         kind = self.atom.value_type
-        if array.dtype.kind not in "iufV" and array.dtype != host_dtype(kind):
+        plain = array.dtype.kind in "iuf" or array.dtype.name in _NARROW
+        if not plain and array.dtype != host_dtype(kind):
             wrong = f"{array.dtype} is not a type of numbers"
             raise InputError("run", {"copy": self.atom}, wrong, f"give an array of {kind}")
         out = convert(array, kind)
@@ -172,7 +187,8 @@ def _stores(atom: CopyAnswers) -> bool:
     )
 
 
-def _prefetches(atom: CopyAnswers) -> bool:
+def is_prefetch(atom: CopyAnswers) -> bool:
+    """Whether a copy brings its block into the cache alone."""
     if isinstance(atom, LegacyCopyAtom):
         return atom.name.is_prefetch
     return isinstance(atom, CopyAtom) and atom.op.kind == "XE_PREFETCH_2D"
@@ -194,7 +210,7 @@ def _block(machine: _Machine, given: Any, at: Any, into: Any) -> NDArray[Any]:
     registers = machine.registers()
     registers.write(0, machine.gathered(held, nbytes), "run")
     _send(machine, placed, start, registers, 0)
-    return fetch(machine.memory, placed).astype(machine.array(into).dtype)
+    return machine.returned(fetch(machine.memory, placed), into)
 
 
 def _tiled(
@@ -230,7 +246,7 @@ def _tiled(
         if not stores:
             out.append(machine.dealt(registers, nbytes))
     if stores:
-        return fetch(machine.memory, placed).astype(machine.array(into).dtype)
+        return machine.returned(fetch(machine.memory, placed), into)
     return np.stack(out)
 
 
@@ -337,7 +353,7 @@ def _linear(
         registers.write(first, _in_slots(machine, atom, held), "run")
     memory = _sent(machine, atom, "load" if loads else "store", memory, starts, registers, first)
     if not loads:
-        return unpacked(memory, atom.value_type)[: len(array)].astype(array.dtype)
+        return machine.returned(unpacked(memory, atom.value_type)[: len(array)], into)
     picture = atom.registers()
     used = registers.data[first : first + len(picture.slots) * picture.bits // 8]
     return _from_slots(machine, atom, used).astype(host_dtype(atom.value_type))
@@ -425,7 +441,10 @@ def _starts(atom: LinearCopyAtom, at: Any, count: int) -> list[int]:
     """The byte at which the block begins, or what each work-item addresses."""
     bits, lanes = atom.value_type.bits, 1 if atom.op.is_block else SUBGROUP
     moved = size(atom.layout_ref_tv)
-    given = np.asarray(np.arange(lanes) * moved if at is None else at)
+    try:
+        given = np.asarray(np.arange(lanes) * moved if at is None else at)
+    except ValueError:  # a ragged list
+        given = np.empty(0)
     many = "an integer" if atom.op.is_block else "16 integers, one for each work-item"
     if given.dtype.kind not in "iu" or given.size != lanes:
         wrong = f"at is {at!r}, and must be {many}: values before the first that is moved"

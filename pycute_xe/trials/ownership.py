@@ -11,16 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.arch import get_target
-from pycute_xe.atom import CopyAtom, LinearCopyAtom, TiledCopy
+from pycute_xe.atom import LinearCopyAtom, TiledCopy
 from pycute_xe.atom.formula import parts_of
 from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP, is_index
 from pycute_xe.bulk import table
 from pycute_xe.cutlass import LegacyCopyAtom
 from pycute_xe.cutlass.legacy_name import parse_block2d_name
 from pycute_xe.errors import CuteError, InputError, KernelError
-from pycute_xe.executing.copies import held_places
+from pycute_xe.executing.copies import held_places, is_prefetch
 from pycute_xe.kernel import Counterexample, Index
-from pycute_xe.kernel.kinds.ownership import BlockCopy, T, V, index_at, ownership, returned
+from pycute_xe.kernel.index import index_at
+from pycute_xe.kernel.kinds.ownership import BlockCopy, T, V, ownership, returned
 from pycute_xe.kernel.spec.equations import read_index
 from pycute_xe.layout import size
 from pycute_xe.signatures import shortly
@@ -45,7 +46,7 @@ def verify_copy(
     proofs = [_timed(lambda: _owners(claimed))]
     machine: Places | None = None
     tried = Tried((), "a prefetch fills no registers")
-    if not _is_prefetch(copy):
+    if not is_prefetch(copy.atom if isinstance(copy, TiledCopy) else copy):
         machine, tried = _seen(claimed)
         if machine is not None:
             proofs.append(_timed(lambda: _work_items(claimed, machine)))
@@ -114,7 +115,7 @@ def _claimed(copy: Copies, row: object, column: object, unit_bits: int | None) -
             raise InputError("verify", {"row": row, "column": column}, wrong, fix)
         places = np.array(flat, np.int64).reshape(own.shape)
     bits = atom.value_type.bits
-    own = 0 if _is_prefetch(copy) else max(atom.unit_bits, bits)
+    own = 0 if is_prefetch(atom) else max(atom.unit_bits, bits)
     unit = own if unit_bits is None else unit_bits
     if unit != own and (unit not in (8, 16, 32, 64) or unit % bits):
         wrong = f"registers are not read in units of {unit} bits where values have {bits}"
@@ -192,13 +193,6 @@ def _of_sympy(given: Any) -> Index:
     if isinstance(expr, sp.Mod) and expr.args[1].is_Integer and int(expr.args[1]) > 0:
         return _of_sympy(expr.args[0]) % int(expr.args[1])
     raise KernelError("verify", {"expr": expr}, f"{expr} is not an integer of t and v", "use floor")
-
-
-def _is_prefetch(copy: Copies) -> bool:
-    atom = copy.atom if isinstance(copy, TiledCopy) else copy
-    if isinstance(atom, LegacyCopyAtom):
-        return atom.name.is_prefetch
-    return isinstance(atom, CopyAtom) and atom.op.kind == "XE_PREFETCH_2D"
 
 
 # ------------------------------------------------------------ owners

@@ -410,6 +410,14 @@ def test_numbers_that_a_type_does_not_hold_are_refused_exactly() -> None:
     for copy, array in lost:
         with pytest.raises(InputError, match="does not hold"):
             cx.run(copy, array)
+    held = np.full((16, 8), 300)
+    with pytest.raises(InputError, match="into holds uint8"):
+        cx.run("XE_2D_U16x8x16_ST_N", held, into=np.zeros((8, 16), np.uint8))
+    for odd in (np.zeros((8, 16), "V4"), np.zeros((8, 16), [("a", "i4")])):
+        with pytest.raises(InputError, match="not a type of numbers"):
+            cx.run("XE_2D_U16x8x16_LD_N", odd)
+    with pytest.raises(InputError, match="16 integers"):
+        cx.run("XE_1D_LDSM<u16>", np.zeros(64), at=[[1, 2], [3]])
     whole = np.full((8, 8), 2**64 - 1, np.uint64)
     assert int(cx.run(of("u64"), whole)[0, 0]) == 2**64 - 1
 

@@ -7,11 +7,10 @@ from functools import cached_property, lru_cache
 from math import inf
 from typing import TypeAlias
 
-from pycute_xe.algebra.compose import flat_modes
 from pycute_xe.atom.reordering import layout_of
 from pycute_xe.atom.tilings import TiledMma
 from pycute_xe.errors import KernelError
-from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX, Index, Tiles
+from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX, Index, Tiles, index_at
 from pycute_xe.kernel.ir.operands import Fragment, Operand
 from pycute_xe.kernel.ir.statements import If, Map, Part, Reduce, Statement
 from pycute_xe.kernel.kinds.vectors import accumulator_places, vector_gather
@@ -54,13 +53,7 @@ def _index(values: list[int], name: str, mma: TiledMma) -> Index:
     layout = layout_of(values)
     if layout is None:
         raise _unplaced(mma)
-    out, before, modes = Index(), 1, list(flat_modes(layout))
-    for number, (extent, step) in enumerate(modes):
-        digit = Index(name) // before
-        if number < len(modes) - 1:
-            digit = digit % extent
-        out, before = out + digit * step, before * extent
-    return out
+    return index_at(layout, Index(name))
 
 
 def _unplaced(mma: TiledMma) -> KernelError:

@@ -13,11 +13,11 @@ from pycute_xe.atom.register_picture import SUBGROUP
 from pycute_xe.atom.reordering import layout_of
 from pycute_xe.bulk import table
 from pycute_xe.errors import KernelError
-from pycute_xe.kernel.index import Index
+from pycute_xe.kernel.index import Index, index_at
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.operands import Fragment, Operand
 from pycute_xe.kernel.ir.statements import Fill, Load, Mma, Statement, Store
-from pycute_xe.kernel.kinds.ownership import Dumped, index_at
+from pycute_xe.kernel.kinds.ownership import Dumped
 from pycute_xe.kernel.spec.expression import Element, total
 from pycute_xe.kernel.spec.specification import Claim, Specification
 from pycute_xe.layout import size

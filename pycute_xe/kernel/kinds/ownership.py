@@ -7,23 +7,22 @@ from dataclasses import dataclass
 from math import gcd
 
 from pycute_xe.algebra import composition
-from pycute_xe.algebra.compose import flat_modes
 from pycute_xe.atom import XE_LOAD_2D, XE_STORE_2D, CopyAtom, TiledCopy, make_copy_atom
 from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP
 from pycute_xe.atom.reordering import layout_of
 from pycute_xe.cutlass import LegacyCopyAtom
 from pycute_xe.cutlass.legacy_lowering import op_sending
 from pycute_xe.errors import KernelError
-from pycute_xe.kernel.index import Index, Tiles
+from pycute_xe.kernel.index import Index, Tiles, index_at
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.operands import Fragment, Operand
 from pycute_xe.kernel.ir.statements import Load, Part, Statement, Store
 from pycute_xe.kernel.spec.expression import Const, Element, Expression, Where
 from pycute_xe.kernel.spec.specification import Claim, Specification
-from pycute_xe.layout import Layout, make_layout, size
+from pycute_xe.layout import Layout, make_layout
 from pycute_xe.numeric import Numeric
 
-__all__ = ["BlockCopy", "Dumped", "Formula", "index_at", "ownership", "returned"]
+__all__ = ["BlockCopy", "Dumped", "Formula", "ownership", "returned"]
 
 BlockCopy = CopyAtom | LegacyCopyAtom
 
@@ -32,20 +31,6 @@ Formula = tuple[Index, Index]
 
 GRF = 64
 T, V = "t", "v"
-
-
-def index_at(layout: Layout, x: Index) -> Index:
-    """Return the offset of a coordinate of a layout, as an index.
-
-    >>> print(index_at(Layout((2, 4), (8, 1)), Index("v")))
-    8*v-15*(v/2)
-    """
-    out, before, count = Index(), 1, size(layout)
-    for extent, stride in flat_modes(layout):
-        digit = x // before
-        before *= extent
-        out = out + (digit % extent if before < count else digit) * stride
-    return out
 
 
 def ownership(copy: BlockCopy | TiledCopy, formula: Formula, unit_bits: int) -> Kernel:
