@@ -444,7 +444,7 @@ def _starts(atom: LinearCopyAtom, at: Any, count: int) -> list[int]:
     try:
         given = np.asarray(np.arange(lanes) * moved if at is None else at)
     except ValueError:  # a ragged list
-        given = np.empty(0)
+        given = np.empty(0, np.int64)
     many = "an integer" if atom.op.is_block else "16 integers, one for each work-item"
     if given.dtype.kind not in "iu" or given.size != lanes:
         wrong = f"at is {at!r}, and must be {many}: values before the first that is moved"
