@@ -23,9 +23,10 @@ from pycute_xe.cutlass import as_subject
 from pycute_xe.drawing.drawing import Drawing
 from pycute_xe.drawing.images import Place, multiplied
 from pycute_xe.drawing.of_copy import of_copy_atom, of_tiled_copy
-from pycute_xe.drawing.of_mma import of_kernel, of_mma_atom, of_permutation, of_tiled_mma, of_zooms
+from pycute_xe.drawing.of_mma import of_kernel, of_mma_atom, of_tiled_mma
 from pycute_xe.drawing.scene import Arrow, Cell, Panel, Scene, make_panel, marked
 from pycute_xe.drawing.side_by_side import Colours, coloured, of_layouts
+from pycute_xe.drawing.zooms import of_permutation, of_zooms
 from pycute_xe.errors import ShapeError, quoted
 from pycute_xe.kernel import Counterexample, Kernel, Mma, Reorder
 from pycute_xe.kernel.ir.listing import renamings
@@ -489,10 +490,10 @@ def draw(
     1 4 5 6 7
     """
     subject = as_subject(x)
-    if view is not None:
+    if isinstance(subject, Layout | ComposedLayout | Mapping) or colour is not None:
+        scene = _coloured(subject, what, colour, view)
+    elif view is not None:
         scene = _viewed(subject, what, subgroup, view)
-    elif colour is not None:
-        scene = _coloured(subject, what, colour)
     else:
         scene = _scene(subject, what, subgroup)
     return Drawing(scene if mark is None else marked(scene, mark.message, mark.element, mark.found))
@@ -512,16 +513,18 @@ def _viewed(x: object, what: str | None, subgroup: int, view: str) -> Scene:
                 {"x": type(x).__name__, "view": view},
                 f"a {type(x).__name__} cannot be drawn as {quoted(view)}",
                 'use "zooms" of a TiledMma or TiledCopy, "permutation" of a TiledMma, '
-                '"reorder" of a Kernel',
+                '"reorder" of a Kernel, "tiles", "blocks" or "grid" of a Layout',
             )
 
 
-def _coloured(x: object, what: str | None, colour: Colours) -> Scene:
+def _coloured(x: object, what: str | None, colour: Colours | None, view: str | None) -> Scene:
     match x:
-        case Layout() | ComposedLayout() if what is None and callable(colour):
-            return coloured(x, colour)
+        case Layout() | ComposedLayout() if what is None and not isinstance(colour, Mapping):
+            return coloured(x, colour, view)
         case Mapping() if what is None:
-            return of_layouts(cast("Mapping[Any, Any]", x), colour)
+            return of_layouts(cast("Mapping[Any, Any]", x), colour, view)
+        case _ if colour is None:
+            raise _no_parts(x, what)
         case _:
             raise ShapeError(
                 "draw",
@@ -542,22 +545,22 @@ def _scene(x: object, what: str | None, subgroup: int) -> Scene:
         case CopyAnswers():
             return of_copy_atom(x, what)
         case _ if what is not None:
-            raise ShapeError(
-                "draw",
-                {"x": type(x).__name__, "what": what},
-                "only kernels, MMAs and copy atoms have parts to choose",
-                "leave what out",
-            )
+            raise _no_parts(x, what)
         case TiledCopy():
             return of_tiled_copy(x, subgroup)
         case Plan() | Timeline() | BankUse() | Block2D() | Message() | Block2DMessage():
             return _instruction(x)
-        case Layout() | ComposedLayout():
-            return coloured(x)
-        case Mapping():
-            return of_layouts(cast("Mapping[Any, Any]", x))
         case _:
             raise _refusal(x)
+
+
+def _no_parts(x: object, what: str | None) -> ShapeError:
+    return ShapeError(
+        "draw",
+        {"x": type(x).__name__, "what": what},
+        "only kernels, MMAs and copy atoms have parts to choose",
+        "leave what out",
+    )
 
 
 def _instruction(

@@ -11,7 +11,7 @@ from sampling import sampled
 
 import pycute_xe as cx
 from pycute_xe.drawing.dispatch import of_reorder
-from pycute_xe.drawing.of_mma import of_permutation, of_zooms
+from pycute_xe.drawing.zooms import of_permutation, of_zooms
 from pycute_xe.errors import CoordError, ShapeError
 
 BF16 = cx.XE_DPAS_TT(8, "f32", "bf16")
