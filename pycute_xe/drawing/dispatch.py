@@ -491,7 +491,7 @@ def draw(
     """
     subject = as_subject(x)
     if isinstance(subject, Layout | ComposedLayout | Mapping) or colour is not None:
-        scene = _coloured(subject, what, colour, view)
+        scene = _coloured(cast("object", subject), what, colour, view)
     elif view is not None:
         scene = _viewed(subject, what, subgroup, view)
     else:
@@ -522,7 +522,8 @@ def _coloured(x: object, what: str | None, colour: Colours | None, view: str | N
         case Layout() | ComposedLayout() if what is None and not isinstance(colour, Mapping):
             return coloured(x, colour, view)
         case Mapping() if what is None:
-            return of_layouts(cast("Mapping[Any, Any]", x), colour, view)
+            by_name = cast("Mapping[Any, Any]", x)
+            return of_layouts(by_name, cast("Colours | None", colour), view)
         case _ if colour is None:
             raise _no_parts(x, what)
         case _:

@@ -40,7 +40,8 @@ def folded(scene: Scene) -> Scene:
         caption.append(f"Each cell is {run} elements side by side, labelled by the first offset.")
     if period < len(rows):
         further, last = _offset(rows[period][0]) - _offset(rows[0][0]), len(rows) - 1
-        words = f"rows {period} to {last} repeat rows 0 to {period - 1}"
+        above = f"rows 0 to {period - 1}" if period > 1 else "row 0"
+        words = f"rows {period} to {last} repeat {above}"
         caption.append(f"{words.capitalize()}, each time {further} further on ({REPEAT}).")
         lines.append([Cell(period, c.col, None, (REPEAT,), tip=words) for c in lines[0]])
         names += (f"to {last}",)

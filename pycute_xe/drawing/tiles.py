@@ -74,7 +74,7 @@ def arranged(layout: AnyLayout, view: str | None = None) -> Arranged:
 def _natural(layout: AnyLayout) -> str:
     """Read modes as a divide of a matrix leaves them."""
     modes = _modes(layout)
-    pairs = [_pair(mode.shape) for mode in modes]
+    pairs = [_is_pair(mode) for mode in modes]
     if len(modes) == 4 or (len(modes) == 3 and pairs[0]):
         return "tiles"
     if len(modes) != 2 or not any(pairs):
@@ -86,8 +86,8 @@ def _natural(layout: AnyLayout) -> str:
     return "tiles" if pairs[1] and not _is_divided(modes[1:]) else "blocks"
 
 
-def _pair(extents: object) -> bool:
-    return isinstance(extents, tuple) and len(extents) == 2
+def _is_pair(mode: Layout) -> bool:
+    return isinstance(mode.shape, tuple) and len(mode) == 2
 
 
 def _modes(layout: AnyLayout) -> tuple[Layout, ...]:
@@ -111,9 +111,9 @@ def _blocks(layout: AnyLayout) -> tuple[int, int]:
 def _tiles(layout: AnyLayout) -> Arranged:
     """Put tiles where they are in the matrix; those of a vector are columns."""
     modes = _modes(layout)
-    parts = [part for mode in modes for part in (tuple(mode) if _pair(mode.shape) else (mode,))]
-    tile_is_matrix = _pair(modes[0].shape) or len(modes) == 4
-    if len(modes) == 2 and not (tile_is_matrix and _pair(modes[1].shape)):
+    parts = [part for mode in modes for part in (tuple(mode) if _is_pair(mode) else (mode,))]
+    tile_is_matrix = _is_pair(modes[0]) or len(modes) == 4
+    if len(modes) == 2 and not (tile_is_matrix and _is_pair(modes[1])):
         return Arranged(layout, (size(modes[0]), 1), _TILES)
     if len(parts) != 4:
         condition = f"its tiles and where they are have {len(parts)} modes, not 2 and 2"

@@ -12,7 +12,7 @@ from pycute_xe.arch.registers import RegisterMap
 from pycute_xe.atom import TiledCopy, TiledMma, make_tiled_mma
 from pycute_xe.drawing.images import Place, Slot, copied, multiplied
 from pycute_xe.drawing.of_mma import check_subgroup
-from pycute_xe.drawing.scene import Cell, Cells, Panel, Scene, make_panel, owned
+from pycute_xe.drawing.scene import Cell, Panel, Plan, Scene, make_panel, owned
 from pycute_xe.errors import ShapeError
 from pycute_xe.layout import Layout, size
 
@@ -20,8 +20,10 @@ __all__ = ["of_permutation", "of_zooms"]
 
 Slots = Callable[[int], list[Slot]]
 
-ROOM = 650
-"""Width of the work-items of a step, in pixels: the drawing stays below 900."""
+WIDTH = 900
+"""A work-group at one glance is narrower, in pixels."""
+MOST = (32, 24, 16, 8)
+"""Rows and columns of a step that are shown: as many as there is room for."""
 _LEGEND = ("number", tuple(map(str, range(16))))
 
 
@@ -35,13 +37,18 @@ def of_zooms(x: TiledMma | TiledCopy, what: str | None, subgroup: int) -> Scene:
     check_subgroup(x, subgroup)
     first = [s for s in slots(subgroup) if s.group == 0]
     group, area = _work_group(_of_groups(slots, x.num_subgroups), axes, step)
-    items, shown = _items(f"{step} 0 of S{subgroup}", first, bits, axes)
-    caption = (
-        f"Left: {name}. S: the subgroup that takes a part; +n: n more take the same part.",
-        f"Its cells, {area} elements each, are {step}s, # in register order.",
-        f"Right: {shown}. T: work-item, V: value. Colours: subgroups and work-items modulo 16.",
-    )
-    return Scene(f"T{name[1:]} at one glance", caption, (group, items), *_LEGEND)
+    items = _items(f"{step} 0 of S{subgroup}", first, bits, axes)
+
+    def scene(most: int) -> Scene:
+        part, shown = _corner(items, most)
+        caption = (
+            f"Left: {name}. S: the subgroup that takes a part; +n: n more take the same part.",
+            f"Its cells, {area} elements each, are {step}s, # in register order.",
+            f"Right: {shown}. T: work-item, V: value. Colours: subgroups and work-items modulo 16.",
+        )
+        return Scene(f"T{name[1:]} at one glance", caption, (group, part), *_LEGEND)
+
+    return next((s for s in map(scene, MOST[:-1]) if Plan(s).width < WIDTH), scene(MOST[-1]))
 
 
 def _work_group(
@@ -191,19 +198,22 @@ def _run(places: list[int], line: Callable[[int], list[Any]]) -> int:
     return found
 
 
-def _items(name: str, slots: Iterable[Slot], bits: int, axes: tuple[str, str]) -> tuple[Panel, str]:
-    """Return a panel of the work-items of a step, as much of it as there is room for, and words."""
+def _items(name: str, slots: Iterable[Slot], bits: int, axes: tuple[str, str]) -> Panel:
+    """Return a panel of the work-items of a step."""
     kept = list(slots)
     owner = RegisterMap(Layout(1 + max(s.element for s in kept)), bits).owner
     cells = [
         owned(s.place, owner(s.element), s.element * bits // 8, f"({s.place[0]}, {s.place[1]})")
         for s in kept
     ]
-    whole = replace(make_panel(name, cells, axes, framed=False, slot=(1, 0)), compact=True)
-    most = ROOM // Cells.compact(whole).width
+    return replace(make_panel(name, cells, axes, framed=False, slot=(1, 0)), compact=True)
+
+
+def _corner(whole: Panel, most: int) -> tuple[Panel, str]:
+    """Return the first rows and columns of a panel, and in words what part of it they are."""
     rows, cols = whole.rows[:most], whole.cols[:most]
-    if rows == whole.rows and cols == whole.cols:
-        return whole, name
-    inside = [cell for cell in cells if cell.row in rows and cell.col in cols]
+    if (rows, cols) == (whole.rows, whole.cols):
+        return whole, whole.name
+    cells = tuple(c for c in whole.cells if c.row in rows and c.col in cols)
     words = f"{len(rows)} × {len(cols)} of the {len(whole.rows)} × {len(whole.cols)} elements of"
-    return replace(whole, cells=tuple(inside), rows=rows, cols=cols), f"{words} {name}"
+    return replace(whole, cells=cells, rows=rows, cols=cols), f"{words} {whole.name}"
