@@ -62,7 +62,7 @@ PICTURES: dict[str, Callable[[], Drawing]] = {
     "divide of a line": lambda: draw(cx.logical_divide(Layout(24), Layout(4, 2))),
     "swizzled divide": lambda: draw(cx.zipped_divide(swizzled(3, 0, 3, 8, 8), (4, 2))),
     "narrow tiles": lambda: draw(cx.logical_divide(Layout((8, 16), (16, 1)), (4, 1))),
-    "columns": lambda: draw(cx.zipped_divide(Layout((64, 32)), (64, 1)), view="tiles"),
+    "tiles in place": lambda: draw(cx.zipped_divide(MATRIX, (4, 2)), view="tiles"),
     "logical_product": lambda: draw(cx.logical_product(BLOCK, GRID), view="tiles"),
     "zipped_product": lambda: draw(cx.zipped_product(BLOCK, GRID), view="tiles"),
     "tiled_product": lambda: draw(cx.tiled_product(BLOCK, GRID)),

@@ -464,9 +464,13 @@ def draw(
     side by side. ``colour`` is a function of an offset: equal numbers modulo 16, equal colours; or
     such functions by name.
     ``subgroup`` selects one of a work-group's subgroups. ``view`` shows something else of it:
-    "zooms" of a tiled MMA or copy the tile by subgroups, a subgroup's share by instructions, one
-    of them by work-items; "permutation" of a tiled MMA its parts without and with it; "reorder" of
-    a kernel's A or B the registers before and after it, with arrows.
+    "zooms" of a tiled MMA or copy the whole work-group at one glance, its subgroups, their
+    instructions or messages, and the work-items of one; "permutation" of a tiled MMA its parts
+    without and with it; "reorder" of a kernel's A or B the registers before and after it, with
+    arrows. What a divide leaves has thick frames around its tiles. Of a layout ``view`` says how
+    its modes are read: "tiles" as (tile, which tile), drawn in place in the matrix, "columns" so,
+    each tile a column, "blocks" each mode as (inside, which tile), "grid" without tiles. Swizzles
+    of more than 32 columns are folded, but for "grid".
     ``mark`` is a counterexample of `verify`, of this thing: red corners mark what should be at the
     place, and what is, and the caption says what is wrong.
     Law: of an MMA or a faithful copy, cell (row, col) carries the lane and value whose register
@@ -513,7 +517,7 @@ def _viewed(x: object, what: str | None, subgroup: int, view: str) -> Scene:
                 {"x": type(x).__name__, "view": view},
                 f"a {type(x).__name__} cannot be drawn as {quoted(view)}",
                 'use "zooms" of a TiledMma or TiledCopy, "permutation" of a TiledMma, '
-                '"reorder" of a Kernel, "tiles", "blocks" or "grid" of a Layout',
+                '"reorder" of a Kernel',
             )
 
 

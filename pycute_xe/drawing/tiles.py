@@ -1,89 +1,98 @@
-"""Layouts of tiles as the grids that they tile: what is beside what, and where tiles end.
+"""Layouts of tiles: as the grid of their modes with frames, or as the matrix that is tiled.
 
 A layout does not tell how it came about: ``zipped_product`` of one pair and ``logical_divide`` of
-another can be equal. So a view says how modes are read, and without one they are read as a divide
-of a matrix leaves them.
+another can be equal. So a view says how modes are read. Without one a grid of the two modes is
+never rearranged; it has frames where its modes are as a divide leaves them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from pycute_xe.algebra import coalesce
+from pycute_xe.algebra import coalesce, sort
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.drawing.scene import Cell, Scene
 from pycute_xe.errors import ShapeError
 from pycute_xe.grid import demand_integers
+from pycute_xe.int_tuple import leaves
 from pycute_xe.layout import Layout, make_layout, size
 
 __all__ = ["AnyLayout", "Arranged", "VIEWS", "arranged", "in_tiles"]
 
 AnyLayout = Layout | ComposedLayout
-_TILES = 'Modes are (tile, which tile); view="blocks" reads each as (inside, which tile).'
-_BLOCKS = 'Each mode is (inside, which tile); view="tiles" reads modes as (tile, which tile).'
-VIEWS = ("tiles", "blocks", "grid")
-"""Readings of modes: (tile, which tile), each as (inside, which tile), without tiles."""
+VIEWS = {
+    "tiles": "Modes are (tile, which tile), put in place",
+    "columns": "Modes are (tile, which tile), so a column is a tile",
+    "blocks": "Each mode is (inside, which tile)",
+    "grid": "",
+}
+"""How modes are read, and drawn; "grid" has no tiles."""
 
 
 @dataclass(frozen=True)
 class Arranged:
     """A layout of one or two modes, drawn as a grid, and the tiles that its cells form.
 
-    ``tile`` counts the rows and columns of a tile, ``reading`` says how modes were read.
+    ``tile`` counts the rows and columns of a tile, ``view`` says how modes were read.
     ``coordinate`` takes a place in the grid to the index of the given layout's tile mode and of its
     other modes, where the grid is not their own.
     """
 
     grid: AnyLayout
     tile: tuple[int, int] = (0, 0)
-    reading: str = ""
+    view: str = "grid"
     coordinate: Callable[[int, int], tuple[int, int]] | None = None
 
 
 def arranged(layout: AnyLayout, view: str | None = None) -> Arranged:
-    """Return the grid of a layout, its tiles side by side.
+    """Return the grid of a layout, and its tiles.
 
     Law: ``grid(i, j)`` is ``layout(*coordinate(i, j))``. Raises `ShapeError` for an unknown view,
-    and for "tiles" of a layout that has no two modes.
+    and for one that the number of modes does not allow.
 
     >>> from pycute_xe.algebra import zipped_divide
-    >>> a = arranged(zipped_divide(Layout((8, 8)), (4, 2)))
-    >>> a.grid.shape, a.tile
-    (((4, 2), (2, 4)), (4, 2))
+    >>> divided = zipped_divide(Layout((8, 8)), (4, 2))
+    >>> arranged(divided).tile, arranged(divided, "tiles").tile
+    ((8, 1), (4, 2))
     """
     demand_integers("draw", layout)
-    match view or _natural(layout):
+    view, modes = view or _natural(layout), _modes(layout)
+    parts = [part for mode in modes for part in (tuple(mode) if _is_pair(mode) else (mode,))]
+    match view:
         case "grid":
             return Arranged(layout)
-        case "blocks" if len(layout) <= 2:
-            return Arranged(layout, _blocks(layout), _BLOCKS if len(layout) == 2 else "")
-        case "tiles" if len(layout) > 1:
-            return _tiles(layout)
+        case "blocks" if len(modes) <= 2:
+            return Arranged(layout, _blocks(modes), view)
+        case "columns" if len(modes) == 2:
+            return Arranged(layout, (size(modes[0]), 1), view)
+        case "tiles" if len(parts) == 4 and (_is_pair(modes[0]) or len(modes) == 4):
+            return _in_place(layout, parts)
         case _:
             raise ShapeError(
                 "draw",
                 {"layout": layout, "view": view},
-                f"a layout of {len(layout)} modes cannot be drawn as {view!r}",
-                f'use one of {", ".join(VIEWS)}; "tiles" needs two modes or more, "blocks" at most '
-                "two",
+                f"a layout of such modes cannot be drawn as {view!r}",
+                'use "tiles" of (tile, which tile) with two modes each, "columns" of two modes, '
+                '"blocks" of one or two, or "grid"',
             )
 
 
 def _natural(layout: AnyLayout) -> str:
-    """Read modes as a divide of a matrix leaves them."""
+    """Read modes as a divide leaves them: what it cut in two is whole together."""
     modes = _modes(layout)
     pairs = [_is_pair(mode) for mode in modes]
     if len(modes) == 4 or (len(modes) == 3 and pairs[0]):
         return "tiles"
-    if len(modes) != 2 or not any(pairs):
-        return "blocks" if len(modes) == 1 and pairs[0] else "grid"
-    if all(pairs):
-        zipped = [make_layout(*parts) for parts in zip(*modes, strict=True)]
-        return "tiles" if _is_divided(zipped) and not _is_divided(modes) else "blocks"
-    # A tile of a vector is one mode, and the other goes over the tiles, unless it is cut in two.
-    return "tiles" if pairs[1] and not _is_divided(modes[1:]) else "blocks"
+    if len(modes) > 2 or not any(pairs):
+        return "grid"
+    if all(map(_is_whole, modes)):
+        return "blocks"
+    # A tile of a vector is one mode, and the other goes over the tiles.
+    zipped = [make_layout(*parts) for parts in zip(*modes, strict=True)] if all(pairs) else []
+    whole = all(map(_is_whole, zipped or [make_layout(*modes)]))
+    return "columns" if whole and len(modes) == 2 else "grid"
 
 
 def _is_pair(mode: Layout) -> bool:
@@ -94,31 +103,25 @@ def _modes(layout: AnyLayout) -> tuple[Layout, ...]:
     return tuple(layout.layout if isinstance(layout, ComposedLayout) else layout)
 
 
-def _is_divided(modes: Iterable[Layout]) -> bool:
-    """Whether the parts of each mode follow each other, so that it is one mode cut in two."""
-    return all(len(coalesce(mode)) == 1 for mode in modes)
+def _is_whole(mode: Layout) -> bool:
+    """Whether the parts of a mode cover one mode, in whichever order."""
+    if len(coalesce(mode)) == 1:
+        return True
+    return all(type(d) is int for d in leaves(mode.stride)) and len(coalesce(sort(mode))) == 1
 
 
-def _blocks(layout: AnyLayout) -> tuple[int, int]:
+def _blocks(modes: Sequence[Layout]) -> tuple[int, int]:
     """Rows and columns of a block: the first part of each mode that has parts."""
     inside = [
         size(mode[0]) if isinstance(mode.shape, tuple) and len(mode) > 1 else size(mode)
-        for mode in _modes(layout)
+        for mode in modes
     ]
     return (1, inside[0]) if len(inside) == 1 else (inside[0], inside[1])
 
 
-def _tiles(layout: AnyLayout) -> Arranged:
-    """Put tiles where they are in the matrix; those of a vector are columns."""
-    modes = _modes(layout)
-    parts = [part for mode in modes for part in (tuple(mode) if _is_pair(mode) else (mode,))]
-    tile_is_matrix = _is_pair(modes[0]) or len(modes) == 4
-    if len(modes) == 2 and not (tile_is_matrix and _is_pair(modes[1])):
-        return Arranged(layout, (size(modes[0]), 1), _TILES)
-    if len(parts) != 4:
-        condition = f"its tiles and where they are have {len(parts)} modes, not 2 and 2"
-        raise ShapeError("draw", {"layout": layout}, condition, "group modes into two, or slice")
-    (rows, cols, down, across) = parts
+def _in_place(layout: AnyLayout, parts: Sequence[Layout]) -> Arranged:
+    """Put tiles where they are in the matrix that they tile."""
+    rows, cols, down, across = parts
     matrix = make_layout(make_layout(rows, down), make_layout(cols, across))
     tile = size(rows), size(cols)
 
@@ -127,7 +130,7 @@ def _tiles(layout: AnyLayout) -> Arranged:
         return m + tile[0] * n, i + size(down) * j
 
     grid = layout.with_layout(matrix) if isinstance(layout, ComposedLayout) else matrix
-    return Arranged(grid, tile, _TILES if len(modes) == 2 else "", coordinate)
+    return Arranged(grid, tile, "tiles", coordinate)
 
 
 def in_tiles(scene: Scene, found: Arranged) -> Scene:
@@ -136,15 +139,22 @@ def in_tiles(scene: Scene, found: Arranged) -> Scene:
     lines, columns = (len(panel.rows) // height, len(panel.cols) // width) if height else (1, 1)
     if lines * columns == 1 or height * width == 1:
         return scene
-    names = tuple(_name(i, j, lines, columns) for i, j in product(range(lines), range(columns)))
+    names = [_name(i, j, lines, columns) for i, j in product(range(lines), range(columns))]
+    if found.view == "columns" and _is_pair(_modes(found.grid)[1]):
+        down = size(_modes(found.grid)[1][0])
+        names = [f"({j % down},{j // down})" for j in range(columns)]
     cells = panel.cells
     if found.coordinate is not None:
         cells = tuple(_renamed(cell, found.tile, found.coordinate) for cell in cells)
         panel = replace(panel, row_axis="row", col_axis="column")
-    panel = replace(panel, cells=cells, tile=found.tile, tile_names=names)
-    words = f"Frames: tiles of {height} × {width}, named by their place among the tiles."
-    reading = (found.reading,) if found.reading else ()
-    return replace(scene, caption=(*scene.caption, words, *reading), panels=(panel,))
+    panel = replace(panel, cells=cells, tile=found.tile, tile_names=tuple(names))
+    others = " or ".join(f'"{view}"' for view in VIEWS if view not in (found.view, "grid"))
+    caption = (
+        *scene.caption,
+        f"Frames: tiles of {height} × {width}, named by their place among the tiles.",
+        f"{VIEWS[found.view]}; other readings: view={others}.",
+    )
+    return replace(scene, caption=caption, panels=(panel,))
 
 
 def _name(line: int, column: int, lines: int, columns: int) -> str:

@@ -21,7 +21,12 @@ L = cx.Layout
 # Element (i, j) is at 100 * i + j: an offset says where the element is.
 MATRIX = L((8, 12), (100, 1))
 TILER = (4, 3)
-DIVIDES = (cx.logical_divide, cx.zipped_divide, cx.tiled_divide, cx.flat_divide)
+DIVIDES = {
+    cx.logical_divide: None,
+    cx.zipped_divide: "tiles",
+    cx.tiled_divide: None,
+    cx.flat_divide: None,
+}
 
 
 def panel_of(x: Any, **options: Any) -> Panel:
@@ -43,7 +48,7 @@ def tiles_of(panel: Panel) -> dict[str, list[list[int]]]:
 @pytest.mark.parametrize("divide", DIVIDES)
 def test_each_divide_shows_its_tiles_where_they_are_in_the_matrix(divide: Any) -> None:
     """A frame holds 4 x 3 neighbours of the matrix, and its name is the coordinate of the tile."""
-    found = tiles_of(panel_of(divide(MATRIX, TILER)))
+    found = tiles_of(panel_of(divide(MATRIX, TILER), view=DIVIDES[divide]))
     assert len(found) == 2 * 4
     for i, j in product(range(2), range(4)):
         wanted = [[100 * (4 * i + r) + 3 * j + c for c in range(3)] for r in range(4)]
@@ -53,7 +58,7 @@ def test_each_divide_shows_its_tiles_where_they_are_in_the_matrix(divide: Any) -
 @pytest.mark.parametrize("divide", DIVIDES)
 def test_a_swizzled_divide_shows_swizzled_offsets(divide: Any) -> None:
     swizzled = cx.composition(cx.Swizzle(2, 0, 3), L((8, 8), (8, 1)))
-    found = tiles_of(panel_of(divide(swizzled, (4, 2))))
+    found = tiles_of(panel_of(divide(swizzled, (4, 2)), view=DIVIDES[divide]))
     for i, j in product(range(2), range(4)):
         wanted = [[swizzled(4 * i + r, 2 * j + c) for c in range(2)] for r in range(4)]
         assert found[f"({i},{j})"] == wanted
@@ -85,11 +90,39 @@ def test_a_raked_product_shows_one_element_of_each_copy() -> None:
         assert found[f"({r},{c})"] == wanted
 
 
+@pytest.mark.parametrize("divide", DIVIDES)
+def test_a_tiler_of_every_second_row_gathers_them_in_a_tile(divide: Any) -> None:
+    found = tiles_of(panel_of(divide(MATRIX, (L(4, 2), 3)), view=DIVIDES[divide]))
+    assert len(found) == 2 * 4
+    for i, j in product(range(2), range(4)):
+        assert found[f"({i},{j})"] == [
+            [100 * (2 * r + i) + 3 * j + c for c in range(3)] for r in range(4)
+        ]
+
+
+def test_modes_that_no_divide_leaves_have_no_frames() -> None:
+    """Work-items and values of an operand in registers, and the copies of a block with gaps."""
+    fragment = L(((4, 8), (2, 2)), ((16, 1), (8, 128)))
+    for layout in (fragment, L(((2, 2), (2, 3)), ((4, 1), (2, 8)))):
+        assert panel_of(layout).tile_names == ()
+        assert panel_of(layout, view="blocks").tile_names
+
+
 def test_tiles_of_a_line_are_columns() -> None:
     found = tiles_of(panel_of(cx.logical_divide(L(24), L(4, 2))))
-    assert list(found) == [str(i) for i in range(6)]
-    assert found["1"] == [[1], [3], [5], [7]]
-    assert found["2"] == [[8], [10], [12], [14]]
+    assert len(found) == 6
+    assert found["(1,0)"] == [[1], [3], [5], [7]]
+    assert found["(0,1)"] == [[8], [10], [12], [14]]
+
+
+def test_a_zipped_divide_has_a_frame_around_each_column_and_its_modes_as_they_are() -> None:
+    layout = cx.zipped_divide(MATRIX, TILER)
+    found = tiles_of(panel_of(layout))
+    for i, j in product(range(2), range(4)):
+        tile = [[100 * (4 * i + r) + 3 * j + c] for c in range(3) for r in range(4)]
+        assert found[f"({i},{j})"] == tile
+    for cell in panel_of(layout).cells:
+        assert int(cell.label) == layout(cell.row, cell.col)
 
 
 def test_equal_layouts_have_two_readings_and_the_caption_names_the_other() -> None:
@@ -97,9 +130,8 @@ def test_equal_layouts_have_two_readings_and_the_caption_names_the_other() -> No
     multiplied = cx.zipped_product(L((2, 3)), L((4, 4)))
     divided = cx.logical_divide(L((6, 16)), (2, 4))
     assert multiplied == divided
-    assert any('view="tiles"' in line for line in draw(divided).scene.caption)
-    other = draw(divided, view="tiles")
-    assert any('view="blocks"' in line for line in other.scene.caption)
+    assert 'view="tiles" or "columns"' in draw(divided).scene.caption[-1]
+    assert '"blocks"' in draw(divided, view="tiles").scene.caption[-1]
     assert panel_of(divided).tile == (2, 4)
     assert panel_of(divided, view="tiles").tile == (2, 3)
     assert panel_of(divided, view="grid").tile_names == ()
@@ -107,7 +139,9 @@ def test_equal_layouts_have_two_readings_and_the_caption_names_the_other() -> No
 
 @given(layouts(max_size=32, negative=True).filter(lambda a: len(a) == 2))
 def test_a_grid_of_tiles_is_the_layout_at_other_places(layout: cx.Layout) -> None:
-    for view in ("tiles", "blocks", "grid", None):
+    for view in ("tiles", "columns", "blocks", "grid", None):
+        if view == "tiles" and not all(isinstance(s, tuple) and len(s) == 2 for s in layout.shape):
+            continue
         found = arranged(layout, view)
         for cell in cells_of(draw(layout, view=view)):
             assert cell["offset"] == layout(cell["row"], cell["col"])
@@ -116,7 +150,7 @@ def test_a_grid_of_tiles_is_the_layout_at_other_places(layout: cx.Layout) -> Non
 
 def test_frames_are_thick_and_around_the_cells() -> None:
     """Corners of each frame in the SVG, against the boxes of the cells."""
-    drawing = draw(cx.zipped_divide(MATRIX, TILER))
+    drawing = draw(cx.zipped_divide(MATRIX, TILER), view="tiles")
     root = root_of(drawing.svg)
     (path,) = (p for p in root.iter(f"{SVG}path") if p.get("class") == "f tile")
     boxes = [
@@ -153,9 +187,12 @@ def test_layouts_by_name_have_tiles_too() -> None:
         (ShapeError, L((4, 4)), "tile"),
         (ShapeError, L(4), "tiles"),
         (ShapeError, L((2, 2, 2)), "blocks"),
+        (ShapeError, L((2, (2, 2))), "tiles"),
+        (ShapeError, L((2, 2, 2)), "columns"),
         (ShapeError, L((2, 2, 2)), "tiles"),
         (RankError, L((2, 2, 2)), None),
         (RankError, L((2, 2, 2)), "grid"),
+        (RankError, L(((2, 2), (2, 2), 2)), "grid"),
         (ShapeError, L((cx.symbol("M"), (4, 2))), None),
     ],
     ids=str,
