@@ -163,11 +163,15 @@ def of_layouts(
             at = len(panels)
             whole = f"{name}, {panel.name}" if panel.name else name
             panels.append(replace(panel, name=whole, slot=(at, 0) if beside else (0, at)))
-    captions = tuple(
-        f"{name} = {layout}: {scene.caption[0]}"
-        for (name, scene), layout in zip(scenes.items(), named.values(), strict=True)
-    )
+    captions: list[str] = []
+    shared: dict[str, list[str]] = {}
+    for (name, scene), layout in zip(scenes.items(), named.values(), strict=True):
+        captions.append(f"{name} = {layout}: {scene.caption[0]}")
+        # What is said of tiles and folds, once for all layouts of which it is said.
+        for line in scene.caption[1 + isinstance(layout, ComposedLayout) :]:
+            shared.setdefault(line, []).append(name)
+    captions += [f"{', '.join(names)}: {line}" for line, names in shared.items()]
     # Offsets and coordinates have different legends; where both are drawn, none fits.
     legends = {(scene.legend_title, scene.legend) for scene in scenes.values()}
     title, legend = legends.pop() if len(legends) == 1 else ("", ())
-    return Scene(", ".join(scenes), captions, tuple(panels), title, legend)
+    return Scene(", ".join(scenes), tuple(captions), tuple(panels), title, legend)

@@ -76,3 +76,8 @@ def test_two_digit_colours_of_runs_differ() -> None:
     """Offsets of runs are multiples of 16: colours number the runs."""
     cells = draw(swizzled(3, 4, 3, 8, 64)).scene.panels[0].cells
     assert {(c.colour or 0) % 16 for c in cells} == set(range(16))
+
+
+def test_a_folded_layout_among_others_says_so() -> None:
+    drawing = draw({"a": swizzled(3, 4, 3, 8, 64), "b": swizzled(3, 0, 3, 8, 8)})
+    assert "a: Each cell is 16 elements" in " ".join(drawing.scene.caption)
