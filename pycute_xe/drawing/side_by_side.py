@@ -101,7 +101,7 @@ def coloured(
         scene = _painted(scene, found.grid, colour)
     if found.tile == (0, 0) and view is None and isinstance(layout, ComposedLayout):
         return folded(scene)
-    return in_tiles(scene, found)
+    return in_tiles(scene, layout, found)
 
 
 def _painted(scene: Scene, layout: Layout | ComposedLayout, colour: Colour) -> Scene:

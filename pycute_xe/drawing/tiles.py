@@ -14,7 +14,7 @@ from itertools import product
 from pycute_xe.algebra import coalesce, sort
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.drawing.scene import Cell, Scene
-from pycute_xe.errors import ShapeError
+from pycute_xe.errors import ShapeError, quoted
 from pycute_xe.grid import demand_integers
 from pycute_xe.int_tuple import leaves
 from pycute_xe.layout import Layout, make_layout, size
@@ -26,9 +26,8 @@ VIEWS = {
     "tiles": "Modes are (tile, which tile), put in place",
     "columns": "Modes are (tile, which tile), so a column is a tile",
     "blocks": "Each mode is (inside, which tile)",
-    "grid": "",
 }
-"""How modes are read, and drawn; "grid" has no tiles."""
+"""How modes are read, and drawn; the view "grid" has no tiles."""
 
 
 @dataclass(frozen=True)
@@ -59,24 +58,34 @@ def arranged(layout: AnyLayout, view: str | None = None) -> Arranged:
     """
     demand_integers("draw", layout)
     view, modes = view or _natural(layout), _modes(layout)
-    parts = [part for mode in modes for part in (tuple(mode) if _is_pair(mode) else (mode,))]
+    allowed = (*_views(modes), *(["grid"] if len(modes) <= 2 else []))
+    if view not in (*allowed, "grid"):
+        raise ShapeError(
+            "draw",
+            {"layout": layout, "view": view},
+            f"a layout of such modes cannot be drawn as {quoted(view)}",
+            f"use {' or '.join(map(quoted, allowed))}" if allowed else "group modes into two",
+        )
     match view:
-        case "grid":
-            return Arranged(layout)
-        case "blocks" if len(modes) <= 2:
-            return Arranged(layout, _blocks(modes), view)
-        case "columns" if len(modes) == 2:
+        case "tiles":
+            return _in_place(layout, _parts(modes))
+        case "columns":
             return Arranged(layout, (size(modes[0]), 1), view)
-        case "tiles" if len(parts) == 4 and (_is_pair(modes[0]) or len(modes) == 4):
-            return _in_place(layout, parts)
+        case "blocks":
+            return Arranged(layout, _blocks(modes), view)
         case _:
-            raise ShapeError(
-                "draw",
-                {"layout": layout, "view": view},
-                f"a layout of such modes cannot be drawn as {view!r}",
-                'use "tiles" of (tile, which tile) with two modes each, "columns" of two modes, '
-                '"blocks" of one or two, or "grid"',
-            )
+            return Arranged(layout)
+
+
+def _views(modes: Sequence[Layout]) -> tuple[str, ...]:
+    """Return the readings with tiles that a number of modes allows."""
+    tiles = len(_parts(modes)) == 4 and (_is_pair(modes[0]) or len(modes) == 4)
+    allowed = tiles, len(modes) == 2, len(modes) <= 2
+    return tuple(view for view, allows in zip(VIEWS, allowed, strict=True) if allows)
+
+
+def _parts(modes: Sequence[Layout]) -> list[Layout]:
+    return [part for mode in modes for part in (tuple(mode) if _is_pair(mode) else (mode,))]
 
 
 def _natural(layout: AnyLayout) -> str:
@@ -133,8 +142,8 @@ def _in_place(layout: AnyLayout, parts: Sequence[Layout]) -> Arranged:
     return Arranged(grid, tile, "tiles", coordinate)
 
 
-def in_tiles(scene: Scene, found: Arranged) -> Scene:
-    """Return the scene of a grid with frames around its tiles, and each tile's coordinate."""
+def in_tiles(scene: Scene, layout: AnyLayout, found: Arranged) -> Scene:
+    """Return the scene of a layout's grid with frames around its tiles, and their coordinates."""
     panel, (height, width) = scene.panels[0], found.tile
     lines, columns = (len(panel.rows) // height, len(panel.cols) // width) if height else (1, 1)
     if lines * columns == 1 or height * width == 1:
@@ -148,11 +157,11 @@ def in_tiles(scene: Scene, found: Arranged) -> Scene:
         cells = tuple(_renamed(cell, found.tile, found.coordinate) for cell in cells)
         panel = replace(panel, row_axis="row", col_axis="column")
     panel = replace(panel, cells=cells, tile=found.tile, tile_names=tuple(names))
-    others = " or ".join(f'"{view}"' for view in VIEWS if view not in (found.view, "grid"))
+    others = [quoted(view) for view in _views(_modes(layout)) if view != found.view]
     caption = (
         *scene.caption,
         f"Frames: tiles of {height} × {width}, named by their place among the tiles.",
-        f"{VIEWS[found.view]}; other readings: view={others}.",
+        f"{VIEWS[found.view]}{'; also view=' if others else ''}{' or '.join(others)}.",
     )
     return replace(scene, caption=caption, panels=(panel,))
 

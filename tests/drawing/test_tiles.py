@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import product
 from typing import Any
 
@@ -130,11 +131,20 @@ def test_equal_layouts_have_two_readings_and_the_caption_names_the_other() -> No
     multiplied = cx.zipped_product(L((2, 3)), L((4, 4)))
     divided = cx.logical_divide(L((6, 16)), (2, 4))
     assert multiplied == divided
-    assert 'view="tiles" or "columns"' in draw(divided).scene.caption[-1]
-    assert '"blocks"' in draw(divided, view="tiles").scene.caption[-1]
+    assert "also view='tiles' or 'columns'" in draw(divided).scene.caption[-1]
+    assert "also view='columns' or 'blocks'" in draw(divided, view="tiles").scene.caption[-1]
     assert panel_of(divided).tile == (2, 4)
     assert panel_of(divided, view="tiles").tile == (2, 3)
     assert panel_of(divided, view="grid").tile_names == ()
+
+
+@pytest.mark.parametrize("divide", DIVIDES)
+def test_the_views_that_a_caption_names_can_be_typed(divide: Any) -> None:
+    for layout, count in ((divide(MATRIX, TILER), 2), (cx.logical_divide(L(24), L(4, 2)), 1)):
+        views = re.findall(r"'(\w+)'", draw(layout).scene.caption[-1])
+        assert len(views) == (count if len(layout) == 2 else 0)
+        for view in views:
+            assert panel_of(layout, view=view).tile_names
 
 
 @given(layouts(max_size=32, negative=True).filter(lambda a: len(a) == 2))
@@ -196,5 +206,7 @@ def test_layouts_by_name_have_tiles_too() -> None:
     ids=str,
 )
 def test_what_has_no_tiles_is_refused(error: Any, layout: Any, view: str | None) -> None:
-    with pytest.raises(error, match="Way out"):
+    with pytest.raises(error, match="Way out") as refused:
         draw(layout, view=view)
+    for other in re.findall(r"use '(\w+)'", refused.value.fix):
+        assert draw(layout, view=other).scene.cells == cx.size(layout)
