@@ -32,6 +32,7 @@ from pycute_xe.drawing.scene import (
 )
 from pycute_xe.drawing.style import INK, colour, style_sheet
 from pycute_xe.errors import InputError, ShapeError
+from pycute_xe.signatures import typed_fields
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -424,6 +425,7 @@ _FORMS = (_whole, _short, _digit)
 # ------------------------------------------------------------ drawing
 
 
+@typed_fields
 @dataclass(frozen=True)
 class Drawing:
     """A drawing: SVG for pages and notebooks, text for terminals. Made by `draw`.

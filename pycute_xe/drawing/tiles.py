@@ -108,8 +108,8 @@ def _is_pair(mode: Layout) -> bool:
     return isinstance(mode.shape, tuple) and len(mode) == 2
 
 
-def _modes(layout: AnyLayout) -> tuple[Layout, ...]:
-    return tuple(layout.layout if isinstance(layout, ComposedLayout) else layout)
+def _modes(layout: AnyLayout) -> list[Layout]:
+    return list(layout.layout if isinstance(layout, ComposedLayout) else layout)
 
 
 def _is_whole(mode: Layout) -> bool:
