@@ -22,7 +22,7 @@ Slots = Callable[[int], list[Slot]]
 
 WIDTH = 900
 """A work-group at one glance is narrower, in pixels."""
-MOST = (32, 24, 16, 8)
+CORNERS = (32, 24, 16, 8)
 """Rows and columns of a step that are shown: as many as there is room for."""
 _LEGEND = ("number", tuple(map(str, range(16))))
 
@@ -48,7 +48,7 @@ def of_zooms(x: TiledMma | TiledCopy, what: str | None, subgroup: int) -> Scene:
         )
         return Scene(f"T{name[1:]} at one glance", caption, (group, part), *_LEGEND)
 
-    return next((s for s in map(scene, MOST[:-1]) if Plan(s).width < WIDTH), scene(MOST[-1]))
+    return next((s for s in map(scene, CORNERS[:-1]) if Plan(s).width < WIDTH), scene(CORNERS[-1]))
 
 
 def _work_group(
