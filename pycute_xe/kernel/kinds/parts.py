@@ -14,17 +14,17 @@ from pycute_xe.atom.block2d_copy import (
     make_block_2d_copy_C,
     make_block_2d_copy_D,
 )
-from pycute_xe.atom.copy_atom import Block2DOp, CopyAtom
+from pycute_xe.atom.copy_atom import Block2DOp, CopyAtom, as_operation
 from pycute_xe.atom.reordering import is_identity, reorder
 from pycute_xe.atom.tilings import TiledCopy, TiledMma
 from pycute_xe.cutlass import LegacyCopyAtom, get_atom
-from pycute_xe.errors import CuteError, KernelError
+from pycute_xe.errors import CuteError, DTypeError, KernelError
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.operands import Order
 from pycute_xe.kernel.spec.expression import Element, Expression, Slot, rebuilt, total
 from pycute_xe.kernel.tiles.slots import copy_slots, mma_slots
 from pycute_xe.layout import Layout, size
-from pycute_xe.numeric import Numeric
+from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.signatures import typed
 
 __all__ = [
@@ -262,16 +262,22 @@ def given_copy(
     if isinstance(given, TiledCopy):
         _ = given.block  # other tilings say who owns what, not what messages do
         return given
-    atom = get_atom(given) if isinstance(given, str) else given
-    op = _operation(operand, atom)
+    atom = _demand_block(operand, get_atom(given) if isinstance(given, str) else given)
     wanted = "store" if operand == "D" else "load"
-    if op.message.op != wanted:
+    if (way := as_operation(atom).message.op) != wanted:
         raise KernelError(
             "gemm",
             {f"copy_{operand.lower()}": str(given)},
-            f"{given} is a {op.message.op}, {operand} needs a {wanted}",
+            f"{given} is a {way}, {operand} needs a {wanted}",
             f"name a {wanted}",
         )
+    held = numeric or as_numeric(getattr(mma.atom.op, operand))
+    try:
+        op = as_operation(atom, held)
+    except DTypeError as error:
+        part = f"copy_{operand.lower()}"
+        fix = f"name a copy of {held.bits}-bit elements, or leave {part} out"
+        raise KernelError("gemm", {part: str(given)}, error.condition, fix) from error
     copy = operand_copy(mma, operand, order, numeric, op=op)
     if isinstance(atom, LegacyCopyAtom):
         _demand_whole_blocks(mma, operand, copy, atom)
@@ -296,10 +302,8 @@ def _demand_whole_blocks(
         )
 
 
-def _operation(operand: str, atom: object) -> Block2DOp:
-    if isinstance(atom, (CopyAtom, LegacyCopyAtom)):
-        return atom.template
-    if isinstance(atom, Block2DOp):
+def _demand_block(operand: str, atom: object) -> Block2DOp | CopyAtom | LegacyCopyAtom:
+    if isinstance(atom, (Block2DOp, CopyAtom, LegacyCopyAtom)):
         return atom
     raise KernelError(
         "gemm",
