@@ -335,7 +335,11 @@ def _inverse(copy: BlockCopy | TiledCopy, budget: float) -> list[Proof]:
 
 
 def _letter(copy: LegacyCopyAtom) -> Proof:
-    """LD_V and LD_T give each work-item what LD_N of the same block does."""
+    """LD_V and LD_T give each work-item what LD_N of the same block does, in elements of the name.
+
+    Narrower values lie in rows of an element of LD_N, and in columns of one of LD_T.
+    """
+    copy = replace(copy, value_type=copy.name.value_type)
     rows, columns = copy.logical_shape
     packed = "Packed_" if copy.name.packed else ""
     kind = "LD" if not copy.name.is_store else "ST"
