@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from pycute_xe.algebra.compose import flat_modes
+from pycute_xe.algebra.compose import index_at
 from pycute_xe.atom.reordering import layout_of
 from pycute_xe.errors import ShapeError
-from pycute_xe.layout import Layout, make_layout, size
+from pycute_xe.layout import Layout, make_layout
 
 if TYPE_CHECKING:
     from pycute_xe.symbolic.terms import Expr
@@ -60,7 +60,7 @@ def formula_of(places: Places, what: object) -> tuple[Expr, ...]:
             "read the table: ownership()",
         )
     t, v = _symbols()
-    return tuple(_at(part[0], t) + _at(part[1], v) for part in parts)
+    return tuple(index_at(part[0], t) + index_at(part[1], v) for part in parts)
 
 
 @cache
@@ -69,18 +69,3 @@ def _symbols() -> tuple[Any, Any]:
 
     t, v = sp.symbols("t v", integer=True, nonnegative=True)
     return t, v
-
-
-def _at(layout: Layout, x: Any) -> Any:
-    """The offset of a coordinate, as an expression of it."""
-    from pycute_xe.symbolic.terms import sp
-
-    out: Any = sp.Integer(0)
-    before, count = 1, size(layout)
-    for extent, stride in flat_modes(layout):
-        digit = sp.floor(x / before) if before > 1 else x
-        before *= extent
-        if before < count:
-            digit = sp.Mod(digit, extent)
-        out += digit * stride
-    return out

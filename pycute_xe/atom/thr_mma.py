@@ -11,6 +11,7 @@ from pycute_xe.int_tuple import product_each
 from pycute_xe.layout import Layout, make_identity_layout, make_layout, size
 from pycute_xe.signatures import typed
 from pycute_xe.tensor import Tensor, make_tensor
+from pycute_xe.typing import shown
 
 if TYPE_CHECKING:
     from pycute_xe.atom.tilings import TiledMma
@@ -27,6 +28,12 @@ class ThrMma:
 
     mma: TiledMma
     thr_vmnk: tuple[int, ...]
+
+    _repr_mimebundle_ = shown
+
+    def __repr__(self) -> str:
+        """The call that builds it."""
+        return f"{self.mma!r}.get_slice({self.mma.thr_layout_vmnk(*self.thr_vmnk)})"
 
     def _partition(self, operand: str, tensor: Tensor) -> Tensor:
         i, j = OPERAND_MODES[operand]

@@ -32,7 +32,7 @@ from pycute_xe.layout import Layout, make_identity_layout, make_layout, size
 from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import typed, typed_fields
 from pycute_xe.tensor import Tensor, make_tensor
-from pycute_xe.typing import is_tuple, shown
+from pycute_xe.typing import built, is_tuple, shown
 
 __all__ = ["TiledCopy", "ThrCopy", "TiledMma"]
 
@@ -223,6 +223,10 @@ Layout<Shape<_16,_8>,Stride<_8,_1>>,Shape<_8,_16>>'
         parts = (atom, self.layout_tv_tiled.to_cpp())
         return f"TiledCopy<{','.join((*parts, tiler_cpp(self.tiler_mn)))}>"
 
+    def __repr__(self) -> str:
+        """The call that builds it."""
+        return built(self)
+
     def __str__(self) -> str:
         """The operation, its repetition and its tile."""
         tile = "x".join(map(str, self.tiler_mn))
@@ -251,6 +255,12 @@ class ThrCopy:
 
     copy: TiledCopy
     thread: int
+
+    _repr_mimebundle_ = shown
+
+    def __repr__(self) -> str:
+        """The call that builds it."""
+        return f"{self.copy!r}.get_slice({self.thread})"
 
     def _partition(self, tensor: Tensor, split: Layout) -> Tensor:
         threads, values, rest = split
@@ -572,6 +582,10 @@ class TiledMma:
         """Return the C++ type: ``TiledMMA<MMA_Atom<…>,Layout<…>,Tile<…>>``."""
         atoms = f"{self.atom.to_cpp()},{self.atom_layout_mnk.to_cpp()}"
         return f"TiledMMA<{atoms},{tile_cpp(self.permutation_mnk)}>"
+
+    def __repr__(self) -> str:
+        """The call that builds it."""
+        return built(self)
 
     def __str__(self) -> str:
         """The atom, its subgroups and its tile."""

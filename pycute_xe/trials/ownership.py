@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from pycute_xe.algebra.compose import index_at
 from pycute_xe.arch import get_target
 from pycute_xe.atom import LinearCopyAtom, TiledCopy
 from pycute_xe.atom.formula import parts_of
@@ -20,7 +21,6 @@ from pycute_xe.cutlass.legacy_name import parse_block2d_name
 from pycute_xe.errors import CuteError, InputError, KernelError
 from pycute_xe.executing.copies import held_places, is_prefetch
 from pycute_xe.kernel import Counterexample, Index
-from pycute_xe.kernel.index import index_at
 from pycute_xe.kernel.kinds.ownership import BlockCopy, T, V, ownership, returned
 from pycute_xe.kernel.spec.equations import read_index
 from pycute_xe.layout import size

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from math import gcd
 
 from pycute_xe.algebra import composition
+from pycute_xe.algebra.compose import index_at
 from pycute_xe.atom import XE_LOAD_2D, XE_STORE_2D, CopyAtom, TiledCopy, make_copy_atom
 from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP
 from pycute_xe.atom.reordering import layout_of
 from pycute_xe.cutlass import LegacyCopyAtom
 from pycute_xe.cutlass.legacy_lowering import op_sending
 from pycute_xe.errors import KernelError
-from pycute_xe.kernel.index import Index, Tiles, index_at
+from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.operands import Fragment, Operand
 from pycute_xe.kernel.ir.statements import Load, Part, Statement, Store

@@ -264,7 +264,8 @@ def given_copy(
         return given
     atom = _demand_block(operand, get_atom(given) if isinstance(given, str) else given)
     wanted = "store" if operand == "D" else "load"
-    if (way := as_operation(atom).message.op) != wanted:
+    way = as_operation(atom).message.op
+    if way != wanted:
         raise KernelError(
             "gemm",
             {f"copy_{operand.lower()}": str(given)},
