@@ -14,6 +14,7 @@ from pycute_xe.algebra import (
     tiled_product,
     zipped_divide,
 )
+from pycute_xe.algebra.compose import flat_modes
 from pycute_xe.atom.copy_answers import CopyAnswers
 from pycute_xe.atom.copy_atom import SUBGROUP, Block2DOp, CopyAtom, as_copy
 from pycute_xe.atom.cpp_text import block2d_traits, tile_cpp, tiler_cpp
@@ -328,9 +329,18 @@ class ThrCopy:
 
 
 def demand_extents(permutation: tuple[object, ...]) -> None:
-    """Refuse what is neither an extent nor a layout."""
+    """Refuse what is neither an extent nor a layout, and a layout that repeats a place."""
     for mode in permutation:
-        if mode is None or isinstance(mode, Layout) or (type(mode) is int and mode > 0):
+        if isinstance(mode, Layout):
+            if any(type(n) is int and n > 1 and d == 0 for n, d in flat_modes(mode)):
+                raise ShapeError(
+                    "make_tiled_mma",
+                    {"permutation": permutation},
+                    f"{mode} visits a place several times: it has a stride of 0",
+                    f"use an extent, such as {size(mode)}, or strides that differ from 0",
+                )
+            continue
+        if mode is None or (type(mode) is int and mode > 0):
             continue
         raise ShapeError(
             "make_tiled_mma",
@@ -349,7 +359,8 @@ class TiledMma:
 
     ``permutation_mnk`` gives for M, N and K the tile the whole covers and the order it is visited
     in: ``None`` for one atom per subgroup, an extent, or a layout. Law: the subgroups together
-    cover every element of C's tile once. Raises `RankError` when the atom layout is not (M, N, K).
+    cover every element of C's tile once. Raises `RankError` when the atom layout is not (M, N, K),
+    `ShapeError` for a permutation that visits a place several times.
     C++: ``TiledMMA``.
 
     >>> from pycute_xe.atom import (XE_DPAS_TT, make_tiled_mma)

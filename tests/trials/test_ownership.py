@@ -13,7 +13,7 @@ from executed_images import as_held, executed_block
 
 import pycute_xe as cx
 from pycute_xe.cutlass.known_names import shipped_names
-from pycute_xe.errors import CuteError, InputError, LegalityError
+from pycute_xe.errors import CuteError, InputError, LegalityError, ShapeError
 from pycute_xe.layout import Layout
 
 NAMES = [str(name) for name in shipped_names() if "PREFETCH" not in str(name)]
@@ -347,7 +347,17 @@ def test_stores_of_four_bits_and_of_subgroups_that_store_the_same() -> None:
     assert out.sum() == 8 * 32
     mma = cx.workgroup_mma(BF16, (8, 16, 32), ((1, 1, 2), (1, 1, 1)))
     verdict = cx.verify(cx.make_block_2d_copy_D(mma, ("ld", 1)))
-    assert verdict.answer != "disproved", str(verdict)
+    assert verdict, str(verdict)
+    assert verdict.assumptions == ("owners of one element store the same number",)
+
+
+def test_a_permutation_that_repeats_a_place_is_refused() -> None:
+    one = Layout((1, 1, 1))
+    for mode in (Layout((16, 2), (1, 0)), Layout(16, 0)):
+        with pytest.raises(ShapeError, match="several times: it has a stride of 0"):
+            cx.make_tiled_mma(BF16, one, (8, mode, 16))
+    whole = Layout((16, 1, 2), (1, 0, 16))
+    assert cx.verify(cx.make_tiled_mma(BF16, one, (8, whole, 16)))
 
 
 def test_numbers_that_a_type_does_not_hold_are_refused_exactly() -> None:
