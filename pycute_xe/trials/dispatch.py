@@ -107,7 +107,7 @@ def verify(
         raise InputError("verify", {"of": subject, "params": params}, wrong, "leave params out")
     from pycute_xe.trials.symbolic_tilings import symbols_of, verify_symbolic
 
-    if symbols_of(subject):
+    if isinstance(subject, (TiledCopy, TiledMma)) and symbols_of(subject):
         if formula:
             wrong = f"its tile has the symbols {', '.join(symbols_of(subject))}"
             raise InputError("verify", {"of": subject}, wrong, "put numbers in, or leave row out")

@@ -27,7 +27,7 @@ TRIED = 128
 """The largest number that is put in the place of a symbol."""
 
 
-def symbols_of(tiling: object) -> tuple[str, ...]:
+def symbols_of(tiling: Tiling) -> tuple[str, ...]:
     """Return the names of the symbols in what a tiling says of its tile, in order.
 
     >>> from pycute_xe.atom import XE_DPAS_TT, make_tiled_mma
@@ -36,12 +36,7 @@ def symbols_of(tiling: object) -> tuple[str, ...]:
     >>> symbols_of(make_tiled_mma(XE_DPAS_TT(8, "f32", "bf16"), Layout((1, 1, 1)), (rows, 16, 16)))
     ('M',)
     """
-    match tiling:
-        case TiledCopy() | TiledMma():
-            fields = _fields(tiling)
-            return tuple(sorted(set[str]().union(*map(names_in, fields.values()))))
-        case _:
-            return ()
+    return tuple(sorted(set[str]().union(*map(names_in, _fields(tiling).values()))))
 
 
 def _fields(tiling: Tiling) -> dict[str, Any]:
