@@ -14,7 +14,6 @@ from pycute_xe.algebra import (
     tiled_product,
     zipped_divide,
 )
-from pycute_xe.algebra.compose import flat_modes
 from pycute_xe.atom.copy_answers import CopyAnswers
 from pycute_xe.atom.copy_atom import SUBGROUP, Block2DOp, CopyAtom, as_copy
 from pycute_xe.atom.cpp_text import block2d_traits, tile_cpp, tiler_cpp
@@ -26,7 +25,7 @@ from pycute_xe.atom.subgroup_tensor import (
     owners_in,
     retile_layout,
 )
-from pycute_xe.atom.thr_mma import OPERAND_MODES, ThrMma
+from pycute_xe.atom.thr_mma import OPERAND_MODES, ThrMma, demand_extents
 from pycute_xe.errors import CuteError, DivisibilityError, RankError, ShapeError, quoted
 from pycute_xe.int_tuple import flatten_tuple, idx2crd, product_each
 from pycute_xe.layout import Layout, make_identity_layout, make_layout, size
@@ -323,32 +322,6 @@ class ThrCopy:
         lanes = composition(threads, Layout(size(self.copy.atom.thr_id)))
         registers = make_tensor(None, Layout(held.shape))
         return SubgroupTensor(registers, make_layout(lanes, held))
-
-
-# ------------------------------------------------------------ permutations
-# What the modes of a permutation of a tiled MMA may be.
-
-
-def demand_extents(permutation: tuple[object, ...]) -> None:
-    """Refuse what is neither an extent nor a layout, and a layout that repeats a place."""
-    for mode in permutation:
-        if isinstance(mode, Layout):
-            if any(type(n) is int and n > 1 and d == 0 for n, d in flat_modes(mode)):
-                raise ShapeError(
-                    "make_tiled_mma",
-                    {"permutation": permutation},
-                    f"{mode} visits a place several times: it has a stride of 0",
-                    f"use an extent, such as {size(mode)}, or strides that differ from 0",
-                )
-            continue
-        if mode is None or (type(mode) is int and mode > 0):
-            continue
-        raise ShapeError(
-            "make_tiled_mma",
-            {"permutation": permutation},
-            f"{quoted(mode)} is not an extent of the tile, nor a layout",
-            "use None, a positive integer or a layout for each of M, N and K",
-        )
 
 
 # ------------------------------------------------------------ tiled mma
