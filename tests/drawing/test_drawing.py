@@ -17,10 +17,10 @@ from svg_cells import SVG, cells_of, root_of
 
 import pycute_xe as cx
 from pycute_xe.drawing import Drawing, draw
-from pycute_xe.drawing.drawing import COLOURS, INK
 from pycute_xe.drawing.notebook import verdict as verdict_table
 from pycute_xe.drawing.saving import write_files
 from pycute_xe.drawing.scene import MONO, PROSE
+from pycute_xe.drawing.style import COLOURS, INK
 from pycute_xe.errors import CoordError, CuteError, RankError, ShapeError
 
 ATOM = cx.make_mma_atom(cx.XE_DPAS_TT(8, "f32", "bf16"))
