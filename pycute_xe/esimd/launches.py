@@ -24,7 +24,6 @@ from pycute_xe.esimd.types import dtype_of, nbarrier_role, whole
 from pycute_xe.machine import BarrierArrive, BarrierWait, NamedBarrier, Trace, workgroup
 from pycute_xe.machine.trace import DeadlockFault
 from pycute_xe.machine.workgroup import Meeting
-from pycute_xe.signatures import typed
 
 __all__ = ["MOST_THREADS", "Item", "Run", "launch", "barrier", "nbarrier", "Extents", "items"]
 
@@ -404,7 +403,6 @@ class Run:
         return tuple(sorted({finding.code for finding in self.findings}))
 
 
-@typed
 def launch(
     kernel: Callable[..., Any],
     *arguments: Any,
@@ -424,7 +422,8 @@ def launch(
     other between barriers, work-groups one after the other, at most `MOST_THREADS` in all.
     ``strict`` makes warnings errors.
     Raises `EsimdError` for every pitfall of `pycute_xe.esimd.lint`, `MachineError` for other
-    undefined behaviour. C++: ``cgh.parallel_for(nd_range<3>{…}, kernel)``.
+    undefined behaviour; what the kernel itself raises passes through as it is.
+    C++: ``cgh.parallel_for(nd_range<3>{…}, kernel)``.
 
     >>> import numpy as np
     >>> from pycute_xe import esimd

@@ -46,14 +46,21 @@ def test_the_null_register_has_one_spelling() -> None:
     assert not Message("store", "ugm", 16, DataType("d32"), FLAT, src1="V2").prefetch
 
 
+def test_a_block_message_is_asked_what_any_message_is() -> None:
+    """What it is, and whether a load to the null register is a prefetch."""
+    at = "d16.1x16x8nn flat[V1,V2,V3,V4,V5,V6]"
+    texts = (f"lsc_load_block2d.ugm {to}:{at}" for to in ("V13", "%null", "V0"))
+    assert [parse(text).prefetch for text in texts] == [False, True, True]
+    store = parse("lsc_store_block2d.ugm flat[V1,V2,V3,V4,V5,V6] V13:d16.16x8nn")
+    assert not store.prefetch
+    assert (store.operation.code, store.operation.kind) == (7, "store")
+
+
 def test_the_operations_of_the_manual() -> None:
     """Encodings and extra operands of the table LscSubOp, those in doubt by hand."""
     found = operations()
-    assert [op.code for op in found.values()] == [
-        *(c for c in range(0x1D) if c not in (3, 7)),
-        0x28,
-        0x29,
-    ]
+    assert [op.code for op in found.values()] == [*range(0x1D), 0x28, 0x29]
+    assert [name for name, op in found.items() if op.block2d] == ["load_block2d", "store_block2d"]
     none = {"atomic_iinc", "atomic_idec", "atomic_load"}
     two = {"atomic_icas", "atomic_fcas"}
     for name, op in found.items():

@@ -43,7 +43,7 @@ Kind = Literal["load", "store", "atomic", "counter"]
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A sub-operation: name without ``lsc_``, encoding, kind and extra operands of atomics.
+    """A sub-operation: name without ``lsc_``, encoding, kind and extra operands.
 
     ``extra`` counts the data operands beside the address; the old value is returned in ``dst``.
 
@@ -62,6 +62,11 @@ class Operation:
         return self.name.endswith("_strided")
 
     @property
+    def block2d(self) -> bool:
+        """Whether it moves blocks of a surface, and is a `Block2DMessage`."""
+        return self.name.endswith("_block2d")
+
+    @property
     def quad(self) -> bool:
         """Whether a channel mask picks among four elements at each address."""
         return self.name.endswith("_quad")
@@ -69,34 +74,32 @@ class Operation:
 
 @cache
 def operations() -> dict[str, Operation]:
-    """Return every sub-operation but the block-2D ones, by name, in the order of their codes.
+    """Return every sub-operation, by name, in the order of their codes.
 
-    >>> list(operations())[:3], len(operations())
-    (['load', 'load_strided', 'load_quad'], 29)
+    >>> list(operations())[:4], len(operations())
+    (['load', 'load_strided', 'load_quad', 'load_block2d'], 31)
     """
-    return {
-        op.name: op
-        for op in (
-            Operation(
-                cast("str", row["name"]),
-                cast("int", row["code"]),
-                cast("Kind", row["kind"]),
-                cast("int", row["extra"]),
-            )
-            for row in rows("lsc", "operation")
+    found = (
+        Operation(
+            cast("str", row["name"]),
+            cast("int", row["code"]),
+            cast("Kind", row["kind"]),
+            cast("int", row["extra"]),
         )
-    }
+        for row in rows("lsc", "operation")
+    )
+    return {op.name: op for op in sorted(found, key=lambda op: op.code)}
 
 
 def get_operation(name: object) -> Operation:
-    """Return the sub-operation of a name; `ShapeError` if it is unknown."""
+    """Return the sub-operation that a `Message` names so; `ShapeError` if there is none."""
     found = operations().get(name) if isinstance(name, str) else None
-    if found is None:
+    if found is None or found.block2d:
         raise ShapeError(
             "Message",
             {"op": name},
             "unknown operation (block-2D ones are Block2DMessage)",
-            f"one of {', '.join(operations())}",
+            f"one of {', '.join(op.name for op in operations().values() if not op.block2d)}",
         )
     return found
 
