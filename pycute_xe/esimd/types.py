@@ -163,7 +163,7 @@ def _whole(operation: str, name: str, value: object) -> int:
 def tokens(operation: str, l1: object, l3: object, l2: object = cache_hint.none) -> tuple[str, str]:
     """Return the vISA tokens of two cache hints; `InputError` for anything else.
 
-    ``l2`` is the name that headers since 2024 give the cache of ``l3``: one of the two is given.
+    ``l2`` is what ESIMD's manual calls the cache of ``l3``: one of the two is given.
 
     >>> tokens("block_load", cache_hint.cached, cache_hint.none)
     ('ca', 'df')

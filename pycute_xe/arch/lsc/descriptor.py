@@ -8,7 +8,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import NamedTuple, cast
 
-from pycute_xe.arch.lsc.fields import Address, DataType, get_operation, known_target, operations
+from pycute_xe.arch.lsc.fields import Address, DataType, get_operation, laid_out_target, operations
 from pycute_xe.arch.lsc.message import Block2DMessage, Message
 from pycute_xe.arch.target import Target
 from pycute_xe.errors import CuteError, InputError, LegalityError, ShapeError
@@ -187,7 +187,7 @@ def descriptor_of(message: Message | Block2DMessage, target: str | Target) -> De
     >>> found.dst_registers, found.address_registers, found.surface
     (4, 2, 4)
     """
-    known = known_target(target)
+    known = laid_out_target(target)
     written = min(_MOST_REGISTERS, message.registers(known))
     if isinstance(message, Block2DMessage):
         block = message.block
@@ -231,7 +231,7 @@ def encode_descriptor(
     >>> [hex(w) for w in encode_descriptor(parse("lsc_load.ugm (M1,16) V13:d32 flat[V12]:a64"))]
     ['0x4100580', '0x0']
     """
-    known = known_target(target)
+    known = laid_out_target(target)
     what = message if isinstance(message, Descriptor) else descriptor_of(message, known)
     values = {
         "op": sub_operations()[what.op],
@@ -275,7 +275,7 @@ def decode_descriptor(
     if type(desc) is not int or type(ext) is not int:
         given = {"desc": shortly(desc), "ext": shortly(ext)}
         raise InputError("decode_descriptor", given, "a descriptor is an integer", "give integers")
-    known, words = known_target(target), {"desc": desc, "ext": ext}
+    known, words = laid_out_target(target), {"desc": desc, "ext": ext}
     by_number = {value: name for name, value in sub_operations().items()}
     op = by_number.get(desc & 0x3F)
     if op is None:

@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal, cast
 
-from pycute_xe.arch.target import Target, get_target, refuse_known_in_part, targets
+from pycute_xe.arch.target import (
+    Target,
+    message_target,
+    messages_only,
+    refuse_known_in_part,
+    targets,
+)
 from pycute_xe.errors import DTypeError, ShapeError, TargetError
 from pycute_xe.facts import rows
 from pycute_xe.signatures import typed_fields
@@ -92,7 +98,7 @@ def operations() -> dict[str, Operation]:
 
 
 def get_operation(name: object) -> Operation:
-    """Return the sub-operation that a `Message` names so; `ShapeError` if there is none."""
+    """Return the sub-operation of a `Message` by its name; `ShapeError` for any other name."""
     found = operations().get(name) if isinstance(name, str) else None
     if found is None or found.block2d:
         raise ShapeError(
@@ -350,17 +356,32 @@ def _in_order(mask: str) -> str:
 
 
 def known_target(target: str | Target) -> Target:
-    """Return the target of a name; `TargetError` says why for machines known only in part.
+    """Return the target of a message; `TargetError` says why for machines known only in part.
 
-    >>> known_target("dg2")
+    >>> known_target("mtl")
+    Traceback (most recent call last):
+    pycute_xe.errors.TargetError: lsc(target=mtl): 8 lanes ...
+    >>> known_target("dg2").grf_bytes
+    32
+    """
+    if not messages_only(target):
+        refuse_known_in_part("lsc", target.name if isinstance(target, Target) else target)
+    found = message_target(target)
+    if found.name not in targets() and not messages_only(found):
+        condition = "no rule speaks about a target of that name"
+        raise TargetError("lsc", {"target": found}, condition, f"one of {', '.join(targets())}")
+    return found
+
+
+def laid_out_target(target: str | Target) -> Target:
+    """Return a target of which block-2D messages and descriptors are known as well.
+
+    >>> laid_out_target("dg2")
     Traceback (most recent call last):
     pycute_xe.errors.TargetError: lsc(target=dg2): 8 lanes ...
     """
-    refuse_known_in_part("lsc", target.name if isinstance(target, Target) else target)
-    found = get_target(target)
-    if found.name not in targets():
-        condition = "no rule speaks about a target of that name"
-        raise TargetError("lsc", {"target": found}, condition, f"one of {', '.join(targets())}")
+    found = known_target(target)
+    refuse_known_in_part("lsc", found.name)
     return found
 
 
