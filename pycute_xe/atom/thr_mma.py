@@ -9,7 +9,7 @@ from pycute_xe.atom.subgroup_tensor import SubgroupTensor, fragment_layout, in_o
 from pycute_xe.errors import ShapeError
 from pycute_xe.int_tuple import product_each
 from pycute_xe.layout import Layout, make_identity_layout, make_layout, size
-from pycute_xe.signatures import typed
+from pycute_xe.signatures import typed, typed_fields
 from pycute_xe.tensor import Tensor, make_tensor
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ __all__ = ["OPERAND_MODES", "ThrMma"]
 OPERAND_MODES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}
 
 
+@typed_fields
 @dataclass(frozen=True)
 class ThrMma:
     """The part of a tiled MMA that one work-item holds. C++: ``ThrMMA``."""

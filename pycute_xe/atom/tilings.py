@@ -245,6 +245,7 @@ def _way_out(atom: CopyAnswers) -> str:
 # The part of a tiled copy that one work-item takes.
 
 
+@typed_fields
 @dataclass(frozen=True)
 class ThrCopy:
     """The part of a tiled copy that one work-item takes. C++: ``ThrCopy``."""
@@ -333,6 +334,7 @@ def demand_extents(permutation: tuple[object, ...]) -> None:
 # ------------------------------------------------------------ tiled mma
 
 
+@typed_fields
 @dataclass(frozen=True)
 class TiledMma:
     """An MMA atom repeated over subgroups (``atom_layout_mnk``) and over values (permutation).

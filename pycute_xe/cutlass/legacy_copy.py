@@ -33,6 +33,7 @@ from pycute_xe.cutlass.legacy_name import (
 from pycute_xe.errors import CuteError, DivisibilityError, DTypeError
 from pycute_xe.layout import Layout, make_layout
 from pycute_xe.numeric import Numeric, as_numeric
+from pycute_xe.signatures import typed_fields
 
 if TYPE_CHECKING:
     import numpy as np
@@ -218,6 +219,7 @@ def in_values(tv: Layout, bits: int, value_bits: int) -> Layout:
 # ------------------------------------------------------------ legacy copy
 
 
+@typed_fields
 @dataclass(frozen=True)
 class LegacyCopyAtom(BlockAnswers):
     """A copy operation by its older name, with the type of the values it moves.

@@ -34,7 +34,7 @@ BlockCopy = CopyAtom | LegacyCopyAtom
 Held = NDArray[Any]
 """(lanes, values), or (subgroups, lanes, values)."""
 
-_NARROW = frozenset(host_dtype(numeric).name for numeric in numerics())
+_NARROW = frozenset(as_numeric(name).row.dtype for name in numerics())
 """Types of numbers that NumPy itself does not have, by name, among others."""
 
 _ROOM = 1 << 16

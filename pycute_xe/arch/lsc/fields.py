@@ -16,7 +16,7 @@ from pycute_xe.arch.target import (
 )
 from pycute_xe.errors import DTypeError, ShapeError, TargetError
 from pycute_xe.facts import rows
-from pycute_xe.signatures import typed_fields
+from pycute_xe.signatures import typed, typed_fields
 
 __all__ = [
     "CACHINGS",
@@ -47,6 +47,7 @@ __all__ = [
 Kind = Literal["load", "store", "atomic", "counter"]
 
 
+@typed_fields
 @dataclass(frozen=True, slots=True)
 class Operation:
     """A sub-operation: name without ``lsc_``, encoding, kind and extra operands.
@@ -97,6 +98,7 @@ def operations() -> dict[str, Operation]:
     return {op.name: op for op in sorted(found, key=lambda op: op.code)}
 
 
+@typed
 def get_operation(name: object) -> Operation:
     """Return the sub-operation of a `Message` by its name; `ShapeError` for any other name."""
     found = operations().get(name) if isinstance(name, str) else None
