@@ -24,6 +24,7 @@ from pycute_xe.esimd.types import dtype_of, nbarrier_role, whole
 from pycute_xe.machine import BarrierArrive, BarrierWait, NamedBarrier, Trace, workgroup
 from pycute_xe.machine.trace import DeadlockFault
 from pycute_xe.machine.workgroup import Meeting
+from pycute_xe.signatures import typed
 
 __all__ = ["MOST_THREADS", "Item", "Run", "launch", "barrier", "nbarrier", "Extents", "items"]
 
@@ -403,6 +404,7 @@ class Run:
         return tuple(sorted({finding.code for finding in self.findings}))
 
 
+@typed
 def launch(
     kernel: Callable[..., Any],
     *arguments: Any,

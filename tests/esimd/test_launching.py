@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -175,7 +176,11 @@ def test_what_the_kernel_raises_passes_through(wrong: Any, error: type[Exception
         yield esimd.barrier()
         wrong()
 
-    for kernel in (at_once, after_a_barrier):
+    class Called:
+        def __call__(self, item: Item, *_: Any) -> None:
+            wrong()
+
+    for kernel in (at_once, after_a_barrier, Called(), partial(at_once), Called().__call__):
         with pytest.raises(error) as raised:
             esimd.launch(kernel, np.zeros(2), threads=2)
         assert type(raised.value) is error
