@@ -86,15 +86,24 @@ class Row:
 def rows() -> tuple[Row, ...]:
     """Every configuration that is not a plain GEMM, and those of plain ones that stream-K deals."""
     lines = ROWS.read_text(encoding="utf-8").splitlines()[1:]
-    streamed = filter(lambda row: row.streamed, family_gemms.rows())
-    return (*(_row(line.split("\t")) for line in lines), *map(_streamed, streamed))
+    return (*(_row(line.split("\t")) for line in lines), *_streamed())
 
 
-def _streamed(row: family_gemms.Row) -> Row:
-    """The rows of a plain GEMM whose tiles are dealt by stream-K."""
-    types = (row.A, row.B, row.A, row.acc, row.C, row.D, row.orders)
-    place = (row.tile, row.subgroups, row.stages, row.targets)
-    return Row(row.group, "", "stream_k", *types, *place, rows=row.streamed)
+def _streamed() -> Iterator[Row]:
+    """The plain GEMMs whose tiles are dealt by stream-K.
+
+    One for each type, accumulator, tile and order of A and B stands for all: of their grids and
+    types of C and D it has another each time.
+    """
+    alike: dict[tuple[Any, ...], list[family_gemms.Row]] = {}
+    for row in family_gemms.rows():
+        if row.streamed:
+            alike.setdefault((row.A, row.acc, row.orders[:2], row.tile), []).append(row)
+    for number, found in enumerate(alike.values()):
+        row = found[number % len(found)]
+        types = (row.A, row.B, row.A, row.acc, row.C, row.D, row.orders)
+        place = (row.tile, row.subgroups, row.stages, row.targets)
+        yield Row(row.group, "", "stream_k", *types, *place, rows=sum(x.streamed for x in found))
 
 
 def _row(cells: list[str]) -> Row:

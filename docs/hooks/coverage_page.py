@@ -63,8 +63,10 @@ def page() -> str:
         counts = (len(found), *map(judged.count, VERDICTS))
         lines.append(f"| {title} | {' | '.join(map(str, counts))} |\n")
     for name, (title, _) in DOCUMENTS.items():
-        lines.append(f"\n## {title}\n\n| | item | example | what breaks it | taught, tested |\n")
-        lines.append("| ---: | --- | --- | --- | --- |\n")
+        lines.append(
+            f"\n## {title}\n\n| | item, taught and tested in | example, and what breaks it |\n"
+        )
+        lines.append("| ---: | --- | --- |\n")
         lines += map(_line, rows(name))
     return "".join(lines)
 
@@ -78,11 +80,10 @@ def _line(row: dict[str, str]) -> str:
     note = _plain(row["note"])
     example = _example(row["example"], mine, row["gives"]) or f"no code can decide: {note}"
     breaks = _example(row["breaks"], other or mine, row["refused"])
+    shown = f"{example}<br><br>{breaks}" if breaks else example
     about = f"<br>{note}" if note and row["example"] else ""
-    item = f"{_plain(row['item'])}<br>**{', '.join(told)}**{about}"
-    return (
-        f"| {row['number']} | {item} | {example} | {breaks} | {taught}<br><code>{test}</code> |\n"
-    )
+    item = f"{_plain(row['item'])}<br>**{', '.join(told)}**{about}<br>{taught}"
+    return f"| {row['number']} | {item}<br><code>{test}</code> | {shown} |\n"
 
 
 def _example(code: str, threads: str, outcome: str) -> str:
@@ -92,7 +93,7 @@ def _example(code: str, threads: str, outcome: str) -> str:
     head = f"{threads} thread{'s' * (threads != '1')}:<br>" if threads else ""
     body = _code(code).replace("⏎", "<br>").replace(" then ", "<br><i>then</i> ")
     body = body.replace("    ", "&nbsp;" * 4)
-    return f"{head}<code>{body}</code><br>→ <code>{_code(outcome)}</code>"
+    return f'{head}<code class="wrapped">{body}</code><br>→ {_code(outcome)}'
 
 
 def _code(text: str) -> str:
