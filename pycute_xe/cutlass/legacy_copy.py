@@ -82,6 +82,8 @@ def _traits(name: LegacyCopyName) -> Iterator[Note]:
 def _letter(name: LegacyCopyName) -> Iterator[Note]:
     if name.packed and name.bits > 8:
         yield "packed", "CUTLASS's document has Packed_ for U8 and U4 only"
+    if name.packed and name.mode == "V":
+        yield "grammar", "CUTLASS's document ends packed names in N or T, not V"
     if name.mode == "V" and name.bits >= 32:
         yield "letter", "VNNI does not pack elements of 32 bits or more: use LD_N"
     if name.mode == "V" and name.bits < 8:
