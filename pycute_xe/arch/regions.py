@@ -18,6 +18,13 @@ GRF = 64
 SPAN = 2 * GRF
 _VERTICAL = (0, 1, 2, 4, 8, 16, 32)
 _HORIZONTAL = (0, 1, 2, 4)
+_DWORD = 4
+# Elements below a dword, read at steps and written closer together: bytes of an element, of a step
+# where they go and where they come from. They may move at once where both sides are in the same
+# lanes; at other steps never. Document: Bspec 56640, register region restrictions of Xe2, as
+# ``required_src_byte_offset`` of Mesa's brw_lower_regioning.cpp reads it; the compiler of Xe-HPC
+# keeps to it as well (tests/arch/test_regions.py).
+_CLOSER = {(1, 1, 2), (1, 1, 4), (1, 2, 4), (1, 2, 8), (2, 2, 4)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +39,16 @@ class Region:
         """As vISA writes it."""
         return f"<{self.vertical};{self.width},{self.horizontal}>"
 
+    @property
+    def step(self) -> int:
+        """From an element to the next one of its row."""
+        return self.horizontal if self.width > 1 else self.vertical
+
+    @property
+    def is_even(self) -> bool:
+        """Whether all elements are a step apart, rows or not."""
+        return self.width == 1 or self.vertical == self.width * self.horizontal
+
 
 @dataclass(frozen=True, slots=True)
 class Move:
@@ -43,6 +60,31 @@ class Move:
     stride: int
     source: int
     region: Region
+
+    @property
+    def instructions(self) -> int:
+        """How many instructions of the hardware it is: 2 where it goes by way of dwords.
+
+        A region of elements below a dword that the hardware does not read into places less than a
+        dword apart is first read into one dword each, and these are then brought together.
+
+        >>> Move(2, 16, 0, 2, 0, Region(1, 8, 2)).instructions
+        1
+        >>> Move(2, 16, 0, 1, 0, Region(1, 8, 2)).instructions
+        2
+        """
+        apart, step = self.stride * self.bytes, self.region.step * self.bytes
+        if apart >= _DWORD or self.count == 1:
+            return 1
+        if step < _DWORD and not (apart == 1 and step > 1):
+            row = self.region.width * apart
+            whole = row % _DWORD == 0 and self.to * self.bytes % _DWORD == 0
+            return 1 if self.region.is_even or whole else 2
+        if not self.region.is_even or (self.bytes, apart, step) not in _CLOSER:
+            return 2
+        ratio = step // apart
+        lanes = GRF // self.bytes // ratio
+        return 1 if self.source // ratio % lanes == self.to % lanes else 2
 
 
 def region(places: Ints) -> Region | None:
@@ -99,7 +141,7 @@ def moves_from(source: Ints, bits: int) -> list[Move]:
     left = source >= 0
     for first in range(source.size):
         if left[first]:
-            found = _longest(source, left, first, width)
+            found = _most(source, left, first, width)
             left[first : first + found.count * found.stride : found.stride] = False
             out.append(found)
     return out
@@ -124,26 +166,44 @@ def _widened(source: Ints, bits: int) -> tuple[Ints, int]:
     return source, bits // 8
 
 
-def _longest(source: Ints, left: NDArray[np.bool_], first: int, width: int) -> Move:
-    """Return the move of the most elements that starts at a destination."""
+def _most(source: Ints, left: NDArray[np.bool_], first: int, width: int) -> Move:
+    """Return the move of the most elements for each instruction that starts at a destination."""
+    best = Move(width, 1, first, 1, int(source[first]), Region(0, 1, 0))
     for count in (32, 16, 8, 4, 2):
         for stride in (1, 2, 4):
-            stop = first + (count - 1) * stride + 1
-            if stop > source.size or not _fits(first, stop - first, width):
-                continue
-            where = np.arange(first, stop, stride)
-            if not left[where].all():
-                continue
-            places = source[where]
-            reach = int(places.max()) - int(places[0])
-            start = int(places[0]) * width % GRF
-            found = region(places - places[0])
-            # The compiler would part a move of 32 elements in rows, by way of other registers.
-            if found is not None and count > 16 and found.width > 1:
-                continue
-            if found is not None and start + (reach + 1) * width <= SPAN:
-                return Move(width, count, first, stride, int(places[0]), found)
-    return Move(width, 1, first, 1, int(source[first]), Region(0, 1, 0))
+            found = _of(source, left, (first, count, stride), width)
+            if found and found.count * best.instructions > best.count * found.instructions:
+                best = found
+        if best.count >= count // 2 * best.instructions:
+            break
+    return best
+
+
+def _of(source: Ints, left: NDArray[np.bool_], to: tuple[int, int, int], width: int) -> Move | None:
+    """Return the move to so many elements from one on at a step, None where no region reads it."""
+    first, count, stride = to
+    stop = first + (count - 1) * stride + 1
+    if stop > source.size or not _fits(first, stop - first, width):
+        return None
+    where = np.arange(first, stop, stride)
+    if not left[where].all():
+        return None
+    places = source[where]
+    found = region(places - places[0])
+    if found is None or not _in_reach(places, found, width):
+        return None
+    move = Move(width, count, first, stride, int(places[0]), found)
+    # Dwords of 32 elements fill two registers, which the compiler brings together one by one.
+    return move if count <= 16 or move.instructions == 1 else None
+
+
+def _in_reach(places: Ints, walk: Region, width: int) -> bool:
+    """Whether a region starts at its lowest element, spans two registers, and no row of it does."""
+    start = int(places[0]) * width % GRF
+    if start + (int(places.max() - places[0]) + 1) * width > SPAN or places.min() < places[0]:
+        return False
+    ends = places.reshape(-1, walk.width)[:, [0, -1]] * width // GRF
+    return walk.is_even or np.array_equal(ends[:, 0], ends[:, 1])
 
 
 def _fits(first: int, span: int, width: int) -> bool:

@@ -350,8 +350,9 @@ class Feed:
     def moves(self) -> int | None:
         """How many moves bring the block where it is read: instructions from a region to a region.
 
-        Law: the ``mov`` instructions that `emit` writes for the reorder. 0 is free, ``None``
-        impossible, also for values below a byte that no region parts.
+        Law: the ``mov`` instructions of the compiled binary that carry the block; `emit` writes
+        one for two of them where a region goes by way of dwords (`Move.instructions`). 0 is free,
+        ``None`` impossible, also for values below a byte that no region parts.
 
         >>> from pycute_xe.comparing.feeding import feeds
         >>> mma = "XE_DPAS_TT<8,f32,bf16>"
@@ -369,9 +370,10 @@ class Feed:
             places, source = source, np.full(source.max() + 1, -1)
             source[places] = np.arange(places.size)
         try:
-            return len(moves_from(source, self.mma.operand_type(self.operand).bits))
+            found = moves_from(source, self.mma.operand_type(self.operand).bits)
         except KernelError:
             return None
+        return sum(move.instructions for move in found)
 
     @property
     def pattern(self) -> str:
