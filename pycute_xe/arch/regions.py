@@ -10,7 +10,19 @@ from numpy.typing import NDArray
 
 from pycute_xe.errors import KernelError
 
-__all__ = ["GRF", "SPAN", "Ints", "Move", "Region", "moves", "moves_from", "region"]
+__all__ = [
+    "GRF",
+    "SPAN",
+    "Ints",
+    "Move",
+    "Region",
+    "fits",
+    "in_reach",
+    "moves",
+    "moves_from",
+    "passes",
+    "region",
+]
 
 Ints: TypeAlias = NDArray[np.int64]
 # A region reads at most two neighbouring registers.
@@ -19,6 +31,7 @@ SPAN = 2 * GRF
 _VERTICAL = (0, 1, 2, 4, 8, 16, 32)
 _HORIZONTAL = (0, 1, 2, 4)
 _DWORD = 4
+_LANES = 16
 # Elements below a dword, read at steps and written closer together: bytes of an element, of a step
 # where they go and where they come from. They may move at once where both sides are in the same
 # lanes; at other steps never. Document: Bspec 56640, register region restrictions of Xe2, as
@@ -147,6 +160,45 @@ def moves_from(source: Ints, bits: int) -> list[Move]:
     return out
 
 
+def passes(to: Ints, source: int, target: int) -> list[tuple[Ints, Ints]]:
+    """Return which elements are converted together on their way, 16 at a time, and to where.
+
+    Element ``i``, of ``source`` bits, goes to ``to[i]``, of ``target`` bits. Either those are taken
+    that lie side by side where they go, or those that do where they come from; elements that share
+    a byte are read side by side. Empty where a region does not read one of them, or a step of 1, 2
+    or 4 does not reach its places.
+
+    >>> packed = np.arange(32) % 16 * 2 + np.arange(32) // 16
+    >>> [(a.tolist()[:3], b.tolist()[:3]) for a, b in passes(packed, 4, 16)]
+    [([0, 1, 2], [0, 2, 4]), ([16, 17, 18], [1, 3, 5])]
+    >>> passes(np.arange(16) ^ 1, 4, 16)
+    []
+    """
+    if to.size % _LANES or not np.array_equal(np.sort(to), np.arange(to.size)):
+        return []
+    for order in (np.argsort(to), np.arange(to.size)):
+        parts = [(row, to[row]) for row in order.reshape(-1, _LANES)]
+        if all(_is_read(row, source) and _is_written(into, target) for row, into in parts):
+            return parts
+    return []
+
+
+def _is_read(places: Ints, bits: int) -> bool:
+    """Whether a region reads elements of so many bits."""
+    if bits < 8:
+        return places[0] * bits % 8 == 0 and bool((np.diff(places) == 1).all())
+    walk = region(places - places[0])
+    return walk is not None and in_reach(places, walk, bits // 8)
+
+
+def _is_written(places: Ints, bits: int) -> bool:
+    """Whether a step reaches elements of so many bits."""
+    step = int(places[1] - places[0])
+    span = (places.size - 1) * step + 1
+    even = step in (1, 2, 4) and bool((np.diff(places) == step).all())
+    return bits >= 8 and even and fits(int(places[0]), span, bits // 8)
+
+
 def _widened(source: Ints, bits: int) -> tuple[Ints, int]:
     """Join neighbours that stay neighbours, up to a dword; return the elements and their bytes."""
     while bits < 32 and source.size % 2 == 0:
@@ -183,22 +235,29 @@ def _of(source: Ints, left: NDArray[np.bool_], to: tuple[int, int, int], width: 
     """Return the move to so many elements from one on at a step, None where no region reads it."""
     first, count, stride = to
     stop = first + (count - 1) * stride + 1
-    if stop > source.size or not _fits(first, stop - first, width):
+    if stop > source.size or not fits(first, stop - first, width):
         return None
     where = np.arange(first, stop, stride)
     if not left[where].all():
         return None
     places = source[where]
     found = region(places - places[0])
-    if found is None or not _in_reach(places, found, width):
+    if found is None or not in_reach(places, found, width):
         return None
     move = Move(width, count, first, stride, int(places[0]), found)
     # Dwords of 32 elements fill two registers, which the compiler brings together one by one.
     return move if count <= 16 or move.instructions == 1 else None
 
 
-def _in_reach(places: Ints, walk: Region, width: int) -> bool:
-    """Whether a region starts at its lowest element, spans two registers, and no row of it does."""
+def in_reach(places: Ints, walk: Region, width: int) -> bool:
+    """Tell whether a region of elements of so many bytes may be read.
+
+    It starts at its lowest element and lies in two registers, and each row of it in one, unless all
+    elements are a step apart.
+
+    >>> in_reach(np.arange(16), Region(1, 1, 0), 4), in_reach(np.arange(16) * 4, Region(4, 1, 0), 4)
+    (True, False)
+    """
     start = int(places[0]) * width % GRF
     if start + (int(places.max() - places[0]) + 1) * width > SPAN or places.min() < places[0]:
         return False
@@ -206,7 +265,11 @@ def _in_reach(places: Ints, walk: Region, width: int) -> bool:
     return walk.is_even or np.array_equal(ends[:, 0], ends[:, 1])
 
 
-def _fits(first: int, span: int, width: int) -> bool:
-    """Whether a destination lies in one register, or fills two."""
+def fits(first: int, span: int, width: int) -> bool:
+    """Tell whether a destination of so many elements lies in one register, or fills two.
+
+    >>> fits(8, 8, 4), fits(8, 16, 4), fits(0, 32, 4)
+    (True, False, True)
+    """
     start = first * width % GRF
     return start + span * width <= GRF or (start == 0 and span * width == SPAN)
