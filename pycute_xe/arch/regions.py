@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -32,6 +33,7 @@ _VERTICAL = (0, 1, 2, 4, 8, 16, 32)
 _HORIZONTAL = (0, 1, 2, 4)
 _DWORD = 4
 _LANES = 16
+_NONE = -1 << 40
 # Elements below a dword, read at steps and written closer together: bytes of an element, of a step
 # where they go and where they come from. They may move at once where both sides are in the same
 # lanes; at other steps never. Document: Bspec 56640, register region restrictions of Xe2, as
@@ -151,12 +153,17 @@ def moves_from(source: Ints, bits: int) -> list[Move]:
     """
     source, width = _widened(source, bits)
     out: list[Move] = []
-    left = source >= 0
+    left, lanes, reach = source >= 0, GRF // width, SPAN // width
     for first in range(source.size):
         if left[first]:
-            found = _most(source, left, first, width)
+            # From one register to the next nothing changes, so that most windows are known.
+            base, at = source[first] // lanes * lanes, first // lanes * lanes
+            ahead = slice(first, first + reach)
+            window = np.where(left[ahead], source[ahead] - base, _NONE)
+            found = _most(window.tobytes(), first - at, width)
             left[first : first + found.count * found.stride : found.stride] = False
-            out.append(found)
+            from_ = found.source + int(base)
+            out.append(Move(width, found.count, first, found.stride, from_, found.region))
     return out
 
 
@@ -218,12 +225,17 @@ def _widened(source: Ints, bits: int) -> tuple[Ints, int]:
     return source, bits // 8
 
 
-def _most(source: Ints, left: NDArray[np.bool_], first: int, width: int) -> Move:
-    """Return the move of the most elements for each instruction that starts at a destination."""
-    best = Move(width, 1, first, 1, int(source[first]), Region(0, 1, 0))
+@lru_cache(maxsize=1 << 12)
+def _most(window: bytes, first: int, width: int) -> Move:
+    """Return the move of the most elements for each instruction that starts at a destination.
+
+    ``window`` are the sources of the places from ``first`` on, as far as a move reaches.
+    """
+    source: Ints = np.frombuffer(window, dtype=np.int64)
+    best = Move(width, 1, first, 1, int(source[0]), Region(0, 1, 0))
     for count in (32, 16, 8, 4, 2):
         for stride in (1, 2, 4):
-            found = _of(source, left, (first, count, stride), width)
+            found = _of(source, (first, count, stride), width)
             if found and found.count * best.instructions > best.count * found.instructions:
                 best = found
         if best.count >= count // 2 * best.instructions:
@@ -231,16 +243,15 @@ def _most(source: Ints, left: NDArray[np.bool_], first: int, width: int) -> Move
     return best
 
 
-def _of(source: Ints, left: NDArray[np.bool_], to: tuple[int, int, int], width: int) -> Move | None:
+def _of(source: Ints, to: tuple[int, int, int], width: int) -> Move | None:
     """Return the move to so many elements from one on at a step, None where no region reads it."""
     first, count, stride = to
-    stop = first + (count - 1) * stride + 1
-    if stop > source.size or not fits(first, stop - first, width):
+    span = (count - 1) * stride + 1
+    if span > source.size or not fits(first, span, width):
         return None
-    where = np.arange(first, stop, stride)
-    if not left[where].all():
+    places = source[:span:stride]
+    if (places == _NONE).any():
         return None
-    places = source[where]
     found = region(places - places[0])
     if found is None or not in_reach(places, found, width):
         return None
