@@ -23,6 +23,8 @@ from pycute_xe.bulk import table
 from pycute_xe.errors import KernelError
 from pycute_xe.kernel import Convert, Fragment, Kernel, Reorder
 from pycute_xe.kernel.ir.listing import line, listing
+from pycute_xe.kernel.kinds.parts import in_one_pass
+from pycute_xe.layout import Layout
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "mixed.md"
 TYPES = {
@@ -123,6 +125,16 @@ def in_two(kernel: Kernel) -> Kernel:
         more = replace(kernel, fragments=(*kernel.fragments, between))
         kernel = more.replace(reorder, (Convert(reorder.source, between.name), moved))
     return kernel
+
+
+def test_what_stays_where_it_is_is_converted_alone() -> None:
+    kernel = made(FORMS[0])
+    slots = Layout(kernel.fragment("tCrC").elements)
+    twice = np.arange(32) % 16
+    assert [places[0] for places, _ in passes(twice, 8, 16)] == [0, 16]
+    assert not in_one_pass(slots, cx.as_numeric("f32"), cx.as_numeric("bf16"))
+    assert not in_one_pass(None, cx.as_numeric("f32"), cx.as_numeric("bf16"))
+    assert in_one_pass(next(_converting(kernel)).slots, cx.as_numeric("s8"), cx.as_numeric("bf16"))
 
 
 def test_c_plus_plus_calls_one_reorder() -> None:
