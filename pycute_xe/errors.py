@@ -25,6 +25,7 @@ __all__ = [
     "UndecidableError",
     "UnfaithfulWarning",
     "quoted",
+    "with_article",
 ]
 
 
@@ -72,13 +73,23 @@ def quoted(value: object) -> str:
     return _cut(value, repr, MOST_QUOTED)
 
 
+def with_article(noun: str) -> str:
+    """Return a noun behind its article.
+
+    >>> with_article("int"), with_article("Kernel")
+    ('an int', 'a Kernel')
+    """
+    return f"{'an' if noun[:1].lower() in 'aeio' else 'a'} {noun}"
+
+
 def _cut(value: object, write: Callable[[object], str], most: int) -> str:
-    """Return a value as it prints, cut short, or its type where it cannot print."""
+    """Return a value's first line as it prints, cut short, or its type where it cannot print."""
     try:
         text = write(value)
     except (ValueError, RecursionError):
         return f"<{type(value).__name__}>"
-    return text if len(text) <= most else f"{text[:most]} …"
+    line = text.partition("\n")[0][:most]
+    return line if line == text else f"{line} …"
 
 
 class ShapeError(CuteError):

@@ -72,7 +72,7 @@ def _completed(found: tuple[Row, ...]) -> tuple[Row, ...]:
     for target, other in likes.items():
         if "product" not in named[target]:
             raise _bad("arch", "target", f"{target} names no product", "give it a product")
-        named[target] = MappingProxyType({**named[other], **named[target]})
+        named[target] = _read_only({**named[other], **named[target]})
     return tuple(named.values())
 
 
@@ -88,7 +88,7 @@ def _inherited(found: tuple[Row, ...]) -> tuple[Row, ...]:
     for target, other in _likes().items():
         own = {identity(row) for row in found if listed(row, target)}
         found = tuple(
-            MappingProxyType({**row, "targets": (*cast("tuple[str, ...]", row["targets"]), target)})
+            _read_only({**row, "targets": (*cast("tuple[str, ...]", row["targets"]), target)})
             if listed(row, other) and identity(row) not in own
             else row
             for row in found
@@ -145,10 +145,23 @@ def _frozen(value: object) -> object:
     """Tables become read-only mappings and arrays tuples, so that facts cannot be changed."""
     if isinstance(value, dict):
         table = cast("dict[str, object]", value)
-        return MappingProxyType({key: _frozen(item) for key, item in table.items()})
+        return _read_only({key: _frozen(item) for key, item in table.items()})
     if isinstance(value, list):
         return tuple(_frozen(item) for item in cast("list[object]", value))
     return value
+
+
+class _Columns(dict[str, object]):
+    """The columns of a row; one that is asked for and missing is refused by name."""
+
+    def __missing__(self, column: str) -> object:
+        row = self.get("name", self.get("id", self.get("source")))
+        condition = f"the row has no column {column}"
+        raise CuteError("rows", {"row": row}, condition, f"add {column} to the row in atoms/")
+
+
+def _read_only(columns: dict[str, object]) -> Row:
+    return MappingProxyType(_Columns(columns))
 
 
 def _bad(file: str, table: str | None, condition: str, fix: str) -> CuteError:

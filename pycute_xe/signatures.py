@@ -17,7 +17,7 @@ from dataclasses import fields
 from functools import cache, wraps
 from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from pycute_xe.errors import CuteError, InputError
+from pycute_xe.errors import CuteError, InputError, with_article
 from pycute_xe.typing import is_tuple
 
 __all__ = [
@@ -293,10 +293,11 @@ def _slip(
 ) -> InputError | None:
     """Return the refusal of an argument: one that is not what the signature says, or is named."""
     signature = inspect.signature(function)
+    called = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError:
-        return None  # Python has said what is wrong with such a call
+        return _unbound(called, signature, args, kwargs)
     given = [
         (name, one, signature.parameters[name].annotation)
         for name, value in bound.arguments.items()
@@ -307,10 +308,58 @@ def _slip(
     quoted = ((*one, _quoted(one[1], error)) for one in given)
     for name, value, annotation, said in (*wrong, *quoted):
         if said:
-            called = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
             fix = _way_out(name, value, annotation)
             return InputError(called, {name: shortly(value)}, f"{name} {said}", fix)
     return None
+
+
+def _unbound(
+    called: str,
+    signature: inspect.Signature,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> InputError:
+    """Return the refusal of a call that does not fit its signature."""
+    parameters = [p for p in signature.parameters.values() if p.name not in ("self", "cls")]
+    args = args[len(signature.parameters) - len(parameters) :]
+    by_place = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    by_name = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    takes_all = any(p.kind is p.VAR_KEYWORD for p in parameters)
+    for name in kwargs if not takes_all else ():
+        if name not in by_name:
+            fix = _named_instead(name, kwargs[name], by_name)
+            reason = f"{called} takes no argument named {name}"
+            return InputError(called, {name: shortly(kwargs[name])}, reason, fix)
+    given = {p.name for p, _ in zip(by_place, args, strict=False)}
+    twice = given & kwargs.keys()
+    missing = [
+        p.name
+        for p in parameters
+        if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+        if p.name not in given and p.name not in kwargs
+    ]
+    if twice:
+        reason = f"{min(twice)} is given twice, by place and by name"
+    elif missing:
+        listed = ", ".join(missing[:-1]) + " and " * (len(missing) > 1) + missing[-1]
+        reason = f"{listed} {'is' if len(missing) == 1 else 'are'} missing"
+    else:
+        reason = f"{len(args)} arguments are given by place, and {len(by_place)} are taken so"
+    names = (*(p.name for p in by_place), *(f"argument {i + 1}" for i in range(len(args))))
+    operands = {name: shortly(v) for name, v in (*zip(names, args, strict=False), *kwargs.items())}
+    call = ", ".join(str(p.replace(annotation=p.empty)) for p in parameters)
+    return InputError(called, operands, reason, f"call {called}({call})")
+
+
+def _named_instead(name: str, value: Any, names: list[str]) -> str:
+    """Return how to give what was given under a name that is not taken."""
+    from difflib import get_close_matches
+
+    if near := get_close_matches(name, names, 1, 0.5):
+        return f"write {near[0]}={shortly(value)}"
+    if "sizes" in names and name.isupper() and type(value) is int:
+        return f"write sizes={{'{name}': {value}}}"
+    return f"it takes {', '.join(names) or 'none by name'}"
 
 
 def _each(parameter: inspect.Parameter, value: Any) -> tuple[Any, ...]:
@@ -329,7 +378,7 @@ def _wrong(value: Any, annotation: Any, function: Callable[..., Any]) -> str:
         return _said(value, next(foreign, ""))
     if conforms(value, _resolved(annotation, inspect.unwrap(function))):
         return ""
-    return f"is {_a(type(value).__name__)}"
+    return f"is {with_article(type(value).__name__)}"
 
 
 def _quoted(value: Any, error: BaseException) -> str:
@@ -342,7 +391,11 @@ def _quoted(value: Any, error: BaseException) -> str:
 def _said(value: Any, kind: str) -> str:
     if not kind:
         return ""
-    return f"holds {_a(kind)}" if is_tuple(value) and kind != "tuple" else f"is {_a(kind)}"
+    return (
+        f"holds {with_article(kind)}"
+        if is_tuple(value) and kind != "tuple"
+        else f"is {with_article(kind)}"
+    )
 
 
 @cache
@@ -366,10 +419,6 @@ def _way_out(name: str, value: Any, annotation: Any) -> str:
     if text == "Tensor" and type(value).__name__ in ("Layout", "ComposedLayout", "F2Layout"):
         return "make_tensor(None, layout) makes a tensor of a layout"
     return f"give {name} as {NESTED.get(text, text).replace(' | ', ' or ')}"
-
-
-def _a(kind: str) -> str:
-    return f"{'an' if kind[:1].lower() in 'aeio' else 'a'} {kind}"
 
 
 def shortly(value: Any) -> str:

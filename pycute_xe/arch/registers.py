@@ -39,6 +39,7 @@ class Room:
         return f"{self.groups} by {self.by} [{self.source}]"
 
 
+@typed_fields
 @dataclass(frozen=True, slots=True)
 class Occupancy:
     """Work-groups that an Xe core keeps at once, by every limit that a source gives.
@@ -118,7 +119,11 @@ def occupancy(
 
 def _reserved(target: Target, slm_bytes: int) -> int:
     """The bytes set aside; what no size holds is kept as it is."""
-    (row,) = rows_for("arch", "slm_sizes", target.name)
+    row = next(iter(rows_for("arch", "slm_sizes", target.name)), None)
+    if row is None:
+        condition = "no row says in which sizes shared local memory is handed out"
+        fix = "add the target to rows of `slm_sizes` in atoms/arch.toml"
+        raise TargetError("occupancy", {"target": target}, condition, fix)
     sizes = (0, *cast("tuple[int, ...]", row["bytes"]))
     return next((size for size in sizes if size >= slm_bytes), slm_bytes)
 

@@ -24,6 +24,7 @@ __all__ = [
 ]
 
 
+@typed_fields
 @dataclass(frozen=True, slots=True)
 class SlmLimit:
     """What one source says about the shared local memory of an Xe core, in bytes."""
@@ -63,8 +64,17 @@ class Target:
 
     def __post_init__(self) -> None:
         """Refuse a target that no thread could run on."""
-        if self.grf_bytes < 1 or self.exec_size < 1 or not self.threads:
-            raise TargetError("Target", {"name": self.name}, "incomplete", "correct the facts")
+        if self.grf_bytes < 1 or self.exec_size < 1:
+            condition = "registers have at least 1 byte, and instructions 1 lane"
+            raise TargetError("Target", {"name": self.name}, condition, "correct the row")
+        if not self.threads:
+            condition = "no row says how many threads an engine keeps"
+            fix = "add its name to rows of `threads` in atoms/arch.toml"
+            raise TargetError("Target", {"name": self.name}, condition, fix)
+        if not self.slm:
+            condition = "no row says how much shared local memory a core has"
+            fix = "add its name to rows of `slm` in atoms/arch.toml"
+            raise TargetError("Target", {"name": self.name}, condition, fix)
 
     def __str__(self) -> str:
         """The name, as it is written in calls."""
@@ -203,6 +213,7 @@ class Target:
         )
 
 
+@typed
 def get_target(target: str | Target) -> Target:
     """Return the target of a name; a `Target` is returned as it is.
 
@@ -236,6 +247,7 @@ def _named(text: str) -> Target | None:
     return _described().get(_aliases().get(name, name))
 
 
+@typed
 def is_target(value: object) -> bool:
     """Tell whether a value is a target or a name of one.
 

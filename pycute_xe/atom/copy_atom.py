@@ -31,10 +31,17 @@ from pycute_xe.atom.register_picture import (
     slots_in,
 )
 from pycute_xe.bulk import table
-from pycute_xe.errors import CuteError, DivisibilityError, DTypeError, LegalityError, ShapeError
+from pycute_xe.errors import (
+    CuteError,
+    DivisibilityError,
+    DTypeError,
+    LegalityError,
+    ShapeError,
+    with_article,
+)
 from pycute_xe.layout import Layout, make_layout, size
 from pycute_xe.numeric import Numeric, as_numeric
-from pycute_xe.signatures import typed_fields
+from pycute_xe.signatures import typed, typed_fields
 from pycute_xe.typing import Mode, named, shown
 
 if TYPE_CHECKING:
@@ -88,8 +95,10 @@ class Block2DOp:
     def __post_init__(self) -> None:
         """Check the numbers and the block width, and let the message check the rest."""
         sizes = {name: getattr(self, name) for name in ("bits", "height", "width", "block_width")}
-        if not all(type(size) is int for size in sizes.values()):
-            raise ShapeError(self.kind, sizes, "sizes are integers", "write 16, not 16.0")
+        for name, given in sizes.items():
+            if type(given) is not int:
+                reason = f"{name} is {with_article(type(given).__name__)}, not an integer"
+                raise ShapeError(self.kind, sizes, reason, f"write {name}={_integer_for(given)}")
         if self.block_width < 1 or self.width % self.block_width:
             raise DivisibilityError(
                 self.kind,
@@ -168,6 +177,17 @@ class Block2DOp:
         return repr(self).replace("(", "<").replace(")", ">").replace(" ", "")
 
 
+def _integer_for(given: Any) -> int | str:
+    """The integer that was meant by something else: a type's bits, or a float's value."""
+    if isinstance(given, float) and given.is_integer():
+        return int(given)
+    try:
+        return as_numeric(given).bits
+    except DTypeError:
+        return "16, an integer"
+
+
+@typed
 def XE_LOAD_2D(bits: int, height: int, width: int, block_width: int | None = None) -> Block2DOp:
     """Load ``height`` rows of ``width`` elements as they lie in memory.
 
@@ -181,6 +201,7 @@ def XE_LOAD_2D(bits: int, height: int, width: int, block_width: int | None = Non
     )
 
 
+@typed
 def XE_LOAD_2D_VNNI(
     bits: int, height: int, width: int, block_width: int | None = None
 ) -> Block2DOp:
@@ -194,6 +215,7 @@ def XE_LOAD_2D_VNNI(
     )
 
 
+@typed
 def XE_LOAD_2D_TRANSPOSE(bits: int, height: int, width: int) -> Block2DOp:
     """Load a block transposed: each memory column becomes a register row. ``bits``: 32 or 64.
 
@@ -203,6 +225,7 @@ def XE_LOAD_2D_TRANSPOSE(bits: int, height: int, width: int) -> Block2DOp:
     return Block2DOp("XE_LOAD_2D_TRANSPOSE", bits, height, width, width)
 
 
+@typed
 def XE_STORE_2D(bits: int, height: int, width: int) -> Block2DOp:
     """Store ``height`` rows of ``width`` elements.
 
@@ -212,6 +235,7 @@ def XE_STORE_2D(bits: int, height: int, width: int) -> Block2DOp:
     return Block2DOp("XE_STORE_2D", bits, height, width, width)
 
 
+@typed
 def XE_PREFETCH_2D(bits: int, height: int, width: int) -> Block2DOp:
     """Bring a block into the cache; no register changes.
 
@@ -256,6 +280,7 @@ def _overshooting(order: Layout, values: Layout) -> Layout:
 # ------------------------------------------------------------ copy atom
 
 
+@typed_fields
 @dataclass(frozen=True)
 class CopyAtom(BlockAnswers):
     """A block-2D operation that moves values of one type between memory and 16 work-items.
@@ -426,6 +451,7 @@ class CopyAtom(BlockAnswers):
 
 
 @overload
+@typed
 def make_copy_atom(op: Block2DOp, value_type: Numeric | str) -> CopyAtom: ...
 
 
@@ -501,13 +527,23 @@ def as_copy(given: GivenAtom) -> CopyAnswers:
     )
 
 
-def as_operation(given: GivenBlock) -> Block2DOp:
+def as_operation(given: GivenBlock, carried: Numeric | None = None) -> Block2DOp:
     """Return the block-2D operation of an operation, an atom or a name.
 
-    Raises `CuteError` for anything else, and for copies other than of blocks.
+    ``carried``: the values that are moved; where an atom may carry values wider than its own, the
+    elements of the operation are as wide. Raises `CuteError` for anything else and for copies other
+    than of blocks, `DTypeError` for values that an atom may not carry.
 
     >>> as_operation("XE_2D_U16x32x16_LD_V")
     XE_LOAD_2D_VNNI(16, 32, 16)
+    >>> as_operation("XE_2D_Packed_U8x8x32_LD_N", as_numeric("bf16"))
+    XE_LOAD_2D(16, 8, 16)
     """
     found: object = named(given)
-    return found if isinstance(found, Block2DOp) else as_copy(cast("Any", found)).template
+    if isinstance(found, Block2DOp):
+        return found
+    atom = as_copy(cast("Any", found))
+    op = atom.template
+    if carried is None or carried.bits <= atom.value_type.bits:
+        return op
+    return replace(cast("Any", atom), value_type=carried).template

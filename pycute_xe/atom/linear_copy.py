@@ -19,6 +19,7 @@ from pycute_xe.errors import CuteError, DTypeError, LegalityError
 from pycute_xe.facts import rows
 from pycute_xe.layout import Layout, size
 from pycute_xe.numeric import Numeric, as_numeric
+from pycute_xe.signatures import typed_fields
 
 __all__ = ["LinearCopyAtom", "make_linear_copy_atom"]
 
@@ -126,6 +127,7 @@ def _slots(data: DataType, part: int) -> Iterator[Place | None]:
 _NOTES = {cast("str", row["id"]): cast("str", row["text"]) for row in rows("linear", "note")}
 
 
+@typed_fields
 @dataclass(frozen=True)
 class LinearCopyAtom(CopyAnswers):
     """A linear copy operation with the type of the values it moves.

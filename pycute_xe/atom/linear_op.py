@@ -145,6 +145,7 @@ def is_linear_name(text: str) -> bool:
     return _FAMILY.match(as_name(text).strip()) is not None
 
 
+@typed
 def parse_linear_op(text: str) -> LinearOp:
     """Return the operation of a name with its types: ``XE_1D_LDSM<u32>``, ``XE_ATOMIC<float>``.
 
@@ -230,6 +231,7 @@ def _op(kind: str, S: Numeric | str, D: Numeric | str | None) -> LinearOp:
     return LinearOp(kind, source, source if D is None else as_numeric(D))
 
 
+@typed
 def XE_1D_LOAD_GLOBAL(S: Numeric | str, D: Numeric | str | None = None) -> LinearOp:
     """Load ``16 * N`` elements ``S`` that lie together in global memory, ``N = D / S`` for each.
 
@@ -241,6 +243,7 @@ def XE_1D_LOAD_GLOBAL(S: Numeric | str, D: Numeric | str | None = None) -> Linea
     return _op("XE_1D_LOAD_GLOBAL", S, D)
 
 
+@typed
 def XE_1D_STORE_GLOBAL(S: Numeric | str, D: Numeric | str | None = None) -> LinearOp:
     """Store ``16 * N`` elements ``D`` side by side to global memory, ``N = S / D`` of each.
 
@@ -252,6 +255,7 @@ def XE_1D_STORE_GLOBAL(S: Numeric | str, D: Numeric | str | None = None) -> Line
     return _op("XE_1D_STORE_GLOBAL", S, D)
 
 
+@typed
 def XE_1D_LDSM(S: Numeric | str, D: Numeric | str | None = None) -> LinearOp:
     """Load one ``D`` from shared local memory, each work-item at its own address.
 
@@ -263,6 +267,7 @@ def XE_1D_LDSM(S: Numeric | str, D: Numeric | str | None = None) -> LinearOp:
     return _op("XE_1D_LDSM", S, D)
 
 
+@typed
 def XE_1D_STSM(S: Numeric | str, D: Numeric | str | None = None) -> LinearOp:
     """Store one ``S`` to shared local memory, each work-item at its own address.
 
@@ -274,6 +279,7 @@ def XE_1D_STSM(S: Numeric | str, D: Numeric | str | None = None) -> LinearOp:
     return _op("XE_1D_STSM", S, D)
 
 
+@typed
 def XE_ATOMIC(S: Numeric | str, D: Numeric | str | None = None) -> LinearOp:
     """Add one ``S`` to a ``D`` in global memory, each work-item at its own address.
 
@@ -285,6 +291,7 @@ def XE_ATOMIC(S: Numeric | str, D: Numeric | str | None = None) -> LinearOp:
     return _op("XE_ATOMIC", S, D)
 
 
+@typed
 def UniversalCopy(S: Numeric | str, D: Numeric | str | None = None) -> LinearOp:
     """Assign one ``S`` to a ``D``, each work-item at its own addresses: a gather or a scatter.
 

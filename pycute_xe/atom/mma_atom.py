@@ -14,7 +14,7 @@ from pycute_xe.errors import CoordError, CuteError, InputError, ShapeError, quot
 from pycute_xe.facts import Row, rows
 from pycute_xe.layout import Layout, size
 from pycute_xe.numeric import Numeric, as_numeric
-from pycute_xe.signatures import typed
+from pycute_xe.signatures import typed, typed_fields
 from pycute_xe.typing import named, shown
 
 __all__ = ["XE_DPAS_TT", "MmaAtom", "Operand", "make_mma_atom"]
@@ -48,6 +48,7 @@ def XE_DPAS_TT(
     )
 
 
+@typed_fields
 @dataclass(frozen=True)
 class MmaAtom:
     """A DPAS with the (work-item, value) layouts of its operands.
@@ -293,6 +294,7 @@ def _dealt(position: Layout, bits: int, unit_bits: int = 8) -> Layout:
     return coalesce(composition(right_inverse(position), slots), (1, 1))
 
 
+@typed
 def make_mma_atom(op: Dpas | MmaAtom | str) -> MmaAtom:
     """Return the atom of a DPAS operation or of a name; an atom is returned as it is.
 

@@ -37,14 +37,16 @@ from pycute_xe.checking.report import Checked, Found, Use
 from pycute_xe.cutlass import LegacyCopyAtom, read_name
 from pycute_xe.errors import CuteError, InputError
 from pycute_xe.kernel import Kernel
+from pycute_xe.signatures import typed
 
 __all__ = ["check"]
 
 WHAT = "a kernel, a tiled copy or MMA, an atom, an operation, a message, or the name of one"
 
 
+@typed
 def check(
-    subject: Any,
+    subject: object,
     /,
     target: str | Target = "bmg",
     *,

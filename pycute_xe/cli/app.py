@@ -9,6 +9,7 @@ import os
 import re
 import sys
 from dataclasses import asdict, dataclass
+from difflib import get_close_matches
 from importlib import metadata
 from io import TextIOWrapper
 from pathlib import Path
@@ -442,14 +443,14 @@ class Program(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that was asked for."""
-        for stream in (sys.stdout, sys.stderr):
-            # A terminal that cannot show a character shows a question mark, and the run goes on.
-            if isinstance(stream, TextIOWrapper):
-                stream.reconfigure(errors="replace")
+        _show_all_characters()
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
             return result
+        except click.NoSuchOption as error:
+            message = f"unknown option {error.option_name!r}. {self._nearest(error)}".rstrip()
+            raise click.UsageError(message, error.ctx) from error
         except ExpressionError as error:
             raise Refusal(f"{error}\n{error.pointer}") from error
         except CuteError as error:
@@ -468,6 +469,28 @@ class Program(click.Group):
             raise Refusal(f"{where}{error.strerror or error}") from error
         except MemoryError as error:
             raise Refusal(f"not enough memory: {error}") from error
+
+    def _nearest(self, error: click.NoSuchOption) -> str:
+        """Say which option was meant: one of this command, or else one that others have."""
+        here = error.ctx.command if error.ctx else self
+        if near := get_close_matches(error.option_name, _options_of(here), 1, 0.8):
+            return f"Did you mean {near[0]!r}?"
+        others = {name: _options_of(command) for name, command in self.commands.items()}
+        near = get_close_matches(error.option_name, {o for own in others.values() for o in own}, 1)
+        having = ", ".join(name for name, options in others.items() if near and near[0] in options)
+        return f"{near[0]!r} is an option of {having}." if having else ""
+
+
+def _show_all_characters() -> None:
+    """Let a terminal that cannot show a character show a question mark, and the run go on."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def _options_of(command: click.Command) -> list[str]:
+    """The options of a command, those with one letter left out."""
+    return [text for option in command.params for text in option.opts if text.startswith("--")]
 
 
 def _version() -> str:

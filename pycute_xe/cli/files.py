@@ -368,7 +368,10 @@ def _from_npy(file: BinaryIO, operand: str, where: object) -> NDArray[Any]:
     if held < promised:  # refused before room is made for what is missing
         raise _cut_short(operand, where, promised, held)
     file.seek(0)
-    return np.lib.format.read_array(file, allow_pickle=False)
+    try:
+        return np.lib.format.read_array(file, allow_pickle=False)
+    except ValueError as error:  # such as more dimensions than arrays may have
+        raise _refused(operand, where, f"NumPy cannot hold it: {error}", REWRITE) from error
 
 
 def _header(

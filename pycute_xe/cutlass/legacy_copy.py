@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, cast
 
@@ -33,6 +33,7 @@ from pycute_xe.cutlass.legacy_name import (
 from pycute_xe.errors import CuteError, DivisibilityError, DTypeError
 from pycute_xe.layout import Layout, make_layout
 from pycute_xe.numeric import Numeric, as_numeric
+from pycute_xe.signatures import typed_fields
 
 if TYPE_CHECKING:
     import numpy as np
@@ -216,6 +217,7 @@ def in_values(tv: Layout, bits: int, value_bits: int) -> Layout:
 # ------------------------------------------------------------ legacy copy
 
 
+@typed_fields
 @dataclass(frozen=True)
 class LegacyCopyAtom(BlockAnswers):
     """A copy operation by its older name, with the type of the values it moves.
@@ -271,8 +273,14 @@ class LegacyCopyAtom(BlockAnswers):
 
     @property
     def template(self) -> Block2DOp:
-        """The operation that sends its messages: see `template_of`."""
-        return template_of(self.name)
+        """The operation that moves the same bytes as its messages: see `template_of`.
+
+        Its elements are as wide as the values, where these are wider than those of the name.
+        """
+        op = template_of(self.name)
+        wide = max(1, self.value_type.bits // op.bits)
+        width, block = op.width // wide, op.block_width // wide
+        return replace(op, bits=op.bits * wide, width=width, block_width=block)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -12,7 +12,7 @@ from pycute_xe.atom.spelling import as_name, nearest_spelling
 from pycute_xe.errors import CuteError, DivisibilityError, DTypeError, ShapeError
 from pycute_xe.facts import Row, rows
 from pycute_xe.numeric import Numeric, as_numeric
-from pycute_xe.signatures import typed_fields
+from pycute_xe.signatures import typed, typed_fields
 
 __all__ = [
     "LARGEST_BLOCK",
@@ -148,6 +148,7 @@ def _facts() -> dict[str, Row]:
     return {cast("str", row["name"]): row for row in rows("block2d_names", "name")}
 
 
+@typed
 def shipped_names() -> tuple[str, ...]:
     """Return the names CUTLASS ships: 90 copies, then the prefetches that 31 of them carry.
 
@@ -190,6 +191,7 @@ def _refuse_type(text: str) -> None:
             raise CuteError("get_atom", {"name": text}, condition, f"write {way_out}")
 
 
+@typed
 def parse_block2d_name(text: str) -> LegacyCopyName:
     """Return the parts of a name of the grammar, shipped or not.
 

@@ -19,6 +19,7 @@ from pycute_xe.cutlass.legacy_name import parse_block2d_name
 from pycute_xe.errors import CuteError, ShapeError, quoted
 from pycute_xe.facts import rows
 from pycute_xe.numeric import Numeric, as_numeric
+from pycute_xe.signatures import typed
 from pycute_xe.typing import Symbolic
 
 __all__ = ["as_subject", "get_atom", "read_name"]
@@ -32,6 +33,7 @@ _DPAS_TT = "XE_DPAS_TT<M,D,A[,B[,C]]>, such as XE_DPAS_TT<8,f32,bf16>"
 _COPY = re.compile(r"XE_?2D", re.IGNORECASE)  # misspelled ones too
 
 
+@typed
 def get_atom(
     name: str,
     value_type: Numeric | str | None = None,
@@ -74,6 +76,7 @@ def get_atom(
     return atom
 
 
+@typed
 def read_name(text: str) -> Any:
     """Return what a text names: a message of vISA, a block-2D operation, or an atom.
 
@@ -90,6 +93,7 @@ def read_name(text: str) -> Any:
     return parse_template_name(words) or get_atom(words)
 
 
+@typed
 def as_subject(given: Any) -> Any:
     """Return what calls are about: the atom of an operation, what a text names, else the value.
 

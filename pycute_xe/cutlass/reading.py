@@ -34,7 +34,7 @@ from pycute_xe.errors import CuteError, DTypeError, InputError, ShapeError
 from pycute_xe.int_tuple import leaves
 from pycute_xe.layout import Layout, size
 from pycute_xe.numeric import Numeric, as_numeric, numerics
-from pycute_xe.signatures import shortly
+from pycute_xe.signatures import shortly, typed
 from pycute_xe.swizzle import Swizzle
 from pycute_xe.typing import is_tuple
 
@@ -534,6 +534,7 @@ def _leaf(reader: Reader) -> Any:
 # ------------------------------------------------------------ reading
 
 
+@typed
 def from_cute(text: str, *, op: Any = None, value_type: Any = None) -> Any:
     """Return the value of a C++ type, or of what CuTe prints of one.
 

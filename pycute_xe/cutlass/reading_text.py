@@ -49,7 +49,7 @@ def cpp_names() -> dict[str, Numeric]:
     """
     packs = ("u128", "u256", "u512")
     own = {name: as_numeric(name) for name in numerics()}
-    own |= {found.to_cpp(): found for found in map(as_numeric, (*numerics(), *packs))}
+    own |= {kind.to_cpp(): kind for kind in map(as_numeric, (*numerics(), *packs)) if kind.row.cpp}
     every = tuple(own.values())
     return own | {spelling: found for found in every for spelling in found.row.spellings}
 

@@ -26,7 +26,7 @@ from pycute_xe.drawing.of_copy import of_copy_atom, of_tiled_copy
 from pycute_xe.drawing.of_mma import of_kernel, of_mma_atom, of_permutation, of_tiled_mma, of_zooms
 from pycute_xe.drawing.scene import Arrow, Cell, Panel, Scene, make_panel, marked
 from pycute_xe.drawing.side_by_side import Colours, coloured, of_layouts
-from pycute_xe.errors import ShapeError, quoted
+from pycute_xe.errors import ShapeError, quoted, with_article
 from pycute_xe.kernel import Counterexample, Kernel, Mma, Reorder
 from pycute_xe.kernel.ir.listing import renamings
 from pycute_xe.kernel.schedules import Plan, Slot, Timeline, timeline
@@ -511,7 +511,7 @@ def _viewed(x: object, what: str | None, subgroup: int, view: str) -> Scene:
             raise ShapeError(
                 "draw",
                 {"x": type(x).__name__, "view": view},
-                f"a {type(x).__name__} cannot be drawn as {quoted(view)}",
+                f"{with_article(type(x).__name__)} cannot be drawn as {quoted(view)}",
                 'use "zooms" of a TiledMma or TiledCopy, "permutation" of a TiledMma, '
                 '"reorder" of a Kernel',
             )
@@ -575,7 +575,7 @@ def _refusal(x: object) -> ShapeError:
     return ShapeError(
         "draw",
         {"x": type(x).__name__},
-        f"a {type(x).__name__} cannot be drawn",
+        f"{with_article(type(x).__name__)} cannot be drawn",
         "give a Kernel, TiledMma, MmaAtom, TiledCopy, copy atom, Block2D, LSC message, BankUse, "
         "plan or layout, or layouts by name",
     )

@@ -29,6 +29,7 @@ from pycute_xe.drawing.scene import (
     heading_width,
 )
 from pycute_xe.errors import ShapeError
+from pycute_xe.signatures import typed_fields
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -523,6 +524,7 @@ _FORMS = (_whole, _short, _digit)
 # ------------------------------------------------------------ drawing
 
 
+@typed_fields
 @dataclass(frozen=True)
 class Drawing:
     """A drawing: SVG for pages and notebooks, text for terminals. Made by `draw`.

@@ -11,7 +11,7 @@ from pycute_xe.atom.mma_atom import Operand
 from pycute_xe.comparing import search_atoms
 from pycute_xe.comparing.atom_record import AnyAtom as Atom
 from pycute_xe.cutlass import LegacyCopyAtom
-from pycute_xe.errors import InputError, LegalityError
+from pycute_xe.errors import InputError, LegalityError, with_article
 from pycute_xe.explaining.copies import WORDS, refusal_line, tell_copy
 from pycute_xe.explaining.copy_names import (
     first_places,
@@ -215,8 +215,8 @@ def as_atom(value: Any) -> Atom:
     raise InputError(
         "explain",
         {"value": value},
-        f"a {type(value).__name__} cannot be explained",
-        "explain an atom, such as get_atom('XE_2D_U16x32x16_LD_V')",
+        f"{with_article(type(value).__name__)} cannot be explained",
+        "explain its atoms, as in explain(mma.atom), or a tiled copy with a tiled MMA",
     )
 
 

@@ -12,7 +12,7 @@ from pycute_xe.algebra import inverse
 from pycute_xe.algebra.compose import as_tiler
 from pycute_xe.algebra.inverse import unpacked, zip_modes
 from pycute_xe.composed import ComposedLayout
-from pycute_xe.errors import CuteError, InputError, ShapeError
+from pycute_xe.errors import CuteError, InputError, ShapeError, quoted, with_article
 from pycute_xe.explaining import compositions as composing
 from pycute_xe.explaining.explanation import Explanation, Script, Stopped, times
 from pycute_xe.int_tuple import compact_col_major, congruent, product
@@ -437,7 +437,7 @@ def _explained_message(
     from pycute_xe.explaining.lsc_messages import explain_lsc
 
     if not isinstance(message, (Message, Block2DMessage)):
-        condition = f"a {type(message).__name__} cannot be explained alone"
+        condition = f"{with_article(type(message).__name__)} cannot be explained alone"
         fix = "explain the message that it belongs to"
         raise InputError("explain", {"value": message}, condition, fix)
     if len(operands) + len(named) > 1 or named.keys() - {"target"}:
@@ -454,9 +454,14 @@ def _found(operation: Any) -> tuple[str, tuple[Teller, str]]:
     home = str(getattr(operation, "__module__", ""))
     if callable(operation) and name in EXPLAINED and home.startswith("pycute_xe."):
         return name, EXPLAINED[name]
+    if not isinstance(operation, str) and not callable(operation):
+        kind = type(operation).__name__
+        fix = "print, check, verify or draw it; explain takes what it is made of: atoms and layouts"
+        condition = f"{with_article(kind)} has no steps of its own"
+        raise InputError("explain", {"operation": kind}, condition, fix)
     near = get_close_matches(name, EXPLAINED, n=1)
     fix = f"try {near[0]}" if near else f"explain a layout, or one of {', '.join(EXPLAINED)}"
-    condition = f"{name} cannot be explained"
+    condition = f"{quoted(name)} cannot be explained"
     raise InputError("explain", {"operation": name}, condition, fix)
 
 

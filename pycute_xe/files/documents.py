@@ -9,7 +9,7 @@ from pycute_xe.errors import InputError, quoted
 from pycute_xe.files.codecs import Codec, Defined, codec_of
 from pycute_xe.files.registry import class_named, kinds
 from pycute_xe.files.text import Unfit, examined, parsed
-from pycute_xe.signatures import shortly
+from pycute_xe.signatures import shortly, typed
 from pycute_xe.typing import is_tuple
 
 __all__ = ["FORMAT", "VERSION", "from_json", "schema", "to_json"]
@@ -24,6 +24,7 @@ MOST_INDENT = 16
 """Blanks for each level of a document."""
 
 
+@typed
 def to_json(value: Any, indent: int | None = None) -> str:
     """Return a value as a document: a layout, an atom, a tiling, a kernel, what a reader found.
 
@@ -53,6 +54,7 @@ def to_json(value: Any, indent: int | None = None) -> str:
         raise error.refusal("to_json") from error.cause
 
 
+@typed
 def from_json(text: str | bytes) -> Any:
     """Return the value that a document says. Nothing in it is executed.
 
@@ -97,6 +99,7 @@ def _kind(name: Any) -> Codec:
     return codec_of(tuple[Any, ...]) if name == _TUPLE else codec_of(class_named(name))
 
 
+@typed
 def schema() -> dict[str, Any]:
     """Return the JSON Schema of documents, made of the classes' own fields.
 

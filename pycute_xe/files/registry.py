@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from pycute_xe.files.text import Unfit
+from pycute_xe.signatures import typed
 
 __all__ = ["class_named", "kinds", "members"]
 
@@ -91,6 +92,7 @@ def class_named(name: str) -> Any:
     raise Unfit(f"{name[:60]!r} is not a kind of value", fix)
 
 
+@typed
 def kinds() -> tuple[str, ...]:
     """Return the names of all classes whose values are documents, in order.
 

@@ -16,6 +16,7 @@ from pycute_xe.errors import (
     ShapeError,
     UndecidableError,
     quoted,
+    with_article,
 )
 from pycute_xe.int_tuple import as_coordinate, compact_col_major, leaves, offset_of, rank_of
 from pycute_xe.notation import cpp_layout, parse_layout
@@ -352,14 +353,13 @@ Layout((4, 8)) or make_layout(…)
     if isinstance(value, Layout):
         return value
     kind = type(value).__name__
-    article = "an" if kind[0] in "aeiou" else "a"
     way_out = f"Layout({quoted(value)}) or make_layout(…)"
     if hasattr(value, "layout"):
         way_out = "use its .layout, which is beneath the swizzle"
     elif hasattr(value, "shape"):
         way_out = "use a layout of integer strides"
     raise ShapeError(
-        "layout", {"value": quoted(value)}, f"{article} {kind} is not a plain layout", way_out
+        "layout", {"value": quoted(value)}, f"{with_article(kind)} is not a plain layout", way_out
     )
 
 

@@ -42,7 +42,7 @@ from pycute_xe.native.compiler import Binary, compile
 from pycute_xe.native.messages import END, Around, send
 from pycute_xe.native.operands import GRF, REGISTERS, State, refuse
 from pycute_xe.numeric import Numeric, as_numeric
-from pycute_xe.signatures import typed
+from pycute_xe.signatures import typed, typed_fields
 
 __all__ = ["Comparison", "compare", "listed", "execute", "run", "program", "thread"]
 
@@ -417,6 +417,7 @@ def _value(name: str, problem: Problem, placed: Mapping[str, Placed]) -> NDArray
 # ------------------------------------------------------------ comparing
 
 
+@typed_fields
 @dataclass(frozen=True)
 class Comparison:
     """What is said of a kernel and what its binary does, by name: (said, found).

@@ -19,7 +19,7 @@ from pycute_xe.errors import InputError, MachineError, TargetError, ToolError
 from pycute_xe.kernel import Kernel
 from pycute_xe.native.assembly import Assembly, Reg, read_json
 from pycute_xe.native.messages import OPERATIONS, descriptor
-from pycute_xe.signatures import typed
+from pycute_xe.signatures import typed, typed_fields
 
 __all__ = ["Binary", "compile", "compile_text", "sections", "assembled", "missing"]
 
@@ -32,6 +32,7 @@ PACKAGES = "intel-opencl-icd libigc-tools"
 _SECONDS = 300
 
 
+@typed
 def missing() -> str:
     """Return one line that says what is not installed and how to install it; empty if nothing."""
     absent = [name for name in ("ocloc", "iga64") if shutil.which(name) is None]
@@ -236,6 +237,7 @@ _DEVICES = {"pvc": ("pvc", "xehpc")}
 _MODES = {128: "", 256: " -cl-intel-256-GRF-per-thread"}
 
 
+@typed_fields
 @dataclass(frozen=True, eq=False)
 class Binary:
     """Machine code of a kernel: size in bytes, registers and scratch of a thread, instructions.

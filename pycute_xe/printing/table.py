@@ -61,6 +61,7 @@ def _tree(value: IntTuple) -> str:
     return text
 
 
+@typed
 def to_latex(layout: Layout | ComposedLayout) -> str:
     r"""Return a LaTeX document that draws a layout: its formula over the grid of its offsets.
 
@@ -128,6 +129,7 @@ TABLE_LIMIT = 8192
 """A table with more cells is refused: it would be unreadable."""
 
 
+@typed
 def print_layout(layout: Layout | ComposedLayout) -> None:
     """Print a layout and the table of its offsets, mode 0 down and mode 1 across.
 

@@ -543,6 +543,7 @@ def _no_divisor(dividend: Any, divisor: Any) -> ShapeError | UndecidableError:
     return ShapeError("//", {"a": -dividend, "b": divisor}, "b is 0", "divide by 1 or more")
 
 
+@typed
 def symbol(
     name: str, *, multiple_of: int = 1, at_least: int | None = None, at_most: Any = None
 ) -> SymbolicInt:
@@ -579,6 +580,7 @@ def symbol(
     return SymbolicInt(multiple_of * assumed.unit, known)
 
 
+@typed
 def symbols(names: Any, **assumptions: Any) -> tuple[SymbolicInt, ...]:
     """Return several symbols with the same assumptions, as `symbol` does.
 

@@ -24,7 +24,7 @@ from pycute_xe.f2 import F2Layout
 from pycute_xe.int_tuple import crd2idx, idx2crd, product_each
 from pycute_xe.layout import Layout, make_identity_layout, make_layout, slice_and_offset
 from pycute_xe.numeric import Numeric, as_numeric
-from pycute_xe.signatures import shortly, typed
+from pycute_xe.signatures import shortly, typed, typed_fields
 from pycute_xe.typing import Coord, Shape, Stride, Tiler, glance, is_tuple, shown
 
 __all__ = [
@@ -39,6 +39,7 @@ __all__ = [
 AnyLayout: TypeAlias = Layout | ComposedLayout | F2Layout
 
 
+@typed_fields
 @dataclass(frozen=True, slots=True)
 class Tensor:
     """Data (or ``None`` to count), the offset it starts at, and a layout.
@@ -195,6 +196,7 @@ def make_tensor(data: Any, layout: AnyLayout | Shape, stride: Stride = None) -> 
     return Tensor(data, whole(0), whole)
 
 
+@typed
 def make_identity_tensor(shape: Shape) -> Tensor:
     """Return the tensor whose value at a coordinate is that coordinate.
 

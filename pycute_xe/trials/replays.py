@@ -24,7 +24,7 @@ from pycute_xe.kernel.probes import Field, differ_by, telling_fields, tolerance_
 from pycute_xe.kernel.spec.evaluation import compute_part
 from pycute_xe.kernel.spec.specification import Specification
 from pycute_xe.machine import Trace
-from pycute_xe.signatures import shortly
+from pycute_xe.signatures import shortly, typed, typed_fields
 from pycute_xe.trials.problems import work_of_subgroup
 
 __all__ = ["Replay", "replay", "shown", "together"]
@@ -39,6 +39,7 @@ MOST_GROUPS = 64
 """Work-groups that a replay of a part of a grid runs, at most."""
 
 
+@typed_fields
 @dataclass(frozen=True, eq=False)
 class Replay:
     """A counterexample run: what the kernel gives, what it should give, and where they differ.
@@ -83,6 +84,7 @@ class Replay:
         return f"{name} is {actual:g}, should be {expected:g}\n{self.counterexample}"
 
 
+@typed
 def replay(
     kernel: Kernel, counterexample: Counterexample, executor: Executor = "reference"
 ) -> Replay:

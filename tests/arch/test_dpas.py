@@ -134,7 +134,7 @@ def test_types_without_a_row_name_the_reason_its_source_and_the_nearest() -> Non
     (why,) = Dpas(8, "f32", "f8e4m3", "f8e4m3", "f32").broken_rules("ptl")
     assert "after Xe3" in why.condition
     assert "98fff716" in why.source
-    with pytest.raises(DTypeError, match="integers go with integers"):
+    with pytest.raises(DTypeError, match="DPAS multiplies no f64"):
         Dpas(8, "f32", "f64", "f64", "f32")
 
 

@@ -175,6 +175,7 @@ def _precision(visa: str) -> str:
 # The systolic matrix instruction and where its operands lie in registers, by formula.
 
 
+@typed_fields
 @dataclass(frozen=True, slots=True)
 class Dpas:
     """``D = C + A·B``: D and C are (M, N), A is (M, K), B is (K, N), addressed as (N, K).

@@ -9,6 +9,7 @@ from pycute_xe.arch.dpas.message import DpasMessage, Register, element_bytes, is
 from pycute_xe.arch.dpas.types import precisions, spellings
 from pycute_xe.arch.target import grf_bytes
 from pycute_xe.errors import InputError, quoted
+from pycute_xe.signatures import typed
 
 __all__ = ["parse"]
 
@@ -16,6 +17,7 @@ _NAME = r"(%?[A-Za-z_]\w*)"
 _SPACE = re.compile(r"\s*")
 
 
+@typed
 def parse(text: str) -> DpasMessage:
     """Return the DPAS that a line of vISA or of assembly says, operands included.
 

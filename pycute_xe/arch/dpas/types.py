@@ -160,7 +160,8 @@ def types_broken(
         refused = [r for r in _said("refused", target) if {src1, src2} & set(_names(r, "visa"))]
         if refused:
             return tuple(_broken(row, src1, src2) for row in refused)
-        return tuple(_broken(row, src1, src2) for row in _said("pair", target))
+        unknown = _not_multiplied(src1, src2, target)
+        return unknown or tuple(_broken(row, src1, src2) for row in _said("pair", target))
     return tuple(
         _outside(combination, part, given)
         for part, given in (("dst", dst), ("src0", src0))
@@ -197,6 +198,20 @@ def _outside(combination: Row, part: str, given: str) -> Broken:
 def _broken(row: Row, src1: str, src2: str) -> Broken:
     condition = f"{row['condition']}; these are {src1} and {src2}"
     return Broken(str(row["id"]), "error", condition, str(row["source"]), str(row["fix"]))
+
+
+def _not_multiplied(src1: str, src2: str, target: str | None) -> tuple[Broken, ...]:
+    """Why nothing is multiplied: a type that is not a precision, or a target without rows."""
+    spelled = precisions().values()
+    given = next((src for src in (src1, src2) if src not in spelled), None)
+    if given is not None:
+        condition, fix = f"DPAS multiplies no {given}", f"use {', '.join(spelled)}"
+    elif not _rows("combination", target):
+        condition = f"no row says what DPAS multiplies on {target}"
+        fix = "add it to rows of atoms/dpas.toml"
+    else:
+        return ()
+    return (Broken("precision", "error", condition, "vISA manual, DPAS.md, precisions", fix),)
 
 
 def _bits(visa: str) -> int:

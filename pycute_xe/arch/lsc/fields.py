@@ -10,7 +10,7 @@ from typing import Literal, cast
 from pycute_xe.arch.target import Target, get_target, refuse_known_in_part, targets
 from pycute_xe.errors import DTypeError, ShapeError, TargetError
 from pycute_xe.facts import rows
-from pycute_xe.signatures import typed_fields
+from pycute_xe.signatures import typed, typed_fields
 
 __all__ = [
     "CACHINGS",
@@ -41,6 +41,7 @@ __all__ = [
 Kind = Literal["load", "store", "atomic", "counter"]
 
 
+@typed_fields
 @dataclass(frozen=True, slots=True)
 class Operation:
     """A sub-operation: name without ``lsc_``, encoding, kind and extra operands of atomics.
@@ -88,6 +89,7 @@ def operations() -> dict[str, Operation]:
     }
 
 
+@typed
 def get_operation(name: object) -> Operation:
     """Return the sub-operation of a name; `ShapeError` if it is unknown."""
     found = operations().get(name) if isinstance(name, str) else None

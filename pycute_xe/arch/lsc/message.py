@@ -48,6 +48,7 @@ from pycute_xe.arch.lsc.parts import BlockParts, MessageParts, block_text, messa
 from pycute_xe.arch.rules import Broken, Rule, nearest, refuse, rules
 from pycute_xe.arch.target import Target
 from pycute_xe.errors import CuteError, ShapeError
+from pycute_xe.signatures import typed_fields
 from pycute_xe.typing import shown
 
 __all__ = ["Address", "DataType", "Message", "check_head", "nearest_block", "Block2DMessage"]
@@ -270,6 +271,7 @@ def _nearest_use(message: Block, target: str) -> Block:
 _PREDICATE = re.compile(r"!?[A-Za-z_][A-Za-z_0-9]*(\.(any|all))?")
 
 
+@typed_fields
 @dataclass(frozen=True, slots=True)
 class Message(MessageParts):
     """One LSC instruction but the block-2D ones, with every field of the vISA text.
@@ -436,6 +438,7 @@ def _refusal(operands: Mapping[str, object], condition: str, way_out: str) -> Sh
 # Block-2D LSC messages with all their operands.
 
 
+@typed_fields
 @dataclass(frozen=True, slots=True)
 class Block2DMessage(BlockParts):
     """A block-2D message: what it moves (a `Block2D`) and the operands that say where.

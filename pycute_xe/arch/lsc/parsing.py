@@ -13,6 +13,7 @@ from pycute_xe.arch.block2d import Block2D, Op
 from pycute_xe.arch.lsc.fields import SIZES, Address, DataType, Operand, null_or_name, operations
 from pycute_xe.arch.lsc.message import Block2DMessage, Message
 from pycute_xe.errors import CuteError, InputError
+from pycute_xe.signatures import typed
 
 __all__ = ["BLOCKS", "parse", "NAME", "Reader", "number", "operand"]
 
@@ -168,6 +169,7 @@ class _Head:
         return 1 if transpose else 32
 
 
+@typed
 def parse(text: str) -> Message | Block2DMessage:
     """Return the message of a line of vISA text, in the document's or the compiler's spelling.
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,7 @@ from pycute_xe.executing.problem import Problem
 from pycute_xe.holding.contents import Followed, Write, undecided
 from pycute_xe.holding.following import follow
 from pycute_xe.holding.memory import FAR
-from pycute_xe.holding.nodes import Recurrence
+from pycute_xe.holding.nodes import Leaf, Recurrence, Summed
 from pycute_xe.kernel import AtomicStore, If, Kernel, Load, Loop
 from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX
@@ -215,7 +216,10 @@ def _places(run: Run, env: Mapping[str, Field], one: Stored) -> tuple[Field, ...
 
 
 def _divided(run: Run, env: dict[str, Field], one: Stored) -> dict[str, Field]:
-    """Split axes that choose places along several modes into one for each, where they can be."""
+    """Split axes that choose places along several modes into one for each, where they can be.
+
+    Not where the length of a sum depends on both: it would be gathered for each element.
+    """
     at = _places(run, env, one)
     for axis in joined(place.axes for place in at):
         mine = [p for place in at for axes, p in place.parts if axes == (axis,)]
@@ -229,8 +233,26 @@ def _divided(run: Run, env: dict[str, Field], one: Stored) -> dict[str, Field]:
         if len(groups) < 2:
             continue
         news = tuple(Axis(n) for n in index.shape)
-        env = {name: _split(field, axis, index, news) for name, field in env.items()}
+        split = {name: _split(field, axis, index, news) for name, field in env.items()}
+        if not any(_mixes(end, news) for end in _ends(Evaluation(run, split), one.term)):
+            env = split
     return env
+
+
+def _ends(ev: Evaluation, term: Lifted) -> Iterator[Field]:
+    """Yield where the sums of a term begin and end, but for those that depend on outer ones."""
+    if term.kind is Summed:
+        for bound in term.given[1]:
+            for end in bound[1:] if len(bound) == 3 else ():
+                if end.names <= ev.env.keys():
+                    yield ev.index(end)
+    for part in term.parts:
+        yield from _ends(ev, part)
+
+
+def _mixes(field: Field, axes: tuple[Axis, ...]) -> bool:
+    """Whether numbers depend on several of some axes together."""
+    return any(len(set(own) & set(axes)) > 1 for own, _ in field.parts)
 
 
 def _split(field: Field, axis: Axis, index: Ints, news: tuple[Axis, ...]) -> Field:
@@ -250,9 +272,11 @@ def _fused(
 ) -> tuple[dict[str, Field], tuple[Field, ...], bool]:
     """Make one axis of those that choose a place along one mode only, of places inside.
 
+    Not where an operand is read along some of them alone: it would be gathered for each element.
     Returns also whether every element has one place.
     """
     at = _places(run, env, one)
+    reads = _reads(run, env, one.term)
     owners: dict[Axis, set[int]] = {}
     for mode, place in enumerate(at):
         for axis in place.axes:
@@ -261,7 +285,7 @@ def _fused(
     change: dict[Axis, tuple[Axis, Ints]] = {}
     for mode, place in enumerate(at):
         mine = tuple(axis for axis in place.axes if owners[axis] == {mode})
-        if len(mine) < len(place.axes):
+        if len(mine) < len(place.axes) or any(_spreads(read, mine) for read in reads):
             apart = False
             continue
         if not mine:
@@ -273,6 +297,34 @@ def _fused(
         change |= {old: (axis, row) for old, row in zip(mine, line.where, strict=True)}
     env = {name: field.moved(change) for name, field in env.items()}
     return env, tuple(place.moved(change) for place in at), apart
+
+
+SPREAD = 1 << 18
+"""Elements from which on an operand is not gathered again for each element that is stored."""
+
+
+def _reads(run: Run, env: dict[str, Field], term: Lifted) -> set[frozenset[Axis]]:
+    """Return the axes along which each operand of a term is read, those of sums left out."""
+    out: set[frozenset[Axis]] = set()
+    met, pending = {term.number}, [term]
+    while pending:
+        one = pending.pop()
+        new = [part for part in one.parts if part.number not in met]
+        met.update(part.number for part in new)
+        pending += new
+        if one.kind is Leaf and one.places:
+            names = frozenset[str]().union(*(place.names for place in one.places))
+            ev = Evaluation(run, {**dict.fromkeys(names, Field()), **env})
+            out.add(frozenset(a for place in one.places for a in ev.place(place).axes))
+    return out
+
+
+def _spreads(read: frozenset[Axis], axes: tuple[Axis, ...]) -> bool:
+    """Whether one axis of several makes an operand much larger that is read along some of them."""
+    wide = {axis for axis in axes if axis.size > 1}
+    if not read & wide or wide <= read:
+        return False
+    return prod(axis.size for axis in read | wide) > SPREAD
 
 
 @dataclass(frozen=True, eq=False)

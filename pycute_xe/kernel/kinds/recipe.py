@@ -56,7 +56,7 @@ from pycute_xe.kernel.spec.expression import Expression, Slot
 from pycute_xe.kernel.tiles.slots import by_registers, copy_slots, mma_slots
 from pycute_xe.layout import size
 from pycute_xe.numeric import Numeric, as_numeric
-from pycute_xe.signatures import held_fields, typed
+from pycute_xe.signatures import held_fields, typed, typed_fields
 from pycute_xe.swizzle import Swizzle
 
 __all__ = ["Epilogue", "Input", "Mainloop", "Schedule", "Step", "kernel", "side_of"]
@@ -133,6 +133,7 @@ class Fixup:
 # ------------------------------------------------------------ recipe
 
 
+@typed_fields
 @dataclass(frozen=True)
 class Input:
     """An operand that is multiplied: how it lies in memory, and how it comes to the registers.
@@ -157,6 +158,7 @@ class Input:
     swizzle: Swizzle | None = None
 
 
+@typed_fields
 @dataclass(frozen=True)
 class Step:
     """What is done to accumulators between the main loop and the epilogue, and its claim.
@@ -181,6 +183,7 @@ PLAIN = Step((), _itself)
 """The step that leaves an accumulator as it is."""
 
 
+@typed_fields
 @dataclass(frozen=True)
 class Mainloop:
     """The loop over K: A is multiplied by each B, into an accumulator for each.
