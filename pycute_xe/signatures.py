@@ -14,7 +14,7 @@ import types
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from pycute_xe.errors import CuteError, InputError, with_article
@@ -215,14 +215,38 @@ def blame(
 ) -> None:
     """Raise the `InputError` that explains an error by an argument of a wrong type, if one does.
 
-    What `typed` does, for a function too quick to be wrapped: it catches `STUMBLES` itself.
+    What `typed` does, for a function too quick to be wrapped: it catches `STUMBLES` itself. What a
+    function among the arguments raises is its caller's, and passes.
 
     >>> blame(abs, (3,), CuteError("abs", {}, "refused"))
     """
-    if not isinstance(error, CuteError):
-        slip = _slip(function, args, kwargs or {}, error)
+    given = kwargs or {}
+    if not isinstance(error, CuteError) and not _is_of(error, (*args, *given.values())):
+        slip = _slip(function, args, given, error)
         if slip is not None:
             raise slip from error
+
+
+def _is_of(error: BaseException, values: Iterable[Any]) -> bool:
+    """Whether an error was raised inside a call of one of the values."""
+    own = {*map(_code_of, values)} - {None}
+    step = error.__traceback__
+    while own and step is not None:
+        if step.tb_frame.f_code in own:
+            return True
+        step = step.tb_next
+    return False
+
+
+def _code_of(value: Any) -> types.CodeType | None:
+    """Return the code that a call of a value runs; None for values of the library."""
+    function = value.func if isinstance(value, partial) else value
+    if type(function).__module__.startswith("pycute_xe."):
+        return None
+    code = getattr(function, "__code__", None)
+    if code is None and callable(function):
+        code = getattr(type(function).__call__, "__code__", None)
+    return code if isinstance(code, types.CodeType) else None
 
 
 def typed_fields(kind: type[C]) -> type[C]:

@@ -37,7 +37,7 @@ PRECISION = {"f32": 24, "tf32": 11, "f16": 11, "bf16": 8}
 
 @dataclass(frozen=True)
 class Row:
-    """One configuration, and how many rows of the sources have it."""
+    """One configuration, how many rows of the sources have it, and how many of them by stream-K."""
 
     group: str
     A: str
@@ -52,6 +52,7 @@ class Row:
     dpas_m: int
     targets: tuple[str, ...]
     rows: int = 1
+    streamed: int = 0
 
     def kernel(self) -> Kernel:
         """Build the kernel, or raise the library's refusal."""
@@ -81,8 +82,10 @@ def _row(cells: list[str]) -> Row:
     m, n, k, sg_m, sg_n, stages, dpas_m = map(int, cells[9:16])
     orders, targets = "".join(cells[5:9]), tuple(cells[16].split("+"))
     grid = (sg_m, sg_n)
-    many = int(cells[17])
-    return Row(group, kind, kind, acc, c, d, orders, (m, n, k), grid, stages, dpas_m, targets, many)
+    counts = map(int, cells[17:19])
+    return Row(
+        group, kind, kind, acc, c, d, orders, (m, n, k), grid, stages, dpas_m, targets, *counts
+    )
 
 
 def twins() -> Iterator[Row]:

@@ -18,6 +18,8 @@ __all__ = [
     "get_target",
     "grf_bytes",
     "is_target",
+    "message_target",
+    "messages_only",
     "refuse_known_in_part",
     "spills",
     "targets",
@@ -60,7 +62,8 @@ class Target:
 
     def __repr__(self) -> str:
         """The call that finds it; of one that has no row, its name."""
-        return f"get_target({self.name!r})" if _named(self.name) == self else glance(self)
+        call = "message_target" if messages_only(self) else "get_target"
+        return f"{call}({self.name!r})" if _named(self.name) == self else glance(self)
 
     def __post_init__(self) -> None:
         """Refuse a target that no thread could run on."""
@@ -226,6 +229,8 @@ def get_target(target: str | Target) -> Target:
     (64, 'bmg', 'pvc')
     """
     if isinstance(target, Target):
+        if messages_only(target):
+            refuse_known_in_part("get_target", target.name)
         return target
     if type(target) is not str:
         known = ", ".join(targets())
@@ -236,10 +241,37 @@ def get_target(target: str | Target) -> Target:
             f"one of {known}",
         )
     found = _named(target)
-    if found is None:
+    if found is None or messages_only(found):
         refuse_known_in_part("get_target", target.strip().lower())
         raise _unknown(target)
     return found
+
+
+def message_target(target: str | Target) -> Target:
+    """Return the target that an LSC message is judged on: as `get_target`, and ``"dg2"`` too.
+
+    For registers of 32 bytes no atom or kernel is laid out, but a message is judged and counted.
+
+    >>> message_target("dg2").grf_bytes
+    32
+    """
+    found = (
+        target if isinstance(target, Target) else _named(target) if type(target) is str else None
+    )
+    if found is not None and messages_only(found):
+        return found
+    return get_target(target)
+
+
+def messages_only(target: object) -> bool:
+    """Tell whether LSC messages alone are known of a target, given as a value or by a name.
+
+    >>> messages_only("dg2"), messages_only("bmg")
+    (True, False)
+    """
+    if isinstance(target, str):
+        target = _named(target)
+    return isinstance(target, Target) and target.name in _messages_only()
 
 
 def _named(text: str) -> Target | None:
@@ -301,6 +333,11 @@ def _described() -> dict[str, Target]:
 
 
 @cache
+def _messages_only() -> frozenset[str]:
+    return frozenset(str(r["name"]) for r in rows("arch", "target") if r.get("messages_only"))
+
+
+@cache
 def _aliases() -> dict[str, str]:
     """What else targets are called, in lower case, with the names of their rows."""
     found: dict[str, str] = {}
@@ -331,7 +368,7 @@ def spills(registers: int) -> tuple[int, int] | None:
 
 @cache
 def grf_bytes() -> int:
-    """Return the register size in bytes, which all described targets share.
+    """Return the register size in bytes, which all targets share that atoms are laid out for.
 
     Positions in registers are the same on every target because of it. Raises `CuteError` should
     the facts ever hold targets that differ.
@@ -339,7 +376,8 @@ def grf_bytes() -> int:
     >>> grf_bytes()
     64
     """
-    sizes = {target.grf_bytes for target in _described().values()}
+    laid_out = _described().keys() - _messages_only()
+    sizes = {_described()[name].grf_bytes for name in laid_out}
     if len(sizes) != 1:
         raise CuteError(
             "grf_bytes",

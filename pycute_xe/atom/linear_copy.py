@@ -37,13 +37,14 @@ def lower(op: LinearOp, target: str | Target) -> tuple[PlacedLinear, ...]:
     >>> print(*lower(XE_1D_LOAD_GLOBAL("u16", "u64"), "bmg"))
     lsc_load.ugm (M1,1) V:d64x16t flat[V1]:a64 at element 0
     """
+    known = get_target(target)
     found = tuple(_blocks(op) if op.is_block else _lanes(op))
-    broken = {b.rule: b for part in found for b in errors(part.message.check(target))}
+    broken = {b.rule: b for part in found for b in errors(part.message.check(known))}
     if broken:
         less = f"u{op.registers.bits // 2}"
         raise LegalityError(
             "lower",
-            {"op": op, "target": get_target(target).name},
+            {"op": op, "target": known.name},
             "; ".join(f"{b.rule}: {b.condition} [{b.source}]" for b in broken.values()),
             f"move less at once, such as {op.kind}<{less}>",
         )

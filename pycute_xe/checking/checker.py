@@ -8,6 +8,7 @@ from typing import Any
 from pycute_xe.arch import Block2D, Dpas, Target, get_target, is_target
 from pycute_xe.arch.dpas import DpasMessage
 from pycute_xe.arch.lsc import Block2DMessage, Message
+from pycute_xe.arch.target import message_target
 from pycute_xe.atom import (
     Block2DOp,
     CopyAtom,
@@ -81,9 +82,9 @@ def check(
     ✗ XE_LOAD_2D<16,32,32,16>: pitch is 66, must be a multiple of 4 (pitch-4) [intel/...
     """
     _demand_order(subject, target)
-    machine = get_target(target)
-    found = Found(machine, allow_unfaithful, Use(base, width, height, pitch, x, y))
     asked = read_name(subject) if isinstance(subject, str) else subject
+    machine = (message_target if isinstance(asked, Message) else get_target)(target)
+    found = Found(machine, allow_unfaithful, Use(base, width, height, pitch, x, y))
     if isinstance(asked, Kernel):
         judge_kernel(asked, found, sizes or {}, strides or {})
     elif sizes is not None or strides is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, cast
 
@@ -82,6 +82,8 @@ def _traits(name: LegacyCopyName) -> Iterator[Note]:
 def _letter(name: LegacyCopyName) -> Iterator[Note]:
     if name.packed and name.bits > 8:
         yield "packed", "CUTLASS's document has Packed_ for U8 and U4 only"
+    if name.packed and name.mode == "V":
+        yield "grammar", "CUTLASS's document ends packed names in N or T, not V"
     if name.mode == "V" and name.bits >= 32:
         yield "letter", "VNNI does not pack elements of 32 bits or more: use LD_N"
     if name.mode == "V" and name.bits < 8:
@@ -273,8 +275,14 @@ class LegacyCopyAtom(BlockAnswers):
 
     @property
     def template(self) -> Block2DOp:
-        """The operation that sends its messages: see `template_of`."""
-        return template_of(self.name)
+        """The operation that moves the same bytes as its messages: see `template_of`.
+
+        Its elements are as wide as the values, where these are wider than those of the name.
+        """
+        op = template_of(self.name)
+        wide = max(1, self.value_type.bits // op.bits)
+        width, block = op.width // wide, op.block_width // wide
+        return replace(op, bits=op.bits * wide, width=width, block_width=block)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -37,6 +37,7 @@ def block_load(
     ptr: Pointer,
     *given: alignment | properties,
     l1: cache_hint = _NONE,
+    l2: cache_hint = _NONE,
     l3: cache_hint = _NONE,
     alignment: int | None = None,
 ) -> simd:
@@ -57,7 +58,7 @@ def block_load(
     ([4.0, 6.0, 8.0, 10.0], 'lsc_load.ugm (M1,1) V2:d64x2t flat[V1]:a64')
     """
     thread, kind = current("block_load"), dtype_of(T)
-    how = asked("block_load", given, l1, l3, alignment)
+    how = asked("block_load", given, l1, l3, l2, alignment)
     address = pointer_of("block_load", ptr, T).address
     nbytes = whole_dwords("block_load", kind, N)
     if _one_by_one(thread, "block_load", kind, address, how):
@@ -76,6 +77,7 @@ def block_store(
     data: Any,
     *given: alignment | properties,
     l1: cache_hint = _NONE,
+    l2: cache_hint = _NONE,
     l3: cache_hint = _NONE,
     alignment: int | None = None,
 ) -> None:
@@ -92,7 +94,7 @@ def block_store(
     (4, [0, 0])
     """
     thread, kind = current("block_store"), dtype_of(T)
-    how = asked("block_store", given, l1, l3, alignment)
+    how = asked("block_store", given, l1, l3, l2, alignment)
     hints = how.tokens("block_store")
     if how.hinted:
         pair = f"{how.l1.name}, {how.l3.name}"

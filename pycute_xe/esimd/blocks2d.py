@@ -127,6 +127,7 @@ def lsc_load_2d(
     transposed: bool = False,
     transformed: bool = False,
     l1: cache_hint = _NONE,
+    l2: cache_hint = _NONE,
     l3: cache_hint = _NONE,
 ) -> simd:
     """Return the ``nblk`` tiles of W × H elements that a payload describes, as registers hold them.
@@ -150,7 +151,7 @@ def lsc_load_2d(
     """
     thread, tile = current("lsc_load_2d"), _payload("lsc_load_2d", T, W, H, nblk, where)
     block = tile.block("load", transposed, transformed)
-    _send(thread, "lsc_load_2d", tile, block, tokens("lsc_load_2d", l1, l3))
+    _send(thread, "lsc_load_2d", tile, block, tokens("lsc_load_2d", l1, l3, l2))
     nbytes = block.register_bytes(thread.machine.target)
     found = thread.registers.read(DATA, nbytes, "lsc_load_2d").view(tile.dtype)
     result = simd.wrap(found[_places(block)])
@@ -164,14 +165,18 @@ def lsc_store_2d(
     W: int,
     H: int,
     *where: Any,
+    nblk: int = 1,
     l1: cache_hint = _NONE,
+    l2: cache_hint = _NONE,
     l3: cache_hint = _NONE,
 ) -> None:
     """Store W × H elements, row after row, to the tile that a payload describes.
 
-    The last argument is the data; elements outside the surface are dropped. Lints as of
-    `lsc_load_2d`. C++: ``lsc_store_2d<T, W, H, L1, L3>(payload, data)``, or with pointer, width,
-    height, pitch, x, y and data. Document: Intel ESIMD LSC 2D guide.
+    The last argument is the data; elements outside the surface are dropped. The C++ template takes
+    ``nblk`` as well, and a store moves one tile: more are refused. Lints as of `lsc_load_2d`.
+    C++: ``lsc_store_2d<T, W, H, NBlk, L1, L3>(payload, data)``, or
+    ``lsc_store_2d<T, W, H, L1, L3>`` with pointer, width, height, pitch, x, y and data.
+    Document: Intel ESIMD LSC 2D guide.
 
     >>> from pycute_xe import esimd
     >>> def kernel(item, y):
@@ -185,14 +190,14 @@ def lsc_store_2d(
     if not where:
         condition = "the call needs a payload, or its six numbers, and the data"
         raise InputError("lsc_store_2d", {"given": 0}, condition, "give the data last")
-    thread, tile = current("lsc_store_2d"), _payload("lsc_store_2d", T, W, H, 1, where[:-1])
-    block, count = tile.block("store"), tile.width * tile.height
+    thread, tile = current("lsc_store_2d"), _payload("lsc_store_2d", T, W, H, nblk, where[:-1])
+    block, count = tile.block("store"), tile.width * tile.height * tile.nblk
     data = elements_of("lsc_store_2d", tile.dtype, count, where[-1]).view(tile.dtype)
     places = _places(block)
     padded = np.zeros(int(places.max()) + 1, dtype=tile.dtype)
     padded[places] = data
     thread.registers.write(DATA, padded.view(np.uint8), "lsc_store_2d")
-    _send(thread, "lsc_store_2d", tile, block, tokens("lsc_store_2d", l1, l3))
+    _send(thread, "lsc_store_2d", tile, block, tokens("lsc_store_2d", l1, l3, l2))
 
 
 def lsc_prefetch_2d(
@@ -202,6 +207,7 @@ def lsc_prefetch_2d(
     *where: Where,
     nblk: int = 1,
     l1: cache_hint = _NONE,
+    l2: cache_hint = _NONE,
     l3: cache_hint = _NONE,
 ) -> None:
     """Ask the caches for what `lsc_load_2d` would load.
@@ -216,7 +222,7 @@ def lsc_prefetch_2d(
     """
     thread, tile = current("lsc_prefetch_2d"), _payload("lsc_prefetch_2d", T, W, H, nblk, where)
     block = tile.block("prefetch")
-    _send(thread, "lsc_prefetch_2d", tile, block, tokens("lsc_prefetch_2d", l1, l3))
+    _send(thread, "lsc_prefetch_2d", tile, block, tokens("lsc_prefetch_2d", l1, l3, l2))
 
 
 def _payload(

@@ -424,7 +424,8 @@ def launch(
     other between barriers, work-groups one after the other, at most `MOST_THREADS` in all.
     ``strict`` makes warnings errors.
     Raises `EsimdError` for every pitfall of `pycute_xe.esimd.lint`, `MachineError` for other
-    undefined behaviour. C++: ``cgh.parallel_for(nd_range<3>{…}, kernel)``.
+    undefined behaviour; what the kernel itself raises passes through as it is.
+    C++: ``cgh.parallel_for(nd_range<3>{…}, kernel)``.
 
     >>> import numpy as np
     >>> from pycute_xe import esimd

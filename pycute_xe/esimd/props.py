@@ -191,16 +191,21 @@ class Asked:
 
 
 def asked(
-    operation: str, given: tuple[Any, ...], l1: Any = _NONE, l3: Any = _NONE, nbytes: Any = None
+    operation: str,
+    given: tuple[Any, ...],
+    l1: Any = _NONE,
+    l3: Any = _NONE,
+    l2: Any = _NONE,
+    nbytes: Any = None,
 ) -> Asked:
     """Return what keywords and property lists ask for together; `InputError` for one twice.
 
     >>> asked("block_load", (overaligned_tag(16),), l1=cache_hint.cached).nbytes
     16
     """
-    tokens(operation, l1, l3)
+    tokens(operation, l1, l3, l2)
     found: dict[str, Any] = {}
-    for name, hint in (("l1", l1), ("l3", l3)):
+    for name, hint in (("l1", l1), ("l3", l3), ("l3", l2)):
         if hint is not _NONE:
             found[name] = hint
     values = [value for one in given for value in _values(operation, one)]

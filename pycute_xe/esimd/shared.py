@@ -56,6 +56,7 @@ def gather(
     pred: Any = None,
     *,
     l1: cache_hint = _NONE,
+    l2: cache_hint = _NONE,
     l3: cache_hint = _NONE,
 ) -> simd:
     """Return the element at ``ptr`` plus each of N byte offsets.
@@ -72,7 +73,7 @@ def gather(
     >>> y.tolist()
     [3.0, 2.0, 1.0, 0.0]
     """
-    return _in_memory("gather", T, ptr, N, offsets, 1, pred, l1, l3).gather()
+    return _in_memory("gather", T, ptr, N, offsets, 1, pred, l1, l3, l2).gather()
 
 
 def scatter(
@@ -84,6 +85,7 @@ def scatter(
     pred: Any = None,
     *,
     l1: cache_hint = _NONE,
+    l2: cache_hint = _NONE,
     l3: cache_hint = _NONE,
 ) -> None:
     """Store an element at ``ptr`` plus each of N byte offsets; of equal ones the last lane stays.
@@ -98,7 +100,7 @@ def scatter(
     >>> y.tolist()
     [0, 8, 0, 7]
     """
-    _in_memory("scatter", T, ptr, N, offsets, 1, pred, l1, l3).scatter(data)
+    _in_memory("scatter", T, ptr, N, offsets, 1, pred, l1, l3, l2).scatter(data)
 
 
 def lsc_gather(
@@ -110,6 +112,7 @@ def lsc_gather(
     nelts: int = 1,
     ds: lsc_data_size = _DEFAULT,
     l1: cache_hint = _NONE,
+    l2: cache_hint = _NONE,
     l3: cache_hint = _NONE,
 ) -> simd:
     """Return ``nelts`` adjacent elements from each address on, element-major.
@@ -127,7 +130,7 @@ def lsc_gather(
     [0, 2, 1, 3]
     """
     data_size("lsc_gather", T, ds)
-    return _in_memory("lsc_gather", T, ptr, None, offsets, nelts, pred, l1, l3).gather()
+    return _in_memory("lsc_gather", T, ptr, None, offsets, nelts, pred, l1, l3, l2).gather()
 
 
 def lsc_scatter(
@@ -140,6 +143,7 @@ def lsc_scatter(
     nelts: int = 1,
     ds: lsc_data_size = _DEFAULT,
     l1: cache_hint = _NONE,
+    l2: cache_hint = _NONE,
     l3: cache_hint = _NONE,
 ) -> None:
     """Store ``nelts`` adjacent elements from each address on, ``data`` element-major.
@@ -158,7 +162,7 @@ def lsc_scatter(
     [0, 1, 2, 3]
     """
     data_size("lsc_scatter", T, ds)
-    _in_memory("lsc_scatter", T, ptr, None, offsets, nelts, pred, l1, l3).scatter(data)
+    _in_memory("lsc_scatter", T, ptr, None, offsets, nelts, pred, l1, l3, l2).scatter(data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,10 +208,10 @@ class _Access:
 
 def _in_memory(
     operation: str, T: Type, ptr: Pointer, N: int | None, offsets: Any, nelts: int, pred: Any,
-    l1: cache_hint, l3: cache_hint,
+    l1: cache_hint, l3: cache_hint, l2: cache_hint,
 ) -> _Access:  # fmt: skip
     """An access to global memory."""
-    found, hints = offsets_of(operation, N, offsets), tokens(operation, l1, l3)
+    found, hints = offsets_of(operation, N, offsets), tokens(operation, l1, l3, l2)
     thread, kind = current(operation), dtype_of(T)
     base = pointer_of(operation, ptr, T).address
     advise_block(thread, operation, kind, found, nelts, pred)

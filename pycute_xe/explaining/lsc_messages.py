@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pycute_xe.arch.lsc import Block2DMessage, Message, encode, encode_descriptor
-from pycute_xe.arch.target import Target, get_target
+from pycute_xe.arch.lsc.fields import known_target
+from pycute_xe.arch.target import Target
 from pycute_xe.errors import CuteError
 from pycute_xe.explaining.copy_names import plural
 from pycute_xe.explaining.explanation import AtomExplanation, Script, section
@@ -88,7 +89,7 @@ def explain_lsc(message: AnyMessage, target: str | Target = "bmg") -> AtomExplan
     >>> print(explain_lsc(parse("lsc_load.slm (M1,16) V13:d32x2 flat[4*V12+8]:a32")).rule)
     Each of 16 channels loads 2 elements of 32 bits from shared local memory.
     """
-    machine, script = get_target(target), Script()
+    machine, script = known_target(target), Script()
     if isinstance(message, Block2DMessage):
         rule = _block_sentence(message)
         _tell_block(script, message)

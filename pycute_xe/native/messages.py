@@ -16,7 +16,6 @@ from pycute_xe.arch.lsc import (
     decode_descriptor,
     get_operation,
     operations,
-    sub_operations,
 )
 from pycute_xe.errors import InputError
 from pycute_xe.machine import BarrierArrive, Memory, NamedBarrier, Trace, block2d, lsc
@@ -31,7 +30,7 @@ END = -1
 """What a send returns where the thread ends."""
 
 _GATEWAY_BARRIER, _GATEWAY_END = 0x02000004, 0x02000010
-_BLOCKS = tuple(sub_operations()[name] for name in ("load_block2d", "store_block2d"))
+_BLOCKS = tuple(op.code for op in operations().values() if op.block2d)
 _FENCE = 31
 _ROLES: tuple[Role, ...] = ("producer_consumer", "producer", "consumer")
 OPERATIONS = {

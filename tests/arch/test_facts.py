@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,12 @@ def test_every_row_names_its_source(file: str) -> None:
     for table in tables:
         for row in facts.rows(file, table):
             assert str(row["source"]).strip()
+
+
+def test_the_readme_of_the_facts_has_every_file() -> None:
+    folder = Path(__file__).resolve().parents[2] / "atoms"
+    named = re.findall(r"(?m)^\| `(\w+\.toml)` \|", (folder / "README.md").read_text("utf-8"))
+    assert named == sorted(path.name for path in folder.glob("*.toml"))
 
 
 def test_rows_cannot_be_changed() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from every import every
@@ -288,7 +288,9 @@ def test_each_rule(
 
 
 def test_every_rule_has_a_breaker() -> None:
-    known = {cast("str", row["id"]) for t in ("message", "block") for row in rows("lsc", t)}
+    found = (row for table in ("message", "block") for row in rows("lsc", table))
+    # A rule of DG2 alone has its breaker among the messages on DG2 (test_lsc_values.py).
+    known = {row["id"] for row in found if row.get("targets") != ("dg2",)}
     assert {rule for rule, *_ in BROKEN} == known
 
 

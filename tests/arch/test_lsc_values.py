@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from dataclasses import FrozenInstanceError, replace
+from itertools import product
 from typing import Any
 
 import pytest
@@ -11,16 +13,20 @@ from every import every
 from hypothesis import given
 from lsc_strategies import block_messages, messages
 
+import pycute_xe as cx
+from pycute_xe import esimd
 from pycute_xe.arch import Block2D, get_target
 from pycute_xe.arch.lsc import (
     Address,
     Block2DMessage,
     DataType,
     Message,
+    encode_descriptor,
     get_operation,
     operations,
     parse,
 )
+from pycute_xe.arch.target import grf_bytes, message_target
 from pycute_xe.errors import CuteError, DTypeError, ShapeError, TargetError
 
 FLAT = Address("flat", 64, "V1")
@@ -46,14 +52,21 @@ def test_the_null_register_has_one_spelling() -> None:
     assert not Message("store", "ugm", 16, DataType("d32"), FLAT, src1="V2").prefetch
 
 
+def test_a_block_message_is_asked_what_any_message_is() -> None:
+    """What it is, and whether a load to the null register is a prefetch."""
+    at = "d16.1x16x8nn flat[V1,V2,V3,V4,V5,V6]"
+    texts = (f"lsc_load_block2d.ugm {to}:{at}" for to in ("V13", "%null", "V0"))
+    assert [parse(text).prefetch for text in texts] == [False, True, True]
+    store = parse("lsc_store_block2d.ugm flat[V1,V2,V3,V4,V5,V6] V13:d16.16x8nn")
+    assert not store.prefetch
+    assert (store.operation.code, store.operation.kind) == (7, "store")
+
+
 def test_the_operations_of_the_manual() -> None:
     """Encodings and extra operands of the table LscSubOp, those in doubt by hand."""
     found = operations()
-    assert [op.code for op in found.values()] == [
-        *(c for c in range(0x1D) if c not in (3, 7)),
-        0x28,
-        0x29,
-    ]
+    assert [op.code for op in found.values()] == [*range(0x1D), 0x28, 0x29]
+    assert [name for name, op in found.items() if op.block2d] == ["load_block2d", "store_block2d"]
     none = {"atomic_iinc", "atomic_idec", "atomic_load"}
     two = {"atomic_icas", "atomic_fcas"}
     for name, op in found.items():
@@ -205,12 +218,65 @@ def test_block_register_counts() -> None:
     assert found == [(4, 0), (0, 4), (0, 0)]
 
 
-@every("target", ["dg2", "mtl", "arl"])
-@every("message", [LOAD, BLOCK])
+@every("target, message", [("dg2", BLOCK), *product(("mtl", "arl"), (LOAD, BLOCK))])
 def test_machines_of_8_lanes_are_refused_by_name(target: str, message: Message) -> None:
     for ask in (message.check, message.nearest, message.registers, message.source_registers):
         with pytest.raises(TargetError, match=f"target={target}.*8 lanes.*vISA manual"):
             ask(target)
+
+
+@pytest.mark.parametrize(
+    ("text", "registers", "rules"),
+    [
+        # Half the elements of a register: 8 of 32 bits, 4 addresses of 64.
+        ("lsc_load.ugm (M1,16) V13:d32 flat[V12]:a64", (2, 4), []),
+        ("lsc_load.ugm (M1,8) V13:d32x8 flat[V12]:a32", (8, 1), []),
+        ("lsc_load.slm (M1,1) V13:d32x16t flat[V12]:a16", (2, 1), []),
+        ("lsc_load.ugm (M1,16) V13:d32x8 flat[V12]:a64", (16, 4), ["data-registers"]),
+        ("lsc_load.ugm.ri.ri (M1,16) V13:d32 flat[V12]:a64", (2, 4), ["caching-load"]),
+        ("lsc_apndctr_atomic_add.ugm (M1,16) V13:d32 bti(0x4) V10:d32", (2, 0), ["counter-target"]),
+        # What no document limits is marked, not refused.
+        ("lsc_load.ugm (M1,32) V13:d32 flat[V12]:a32", (4, 4), ["untold-width"]),
+    ],
+)
+def test_messages_on_dg2(text: str, registers: tuple[int, int], rules: list[str]) -> None:
+    message = parse(text)
+    assert isinstance(message, Message)
+    broken = message.check("dg2")
+    assert [one.rule for one in broken] == rules
+    assert all(one.level == "warning" for one in broken) == (rules in ([], ["untold-width"]))
+    assert all(one.source.startswith("unknown: ") for one in broken if one.level == "warning")
+    assert message.registers("dg2") == registers[0]
+    if message.operation.kind != "counter":
+        assert message.address_registers("dg2") == registers[1]
+        assert message.nearest("dg2").check("dg2") == ()
+    assert bool(cx.check(message, "dg2")) == (rules in ([], ["untold-width"]))
+
+
+def test_nothing_but_messages_is_laid_out_for_dg2() -> None:
+    dg2 = message_target("DG2")
+    assert (dg2.grf_bytes, dg2.exec_size, dg2.grf_modes, dg2.slm_bytes) == (
+        32,
+        8,
+        (128, 256),
+        65536,
+    )
+    assert repr(dg2) == "message_target('dg2')"
+    assert message_target("bmg") == get_target("bmg")
+    assert grf_bytes() == 64
+    load = parse("lsc_load.ugm (M1,16) V13:d32 flat[V12]:a64")
+    asked: tuple[Callable[[Any], object], ...] = (
+        get_target,
+        lambda target: cx.check("XE_LOAD_2D<16,8,16>", target),
+        lambda target: cx.get_atom("XE_2D_U16x8x16_LD_N", "f16").messages(target),
+        lambda target: esimd.launch(lambda item: None, target=target),
+        lambda target: Block2D("load", 16, 8, 16).check(target),
+        lambda target: encode_descriptor(load, target),
+    )
+    for ask in asked:
+        for target in ("dg2", dg2):
+            with pytest.raises(TargetError, match=r"target=dg2.*32 bytes.*without blocks"):
+                ask(target)
 
 
 def test_an_unknown_target_is_refused_by_name() -> None:

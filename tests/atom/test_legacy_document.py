@@ -103,6 +103,17 @@ def test_packed_names_beyond_u8_carry_a_note() -> None:
         assert ("packed" in notes) == noted
 
 
+def test_packed_names_end_in_n_or_t() -> None:
+    """The document's grammar of packed names leaves out V, which names here may have."""
+    for name, noted in (
+        ("Packed_U8x32x32_LD_V", True),
+        ("Packed_U8x32x32_LD_N", False),
+        ("Packed_U8x32x16_LD_T", False),
+        ("U8x32x32_LD_V", False),
+    ):
+        assert ("grammar" in get_atom(f"XE_2D_{name}").notes_by_subject) == noted
+
+
 def test_a_of_u4_is_fed_by_the_packed_copy() -> None:
     """A work-item of A holds 16 bits of a row: four neighbours, as the packed copy deals them."""
     copies = ("U4x32x64", "Packed_U4x8x64", "Packed_U4x32x64", "U4x8x64", "Packed_U4x1x128")

@@ -110,7 +110,7 @@ def test_every_field_in_words() -> None:
         (("89 1d 05",), "unknown sub-operation 0x1d"),
         (("0x1F",), "0x1f is not one of LSC_UNTYPED"),
         (("0x4100580", "-o", "x.svg"), "cannot be drawn"),
-        ((LOAD, "--target", "dg2"), "8 lanes"),
+        ((LOAD, "--target", "mtl"), "8 lanes"),
         ((LOAD, "-o", "nowhere/x.svg"), "nowhere"),
         (("lsc_load_block2d.ugm %null:d8.8x8 flat[V1,V2,V3,V4,V5,V6]", "-o", "x.svg"), "prefetch"),
     ],

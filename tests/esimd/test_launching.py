@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -152,3 +153,35 @@ def test_pointers_from_the_left() -> None:
     assert 3 + p == p + 3
     one: Any = np.int64(1)
     assert (one + p).address == 68
+
+
+@every(
+    "wrong, error",
+    [
+        (lambda: None + 1, TypeError),
+        (lambda: {}["a"], KeyError),
+        (lambda: [][3], IndexError),
+        (lambda: bool(np.zeros(2)), ValueError),
+        (lambda: np.zeros(2).dtypes, AttributeError),
+        (lambda: 1 // 0, ZeroDivisionError),
+    ],
+)
+def test_what_the_kernel_raises_passes_through(wrong: Any, error: type[Exception]) -> None:
+    """The arguments of launch are not blamed, although they are arrays, too."""
+
+    def at_once(item: Item, *_: Any) -> None:
+        wrong()
+
+    def after_a_barrier(item: Item, *_: Any) -> Iterator[Any]:
+        yield esimd.barrier()
+        wrong()
+
+    class Called:
+        def __call__(self, item: Item, *_: Any) -> None:
+            wrong()
+
+    for kernel in (at_once, after_a_barrier, Called(), partial(at_once), Called().__call__):
+        with pytest.raises(error) as raised:
+            esimd.launch(kernel, np.zeros(2), threads=2)
+        assert type(raised.value) is error
+        assert raised.value.__cause__ is None

@@ -297,3 +297,42 @@ def test_refusals() -> None:
     x.flags.writeable = False
     with pytest.raises(InputError, match="read-only"):
         esimd.launch(lambda i, p: esimd.block_store(half, 2, p, [1, 2]), x)
+
+
+def test_a_store_takes_the_number_of_tiles_that_the_template_has() -> None:
+    """One tile is stored; two are refused by the rule of the message."""
+
+    def kernel(item: Item, y: Pointer, tiles: int) -> None:
+        payload = esimd.config_2d_mem_access("u32", 2, 2, y, 63, 1, 63, 4, 0, nblk=tiles)
+        data = esimd.simd("u32", 4 * tiles, range(4 * tiles))
+        esimd.lsc_store_2d("u32", 2, 2, payload, data, nblk=tiles)
+
+    y = np.zeros((2, 16), dtype=np.uint32)
+    esimd.launch(kernel, y, 1)
+    assert y[:, 4:6].tolist() == [[0, 1], [2, 3]]
+    with pytest.raises(esimd.EsimdError, match="store-count: count is 2, must be 1"):
+        esimd.launch(kernel, y, 2)
+
+
+def test_l2_is_the_newer_name_of_l3() -> None:
+    cached = esimd.cache_hint.cached
+
+    def kernel(item: Item, x: Pointer, name: str) -> None:
+        hints: Any = {"l1": cached, name: cached}
+        offsets = esimd.simd("u32", 16, [8 * i for i in range(16)])
+        esimd.lsc_load_2d("f16", 16, 8, x, 63, 7, 63, 0, 0, **hints)
+        esimd.lsc_prefetch_2d("f16", 16, 8, x, 63, 7, 63, 0, 0, **hints)
+        esimd.block_load("f16", 32, x, **hints)
+        esimd.gather("f16", 16, x, offsets, **hints)
+        esimd.lsc_gather("f16", x, offsets, nelts=2, **hints)
+
+    x = np.zeros((8, 32), dtype=np.float16)
+    l2, l3 = (esimd.launch(kernel, x, name).messages for name in ("l2", "l3"))
+    assert [sent.text for sent in l2] == [sent.text for sent in l3]
+    assert all(".ca.ca" in sent.text for sent in l2)
+
+    def both(item: Item, x: Pointer) -> None:
+        esimd.block_load("f16", 32, x, l2=cached, l3=cached)
+
+    with pytest.raises(InputError, match="two names of one cache"):
+        esimd.launch(both, x)

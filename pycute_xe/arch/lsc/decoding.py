@@ -11,7 +11,6 @@ from typing import Any, cast
 
 from pycute_xe.arch.block2d import Block2D, Op
 from pycute_xe.arch.lsc.descriptor import (
-    BLOCKS,
     code,
     codes,
     form_of,
@@ -28,6 +27,7 @@ from pycute_xe.arch.lsc.fields import (
     check_type,
     get_operation,
     null_or_name,
+    operations,
 )
 from pycute_xe.arch.lsc.message import Block2DMessage, Message
 from pycute_xe.arch.lsc.parts import BlockParts, MessageParts
@@ -469,7 +469,7 @@ def decode(code: Encoding | bytes, names: Tables | None = None) -> Message | Blo
             f"{len(code) - cursor.place} bytes follow the instruction", "cut them off"
         )
     try:
-        return _block_of(op, values) if op in BLOCKS else _message_of(op, values)
+        return _block_of(op, values) if operations()[op].block2d else _message_of(op, values)
     except InputError:
         raise
     except CuteError as refused:

@@ -8,9 +8,8 @@ from functools import cache
 from types import MappingProxyType
 from typing import NamedTuple, cast
 
-from pycute_xe.arch.lsc.fields import Address, DataType, get_operation, known_target, operations
+from pycute_xe.arch.lsc.fields import Address, DataType, get_operation, laid_out_target, operations
 from pycute_xe.arch.lsc.message import Block2DMessage, Message
-from pycute_xe.arch.lsc.parsing import BLOCKS
 from pycute_xe.arch.target import Target
 from pycute_xe.errors import CuteError, InputError, LegalityError, ShapeError
 from pycute_xe.facts import Row, rows, rows_for
@@ -22,7 +21,6 @@ __all__ = [
     "decode_descriptor",
     "descriptor_of",
     "encode_descriptor",
-    "BLOCKS",
     "code",
     "codes",
     "form_of",
@@ -47,17 +45,14 @@ class Form:
 
 @cache
 def sub_operations() -> Mapping[str, int]:
-    """Return the number of every sub-operation, the block-2D ones included.
+    """Return the number of every sub-operation.
 
     Document: vISA manual, LSC_UNTYPED.md, LscSubOp.
 
     >>> len(sub_operations()), sub_operations()["load_block2d"], sub_operations()["atomic_xor"]
     (31, 3, 26)
     """
-    found = {op.name: op.code for op in operations().values()}
-    for row in rows("lsc", "block_operation"):
-        found[cast("str", row["name"])] = cast("int", row["code"])
-    return MappingProxyType(dict(sorted(found.items(), key=lambda item: item[1])))
+    return MappingProxyType({op.name: op.code for op in operations().values()})
 
 
 @cache
@@ -192,7 +187,7 @@ def descriptor_of(message: Message | Block2DMessage, target: str | Target) -> De
     >>> found.dst_registers, found.address_registers, found.surface
     (4, 2, 4)
     """
-    known = known_target(target)
+    known = laid_out_target(target)
     written = min(_MOST_REGISTERS, message.registers(known))
     if isinstance(message, Block2DMessage):
         block = message.block
@@ -236,7 +231,7 @@ def encode_descriptor(
     >>> [hex(w) for w in encode_descriptor(parse("lsc_load.ugm (M1,16) V13:d32 flat[V12]:a64"))]
     ['0x4100580', '0x0']
     """
-    known = known_target(target)
+    known = laid_out_target(target)
     what = message if isinstance(message, Descriptor) else descriptor_of(message, known)
     values = {
         "op": sub_operations()[what.op],
@@ -280,7 +275,7 @@ def decode_descriptor(
     if type(desc) is not int or type(ext) is not int:
         given = {"desc": shortly(desc), "ext": shortly(ext)}
         raise InputError("decode_descriptor", given, "a descriptor is an integer", "give integers")
-    known, words = known_target(target), {"desc": desc, "ext": ext}
+    known, words = laid_out_target(target), {"desc": desc, "ext": ext}
     by_number = {value: name for name, value in sub_operations().items()}
     op = by_number.get(desc & 0x3F)
     if op is None:
@@ -315,7 +310,7 @@ def _described(
         bool(found.get("transpose", 0)),
         letters,
     )
-    default = "64" if op in BLOCKS else "32"
+    default = "64" if operations()[op].block2d else "32"
     bits = _named("addr_size", found["addr_size"], desc) if "addr_size" in found else default
     caching = {code: name for name, code in _cachings(op, target).items()}
     if found["caching"] not in caching:
@@ -334,7 +329,7 @@ def _described(
 def _fields(op: str, model: str, target: Target) -> tuple[Row, ...]:
     """The fields that the descriptor of an operation has on a target."""
     shape = "plain"
-    if op in BLOCKS:
+    if operations()[op].block2d:
         shape = "block2d"
     elif get_operation(op).kind == "counter":
         shape = "counter"
@@ -367,7 +362,7 @@ def _named(field: str, number: int, desc: int) -> str:
 
 def _cachings(op: str, target: Target) -> Mapping[str, int]:
     """The numbers of the cachings that an operation may have; of equal ones the last is read."""
-    kind = op.split("_")[0] if op in BLOCKS else get_operation(op).kind
+    kind = op.split("_")[0] if operations()[op].block2d else get_operation(op).kind
     for row in rows_for("lsc_binary", "descriptor_code", target.name):
         if row["field"] == "caching" and kind in cast("tuple[str, ...]", row["kinds"]):
             return cast("Mapping[str, int]", row["names"])

@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal, cast
 
-from pycute_xe.arch.target import Target, get_target, refuse_known_in_part, targets
+from pycute_xe.arch.target import (
+    Target,
+    message_target,
+    messages_only,
+    refuse_known_in_part,
+    targets,
+)
 from pycute_xe.errors import DTypeError, ShapeError, TargetError
 from pycute_xe.facts import rows
 from pycute_xe.signatures import typed, typed_fields
@@ -44,7 +50,7 @@ Kind = Literal["load", "store", "atomic", "counter"]
 @typed_fields
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A sub-operation: name without ``lsc_``, encoding, kind and extra operands of atomics.
+    """A sub-operation: name without ``lsc_``, encoding, kind and extra operands.
 
     ``extra`` counts the data operands beside the address; the old value is returned in ``dst``.
 
@@ -63,6 +69,11 @@ class Operation:
         return self.name.endswith("_strided")
 
     @property
+    def block2d(self) -> bool:
+        """Whether it moves blocks of a surface, and is a `Block2DMessage`."""
+        return self.name.endswith("_block2d")
+
+    @property
     def quad(self) -> bool:
         """Whether a channel mask picks among four elements at each address."""
         return self.name.endswith("_quad")
@@ -70,35 +81,33 @@ class Operation:
 
 @cache
 def operations() -> dict[str, Operation]:
-    """Return every sub-operation but the block-2D ones, by name, in the order of their codes.
+    """Return every sub-operation, by name, in the order of their codes.
 
-    >>> list(operations())[:3], len(operations())
-    (['load', 'load_strided', 'load_quad'], 29)
+    >>> list(operations())[:4], len(operations())
+    (['load', 'load_strided', 'load_quad', 'load_block2d'], 31)
     """
-    return {
-        op.name: op
-        for op in (
-            Operation(
-                cast("str", row["name"]),
-                cast("int", row["code"]),
-                cast("Kind", row["kind"]),
-                cast("int", row["extra"]),
-            )
-            for row in rows("lsc", "operation")
+    found = (
+        Operation(
+            cast("str", row["name"]),
+            cast("int", row["code"]),
+            cast("Kind", row["kind"]),
+            cast("int", row["extra"]),
         )
-    }
+        for row in rows("lsc", "operation")
+    )
+    return {op.name: op for op in sorted(found, key=lambda op: op.code)}
 
 
 @typed
 def get_operation(name: object) -> Operation:
-    """Return the sub-operation of a name; `ShapeError` if it is unknown."""
+    """Return the sub-operation of a `Message` by its name; `ShapeError` for any other name."""
     found = operations().get(name) if isinstance(name, str) else None
-    if found is None:
+    if found is None or found.block2d:
         raise ShapeError(
             "Message",
             {"op": name},
             "unknown operation (block-2D ones are Block2DMessage)",
-            f"one of {', '.join(operations())}",
+            f"one of {', '.join(op.name for op in operations().values() if not op.block2d)}",
         )
     return found
 
@@ -349,17 +358,32 @@ def _in_order(mask: str) -> str:
 
 
 def known_target(target: str | Target) -> Target:
-    """Return the target of a name; `TargetError` says why for machines known only in part.
+    """Return the target of a message; `TargetError` says why for machines known only in part.
 
-    >>> known_target("dg2")
+    >>> known_target("mtl")
+    Traceback (most recent call last):
+    pycute_xe.errors.TargetError: lsc(target=mtl): 8 lanes ...
+    >>> known_target("dg2").grf_bytes
+    32
+    """
+    if not messages_only(target):
+        refuse_known_in_part("lsc", target.name if isinstance(target, Target) else target)
+    found = message_target(target)
+    if found.name not in targets() and not messages_only(found):
+        condition = "no rule speaks about a target of that name"
+        raise TargetError("lsc", {"target": found}, condition, f"one of {', '.join(targets())}")
+    return found
+
+
+def laid_out_target(target: str | Target) -> Target:
+    """Return a target of which block-2D messages and descriptors are known as well.
+
+    >>> laid_out_target("dg2")
     Traceback (most recent call last):
     pycute_xe.errors.TargetError: lsc(target=dg2): 8 lanes ...
     """
-    refuse_known_in_part("lsc", target.name if isinstance(target, Target) else target)
-    found = get_target(target)
-    if found.name not in targets():
-        condition = "no rule speaks about a target of that name"
-        raise TargetError("lsc", {"target": found}, condition, f"one of {', '.join(targets())}")
+    found = known_target(target)
+    refuse_known_in_part("lsc", found.name)
     return found
 
 

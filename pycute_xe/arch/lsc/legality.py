@@ -8,7 +8,7 @@ from functools import cache, partial
 from typing import cast
 
 from pycute_xe.arch.block2d import SURFACE
-from pycute_xe.arch.lsc.fields import known_target
+from pycute_xe.arch.lsc.fields import known_target, laid_out_target
 from pycute_xe.arch.lsc.parts import BlockParts, MessageParts
 from pycute_xe.arch.rules import Broken, Level, Rule
 from pycute_xe.arch.target import Target
@@ -204,7 +204,7 @@ def message_facts(message: MessageParts, target: Target) -> dict[str, Fact]:
 
 def broken_block_rules(message: BlockParts, target: str | Target) -> tuple[Broken, ...]:
     """Return the rules that a block-2D message breaks, errors first."""
-    known = known_target(target).name
+    known = laid_out_target(target).name
     broken = (*_broken_size_rules(message, known), *_broken_use(message, known))
     return tuple(sorted(broken, key=lambda b: b.level == "warning"))
 

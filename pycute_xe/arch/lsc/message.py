@@ -29,6 +29,7 @@ from pycute_xe.arch.lsc.fields import (
     data_registers,
     get_operation,
     known_target,
+    laid_out_target,
     null_or_name,
 )
 from pycute_xe.arch.lsc.legality import (
@@ -114,7 +115,7 @@ def nearest_message(message: Plain, target: str | Target) -> Plain:
 
 def nearest_block(message: Block, target: str | Target) -> Block:
     """Return the least different message that breaks no rule; `LegalityError` if none does."""
-    known = known_target(target)
+    known = laid_out_target(target)
     block = message.block
     packed = {block.height // n * n + more for n in (2, 4) for more in (0, n)}
     groups: tuple[Group, ...] = (
@@ -525,7 +526,7 @@ class Block2DMessage(BlockParts):
         >>> Block2DMessage(Block2D("load", 16, 32, 32), dst="V1").registers("bmg")
         32
         """
-        known, block = known_target(target), self.block
+        known, block = laid_out_target(target), self.block
         if block.op != "load":
             return 0
         row, lines = block.width, block.height
@@ -540,7 +541,7 @@ class Block2DMessage(BlockParts):
         >>> Block2DMessage(Block2D("store", 16, 8, 16), src1="V7").source_registers("bmg")
         4
         """
-        known = known_target(target)
+        known = laid_out_target(target)
         return self.block.registers(known) if self.block.op == "store" else 0
 
 

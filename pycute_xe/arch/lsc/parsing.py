@@ -15,7 +15,7 @@ from pycute_xe.arch.lsc.message import Block2DMessage, Message
 from pycute_xe.errors import CuteError, InputError
 from pycute_xe.signatures import typed
 
-__all__ = ["BLOCKS", "parse", "NAME", "Reader", "number", "operand"]
+__all__ = ["parse", "NAME", "Reader", "number", "operand"]
 
 # ------------------------------------------------------------ reader
 # Reading text piece by piece; what does not fit is refused with its column.
@@ -146,7 +146,6 @@ _SIZE = r"([du](?:8[uc]32|16[uc]32h?|8|16|32|64))"
 _DATA = _SIZE + r"(?:x([0-9]{1,3}))?(t)?\b"
 _QUAD = _SIZE + r"\s*[.]\s*([xyzw]+)\b"
 _BLOCK = r"[du](8|16|32|64)\s*\.\s*(?:([0-9]{1,9})x)?([0-9]{1,9})x([0-9]{1,9})([nt]?)([nt]?)\b"
-BLOCKS = ("load_block2d", "store_block2d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +187,7 @@ def parse(text: str) -> Message | Block2DMessage:
     place = reader.place
     head = _head(reader)
     with reader.within(place):
-        message = _block(reader, head) if head.op in BLOCKS else _message(reader, head)
+        message = _block(reader, head) if operations()[head.op].block2d else _message(reader, head)
     if not reader.ended():
         raise reader.error("expected the end of the message")
     return message
@@ -198,7 +197,7 @@ def _head(reader: Reader) -> _Head:
     predicate = _predicate(reader)
     place = reader.place
     op = reader.take(r"lsc_[a-z_0-9]+", "an operation such as lsc_load").removeprefix("lsc_")
-    known = (*operations(), *BLOCKS)
+    known = tuple(operations())
     if op not in known:
         close = get_close_matches(op, known) or known
         names = ", ".join(f"lsc_{name}" for name in close)

@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pycute_xe.arch.block2d import Block2D
-from pycute_xe.arch.lsc.fields import Address, DataType, Operand, Operation, get_operation
+from pycute_xe.arch.lsc.fields import (
+    Address,
+    DataType,
+    Operand,
+    Operation,
+    get_operation,
+    operations,
+)
 
 __all__ = ["BlockParts", "MessageParts", "block_text", "message_text"]
 
@@ -59,6 +66,16 @@ class BlockParts:
     l3: str = "df"
     exec_mask: str = "M1_NM"
     predicate: str | None = None
+
+    @property
+    def operation(self) -> Operation:
+        """What the document says about the operation: encoding and kind."""
+        return operations()["store_block2d" if self.block.op == "store" else "load_block2d"]
+
+    @property
+    def prefetch(self) -> bool:
+        """Whether a load stops at the caches, because its destination is the null register."""
+        return self.block.op == "prefetch"
 
 
 # ------------------------------------------------------------ printing

@@ -58,7 +58,8 @@ def widened(array: Array, numeric: Numeric, single: bool = False) -> Array:
     if numeric.name == "bf16":
         # A bfloat16 is the upper half of a float32.
         wide = array.view(np.uint16).astype(np.uint32)
-        return (wide << np.uint32(16)).view(np.float32)
+        wide <<= np.uint32(16)
+        return wide.view(np.float32)
     if numeric.kind == "float":
         return array if numeric.bits == 64 else array.astype(np.float32, copy=False)
     if numeric.bits < 8:
