@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, fields
 from functools import cmp_to_key, wraps
 from inspect import signature
 from typing import Any, ParamSpec, TypeAlias, TypeGuard, TypeVar
@@ -30,6 +31,7 @@ __all__ = [
     "adopted",
     "agree",
     "at_most",
+    "built",
     "glance",
     "in_order",
     "is_integer",
@@ -153,6 +155,27 @@ def glance(value: Any) -> str:
     line = str(value).partition("\n")[0]
     short = line if len(line) <= 120 else f"{line[:119].rstrip()}…"
     return f"<{type(value).__name__} {short}>"
+
+
+def built(value: Any) -> str:
+    """Return the call that builds a dataclass: fields in order, those of their defaults left out.
+
+    Law: evaluated where its names are known, it is the value.
+
+    >>> from pycute_xe.atom import XE_LOAD_2D, make_block_2d_copy
+    >>> copy = make_block_2d_copy(XE_LOAD_2D(16, 8, 16), ("ld", 1), "bf16")
+    >>> built(copy)[-58:]
+    ", Layout((16, 8), (8, 1)), (8, 16), gmem_stride=('ld', 1))"
+    """
+    given: list[str] = []
+    skipped = False
+    for field in fields(value):
+        held = getattr(value, field.name)
+        if field.default is not MISSING and held == field.default:
+            skipped = True
+        else:
+            given.append(f"{field.name}={held!r}" if skipped else repr(held))
+    return f"{type(value).__name__}({', '.join(given)})"
 
 
 _SHOWERS: list[Callable[[Any], Mapping[str, str]]] = []

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import gcd
-from typing import Any
+from typing import Any, TypeVar
 
 from pycute_xe.basis import Basis
 from pycute_xe.errors import DivisibilityError, RankError, ShapeError, UndecidableError
 from pycute_xe.int_tuple import flatten_tuple, leaves, unflatten_tuple
-from pycute_xe.layout import Layout, as_layout, get, make_layout, unchecked
+from pycute_xe.layout import Layout, as_layout, get, make_layout, size, unchecked
 from pycute_xe.signatures import STUMBLES, blame, typed
 from pycute_xe.typing import (
     IntTuple,
@@ -29,12 +29,16 @@ __all__ = [
     "filter_zeros",
     "flat_modes",
     "from_modes",
+    "index_at",
     "merged",
     "scaled",
     "as_tiler",
     "composition",
     "straight",
 ]
+
+Arithmetic = TypeVar("Arithmetic")
+"""What has a sum, a product, a quotient rounded down and a remainder by integers."""
 
 
 def flat_modes(layout: Layout) -> list[Mode]:
@@ -50,6 +54,23 @@ def flat_modes(layout: Layout) -> list[Mode]:
         return [(shape, stride)]
     out: list[Mode] = []
     _collect(shape, stride, out)
+    return out
+
+
+def index_at(layout: Layout, x: Arithmetic) -> Arithmetic:
+    """Return the offset of a coordinate in the arithmetic of its own: integer, index or symbol.
+
+    Law: ``index_at(layout, i) == layout(i)`` for coordinates ``i`` of the layout.
+
+    >>> index_at(Layout((2, 4), (8, 1)), 3)
+    9
+    """
+    number: Any = x
+    out, before, count = number * 0, 1, size(layout)
+    for extent, stride in flat_modes(layout):
+        digit = number // before if before > 1 else number
+        before *= extent
+        out = out + (digit % extent if before < count else digit) * stride
     return out
 
 

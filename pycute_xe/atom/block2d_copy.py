@@ -147,7 +147,8 @@ def make_block_2d_copy(
     """
     strides, shape = memory(gmem_stride)
     x, y = memory_modes(strides)
-    atom = make_copy_atom(as_operation(op), memory_type(gmem_stride, value_type, value_type))
+    held = memory_type(gmem_stride, value_type, value_type)
+    atom = make_copy_atom(as_operation(op, held), held)
     block = [1] * len(strides)
     block[x], block[y] = atom.width, atom.height
     counts = (1,) * len(strides) if atom_shape is None else atom_shape
@@ -186,7 +187,7 @@ def _operand_copy(
     if op is None:
         walk = subgroup_fragment(mma, part)
         op = select_block_2d(walk, held, register_type, x, y, store)
-    op = as_operation(op)
+    op = as_operation(op, held)
     atom = make_copy_atom(op, held)
     extents = (*mma.operand_tile(part), *(1 for _ in strides[2:]))
     block = [1] * len(extents)

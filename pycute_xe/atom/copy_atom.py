@@ -527,13 +527,23 @@ def as_copy(given: GivenAtom) -> CopyAnswers:
     )
 
 
-def as_operation(given: GivenBlock) -> Block2DOp:
+def as_operation(given: GivenBlock, carried: Numeric | None = None) -> Block2DOp:
     """Return the block-2D operation of an operation, an atom or a name.
 
-    Raises `CuteError` for anything else, and for copies other than of blocks.
+    ``carried``: the values that are moved; where an atom may carry values wider than its own, the
+    elements of the operation are as wide. Raises `CuteError` for anything else and for copies other
+    than of blocks, `DTypeError` for values that an atom may not carry.
 
     >>> as_operation("XE_2D_U16x32x16_LD_V")
     XE_LOAD_2D_VNNI(16, 32, 16)
+    >>> as_operation("XE_2D_Packed_U8x8x32_LD_N", as_numeric("bf16"))
+    XE_LOAD_2D(16, 8, 16)
     """
     found: object = named(given)
-    return found if isinstance(found, Block2DOp) else as_copy(cast("Any", found)).template
+    if isinstance(found, Block2DOp):
+        return found
+    atom = as_copy(cast("Any", found))
+    op = atom.template
+    if carried is None or carried.bits <= atom.value_type.bits:
+        return op
+    return replace(cast("Any", atom), value_type=carried).template

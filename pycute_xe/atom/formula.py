@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from pycute_xe.algebra.compose import flat_modes
+from pycute_xe.algebra.compose import index_at
 from pycute_xe.atom.reordering import layout_of
 from pycute_xe.errors import ShapeError
-from pycute_xe.layout import Layout, make_layout, size
+from pycute_xe.layout import Layout, make_layout
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from pycute_xe.symbolic.terms import Expr
 
 __all__ = ["formula_of", "parts_of"]
 
-Places = Sequence[Sequence[tuple[int, ...]]]
+Places: TypeAlias = "Sequence[Sequence[tuple[int, ...]]] | NDArray[np.int64]"
 """For each work-item the coordinate of each value."""
 
 
@@ -29,18 +32,12 @@ def parts_of(places: Places) -> tuple[Layout, ...] | None:
     >>> print(*parts_of(places))
     (16,(2,4)):(0,(0,1)) (16,(2,4)):(1,(16,0))
     """
+    import numpy as np
+
     out: list[Layout] = []
-    for mode in range(len(places[0][0])):
-        table = [[place[mode] for place in held] for held in places]
-        threads = layout_of([held[0] for held in table])
-        values = layout_of(table[0])
-        if threads is None or values is None:
-            return None
-        if any(
-            table[t][v] != table[t][0] + table[0][v]
-            for t in range(len(table))
-            for v in range(len(table[0]))
-        ):
+    for table in np.moveaxis(np.array(places, np.int64), 2, 0):
+        threads, values = layout_of(table[:, 0].tolist()), layout_of(table[0].tolist())
+        if threads is None or values is None or (table != table[:, :1] + table[:1]).any():
             return None
         out.append(make_layout(threads, values))
     return tuple(out)
@@ -60,7 +57,7 @@ def formula_of(places: Places, what: object) -> tuple[Expr, ...]:
             "read the table: ownership()",
         )
     t, v = _symbols()
-    return tuple(_at(part[0], t) + _at(part[1], v) for part in parts)
+    return tuple(index_at(part[0], t) + index_at(part[1], v) for part in parts)
 
 
 @cache
@@ -69,18 +66,3 @@ def _symbols() -> tuple[Any, Any]:
 
     t, v = sp.symbols("t v", integer=True, nonnegative=True)
     return t, v
-
-
-def _at(layout: Layout, x: Any) -> Any:
-    """The offset of a coordinate, as an expression of it."""
-    from pycute_xe.symbolic.terms import sp
-
-    out: Any = sp.Integer(0)
-    before, count = 1, size(layout)
-    for extent, stride in flat_modes(layout):
-        digit = sp.floor(x / before) if before > 1 else x
-        before *= extent
-        if before < count:
-            digit = sp.Mod(digit, extent)
-        out += digit * stride
-    return out

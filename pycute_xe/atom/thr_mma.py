@@ -5,20 +5,51 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pycute_xe.algebra.compose import flat_modes
 from pycute_xe.atom.subgroup_tensor import SubgroupTensor, fragment_layout, in_order
-from pycute_xe.errors import ShapeError
+from pycute_xe.errors import ShapeError, quoted
 from pycute_xe.int_tuple import product_each
 from pycute_xe.layout import Layout, make_identity_layout, make_layout, size
 from pycute_xe.signatures import typed, typed_fields
 from pycute_xe.tensor import Tensor, make_tensor
+from pycute_xe.typing import shown
 
 if TYPE_CHECKING:
     from pycute_xe.atom.tilings import TiledMma
 
-__all__ = ["OPERAND_MODES", "ThrMma"]
+__all__ = ["OPERAND_MODES", "ThrMma", "demand_extents"]
 
 # The modes of (M, N, K) that each operand has.
 OPERAND_MODES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}
+
+
+# ------------------------------------------------------------ permutations
+# What the modes of a permutation of a tiled MMA may be.
+
+
+def demand_extents(permutation: tuple[object, ...]) -> None:
+    """Refuse what is neither an extent nor a layout, and a layout that repeats a place."""
+    for mode in permutation:
+        if isinstance(mode, Layout):
+            if any(type(n) is int and n > 1 and d == 0 for n, d in flat_modes(mode)):
+                raise ShapeError(
+                    "make_tiled_mma",
+                    {"permutation": permutation},
+                    f"{mode} visits a place several times: it has a stride of 0",
+                    f"use an extent, such as {size(mode)}, or strides that differ from 0",
+                )
+            continue
+        if mode is None or (type(mode) is int and mode > 0):
+            continue
+        raise ShapeError(
+            "make_tiled_mma",
+            {"permutation": permutation},
+            f"{quoted(mode)} is not an extent of the tile, nor a layout",
+            "use None, a positive integer or a layout for each of M, N and K",
+        )
+
+
+# ------------------------------------------------------------ thr mma
 
 
 @typed_fields
@@ -28,6 +59,12 @@ class ThrMma:
 
     mma: TiledMma
     thr_vmnk: tuple[int, ...]
+
+    _repr_mimebundle_ = shown
+
+    def __repr__(self) -> str:
+        """The call that builds it."""
+        return f"{self.mma!r}.get_slice({self.mma.thr_layout_vmnk(*self.thr_vmnk)})"
 
     def _partition(self, operand: str, tensor: Tensor) -> Tensor:
         i, j = OPERAND_MODES[operand]

@@ -25,14 +25,14 @@ from pycute_xe.atom.subgroup_tensor import (
     owners_in,
     retile_layout,
 )
-from pycute_xe.atom.thr_mma import OPERAND_MODES, ThrMma
+from pycute_xe.atom.thr_mma import OPERAND_MODES, ThrMma, demand_extents
 from pycute_xe.errors import CuteError, DivisibilityError, RankError, ShapeError, quoted
 from pycute_xe.int_tuple import flatten_tuple, idx2crd, product_each
 from pycute_xe.layout import Layout, make_identity_layout, make_layout, size
 from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import typed, typed_fields
 from pycute_xe.tensor import Tensor, make_tensor
-from pycute_xe.typing import is_tuple, shown
+from pycute_xe.typing import built, is_tuple, shown
 
 __all__ = ["TiledCopy", "ThrCopy", "TiledMma"]
 
@@ -223,6 +223,10 @@ Layout<Shape<_16,_8>,Stride<_8,_1>>,Shape<_8,_16>>'
         parts = (atom, self.layout_tv_tiled.to_cpp())
         return f"TiledCopy<{','.join((*parts, tiler_cpp(self.tiler_mn)))}>"
 
+    def __repr__(self) -> str:
+        """The call that builds it."""
+        return built(self)
+
     def __str__(self) -> str:
         """The operation, its repetition and its tile."""
         tile = "x".join(map(str, self.tiler_mn))
@@ -252,6 +256,12 @@ class ThrCopy:
 
     copy: TiledCopy
     thread: int
+
+    _repr_mimebundle_ = shown
+
+    def __repr__(self) -> str:
+        """The call that builds it."""
+        return f"{self.copy!r}.get_slice({self.thread})"
 
     def _partition(self, tensor: Tensor, split: Layout) -> Tensor:
         threads, values, rest = split
@@ -314,23 +324,6 @@ class ThrCopy:
         return SubgroupTensor(registers, make_layout(lanes, held))
 
 
-# ------------------------------------------------------------ permutations
-# What the modes of a permutation of a tiled MMA may be.
-
-
-def demand_extents(permutation: tuple[object, ...]) -> None:
-    """Refuse what is neither an extent nor a layout."""
-    for mode in permutation:
-        if mode is None or isinstance(mode, Layout) or (type(mode) is int and mode > 0):
-            continue
-        raise ShapeError(
-            "make_tiled_mma",
-            {"permutation": permutation},
-            f"{quoted(mode)} is not an extent of the tile, nor a layout",
-            "use None, a positive integer or a layout for each of M, N and K",
-        )
-
-
 # ------------------------------------------------------------ tiled mma
 
 
@@ -341,7 +334,8 @@ class TiledMma:
 
     ``permutation_mnk`` gives for M, N and K the tile the whole covers and the order it is visited
     in: ``None`` for one atom per subgroup, an extent, or a layout. Law: the subgroups together
-    cover every element of C's tile once. Raises `RankError` when the atom layout is not (M, N, K).
+    cover every element of C's tile once. Raises `RankError` when the atom layout is not (M, N, K),
+    `ShapeError` for a permutation that visits a place several times.
     C++: ``TiledMMA``.
 
     >>> from pycute_xe.atom import (XE_DPAS_TT, make_tiled_mma)
@@ -574,6 +568,10 @@ class TiledMma:
         """Return the C++ type: ``TiledMMA<MMA_Atom<…>,Layout<…>,Tile<…>>``."""
         atoms = f"{self.atom.to_cpp()},{self.atom_layout_mnk.to_cpp()}"
         return f"TiledMMA<{atoms},{tile_cpp(self.permutation_mnk)}>"
+
+    def __repr__(self) -> str:
+        """The call that builds it."""
+        return built(self)
 
     def __str__(self) -> str:
         """The atom, its subgroups and its tile."""

@@ -117,7 +117,11 @@ def svg_option(*short: str) -> Callable[[Command], Command]:
     """Return the option that names the file of a drawing."""
     file = click.Path(path_type=Path, dir_okay=False)
     return click.option(
-        *short, "--svg", type=file, metavar="FILE", help="Write the drawing as SVG."
+        *short,
+        "--svg",
+        type=file,
+        metavar="FILE",
+        help="Write the drawing as SVG, or PNG by its name.",
     )
 
 

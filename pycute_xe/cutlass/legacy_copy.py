@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, cast
 
@@ -275,8 +275,14 @@ class LegacyCopyAtom(BlockAnswers):
 
     @property
     def template(self) -> Block2DOp:
-        """The operation that sends its messages: see `template_of`."""
-        return template_of(self.name)
+        """The operation that moves the same bytes as its messages: see `template_of`.
+
+        Its elements are as wide as the values, where these are wider than those of the name.
+        """
+        op = template_of(self.name)
+        wide = max(1, self.value_type.bits // op.bits)
+        width, block = op.width // wide, op.block_width // wide
+        return replace(op, bits=op.bits * wide, width=width, block_width=block)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -1,17 +1,15 @@
 """Drawing who owns what, as SVG and in the terminal.
 
 `draw` (`dispatch`) takes a layout, a message, an atom, a tiling, a plan or a kernel. `of_copy`,
-`of_mma`, `side_by_side`, `accounts` and `images` make a `scene` of it, panels of labelled cells;
-a `drawing` is that scene as SVG or text, written whole by `saving`. What a kernel's registers hold
-`holding` says. `notebook` shows values by themselves.
+`of_mma`, `zooms`, `side_by_side`, `accounts` and `images` make a `scene` of it, panels of labelled
+cells; `tiles` frames what divides leave, `folding` narrows swizzles. A `drawing` is that scene as
+SVG in a `style`, as text, or by `png` as pixels, written whole by `saving`. What a kernel's
+registers hold `holding` says. `notebook` shows values by themselves.
 """
 
 from __future__ import annotations
 
 from pycute_xe.drawing.dispatch import draw
 from pycute_xe.drawing.drawing import Drawing
-from pycute_xe.drawing.notebook import register_ipython
 
-__all__ = ["Drawing", "draw", "register_ipython"]
-
-register_ipython()
+__all__ = ["Drawing", "draw"]

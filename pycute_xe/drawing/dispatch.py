@@ -23,9 +23,10 @@ from pycute_xe.cutlass import as_subject
 from pycute_xe.drawing.drawing import Drawing
 from pycute_xe.drawing.images import Place, multiplied
 from pycute_xe.drawing.of_copy import of_copy_atom, of_tiled_copy
-from pycute_xe.drawing.of_mma import of_kernel, of_mma_atom, of_permutation, of_tiled_mma, of_zooms
+from pycute_xe.drawing.of_mma import of_kernel, of_mma_atom, of_tiled_mma
 from pycute_xe.drawing.scene import Arrow, Cell, Panel, Scene, make_panel, marked
 from pycute_xe.drawing.side_by_side import Colours, coloured, of_layouts
+from pycute_xe.drawing.zooms import of_permutation, of_zooms
 from pycute_xe.errors import ShapeError, quoted, with_article
 from pycute_xe.kernel import Counterexample, Kernel, Mma, Reorder
 from pycute_xe.kernel.ir.listing import renamings
@@ -242,25 +243,26 @@ def of_reorder(kernel: Kernel, what: str | None, subgroup: int) -> Scene:
             f'draw(kernel, "{what}")',
         )
     reorder = found[0]
-    bits = kernel.fragment(fragment).value_type.bits
-    line = grf_bytes() * 8 // bits
+    line, from_line = (
+        grf_bytes() * 8 // kernel.fragment(n).value_type.bits for n in (fragment, reorder.source)
+    )
     places = {s.element: s.place for s in multiplied(mma.mma, what, subgroup)}
     whole = np.argsort(table(reorder.slots).reshape(-1)).reshape(-1, line)
     kept = [i for i, row in enumerate(whole) if (row != np.arange(line) + i * line).any()]
     number = kept[0] if kept else 0
     came_from = whole[number].tolist()
-    rows = sorted({source // line for source in came_from})
+    rows = sorted({source // from_line for source in came_from})
     held = {source: places[number * line + i] for i, source in enumerate(came_from)}
     before = _panel(
         reorder.source,
         what,
         (0, 0),
-        line,
-        [row * line + i for row in rows for i in range(line)],
+        from_line,
+        [row * from_line + i for row in rows for i in range(from_line)],
         held,
     )
     after = _panel(fragment, what, (0, 1), line, [number * line + i for i in range(line)], places)
-    arrows = _arrows(came_from, {row: i for i, row in enumerate(rows)}, line)
+    arrows = _arrows(came_from, {row: i for i, row in enumerate(rows)}, from_line)
     caption = (
         f"Register {number} of {fragment}, as DPAS reads it, and where {reorder.source} has it.",
         f"Labels are {'m and k' if what == 'A' else 'k and n'}; colours are work-items.",
@@ -463,9 +465,13 @@ def draw(
     side by side. ``colour`` is a function of an offset: equal numbers modulo 16, equal colours; or
     such functions by name.
     ``subgroup`` selects one of a work-group's subgroups. ``view`` shows something else of it:
-    "zooms" of a tiled MMA or copy the tile by subgroups, a subgroup's share by instructions, one
-    of them by work-items; "permutation" of a tiled MMA its parts without and with it; "reorder" of
-    a kernel's A or B the registers before and after it, with arrows.
+    "zooms" of a tiled MMA or copy the whole work-group at one glance, its subgroups, their
+    instructions or messages, and the work-items of one; "permutation" of a tiled MMA its parts
+    without and with it; "reorder" of a kernel's A or B the registers before and after it, with
+    arrows. What a divide leaves has thick frames around its tiles. Of a layout ``view`` says how
+    its modes are read: "tiles" as (tile, which tile), drawn in place in the matrix, "columns" so,
+    each tile a column, "blocks" each mode as (inside, which tile), "grid" without tiles. Swizzles
+    of more than 32 columns are folded, but for "grid".
     ``mark`` is a counterexample of `verify`, of this thing: red corners mark what should be at the
     place, and what is, and the caption says what is wrong.
     Law: of an MMA or a faithful copy, cell (row, col) carries the lane and value whose register
@@ -489,10 +495,10 @@ def draw(
     1 4 5 6 7
     """
     subject = as_subject(x)
-    if view is not None:
+    if isinstance(subject, Layout | ComposedLayout | Mapping) or colour is not None:
+        scene = _coloured(cast("object", subject), what, colour, view)
+    elif view is not None:
         scene = _viewed(subject, what, subgroup, view)
-    elif colour is not None:
-        scene = _coloured(subject, what, colour)
     else:
         scene = _scene(subject, what, subgroup)
     return Drawing(scene if mark is None else marked(scene, mark.message, mark.element, mark.found))
@@ -516,12 +522,15 @@ def _viewed(x: object, what: str | None, subgroup: int, view: str) -> Scene:
             )
 
 
-def _coloured(x: object, what: str | None, colour: Colours) -> Scene:
+def _coloured(x: object, what: str | None, colour: Colours | None, view: str | None) -> Scene:
     match x:
-        case Layout() | ComposedLayout() if what is None and callable(colour):
-            return coloured(x, colour)
+        case Layout() | ComposedLayout() if what is None and not isinstance(colour, Mapping):
+            return coloured(x, colour, view)
         case Mapping() if what is None:
-            return of_layouts(cast("Mapping[Any, Any]", x), colour)
+            by_name = cast("Mapping[Any, Any]", x)
+            return of_layouts(by_name, cast("Colours | None", colour), view)
+        case _ if colour is None:
+            raise _no_parts(x, what)
         case _:
             raise ShapeError(
                 "draw",
@@ -542,22 +551,22 @@ def _scene(x: object, what: str | None, subgroup: int) -> Scene:
         case CopyAnswers():
             return of_copy_atom(x, what)
         case _ if what is not None:
-            raise ShapeError(
-                "draw",
-                {"x": type(x).__name__, "what": what},
-                "only kernels, MMAs and copy atoms have parts to choose",
-                "leave what out",
-            )
+            raise _no_parts(x, what)
         case TiledCopy():
             return of_tiled_copy(x, subgroup)
         case Plan() | Timeline() | BankUse() | Block2D() | Message() | Block2DMessage():
             return _instruction(x)
-        case Layout() | ComposedLayout():
-            return coloured(x)
-        case Mapping():
-            return of_layouts(cast("Mapping[Any, Any]", x))
         case _:
             raise _refusal(x)
+
+
+def _no_parts(x: object, what: str | None) -> ShapeError:
+    return ShapeError(
+        "draw",
+        {"x": type(x).__name__, "what": what},
+        "only kernels, MMAs and copy atoms have parts to choose",
+        "leave what out",
+    )
 
 
 def _instruction(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha1
@@ -15,12 +15,14 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pycute_xe.drawing.png import as_png
 from pycute_xe.drawing.saving import write_files
 from pycute_xe.drawing.scene import (
     LABELS,
     MARGIN,
     MARKS,
     Cell,
+    Cells,
     Panel,
     Plan,
     Scene,
@@ -28,126 +30,14 @@ from pycute_xe.drawing.scene import (
     frames,
     heading_width,
 )
-from pycute_xe.errors import ShapeError
+from pycute_xe.drawing.style import INK, colour, style_sheet
+from pycute_xe.errors import InputError, ShapeError
 from pycute_xe.signatures import typed_fields
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-__all__ = ["Drawing", "COLOURS", "INK", "colour"]
-
-# ------------------------------------------------------------ palette
-# Sixteen colours, one for each work-item of a subgroup.
-#
-# Found by maximising the least distance (in OKLab) between any two, and more so between neighbours,
-# for normal sight and for simulated protan, deutan and tritan sight, under the condition that near
-# black text on each keeps a contrast of at least 5 to 1. Every cell carries its label as well, so
-# nothing hangs on colour alone.
-
-COLOURS = (
-    "#ffa101",
-    "#bc7d14",
-    "#c9a972",
-    "#dfce9f",
-    "#fdecae",
-    "#b1cd73",
-    "#54a063",
-    "#8cb696",
-    "#4cd8cb",
-    "#17afba",
-    "#afe3ea",
-    "#73b1fc",
-    "#6589f3",
-    "#dfdcfc",
-    "#b28798",
-    "#feabc3",
-)
-INK = "#10141a"
-"""The colour of text on any of them."""
-
-
-def colour(index: int) -> str:
-    """Return the colour of a work-item, or of any number modulo 16, as ``#rrggbb``.
-
-    >>> colour(17) == colour(1)
-    True
-    """
-    return COLOURS[index % len(COLOURS)]
-
-
-# ------------------------------------------------------------ style
-# The style sheet inside an SVG drawing, for light and dark pages.
-
-_BASE = """\
-text{{font-family:ui-monospace,"SF Mono",Menlo,Consolas,"DejaVu Sans Mono",monospace;\
-text-anchor:middle;fill:{ink}}}
-.card{{fill:#fff;stroke:#d5dae1}}
-.h,.p,.k0{{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;\
-text-anchor:start}}
-.h{{font-size:17px;font-weight:600;fill:#161b22}}
-.p,.k0{{font-size:12px;fill:#4d5866}}
-.bad{{fill:#b42318;font-weight:600}}
-.a text{{font-size:10px;fill:#5b6675}}
-.a .n{{font-size:11px;font-weight:700;fill:#161b22}}
-.a .w{{text-anchor:end}}
-.a .l{{text-anchor:start}}
-.a .k text{{fill:{ink}}}
-.k text{{font-size:11px}}
-.c text{{font-size:{font}px}}
-.none text{{fill:#b42318}}
-.pad text{{fill:#8b95a3}}
-.v{{fill:#8b95a3;fill-opacity:.13}}
-.x{{fill:none;stroke:#d92d20;stroke-dasharray:3 2}}
-.m{{fill:#d92d20;stroke:#fff;stroke-width:.6}}
-.d{{font-size:0}}
-.f{{fill:none;stroke:#161b22;stroke-width:1.5;pointer-events:none}}
-.c,.k{{transition:opacity .12s}}
-"""
-_DARK = """\
-@media (prefers-color-scheme:dark){{
-{p}.card{{fill:#12161c;stroke:#2b323c}}
-{p}.h,{p}.a .n{{fill:#f0f3f7}}
-{p}.p,{p}.k0{{fill:#b3bdca}}
-{p}.bad{{fill:#ff9b8a}}
-{p}.a text{{fill:#a3aebc}}
-{p}.a .k text{{fill:{ink}}}
-{p}.none text{{fill:#ff9b8a}}
-{p}.f{{stroke:#f0f3f7}}
-}}
-"""
-
-
-# Labels that arrows pass under stand out from them.
-_CLEAR = """\
-{p}.a text{{paint-order:stroke;stroke:#fff;stroke-width:3px;stroke-linejoin:round}}
-@media (prefers-color-scheme:dark){{
-{p}.a text{{stroke:#12161c}}
-}}
-"""
-
-
-def style_sheet(scope: str, colours: Iterable[int], font: float, crossed: bool = False) -> str:
-    """Return the rules of a drawing whose outermost element has the id ``scope``.
-
-    Every rule is confined to that element, so that several drawings can stand in one page. Pointing
-    at a cell, or at a colour of the legend, dims what belongs to other work-items. ``crossed`` says
-    that arrows pass under labels.
-    """
-    prefix = f"#{scope} "
-    rules = _BASE.format(ink=INK, font=f"{font:g}").splitlines()
-    used = sorted(set(colours))
-    rules += [f".t{i} rect{{fill:{COLOURS[i]}}}" for i in used]
-    scoped = [_scoped(rule, prefix) for rule in rules]
-    # A rule of its own for each colour: a reader that does not know :has drops these alone.
-    hover = [f"#{scope}:has(.t{i}:hover) .o:not(.t{i}){{opacity:.13}}" for i in used]
-    clear = _CLEAR.format(p=prefix) if crossed else ""
-    return "\n".join(["", *scoped, *hover, _DARK.format(p=prefix, ink=INK) + clear])
-
-
-def _scoped(rule: str, prefix: str) -> str:
-    selectors, body = rule.split("{", 1)
-    return ",".join(prefix + one for one in selectors.split(",")) + "{" + body
-
+__all__ = ["Drawing"]
 
 # ------------------------------------------------------------ svg
 
@@ -197,15 +87,15 @@ def _body(plan: Plan) -> Iterator[str]:
     yield from _legend(plan)
     yield from _arrows(plan)
     for spot in plan.spots:
-        yield from _panel(plan, spot)
+        yield from _panel(spot)
 
 
 def _arrows(plan: Plan) -> Iterator[str]:
     """Lines from below a cell to above another, with a head."""
-    size, spots = plan.cells, plan.spots
+    spots = plan.spots
     for ends in plan.scene.arrows:
         (x, y), (u, v) = (
-            (spots[p].x + size.width * (c + 0.5), spots[p].y + size.height * (r + 1 - end))
+            (spots[p].x(c) + spots[p].cells.width / 2, spots[p].y(r + 1 - end))
             for end, (p, r, c) in enumerate(ends)
         )
         far = hypot(u - x, v - y) or 1.0
@@ -230,10 +120,11 @@ def _legend(plan: Plan) -> Iterator[str]:
         )
 
 
-def _panel(plan: Plan, spot: Spot) -> Iterator[str]:
-    panel = spot.panel
-    yield f'<g class="panel" data-operand="{escape(panel.name)}">'
-    yield from _axes(plan, spot)
+def _panel(spot: Spot) -> Iterator[str]:
+    panel, size = spot.panel, spot.cells
+    kind = "panel s" if panel.compact else "panel"
+    yield f'<g class="{kind}" data-operand="{escape(panel.name)}">'
+    yield from _axes(spot)
     row_at = {row: i for i, row in enumerate(panel.rows)}
     col_at = {col: i for i, col in enumerate(panel.cols)}
     shared: dict[tuple[int, int], int] = {}
@@ -245,21 +136,21 @@ def _panel(plan: Plan, spot: Spot) -> Iterator[str]:
     for cell in panel.cells:
         place = cell.row, cell.col
         nth = seen[place] = seen.get(place, -1) + 1
-        x = spot.x + plan.cells.width * col_at[cell.col]
-        y = spot.y + plan.cells.height * row_at[cell.row]
-        yield _cell(plan, cell, x, y, (nth, shared[place]))
-        if cell.wrong and not plan.cells.lines:
-            corners.append(_corner(x + plan.cells.width - 1, y, plan.cells.height - 1))
+        x, y = spot.x(col_at[cell.col]), spot.y(row_at[cell.row])
+        yield _cell(size, cell, x, y, (nth, shared[place]))
+        if cell.wrong and not size.lines:
+            corners.append(_corner(x + size.width - 1, y, size.height - 1))
     if corners:
         yield f'<path class="m" d="{"".join(corners)}"/>'
-    if panel.framed and frames(panel):
-        yield _frames(plan, spot, panel)
+    if panel.tile_names:
+        yield from _tiles(spot)
+    elif panel.framed and frames(panel):
+        yield _frames(spot)
     yield "</g>"
 
 
-def _cell(plan: Plan, cell: Cell, x: int, y: int, share: tuple[int, int]) -> str:
+def _cell(size: Cells, cell: Cell, x: int, y: int, share: tuple[int, int]) -> str:
     """One cell; several that hold the same element share its place, one below the other."""
-    size = plan.cells
     data = "".join(f' data-{name}="{value}"' for name, value in cell.data)
     nth, count = share
     top = y + nth * size.height / count
@@ -273,7 +164,7 @@ def _cell(plan: Plan, cell: Cell, x: int, y: int, share: tuple[int, int]) -> str
         # Cells this small show their colour alone.
         return f'<g class="c o {kind}"{data}><rect {fill}{box}/></g>'
     mark = f'<path class="m" d="{_corner(x + size.width - 1, top, height)}"/>' if cell.wrong else ""
-    text = _label(plan, cell, x, y) if count == 1 else ""
+    text = _label(size, cell, x, y) if count == 1 else ""
     tip = f"<title>{escape(cell.tip)}</title>" if size.tips else ""
     return f'<g class="c o {kind}"{data}>{tip}<rect {fill}{box}/>{mark}{text}</g>'
 
@@ -284,8 +175,7 @@ def _corner(right: float, top: float, height: float) -> str:
     return f"M{right - leg:g} {top:g}h{leg:g}v{leg:g}z"
 
 
-def _label(plan: Plan, cell: Cell, x: int, y: int) -> str:
-    size = plan.cells
+def _label(size: Cells, cell: Cell, x: int, y: int) -> str:
     middle = f"{x + (size.width - 1) / 2:g}"
     if size.lines == 0:
         return ""
@@ -294,61 +184,72 @@ def _label(plan: Plan, cell: Cell, x: int, y: int) -> str:
         return f'<text x="{middle}" y="{baseline:.4g}">{escape(cell.label)}</text>'
     first, second = cell.lines
     return (
-        f'<text x="{middle}" y="{y + 12}">{first}<tspan class="d">·</tspan>'
-        f'<tspan x="{middle}" dy="11">{second}</tspan></text>'
+        f'<text x="{middle}" y="{y + size.height // 2 - 2}">{first}<tspan class="d">·</tspan>'
+        f'<tspan x="{middle}" dy="{round(size.font) + 1}">{second}</tspan></text>'
     )
 
 
-def _axes(plan: Plan, spot: Spot) -> Iterator[str]:
-    panel, size = spot.panel, plan.cells
+def _axes(spot: Spot) -> Iterator[str]:
+    panel, size = spot.panel, spot.cells
     yield '<g class="a">'
-    across, down = _shown(panel.cols, size.width), _shown(panel.rows, size.height)
+    names = [panel.col_name(i) for i in range(len(panel.cols))]
+    wide = max(20, 6 * max(map(len, names)) + 4) if size.lines else 20
+    across = range(0, len(names), 1 if size.width >= wide else panel.tile[1] or 8)
+    down = range(0, len(panel.rows), 1 if size.height >= 20 else panel.tile[0] or 8)
     if panel.col_colours:
-        yield from _holders(plan, spot)
+        yield from _holders(spot)
     for i in () if panel.col_colours else across:
-        if panel.col_names and i and panel.col_name(i) == panel.col_name(i - 1):
+        if panel.col_names and i and names[i] == names[i - 1]:
             continue  # one name for a run of columns
-        x = spot.x + size.width * i + (size.width - 1) / 2
-        yield f'<text x="{x:g}" y="{spot.y - 6}">{escape(panel.col_name(i))}</text>'
+        x = spot.x(i) + (size.width - 1) / 2
+        yield f'<text x="{x:g}" y="{spot.top - 6}">{escape(names[i])}</text>'
     for i in down:
-        y = spot.y + size.height * i + (size.height - 1) / 2 + 3.5
-        yield f'<text class="w" x="{spot.x - 6}" y="{y:g}">{escape(panel.row_name(i))}</text>'
+        y = spot.y(i) + (size.height - 1) / 2 + 3.5
+        yield f'<text class="w" x="{spot.left - 6}" y="{y:g}">{escape(panel.row_name(i))}</text>'
     if panel.row_axis:
         name = escape(panel.row_axis)
-        yield f'<text class="n w" x="{spot.x - 6}" y="{spot.y - 6}">{name} ↓</text>'
-    wide = size.width * len(panel.cols)
+        yield f'<text class="n w" x="{spot.left - 6}" y="{spot.top - 6}">{name} ↓</text>'
+    wide = spot.grid.width
     heading = escape(panel.heading)
     # Over the middle of the columns; from the first one on where it is wider than they are.
     fits = heading_width(panel) <= wide
-    where, kind = (f"{spot.x + wide / 2:g}", "n") if fits else (str(spot.x), "n l")
-    yield f'<text class="{kind}" x="{where}" y="{spot.y - 22}">{heading}</text>'
+    where, kind = (f"{spot.left + wide / 2:g}", "n") if fits else (str(spot.left), "n l")
+    yield f'<text class="{kind}" x="{where}" y="{spot.top - 22}">{heading}</text>'
     yield "</g>"
 
 
-def _holders(plan: Plan, spot: Spot) -> Iterator[str]:
+def _holders(spot: Spot) -> Iterator[str]:
     """The work-item of each column, in its colour."""
-    size = plan.cells
-    for i, colour in enumerate(spot.panel.col_colours):
-        x, wide = spot.x + size.width * i, size.width - 1
-        box = f'x="{x}" y="{spot.y - 17}" width="{wide}" height="14" rx="3"'
+    size = spot.cells
+    for i, number in enumerate(spot.panel.col_colours):
+        x, wide = spot.x(i), size.width - 1
+        box = f'x="{x}" y="{spot.top - 17}" width="{wide}" height="14" rx="3"'
         name = escape(spot.panel.col_name(i))
-        text = f'<text x="{x + wide / 2:g}" y="{spot.y - 6}">{name}</text>' if size.lines else ""
-        yield f'<g class="k o t{colour % 16}"><rect {box}/>{text}</g>'
+        text = f'<text x="{x + wide / 2:g}" y="{spot.top - 6}">{name}</text>' if size.lines else ""
+        yield f'<g class="k o t{number % 16}"><rect {box}/>{text}</g>'
 
 
-def _shown(coords: tuple[int, ...], pixels: int) -> range:
-    """Number every row or column that has room for it, else every eighth."""
-    return range(0, len(coords), 1 if pixels >= 20 else 8)
-
-
-def _frames(plan: Plan, spot: Spot, panel: Panel) -> str:
-    size = plan.cells
-    path = "".join(
-        f"M{spot.x + size.width * left - 0.5:g} {spot.y + size.height * top - 0.5:g}"
-        f"h{size.width * width}v{size.height * height}h-{size.width * width}z"
-        for top, left, height, width in frames(panel)
-    )
+def _frames(spot: Spot) -> str:
+    path = "".join(_frame(spot, *box) for box in frames(spot.panel))
     return f'<path class="f" d="{path}"/>'
+
+
+def _tiles(spot: Spot) -> Iterator[str]:
+    """A thick frame around each tile, and its name above it."""
+    (height, width), (lines, columns) = spot.panel.tile, spot.panel.tiles
+    corners = [(i * height, j * width) for i in range(lines) for j in range(columns)]
+    path = "".join(_frame(spot, top, left, height, width) for top, left in corners)
+    yield f'<path class="f tile" d="{path}"/>'
+    yield '<g class="a">'
+    for (top, left), name in zip(corners, spot.panel.tile_names, strict=True):
+        x = spot.x(left) + (spot.cells.width * width - 1) / 2
+        yield f'<text class="u" x="{x:g}" y="{spot.y(top) - 5}">{escape(name)}</text>'
+    yield "</g>"
+
+
+def _frame(spot: Spot, top: int, left: int, height: int, width: int) -> str:
+    wide, high = spot.cells.width * width, spot.cells.height * height
+    return f"M{spot.x(left) - 0.5:g} {spot.y(top) - 0.5:g}h{wide}v{high}h-{wide}z"
 
 
 # ------------------------------------------------------------ terminal
@@ -560,12 +461,22 @@ class Drawing:
         return self.svg
 
     def save(self, path: str | PathLike[str]) -> Path:
-        """Write the SVG to a file, whole or not at all; return its path.
+        """Write the drawing to a file, whole or not at all; return its path.
 
-        Raises `OSError` when that cannot be done.
+        It is SVG, or PNG where the name ends in ``.png``: the same picture, light, at twice its
+        size. Raises `OSError` when that cannot be done, `InputError` for a name that ends like
+        another format, `ToolError` for PNG without the extra ``pycute-xe[png]``.
         """
         where = Path(path)
-        write_files({where: self.svg.encode()})
+        match where.suffix.lower():
+            case ".png":
+                content = as_png(self.svg)
+            case ".svg" | "":
+                content = self.svg.encode()
+            case other:
+                condition = f"{other} is not a format of drawings"
+                raise InputError("save", {"path": where}, condition, "name it .svg or .png")
+        write_files({where: content})
         return where
 
     def text(self, width: int | None = None, colour: bool | None = None) -> str:

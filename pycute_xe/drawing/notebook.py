@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
-from pycute_xe.errors import InputError
+from pycute_xe.drawing.dispatch import draw
+from pycute_xe.errors import CuteError
 
-__all__ = ["register_ipython", "atoms", "checked", "report"]
+__all__ = ["atoms", "bundle", "checked", "report"]
 
 # ------------------------------------------------------------ tables
 # What readers found, as tables of HTML for notebooks.
@@ -218,7 +218,7 @@ def atoms(value: Any) -> str:
     rows = [
         (
             *(r.name, r.kind, r.bits, f"{r.rows}x{r.cols}", r.mode),
-            ", ".join(f"{operand} {verdict}" for operand, verdict in r.feeds),
+            ", ".join(f"{operand} {cost}" for operand, cost in r.costs),
             "yes" if r.shipped else "no",
             "yes" if r.faithful else "no",
             *(r.messages, " ".join(r.targets)),
@@ -267,41 +267,6 @@ _TOLD = {
 }
 
 
-def register_ipython(shell: Any = None) -> bool:
-    """Teach IPython to show values as pictures or tables; tell whether there is an IPython.
-
-    Without ``shell`` it is the running one; nothing happens outside IPython. What cannot be drawn
-    keeps its text; what readers found becomes a table of HTML. Importing
-    `pycute_xe.drawing` calls this.
-
-    >>> register_ipython()
-    False
-    """
-    shell = _running() if shell is None else shell
-    if shell is None:
-        return False
-    formatters = getattr(getattr(shell, "display_formatter", None), "formatters", None)
-    if formatters is None:
-        raise InputError(
-            "register_ipython",
-            {"shell": type(shell).__name__},
-            "it is not a shell of IPython",
-            "leave it out to use the running one",
-        )
-    formatter = formatters["image/svg+xml"]
-    for module, name in sorted(_SHOWN):
-        formatter.for_type_by_name(module, name, _svg)
-    for (module, name), shown in sorted(_TOLD.items()):
-        formatters["text/html"].for_type_by_name(module, name, shown)
-        formatters["text/plain"].for_type_by_name(module, name, _plain)
-    return True
-
-
-def _plain(value: Any, printer: Any, cycle: bool) -> None:  # noqa: ARG001 - as IPython calls it
-    """Print the text instead of the constructor's call."""
-    printer.text(str(value))
-
-
 def bundle(value: Any) -> dict[str, str]:
     """Return what a notebook shows of a value: its text, and its picture or table if it has one.
 
@@ -320,18 +285,7 @@ def bundle(value: Any) -> dict[str, str]:
     return out
 
 
-def _running() -> Any:
-    """The IPython shell of this process, if IPython was loaded at all."""
-    get_ipython: Callable[[], Any] | None
-    get_ipython = getattr(sys.modules.get("IPython"), "get_ipython", None)
-    return get_ipython() if get_ipython else None
-
-
 def _svg(value: Any) -> str | None:
-    # Here, not above: the package calls register_ipython while it is being imported.
-    from pycute_xe.drawing.dispatch import draw
-    from pycute_xe.errors import CuteError
-
     try:
         return draw(value).svg
     except CuteError:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from math import gcd
-from operator import mul
-from typing import Any, cast
+from collections.abc import Callable, Iterable
+from typing import cast
 
 from pycute_xe.arch.registers import RegisterMap
 from pycute_xe.arch.target import grf_bytes
@@ -18,7 +16,6 @@ from pycute_xe.drawing.images import (
     Image,
     Place,
     Slot,
-    copied,
     held,
     multiplied,
 )
@@ -28,160 +25,7 @@ from pycute_xe.kernel import Kernel, Load, Reorder, Store
 from pycute_xe.layout import Layout, size
 from pycute_xe.numeric import Numeric
 
-__all__ = ["of_kernel", "of_mma_atom", "of_tiled_mma", "of_permutation", "of_zooms"]
-
-# ------------------------------------------------------------ of zooms
-# A tile from afar and from near: its subgroups, one's instructions, one's work-items.
-
-Slots = Callable[[int], list[Slot]]
-
-_LEGEND = ("number", tuple(map(str, range(16))))
-
-
-def of_zooms(x: TiledMma | TiledCopy, what: str | None, subgroup: int) -> Scene:
-    """Return three panels: who takes which part of the tile, in which step, in which work-item."""
-    slots, axes, bits, step, name = _walked(x, what)
-    _check_subgroup(x, subgroup)
-    mine = slots(subgroup)
-    parts = _of_groups(slots, x.num_subgroups)
-    steps = {s.place: s.group for s in mine}
-    first = [s for s in mine if s.group == 0]
-    panels = (
-        _blocks("tile", parts, _subgroups, axes, (0, 0)),
-        _blocks(f"subgroup {subgroup}", steps, _step(step), axes, (1, 0)),
-        _items(f"{step} 0", first, bits, axes),
-    )
-    caption = (
-        f"Left: which subgroup takes which part of {name}; +n: n more take the same part.",
-        f"Middle: in which {step} subgroup {subgroup} takes its part, counted in register order.",
-        f"Right: the first {step}, work-item T and value V. Colours are numbers modulo 16.",
-    )
-    return Scene(f"T{name[1:]} at three zooms", caption, panels, *_LEGEND)
-
-
-def of_permutation(mma: TiledMma, what: str | None) -> Scene:
-    """Return who takes which part of an operand without the permutation, and with it."""
-    m, n, k = mma.tile_mnk
-    counts = map(mul, mma.atom.shape_mnk, map(size, mma.atom_layout_mnk))
-    plain = make_tiled_mma(mma.atom, mma.atom_layout_mnk, (m, n, k))
-    panels: list[Panel] = []
-    name = ""
-    for at, (title, tiled) in enumerate((("before", plain), ("after", mma))):
-        slots, axes, _, _, name = _walked(tiled, what)
-        panels.append(
-            _blocks(title, _of_groups(slots, tiled.num_subgroups), _subgroups, axes, (at, 0))
-        )
-    by = ", ".join(
-        f"{letter} by {perm}" for letter, perm in zip("MNK", mma.permutation, strict=True)
-    )
-    whole = " × ".join(map(str, counts))
-    caption = (
-        f"Left: instructions of all subgroups ({whole}) side by side, again and again.",
-        f"Right: permuted, {by}.",
-        "Colours are subgroups modulo 16; +n: n more subgroups take the same part.",
-    )
-    return Scene(f"T{name[1:]} before and after the permutation", caption, tuple(panels), *_LEGEND)
-
-
-def _walked(
-    x: TiledMma | TiledCopy, what: str | None
-) -> tuple[Slots, tuple[str, str], int, str, str]:
-    """Return what each subgroup holds, the axes, bits of an element, and words."""
-    if isinstance(x, TiledCopy):
-        if what is not None:
-            raise ShapeError("draw", {"what": what}, "a copy has one tile", "leave what out")
-        y, across = x.y_mode, x.x_mode
-
-        def moved(subgroup: int) -> list[Slot]:
-            return [
-                Slot(s.element, (s.place[y], s.place[across]), s.group) for s in copied(x, subgroup)
-            ]
-
-        tile = " × ".join(map(str, x.tiler_mn))
-        axes = f"y (mode {y})", f"x (mode {across})"
-        return moved, axes, x.value_type.bits, "message", f"the {tile} tile of {x.op}"
-    operand = what or "C"
-    mma, part = x, "C" if operand == "D" else operand
-    rows, cols = {"A": ("m", "k"), "B": ("k", "n")}.get(part, ("m", "n"))
-    if part not in "ABC" or len(part) != 1:
-        raise ShapeError("draw", {"what": what}, "unknown operand", "one of A, B, C, D")
-
-    def held(subgroup: int) -> list[Slot]:
-        found = multiplied(mma, part, subgroup)
-        turned = part == "B"
-        return [
-            Slot(s.element, (s.place[1], s.place[0]) if turned else s.place, s.group) for s in found
-        ]
-
-    bits = mma.atom.operand_type(part).bits  # pyright: ignore[reportArgumentType]
-    tile = " × ".join(map(str, mma.operand_tile(part)[:: -1 if part == "B" else 1]))
-    return held, (rows, cols), bits, "instruction", f"the {tile} tile of {operand}"
-
-
-def _of_groups(slots: Slots, count: int) -> dict[Place, tuple[int, ...]]:
-    """Return the subgroups that take each element."""
-    out: dict[Place, tuple[int, ...]] = {}
-    for subgroup in range(count):
-        for slot in slots(subgroup):
-            out[slot.place] = (*out.get(slot.place, ()), subgroup)
-    return out
-
-
-def _subgroups(taken: tuple[int, ...]) -> tuple[int, tuple[str, ...], str]:
-    first, several = min(taken), len(taken) > 1
-    more = (f"+{len(taken) - 1}",) if several else ()
-    listed = ", ".join(map(str, taken))
-    return first, (f"S{first}", *more), f"subgroup{'s' * several} {listed}"
-
-
-def _step(step: str) -> Callable[[int], tuple[int, tuple[str, ...], str]]:
-    return lambda number: (number, (f"#{number}",), f"{step} {number}")
-
-
-def _blocks(
-    name: str,
-    parts: Mapping[Place, Any],
-    told: Callable[[Any], tuple[int, tuple[str, ...], str]],
-    axes: tuple[str, str],
-    slot: Place,
-) -> Panel:
-    """Return a panel of the largest blocks whose elements have the same owner."""
-    rows, cols = (sorted({place[axis] for place in parts}) for axis in (0, 1))
-    height = _run(rows, lambda row: [parts.get((row, col)) for col in cols])
-    width = _run(cols, lambda col: [parts.get((row, col)) for row in rows])
-    cells: list[Cell] = []
-    for row in rows[::height]:
-        for col in cols[::width]:
-            if (row, col) in parts:
-                colour, lines, words = told(parts[row, col])
-                area = f"{axes[0]}={row}..{row + height - 1}, {axes[1]}={col}..{col + width - 1}"
-                data = ("row", row), ("col", col), ("height", height), ("width", width)
-                cells.append(Cell(row, col, colour, lines, data, f"{words}: {area}", colour))
-    whole = f"{name}, cells of {height} × {width}"
-    return make_panel(whole, cells, axes, framed=False, slot=slot)
-
-
-def _run(places: list[int], line: Callable[[int], list[Any]]) -> int:
-    """Return how many lines side by side are alike, everywhere."""
-    found = len(places)
-    lines = [line(place) for place in places]
-    for i in range(1, len(places)):
-        if lines[i] != lines[i - 1] or places[i] != places[i - 1] + 1:
-            found = gcd(found, i)
-    return found
-
-
-def _items(name: str, slots: Iterable[Slot], bits: int, axes: tuple[str, str]) -> Panel:
-    kept = list(slots)
-    owner = RegisterMap(Layout(1 + max(s.element for s in kept)), bits).owner
-    cells = [
-        owned(s.place, owner(s.element), s.element * bits // 8, f"({s.place[0]}, {s.place[1]})")
-        for s in kept
-    ]
-    return make_panel(name, cells, axes, framed=False, slot=(2, 0))
-
-
-# ------------------------------------------------------------ of mma
+__all__ = ["check_subgroup", "of_kernel", "of_mma_atom", "of_tiled_mma"]
 
 # Where each operand stands in the picture of all three.
 SLOTS = {"A": (0, 1), "B": (1, 0), "C": (1, 1)}
@@ -242,7 +86,7 @@ def _shows(picture: RegisterPicture, said: tuple[tuple[Place, ...], ...], unit_b
 def of_tiled_mma(mma: TiledMma, what: str | None, subgroup: int) -> Scene:
     """Return a subgroup's share of the operands, or of one of them, in registers."""
     names = _names(what, "ABC")
-    _check_subgroup(mma, subgroup)
+    check_subgroup(mma, subgroup)
     title = f"{_title(names)} of subgroup {subgroup}"
     caption = [
         _share(mma),
@@ -257,7 +101,7 @@ def of_kernel(kernel: Kernel, what: str | None, subgroup: int) -> Scene:
     """Return what a subgroup's registers hold when the kernel's MMA reads or writes them."""
     asked = "C" if what == "D" else what
     names = _names(asked, "ABC")
-    _check_subgroup(kernel.mma, subgroup)
+    check_subgroup(kernel.mma, subgroup)
     shown = what or "".join(names)
     title = f"{_title(shown)} of {kernel.name}, subgroup {subgroup}"
     caption: list[str] = [_share(kernel.mma)]
@@ -437,7 +281,8 @@ def _names(what: str | None, known: str) -> tuple[str, ...]:
     return (what,)
 
 
-def _check_subgroup(x: TiledMma | TiledCopy, subgroup: int) -> None:
+def check_subgroup(x: TiledMma | TiledCopy, subgroup: int) -> None:
+    """Raise `CoordError` for a subgroup that does not exist."""
     count = x.num_subgroups
     if not 0 <= subgroup < count:
         condition, fix = f"there are {count} subgroups", f"use 0 to {count - 1}"

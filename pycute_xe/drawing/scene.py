@@ -14,6 +14,7 @@ from pycute_xe.errors import ShapeError
 __all__ = [
     "CELL_LIMIT",
     "LABELS",
+    "REPEAT",
     "MARKS",
     "Arrow",
     "Cell",
@@ -36,6 +37,8 @@ CELL_LIMIT = 8192
 
 MARKS = "red corners"
 """What a caption calls the marks of wrong cells, which are bold in a terminal."""
+REPEAT = "⋮"
+"""The label of a cell that stands for all cells below it, which repeat those above it."""
 LABELS = "Two numbers in a cell"
 """How the line of a caption begins that a terminal leaves to the panels, which may abbreviate."""
 
@@ -68,7 +71,7 @@ class Cell:
     @property
     def is_padding(self) -> bool:
         """Whether it is a slot that holds nothing, and need not."""
-        return self.lines == ("·",)
+        return self.lines in (("·",), (REPEAT,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,9 @@ class Panel:
 
     ``slot`` is the panel's (column, row) among the panels of a scene. Names and colours of columns
     say whose each column is, where it belongs to a work-item. ``short`` says what short labels are,
-    ``full`` what whole ones are where they do not tell it themselves.
+    ``full`` what whole ones are where they do not tell it themselves. ``tile`` counts the rows and
+    columns of a tile: tiles stand apart in thick frames, with ``tile_names`` above them, line by
+    line. The cells of a ``compact`` panel are as small as their labels allow.
     """
 
     name: str
@@ -93,6 +98,16 @@ class Panel:
     col_colours: tuple[int, ...] = ()
     short: str = ""
     full: str = ""
+    tile: tuple[int, int] = (0, 0)
+    tile_names: tuple[str, ...] = ()
+    compact: bool = False
+
+    @property
+    def tiles(self) -> tuple[int, int]:
+        """Lines and columns of tiles, none without tiles."""
+        if not self.tile_names:
+            return 0, 0
+        return len(self.rows) // self.tile[0], len(self.cols) // self.tile[1]
 
     @property
     def heading(self) -> str:
@@ -239,6 +254,8 @@ PROSE = 0.62
 PANEL_GAP = 28
 LABELLED, EXPLAINED = 3200, 2400
 """More cells than this have no labels, or no tooltips: the file would exceed 1 MB."""
+TILE_GAP, TILE_LABEL = 8, 20
+"""Between tiles that stand side by side, and the height of the name above each."""
 LEAST_WIDTH = 640
 GOOD_WIDTH = 1100
 """Panels stand side by side as long as a drawing is no wider."""
@@ -274,6 +291,13 @@ class Cells:
     tips: bool = True
 
     @classmethod
+    def compact(cls, panel: Panel) -> Cells:
+        """Choose the smallest cells in which labels can be read."""
+        lines = max(len(cell.lines) for cell in panel.cells)
+        longest = max(len(line) for cell in panel.cells for line in cell.lines)
+        return cls(round(longest * 9 * MONO) + 4, 3 + 11 * lines, 9, lines)
+
+    @classmethod
     def of(cls, scene: Scene) -> Cells:
         """Choose the cells of a scene."""
         slots = {panel.slot[1] for panel in scene.panels}
@@ -290,12 +314,68 @@ class Cells:
 
 
 @dataclass(frozen=True, slots=True)
+class Grid:
+    """Where the cells of a panel are, counted from its first one, in pixels."""
+
+    panel: Panel
+    cells: Cells
+
+    @property
+    def gap(self) -> int:
+        """Room between tiles side by side, so much that their names do not meet."""
+        longest = max(map(len, self.panel.tile_names), default=0)
+        tile = self.cells.width * self.panel.tile[1]
+        return max(TILE_GAP, round(longest * 10 * MONO) + 6 - tile)
+
+    def x(self, col: int) -> int:
+        """Left end of a column, or the right end of the last one."""
+        before = (
+            min(col // self.panel.tile[1], self.panel.tiles[1] - 1) if self.panel.tiles[1] else 0
+        )
+        return self.cells.width * col + self.gap * before
+
+    def y(self, row: int) -> int:
+        """Top of a row, or the bottom of the last one."""
+        lines = self.panel.tiles[0]
+        above = 1 + min(row // self.panel.tile[0], lines - 1) if lines else 0
+        return self.cells.height * row + TILE_LABEL * above
+
+    @property
+    def width(self) -> int:
+        """Width of all columns."""
+        return self.x(len(self.panel.cols))
+
+    @property
+    def height(self) -> int:
+        """Height of all rows."""
+        return self.y(len(self.panel.rows))
+
+
+@dataclass(frozen=True, slots=True)
 class Spot:
     """Where a panel's cells begin."""
 
-    panel: Panel
-    x: int
-    y: int
+    grid: Grid
+    left: int
+    top: int
+
+    @property
+    def panel(self) -> Panel:
+        """The panel."""
+        return self.grid.panel
+
+    @property
+    def cells(self) -> Cells:
+        """The size of its cells."""
+        return self.grid.cells
+
+    def x(self, col: int) -> int:
+        """Left end of a column."""
+        return self.left + self.grid.x(col)
+
+    def y(self, row: int) -> int:
+        """Top of a row."""
+        return self.top + self.grid.y(row)
 
 
 def heading_width(panel: Panel) -> int:
@@ -329,11 +409,15 @@ class Plan:
         corner_free = all(panel.slot != (0, 0) for panel in self.scene.panels)
         return corner_free and self._extent(0, 0) >= LEAST_WIDTH
 
+    def _grid(self, panel: Panel) -> Grid:
+        return Grid(panel, Cells.compact(panel) if panel.compact else self.cells)
+
     def _size(self, panel: Panel, index: int) -> int:
         """Width (0) or height (1) of a panel with its labels."""
+        grid = self._grid(panel)
         if index:
-            return self.gutter[1] + self.cells.height * len(panel.rows)
-        return self.gutter[0] + max(self.cells.width * len(panel.cols), heading_width(panel))
+            return self.gutter[1] + grid.height
+        return self.gutter[0] + max(grid.width, heading_width(panel))
 
     @cached_property
     def spanning(self) -> tuple[Panel | None, Panel | None]:
@@ -454,7 +538,7 @@ class Plan:
         left, top = self.gutter
         return tuple(
             Spot(
-                panel,
+                self._grid(panel),
                 MARGIN + self._start(panel.slot[0], 0) + left,
                 self.panels_y + self._start(panel.slot[1], 1) + top,
             )

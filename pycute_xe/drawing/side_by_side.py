@@ -8,7 +8,9 @@ from operator import index
 from typing import Any, SupportsIndex, cast
 
 from pycute_xe.composed import ComposedLayout
+from pycute_xe.drawing.folding import folded
 from pycute_xe.drawing.scene import CELL_LIMIT, Cell, Panel, Scene, make_panel
+from pycute_xe.drawing.tiles import arranged, in_tiles
 from pycute_xe.errors import ShapeError
 from pycute_xe.grid import grid_of
 from pycute_xe.int_tuple import flatten_tuple
@@ -82,18 +84,27 @@ Colours = Colour | Mapping[str, Colour]
 _ROW = 28
 
 
-def coloured(layout: Layout | ComposedLayout, colour: Colour | None = None) -> Scene:
-    """Return the grid of a layout whose cells have the colours that a function of the value says.
+def coloured(
+    layout: Layout | ComposedLayout, colour: Colour | None = None, view: str | None = None
+) -> Scene:
+    """Return the grid of a layout, in tiles, in colours that a function of the value says.
 
-    Numbers count modulo 16. Without a function it is `of_layout`, whose errors it raises; and
-    `ShapeError` where the function gives no integer.
+    Numbers count modulo 16. ``view`` is one of `arranged`; "grid" is also not folded. Raises the
+    errors of `of_layout` and `arranged`, and `ShapeError` where the function gives no integer.
 
     >>> coloured(Layout(4), lambda offset: offset // 2).legend
     ()
     """
-    scene = of_layout(layout)
-    if colour is None:
-        return scene
+    found = arranged(layout, view)
+    scene = replace(of_layout(found.grid), title=f"Layout {layout}")
+    if colour is not None:
+        scene = _painted(scene, found.grid, colour)
+    if found.tile == (0, 0) and view is None and isinstance(layout, ComposedLayout):
+        return folded(scene)
+    return in_tiles(scene, layout, found)
+
+
+def _painted(scene: Scene, layout: Layout | ComposedLayout, colour: Colour) -> Scene:
     panel = scene.panels[0]
     flat = not panel.row_axis
 
@@ -125,7 +136,9 @@ def _number(found: object, value: object) -> int:
         ) from None
 
 
-def of_layouts(named: Mapping[Any, Any], colour: Colours | None = None) -> Scene:
+def of_layouts(
+    named: Mapping[Any, Any], colour: Colours | None = None, view: str | None = None
+) -> Scene:
     """Return the grids of several layouts by name, side by side where there is room.
 
     Raises `ShapeError` for values that are not layouts, or none at all, and as `of_layout` does.
@@ -140,16 +153,25 @@ def of_layouts(named: Mapping[Any, Any], colour: Colours | None = None) -> Scene
             "the mapping must hold layouts, at least one",
             'write draw({"A": A, "B": B}) for two layouts',
         )
-    scenes = {str(name): coloured(layout, _of(colour, name)) for name, layout in named.items()}
+    scenes = {
+        str(name): coloured(layout, _of(colour, name), view) for name, layout in named.items()
+    }
     beside = sum(len(scene.panels[0].cols) for scene in scenes.values()) <= _ROW
     panels: list[Panel] = []
-    for i, (name, scene) in enumerate(scenes.items()):
-        panels.append(replace(scene.panels[0], name=name, slot=(i, 0) if beside else (0, i)))
-    captions = tuple(
-        f"{name} = {layout}: {scene.caption[0]}"
-        for (name, scene), layout in zip(scenes.items(), named.values(), strict=True)
-    )
+    for name, scene in scenes.items():
+        for panel in scene.panels:
+            at = len(panels)
+            whole = f"{name}, {panel.name}" if panel.name else name
+            panels.append(replace(panel, name=whole, slot=(at, 0) if beside else (0, at)))
+    captions: list[str] = []
+    shared: dict[str, list[str]] = {}
+    for (name, scene), layout in zip(scenes.items(), named.values(), strict=True):
+        captions.append(f"{name} = {layout}: {scene.caption[0]}")
+        # What is said of tiles and folds, once for all layouts of which it is said.
+        for line in scene.caption[1 + isinstance(layout, ComposedLayout) :]:
+            shared.setdefault(line, []).append(name)
+    captions += [f"{', '.join(names)}: {line}" for line, names in shared.items()]
     # Offsets and coordinates have different legends; where both are drawn, none fits.
     legends = {(scene.legend_title, scene.legend) for scene in scenes.values()}
     title, legend = legends.pop() if len(legends) == 1 else ("", ())
-    return Scene(", ".join(scenes), captions, tuple(panels), title, legend)
+    return Scene(", ".join(scenes), tuple(captions), tuple(panels), title, legend)

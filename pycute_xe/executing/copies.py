@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -480,58 +480,47 @@ def held_places(
     tiled, atom = (copy, copy.block) if isinstance(copy, TiledCopy) else (None, copy)
     atom = replace(atom, value_type=as_numeric(f"u{bits}"))
     plain = atom if tiled is None else replace(tiled, atom=atom)
-    base = (1 << min(bits, 16)) - 1
     memory = _memory_shape(atom) if tiled is None else (tiled.tiler_mn[0], tiled.tiler_mn[1])
-    threads = SUBGROUP if tiled is None else SUBGROUP * tiled.num_subgroups
+    subgroups = 1 if tiled is None else tiled.num_subgroups
     values = _values(plain, target, unit_bits)
-    shape = (threads, values) if _stores(atom) else memory
-    many = shape[0] * shape[1]
-    digits = next(n for n in range(1, 32) if base**n >= many)
-    if tiled is not None and _stores(atom):
-        return _stored_alone(tiled, atom, target, unit_bits, (base, digits))
-    codes = np.zeros(0, np.int64)
-    for digit in range(digits):
-        tags = (np.arange(many) // base**digit % base + 1).reshape(shape)
-        moved = _tags_moved(plain, tags, memory, target, unit_bits).astype(np.int64)
-        codes = np.where(moved > 0, (codes if digit else 0) + (moved - 1) * base**digit, -1)
     if not _stores(atom):
-        codes = codes.reshape(threads, -1)
-        held = np.stack(np.divmod(codes, memory[1]), axis=-1)
-        out = np.where(codes[..., None] < 0, -1, held)
+        loaded = partial(_tags_moved, plain, memory=memory, target=target, unit_bits=unit_bits)
+        codes = _numbered(memory, bits, loaded).reshape(subgroups * SUBGROUP, -1)
+        out = np.where(codes[..., None] < 0, -1, np.stack(np.divmod(codes, memory[1]), axis=-1))
     else:
-        out = np.full((*shape, 2), -1)
-        reached = np.argwhere(codes >= 0)
-        out.reshape(-1, 2)[codes[tuple(reached.T)]] = reached
+        # Subgroups may store to the same place: each stores alone.
+        out = np.full((subgroups, SUBGROUP * values, 2), -1)
+        for subgroup, held in enumerate(out):
+            stored = partial(
+                _tags_moved,
+                plain,
+                memory=memory,
+                target=target,
+                unit_bits=unit_bits,
+                alone=subgroup,
+            )
+            codes = _numbered((SUBGROUP, values), bits, stored)
+            reached = np.argwhere(codes >= 0)
+            held[codes[tuple(reached.T)]] = reached
+        out = out.reshape(subgroups * SUBGROUP, values, 2)
     out.flags.writeable = False
     return out
 
 
-def _stored_alone(
-    copy: TiledCopy,
-    atom: CopyAnswers,
-    target: Target,
-    unit_bits: int | None,
-    digits: tuple[int, int],
+def _numbered(
+    shape: tuple[int, int], bits: int, move: Callable[[NDArray[np.int64]], NDArray[Any]]
 ) -> NDArray[np.int64]:
-    """Return where each value of a tiled store goes; subgroups may store to the same place."""
-    copy = replace(copy, atom=atom)
-    machine = _Machine(atom, target, unit_bits or atom.unit_bits)
-    values, rows, columns = _values(copy, target, unit_bits), *copy.tiler_mn
-    base, count = digits
-    out = np.full((copy.num_subgroups, SUBGROUP * values, 2), -1)
-    for subgroup in range(copy.num_subgroups):
-        codes = np.zeros((rows, columns), np.int64)
-        for digit in range(count):
-            tags = np.zeros((copy.num_subgroups, SUBGROUP, values), np.int64)
-            mine = np.arange(SUBGROUP * values) // base**digit % base + 1
-            tags[subgroup] = mine.reshape(SUBGROUP, values)
-            empty = np.zeros((rows, columns), np.int64)
-            moved = _tiled(copy, machine, tags, None, empty, subgroup).astype(np.int64)
-            codes = np.where(moved > 0, codes + (moved - 1) * base**digit, -1)
-        reached = np.argwhere(codes >= 0)
-        out[subgroup][codes[tuple(reached.T)]] = reached
-    out.flags.writeable = False
-    return out.reshape(-1, values, 2)
+    """Move the number of each element, digit by digit; return which one lies where, -1 for none.
+
+    Values of few bits hold a digit at a time; a digit is 1 or more, and 0 is what nothing reached.
+    What is put together from several elements is none of them.
+    """
+    many, base = shape[0] * shape[1], (1 << min(bits, 16)) - 1
+    codes = np.zeros(1, np.int64)
+    for digit in range(next(n for n in range(1, 32) if base**n >= many)):
+        moved = move((np.arange(many) // base**digit % base + 1).reshape(shape)).astype(np.int64)
+        codes = np.where(moved > 0, codes + (moved - 1) * base**digit, -1)
+    return np.where(codes < many, codes, -1)
 
 
 def _tags_moved(
@@ -540,15 +529,19 @@ def _tags_moved(
     memory: tuple[int, int],
     target: Target,
     unit_bits: int | None,
+    alone: int = 0,
 ) -> NDArray[Any]:
-    """Move tags once, into work-items or into memory, which is 0 before."""
+    """Move tags once, into work-items, or from those of one subgroup into memory, 0 before."""
     flat = isinstance(copy, LinearCopyAtom)
     if not _stores(copy.atom if isinstance(copy, TiledCopy) else copy):
         given = tags.reshape(-1) if flat else tags
         return run_copy(copy, (given,), {"unit_bits": unit_bits}, target)
     empty = np.zeros(memory[0] * memory[1] if flat else memory, np.int64)
     if isinstance(copy, TiledCopy):
-        tags = tags.reshape(copy.num_subgroups, SUBGROUP, -1)
+        held = np.zeros((copy.num_subgroups, *tags.shape), np.int64)
+        held[alone] = tags
+        machine = _Machine(copy.block, target, unit_bits or copy.atom.unit_bits)
+        return _tiled(copy, machine, held, None, empty, alone)
     moved = run_copy(copy, (tags,), {"into": empty, "unit_bits": unit_bits}, target)
     return moved.reshape(memory)
 

@@ -16,7 +16,7 @@ from pycute_xe.errors import DTypeError, InputError
 from pycute_xe.kernel import Kernel, Mma, Operand
 from pycute_xe.kernel.ir.operands import bind_sizes, shape_of
 from pycute_xe.numeric import Numeric
-from pycute_xe.typing import shown
+from pycute_xe.typing import glance, shown
 
 __all__ = ["Asked", "as_array", "as_matrix", "rounded", "Problem", "poison", "prepare", "Report"]
 
@@ -203,6 +203,10 @@ class Report:
     why: str = ""
 
     _repr_mimebundle_ = shown
+
+    def __repr__(self) -> str:
+        """The sizes, the executor and the time."""
+        return glance(self)
 
     def __str__(self) -> str:
         """One line for each kind of work."""

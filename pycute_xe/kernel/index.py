@@ -12,9 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from pycute_xe.algebra.compose import flat_modes
 from pycute_xe.errors import KernelError, quoted
-from pycute_xe.layout import Layout, size
 from pycute_xe.signatures import STUMBLES, blame, typed
 
 __all__ = [
@@ -320,20 +318,6 @@ def Tiles(extent: str, tile: int, plus: int = 0) -> Index:
             'write Tiles("K", 32)',
         )
     return (Index(extent) + (tile - 1)) // tile + plus
-
-
-def index_at(layout: Layout, x: Index) -> Index:
-    """Return the offset of a coordinate of a layout, as an index.
-
-    >>> print(index_at(Layout((2, 4), (8, 1)), Index("v")))
-    8*v-15*(v/2)
-    """
-    out, before, count = Index(), 1, size(layout)
-    for extent, stride in flat_modes(layout):
-        digit = x // before
-        before *= extent
-        out = out + (digit % extent if before < count else digit) * stride
-    return out
 
 
 def as_index(value: Index | int | str) -> Index:

@@ -42,13 +42,13 @@ def substitute(value: Any, given: Any = None, /, **more: Any) -> Any:
             "numbers must be given by the names of symbols",
             'substitute(layout, {"M": 512}) or substitute(layout, M=512)',
         )
-    unknown = more.keys() - _names(value)
+    unknown = more.keys() - names_in(value)
     if unknown:
         raise InputError(
             "substitute",
             {"value": value},
             f"{', '.join(sorted(unknown))} does not occur in the value",
-            f"the symbols of the value are {', '.join(sorted(_names(value))) or 'none'}",
+            f"the symbols of the value are {', '.join(sorted(names_in(value))) or 'none'}",
         )
     return _substituted(value, {**(given or {}), **more})
 
@@ -59,16 +59,21 @@ def _is_by_name(given: Any) -> bool:
     return isinstance(given, Mapping) and all(isinstance(n, str) for n in cast("Any", given))
 
 
-def _names(value: Any) -> set[str]:
-    """Return the names of the symbols in a value."""
+def names_in(value: Any) -> set[str]:
+    """Return the names of the symbols in a value: an integer, a layout, or a tuple of them.
+
+    >>> from pycute_xe.symbolic import symbol
+    >>> sorted(names_in((symbol("M"), Layout((4, 2 * symbol("K"))))))
+    ['K', 'M']
+    """
     if isinstance(value, SymbolicInt):
         return set(value.known)
     if isinstance(value, Basis):
-        return _names(value.value)
+        return names_in(value.value)
     if isinstance(value, ComposedLayout):
-        return _names((value.offset, value.layout))
+        return names_in((value.offset, value.layout))
     parts = (value.shape, value.stride) if isinstance(value, Layout) else value
-    return set[str]().union(*map(_names, parts)) if is_tuple(parts) else set()
+    return set[str]().union(*map(names_in, parts)) if is_tuple(parts) else set()
 
 
 def _substituted(value: Any, given: Mapping[str, Any]) -> Any:

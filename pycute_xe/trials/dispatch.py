@@ -105,6 +105,13 @@ def verify(
     if params is not None and not isinstance(subject, Kernel):
         wrong = "only kernels have sizes, which params fix"
         raise InputError("verify", {"of": subject, "params": params}, wrong, "leave params out")
+    from pycute_xe.trials.symbolic_tilings import symbols_of, verify_symbolic
+
+    if isinstance(subject, (TiledCopy, TiledMma)) and symbols_of(subject):
+        if formula:
+            wrong = f"its tile has the symbols {', '.join(symbols_of(subject))}"
+            raise InputError("verify", {"of": subject}, wrong, "put numbers in, or leave row out")
+        return verify_symbolic(subject, lambda tiling: verify(tiling, budget=budget))
     match subject:
         case Kernel():
             from pycute_xe.trials.verifier import verify_kernel

@@ -10,8 +10,10 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from pycute_xe.algebra.compose import index_at
 from pycute_xe.arch import get_target
 from pycute_xe.atom import LinearCopyAtom, TiledCopy
+from pycute_xe.atom.copy_answers import BlockAnswers
 from pycute_xe.atom.formula import parts_of
 from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP, is_index
 from pycute_xe.bulk import table
@@ -20,8 +22,7 @@ from pycute_xe.cutlass.legacy_name import parse_block2d_name
 from pycute_xe.errors import CuteError, InputError, KernelError
 from pycute_xe.executing.copies import held_places, is_prefetch
 from pycute_xe.kernel import Counterexample, Index
-from pycute_xe.kernel.index import index_at
-from pycute_xe.kernel.kinds.ownership import BlockCopy, T, V, ownership, returned
+from pycute_xe.kernel.kinds.ownership import BlockCopy, T, V, everywhere, ownership, returned
 from pycute_xe.kernel.spec.equations import read_index
 from pycute_xe.layout import size
 from pycute_xe.signatures import shortly
@@ -107,13 +108,12 @@ def _claimed(copy: Copies, row: object, column: object, unit_bits: int | None) -
         places, mine = own, None
     else:
         mine = (_index("row", row), _index("column", column))
-        grid = [{T: t, V: v} for t in range(own.shape[0]) for v in range(own.shape[1])]
-        flat = [[index.at(at) for index in mine] for at in grid]
-        if any(abs(place) >= _FAR for pair in flat for place in pair):
-            wrong = f"it gives {max((abs(p), p) for pair in flat for p in pair)[1]}"
+        said = np.stack([everywhere(index, *own.shape[:2]) for index in mine], axis=-1)
+        if (abs(said) >= _FAR).any():
+            wrong = f"it gives {max(said.reshape(-1).tolist(), key=abs)}"
             fix = "claim elements of the block"
             raise InputError("verify", {"row": row, "column": column}, wrong, fix)
-        places = np.array(flat, np.int64).reshape(own.shape)
+        places = said.astype(np.int64)
     bits = atom.value_type.bits
     own = 0 if is_prefetch(atom) else max(atom.unit_bits, bits)
     unit = own if unit_bits is None else unit_bits
@@ -145,7 +145,7 @@ def _own(copy: Copies) -> tuple[tuple[int, int], Places]:
 
 
 def _formula(places: Places) -> tuple[Index, Index] | None:
-    parts = parts_of([[tuple(place) for place in held] for held in places.tolist()])
+    parts = parts_of(places)
     if parts is None:
         return None
     t, v = Index(T), Index(V)
@@ -232,6 +232,9 @@ def _work_items(claimed: _Claimed, machine: Places) -> Proof:
         f"registers, read {unit} bits at a time, hold what each work-item owns, in any order"
     )
     turned = claimed.memory is not claimed.places
+    mine, there = (np.sort(x[..., 0] * _FAR + x[..., 1]) for x in (claimed.memory, machine))
+    if np.array_equal(mine, there):
+        return Proof("work-items", "proved", statement, (), 0.0)
     for t, (said, held) in enumerate(zip(claimed.memory, machine, strict=True)):
         mine = set(_listed(said))
         own = set(mine)
@@ -259,17 +262,31 @@ def _values(claimed: _Claimed, machine: Places | None, why: str, budget: float) 
     moved = "value v of work-item t is the v-th that it owns"
     if machine is not None and (wrong := _first_wrong(claimed, machine)):
         return _failed("values", f"{moved}, each element of a block moved", wrong)
-    found = None if machine is None else _by_program(claimed, budget)
+    alone = _stored_alone(claimed)
+    found = None if machine is None or alone else _by_program(claimed, budget)
     if found is None:  # no kernel moves it: what was moved is all that there is
         answer: Answer = "undecided" if machine is None else "proved"
         words = f"{moved}, each element of a block moved"
-        return Proof("values", answer, words, (), 0.0, reason=why)
+        return Proof("values", answer, words, alone, 0.0, reason=why)
     reason = found.reason
     if found.answer in ("disproved", "needs") and machine is not None:
         reason = f"a proof says that it is not, the machine that it is: {REPORT}"
     answer = "proved" if found.answer == "proved" else "undecided"
     words = f"{moved}, in every block of every matrix"
     return Proof("values", answer, words, found.assumptions, 0.0, reason=reason)
+
+
+def _stored_alone(claimed: _Claimed) -> tuple[str, ...]:
+    """What is assumed of a store to elements of several owners, each of which stored alone."""
+    atom = claimed.copy.atom if isinstance(claimed.copy, TiledCopy) else claimed.copy
+    flat = claimed.places.reshape(-1, 2)
+    if not (
+        isinstance(atom, BlockAnswers)
+        and atom.is_store
+        and len(np.unique(flat, axis=0)) < len(flat)
+    ):
+        return ()
+    return ("owners of one element store the same number",)
 
 
 def _by_program(claimed: _Claimed, budget: float) -> Proof | None:
@@ -335,7 +352,11 @@ def _inverse(copy: BlockCopy | TiledCopy, budget: float) -> list[Proof]:
 
 
 def _letter(copy: LegacyCopyAtom) -> Proof:
-    """LD_V and LD_T give each work-item what LD_N of the same block does."""
+    """LD_V and LD_T give each work-item what LD_N of the same block does, in elements of the name.
+
+    Narrower values lie in rows of an element of LD_N, and in columns of one of LD_T.
+    """
+    copy = replace(copy, value_type=copy.name.value_type)
     rows, columns = copy.logical_shape
     packed = "Packed_" if copy.name.packed else ""
     kind = "LD" if not copy.name.is_store else "ST"

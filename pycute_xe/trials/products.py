@@ -25,7 +25,8 @@ from pycute_xe.kernel.kinds.multiplication import (
     owned_places,
 )
 from pycute_xe.trials.verifier import REPORT, verify_kernel
-from pycute_xe.verifying.verdict import Answer, Proof, Tried, Verdict
+from pycute_xe.verifying.prover import prove
+from pycute_xe.verifying.verdict import Answer, Proof, Run, Tried, Verdict
 
 __all__ = ["verify_feed", "verify_mma"]
 
@@ -156,27 +157,26 @@ def _product(mma: TiledMma, budget: float) -> tuple[Proof, Tried]:
                 (), example.message
             )
         pairs.append(found)
-    wrong = _seen_wrong(mma, pairs)
+    wrong, tried = _seen_wrong(mma, pairs)
     if wrong is not None:
         return Proof("product", "disproved", words, (), 0.0, wrong), Tried((), wrong.message)
     one = pairs[0]
     if any((p.a != one.a).any() or (p.b != one.b).any() for p in pairs):
         reason = "subgroups pair register elements differently, and multiply them alike"
-        return Proof("product", "undecided", words, (), 0.0, reason=reason), Tried((), reason)
+        return Proof("product", "undecided", words, (), 0.0, reason=reason), tried
     try:
-        verdict = verify_kernel(multiplication(mma, one), budget=budget)
+        verdict = prove(multiplication(mma, one), budget=budget)
     except CuteError as error:
-        reason = error.condition
-        return Proof("product", "undecided", words, (), 0.0, reason=reason), Tried((), reason)
+        return Proof("product", "undecided", words, (), 0.0, reason=error.condition), tried
     worst = next((p for p in verdict.proofs if not p), verdict.proofs[-1])
     proof = replace(worst, property="product", statement=words, seconds=verdict.seconds)
     if proof.answer != "proved" and not proof.reason:
         reason = f"a proof says that it is not, the machine that it is: {REPORT}"
         proof = replace(proof, answer="undecided", counterexample=None, reason=reason)
-    return replace(proof, assumptions=verdict.assumptions), verdict.tried
+    return replace(proof, assumptions=verdict.assumptions), tried
 
 
-def _seen_wrong(mma: TiledMma, pairs: list[Factors]) -> Counterexample | None:
+def _seen_wrong(mma: TiledMma, pairs: list[Factors]) -> tuple[Counterexample | None, Tried]:
     """Multiply numbers on the machine; return the first value that is another sum than is said."""
     kernel = multiplication(mma)
     rng = np.random.default_rng(0)
@@ -190,10 +190,11 @@ def _seen_wrong(mma: TiledMma, pairs: list[Factors]) -> Counterexample | None:
     held = {name: x.reshape(mma.num_subgroups, -1) for name, x in given.items()}
     sums = [(held["A"][s][p.a] * held["B"][s][p.b]).sum(axis=1) for s, p in enumerate(pairs)]
     differ = np.argwhere(out.reshape(mma.num_subgroups, -1) != np.stack(sums))
+    ran = Tried((Run(tuple(zip("MNK", mma.tile_mnk, strict=True)), "small integers", 1, 1),))
     if not differ.size:
-        return None
+        return None, ran
     subgroup, slot = differ[0].tolist()
-    return _shown(mma, subgroup * SUBGROUP + slot % SUBGROUP, slot // SUBGROUP)
+    return _shown(mma, subgroup * SUBGROUP + slot % SUBGROUP, slot // SUBGROUP), ran
 
 
 def _missing(found: Missing) -> Counterexample:

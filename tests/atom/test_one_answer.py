@@ -7,17 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sampling import sampled
+from compiled_moves import gemm_of, written
+from sampling import WHOLE, sampled
 
 import pycute_xe as cx
-from pycute_xe.arch import regions
-from pycute_xe.atom import MmaAtom, is_identity
-from pycute_xe.bulk import numpy_dtype, table
+from pycute_xe.atom import MmaAtom
+from pycute_xe.bulk import numpy_dtype
 from pycute_xe.comparing import Feed
-from pycute_xe.cutlass import LegacyCopyAtom, catalogue, get_atom, shipped_names, template_of
-from pycute_xe.errors import KernelError
-from pycute_xe.kernel import Kernel, Reorder
-from pycute_xe.kernel.ir.listing import renamings
+from pycute_xe.cutlass import catalogue, get_atom, shipped_names
+from pycute_xe.errors import CuteError, KernelError
+from pycute_xe.kernel import Kernel
 
 
 def asked() -> list[tuple[str, Any]]:
@@ -63,55 +62,62 @@ def possible() -> list[Feed]:
     return list(found.values())
 
 
-def gemm_of(feed: Feed) -> Kernel:
-    """A GEMM of one subgroup, whose tile is the block of the copy."""
-    (rows, cols), (m, n, k) = feed.copy.shape, feed.mma.shape_mnk
-    tile = {"A": (rows, n, cols), "B": (m, cols, rows), "D": (rows, cols, k)}[feed.operand]
-    mma = cx.workgroup_mma(feed.mma, tile, ((1, 1, 1), (1, 1, 0)))
-    given: Any = {f"copy_{feed.operand.lower()}": str(feed.copy)}
-    if feed.operand != "D":
-        given[feed.operand.lower()] = feed.order
-    return cx.kernel.gemm(mma, **given)
+def moves(kernel: Kernel, operand: str) -> int | None:
+    """The moves that reorders of the operand become: some rename registers, or do nothing.
 
-
-def bits(feed: Feed) -> int:
-    return feed.mma.operand_type(feed.operand).bits
-
-
-def moves(kernel: Kernel, operand: str) -> int:
-    """The moves that reorders of the operand become: some rename registers, or do nothing."""
-    renamed, count = renamings(kernel), 0
-    part = f"r{'C' if operand == 'D' else operand}"
-    for s in kernel.statements():
-        if not isinstance(s, Reorder) or is_identity(s.slots) or s.destination in renamed:
-            continue
-        if part in s.destination or (operand == "D" and part in s.source):
-            to = kernel.fragment(s.destination)
-            slots = table(s.slots).reshape(-1)
-            count += len(regions.moves(slots, to.value_type.bits, to.elements))
-    return count
+    None where values below a byte are parted, which no move of a region does.
+    """
+    try:
+        return sum(move.instructions for move in written(kernel, operand))
+    except KernelError:
+        assert kernel.fragment(f"tCr{operand}").value_type.bits < 8
+        return None
 
 
 def small(shape: tuple[int, int], kind: cx.Numeric) -> np.ndarray:
     least, most = (0, 2) if kind.kind == "unsigned" else (-1, 2)
-    return np.random.default_rng(1).integers(least, most, shape).astype(numpy_dtype(kind))
+    held = np.float32 if kind.name == "tf32" else numpy_dtype(kind)
+    return np.random.default_rng(1).integers(least, most, shape).astype(held)
 
 
 def test_a_gemm_reorders_what_feeds_says_must_be() -> None:
     built = 0
     for feed in sampled(possible(), 14):
-        if isinstance(feed.copy, LegacyCopyAtom) and template_of(feed.copy.name).bits < bits(feed):
-            # A template moves values within its elements; an older name wider ones as well.
-            with pytest.raises(KernelError, match="do not tile"):
-                gemm_of(feed)
-            continue
         kernel = gemm_of(feed)
         built += 1
         assert moves(kernel, feed.operand) == feed.moves, feed
         assert (feed.moves == 0) == (feed.kind == "free"), feed
-        if built % 3 == 0:
+        if WHOLE or built % 3 == 0:
             m, n, k = kernel.mma.tile_mnk
             op = feed.mma.op
             a, b = small((m, k), op.A), small((k, n), op.B)
             assert np.array_equal(cx.run(kernel, a, b), a.astype(int) @ b.astype(int)), feed
     assert built >= 8
+
+
+def test_a_gemm_refuses_what_feeds_says_is_impossible() -> None:
+    refused = 0
+    for mma, operand in sampled(asked(), 4):
+        for feed in answers(mma, operand).values():
+            if feed.kind == "impossible":
+                with pytest.raises(CuteError):
+                    gemm_of(feed)
+                refused += 1
+    assert refused > 100
+
+
+def test_values_wider_than_the_elements_of_a_name_are_moved_as_such() -> None:
+    """What a work-item owns side by side may be one value; what a name parts may not."""
+    mma = "XE_DPAS_TT<8,f32,bf16>"
+    packed = "XE_2D_Packed_U8x8x32_LD_N"
+    tiled = cx.workgroup_mma(mma, (8, 16, 16), ((1, 1, 1), (1, 1, 0)))
+    assert cx.feeds(packed, mma, "A").kind == "free"
+    kernel = cx.kernel.gemm(tiled, copy_a=packed)
+    assert moves(kernel, "A") == 0
+    assert cx.verify(kernel).answer == "proved"
+    copies: list[tuple[str, Any]] = [("XE_2D_U8x8x32_LD_N", "A"), ("XE_2D_U8x16x32_LD_T", "B")]
+    for name, operand in copies:
+        assert cx.feeds(name, mma, operand).kind == "impossible"
+        given: Any = {f"copy_{operand.lower()}": name}
+        with pytest.raises(KernelError, match="no work-item owns the 2 elements"):
+            cx.kernel.gemm(tiled, **given)

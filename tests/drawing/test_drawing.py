@@ -16,10 +16,11 @@ from every import every
 from svg_cells import SVG, cells_of, root_of
 
 import pycute_xe as cx
-from pycute_xe.drawing import Drawing, draw, register_ipython
-from pycute_xe.drawing.drawing import COLOURS, INK
+from pycute_xe.drawing import Drawing, draw
+from pycute_xe.drawing.notebook import verdict as verdict_table
 from pycute_xe.drawing.saving import write_files
 from pycute_xe.drawing.scene import MONO, PROSE
+from pycute_xe.drawing.style import COLOURS, INK
 from pycute_xe.errors import CoordError, CuteError, RankError, ShapeError
 
 ATOM = cx.make_mma_atom(cx.XE_DPAS_TT(8, "f32", "bf16"))
@@ -321,32 +322,17 @@ def test_there_must_be_such_a_subgroup(gemm: cx.Kernel, subgroup: int) -> None:
 # ------------------------------------------------------------------ notebooks
 
 
-class Formatter:
-    def __init__(self) -> None:
-        self.by_name: dict[tuple[str, str], Any] = {}
-
-    def for_type_by_name(self, module: str, name: str, function: Any) -> None:
-        self.by_name[module, name] = function
-
-
-class Shell:
-    def __init__(self) -> None:
-        self.display_formatter = self
-        kinds = ("image/svg+xml", "text/html", "text/plain")
-        self.formatters = {kind: Formatter() for kind in kinds}
+def bundle(value: Any) -> dict[str, str]:
+    """What a notebook shows of a value, by type."""
+    return value._repr_mimebundle_()
 
 
 def test_notebooks_show_values_by_themselves(gemm: cx.Kernel) -> None:
-    shell = Shell()
-    assert register_ipython(shell)
-    shown = shell.formatters["image/svg+xml"].by_name
     copy = cx.make_block_2d_copy_A(gemm.mma, ("ld", 1))
     for value in (gemm.mma, ATOM, copy, copy.atom, cx.Layout((2, 2))):
-        kind = type(value)
-        assert shown[kind.__module__, kind.__name__](value).startswith("<svg")
+        assert bundle(value)["image/svg+xml"].startswith("<svg")
     # What cannot be drawn keeps its text.
-    layout = cx.Layout((2, 2, 2))
-    assert shown["pycute_xe.layout.core", "Layout"](layout) is None
+    assert [*bundle(cx.Layout((2, 2, 2)))] == ["text/plain"]
 
 
 def cells(html: str) -> list[list[str]]:
@@ -355,45 +341,38 @@ def cells(html: str) -> list[list[str]]:
     return [["".join(cell.itertext()) for cell in row] for row in root.iter("tr")]
 
 
-def shown(shell: Shell, value: Any) -> str:
-    """What a notebook shows, by the first registered class of the value."""
-    known = shell.formatters["text/html"].by_name
-    kinds = [(kind.__module__, kind.__name__) for kind in type(value).__mro__]
-    return known[next(kind for kind in kinds if kind in known)](value)
+def shown(value: Any) -> str:
+    """The table that a notebook shows."""
+    return bundle(value)["text/html"]
 
 
 def test_notebooks_tell_kernels_by_their_listing(gemm: cx.Kernel) -> None:
-    shell = Shell()
-    register_ipython(shell)
-    assert ElementTree.fromstring(shown(shell, gemm)).text == str(gemm)
-    place = type(gemm).__module__, type(gemm).__name__
-    assert place not in shell.formatters["image/svg+xml"].by_name
+    assert ElementTree.fromstring(shown(gemm)).text == str(gemm)
+    assert "image/svg+xml" not in bundle(gemm)
 
 
 def test_notebooks_show_what_readers_found_as_tables(gemm: cx.Kernel) -> None:
-    shell = Shell()
-    register_ipython(shell)
     fits = cx.feeds("XE_2D_U16x32x16_LD_V", "XE_DPAS_TT<8,f32,bf16>", "B")
-    assert ["copy", "XE_2D_U16x32x16_LD_V"] in cells(shown(shell, fits))
-    assert "free" in shown(shell, fits)
-    other = cells(shown(shell, cx.diff("XE_2D_U16x16x16_LD_N", "XE_2D_U16x16x16_LD_V")))
+    assert ["copy", "XE_2D_U16x32x16_LD_V"] in cells(shown(fits))
+    assert "free" in shown(fits)
+    other = cells(shown(cx.diff("XE_2D_U16x16x16_LD_N", "XE_2D_U16x16x16_LD_V")))
     assert ["", "XE_2D_U16x16x16_LD_N", "XE_2D_U16x16x16_LD_V"] in other
     assert ["mode", "N", "V"] in other
     found = cx.search_atoms(feeds="XE_DPAS_TT<8,f32,bf16>", operand="B", name="XE_2D_U16x32*_LD_V")
-    head, *rows = cells(shown(shell, found))
+    head, *rows = cells(shown(found))
     assert (head[0], head[5]) == ("name", "feeds")
     assert [(row[0], row[5]) for row in rows] == [(r.name, "B free") for r in found]
-    legal = shown(shell, cx.check(gemm, "bmg"))
+    legal = shown(cx.check(gemm, "bmg"))
     assert "legal" in legal
     assert [row[:1] for row in cells(legal) if row[0] == "registers"]
     refused = cx.check("XE_2D_U32x16x16_LD_V", "bmg")
     (finding, *_) = refused.findings
-    assert [row for row in cells(shown(shell, refused)) if finding.broken.rule in row]
+    assert [row for row in cells(shown(refused)) if finding.broken.rule in row]
     steps = cx.explain(cx.composition, cx.Layout((4, 8)), cx.Layout(2, 4))
-    table = cells(shown(shell, steps))
+    table = cells(shown(steps))
     assert [row[0] for row in table[1:]] == [number for number, _ in steps.numbered()]
     told = cx.explain(cx.get_atom("XE_2D_U16x32x16_LD_V"))
-    assert [row[0] for row in cells(shown(shell, told))] == [name for name, _ in told.sections()]
+    assert [row[0] for row in cells(shown(told))] == [name for name, _ in told.sections()]
     for value in (fits, found, refused, steps, told):
         assert len(repr(value)) < 200 or value is found
         assert "\n" not in repr(value)
@@ -401,9 +380,6 @@ def test_notebooks_show_what_readers_found_as_tables(gemm: cx.Kernel) -> None:
 
 def test_notebooks_show_verdicts_of_proofs_that_answer_in_words() -> None:
     """Proofs may hold, fail, or be undecided: a table reads what they have."""
-    shell = Shell()
-    register_ipython(shell)
-    shown_as = shell.formatters["text/html"].by_name["pycute_xe.verifying.verdict", "Verdict"]
     common = {"statement": "each once", "seconds": 0.002, "counterexample": None}
     proofs = [
         SimpleNamespace(property="stores", answer="proved", condition="", reason="", **common),
@@ -411,7 +387,7 @@ def test_notebooks_show_verdicts_of_proofs_that_answer_in_words() -> None:
         SimpleNamespace(property="flow", answer="undecided", reason="a < b?", **common),
     ]
     verdict = SimpleNamespace(kernel="gemm", scope="all sizes", proofs=proofs, assumptions=("x",))
-    rows = cells(shown_as(verdict))
+    rows = cells(verdict_table(verdict))
     assert [row[0] for row in rows[1:]] == ["proved", "needs", "undecided"]
     assert [row[3] for row in rows[1:]] == ["", "K % 8 == 0", "a < b?"]
 

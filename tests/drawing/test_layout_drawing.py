@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from strategies import layouts
 from svg_cells import cells_of
 
 import pycute_xe as cx
-from pycute_xe.drawing import draw, register_ipython
+from pycute_xe.drawing import draw
 from pycute_xe.errors import CuteError, RankError, ShapeError
 
 L = cx.Layout
@@ -91,27 +90,8 @@ def test_what_has_no_drawing_is_refused(error: type[CuteError], layout: Any) -> 
     assert info.value.fix
 
 
-class Shell:
-    """As much of IPython's shell as showing values takes."""
-
-    def __init__(self) -> None:
-        self.shown: dict[str, Any] = {}
-        self.display_formatter = self
-        others = SimpleNamespace(for_type_by_name=lambda *_: None)
-        self.formatters = {"image/svg+xml": self, "text/html": others, "text/plain": others}
-
-    def for_type_by_name(self, module: str, name: str, function: Any) -> None:
-        self.shown[f"{module}.{name}"] = function
-
-    def svg(self, value: Any) -> str | None:
-        kind = type(value)
-        return self.shown[f"{kind.__module__}.{kind.__qualname__}"](value)
-
-
 def test_notebooks_show_layouts_as_pictures_and_the_rest_as_text() -> None:
-    shell = Shell()
-    assert register_ipython(shell)
     for layout in (L((2, 2)), SWIZZLED, cx.make_identity_layout((2, 3))):
-        assert shell.svg(layout) == draw(layout).svg
+        assert layout._repr_mimebundle_()["image/svg+xml"] == draw(layout).svg
     for layout in (L((2, 2, 2)), L((1 << 20, 1 << 20)), L((cx.symbol("M"), 4))):
-        assert shell.svg(layout) is None
+        assert [*layout._repr_mimebundle_()] == ["text/plain"]

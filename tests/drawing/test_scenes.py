@@ -78,14 +78,14 @@ def test_panels_stand_apart_and_leave_room_for_headings() -> None:
     beside = (panel_of([PLACES]), panel_of([PLACES], slot=(1, 0)))
     plan = Plan(Scene("title", (), beside))
     first, second = plan.spots
-    assert second.x - plan.gutter[0] > first.x + 4 * plan.cells.width
+    assert second.left - plan.gutter[0] > first.left + 4 * plan.cells.width
     narrow = (panel_of([PLACES[:1]], heading), panel_of([PLACES], slot=(1, 0)))
     first, second = Plan(Scene("title", (), narrow)).spots
-    assert second.x - first.x > 6 * len(heading)
+    assert second.left - first.left > 6 * len(heading)
     below = (panel_of([PLACES]), panel_of([PLACES], slot=(0, 1)))
     plan = Plan(Scene("title", (), below))
     first, second = plan.spots
-    assert second.y - plan.gutter[1] > first.y + 3 * plan.cells.height
+    assert second.top - plan.gutter[1] > first.top + 3 * plan.cells.height
 
 
 def test_each_line_of_a_caption_has_room() -> None:

@@ -1,4 +1,4 @@
-"""Views of tilings and kernels: three zooms, permutations, reorders; and who owns an element."""
+"""Views of tilings and kernels: work-groups, permutations, reorders; and who owns an element."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from sampling import sampled
 
 import pycute_xe as cx
 from pycute_xe.drawing.dispatch import of_reorder
-from pycute_xe.drawing.of_mma import of_permutation, of_zooms
+from pycute_xe.drawing.scene import Plan
+from pycute_xe.drawing.zooms import of_permutation, of_zooms
 from pycute_xe.errors import CoordError, ShapeError
 
 BF16 = cx.XE_DPAS_TT(8, "f32", "bf16")
@@ -21,8 +22,8 @@ MIXED = cx.make_tiled_mma(BF16, cx.Layout((2, 2, 1)), (32, cx.Layout((16, 2, 2),
 
 @pytest.mark.parametrize(("mma", "operand"), [(MMA, "A"), (MMA, "B"), (MMA, "C"), (MIXED, "C")])
 def test_each_zoom_shows_who_holds_an_element(mma: cx.TiledMma, operand: str) -> None:
-    """Each cell of the tile against the partitions of all work-items."""
-    tile, share, items = of_zooms(mma, operand, 0).panels
+    """Each cell of the tile, and each work-item, against the partitions of all work-items."""
+    tile, items = of_zooms(mma, operand, 0).panels
     rows, cols = mma.operand_tile(operand)[:: -1 if operand == "B" else 1]
     covered = 0
     for i, cell in enumerate(tile.cells):
@@ -36,17 +37,54 @@ def test_each_zoom_shows_who_holds_an_element(mma: cx.TiledMma, operand: str) ->
         )
         wanted = sorted({o.subgroup for o in owners})
         assert wanted == sorted({o.subgroup for o in last})
-        listed = re.match(r"subgroups? ([\d, ]+):", cell.tip)
+        listed = re.search(r"of subgroups? ([\d, ]+):", cell.tip)
         assert listed is not None
         assert list(map(int, listed[1].split(", "))) == wanted
+        step = min(owners).value // (len(items.cells) // 16)
+        assert cell.lines[-1] == f"#{step}"
     assert covered == rows * cols
-    assert sum(dict(c.data)["height"] * dict(c.data)["width"] for c in share.cells) * (
-        mma.num_subgroups
-    ) == rows * cols * len(mma.owner_of(operand, 0, 0))
     for cell in items.cells[::23]:
         data = dict(cell.data)
         found = mma.owner_of(operand, data["row"], data["col"])
         assert (0, data["lane"]) in {(o.subgroup, o.work_item) for o in found}
+
+
+@pytest.mark.parametrize("operand", ["A", "B", "C"])
+def test_frames_of_a_work_group_are_its_subgroups(operand: str) -> None:
+    panel = of_zooms(MMA, operand, 0).panels[0]
+    (height, width), (lines, columns) = panel.tile, panel.tiles
+    for i, name in enumerate(panel.tile_names):
+        row, col = panel.rows[i // columns * height], panel.cols[i % columns * width]
+        owners = sorted({o.subgroup for o in MMA.owner_of(operand, row, col)})
+        more = [f"+{len(owners) - 1}"] if len(owners) > 1 else []
+        assert name.split() == [f"S{owners[0]}", *more]
+    assert lines * columns * len(owners) == MMA.num_subgroups
+
+
+def test_subgroups_that_interleave_have_no_frames() -> None:
+    panel = of_zooms(MIXED, "C", 0).panels[0]
+    assert panel.tile_names == ()
+    for cell in panel.cells:
+        (owner,) = MIXED.owner_of("C", cell.row, cell.col)
+        assert cell.lines[0] == f"S{owner.subgroup}"
+
+
+def test_a_work_group_fits_below_900_pixels() -> None:
+    mma = cx.workgroup_mma(BF16)
+    assert (mma.tile_mnk, mma.num_subgroups) == ((256, 256, 32), 32)
+    copies = cx.make_block_2d_copy_A(mma, ("ld", 1)), cx.make_block_2d_copy_B(mma, (1, "ld"))
+    scenes = [*(of_zooms(mma, name, 0) for name in "ABC"), *(of_zooms(c, None, 0) for c in copies)]
+    for scene in scenes:
+        assert Plan(scene).width < 900
+
+
+def test_a_large_message_is_shown_in_part() -> None:
+    copy = cx.make_block_2d_copy(cx.XE_LOAD_2D(8, 32, 64), ("ld", 1), "u8")
+    scene = of_zooms(copy, None, 0)
+    assert Plan(scene).width < 900
+    cells = scene.panels[1].cells
+    assert {(c.row, c.col) for c in cells} == {(i, j) for i in range(24) for j in range(24)}
+    assert "24 × 24 of the 32 × 64 elements of message 0" in scene.caption[-1]
 
 
 def test_owners_are_those_who_partition() -> None:

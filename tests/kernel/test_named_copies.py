@@ -102,7 +102,7 @@ def test_what_does_not_fit_is_refused_by_name() -> None:
         "too wide": ({"copy_a": "XE_2D_U16x32x64_LD_N"}, "32 x 64 values of bf16 in memory does"),
         "not a copy": ({"copy_a": "XE_8x16x16_F32BF16BF16F32_TT"}, "is not a block-2D copy"),
         "linear": ({"copy_a": "XE_1D_LDSM<u32,u128>"}, "is not a block-2D copy"),
-        "narrow": ({"copy_a": "XE_2D_U8x32x32_LD_N"}, "16-bit values do not tile 8-bit elements"),
+        "narrow": ({"copy_a": "XE_2D_U8x32x32_LD_N"}, "no work-item owns the 2 elements of a 16"),
         "twice": ({"copy_d": ST, "epilogue_tile": (8, 16)}, "cuts the store into messages"),
     }
     for given, words in slips.values():

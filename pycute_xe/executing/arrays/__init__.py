@@ -3,6 +3,6 @@
 `plans` follows a kernel once by `pycute_xe.holding`; `lifting` takes what each store holds into
 the coordinates of the stored tile, and what a loop carries on, as `terms` whose places are integers
 over axes. `faults` looks for what would stop the machine, from places alone. `evaluation` then
-gives each term its `values` for the sizes at hand, products among them. What has no term here runs
-on the byte machine.
+gives each term its `values` for the sizes at hand, products among them; `scanning` follows trip by
+trip what a loop carries on without a closed form. What has no term here runs on the byte machine.
 """

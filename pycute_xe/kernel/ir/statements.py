@@ -29,7 +29,7 @@ from pycute_xe.kernel.spec.expression import (
 from pycute_xe.kernel.spec.functions import reduction
 from pycute_xe.layout import Layout
 from pycute_xe.signatures import held_fields
-from pycute_xe.typing import is_tuple, shown
+from pycute_xe.typing import built, is_tuple, shown
 
 __all__ = [
     "AtomicStore",
@@ -152,7 +152,7 @@ def _values(statement: Statement, names: str) -> tuple[Any, ...]:
 
 
 @held_fields
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class _Copying(Statement):
     """A tiled copy between a tile of an operand and registers.
 
@@ -171,9 +171,15 @@ class _Copying(Statement):
             _ = self.copy.block
         object.__setattr__(self, "at", tuple(map(as_index, self.at)))
 
+    def __repr__(self) -> str:
+        """Where the tile begins, and the copy in short."""
+        place = f"{self.operand}[{', '.join(map(str, self.at))}]"
+        names = [place, *self.touched.writes, *self.touched.reads]
+        return f"<{type(self).__name__} {', '.join(names)}: {self.copy}>"
+
 
 @held_fields
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class _Moving(_Copying):
     """A tiled copy that fills or empties a fragment."""
 
@@ -182,7 +188,7 @@ class _Moving(_Copying):
 
 
 @held_fields
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Prefetch(_Copying):
     """Bring a tile of an operand into the cache."""
 
@@ -191,7 +197,7 @@ class Prefetch(_Copying):
 
 
 @held_fields
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Load(_Moving):
     """Load a tile of an operand: message ``j`` fills slots ``j * copy.atom.values`` on."""
 
@@ -199,7 +205,7 @@ class Load(_Moving):
 
 
 @held_fields
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Store(_Moving):
     """Store a tile of an operand, clipped to the operand."""
 
@@ -207,7 +213,7 @@ class Store(_Moving):
 
 
 @held_fields
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class AtomicStore(_Moving):
     """Add a tile to an operand element by element, each addition indivisible, in any order."""
 
@@ -338,7 +344,11 @@ class Fill(Statement):
 @held_fields
 @dataclass(frozen=True, slots=True)
 class Reorder(Statement):
-    """Permute register elements: element ``i`` of the source goes to ``slots(i)``."""
+    """Permute register elements: element ``i`` of the source goes to ``slots(i)``.
+
+    Into a fragment of another type they are converted on the way, as `Convert` does. C++:
+    ``reorder``, which does both at once.
+    """
 
     touches = touching(reads="source", writes="destination")
     source: str
@@ -449,6 +459,10 @@ class Mma(Statement):
     accumulator: str
     a: str
     b: str
+
+    def __repr__(self) -> str:
+        """The call that builds it."""
+        return built(self)
 
 
 @held_fields

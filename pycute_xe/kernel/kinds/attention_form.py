@@ -7,10 +7,11 @@ from functools import cached_property, lru_cache
 from math import inf
 from typing import TypeAlias
 
+from pycute_xe.algebra.compose import index_at
 from pycute_xe.atom.reordering import layout_of
 from pycute_xe.atom.tilings import TiledMma
 from pycute_xe.errors import KernelError
-from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX, Index, Tiles, index_at
+from pycute_xe.kernel.index import ELEMENT_INDEX, SUBGROUP_INDEX, Index, Tiles
 from pycute_xe.kernel.ir.operands import Fragment, Operand
 from pycute_xe.kernel.ir.statements import If, Map, Part, Reduce, Statement
 from pycute_xe.kernel.kinds.vectors import accumulator_places, vector_gather

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pycute_xe.algebra.compose import index_at
 from pycute_xe.atom import TiledMma
 from pycute_xe.atom.register_picture import SUBGROUP
 from pycute_xe.atom.reordering import layout_of
 from pycute_xe.bulk import table
 from pycute_xe.errors import KernelError
-from pycute_xe.kernel.index import Index, index_at
+from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.operands import Fragment, Operand
 from pycute_xe.kernel.ir.statements import Fill, Load, Mma, Statement, Store

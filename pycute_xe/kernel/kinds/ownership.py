@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from pycute_xe.algebra import composition
+from pycute_xe.algebra.compose import index_at
 from pycute_xe.atom import XE_LOAD_2D, XE_STORE_2D, CopyAtom, TiledCopy, make_copy_atom
 from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP
 from pycute_xe.atom.reordering import layout_of
 from pycute_xe.cutlass import LegacyCopyAtom
 from pycute_xe.cutlass.legacy_lowering import op_sending
 from pycute_xe.errors import KernelError
-from pycute_xe.kernel.index import Index, Tiles, index_at
+from pycute_xe.kernel.index import Index, Tiles
 from pycute_xe.kernel.ir.kernel import Kernel
 from pycute_xe.kernel.ir.operands import Fragment, Operand
 from pycute_xe.kernel.ir.statements import Load, Part, Statement, Store
@@ -22,7 +27,7 @@ from pycute_xe.kernel.spec.specification import Claim, Specification
 from pycute_xe.layout import Layout, make_layout
 from pycute_xe.numeric import Numeric
 
-__all__ = ["BlockCopy", "Dumped", "Formula", "ownership", "returned"]
+__all__ = ["BlockCopy", "Dumped", "Formula", "everywhere", "ownership", "returned"]
 
 BlockCopy = CopyAtom | LegacyCopyAtom
 
@@ -262,21 +267,17 @@ class _Claimed:
         return Claim("R", ("m", "n", "g", "i"), found)
 
     def _least(self, inside: Index) -> int:
-        threads = range(SUBGROUP * self.subgroups)
-        return min(inside.at({T: t, V: v}) for t in threads for v in range(self.dumped.slots))
+        return everywhere(inside, SUBGROUP * self.subgroups, self.dumped.slots).min()
 
     def of_matrix(self) -> Claim:
         """Each element of A is the slot of which its owner and value are made."""
         rows, columns = self.tile
-        slots: dict[tuple[int, int], int] = {}
-        per, each = self.per, self.dumped.slots
-        for t in range(SUBGROUP * self.subgroups):
-            for v in range(each):
-                at = {T: t, V: v}
-                subgroup, lane = divmod(t, SUBGROUP)
-                slot = (v // per * SUBGROUP + lane) * per + v % per
-                place = (self.formula[0].at(at), self.formula[1].at(at))
-                slots[place] = subgroup * each * SUBGROUP + slot
+        per, each, threads = self.per, self.dumped.slots, SUBGROUP * self.subgroups
+        (subgroup, lane), v = np.divmod(np.arange(threads)[:, None], SUBGROUP), np.arange(each)
+        held = subgroup * each * SUBGROUP + (v // per * SUBGROUP + lane) * per + v % per
+        places = np.stack([everywhere(x, threads, each) for x in self.formula], axis=-1)
+        pairs = map(tuple, places.reshape(-1, 2).tolist())
+        slots = dict(zip(pairs, held.reshape(-1).tolist(), strict=True))
         down = [slots.get((y, 0), -1) for y in range(rows)]
         right = [slots.get((0, x), -1) for x in range(columns)]
         along, across = _from(down), _from(right)
@@ -302,6 +303,17 @@ class _Claimed:
     def words(self) -> str:
         """The formula in words."""
         return f"row {self.formula[0]}, column {self.formula[1]}"
+
+
+def everywhere(index: Index, threads: int, values: int) -> NDArray[np.object_]:
+    """Return an index of t and v at all of them, (work-item, value), as integers of any size.
+
+    >>> everywhere(Index("t") * 2 + Index("v") // 2, 2, 4).tolist()
+    [[0, 0, 1, 1], [2, 2, 3, 3]]
+    """
+    t, v = (np.arange(count).astype(object) for count in (threads, values))
+    at: Any = {T: t[:, None], V: v}
+    return np.broadcast_to(np.asarray(index.at(at), object), (threads, values))
 
 
 def _from(offsets: Sequence[int]) -> Layout | None:

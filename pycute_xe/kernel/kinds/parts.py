@@ -5,26 +5,35 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from types import NoneType
 from typing import TypeAlias
 
+from pycute_xe.arch.dpas import Dpas
+from pycute_xe.arch.regions import passes
+from pycute_xe.arch.target import grf_bytes
 from pycute_xe.atom.block2d_copy import (
     make_block_2d_copy_A,
     make_block_2d_copy_B,
     make_block_2d_copy_C,
     make_block_2d_copy_D,
 )
-from pycute_xe.atom.copy_atom import Block2DOp, CopyAtom
+from pycute_xe.atom.copy_atom import Block2DOp, CopyAtom, as_operation
+from pycute_xe.atom.makers import workgroup_mma
+from pycute_xe.atom.mma_atom import MmaAtom
+from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP
 from pycute_xe.atom.reordering import is_identity, reorder
+from pycute_xe.atom.thr_mma import OPERAND_MODES
 from pycute_xe.atom.tilings import TiledCopy, TiledMma
+from pycute_xe.bulk import table
 from pycute_xe.cutlass import LegacyCopyAtom, get_atom
-from pycute_xe.errors import CuteError, KernelError
+from pycute_xe.errors import CuteError, DTypeError, KernelError
 from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.operands import Order
 from pycute_xe.kernel.spec.expression import Element, Expression, Slot, rebuilt, total
 from pycute_xe.kernel.tiles.slots import copy_slots, mma_slots
 from pycute_xe.layout import Layout, size
-from pycute_xe.numeric import Numeric
+from pycute_xe.numeric import Numeric, as_numeric
 from pycute_xe.signatures import typed
 
 __all__ = [
@@ -32,6 +41,7 @@ __all__ = [
     "operand_copy",
     "reordered",
     "store_reorder",
+    "in_one_pass",
     "along",
     "product_of",
     "unfit",
@@ -129,20 +139,28 @@ def operand_copy(
     >>> print(operand_copy(mma, "B", "row").op)
     XE_LOAD_2D_VNNI<16,16,32,16>
     """
-    strides = gmem_stride(operand, order)
     try:
-        copy = _MAKERS[operand](mma, strides, numeric, op)
-        slots = copy.messages * copy.atom.values
+        copy = _MAKERS[operand](mma, gmem_stride(operand, order), numeric, op)
     except CuteError as error:
         if op is not None:
             raise _unfit(mma, operand, op, error.condition) from error
         raise _unmoved(mma, operand, order, numeric, name, error) from error
-    part = "C" if operand == "D" else operand
-    if op is not None and slots != size(mma.fragment(part)[1]):
+    slots = _slots(copy)
+    if slots == _share_slots(mma, operand):
+        return copy
+    if op is not None:
         raise _unfit(mma, operand, op, f"a subgroup would move {slots} values a work-item")
-    if slots != size(mma.fragment(part)[1]):
-        raise _unmoved(mma, operand, order, numeric, name, None)
-    return copy
+    raise _unmoved(mma, operand, order, numeric, name, None)
+
+
+def _slots(copy: TiledCopy) -> int:
+    """Values that a work-item moves."""
+    return copy.messages * copy.atom.values
+
+
+def _share_slots(mma: TiledMma, operand: str) -> int:
+    """Values of an operand that a work-item has a share of."""
+    return size(mma.fragment("C" if operand == "D" else operand)[1])
 
 
 def _unfit(mma: TiledMma, operand: str, op: Block2DOp, why: str) -> KernelError:
@@ -177,13 +195,64 @@ def _unmoved(
     else:
         why = f": {error.condition}" if error is not None else ""
         wrong = f"{told}, and no block-2D message moves it without moving more{why}"
-    other = "col" if order == "row" else "row"
     return KernelError(
         "gemm",
         {name or operand: f"{kind}, {order}", "tile": mma.tile_mnk, "share": share},
         wrong,
-        f'use a larger tile or fewer subgroups, or store {name or operand} as "{other}"',
+        _ways_out(mma, operand, order, kind, name or operand),
     )
+
+
+def _ways_out(mma: TiledMma, operand: str, order: Order, kind: Numeric, name: str) -> str:
+    """Return the larger tile, the fewer subgroups and the order with which a copy was seen to fit.
+
+    Along the modes of the operand, the contiguous one first; the least change of each kind. Where
+    nothing of it fits, an MMA of more rows that does.
+    """
+    first, second = OPERAND_MODES["C" if operand == "D" else operand]
+    if gmem_stride(operand, order)[0] != 1:
+        first, second = second, first
+    tile, grid = mma.tile_mnk, mma.atom_layout_mnk
+    changes = [(by, modes) for by in (2, 4, 8) for modes in ((first,), (second,), (first, second))]
+    larger = [_scaled(tile, modes, by) for by, modes in changes]
+    counts = tuple(map(size, grid))
+    fewer = [
+        tuple(n // by if i in modes else n for i, n in enumerate(counts))
+        for by, modes in changes
+        if all(counts[i] % by == 0 for i in modes)
+    ]
+    other: Order = "col" if order == "row" else "row"
+    op = mma.atom.op
+    tiles = (t for t in larger if _fits(op, t, grid, operand, order, kind))
+    grids = (n for n in fewer if _fits(op, tile, Layout(n), operand, order, kind))
+    ways = [f"use a tile of {t}" for t in islice(tiles, 1)]
+    ways += [f"use {n} subgroups" for n in islice(grids, 1)]
+    if _fits(op, tile, grid, operand, other, kind):
+        ways.append(f'store {name} as "{other}"')
+    higher = [replace(op, M=m) for m in (2, 4, 8) if m > op.M and not ways]
+    high = ((each, (max(tile[0], each.M * counts[0]), *tile[1:])) for each in higher)
+    mmas = ((each, t) for each, t in high if _fits(each, t, grid, operand, order, kind))
+    ways += [f"use {MmaAtom(each)} and a tile of {t}" for each, t in islice(mmas, 1)]
+    return ", or ".join(ways)
+
+
+def _scaled(sizes: tuple[int, ...], modes: tuple[int, ...], by: int) -> tuple[int, ...]:
+    return tuple(n * by if i in modes else n for i, n in enumerate(sizes))
+
+
+def _fits(
+    op: Dpas, tile: tuple[int, ...], grid: Layout, operand: str, order: Order, kind: Numeric
+) -> bool:
+    """Whether messages of whole registers move what each subgroup of another tiling needs."""
+    try:
+        made = workgroup_mma(op, (tile[0], tile[1], tile[2]), grid)
+        copy = _MAKERS[operand](made, gmem_stride(operand, order), kind)
+        copy.block.messages(ANY_TARGET)
+        reorder(copy_slots(copy), mma_slots(made, "C" if operand == "D" else operand))
+    except CuteError:
+        return False
+    message = copy.atom.values * SUBGROUP * kind.bits // 8
+    return copy.messages == 1 or message % grf_bytes() == 0
 
 
 def subgroup_share(mma: TiledMma, operand: str) -> tuple[int, ...]:
@@ -197,6 +266,16 @@ def subgroup_share(mma: TiledMma, operand: str) -> tuple[int, ...]:
     m, n, k = (size(mode) for mode in mma.atom_layout_mnk)
     shares = {"A": (tile_m // m, tile_k // k), "B": (tile_n // n, tile_k // k)}
     return shares.get(operand, (tile_m // m, tile_n // n))
+
+
+def in_one_pass(slots: Layout | None, source: Numeric, target: Numeric) -> bool:
+    """Tell whether elements are converted and brought to other registers by the same instructions.
+
+    Where they are not, a `Convert` stands before the `Reorder`: see `passes`.
+    """
+    if slots is None or is_identity(slots) or source == target:
+        return False
+    return bool(passes(table(slots).reshape(-1), source.bits, target.bits))
 
 
 def store_reorder(mma: TiledMma, copy: TiledCopy) -> Layout | None:
@@ -216,11 +295,12 @@ def reordered(
     try:
         return reorder(source, destination)
     except KernelError as error:
+        order: Order = "row" if gmem_stride(name[0], "row").index(1) == copy.x_mode else "col"
         raise KernelError(
             "gemm",
             {name: copy.op, "mma": mma.atom, "tile": mma.tile_mnk},
             f"a subgroup's part of {name} differs between {copy.op} and the MMA: {error.condition}",
-            "use a larger tile or fewer subgroups, or give a copy of your own",
+            _ways_out(mma, name[0], order, copy.value_type, name),
         ) from error
 
 
@@ -262,16 +342,23 @@ def given_copy(
     if isinstance(given, TiledCopy):
         _ = given.block  # other tilings say who owns what, not what messages do
         return given
-    atom = get_atom(given) if isinstance(given, str) else given
-    op = _operation(operand, atom)
+    atom = _demand_block(operand, get_atom(given) if isinstance(given, str) else given)
     wanted = "store" if operand == "D" else "load"
-    if op.message.op != wanted:
+    way = as_operation(atom).message.op
+    if way != wanted:
         raise KernelError(
             "gemm",
             {f"copy_{operand.lower()}": str(given)},
-            f"{given} is a {op.message.op}, {operand} needs a {wanted}",
+            f"{given} is a {way}, {operand} needs a {wanted}",
             f"name a {wanted}",
         )
+    held = numeric or as_numeric(getattr(mma.atom.op, operand))
+    try:
+        op = as_operation(atom, held)
+    except DTypeError as error:
+        part = f"copy_{operand.lower()}"
+        fix = f"name a copy of {held.bits}-bit elements, or leave {part} out"
+        raise KernelError("gemm", {part: str(given)}, error.condition, fix) from error
     copy = operand_copy(mma, operand, order, numeric, op=op)
     if isinstance(atom, LegacyCopyAtom):
         _demand_whole_blocks(mma, operand, copy, atom)
@@ -296,10 +383,8 @@ def _demand_whole_blocks(
         )
 
 
-def _operation(operand: str, atom: object) -> Block2DOp:
-    if isinstance(atom, (CopyAtom, LegacyCopyAtom)):
-        return atom.template
-    if isinstance(atom, Block2DOp):
+def _demand_block(operand: str, atom: object) -> Block2DOp | CopyAtom | LegacyCopyAtom:
+    if isinstance(atom, (Block2DOp, CopyAtom, LegacyCopyAtom)):
         return atom
     raise KernelError(
         "gemm",
