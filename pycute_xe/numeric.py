@@ -61,11 +61,11 @@ class Numeric:
         >>> as_numeric("bf16").column("visa")
         'bf'
         """
-        found = getattr(self.row, name)
-        if not found:
+        entry = getattr(self.row, name)
+        if not entry:
             known = ", ".join(n for n, row in _ROWS.items() if getattr(row, name))
             raise DTypeError(name, {"type": self}, f"{self} has no {name}", f"use {known}")
-        return found
+        return entry
 
     @property
     def bytes(self) -> int:
@@ -203,10 +203,10 @@ def as_numeric(value: object) -> Numeric:
         is_torch = type(value).__module__ == "torch"
         name = value if is_torch else getattr(value, "__name__", None)
     text = str(name).removeprefix("torch.")
-    found = _TYPES.get(_ALIASES.get(text, text))
-    if found is None:
+    numeric = _TYPES.get(_ALIASES.get(text, text))
+    if numeric is None:
         raise _unknown(value, text)
-    return found
+    return numeric
 
 
 def _unknown(value: object, text: str) -> DTypeError:
