@@ -49,11 +49,11 @@ class Numeric:
     @property
     def row(self) -> Row:
         """What is known of the type; `DTypeError` for one that has no row."""
-        found = _ROWS.get(self.name)
-        if found is None or (found.bits, found.kind) != (self.bits, self.kind):
+        entry = _ROWS.get(self.name)
+        if entry is None or (entry.bits, entry.kind) != (self.bits, self.kind):
             known = ", ".join(numerics())
             raise DTypeError("row", {"type": self}, "unknown element type", f"one of {known}")
-        return found
+        return entry
 
     def column(self, name: str) -> str:
         """Return what a column of the type's row says; `DTypeError` where it says nothing.

@@ -31,7 +31,7 @@ __all__ = [
     "types_in",
     "STUMBLES",
     "blame",
-    "held_fields",
+    "checked_fields",
     "shortly",
     "typed",
     "typed_fields",
@@ -269,14 +269,14 @@ def typed_fields(kind: type[C]) -> type[C]:
     return kind
 
 
-def held_fields(kind: type[C]) -> type[C]:
+def checked_fields(kind: type[C]) -> type[C]:
     """Return a dataclass whose fields, as they are kept, are what their annotations say.
 
     For values that others read: a field of a wrong type is refused where it is given, with
     `InputError`, and not by whoever stumbles over it.
 
     >>> from dataclasses import dataclass
-    >>> @held_fields
+    >>> @checked_fields
     ... @dataclass(frozen=True)
     ... class Extent:
     ...     name: str

@@ -99,9 +99,9 @@ def moves_from(source: Ints, bits: int) -> list[Move]:
     left = source >= 0
     for first in range(source.size):
         if left[first]:
-            found = _longest(source, left, first, width)
-            left[first : first + found.count * found.stride : found.stride] = False
-            out.append(found)
+            move = _longest(source, left, first, width)
+            left[first : first + move.count * move.stride : move.stride] = False
+            out.append(move)
     return out
 
 
@@ -137,12 +137,12 @@ def _longest(source: Ints, left: NDArray[np.bool_], first: int, width: int) -> M
             places = source[where]
             reach = int(places.max()) - int(places[0])
             start = int(places[0]) * width % GRF
-            found = region(places - places[0])
+            block = region(places - places[0])
             # The compiler would part a move of 32 elements in rows, by way of other registers.
-            if found is not None and count > 16 and found.width > 1:
+            if block is not None and count > 16 and block.width > 1:
                 continue
-            if found is not None and start + (reach + 1) * width <= SPAN:
-                return Move(width, count, first, stride, int(places[0]), found)
+            if block is not None and start + (reach + 1) * width <= SPAN:
+                return Move(width, count, first, stride, int(places[0]), block)
     return Move(width, 1, first, 1, int(source[first]), Region(0, 1, 0))
 
 
