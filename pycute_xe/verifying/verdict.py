@@ -231,13 +231,15 @@ class Verdict:
 
     def __str__(self) -> str:
         """The outcome, a line for each proof, the assumptions, and what fails first."""
-        told = {
+        headings = {
             "proved": "verified" if self.tried else "proved, not tried",
             "disproved": f"{self._count('disproved')} of {len(self.proofs)} properties fail",
             "needs": "holds for some sizes only",
             "undecided": f"{self._count('undecided')} of {len(self.proofs)} properties undecided",
         }
-        lines = [f"{self.kernel}: {told[self.answer]}, {self.scope} ({self.seconds * 1e3:.0f} ms)"]
+        lines = [
+            f"{self.kernel}: {headings[self.answer]}, {self.scope} ({self.seconds * 1e3:.0f} ms)"
+        ]
         lines += [f"  {proof}" for proof in self.proofs]
         lines += [f"  assuming {assumption}" for assumption in self.assumptions]
         lines += [f"  {line}" for line in str(self.tried).splitlines()]
