@@ -181,5 +181,5 @@ class ThrMma:
         registers = getattr(self, f"partition_fragment_{operand}")(tensor)
         places = make_identity_layout(product_each(tensor.shape))
         (lanes, _), (values, rest) = self.mma.thrfrg(operand, places)
-        held = make_layout(values, *rest)
-        return SubgroupTensor(registers, make_layout(lanes, in_order(registers, held)))
+        spread = make_layout(values, *rest)
+        return SubgroupTensor(registers, make_layout(lanes, in_order(registers, spread)))
