@@ -483,7 +483,7 @@ def make_copy_atom(
     if isinstance(op, LinearOp):
         return make_linear_copy_atom(op, value_type)
     if isinstance(op, str):
-        return as_copy(named(op, value_type))
+        return as_copy(named(op, value_type), "make_copy_atom")
     if isinstance(op, CopyAnswers):
         kind: Any = None if value_type is None else as_numeric(value_type)
         return op if kind is None else replace(cast("Any", op), value_type=kind)
@@ -504,7 +504,7 @@ GivenBlock: TypeAlias = Block2DOp | CopyAnswers | str
 GivenAtom: TypeAlias = GivenBlock | LinearOp
 
 
-def as_copy(given: GivenAtom) -> CopyAnswers:
+def as_copy(given: GivenAtom, operation: str = "make_tiled_copy") -> CopyAnswers:
     """Return the copy atom of an atom, an operation or a name, as `get_atom` takes the name.
 
     Raises `CuteError` for anything else.
@@ -520,7 +520,7 @@ def as_copy(given: GivenAtom) -> CopyAnswers:
     if isinstance(found, CopyAnswers):
         return found
     raise CuteError(
-        "make_tiled_copy",
+        operation,
         {"atom": found},
         f"{type(found).__name__} is not a copy atom",
         "use make_copy_atom(XE_LOAD_2D(16, 32, 16), type), get_atom(name) or a relative",
