@@ -263,7 +263,7 @@ def _flags(function: Callable[..., Any]) -> tuple[tuple[str, int], ...]:
 
 
 def _not_a_flag(function: Callable[..., Any], name: str, value: Any) -> InputError:
-    said = f"{name} is {quoted(value)}, neither True nor False"
+    said = f"{name} is {quoted(value)}, and must be True or False"
     called = _called(function)
     return InputError(called, {name: shortly(value)}, said, f"write {name}=True or {name}=False")
 

@@ -38,7 +38,12 @@ def names() -> dict[str, Any]:
 SMALL = cx.workgroup_mma(OP, (16, 32, 32), ((1, 2, 1), (2, 1, 0)))
 NAMES: dict[str, Any] = {
     **{name: getattr(cx.kernel, name) for name in ("gemm", "attention", "Index", "Operand")},
-    "cx": cx, "np": np, "L": cx.Layout, "op": OP, "mma": SMALL, "large": cx.workgroup_mma(OP),
+    "cx": cx,
+    "np": np,
+    "L": cx.Layout,
+    "op": OP,
+    "mma": SMALL,
+    "large": cx.workgroup_mma(OP),
     "qk": cx.workgroup_mma(OP, (8, 32, 16), ALONE),
     "pv": cx.workgroup_mma(OP, (8, 16, 32), ALONE),
     "kernel": cx.kernel.gemm(SMALL),
@@ -326,10 +331,10 @@ READERS = [
         "cx.explain(cx.composition, L(4), L(2))",
     ),
     ("cx.diff(kernel, mma)", "diff(kernel.mma, mma)", "cx.diff(kernel.mma, mma)"),
-    ("cx.diff(mma, mma, 'E')", "operand is 'E'; 'A' or 'B'", "cx.diff(mma, mma, 'A')"),
+    ("cx.diff(mma, mma, 'E')", 'unknown operand; "A", "B"', "cx.diff(mma, mma, 'A')"),
     (
         "cx.diff(kernel, kernel, sizes=(1, 2, 3))",
-        "sizes is a tuple",
+        "sizes must map names to integers",
         "cx.diff(kernel, kernel, sizes={'M': 1, 'N': 2, 'K': 3})",
     ),
     ("cx.to_json([L(4)])", "to_json(tuple(values))", "cx.to_json(tuple([L(4)]))"),

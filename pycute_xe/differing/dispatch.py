@@ -90,8 +90,12 @@ def diff(
     >>> diff("XE_2D_U16x16x16_LD_N", "XE_2D_U16x16x16_LD_V").verdict
     'different owners: held in registers 240 of 256'
     """
-    if operand not in (None, "A", "B", "C", "D") or not conforms(sizes, Mapping[str, int] | None):
-        raise TypeError("an argument is not what it must be")  # which `typed` names
+    if operand not in (None, "A", "B", "C", "D"):
+        wrong, fix = "unknown operand", 'use "A", "B", "C" or "D"'
+        raise CuteError("diff", {"operand": operand}, wrong, fix)
+    if not conforms(sizes, Mapping[str, int] | None):
+        wrong = "sizes must map names to integers"
+        raise CuteError("diff", {"sizes": sizes}, wrong, 'write sizes={"M": 256}')
     a, b = _named(one), _named(other)
     kind, machine = _kind(a), get_target(target)
     if other is not None and _kind(b) != kind:

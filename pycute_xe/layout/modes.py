@@ -412,8 +412,8 @@ def append(layout: Layout, mode: Layout, up_to_rank: int | None = None) -> Layou
     >>> print(append(Layout((2, 3)), Layout(1, 0), 4))
     (2,3,1,1):(1,2,0,0)
     """
-    count, more = _missing(layout, up_to_rank), as_layout(mode)
-    return make_layout(*as_layout(layout), *([more] * count)) if count > 0 else layout
+    count, mode = _missing(layout, up_to_rank), as_layout(mode)
+    return make_layout(*as_layout(layout), *([mode] * count)) if count > 0 else layout
 
 
 @typed
