@@ -43,7 +43,7 @@ __all__ = [
     "types_in",
     "STUMBLES",
     "blame",
-    "held_fields",
+    "checked_fields",
     "shortly",
     "typed",
     "typed_fields",
@@ -106,8 +106,8 @@ def demand_leaf(operation: str, value: Any) -> None:
     """
     if not is_own(value) and not hasattr(value, "__index__"):
         way_out = f"write {meant(value)}" if meant(value) else f"give {NESTED['IntTuple']}"
-        said = f"value is {with_article(type(value).__name__)}"
-        raise InputError(operation, {"value": quoted(value)}, said, way_out)
+        wrong = f"value is {with_article(type(value).__name__)}"
+        raise InputError(operation, {"value": quoted(value)}, wrong, way_out)
 
 
 def conforms(value: Any, kind: Any) -> bool:
@@ -151,8 +151,8 @@ def _to_look_at(parts: tuple[Any, ...], kind: Any) -> Iterable[Any]:
     """The parts of a tuple that decide: one of each type where the type alone decides."""
     plain = get_origin(kind) is None and isinstance(kind, type)
     if plain and not getattr(kind, "_is_protocol", False):
-        found: dict[Any, Any] = {type(part): part for part in parts}
-        return found.values()
+        representatives: dict[Any, Any] = {type(part): part for part in parts}
+        return representatives.values()
     return parts
 
 
@@ -263,9 +263,9 @@ def _flags(function: Callable[..., Any]) -> tuple[tuple[str, int], ...]:
 
 
 def _not_a_flag(function: Callable[..., Any], name: str, value: Any) -> InputError:
-    said = f"{name} is {quoted(value)}, and must be True or False"
+    wrong = f"{name} is {quoted(value)}, and must be True or False"
     called = _called(function)
-    return InputError(called, {name: shortly(value)}, said, f"write {name}=True or {name}=False")
+    return InputError(called, {name: shortly(value)}, wrong, f"write {name}=True or {name}=False")
 
 
 def _unpacked(function: Callable[..., Any]) -> str:
@@ -280,16 +280,16 @@ def _demand_named(function: Callable[..., Any], more: str, kwargs: Mapping[str, 
     """Refuse arguments by name that are neither a function's own nor among those it passes on."""
     own, passed = _taken(function, more)
     for name, value in kwargs.items():
-        said = fix = ""
+        wrong = fix = ""
         if name in own:
             continue
         if name not in passed:
-            said = f"{_called(function)} takes no argument named {name}"
+            wrong = f"{_called(function)} takes no argument named {name}"
             fix = named_instead(name, value, {**own, **passed})
         elif misfit := _misfit(value, passed[name]):
-            said, fix = f"{name} {misfit}", f"give {name} as {type_words(passed[name])}"
-        if said:
-            raise InputError(_called(function), {name: shortly(value)}, said, fix)
+            wrong, fix = f"{name} {misfit}", f"give {name} as {type_words(passed[name])}"
+        if wrong:
+            raise InputError(_called(function), {name: shortly(value)}, wrong, fix)
 
 
 @cache
@@ -368,14 +368,14 @@ def typed_fields(kind: type[C]) -> type[C]:
     return kind
 
 
-def held_fields(kind: type[C]) -> type[C]:
+def checked_fields(kind: type[C]) -> type[C]:
     """Return a dataclass whose fields, as they are kept, are what their annotations say.
 
     For values that others read: a field of a wrong type is refused where it is given, with
     `InputError`, and not by whoever stumbles over it.
 
     >>> from dataclasses import dataclass
-    >>> @held_fields
+    >>> @checked_fields
     ... @dataclass(frozen=True)
     ... class Extent:
     ...     name: str
@@ -396,10 +396,10 @@ def held_fields(kind: type[C]) -> type[C]:
             value = getattr(self, name)
             if types_in(value) in settled:
                 continue
-            said = _wrong(value, annotation, plain)
-            if said:
+            wrong = _wrong(value, annotation, plain)
+            if wrong:
                 fix = _way_out(name, value, annotation, plain)
-                raise InputError(kind.__name__, {name: shortly(value)}, f"{name} {said}", fix)
+                raise InputError(kind.__name__, {name: shortly(value)}, f"{name} {wrong}", fix)
             known = Any if annotation in NESTED else _resolved(annotation, inspect.unwrap(plain))
             if types_decide(value, known):
                 settled.add(types_in(value))
@@ -431,10 +431,10 @@ def _slip(
     ]
     wrong = ((*one, _wrong(one[1], one[2], function)) for one in given)
     quoted = ((*one, _quoted(one[1], error)) for one in given)
-    for name, value, annotation, said in (*wrong, *quoted):
-        if said:
+    for name, value, annotation, what in (*wrong, *quoted):
+        if what:
             fix = _way_out(name, value, annotation, function)
-            return InputError(called, {name: shortly(value)}, f"{name} {said}", fix)
+            return InputError(called, {name: shortly(value)}, f"{name} {what}", fix)
     return None
 
 
@@ -541,7 +541,7 @@ def _is_choice(value: Any, kind: Any) -> bool:
 
 def _quoted(value: Any, error: BaseException) -> str:
     """Say what an error says of a value, where it quotes the value's type."""
-    names = {found[1] or "ndarray" for found in _QUOTED.finditer(str(error))}
+    names = {match[1] or "ndarray" for match in _QUOTED.finditer(str(error))}
     kinds = (type(leaf).__name__ for leaf in (value, *leaves_of(value)))
     return _said(value, next((kind for kind in kinds if kind in names), ""))
 

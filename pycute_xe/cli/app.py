@@ -42,6 +42,7 @@ from pycute_xe.cli.kernel_commands import (
     verify_command,
 )
 from pycute_xe.cli.layout_command import layout_command
+from pycute_xe.cli.make_command import attention_command, make_command
 from pycute_xe.errors import CuteError, InputError
 
 if TYPE_CHECKING:
@@ -490,13 +491,13 @@ _ARGUMENT = re.compile(r"""\b(\w+)=(["'][^"']*["'])""")
 
 def _by_options(message: str, options: list[str]) -> str:
     """Return a message whose way out names options of the command, where it names arguments."""
-    told, way_out, fix = message.rpartition(". Way out: ")
+    start, way_out, fix = message.rpartition(". Way out: ")
 
-    def option(found: re.Match[str]) -> str:
-        name = f"--{found[1].replace('_', '-')}"
-        return f"{name} {found[2]}" if name in options else found[0]
+    def option(given: re.Match[str]) -> str:
+        name = f"--{given[1].replace('_', '-')}"
+        return f"{name} {given[2]}" if name in options else given[0]
 
-    return f"{told}{way_out}{_ARGUMENT.sub(option, fix)}"
+    return f"{start}{way_out}{_ARGUMENT.sub(option, fix)}"
 
 
 def _show_all_characters() -> None:
@@ -527,7 +528,7 @@ def main() -> None:
 
 for _command in (atom_command, atoms_command, check_command, diff_command, emit_command):
     main.add_command(_command)
-for _command in (gemm_command, layout_command, lsc_command):
+for _command in (attention_command, gemm_command, layout_command, lsc_command, make_command):
     main.add_command(_command)
 for _command in (draw_command, explain_command, run_command, verify_command):
     main.add_command(_command)

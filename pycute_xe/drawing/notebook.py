@@ -218,7 +218,7 @@ def atoms(value: Any) -> str:
     rows = [
         (
             *(r.name, r.kind, r.bits, f"{r.rows}x{r.cols}", r.mode),
-            ", ".join(f"{operand} {verdict}" for operand, verdict in r.feeds),
+            ", ".join(f"{operand} {cost}" for operand, cost in r.costs),
             "yes" if r.shipped else "no",
             "yes" if r.faithful else "no",
             *(r.messages, " ".join(r.targets)),
@@ -262,7 +262,7 @@ _TOLD = {
     ("pycute_xe.comparing.differences", "AtomDiff"): diff,
     ("pycute_xe.comparing.changes", "Difference"): difference,
     ("pycute_xe.comparing.feeding", "Feed"): feed,
-    ("pycute_xe.comparing.atom_record", "FoundAtoms"): atoms,
+    ("pycute_xe.comparing.atom_record", "AtomRecords"): atoms,
     ("pycute_xe.explaining.explanation", "Explanation"): explanation,
 }
 

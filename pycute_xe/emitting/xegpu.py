@@ -255,7 +255,7 @@ def _(module: Module, statement: ir.Store) -> None:
 
 @XEGPU.of(ir.Reorder)
 def _(module: Module, statement: ir.Reorder) -> None:
-    held = _read(module, statement.source)
+    held = _converted(module, statement)
     to, places = moved(statement.slots), held.places
     if places is not None:
         if np.unique(to).size != to.size or to.size != places.shape[1]:
@@ -268,12 +268,19 @@ def _(module: Module, statement: ir.Reorder) -> None:
 
 @XEGPU.of(ir.Convert)
 def _(module: Module, statement: ir.Convert) -> None:
+    module.held[statement.destination] = _converted(module, statement)
+
+
+def _converted(module: Module, statement: ir.Convert | ir.Reorder) -> Held:
+    """Return what a fragment holds in the type of another."""
     held = _read(module, statement.source)
     source, to = (module.kernel.fragment(n) for n in (statement.source, statement.destination))
+    if isinstance(statement, ir.Reorder) and source.value_type == to.value_type:
+        return held
     kind = module.out.type_of(to.value_type)
     made = replace(held, kind=kind)
     value = module.out.converted(held.value, held.type, made.type, source.value_type, to.value_type)
-    module.held[to.name] = replace(made, value=value)
+    return replace(made, value=value)
 
 
 @XEGPU.of(ir.Map)

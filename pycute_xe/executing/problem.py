@@ -16,7 +16,7 @@ from pycute_xe.errors import DTypeError, InputError, quoted, with_article
 from pycute_xe.kernel import Kernel, Mma, Operand
 from pycute_xe.kernel.ir.operands import bind_sizes, shape_of
 from pycute_xe.numeric import Numeric
-from pycute_xe.signatures import shortly
+from pycute_xe.signatures import checked_fields, shortly
 from pycute_xe.typing import glance, shown
 
 __all__ = ["Asked", "as_array", "as_matrix", "rounded", "Problem", "poison", "prepare", "Report"]
@@ -79,8 +79,8 @@ def as_array(
         fix = f"give {name} as an array"
         if isinstance(value, str) and rank:
             fix = f"read it first: {name}=numpy.load({quoted(value)})"
-        said = with_article(type(value).__name__) if value is not None else "None"
-        raise InputError("run", {name: shortly(value)}, f"{name} is {said}, not numbers", fix)
+        kind = with_article(type(value).__name__) if value is not None else "None"
+        raise InputError("run", {name: shortly(value)}, f"{name} is {kind}, not numbers", fix)
     if array.ndim != rank:
         raise InputError(
             "run",
@@ -209,6 +209,7 @@ def _aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
 # What a run did, for people and programs.
 
 
+@checked_fields
 @dataclass(frozen=True)
 class Report:
     """The work of a run: messages and bytes by kind, DPAS instructions, barriers, copies.

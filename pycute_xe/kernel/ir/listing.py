@@ -92,9 +92,9 @@ def renamings(kernel: Program) -> dict[str, Renaming]:
     for reorder in kernel.statements():
         if not isinstance(reorder, Reorder) or taken & {reorder.source, reorder.destination}:
             continue
-        found = _renaming(kernel, reorder)
-        if found is not None and _safe(kernel, reorder):
-            out[reorder.destination] = found
+        renaming = _renaming(kernel, reorder)
+        if renaming is not None and _safe(kernel, reorder):
+            out[reorder.destination] = renaming
             taken |= {reorder.source, reorder.destination}
     return out
 
@@ -102,14 +102,14 @@ def renamings(kernel: Program) -> dict[str, Renaming]:
 def _renaming(kernel: Program, reorder: Reorder) -> Renaming | None:
     """Return how the destination lies in the source, ``None`` where an operand is in pieces."""
     source, destination = (kernel.fragment(n) for n in (reorder.source, reorder.destination))
+    if destination.value_type != source.value_type:
+        return None
     if is_identity(reorder.slots):
         fits = source.bytes >= destination.bytes
         whole = Renaming(destination.name, source.name, destination.bytes, (0,))
         return whole if fits else None
     bits, count = source.value_type.bits, destination.elements
-    if destination.value_type != source.value_type or not source.elements == count == size(
-        reorder.slots
-    ):
+    if not source.elements == count == size(reorder.slots):
         return None
     readers = [s for s in kernel.statements() if destination.name in _read(s)]
     pieces = {piece for reader in readers for piece in _pieces(reader, destination.name)}
@@ -126,8 +126,8 @@ def _renaming(kernel: Program, reorder: Reorder) -> Renaming | None:
     starts = rows[:, 0] * bits
     if (starts % (8 * gcd(piece, grf_bytes()))).any():
         return None
-    found = tuple(int(bit) // 8 for bit in starts)
-    return Renaming(destination.name, source.name, piece, found)
+    firsts = tuple(int(bit) // 8 for bit in starts)
+    return Renaming(destination.name, source.name, piece, firsts)
 
 
 def _pieces(reader: Statement, name: str) -> Iterator[int]:
@@ -173,12 +173,12 @@ def _read(statement: Statement) -> tuple[str, ...]:
     return statement.touched.reads + statement.touched.updates
 
 
-def _around(body: tuple[Statement, ...], held: Reorder) -> tuple[Statement, ...] | None:
+def _around(body: tuple[Statement, ...], statement: Reorder) -> tuple[Statement, ...] | None:
     """Return the innermost body that a statement stands in."""
-    if held in body:
+    if statement in body:
         return body
-    inner = (_around(s.body, held) for s in body if isinstance(s, (Loop, If)))
-    return next((found for found in inner if found is not None), None)
+    inner = (_around(s.body, statement) for s in body if isinstance(s, (Loop, If)))
+    return next((inside for inside in inner if inside is not None), None)
 
 
 # ------------------------------------------------------------ listing
@@ -198,17 +198,28 @@ def listing(kernel: Program) -> str:
     if kernel.shared:
         head.append(f"  shared     {', '.join(map(str, kernel.shared))}")
     head.append(f"  for each work-group {over}; for each of {kernel.subgroups} subgroups")
-    return "\n".join([*head, *_lines(kernel.body, 2, frozenset(renamings(kernel)))])
+    return "\n".join([*head, *_lines(kernel.body, 2, _said_of_reorders(kernel))])
 
 
-def _lines(body: tuple[Statement, ...], level: int, renamed: frozenset[str]) -> Iterator[str]:
+def _said_of_reorders(kernel: Program) -> dict[str, str]:
+    """Return what the fragments say of the reorders that write them, where they say something."""
+    said = dict.fromkeys(renamings(kernel), "renames registers")
+    for reorder in kernel.statements():
+        if isinstance(reorder, Reorder):
+            source, to = (kernel.fragment(n) for n in (reorder.source, reorder.destination))
+            if source.value_type != to.value_type:
+                said[to.name] = "converts"
+    return said
+
+
+def _lines(body: tuple[Statement, ...], level: int, said: dict[str, str]) -> Iterator[str]:
     for statement in body:
         text = line(statement)
-        if isinstance(statement, Reorder) and statement.destination in renamed:
-            text = text.replace("  by ", "  renames registers by ")
+        if isinstance(statement, Reorder) and statement.destination in said:
+            text = text.replace("  by ", f"  {said[statement.destination]} by ")
         yield "  " * level + text
         if isinstance(statement, (Loop, If)):
-            yield from _lines(statement.body, level + 1, renamed)
+            yield from _lines(statement.body, level + 1, said)
 
 
 def line(statement: Statement) -> str:
