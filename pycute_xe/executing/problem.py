@@ -93,7 +93,7 @@ def as_array(
     if array.dtype.kind not in "fiub" and not _narrow(array):
         part = ".real" if array.dtype.kind == "c" else ""
         fix = f'write {name}{part}.astype("float64"), and ask for rounding with dtype="{wanted}"'
-        wrong = f"{name} is of {array.dtype}, which is not a type of real numbers"
+        wrong = f"{array.dtype} holds no real numbers"
         raise DTypeError("run", {name: array.dtype}, wrong, fix)
     if rank == 0 and isinstance(value, (bool, int, float)):
         return _number(name, array, wanted)
