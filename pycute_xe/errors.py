@@ -68,7 +68,8 @@ class CuteError(ValueError):
     def __str__(self) -> str:
         """One line: ``operation(operands): condition. Way out: fix``."""
         given = ", ".join(
-            f"{name}={_cut(value, str, MOST_SHOWN)}" for name, value in self.operands.items()
+            f"{_cut(name, str, MOST_QUOTED)}={_cut(value, str, MOST_SHOWN)}"
+            for name, value in self.operands.items()
         )
         way_out = f". Way out: {self.fix}" if self.fix else ""
         return f"{self.operation}({given}): {self.condition}{way_out}"

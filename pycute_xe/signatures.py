@@ -284,7 +284,7 @@ def _demand_named(function: Callable[..., Any], more: str, kwargs: Mapping[str, 
         if name in own:
             continue
         if name not in passed:
-            wrong = f"{_called(function)} takes no argument named {name}"
+            wrong = f"{_called(function)} takes no argument named {name[:60]}"
             fix = named_instead(name, value, {**own, **passed})
         elif misfit := _misfit(value, passed[name]):
             wrong, fix = f"{name} {misfit}", f"give {name} as {type_words(passed[name])}"
@@ -456,7 +456,7 @@ def _unbound(
             kinds = {p.name: _resolved(p.annotation, inspect.unwrap(function)) for p in parameters}
             taken = {one: kinds[one] for one in by_name}
             fix = named_instead(name, kwargs[name], taken)
-            reason = f"{called} takes no argument named {name}"
+            reason = f"{called} takes no argument named {name[:60]}"
             return InputError(called, {name: shortly(kwargs[name])}, reason, fix)
     given = {p.name for p, _ in zip(by_place, args, strict=False)}
     twice = given & kwargs.keys()

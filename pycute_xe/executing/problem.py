@@ -234,6 +234,12 @@ class Report:
 
     _repr_mimebundle_ = shown
 
+    def __post_init__(self) -> None:
+        """Refuse a time that no run took."""
+        if not 0 <= self.seconds < 1e9:
+            given = {"seconds": self.seconds}
+            raise InputError("Report", given, "a run takes 0 to 1e9 seconds", "give its time")
+
     def __repr__(self) -> str:
         """The sizes, the executor and the time."""
         return glance(self)
