@@ -199,7 +199,7 @@ def test_values_that_readers_stumbled_over_are_refused_when_made() -> None:
         make(cx.make_block_2d_copy("XE_LOAD_2D<16,8,16>", ("ld", 1), "bf16"), (0, 0, 0, 0))
     with pytest.raises(InputError, match="3 is not a coordinate"):
         make(mma, 3)
-    with pytest.raises(DTypeError, match="'A' is not a column. Way out: ask for one of dtype"):
+    with pytest.raises(DTypeError, match=r"'A' is not a column. Way out: ask for one of dtype"):
         cx.as_numeric("f16").column("A")
 
 
