@@ -26,7 +26,7 @@ __all__ = [
     "multiplied_into",
     "widened",
     "Value",
-    "as_held",
+    "as_type",
     "compact",
     "gathered",
     "has_points",
@@ -133,7 +133,7 @@ def numbers(value: Value, to: Numeric) -> Array:
     return wide.astype(dtype, copy=False)
 
 
-def as_held(value: Value, to: Numeric) -> Value:
+def as_type(value: Value, to: Numeric) -> Value:
     """Return elements as a type holds them that it holds exactly."""
     if value.type == to:
         return value
@@ -165,21 +165,21 @@ def gathered(array: Array, places: tuple[Field, ...]) -> tuple[tuple[Axis, ...],
     inside: Any = np.ones((1,) * len(axes), np.bool_)
     at: list[Ints] = []
     for place, extent in zip(places, array.shape, strict=True):
-        numbers_ = compact(place, axes)
-        if place.parts and numbers_.size:
-            low, high = int(numbers_.min()), int(numbers_.max())
+        index = compact(place, axes)
+        if place.parts and index.size:
+            low, high = int(index.min()), int(index.max())
         else:
             low = high = place.offset
         if low < 0 or high >= extent:
-            inside = inside & (numbers_ >= 0) & (numbers_ < extent)
-            numbers_ = np.clip(numbers_, 0, max(extent - 1, 0))
-        at.append(numbers_)
+            inside = inside & (index >= 0) & (index < extent)
+            index = np.clip(index, 0, max(extent - 1, 0))
+        at.append(index)
     if not array.size or not all(shape):
         return axes, np.zeros(shape, array.dtype)
-    found = np.broadcast_to(array[tuple(at)], shape)
+    elements = np.broadcast_to(array[tuple(at)], shape)
     if not inside.all():
-        found = np.where(inside, found, np.zeros((), array.dtype))
-    return axes, found
+        elements = np.where(inside, elements, np.zeros((), array.dtype))
+    return axes, elements
 
 
 def _by_modes(array: Array, places: tuple[Field, ...]) -> tuple[tuple[Axis, ...], Array]:
@@ -300,15 +300,15 @@ def contract(x: Value, y: Value, over: Axis, to: Numeric, step: int, start: Valu
             left, right = (m[(None,) * len(extra)] for m in (left, right))
             axes = (*batch, *rows, *columns)
             shape = tuple(a.size for a in axes)
-        held = np.broadcast_to(spread(start.array, start.axes, axes), shape)
-        total = held.astype(start.array.dtype).reshape(
+        before = np.broadcast_to(spread(start.array, start.axes, axes), shape)
+        total = before.astype(start.array.dtype).reshape(
             *(a.size for a in batch), left.shape[-2], right.shape[-2]
         )
     if total is None and left.ndim == 2 and right.ndim == 2:
         left = _in_bands(left, right.shape[0])
     with np.errstate(over="ignore", invalid="ignore"):
-        found = multiplied_into(total, left, right, (x.type, y.type, to), step)
-        out = Value(axes, found.reshape(shape), to)
+        products = multiplied_into(total, left, right, (x.type, y.type, to), step)
+        out = Value(axes, products.reshape(shape), to)
         if start is None or narrow:
             return out
         return _added(out, start)
@@ -336,14 +336,14 @@ def _matrices(value: Value, batch: tuple[Axis, ...], own: tuple[Axis, ...], over
     return array.reshape(*(a.size for a in batch), flat, over.size)
 
 
-def _added(found: Value, start: Value) -> Value:
+def _added(accumulated: Value, start: Value) -> Value:
     """Return the sum of what was accumulated, which is overwritten where that can be."""
-    axes = joined((found.axes, start.axes))
-    one = spread(found.array, found.axes, axes)
-    other = spread(numbers(start, found.type), start.axes, axes)
-    if axes == found.axes and one.dtype == other.dtype:
-        return Value(axes, np.add(one, other, out=found.array), found.type)
-    return Value(axes, (one + other).astype(found.array.dtype), found.type)
+    axes = joined((accumulated.axes, start.axes))
+    one = spread(accumulated.array, accumulated.axes, axes)
+    other = spread(numbers(start, accumulated.type), start.axes, axes)
+    if axes == accumulated.axes and one.dtype == other.dtype:
+        return Value(axes, np.add(one, other, out=accumulated.array), accumulated.type)
+    return Value(axes, (one + other).astype(accumulated.array.dtype), accumulated.type)
 
 
 def product_of(term: Lifted) -> tuple[str, str] | None:
@@ -384,8 +384,8 @@ def part_of_product(ev: Evaluation, term: Lifted) -> Value | None:
         return None
     if key not in ev.run.known:
         ev.run.known[key] = _whole_product(ev.run, term.given, ends, shape)
-    axes, found = gathered(ev.run.known[key], across)
-    return Value(axes, found, term.given[0])
+    axes, elements = gathered(ev.run.known[key], across)
+    return Value(axes, elements, term.given[0])
 
 
 def _whole_product(
@@ -397,8 +397,8 @@ def _whole_product(
         line = Field(0, (((Axis(extent),), np.arange(extent)),))
         places = (Field(0, (((over,), at),)), line)
         array, numeric = run.wide(name)
-        axes, found = gathered(array, places if along == 0 else places[::-1])
-        values.append(Value(axes, found, numeric))
+        axes, elements = gathered(array, places if along == 0 else places[::-1])
+        values.append(Value(axes, elements, numeric))
     numeric, step = given
     return contract(values[0], values[1], over, numeric, step or over.size or 1, None).array
 

@@ -129,7 +129,7 @@ class TiledTail(Tail):
     def tile(self, shift: Cut) -> None:
         """Append what loads, computes and stores the tile that begins at a place of the share."""
         order = copy_slots(self.copies["D"])
-        accumulator = self._held("tEp", self.frame.mma.atom.op.D)
+        accumulator = self._declared("tEp", self.frame.mma.atom.op.D)
         slots, first = self._taken(order, shift)
         fragments: dict[str, str] = {}
         for operand, names in self.wanted:
@@ -164,7 +164,7 @@ class TiledTail(Tail):
             moved = reorder(copy_slots(copy), order)
             if is_identity(moved):
                 return fragment
-            source, fragment = fragment, self._held(f"tEa{name}", operand.value_type)
+            source, fragment = fragment, self._declared(f"tEa{name}", operand.value_type)
             self.stores.append(Reorder(source, fragment, moved))
             return fragment
         axis = "mn".index(names[-1])
@@ -191,21 +191,21 @@ class TiledTail(Tail):
     ) -> None:
         result, compute = "tEp", self._compute(value)
         if value != Slot("acc"):
-            result = self._held(f"tEf{name}", compute)
+            result = self._declared(f"tEf{name}", compute)
             self.stores.append(self.mapped(result, value, "tEp", fragments))
         if numeric != compute:
-            source, result = result, self._held(f"tEr{name}", numeric)
+            source, result = result, self._declared(f"tEr{name}", numeric)
             self.stores.append(Convert(source, result))
         copy = self.copies[name]
         moved = reorder(order, copy_slots(copy))
         if not is_identity(moved):
-            source, result = result, self._held(f"t{name}r{name}", numeric)
+            source, result = result, self._declared(f"t{name}r{name}", numeric)
             self.stores.append(Reorder(source, result, moved))
         rank = len(self.frame.lead)
         at = (*self.frame.first, *self._corner(shift))
         self.stores.append(Store(copy, name, at, result, (rank, rank + 1)))
 
-    def _held(self, name: str, numeric: Numeric) -> str:
+    def _declared(self, name: str, numeric: Numeric) -> str:
         """Declare a fragment of one tile, once."""
         if all(fragment.name != name for fragment in self.fragments):
             self.fragment(name, numeric, self.cut[0] * self.cut[1] // 16)
