@@ -77,10 +77,11 @@ bench: $(VENV)/.run-stamp ## time the algebra, atoms, GEMMs, schedules, the mach
 	@$(PY) benchmarks/atoms.py
 	@$(PY) benchmarks/enumeration.py --peers $(PEERS)
 
-compiled: $(VENV)/.dev-stamp ## read 120 kernels' vISA back; compile these and one of each kind, execute the binaries, compare
+compiled: $(VENV)/.dev-stamp ## read 120 kernels' vISA back; compile these, one of each kind and 30 reorders, execute the binaries, compare
 	@$(PY) benchmarks/visa_kernels.py
 	@$(PY) benchmarks/compiled_kernels.py
 	@$(PY) benchmarks/every_kind.py
+	@$(PY) benchmarks/reorder_moves.py
 
 emit-cpu: ## run emitted OpenCL C on Intel's CPU device (277 MB to fetch, 900 MB on disk)
 	@test -x $(CPU)/bin/python || $(PYTHON) -m venv $(CPU)

@@ -181,7 +181,8 @@ def reordered(change: Callable[[Layout], Layout]) -> Fault:
 
 def swapped_early(kernel: Kernel) -> Kernel:
     """Exchange neighbours that share bytes before they are converted."""
-    old = next(s for s in kernel.statements() if isinstance(s, Convert) and s.source == "tBrB")
+    kinds = (Convert, Reorder)
+    old = next(s for s in kernel.statements() if isinstance(s, kinds) and s.source == "tBrB")
     source = kernel.fragment("tBrB")
     count = source.elements
     swap = Reorder("tBrB", "tBsB", Layout((2, 2, count // 4), (2, 1, 4)))
@@ -190,10 +191,14 @@ def swapped_early(kernel: Kernel) -> Kernel:
 
 
 def unconverted(kernel: Kernel) -> Kernel:
-    """Reorder what was loaded as it is."""
-    old = next(s for s in kernel.statements() if isinstance(s, Convert) and s.source == "tBrB")
-    reorder = next(s for s in kernel.statements() if isinstance(s, Reorder) and "B" in s.source)
-    return kernel.replace(old, None).replace(reorder, replace(reorder, source="tBrB"))
+    """Multiply what was loaded as it is: no register has another type."""
+    loaded = kernel.fragment("tBrB").value_type
+    made = {s.destination for s in kernel.statements() if isinstance(s, (Convert, Reorder))}
+    own = (
+        replace(f, value_type=loaded) if f.name in made and "B" in f.name else f
+        for f in kernel.fragments
+    )
+    return replace(kernel, fragments=tuple(own))
 
 
 def unscaled(kernel: Kernel) -> Kernel:

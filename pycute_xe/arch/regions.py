@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -10,7 +11,19 @@ from numpy.typing import NDArray
 
 from pycute_xe.errors import KernelError
 
-__all__ = ["GRF", "SPAN", "Ints", "Move", "Region", "moves", "moves_from", "region"]
+__all__ = [
+    "GRF",
+    "SPAN",
+    "Ints",
+    "Move",
+    "Region",
+    "fits",
+    "in_reach",
+    "moves",
+    "moves_from",
+    "passes",
+    "region",
+]
 
 Ints: TypeAlias = NDArray[np.int64]
 # A region reads at most two neighbouring registers.
@@ -18,6 +31,15 @@ GRF = 64
 SPAN = 2 * GRF
 _VERTICAL = (0, 1, 2, 4, 8, 16, 32)
 _HORIZONTAL = (0, 1, 2, 4)
+_DWORD = 4
+_LANES = 16
+_NONE = -1 << 40
+# Elements below a dword, read at steps and written closer together: bytes of an element, of a step
+# where they go and where they come from. They may move at once where both sides are in the same
+# lanes; at other steps never. Document: Bspec 56640, register region restrictions of Xe2, as
+# ``required_src_byte_offset`` of Mesa's brw_lower_regioning.cpp reads it; the compiler of Xe-HPC
+# keeps to it as well (tests/arch/test_regions.py).
+_CLOSER = {(1, 1, 2), (1, 1, 4), (1, 2, 4), (1, 2, 8), (2, 2, 4)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +54,16 @@ class Region:
         """As vISA writes it."""
         return f"<{self.vertical};{self.width},{self.horizontal}>"
 
+    @property
+    def step(self) -> int:
+        """From an element to the next one of its row."""
+        return self.horizontal if self.width > 1 else self.vertical
+
+    @property
+    def is_even(self) -> bool:
+        """Whether all elements are a step apart, rows or not."""
+        return self.width == 1 or self.vertical == self.width * self.horizontal
+
 
 @dataclass(frozen=True, slots=True)
 class Move:
@@ -43,6 +75,31 @@ class Move:
     stride: int
     source: int
     region: Region
+
+    @property
+    def instructions(self) -> int:
+        """How many instructions of the hardware it is: 2 where it goes by way of dwords.
+
+        A region of elements below a dword that the hardware does not read into places less than a
+        dword apart is first read into one dword each, and these are then brought together.
+
+        >>> Move(2, 16, 0, 2, 0, Region(1, 8, 2)).instructions
+        1
+        >>> Move(2, 16, 0, 1, 0, Region(1, 8, 2)).instructions
+        2
+        """
+        apart, step = self.stride * self.bytes, self.region.step * self.bytes
+        if apart >= _DWORD or self.count == 1:
+            return 1
+        if step < _DWORD and not (apart == 1 and step > 1):
+            row = self.region.width * apart
+            whole = row % _DWORD == 0 and self.to * self.bytes % _DWORD == 0
+            return 1 if self.region.is_even or whole else 2
+        if not self.region.is_even or (self.bytes, apart, step) not in _CLOSER:
+            return 2
+        ratio = step // apart
+        lanes = GRF // self.bytes // ratio
+        return 1 if self.source // ratio % lanes == self.to % lanes else 2
 
 
 def region(places: Ints) -> Region | None:
@@ -96,13 +153,57 @@ def moves_from(source: Ints, bits: int) -> list[Move]:
     """
     source, width = _widened(source, bits)
     out: list[Move] = []
-    left = source >= 0
+    left, lanes, reach = source >= 0, GRF // width, SPAN // width
     for first in range(source.size):
         if left[first]:
-            move = _longest(source, left, first, width)
-            left[first : first + move.count * move.stride : move.stride] = False
-            out.append(move)
+            # From one register to the next nothing changes, so that most windows are known.
+            base, at = source[first] // lanes * lanes, first // lanes * lanes
+            ahead = slice(first, first + reach)
+            window = np.where(left[ahead], source[ahead] - base, _NONE)
+            best = _most(window.tobytes(), first - at, width)
+            left[first : first + best.count * best.stride : best.stride] = False
+            from_ = best.source + int(base)
+            out.append(Move(width, best.count, first, best.stride, from_, best.region))
     return out
+
+
+def passes(to: Ints, source: int, target: int) -> list[tuple[Ints, Ints]]:
+    """Return which elements are converted together on their way, 16 at a time, and to where.
+
+    Element ``i``, of ``source`` bits, goes to ``to[i]``, of ``target`` bits. Either those are taken
+    that lie side by side where they go, or those that do where they come from; elements that share
+    a byte are read side by side. Of two that go to one place the later comes last. Empty where a
+    region does not read 16 of them, or a step of 1, 2 or 4 does not reach their places.
+
+    >>> packed = np.arange(32) % 16 * 2 + np.arange(32) // 16
+    >>> [(a.tolist()[:3], b.tolist()[:3]) for a, b in passes(packed, 4, 16)]
+    [([0, 1, 2], [0, 2, 4]), ([16, 17, 18], [1, 3, 5])]
+    >>> passes(np.arange(16) ^ 1, 4, 16)
+    []
+    """
+    if to.size % _LANES:
+        return []
+    for order in (np.argsort(to), np.arange(to.size)):
+        parts = [(row, to[row]) for row in order.reshape(-1, _LANES)]
+        if all(_is_read(row, source) and _is_written(into, target) for row, into in parts):
+            return parts
+    return []
+
+
+def _is_read(places: Ints, bits: int) -> bool:
+    """Whether a region reads elements of so many bits."""
+    if bits < 8:
+        return places[0] * bits % 8 == 0 and bool((np.diff(places) == 1).all())
+    walk = region(places - places[0])
+    return walk is not None and in_reach(places, walk, bits // 8)
+
+
+def _is_written(places: Ints, bits: int) -> bool:
+    """Whether a step reaches elements of so many bits."""
+    step = int(places[1] - places[0])
+    span = (places.size - 1) * step + 1
+    even = step in (1, 2, 4) and bool((np.diff(places) == step).all())
+    return bits >= 8 and even and fits(int(places[0]), span, bits // 8)
 
 
 def _widened(source: Ints, bits: int) -> tuple[Ints, int]:
@@ -124,29 +225,62 @@ def _widened(source: Ints, bits: int) -> tuple[Ints, int]:
     return source, bits // 8
 
 
-def _longest(source: Ints, left: NDArray[np.bool_], first: int, width: int) -> Move:
-    """Return the move of the most elements that starts at a destination."""
+@lru_cache(maxsize=1 << 12)
+def _most(window: bytes, first: int, width: int) -> Move:
+    """Return the move of the most elements for each instruction that starts at a destination.
+
+    ``window`` are the sources of the places from ``first`` on, as far as a move reaches.
+    """
+    source: Ints = np.frombuffer(window, dtype=np.int64)
+    best = Move(width, 1, first, 1, int(source[0]), Region(0, 1, 0))
     for count in (32, 16, 8, 4, 2):
         for stride in (1, 2, 4):
-            stop = first + (count - 1) * stride + 1
-            if stop > source.size or not _fits(first, stop - first, width):
-                continue
-            where = np.arange(first, stop, stride)
-            if not left[where].all():
-                continue
-            places = source[where]
-            reach = int(places.max()) - int(places[0])
-            start = int(places[0]) * width % GRF
-            block = region(places - places[0])
-            # The compiler would part a move of 32 elements in rows, by way of other registers.
-            if block is not None and count > 16 and block.width > 1:
-                continue
-            if block is not None and start + (reach + 1) * width <= SPAN:
-                return Move(width, count, first, stride, int(places[0]), block)
-    return Move(width, 1, first, 1, int(source[first]), Region(0, 1, 0))
+            move = _of(source, (first, count, stride), width)
+            if move and move.count * best.instructions > best.count * move.instructions:
+                best = move
+        if best.count >= count // 2 * best.instructions:
+            break
+    return best
 
 
-def _fits(first: int, span: int, width: int) -> bool:
-    """Whether a destination lies in one register, or fills two."""
+def _of(source: Ints, to: tuple[int, int, int], width: int) -> Move | None:
+    """Return the move to so many elements from one on at a step, None where no region reads it."""
+    first, count, stride = to
+    span = (count - 1) * stride + 1
+    if span > source.size or not fits(first, span, width):
+        return None
+    places = source[:span:stride]
+    if (places == _NONE).any():
+        return None
+    walk = region(places - places[0])
+    if walk is None or not in_reach(places, walk, width):
+        return None
+    move = Move(width, count, first, stride, int(places[0]), walk)
+    # Dwords of 32 elements fill two registers, which the compiler brings together one by one.
+    return move if count <= 16 or move.instructions == 1 else None
+
+
+def in_reach(places: Ints, walk: Region, width: int) -> bool:
+    """Tell whether a region of elements of so many bytes may be read.
+
+    It starts at its lowest element and lies in two registers, and each row of it in one, unless all
+    elements are a step apart.
+
+    >>> in_reach(np.arange(16), Region(1, 1, 0), 4), in_reach(np.arange(16) * 4, Region(4, 1, 0), 4)
+    (True, False)
+    """
+    start = int(places[0]) * width % GRF
+    if start + (int(places.max() - places[0]) + 1) * width > SPAN or places.min() < places[0]:
+        return False
+    ends = places.reshape(-1, walk.width)[:, [0, -1]] * width // GRF
+    return walk.is_even or np.array_equal(ends[:, 0], ends[:, 1])
+
+
+def fits(first: int, span: int, width: int) -> bool:
+    """Tell whether a destination of so many elements lies in one register, or fills two.
+
+    >>> fits(8, 8, 4), fits(8, 16, 4), fits(0, 32, 4)
+    (True, False, True)
+    """
     start = first * width % GRF
     return start + span * width <= GRF or (start == 0 and span * width == SPAN)

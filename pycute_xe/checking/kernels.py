@@ -99,7 +99,8 @@ def _sharing(kernel: Kernel) -> list[list[Fragment]]:
             statement.destination in renamed or is_identity(statement.slots)
         ):
             first, second = groups[statement.source], groups[statement.destination]
-            if first is not second:
+            alike = first[0].value_type == second[0].value_type  # else they are converted
+            if alike and first is not second:
                 first += second
                 for fragment in second:
                     groups[fragment.name] = first

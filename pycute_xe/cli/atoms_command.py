@@ -23,7 +23,6 @@ __all__ = ["atoms_command"]
 # The atoms that a search found, for people and for programs.
 
 _HEADINGS = ("name", "kind", "block", "bits", "shipped", "faithful", "messages", "legal on")
-_VERDICTS = {"free": "free", "reorder": "reorder", "impossible": "no"}
 _MARK = (
     "* the C++ map of the name is not a bijection onto its block: "
     "pycute-xe atom NAME tells what it is"
@@ -55,7 +54,10 @@ class AtomsOutcome:
 
     def to_json(self) -> str:
         """Return everything, for programs."""
-        atoms = [{**asdict(record), "feeds": dict(record.feeds)} for record in self.records]
+        atoms = [
+            {**asdict(record), "feeds": dict(record.feeds), "moves": dict(record.moves)}
+            for record in self.records
+        ]
         without = [{"filter": name, "count": count} for name, count in self.without]
         counted = {"count": len(atoms), "atoms": atoms}
         return json_text({**counted, "without": without, "with_reorder": self.reordered})
@@ -71,8 +73,8 @@ class AtomsOutcome:
             operands = [operand for operand, _ in shown[0].feeds]
             rows = [(*_HEADINGS, *operands), *(_cells(record) for record in shown)]
             if len(operands) > 1:  # what `pycute-xe atom` tells as well gives way, for 100 columns
-                left_out = _HEADINGS.index("messages")
-                rows = [(*row[:left_out], *row[left_out + 1 :]) for row in rows]
+                kept = [i for i, n in enumerate(rows[0]) if n not in ("faithful", "messages")]
+                rows = [tuple(row[i] for i in kept) for row in rows]
             lines = _aligned(rows)
             console.print(Text(lines[0]), soft_wrap=True, style="bold")
             console.print(Text("\n".join(lines[1:])), soft_wrap=True)
@@ -122,7 +124,7 @@ def _cells(record: AtomRecord) -> tuple[str, ...]:
         str(record.messages),
         legal,
     )
-    return (*cells, *(_VERDICTS[verdict] for _, verdict in record.feeds))
+    return (*cells, *("no" if cost == "impossible" else cost for _, cost in record.costs))
 
 
 def _aligned(rows: list[tuple[str, ...]]) -> list[str]:

@@ -12,6 +12,7 @@ from pycute_xe.atom.copy_answers import CopyAnswers
 from pycute_xe.atom.copy_atom import Block2DOp, CopyAtom
 from pycute_xe.atom.linear_copy import LinearCopyAtom
 from pycute_xe.atom.mma_atom import MmaAtom
+from pycute_xe.comparing.feeding import cost_of
 from pycute_xe.cutlass.legacy_copy import LegacyCopyAtom
 from pycute_xe.cutlass.legacy_name import LegacyCopyName
 from pycute_xe.cutlass.names import get_atom
@@ -62,15 +63,29 @@ class AtomRecord(AtomHead):
 
     ``faithful``: its layouts say what registers hold. ``targets`` are those that have it, and
     ``messages`` the hardware messages, or instructions, on the first of them. ``feeds`` pairs each
-    operand that was asked for with the verdict of `feeds`. ``is_artefact``: CUTLASS's traits of the
-    name do not map onto the block, so layouts here are the document's and not those of C++.
+    operand that was asked for with the verdict of `feeds`, and ``moves`` with `Feed.moves`: 0 is
+    free, ``None`` impossible. ``is_artefact``: CUTLASS's traits of the name do not map onto the
+    block, so layouts here are the document's and not those of C++.
     """
 
     faithful: bool
     targets: tuple[str, ...]
     messages: int
     feeds: tuple[tuple[str, str], ...] = ()
+    moves: tuple[tuple[str, int | None], ...] = ()
     is_artefact: bool = False
+
+    @property
+    def costs(self) -> tuple[tuple[str, str], ...]:
+        """Each operand with its moves in words: "free", "12 moves", "impossible".
+
+        >>> from pycute_xe.comparing import search_atoms
+        >>> mma = "XE_DPAS_TT<8,f32,bf16>"
+        >>> search_atoms("XE_2D_U16x16x16_LD_N", feeds=mma, reorder=True)[0].costs
+        (('A', 'free'), ('B', '16 moves'))
+        """
+        moves = dict(self.moves)
+        return tuple((operand, cost_of(kind, moves[operand])) for operand, kind in self.feeds)
 
     def __str__(self) -> str:
         """The name, which `get_atom` takes."""

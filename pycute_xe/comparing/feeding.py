@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Feed", "feeds", "Kind", "quantities_of"]
+__all__ = ["Feed", "feeds", "Kind", "cost_of", "judged", "quantities_of"]
 
 # ------------------------------------------------------------ operand places
 # Whether DPAS may take an operand at a byte of the registers.
@@ -176,15 +176,15 @@ def feeds(
     return feed if feed.reason else replace(feed, reason=words_of(feed))
 
 
-def verdict_of(copy: Copy | Block2DOp | str, mma: MmaAtom, operand: Operand) -> str:
-    """Return the ``kind`` of `feeds`, without the words for it, which cost more.
+def judged(copy: Copy | Block2DOp | str, mma: MmaAtom, operand: Operand) -> Feed:
+    """Return what `feeds` does without the words for it, which cost more.
 
     >>> from pycute_xe.atom.mma_atom import XE_DPAS_TT, make_mma_atom
-    >>> verdict_of("XE_2D_U16x16x16_LD_N", make_mma_atom(XE_DPAS_TT(8, "f32", "bf16")), "B")
+    >>> judged("XE_2D_U16x16x16_LD_N", make_mma_atom(XE_DPAS_TT(8, "f32", "bf16")), "B").kind
     'reorder'
     """
     copy = as_copy_atom(copy, "feeds", mma.operand_type(operand))
-    return _judged(copy, mma, operand, default_order(copy)).kind
+    return _judged(copy, mma, operand, default_order(copy))
 
 
 def _judged(copy: Copy, mma: MmaAtom, operand: Operand, order: Order) -> Feed:
@@ -350,8 +350,9 @@ class Feed:
     def moves(self) -> int | None:
         """How many moves bring the block where it is read: instructions from a region to a region.
 
-        Law: the ``mov`` instructions that `emit` writes for the reorder. 0 is free, ``None``
-        impossible, also for values below a byte that no region parts.
+        Law: the ``mov`` instructions of the compiled binary that carry the block; `emit` writes
+        one for two of them where a region goes by way of dwords (`Move.instructions`). 0 is free,
+        ``None`` impossible, also for values below a byte that no region parts.
 
         >>> from pycute_xe.comparing.feeding import feeds
         >>> mma = "XE_DPAS_TT<8,f32,bf16>"
@@ -360,18 +361,20 @@ class Feed:
         """
         if self.kind != "reorder":
             return 0 if self.kind == "free" else None
-        import numpy as np
+        bits = self.mma.operand_type(self.operand).bits
+        return _instructions(self.places, bits, self.operand == "D")
 
-        from pycute_xe.arch.regions import moves_from
+    @property
+    def cost(self) -> str:
+        """The moves on one scale: "free", "1 move", "12 moves", … "impossible".
 
-        source = np.array(self.places).reshape(-1)
-        if self.operand == "D":
-            places, source = source, np.full(source.max() + 1, -1)
-            source[places] = np.arange(places.size)
-        try:
-            return len(moves_from(source, self.mma.operand_type(self.operand).bits))
-        except KernelError:
-            return None
+        A "reorder" without a number parts values that share a byte, which no move of a region does.
+
+        >>> from pycute_xe.comparing.feeding import feeds
+        >>> feeds("XE_2D_U16x16x16_LD_N", "XE_DPAS_TT<8,f32,bf16>", "B").cost
+        '16 moves'
+        """
+        return cost_of(self.kind, self.moves)
 
     @property
     def pattern(self) -> str:
@@ -398,6 +401,36 @@ class Feed:
         return "\n".join(
             [f"{what}{order}: {self.kind}", *wrap(self.reason, _COLUMNS, break_on_hyphens=False)]
         )
+
+
+def cost_of(kind: str, moves: int | None) -> str:
+    """Return a verdict with its moves in words.
+
+    >>> cost_of("free", 0), cost_of("reorder", 12), cost_of("impossible", None)
+    ('free', '12 moves', 'impossible')
+    """
+    return f"{moves} move{'s'[: moves != 1]}" if moves else kind
+
+
+@lru_cache(maxsize=1 << 10)
+def _instructions(places: tuple[tuple[int, ...], ...], bits: int, stores: bool) -> int | None:
+    """Count the moves between the slots of a copy and the tiles of an operand, ``None`` for no way.
+
+    Many copies hold a block alike, so that most are counted once.
+    """
+    import numpy as np
+
+    from pycute_xe.arch.regions import moves_from
+
+    source = np.array(places).reshape(-1)
+    if stores:
+        slots, source = source, np.full(source.max() + 1, -1)
+        source[slots] = np.arange(slots.size)
+    try:
+        moves = moves_from(source, bits)
+    except KernelError:
+        return None
+    return sum(move.instructions for move in moves)
 
 
 def _stays(places: tuple[int, ...], bits: int, copy_unit: int, mma_unit: int) -> bool:
@@ -437,7 +470,7 @@ def words_of(feed: Feed) -> str:
         how += f", read in {feed.units[0]}-bit units and written in {feed.units[1]}-bit ones"
     elif feed.units:
         how += f", in units of {feed.units[0]} bits"
-    cost = f", {feed.moves} move{'s'[: feed.moves != 1]}" if feed.moves else ""
+    cost = f", {feed.cost}" if feed.moves else ""
     return f"{tiles}, but {what}: a reorder {how}{cost}{_read(feed)}"
 
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from fnmatch import translate
-from functools import cache
+from functools import cache, lru_cache
+from math import inf
 from typing import Any, cast
 
 from pycute_xe.arch.dpas import Dpas
@@ -22,7 +23,7 @@ from pycute_xe.comparing.atom_record import (
     head_of_copy,
     record_of,
 )
-from pycute_xe.comparing.feeding import verdict_of
+from pycute_xe.comparing.feeding import Feed, judged
 from pycute_xe.cutlass.known_names import catalogue, copies_of_blocks, grammar_names
 from pycute_xe.cutlass.names import get_atom
 from pycute_xe.errors import InputError, quoted
@@ -158,7 +159,8 @@ def search_atoms(
 ) -> AtomRecords:
     """Return the atoms that meet every filter given, in the order of `catalogue`.
 
-    With ``feeds`` those come first whose elements are as wide as the operand's. Searched are the
+    With ``feeds`` those come first whose elements are as wide as the operand's, and of these those
+    of the fewest moves (`Feed.moves`, in ``moves`` of a record). Searched are the
     names of `catalogue` and, after them, those of the grammar of older copies that CUTLASS does not
     ship (``shipped=True`` leaves these out, ``False`` the others).
     ``name``: a part of the name or, with ``*`` or ``?``, a pattern for the whole. ``kind``: load,
@@ -176,6 +178,10 @@ def search_atoms(
     ['XE_2D_U16x16x16_LD_V', 'XE_2D_U16x32x16_LD_V', 'XE_2D_U16x16x16_LD_T']
     >>> search_atoms(bits=16, mode="T", rows=32, cols=16)[0].shipped
     False
+    >>> mma = "XE_DPAS_TT<8,f32,bf16>"
+    >>> found = search_atoms("XE_2D_U16x16x*", feeds=mma, operand="B", reorder=True, shipped=True)
+    >>> [dict(atom.moves)["B"] for atom in found]
+    [0, 0, 0, 16, 32]
     """
     check_filters(kind, mode, bits, {"rows": rows, "cols": cols}, target)
     check_switches({"reorder": reorder, "shipped": shipped, "faithful": faithful})
@@ -211,11 +217,15 @@ def search_atoms(
     allowed = ("free", "reorder") if reorder else ("free",)
     widths = {mma.operand_type(read).bits for read in operands}
     serving = (
-        replace(record_of(head.name), feeds=verdicts)
-        for head, verdicts in _feeding(heads, mma, operands, allowed)
+        replace(record_of(head.name), feeds=verdicts, moves=moves)
+        for head, verdicts, moves in _feeding(heads, mma, operands, allowed)
     )
-    # A stable sort: within each part the order of the catalogue stays.
-    return AtomRecords(sorted(filter(able, serving), key=lambda record: record.bits not in widths))
+
+    def cost(record: AtomRecord) -> tuple[bool, float]:
+        return record.bits not in widths, min(inf if n is None else n for _, n in record.moves)
+
+    # A stable sort: of one cost the order of the catalogue stays.
+    return AtomRecords(sorted(filter(able, serving), key=cost))
 
 
 def _names(shipped: bool | None) -> Iterator[str]:
@@ -245,12 +255,12 @@ def _feeding(
     mma: MmaAtom,
     operands: tuple[Operand, ...],
     allowed: tuple[str, ...],
-) -> Iterator[tuple[AtomHead, tuple[tuple[str, str], ...]]]:
-    """Keep the block-2D copies that serve one of the operands, with the verdict on each."""
+) -> Iterator[tuple[AtomHead, tuple[tuple[str, str], ...], tuple[tuple[str, int | None], ...]]]:
+    """Keep the block-2D copies that serve an operand, with the verdict on each and the moves."""
     for head in heads:
         verdicts = tuple((operand, _verdict(head, mma, operand)) for operand in operands)
         if any(verdict in allowed for _, verdict in verdicts):
-            yield head, verdicts
+            yield head, verdicts, tuple((o, _moves(head, mma, o)) for o in operands)
 
 
 @cache
@@ -259,12 +269,27 @@ def _verdict(head: AtomHead, mma: MmaAtom, operand: Operand) -> str:
         return "impossible"  # a load fills registers, a store empties them: D is what comes out
     if head.rows * head.cols * head.bits % _tile_bits(mma, operand):
         return "impossible"  # the block is not made of whole tiles
-    return verdict_of(head.name, mma, operand)
+    return _feed(head.name, mma, operand).kind
+
+
+@cache
+def _moves(head: AtomHead, mma: MmaAtom, operand: Operand) -> int | None:
+    if _verdict(head, mma, operand) == "impossible":
+        return None
+    return _feed(head.name, mma, operand).moves
+
+
+@lru_cache(maxsize=4)
+def _feed(name: str, mma: MmaAtom, operand: Operand) -> Feed:
+    """Return the answer to the last questions, which hold every place of a block."""
+    return judged(name, mma, operand)
 
 
 def forget_verdicts() -> None:
     """Forget which copies were judged for which MMA, as a fresh process has not judged them."""
     _verdict.cache_clear()
+    _moves.cache_clear()
+    _feed.cache_clear()
 
 
 def _asked(mma: Any, operand: Operand | None) -> tuple[MmaAtom | None, tuple[Operand, ...]]:

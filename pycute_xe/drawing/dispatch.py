@@ -243,25 +243,26 @@ def of_reorder(kernel: Kernel, what: str | None, subgroup: int) -> Scene:
             f'draw(kernel, "{what}")',
         )
     reorder = moves[0]
-    bits = kernel.fragment(fragment).value_type.bits
-    line = grf_bytes() * 8 // bits
+    line, from_line = (
+        grf_bytes() * 8 // kernel.fragment(n).value_type.bits for n in (fragment, reorder.source)
+    )
     places = {s.element: s.place for s in multiplied(mma.mma, what, subgroup)}
     whole = np.argsort(table(reorder.slots).reshape(-1)).reshape(-1, line)
     kept = [i for i, row in enumerate(whole) if (row != np.arange(line) + i * line).any()]
     number = kept[0] if kept else 0
     came_from = whole[number].tolist()
-    rows = sorted({source // line for source in came_from})
+    rows = sorted({source // from_line for source in came_from})
     sources = {source: places[number * line + i] for i, source in enumerate(came_from)}
     before = _panel(
         reorder.source,
         what,
         (0, 0),
-        line,
-        [row * line + i for row in rows for i in range(line)],
+        from_line,
+        [row * from_line + i for row in rows for i in range(from_line)],
         sources,
     )
     after = _panel(fragment, what, (0, 1), line, [number * line + i for i in range(line)], places)
-    arrows = _arrows(came_from, {row: i for i, row in enumerate(rows)}, line)
+    arrows = _arrows(came_from, {row: i for i, row in enumerate(rows)}, from_line)
     caption = (
         f"Register {number} of {fragment}, as DPAS reads it, and where {reorder.source} has it.",
         f"Labels are {'m and k' if what == 'A' else 'k and n'}; colours are work-items.",

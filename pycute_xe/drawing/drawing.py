@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from pycute_xe.drawing.png import as_png
 from pycute_xe.drawing.saving import write_files
 from pycute_xe.drawing.scene import (
+    HEADING,
     LABELS,
     MARGIN,
     MARKS,
@@ -54,7 +55,7 @@ def render(scene: Scene) -> str:
     scope = "cx-" + sha1(body.encode(), usedforsecurity=False).hexdigest()[:10]
     colours = {c.colour % 16 for p in scene.panels for c in p.cells if c.colour is not None}
     legend = range(len(scene.legend))
-    style = style_sheet(scope, colours | set(legend), plan.cells.font, crossed=bool(scene.arrows))
+    style = style_sheet(scope, colours | set(legend), plan.cells.font)
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" id="{scope}" role="img" '
         f'aria-labelledby="{scope}-t {scope}-d" viewBox="0 0 {plan.width} {plan.height}" '
@@ -91,11 +92,11 @@ def _body(plan: Plan) -> Iterator[str]:
 
 
 def _arrows(plan: Plan) -> Iterator[str]:
-    """Lines from below a cell to above another, with a head."""
+    """Lines from below a cell to above the heading over another, with a head."""
     spots = plan.spots
     for ends in plan.scene.arrows:
         (x, y), (u, v) = (
-            (spots[p].x(c) + spots[p].cells.width / 2, spots[p].y(r + 1 - end))
+            (spots[p].x(c) + spots[p].cells.width / 2, spots[p].y(r + 1 - end) - end * HEADING)
             for end, (p, r, c) in enumerate(ends)
         )
         far = hypot(u - x, v - y) or 1.0

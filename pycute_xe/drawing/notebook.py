@@ -216,7 +216,7 @@ def atoms(value: Any) -> str:
     rows = [
         (
             *(r.name, r.kind, r.bits, f"{r.rows}x{r.cols}", r.mode),
-            ", ".join(f"{operand} {verdict}" for operand, verdict in r.feeds),
+            ", ".join(f"{operand} {cost}" for operand, cost in r.costs),
             "yes" if r.shipped else "no",
             "yes" if r.faithful else "no",
             *(r.messages, " ".join(r.targets)),

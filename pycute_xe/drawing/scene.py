@@ -251,7 +251,10 @@ MONO = 0.605
 """Width of a character of a monospaced font, in font sizes (the widest in common use)."""
 PROSE = 0.62
 """Width of a character of running text, in font sizes: the mean of a wide sans serif."""
-PANEL_GAP = 28
+PANEL_GAP, ARROW_GAP = 28, 110
+"""Between panels, and between those that arrows join."""
+HEADING = 38
+"""What stands above the cells of a panel: arrows end above it."""
 LABELLED, EXPLAINED = 3200, 2400
 """More cells than this have no labels, or no tooltips: the file would exceed 1 MB."""
 TILE_GAP, TILE_LABEL = 8, 20
@@ -448,7 +451,8 @@ class Plan:
 
     def _start(self, slot: int, index: int) -> int:
         before = [self._extent(earlier, index) for earlier in range(slot)]
-        return sum(extent + PANEL_GAP for extent in before if extent)
+        gap = ARROW_GAP if index and self.scene.arrows else PANEL_GAP
+        return sum(extent + gap for extent in before if extent)
 
     @cached_property
     def panels_width(self) -> int:

@@ -95,21 +95,11 @@ _DARK = """\
 """
 
 
-# Labels that arrows pass under stand out from them.
-_CLEAR = """\
-{p}.a text{{paint-order:stroke;stroke:#fff;stroke-width:3px;stroke-linejoin:round}}
-@media (prefers-color-scheme:dark){{
-{p}.a text{{stroke:#12161c}}
-}}
-"""
-
-
-def style_sheet(scope: str, colours: Iterable[int], font: float, crossed: bool = False) -> str:
+def style_sheet(scope: str, colours: Iterable[int], font: float) -> str:
     """Return the rules of a drawing whose outermost element has the id ``scope``.
 
     Every rule is confined to that element, so that several drawings can stand in one page. Pointing
-    at a cell, or at a colour of the legend, dims what belongs to other work-items. ``crossed`` says
-    that arrows pass under labels.
+    at a cell, or at a colour of the legend, dims what belongs to other work-items.
     """
     prefix = f"#{scope} "
     families = {"mono": MONO_FAMILY, "sans": SANS_FAMILY}
@@ -119,8 +109,7 @@ def style_sheet(scope: str, colours: Iterable[int], font: float, crossed: bool =
     scoped = [_scoped(rule, prefix) for rule in rules]
     # A rule of its own for each colour: a reader that does not know :has drops these alone.
     hover = [f"#{scope}:has(.t{i}:hover) .o:not(.t{i}){{opacity:.13}}" for i in used]
-    clear = _CLEAR.format(p=prefix) if crossed else ""
-    return "\n".join(["", *scoped, *hover, _DARK.format(p=prefix, ink=INK) + clear])
+    return "\n".join(["", *scoped, *hover, _DARK.format(p=prefix, ink=INK)])
 
 
 def _scoped(rule: str, prefix: str) -> str:

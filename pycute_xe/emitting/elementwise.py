@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from pycute_xe.arch.regions import Ints, passes
 from pycute_xe.bulk import table
 from pycute_xe.emitting.instructions import (
     Alu,
@@ -24,7 +25,7 @@ from pycute_xe.emitting.instructions import (
 )
 from pycute_xe.emitting.masks import LANES, Reading, compared, kind_of
 from pycute_xe.errors import KernelError
-from pycute_xe.kernel import Convert, Element, Expression, Fill, Kernel, Map, Slot
+from pycute_xe.kernel import Convert, Element, Expression, Fill, Kernel, Map, Reorder, Slot
 from pycute_xe.kernel.spec.expression import Apply, Const, Rounded, Where
 from pycute_xe.kernel.spec.functions import SEQUENCE, function
 from pycute_xe.numeric import Numeric, Row, as_numeric, is_exact
@@ -377,17 +378,28 @@ def filled(registers: Registers, statement: Fill, pattern: int) -> Iterator[Alu]
         at += count
 
 
-def converted(registers: Registers, statement: Convert) -> Iterator[Alu]:
-    """Yield the instructions of a conversion: nearest even, integers saturated."""
+def converted(registers: Registers, statement: Convert | Reorder, to: Ints) -> Iterator[Alu]:
+    """Yield the instructions of a conversion: nearest even, integers saturated.
+
+    Element ``i`` of the source goes to ``to[i]`` without moves of its own: see `passes`.
+    Raises `KernelError` where no regions do that.
+    """
     source = registers.fragment(statement.source)
     target = registers.fragment(statement.destination)
     kind = kind_of(target.value_type, target.name)
-    view = registers.view(target.name, kind)
-    for at in range(0, target.elements, LANES):
-        write = _Write(registers)
-        value = write.read(source.name, source.value_type, np.arange(at, at + LANES))
-        to = place(view, kind, at, None)
-        write.narrow(value, source.value_type, target.value_type, to)
+    view, types = registers.view(target.name, kind), (source.value_type, target.value_type)
+    groups = passes(to, source.value_type.bits, target.value_type.bits)
+    if not groups:
+        raise KernelError(
+            "emit",
+            {"from": source, "to": target},
+            f"no region takes {LANES} elements at a time from {source.name} to {target.name}",
+            "convert into a fragment of its own, and reorder that",
+        )
+    for places, into in groups:
+        write, step = _Write(registers), int(into[1] - into[0])
+        value = write.read(source.name, source.value_type, places)
+        write.narrow(value, *types, place(view, kind, int(into[0]), None, step))
         yield from write.out
 
 

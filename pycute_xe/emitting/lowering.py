@@ -227,8 +227,11 @@ def _(_kernel: Kernel, registers: asm.Registers, statement: ir.Fill) -> Instruct
 def _(_kernel: Kernel, registers: asm.Registers, statement: ir.Reorder) -> Instructions:
     if statement.destination in registers.joined:
         return
-    target = registers.fragment(statement.destination)
+    source, target = (registers.fragment(n) for n in (statement.source, statement.destination))
     slots = table(statement.slots).reshape(-1)
+    if source.value_type != target.value_type:
+        yield from converted(registers, statement, slots)
+        return
     moves = asm.moves(slots, target.value_type.bits, target.elements)
     yield from _moved(registers, statement, moves)
 
@@ -253,7 +256,9 @@ def _moved(
 
 @LOWERED.of(ir.Convert)
 def _(_kernel: Kernel, registers: asm.Registers, statement: ir.Convert) -> Instructions:
-    return converted(registers, statement)
+    return converted(
+        registers, statement, np.arange(16 * registers.fragment(statement.source).slots)
+    )
 
 
 @LOWERED.of(ir.Reduce)

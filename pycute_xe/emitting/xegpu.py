@@ -255,7 +255,7 @@ def _(module: Module, statement: ir.Store) -> None:
 
 @XEGPU.of(ir.Reorder)
 def _(module: Module, statement: ir.Reorder) -> None:
-    tile = _read(module, statement.source)
+    tile = _converted(module, statement)
     to, places = moved(statement.slots), tile.places
     if places is not None:
         if np.unique(to).size != to.size or to.size != places.shape[1]:
@@ -268,12 +268,19 @@ def _(module: Module, statement: ir.Reorder) -> None:
 
 @XEGPU.of(ir.Convert)
 def _(module: Module, statement: ir.Convert) -> None:
+    module.values[statement.destination] = _converted(module, statement)
+
+
+def _converted(module: Module, statement: ir.Convert | ir.Reorder) -> TileValue:
+    """Return what a fragment holds in the type of another."""
     tile = _read(module, statement.source)
     source, to = (module.kernel.fragment(n) for n in (statement.source, statement.destination))
+    if isinstance(statement, ir.Reorder) and source.value_type == to.value_type:
+        return tile
     kind = module.out.type_of(to.value_type)
     made = replace(tile, kind=kind)
     value = module.out.converted(tile.value, tile.type, made.type, source.value_type, to.value_type)
-    module.values[to.name] = replace(made, value=value)
+    return replace(made, value=value)
 
 
 @XEGPU.of(ir.Map)

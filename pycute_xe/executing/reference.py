@@ -448,8 +448,13 @@ DOES.of(SharedStore)(store_shared)
 @DOES.of(Reorder)
 def _(thread: Thread, statement: Reorder, _env: Env) -> None:
     source, target = (thread.machine.fragment(n) for n in (statement.source, statement.destination))
-    bits, slots = source.value_type.bits, thread.machine.once(_table, statement.slots)
-    patterns = codes(thread.bytes(source.name, slots.size, "reorder"), bits)[: slots.size]
+    bits, slots = target.value_type.bits, thread.machine.once(_table, statement.slots)
+    if source.value_type == target.value_type:
+        data = thread.bytes(source.name, slots.size, "reorder")
+    else:
+        values = thread.numbers(source.name, "reorder")
+        data = to_bytes(convert(values, target.value_type), target.value_type)
+    patterns = codes(data, bits)[: slots.size]
     out = np.zeros(target.elements, dtype=patterns.dtype)
     reached = np.zeros(target.elements, dtype=bool)
     out[slots], reached[slots] = patterns, True

@@ -274,7 +274,7 @@ def _(walker: Follower, statement: Store | AtomicStore) -> None:
 
 @HOLDS.of(Reorder)
 def _(walker: Follower, statement: Reorder) -> None:
-    content, to = walker.read(statement, statement.source), moved(statement.slots)
+    content, to = _converted(walker, statement), moved(statement.slots)
     old = nothing(walker.kernel.fragment(statement.destination).elements)
     last = np.full(old.count, -1, dtype=np.int64)
     last[to] = np.arange(to.size)  # of two that go to one place the later stays
@@ -290,9 +290,16 @@ def _(walker: Follower, statement: Part) -> None:
 
 @HOLDS.of(Convert)
 def _(walker: Follower, statement: Convert) -> None:
+    walker.state[statement.destination] = _converted(walker, statement)
+
+
+def _converted(walker: Follower, statement: Convert | Reorder) -> Content:
+    """Return what a fragment holds in the type of another."""
     source, to = (walker.kernel.fragment(n) for n in (statement.source, statement.destination))
     content = walker.read(statement, source.name)
-    walker.state[to.name] = content.each(lambda n: changed(n, source.value_type, to.value_type))
+    if isinstance(statement, Reorder) and source.value_type == to.value_type:
+        return content
+    return content.each(lambda n: changed(n, source.value_type, to.value_type))
 
 
 HOLDS.of(Map)(follow_map)

@@ -7,17 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from compiled_moves import gemm_of, written
 from sampling import WHOLE, sampled
 
 import pycute_xe as cx
-from pycute_xe.arch import regions
-from pycute_xe.atom import MmaAtom, is_identity
-from pycute_xe.bulk import numpy_dtype, table
+from pycute_xe.atom import MmaAtom
+from pycute_xe.bulk import numpy_dtype
 from pycute_xe.comparing import Feed
 from pycute_xe.cutlass import catalogue, get_atom, shipped_names
 from pycute_xe.errors import CuteError, KernelError
-from pycute_xe.kernel import Kernel, Reorder
-from pycute_xe.kernel.ir.listing import renamings
+from pycute_xe.kernel import Kernel
 
 
 def asked() -> list[tuple[str, Any]]:
@@ -63,36 +62,16 @@ def possible() -> list[Feed]:
     return list(found.values())
 
 
-def gemm_of(feed: Feed) -> Kernel:
-    """A GEMM of one subgroup, whose tile is the block of the copy."""
-    (rows, cols), (m, n, k) = feed.copy.shape, feed.mma.shape_mnk
-    tile = {"A": (rows, n, cols), "B": (m, cols, rows), "D": (rows, cols, k)}[feed.operand]
-    mma = cx.workgroup_mma(feed.mma, tile, ((1, 1, 1), (1, 1, 0)))
-    given: Any = {f"copy_{feed.operand.lower()}": str(feed.copy)}
-    if feed.operand != "D":
-        given[feed.operand.lower()] = feed.order
-    return cx.kernel.gemm(mma, **given)
-
-
 def moves(kernel: Kernel, operand: str) -> int | None:
     """The moves that reorders of the operand become: some rename registers, or do nothing.
 
     None where values below a byte are parted, which no move of a region does.
     """
-    renamed, count = renamings(kernel), 0
-    part = f"r{'C' if operand == 'D' else operand}"
-    for s in kernel.statements():
-        if not isinstance(s, Reorder) or is_identity(s.slots) or s.destination in renamed:
-            continue
-        if part in s.destination or (operand == "D" and part in s.source):
-            to = kernel.fragment(s.destination)
-            slots = table(s.slots).reshape(-1)
-            try:
-                count += len(regions.moves(slots, to.value_type.bits, to.elements))
-            except KernelError:
-                assert to.value_type.bits < 8
-                return None
-    return count
+    try:
+        return sum(move.instructions for move in written(kernel, operand))
+    except KernelError:
+        assert kernel.fragment(f"tCr{operand}").value_type.bits < 8
+        return None
 
 
 def small(shape: tuple[int, int], kind: cx.Numeric) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import re
 from contextlib import suppress
@@ -253,7 +254,10 @@ def test_verdicts_are_those_of_feeds() -> None:
     for record in found:
         assert [operand for operand, _ in record.feeds] == ["A", "B"]
         for operand, verdict in record.feeds:
-            assert feeds(record.name, DPAS, operand).kind == verdict
+            feed = feeds(record.name, DPAS, operand)
+            assert feed.kind == verdict
+            assert dict(record.moves)[operand] == feed.moves
+            assert dict(record.costs)[operand] == feed.cost
     mma = get_atom(DPAS)
     assert search_atoms(feeds=mma, operand="B") == search_atoms(feeds=mma.op, operand="B")
 
@@ -264,6 +268,14 @@ def test_copies_as_wide_as_the_operand_come_first() -> None:
         wide = bits.count(width)
         assert wide > 0
         assert set(bits[:wide]) == {width}
+
+
+def test_of_like_width_the_fewest_moves_come_first() -> None:
+    found = search_atoms(feeds=DPAS, operand="B", reorder=True, shipped=True)
+    moves = [dict(record.moves)["B"] for record in found if record.bits == 16]
+    counts = [count for count in moves if count is not None]
+    assert counts == moves[: len(counts)] == sorted(counts)
+    assert counts[0] == 0 < counts[-1]
 
 
 # ------------------------------------------------------------------ what is refused
@@ -371,10 +383,9 @@ def test_a_search_by_feeds_finds_what_asking_each_atom_finds() -> None:
     for mma_name in sampled((DPAS, "XE_DPAS_TT<8,s32,s8>", "XE_DPAS_TT<4,f32,tf32>"), 2):
         mma: Any = get_atom(mma_name)
         for operand in ("A", "B", "D"):
-            found = {
-                r.name: dict(r.feeds)
-                for r in search_atoms(feeds=mma, operand=operand, reorder=True)
-            }
+            records = search_atoms(feeds=mma, operand=operand, reorder=True)
+            found = {r.name: dict(r.feeds) for r in records}
+            moves = {r.name: dict(r.moves)[operand] for r in records}
             likely = sorted(found)
             sample = {
                 *rng.sample(likely, min(likely_ones, len(likely))),
@@ -384,8 +395,9 @@ def test_a_search_by_feeds_finds_what_asking_each_atom_finds() -> None:
                 is_block = "_2D" in name and not name.endswith("PREFETCH")
                 slow = slow_verdict(name, mma, operand) if is_block else "impossible"
                 assert found.get(name, {}).get(operand, "impossible") == slow, (name, operand)
-            # As listed, those as wide as the operand first.
+            # Those as wide as the operand first, then by their moves, else as listed.
             width = mma.operand_type(operand).bits
             order = [name for name in listed if name in found]
             wide = {name: head_of(name).bits == width for name in order}
-            assert list(found) == sorted(order, key=lambda name: not wide[name])
+            cost = {n: (not wide[n], math.inf if (c := moves[n]) is None else c) for n in order}
+            assert list(found) == sorted(order, key=cost.__getitem__)

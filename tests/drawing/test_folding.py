@@ -42,6 +42,7 @@ def unfolded(drawing: Drawing, rows: int, cols: int) -> dict[tuple[int, int], in
         ((3, 3, 3), (64, 64)),
         ((1, 0, 9), (4, 256)),
         ((3, 4, -3), (8, 64)),
+        ((2, 4, 3), (10, 128)),
     ],
 )
 def test_a_folded_swizzle_says_every_offset(
@@ -80,4 +81,6 @@ def test_two_digit_colours_of_runs_differ() -> None:
 
 def test_a_folded_layout_among_others_says_so() -> None:
     drawing = draw({"a": swizzled(3, 4, 3, 8, 64), "b": swizzled(3, 0, 3, 8, 8)})
-    assert "a: Each cell is 16 elements" in " ".join(drawing.scene.caption)
+    words = " ".join(drawing.scene.caption)
+    assert "a: Each cell is 16 elements" in words
+    assert "XORed" not in words  # each layout has one line of its own

@@ -156,6 +156,10 @@ def test_each_picture_can_be_read(name: str) -> None:
         assert y <= text.y - 0.75 * font, text
         assert text.y <= y + h, text
     assert count > 20
+    for arrow in root_of(svg).iter(f"{SVG}path"):
+        if "arrow" in arrow.get("class", ""):
+            top, bottom = (float(y) for y in re.findall(r"[\d.]+ ([\d.]+)", arrow.get("d", ""))[:2])
+            assert not any(y - 8 < bottom and top < y for y in beside), "an arrow crosses text"
     boxes = {text.box for text in texts_of(svg) if text.box}
     for baseline, line in beside.items():
         for before, after in pairwise(sorted(line)):

@@ -12,8 +12,8 @@ import pytest
 from svg_cells import SVG, root_of
 
 import pycute_xe as cx
-from pycute_xe.drawing import draw
-from pycute_xe.drawing.scene import Plan
+from pycute_xe.drawing import Drawing, draw
+from pycute_xe.drawing.scene import Cell, Plan, Scene, make_panel
 from pycute_xe.drawing.style import COLOURS
 from pycute_xe.errors import InputError, ToolError
 
@@ -72,6 +72,23 @@ def test_a_png_shows_each_cell_in_its_colour_with_its_label(tmp_path: Path) -> N
     assert any(
         max(row[i : i + 3]) < 60 for row in rows[2 * top - 20 : 2 * top] for i in range(96, 400, 4)
     )
+
+
+def test_both_lines_of_a_label_are_as_wide_in_a_cell(tmp_path: Path) -> None:
+    panel = make_panel(
+        "", [Cell(0, col, 4, ("11", "11")) for col in range(17)], ("", "x"), framed=False
+    )
+    drawing = Drawing(Scene("t", (), (panel,)))
+    rows = pixels(drawing.save(tmp_path / "a.png").read_bytes())
+    (spot,), size = Plan(drawing.scene).spots, Plan(drawing.scene).cells
+    assert size.lines == 2
+    for col in range(17):
+        x, y, high = 2 * spot.x(col), 2 * spot.y(0), size.height
+        ends: list[tuple[int, int]] = []
+        for line in (rows[y : y + high], rows[y + high : y + 2 * high]):
+            dark = [i for row in line for i in range(2 * size.width) if row[4 * (x + i)] < 60]
+            ends.append((min(dark), max(dark)))
+        assert ends[0] == ends[1]
 
 
 def test_the_ending_says_the_format(tmp_path: Path) -> None:

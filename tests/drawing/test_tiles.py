@@ -158,6 +158,17 @@ def test_a_grid_of_tiles_is_the_layout_at_other_places(layout: cx.Layout) -> Non
         assert cx.size(found.grid) == cx.size(layout)
 
 
+@pytest.mark.parametrize("divide", DIVIDES)
+def test_cells_in_place_name_their_coordinates_in_the_layout(divide: Any) -> None:
+    """Where a picture is not the grid of modes 0 and 1: the tile's index, and which tile."""
+    layout = divide(MATRIX, TILER)
+    for cell in cells_of(draw(layout, view=DIVIDES[divide])):
+        if len(layout) == 2:
+            assert cell["offset"] == layout(cell["row"], cell["col"])
+        else:
+            assert cell["offset"] == layout(cell["row"] + 12 * cell["col"])
+
+
 def test_frames_are_thick_and_around_the_cells() -> None:
     """Corners of each frame in the SVG, against the boxes of the cells."""
     drawing = draw(cx.zipped_divide(MATRIX, TILER), view="tiles")

@@ -107,7 +107,7 @@ def test_the_registers_that_a_scaled_operand_is_read_from_are_drawn() -> None:
     """Conversion and scale leave every element where it was: DPAS reads B as without them."""
     plain, scaled = made(FORMS[0]), made(FORMS[9])
     assert held(scaled, "B", 1)[0] == held(plain, "B", 1)[0]
-    assert "tBvB" in cx.draw(scaled, "B", view="reorder").svg
+    assert "tBrB" in cx.draw(scaled, "B", view="reorder").svg
 
 
 def test_products_of_e2m1_are_legal_on_crescent_island_alone() -> None:

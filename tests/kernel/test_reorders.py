@@ -16,7 +16,6 @@ from pycute_xe.bulk import numpy_dtype, table
 from pycute_xe.converting import host_dtype
 from pycute_xe.kernel import (
     Claim,
-    Convert,
     Element,
     Fragment,
     Index,
@@ -52,19 +51,17 @@ def row_copy(make: Any, numeric: Numeric, count: int) -> TiledCopy:
 
 
 def moving(row: dict[str, Any]) -> Kernel:
-    """Load elements as the registers' bytes lie, convert them, reorder them, store the bytes."""
+    """Load elements as the registers' bytes lie, reorder them into another type, store."""
     source, target = numeric_of(row["src_type"]), numeric_of(row["dst_type"])
     slots = to_layout(row["reorder_layout"])
     count = size(slots)
     x, y = Operand("X", source, ("N",)), Operand("Y", target, ("N",), role="out")
     fragments = tuple(
-        Fragment(name, kind, count // 16)
-        for name, kind in (("source", source), ("converted", target), ("target", target))
+        Fragment(name, kind, count // 16) for name, kind in (("source", source), ("target", target))
     )
     body = (
         Load(row_copy(cx.XE_LOAD_2D, source, count), "X", (Index(),), "source", (None, 0)),
-        Convert("source", "converted"),
-        Reorder("converted", "target", slots),
+        Reorder("source", "target", slots),
         Store(row_copy(cx.XE_STORE_2D, target, count), "Y", (Index(),), "target", (None, 0)),
     )
     claim = Specification((Claim("Y", ("n",), Element("X", (Index("n"),))),))

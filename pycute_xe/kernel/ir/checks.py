@@ -310,7 +310,8 @@ def _(kernel: Program, statement: Reorder | Reduce) -> None:
             f"it reaches element {cosize(statement.slots) - 1}, {destination} ends before",
             "use a map onto the destination",
         )
-    check_type(kernel, statement, destination, source.value_type)
+    if isinstance(statement, Reduce):
+        check_type(kernel, statement, destination, source.value_type)
 
 
 @FITS.of(Convert)

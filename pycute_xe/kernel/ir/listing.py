@@ -102,14 +102,14 @@ def renamings(kernel: Program) -> dict[str, Renaming]:
 def _renaming(kernel: Program, reorder: Reorder) -> Renaming | None:
     """Return how the destination lies in the source, ``None`` where an operand is in pieces."""
     source, destination = (kernel.fragment(n) for n in (reorder.source, reorder.destination))
+    if destination.value_type != source.value_type:
+        return None
     if is_identity(reorder.slots):
         fits = source.bytes >= destination.bytes
         whole = Renaming(destination.name, source.name, destination.bytes, (0,))
         return whole if fits else None
     bits, count = source.value_type.bits, destination.elements
-    if destination.value_type != source.value_type or not source.elements == count == size(
-        reorder.slots
-    ):
+    if not source.elements == count == size(reorder.slots):
         return None
     readers = [s for s in kernel.statements() if destination.name in _read(s)]
     pieces = {piece for reader in readers for piece in _pieces(reader, destination.name)}
@@ -198,17 +198,28 @@ def listing(kernel: Program) -> str:
     if kernel.shared:
         head.append(f"  shared     {', '.join(map(str, kernel.shared))}")
     head.append(f"  for each work-group {over}; for each of {kernel.subgroups} subgroups")
-    return "\n".join([*head, *_lines(kernel.body, 2, frozenset(renamings(kernel)))])
+    return "\n".join([*head, *_lines(kernel.body, 2, _verbs_of_reorders(kernel))])
 
 
-def _lines(body: tuple[Statement, ...], level: int, renamed: frozenset[str]) -> Iterator[str]:
+def _verbs_of_reorders(kernel: Program) -> dict[str, str]:
+    """Return the verbs for reorders by the fragment that they write, where it has one."""
+    verbs = dict.fromkeys(renamings(kernel), "renames registers")
+    for reorder in kernel.statements():
+        if isinstance(reorder, Reorder):
+            source, to = (kernel.fragment(n) for n in (reorder.source, reorder.destination))
+            if source.value_type != to.value_type:
+                verbs[to.name] = "converts"
+    return verbs
+
+
+def _lines(body: tuple[Statement, ...], level: int, verbs: dict[str, str]) -> Iterator[str]:
     for statement in body:
         text = line(statement)
-        if isinstance(statement, Reorder) and statement.destination in renamed:
-            text = text.replace("  by ", "  renames registers by ")
+        if isinstance(statement, Reorder) and statement.destination in verbs:
+            text = text.replace("  by ", f"  {verbs[statement.destination]} by ")
         yield "  " * level + text
         if isinstance(statement, (Loop, If)):
-            yield from _lines(statement.body, level + 1, renamed)
+            yield from _lines(statement.body, level + 1, verbs)
 
 
 def line(statement: Statement) -> str:

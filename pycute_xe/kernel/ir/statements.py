@@ -344,7 +344,11 @@ class Fill(Statement):
 @checked_fields
 @dataclass(frozen=True, slots=True)
 class Reorder(Statement):
-    """Permute register elements: element ``i`` of the source goes to ``slots(i)``."""
+    """Permute register elements: element ``i`` of the source goes to ``slots(i)``.
+
+    Into a fragment of another type they are converted on the way, as `Convert` does. C++:
+    ``reorder``, which does both at once.
+    """
 
     touches = touching(reads="source", writes="destination")
     source: str

@@ -38,7 +38,7 @@ from pycute_xe.kernel.ir.statements import (
 )
 from pycute_xe.kernel.kinds.attention_form import F32, Conditions, Form, Keys, Rows, Window, seen
 from pycute_xe.kernel.kinds.attention_loop import LOG2E, LOWEST, Mainloop
-from pycute_xe.kernel.kinds.parts import gmem_stride
+from pycute_xe.kernel.kinds.parts import gmem_stride, in_one_pass
 from pycute_xe.kernel.kinds.side import MEET
 from pycute_xe.kernel.kinds.vectors import vector_copy
 from pycute_xe.kernel.spec.expression import (
@@ -71,7 +71,8 @@ class Ending:
         self.form, self.rows = form, Rows(form.qk, form.pv)
         self.copy = make_block_2d_copy_D(form.pv, gmem_stride("D", "row"), form.out_type)
         self.slots = reorder(mma_slots(form.pv, "C"), copy_slots(self.copy))
-        self.moves = not is_identity(self.slots)
+        self.moves, types = not is_identity(self.slots), (form.pv.atom.op.D, form.out_type)
+        self.converts = types[0] != types[1] and not in_one_pass(self.slots, *types)
         self.elements = 16 * size(form.pv.fragment("C")[1])
 
     def fragments(self) -> tuple[Fragment, ...]:
@@ -94,7 +95,7 @@ class Ending:
     def _stored_fragments(self) -> list[tuple[str, Numeric]]:
         form = self.form
         out: list[tuple[str, Numeric]] = []
-        if form.out_type != form.pv.atom.op.D:
+        if self.converts:
             out.append(("tOrN", form.out_type))
         if self.moves:
             out.append(("tOrD", form.out_type))
@@ -213,7 +214,7 @@ class Ending:
         # Where a part of the keys has none for a query, its sum is 0; any other is 1 at least.
         sums = apply("max", Slot("tSrSum"), 1.0) if form.splits > 1 else Slot("tSrSum")
         out: list[Statement] = [Map(fragment, Slot(fragment) / sums, rows)]
-        if form.out_type != form.pv.atom.op.D:
+        if self.converts:
             out.append(Convert(fragment, "tOrN"))
             fragment = "tOrN"
         if self.moves:

@@ -31,7 +31,7 @@ from pycute_xe.kernel.ir.statements import (
     Statement,
     Store,
 )
-from pycute_xe.kernel.kinds.parts import operand_copy, store_reorder
+from pycute_xe.kernel.kinds.parts import in_one_pass, operand_copy, store_reorder
 from pycute_xe.kernel.kinds.scalars import demand_scalars
 from pycute_xe.kernel.kinds.vectors import vector_copy, vector_gather
 from pycute_xe.kernel.spec.equations import parse
@@ -186,13 +186,15 @@ class Tail:
         exact, compute = value == Slot("acc"), self._compute(value)
         self.values.append((name, self.claimed(text, numeric)))
         fragment = self.computed(name, value, compute, last=name == "D")
+        slots = store_reorder(self.frame.mma, copy)
         if numeric != compute:
-            fragment = self.fragment(f"tEr{name}", numeric)
-            source = self.stores[-1].touched.writes[0] if self.stores and not exact else "tCrC"
-            self.stores.append(Convert(source, fragment))
+            fragment = self.stores[-1].touched.writes[0] if self.stores and not exact else "tCrC"
+            if not in_one_pass(slots, compute, numeric):
+                source, fragment = fragment, self.fragment(f"tEr{name}", numeric)
+                self.stores.append(Convert(source, fragment))
         modes, role = (*self.frame.lead, *self.frame.extents), "inout" if self.frame.adds else "out"
         self.outs.append(matrix(name, numeric, modes, order, role=role))
-        self._stored(name, fragment, numeric, copy)
+        self._stored(name, fragment, numeric, copy, slots)
 
     def parsed(self, text: str) -> Expression:
         """Return what a text says of ``acc``; names without indices are numbers."""
@@ -310,9 +312,10 @@ class Tail:
         used = {x.fragment for x in leaves(moved) if isinstance(x, Slot)}
         return Map(result, moved, tuple((n, by) for n, by in self.gathers.items() if n in used))
 
-    def _stored(self, name: str, fragment: str, numeric: Numeric, copy: TiledCopy) -> None:
+    def _stored(
+        self, name: str, fragment: str, numeric: Numeric, copy: TiledCopy, slots: Layout | None
+    ) -> None:
         frame = self.frame
-        slots = store_reorder(frame.mma, copy)
         if slots is not None:
             source, fragment = fragment, self.fragment(f"t{name}r{name}", numeric)
             self.stores.append(Reorder(source, fragment, slots))

@@ -18,7 +18,7 @@ from pycute_xe.kernel.index import Index
 from pycute_xe.kernel.ir.operands import Operand, Order, matrix
 from pycute_xe.kernel.ir.statements import Convert, Load, Part, Reorder, Store
 from pycute_xe.kernel.kinds.epilogue import Frame, Tail
-from pycute_xe.kernel.kinds.parts import operand_copy, subgroup_share
+from pycute_xe.kernel.kinds.parts import in_one_pass, operand_copy, subgroup_share
 from pycute_xe.kernel.kinds.vectors import vector_copy
 from pycute_xe.kernel.spec.expression import Expression, Slot
 from pycute_xe.kernel.tiles.slots import copy_slots, mma_slots
@@ -193,11 +193,11 @@ class TiledTail(Tail):
         if value != Slot("acc"):
             result = self._declared(f"tEf{name}", compute)
             self.stores.append(self.mapped(result, value, "tEp", fragments))
-        if numeric != compute:
-            source, result = result, self._declared(f"tEr{name}", numeric)
-            self.stores.append(Convert(source, result))
         copy = self.copies[name]
         moved = reorder(order, copy_slots(copy))
+        if numeric != compute and not in_one_pass(moved, compute, numeric):
+            source, result = result, self._declared(f"tEr{name}", numeric)
+            self.stores.append(Convert(source, result))
         if not is_identity(moved):
             source, result = result, self._declared(f"t{name}r{name}", numeric)
             self.stores.append(Reorder(source, result, moved))

@@ -10,6 +10,7 @@ from types import NoneType
 from typing import TypeAlias
 
 from pycute_xe.arch.dpas import Dpas
+from pycute_xe.arch.regions import passes
 from pycute_xe.arch.target import grf_bytes
 from pycute_xe.atom.block2d_copy import (
     make_block_2d_copy_A,
@@ -24,6 +25,7 @@ from pycute_xe.atom.register_picture import ANY_TARGET, SUBGROUP
 from pycute_xe.atom.reordering import is_identity, reorder
 from pycute_xe.atom.thr_mma import OPERAND_MODES
 from pycute_xe.atom.tilings import TiledCopy, TiledMma
+from pycute_xe.bulk import table
 from pycute_xe.cutlass import LegacyCopyAtom, get_atom
 from pycute_xe.errors import CuteError, DTypeError, KernelError
 from pycute_xe.kernel.index import Index
@@ -39,6 +41,7 @@ __all__ = [
     "operand_copy",
     "reordered",
     "store_reorder",
+    "in_one_pass",
     "along",
     "product_of",
     "unfit",
@@ -263,6 +266,16 @@ def subgroup_share(mma: TiledMma, operand: str) -> tuple[int, ...]:
     m, n, k = (size(mode) for mode in mma.atom_layout_mnk)
     shares = {"A": (tile_m // m, tile_k // k), "B": (tile_n // n, tile_k // k)}
     return shares.get(operand, (tile_m // m, tile_n // n))
+
+
+def in_one_pass(slots: Layout | None, source: Numeric, target: Numeric) -> bool:
+    """Tell whether elements are converted and brought to other registers by the same instructions.
+
+    Where they are not, a `Convert` stands before the `Reorder`: see `passes`.
+    """
+    if slots is None or is_identity(slots) or source == target:
+        return False
+    return bool(passes(table(slots).reshape(-1), source.bits, target.bits))
 
 
 def store_reorder(mma: TiledMma, copy: TiledCopy) -> Layout | None:

@@ -34,7 +34,7 @@ from pycute_xe.kernel.ir.statements import (
     SharedStore,
     Statement,
 )
-from pycute_xe.kernel.kinds.parts import gmem_stride, reordered
+from pycute_xe.kernel.kinds.parts import gmem_stride, in_one_pass, reordered
 from pycute_xe.kernel.kinds.transforms import Transform
 from pycute_xe.kernel.spec.expression import Element, Expression, Slot, rebuilt, rounded_to
 from pycute_xe.kernel.tiles.slots import copy_slots, mma_slots, separated
@@ -329,7 +329,8 @@ class Side:
         turned = slots if slots is not None and not is_identity(slots) else None
         in_place = self.transform is None or self.carrier == self.compute
         ready = self.read if in_place else f"tCv{x}"
-        if self.carrier != self.copy.value_type:
+        at_once = in_one_pass(turned, self.copy.value_type, self.carrier)
+        if self.carrier != self.copy.value_type and not at_once:
             name = ready if turned is None else self.names[0].format(x)
             out.append(Convert(fragment, name))
             fragment = name
