@@ -220,7 +220,7 @@ def _where(copy: Copy, turned: bool) -> NDArray[np.int64]:
     """The slot of the copy's registers that holds each element of the operand."""
     import numpy as np
 
-    places = copy.register_places
+    places = copy.places_held
     (slots,) = np.nonzero(places[:, 0] >= 0)
     where = np.full(copy.shape, -1)
     where[places[slots, 0], places[slots, 1]] = slots

@@ -387,7 +387,7 @@ class LegacyCopyAtom(BlockAnswers):
         return tuple(tuple((y + v, x + w) for v, w in inside) for y, x in lanes)
 
     def _shown_in(self, unit_bits: int) -> bool:
-        return all_shown(self.register_places, self._owned_table, unit_bits // self.value_type.bits)
+        return all_shown(self.places_held, self._owned_table, unit_bits // self.value_type.bits)
 
     @cached_property
     def _owned_table(self) -> NDArray[np.int64]:
@@ -397,10 +397,10 @@ class LegacyCopyAtom(BlockAnswers):
 
     @cached_property
     def _picture(self) -> RegisterPicture:
-        return register_picture(self.name, self.register_places, self.value_type.bits)
+        return register_picture(self.name, self.places_held, self.value_type.bits)
 
     @cached_property
-    def register_places(self) -> NDArray[np.int64]:
+    def places_held(self) -> NDArray[np.int64]:
         """The (row, column) of each slot of `registers`, as an array; (-1, -1) for padding.
 
         Raises `LegalityError` where no messages can move the block.
