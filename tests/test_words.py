@@ -46,6 +46,10 @@ ALLOWED = {  # quoted as what not to write
 
 # What says nothing of a value: `row`, `layout`, `match`, `owner`, `condition` do.
 NAMES_RULED_OUT = {"found", "held", "said", "says", "tell", "tells", "told", "who"}
+ANY_NAME_RULED_OUT = re.compile(
+    rf"(?:\b|_)(?:{'|'.join(NAMES_RULED_OUT)})(?:\b|_)"
+    rf"|(?:{'|'.join(map(str.title, NAMES_RULED_OUT))})(?:[A-Z]|\b)"
+)
 NAMES_KEPT = {  # public classes have them, or JSON
     *("Held", "Checked.held", "RegisterPicture.held_by", "AtomDiff.held", "AtomDiff.said"),
     *("CopyAtom.places_held", "LegacyCopyAtom.places_held", "Change.who"),
@@ -178,6 +182,8 @@ def bound(node: ast.AST, owner: str = "") -> Iterator[str]:
 
 def names_ruled_out(source: str) -> set[str]:
     """Return the names whose first or last word, or the only one, says nothing of the value."""
+    if not ANY_NAME_RULED_OUT.search(STRING_OR_COMMENT.sub("", source)):  # as a rule
+        return set()
     names = set(bound(ast.parse(source)))
     words = {n: re.findall("[A-Z]?[a-z]+|[A-Z]+", n.rpartition(".")[2]) or [n] for n in names}
     return {n for n, w in words.items() if {w[0].lower(), w[-1].lower()} & NAMES_RULED_OUT}
