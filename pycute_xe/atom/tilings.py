@@ -357,7 +357,7 @@ class TiledMma:
             raise RankError(
                 "make_tiled_mma",
                 {"atom_layout": self.atom_layout_mnk, "permutation": self.permutation_mnk},
-                "both need the three modes M, N, K",
+                "the layout of atoms and the permutation must have the three modes M, N, K",
                 "write an unused mode as 1",
             )
         demand_extents(self.permutation_mnk)
