@@ -515,7 +515,7 @@ def _wrong(value: Any, annotation: Any, function: Callable[..., Any]) -> str:
     if annotation in NESTED:
         is_fit = is_own if annotation in ("Any", "Tiler") else is_leaf
         foreign = (type(leaf).__name__ for leaf in leaves_of(value) if not is_fit(leaf))
-        return _said(value, next(foreign, ""))
+        return _phrase(value, next(foreign, ""))
     return _misfit(value, _resolved(annotation, inspect.unwrap(function)))
 
 
@@ -543,10 +543,10 @@ def _quoted(value: Any, error: BaseException) -> str:
     """Say what an error says of a value, where it quotes the value's type."""
     names = {match[1] or "ndarray" for match in _QUOTED.finditer(str(error))}
     kinds = (type(leaf).__name__ for leaf in (value, *leaves_of(value)))
-    return _said(value, next((kind for kind in kinds if kind in names), ""))
+    return _phrase(value, next((kind for kind in kinds if kind in names), ""))
 
 
-def _said(value: Any, kind: str) -> str:
+def _phrase(value: Any, kind: str) -> str:
     if not kind:
         return ""
     return (

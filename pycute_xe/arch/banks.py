@@ -93,7 +93,7 @@ class BankUse:
     """
 
     banks: Banks
-    held: tuple[tuple[int, ...], ...]
+    by_bank: tuple[tuple[int, ...], ...]
 
     _repr_mimebundle_ = shown
 
@@ -104,7 +104,7 @@ class BankUse:
     @property
     def words(self) -> tuple[int, ...]:
         """How many words of each bank are wanted."""
-        return tuple(map(len, self.held))
+        return tuple(map(len, self.by_bank))
 
     @property
     def turns(self) -> int:

@@ -342,10 +342,10 @@ def unit_of_own_elements(picture: RegisterPicture, owned: Sequence[Sequence[Plac
     if sum(map(len, owned)) != len(whose):
         return None
     units = (u for u in range(picture.unit_bits, 65, picture.unit_bits) if 64 % u == 0)
-    return next((unit for unit in units if _held_by(picture, unit, whose)), None)
+    return next((unit for unit in units if _owned_by(picture, unit, whose)), None)
 
 
-def _held_by(picture: RegisterPicture, unit_bits: int, whose: dict[Place, int]) -> bool:
+def _owned_by(picture: RegisterPicture, unit_bits: int, whose: dict[Place, int]) -> bool:
     """Whether registers hold these elements and no others, each with its work-item."""
     owners = picture.owners(unit_bits)
     return len(owners) == len(whose) and all(

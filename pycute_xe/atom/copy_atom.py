@@ -389,10 +389,10 @@ class CopyAtom(BlockAnswers):
     def _picture(self) -> RegisterPicture:
         if self.op.kind == "XE_PREFETCH_2D":
             return RegisterPicture(self.value_type.bits, ())
-        return RegisterPicture(self.value_type.bits, slots_in(self.register_places))
+        return RegisterPicture(self.value_type.bits, slots_in(self.places_held))
 
     @cached_property
-    def register_places(self) -> NDArray[np.int64]:
+    def places_held(self) -> NDArray[np.int64]:
         """The (row, column) of each slot of `registers`, as an array; (-1, -1) for padding.
 
         Raises `LegalityError` where no target has the message.

@@ -73,7 +73,7 @@ class CheckOutcome:
                 "subject": checked.subject,
                 "target": checked.target.name,
                 "legal": bool(checked),
-                "rules": [*broken, *map(_held, checked.held)],
+                "rules": [*broken, *map(_rule_json, checked.held)],
                 "resources": [picked(r, "name", "used", "available") for r in checked.resources],
                 "demands": list(map(_demand, checked.demands)),
             }
@@ -88,7 +88,7 @@ class CheckOutcome:
         lines = str(self.checked).splitlines()
         if verbose:
             lines = self.checked.full().splitlines()
-            lines += ["  these rules hold:", *(f"    {held}" for held in self.checked.held)]
+            lines += ["  these rules hold:", *(f"    {rule}" for rule in self.checked.held)]
         for number, line in enumerate(lines):
             console.print(Text(line), soft_wrap=True, style="" if number else "bold")
 
@@ -99,9 +99,9 @@ def _broken(finding: Finding) -> dict[str, Any]:
     return {**rule, **picked(b, "condition", "source"), "way_out": b.fix}
 
 
-def _held(held: Held) -> dict[str, Any]:
-    state = {"state": "binds" if held.binds else "holds"}
-    return {**picked(held, "subject", "rule"), **state, **picked(held, "condition", "source")}
+def _rule_json(rule: Held) -> dict[str, Any]:
+    state = {"state": "binds" if rule.binds else "holds"}
+    return {**picked(rule, "subject", "rule"), **state, **picked(rule, "condition", "source")}
 
 
 def _demand(demand: Demand) -> dict[str, Any]:
@@ -247,8 +247,8 @@ def diff_command(a: str, b: str | None, operand: Any, target: str, json: bool) -
     one, other = (
         text if value is None else value for text, value in zip((a, b), values, strict=True)
     )
-    found = diff(one, other, operand, target=target)
-    click.echo(json_text(asdict(found)) if json else str(found))
+    difference = diff(one, other, operand, target=target)
+    click.echo(json_text(asdict(difference)) if json else str(difference))
 
 
 # ------------------------------------------------------------ check command
@@ -415,14 +415,14 @@ def _show_descriptor(desc: int, target: str, svg: Path | None, json: bool) -> No
     if svg is not None:
         condition = "a descriptor names no registers, and cannot be drawn"
         raise InputError("lsc", {"svg": svg}, condition, "leave --svg out, or give the message")
-    said = asdict(decode_descriptor(desc, 0, target))
-    del said["sfid"], said["surface"], said["offset"]  # the send and its other word hold them
-    said["data"] = {name: value for name, value in said["data"].items() if value is not None}
+    fields = asdict(decode_descriptor(desc, 0, target))
+    del fields["sfid"], fields["surface"], fields["offset"]  # the send and its other word hold them
+    fields["data"] = {name: value for name, value in fields["data"].items() if value is not None}
     if json:
-        click.echo(json_text({"desc": hex(desc), "target": target, **said}))
+        click.echo(json_text({"desc": hex(desc), "target": target, **fields}))
         return
-    said["data"] = str(decode_descriptor(desc, 0, target).data)
-    for name, value in said.items():
+    fields["data"] = str(decode_descriptor(desc, 0, target).data)
+    for name, value in fields.items():
         click.echo(f"{name:18} {value}")
 
 

@@ -31,7 +31,7 @@ class Change:
     the same one under another value number, and ``other_byte`` begin in another byte of the
     registers, where two of them are compared. The first owner counts where several work-items
     repeat an element; ``other_repeats`` are those whose first owner stays and further ones do not.
-    ``examples``: (row, column), first owner before, first owner after. ``nouns`` are the words for
+    ``examples``: (row, column), first owner before, first owner after. ``who`` are the words for
     the two parts of an owner.
     """
 
@@ -41,7 +41,7 @@ class Change:
     other_byte: int
     examples: tuple[tuple[tuple[int, ...], tuple[int, int], tuple[int, int]], ...]
     other_repeats: int = 0
-    nouns: tuple[str, str] = ("work-item", "value number")
+    who: tuple[str, str] = ("work-item", "value number")
 
     @property
     def moved(self) -> int:
@@ -55,7 +55,7 @@ class Change:
         return f"{text}, first {self._examples(1)}" if self.examples else text
 
     def _examples(self, most: int) -> str:
-        whose, which = self.nouns
+        whose, which = self.who
         one, two = ("T", "V") if whose == "work-item" else (f"{whose} ", f"{which} ")
         return "; ".join(
             f"({', '.join(map(str, place))}): {one}{t}·{two}{v} → {one}{to}·{two}{at}"
@@ -69,8 +69,8 @@ class Change:
         if not (self.moved or self.other_byte):
             return f"all {self.elements} elements alike"
         text = (
-            f"of {self.elements} elements {self.other_work_item} change {self.nouns[0]}, "
-            f"{self.other_value} only {self.nouns[1]}"
+            f"of {self.elements} elements {self.other_work_item} change {self.who[0]}, "
+            f"{self.other_value} only {self.who[1]}"
         )
         if self.other_byte:
             text += f", {self.other_byte} byte"
@@ -98,14 +98,14 @@ class Row:
         return self.before != self.after
 
     @property
-    def told(self) -> tuple[str, str]:
+    def texts(self) -> tuple[str, str]:
         """Before and after as texts."""
         before, after = map(_text, (self.before, self.after))
         return before, after
 
     def __str__(self) -> str:
         """What, before and after."""
-        return f"{self.what} {' → '.join(self.told)}".strip()
+        return f"{self.what} {' → '.join(self.texts)}".strip()
 
 
 def _text(value: Value) -> str:

@@ -44,7 +44,7 @@ _CHANNEL = 32
 class Side:
     """One atom, seen as `diff` needs it.
 
-    ``facts`` are its parameters by name; ``said`` the owners of each element by its layouts;
+    ``facts`` are its parameters by name; ``claimed`` the owners of each element by its layouts;
     ``picture`` its registers, ``None`` where ``why`` says why; ``units`` the widths of 8 to 64 bits
     in which registers show what is said; ``offsets`` the layout of a copy, (work-item, value) →
     offset in memory.
@@ -55,7 +55,7 @@ class Side:
     messages: tuple[str, ...]
     shape: Place
     bits: int
-    said: Owners
+    claimed: Owners
     picture: RegisterPicture | None
     units: tuple[int, ...]
     why: str = ""
@@ -65,7 +65,7 @@ class Side:
     @property
     def work_item_units(self) -> tuple[int, ...]:
         """Widths in which each work-item holds what is said, in whatever order."""
-        wanted = {place: [t for t, _ in owners] for place, owners in self.said.items()}
+        wanted = {place: [t for t, _ in owners] for place, owners in self.claimed.items()}
         return tuple(
             unit
             for unit, owned in _read(self.picture)
@@ -73,14 +73,14 @@ class Side:
         )
 
     @property
-    def held(self) -> Owners:
+    def owners(self) -> Owners:
         """The owner of each element in registers, which have one of each."""
         return _alone(self.picture, None)
 
     @property
     def repeated(self) -> int:
         """Elements that several work-items, or one under several numbers, are said to own."""
-        return sum(len(owners) > 1 for owners in self.said.values())
+        return sum(len(owners) > 1 for owners in self.claimed.values())
 
     @property
     def rows_in_a_dword(self) -> int:
@@ -95,7 +95,7 @@ class Side:
     def adjacent(self) -> int:
         """Adjacent columns that work-item 0 is said to own from the first on."""
         count = 1
-        while (0, count) in self.said.get((0, count), ()):
+        while (0, count) in self.claimed.get((0, count), ()):
             count += 1
         return count
 
@@ -212,8 +212,8 @@ def _turned(side: Side) -> Side:
     if picture is not None:
         slots = tuple(place and (place[1], place[0]) for place in picture.slots)
         picture = replace(picture, slots=slots)
-    turned = {(x, y): owners for (y, x), owners in side.said.items()}
-    return replace(side, shape=(side.shape[1], side.shape[0]), said=turned, picture=picture)
+    turned = {(x, y): owners for (y, x), owners in side.claimed.items()}
+    return replace(side, shape=(side.shape[1], side.shape[0]), claimed=turned, picture=picture)
 
 
 def _mma_side(mma: MmaAtom, operand: Operand) -> Side:
@@ -307,7 +307,7 @@ def diff_atoms(a: object, b: object = None, operand: Operand | None = None) -> A
     read in units of 32 bits, registers show what XE_2D_U16x16x16_LD_V says
     """
     before, after = sides(a, b, operand)
-    layouts = None if b is None else _change(before.said, after.said, 0)
+    layouts = None if b is None else _change(before.claimed, after.claimed, 0)
     registers = _register_change(before, after, alone=b is None)
     names = ("said by layouts", "held in registers" if layouts else "said, against registers")
     return AtomDiff(
@@ -345,10 +345,10 @@ def _register_change(before: Side, after: Side, alone: bool) -> Change | None:
     if left is None or right is None:
         return None
     if alone:
-        return _change(before.said, after.held, 0)
+        return _change(before.claimed, after.owners, 0)
     first, second = _bytes(left), _bytes(right)
     other = sum(first[place] != second[place] for place in first.keys() & second.keys())
-    return _change(before.held, after.held, other)
+    return _change(before.owners, after.owners, other)
 
 
 def _bytes(picture: RegisterPicture) -> dict[Place, int]:
@@ -386,7 +386,7 @@ def _meaning(before: Side, after: Side) -> Iterator[str]:
             )
     if len(both) == 1 or before.picture is None or after.picture is None:
         return
-    same_layouts, same_registers = before.said == after.said, before.picture == after.picture
+    same_layouts, same_registers = before.claimed == after.claimed, before.picture == after.picture
     yield from _strides(before, after)
     if same_layouts and not same_registers:
         yield "the layouts do not tell them apart: code that reads single registers must"
@@ -399,7 +399,7 @@ def _strides(before: Side, after: Side) -> Iterator[str]:
     old, new = before.facts.get(STRIDE), after.facts.get(STRIDE)
     if old is None or new is None or old == new:
         return
-    alike = before.said == after.said and before.picture == after.picture
+    alike = before.claimed == after.claimed and before.picture == after.picture
     only = "only offsets differ" if alike else "offsets differ"
     if before.offsets == after.offsets:
         yield f"the layouts of stores count row by row, whatever the {STRIDE}: no offset differs"

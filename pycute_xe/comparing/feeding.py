@@ -220,7 +220,7 @@ def _where(copy: Copy, turned: bool) -> NDArray[np.int64]:
     """The slot of the copy's registers that holds each element of the operand."""
     import numpy as np
 
-    places = copy.register_places
+    places = copy.places_held
     (slots,) = np.nonzero(places[:, 0] >= 0)
     where = np.full(copy.shape, -1)
     where[places[slots, 0], places[slots, 1]] = slots
@@ -424,13 +424,13 @@ def _instructions(places: tuple[tuple[int, ...], ...], bits: int, stores: bool) 
 
     source = np.array(places).reshape(-1)
     if stores:
-        held, source = source, np.full(source.max() + 1, -1)
-        source[held] = np.arange(held.size)
+        slots, source = source, np.full(source.max() + 1, -1)
+        source[slots] = np.arange(slots.size)
     try:
-        found = moves_from(source, bits)
+        moves = moves_from(source, bits)
     except KernelError:
         return None
-    return sum(move.instructions for move in found)
+    return sum(move.instructions for move in moves)
 
 
 def _stays(places: tuple[int, ...], bits: int, copy_unit: int, mma_unit: int) -> bool:

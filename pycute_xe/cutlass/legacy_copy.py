@@ -69,12 +69,12 @@ def _traits(name: LegacyCopyName) -> Iterator[Note]:
         yield "shipped", f"CUTLASS ships it without Copy_Traits; {rule}"
     elif name.traits == "unusable":
         yield "shipped", f"CUTLASS's Copy_Traits of it do not compile; {rule}"
-    if name.says("traits_say"):
-        yield "traits", f"CUTLASS's traits {name.says('traits_say')}; {rule}"
-    if name.says("dealt") == "sides swapped":
+    if name.fact_of("traits_say"):
+        yield "traits", f"CUTLASS's traits {name.fact_of('traits_say')}; {rule}"
+    if name.fact_of("dealt") == "sides swapped":
         swapped = "CUTLASS's traits read the block with its sides exchanged"
         yield "dealt", f"{swapped}; the layouts equal them, ownership() is the documented one"
-    if name.says("dealt") == "by eight":
+    if name.fact_of("dealt") == "by eight":
         eight = "CUTLASS's traits deal eight columns of two rows at a time"
         yield "dealt", f"{eight}, not one column to a work-item; layouts and ownership() equal them"
 
@@ -94,9 +94,9 @@ def _letter(name: LegacyCopyName) -> Iterator[Note]:
 
 
 def _memory(name: LegacyCopyName) -> Iterator[Note]:
-    if name.says("memory_side"):
+    if name.fact_of("memory_side"):
         other = "CUTLASS's traits list other elements for the memory side, which no work-item owns"
-        yield "memory side", f"{other}: {_SIDES[str(name.says('memory_side'))]}"
+        yield "memory side", f"{other}: {_SIDES[str(name.fact_of('memory_side'))]}"
 
 
 def _sent(name: LegacyCopyName) -> Iterator[Note]:
@@ -106,12 +106,12 @@ def _sent(name: LegacyCopyName) -> Iterator[Note]:
         return
     why = why_not(name, sent)
     if why:
-        text = f"CUTLASS sends {name.says('sends')}, which {why}; the messages here do not"
+        text = f"CUTLASS sends {name.fact_of('sends')}, which {why}; the messages here do not"
     else:
         packed = ", packed as for VNNI" if sent.vnni and name.mode != "V" else ""
-        text = f"CUTLASS moves it as {name.says('sends')}{packed}"
+        text = f"CUTLASS moves it as {name.fact_of('sends')}{packed}"
     yield "message", text
-    if name.says("shuffles"):
+    if name.fact_of("shuffles"):
         moved = "CUTLASS then moves values between work-items: registers() shows them before that"
         yield "shuffles", moved
 
@@ -164,14 +164,14 @@ def legacy_places(name: LegacyCopyName, value_bits: int) -> NDArray[np.int64]:
     parts: list[NDArray[np.int64]] = []
     for part in lower(name, ANY_TARGET):
         first, rest = divmod(part.x * part.message.bits, value_bits)
-        slots = _held(part.message, rest, value_bits)
+        slots = _slots_of(part.message, rest, value_bits)
         parts.append(np.where(slots < 0, slots, slots + np.array((part.y, first))))
     places = np.concatenate(parts)
     return places[:, ::-1] if name.mode == "T" else places
 
 
 @lru_cache(maxsize=1 << 8)
-def _held(message: Block2D, start: int, value_bits: int) -> NDArray[np.int64]:
+def _slots_of(message: Block2D, start: int, value_bits: int) -> NDArray[np.int64]:
     """(row, column) of each value in the registers of a message that starts ``start`` bits on."""
     import numpy as np
 
@@ -335,7 +335,7 @@ class LegacyCopyAtom(BlockAnswers):
 
     @property
     def _sides_swapped(self) -> bool:
-        return self.name.says("dealt") == "sides swapped"
+        return self.name.fact_of("dealt") == "sides swapped"
 
     @cached_property
     def _steps(self) -> Steps:
@@ -387,7 +387,7 @@ class LegacyCopyAtom(BlockAnswers):
         return tuple(tuple((y + v, x + w) for v, w in inside) for y, x in lanes)
 
     def _shown_in(self, unit_bits: int) -> bool:
-        return all_shown(self.register_places, self._owned_table, unit_bits // self.value_type.bits)
+        return all_shown(self.places_held, self._owned_table, unit_bits // self.value_type.bits)
 
     @cached_property
     def _owned_table(self) -> NDArray[np.int64]:
@@ -397,10 +397,10 @@ class LegacyCopyAtom(BlockAnswers):
 
     @cached_property
     def _picture(self) -> RegisterPicture:
-        return register_picture(self.name, self.register_places, self.value_type.bits)
+        return register_picture(self.name, self.places_held, self.value_type.bits)
 
     @cached_property
-    def register_places(self) -> NDArray[np.int64]:
+    def places_held(self) -> NDArray[np.int64]:
         """The (row, column) of each slot of `registers`, as an array; (-1, -1) for padding.
 
         Raises `LegalityError` where no messages can move the block.
@@ -440,7 +440,7 @@ class LegacyCopyAtom(BlockAnswers):
     @property
     def is_artefact(self) -> bool:
         """Whether CUTLASS's traits of this name do not map onto the block."""
-        return self.name.says("traits_say") is not None
+        return self.name.fact_of("traits_say") is not None
 
     @property
     def notes_by_subject(self) -> dict[str, str]:

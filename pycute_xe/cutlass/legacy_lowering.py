@@ -305,7 +305,7 @@ def sent_by_cutlass(name: LegacyCopyName) -> Block2D | None:
     >>> print(sent_by_cutlass(parse_block2d_name("XE_2D_U8x32x32_LD_N")))
     lsc_load_block2d.ugm (M1,1) V:d8.2x16x32nt
     """
-    text = name.says("sends")
+    text = name.fact_of("sends")
     match = _BLOCK.fullmatch(text) if isinstance(text, str) else None
     if match is None:
         return None

@@ -92,7 +92,7 @@ class LegacyCopyName:
         """The row of ``atoms/block2d_names.toml``, ``None`` for a name that is not shipped."""
         return _facts().get(str(self))
 
-    def says(self, key: str) -> object:
+    def fact_of(self, key: str) -> object:
         """Return what the row of a shipped name says under a key, else ``None``."""
         return self.fact.get(key) if self.fact else None
 
@@ -243,7 +243,7 @@ def register_steps(name: LegacyCopyName) -> Steps:
     (((16, 0, 2),), ((2, 0, 1), (2, 0, 32), (8, 1, 0)))
     """
     rows, cols = name.logical_shape
-    if name.says("dealt") == "by eight":
+    if name.fact_of("dealt") == "by eight":
         return ((8, 0, 1), (2, 1, 0)), ((cols // 8, 0, 8), (rows // 2, 2, 0))
     adjacent = adjacent_columns(name)
     group = SUBGROUP * adjacent
@@ -251,14 +251,14 @@ def register_steps(name: LegacyCopyName) -> Steps:
         return _narrow(name, rows, cols)
     inner, across = (adjacent, 0, 1), (cols // group, 0, group)
     down = _down(name, rows, across)
-    if name.says("order") == "rows first":
+    if name.fact_of("order") == "rows first":
         down = ((rows, 1, 0), across)
     return ((SUBGROUP, 0, adjacent),), (inner, *down)
 
 
 def memory_steps(name: LegacyCopyName) -> tuple[Step, ...] | None:
     """Return the modes that CUTLASS's traits list for the memory side; ``None``: the values."""
-    side = name.says("memory_side")
+    side = name.fact_of("memory_side")
     if side is None:
         return None
     if side == "one value":

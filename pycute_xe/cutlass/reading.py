@@ -93,7 +93,7 @@ def copy_printed_so(
     Raises `CuteError` where several atoms do, none does, or the one that is told does not.
     """
     numeric = _type_of(bits, value_type)
-    wanted = _told(layouts)
+    wanted = _in_one_form(layouts)
     stand_in = numeric or _of_width(bits)[0]
     if op is None:
         alike = (a for a in _copies(size(layouts[3]), stand_in) if _copy_print(a) == wanted)
@@ -127,10 +127,10 @@ def _of_operation(op: Any, numeric: Numeric, wanted: Layouts) -> CopyAnswers:
 
 def _copy_print(atom: CopyAnswers) -> Layouts:
     tvs = cast("Any", atom)
-    return _told((atom.thr_id, tvs.layout_src_tv, tvs.layout_dst_tv, atom.layout_ref_tv))
+    return _in_one_form((atom.thr_id, tvs.layout_src_tv, tvs.layout_dst_tv, atom.layout_ref_tv))
 
 
-def _told(layouts: Layouts) -> Layouts:
+def _in_one_form(layouts: Layouts) -> Layouts:
     """The layouts in one form; a side without owners, memory, tells that and nothing else.
 
     CUTLASS's older traits differ among themselves in what they write there.

@@ -82,7 +82,7 @@ def meaning(
     return enter
 
 
-def said(value: Any) -> str:
+def shown(value: Any) -> str:
     """Return an argument for a message."""
     if isinstance(value, Number):
         return f"the number {value.value}"
@@ -97,7 +97,7 @@ def demand(index: int, value: Any, kinds: type | tuple[type, ...], wanted: str, 
     """Return an argument of the right kind, and refuse any other."""
     if isinstance(value, kinds):
         return value
-    raise Slip(index, f"{said(value)} is not {wanted}", fix)
+    raise Slip(index, f"{shown(value)} is not {wanted}", fix)
 
 
 def raw(index: int, value: Any) -> int:
@@ -122,7 +122,9 @@ def _(*modes: Any) -> tuple[Any, ...]:
     for i, mode in enumerate(modes):
         if isinstance(mode, Number):
             raise Slip(
-                i, f"{said(mode)} is not a type", f"write _{mode.value} or Int<{mode.value}>"
+                i,
+                f"{shown(mode)} is not a type",
+                f"write _{mode.value} or Int<{mode.value}>",
             )
     return modes
 
@@ -157,7 +159,7 @@ def _demand_tree(index: int, tree: Any, leaves: tuple[type, ...], name: str) -> 
         condition = f"{tree.to_cpp()} is known at run time only"
         raise Slip(index, condition, "write its number, as in _8, or paste what print() shows")
     if isinstance(tree, Number):
-        raise Slip(index, f"{said(tree)} is not a type", f"write _{tree.value}")
+        raise Slip(index, f"{shown(tree)} is not a type", f"write _{tree.value}")
     demand(index, tree, leaves, f"an entry of a {name}", "write a static integer, such as _8")
 
 
@@ -301,7 +303,7 @@ def _(op: Any, *rest: Any) -> Traits:
     if not rest:
         return Traits(op)
     if not isinstance(op, Block2DOp) or len(rest) < 3:
-        condition = f"the arguments after {said(op)} do not fit its traits"
+        condition = f"the arguments after {shown(op)} do not fit its traits"
         raise Slip(1, condition, "write Copy_Traits<XE_LOAD_2D<…>,_1,_0,bfloat16_t,Stride<_0,_0>>")
     x, y = (demand(i, rest[i - 1], int, "a mode", "write _0 or _1") for i in (1, 2))
     numeric = demand(3, rest[2], Numeric, "a type", "write bfloat16_t")
@@ -355,7 +357,7 @@ def _extents(tiler: Any) -> tuple[int, ...]:
             )
         modes = (mode.shape if isinstance(mode, Layout) else mode for mode in tiler)
         return tuple(product_each((*modes,)))
-    raise Slip(2, f"{said(tiler)} is not a tile", "write Shape<_256,_32>")
+    raise Slip(2, f"{shown(tiler)} is not a tile", "write Shape<_256,_32>")
 
 
 def _linear(kind: str) -> Callable[..., LinearOp]:

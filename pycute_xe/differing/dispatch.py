@@ -108,8 +108,8 @@ def diff(
         return differing_kernels(a, b, machine, sizes)
     if kind == "layout":
         return layouts.differing_layouts(a, b)
-    tell = _teller(kind, operand, machine, counts)
-    return between(tell(a), tell(b))
+    side_of = _teller(kind, operand, machine, counts)
+    return between(side_of(a), side_of(b))
 
 
 def _teller(
@@ -207,11 +207,11 @@ def _atoms(
     of_mma = isinstance(values[0], (MmaAtom, Dpas))
     block = all(isinstance(x, (CopyAtom, LegacyCopyAtom, Block2DOp)) for x in values if x)
     if (of_mma and (operand is not None or values[1] is None)) or (not of_mma and block):
-        found = diff_atoms(*given, operand)
+        difference = diff_atoms(*given, operand)
         if values[1] is None:
-            return found
+            return difference
         sides = (tuple(tilings.judged(x, target)) for x in values)
-        return replace(found, rows=(*found.rows, *_legality(*sides)))
+        return replace(difference, rows=(*difference.rows, *_legality(*sides)))
     if operand is not None:
         raise CuteError("diff", {"operand": operand}, "a copy has no operands", "leave it out")
     if values[1] is None:

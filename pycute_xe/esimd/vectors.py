@@ -238,8 +238,8 @@ class Vector(Operators):
 
     def __getitem__(self, index: Any) -> Any:
         """An element, or elements of a slice as an array; C++ ``x[i]``."""
-        found = self.buffer[place_in(len(self), index)]
-        return found.copy() if isinstance(index, slice) else found
+        element = self.buffer[place_in(len(self), index)]
+        return element.copy() if isinstance(index, slice) else element
 
     def __setitem__(self, index: Any, value: Any) -> None:
         """Write an element, or with ``[:]`` all of them; C++ ``x[i] = value``, ``view = value``."""
@@ -369,7 +369,7 @@ class Vector(Operators):
         left, right = _meet(self, other)
         try:
             with np.errstate(all="ignore"):
-                found = act(right, left) if swapped else act(left, right)
+                result = act(right, left) if swapped else act(left, right)
         except TypeError:
             raise DTypeError(
                 "operator",
@@ -377,7 +377,7 @@ class Vector(Operators):
                 "C++ does not define this operator for the elements",
                 "convert them to another type first: simd(T, N, x)",
             ) from None
-        return simd.wrap(np.asarray(found))
+        return simd.wrap(np.asarray(result))
 
     __hash__ = None  # type: ignore[assignment]
 

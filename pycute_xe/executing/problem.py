@@ -100,7 +100,7 @@ def as_array(
     _check_asked(name, array, wanted, asked, verb, types)
     out = rounded(array, wanted)
     if wanted.kind == "float":
-        _tell_overflow(name, array, out, wanted)
+        _warn_of_overflow(name, array, out, wanted)
     return out
 
 
@@ -113,7 +113,7 @@ def _reshaped(name: str, shape: tuple[int, ...], rank: int) -> str:
     return f"write {name}.reshape({', '.join(map(str, extents))})"
 
 
-def _tell_overflow(name: str, array: NDArray[Any], out: NDArray[Any], wanted: Numeric) -> None:
+def _warn_of_overflow(name: str, array: NDArray[Any], out: NDArray[Any], wanted: Numeric) -> None:
     """Warn of finite elements that became infinite."""
     infinite = np.isinf(out.astype(np.float32))
     count = int(np.count_nonzero(infinite & np.isfinite(array.astype(np.float64))))

@@ -41,7 +41,7 @@ CLASS = "class"
 _WORDS: dict[Any, str] = {dict: "an object", list: "a list", type(None): "null"}
 
 
-def _said(data: object) -> str:
+def _kind_of(data: object) -> str:
     """Say what a plain value is, where another was expected."""
     return _WORDS.get(type(data), quoted(data))
 
@@ -85,7 +85,7 @@ class Codec(ABC):
 
     def unfit(self, value: object) -> Unfit:
         """Return the refusal of a value of another form."""
-        return Unfit(f"{_said(value)} is not {self.words}", f"write {self.words}")
+        return Unfit(f"{_kind_of(value)} is not {self.words}", f"write {self.words}")
 
 
 # ------------------------------------------------------------ leaves
@@ -392,8 +392,8 @@ class Record(Codec):
     @cached_property
     def codecs(self) -> dict[str, Codec]:
         """The form of each field."""
-        if self.maker is not None and self.maker.held is not None:
-            return {name: codec_of(codec) for name, codec in self.maker.held().items()}
+        if self.maker is not None and self.maker.annotations is not None:
+            return {name: codec_of(codec) for name, codec in self.maker.annotations().items()}
         if not is_dataclass(self.kind):
             raise Unfit(f"{self.name} is not a class of documents", "write its parts")
         hints = get_type_hints(self.kind)

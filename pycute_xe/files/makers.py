@@ -41,13 +41,13 @@ Parts = Callable[[Any], Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Maker:
-    """How a class is read: by ``make``, of what ``held`` says, with annotations.
+    """How a class is read: by ``make``, of what ``annotations`` says, with annotations.
 
-    Without ``held`` the fields of the dataclass are held. ``parts`` takes a value apart.
+    Without ``annotations`` the fields of the dataclass are held. ``parts`` takes a value apart.
     """
 
     make: Callable[..., Any]
-    held: Callable[[], Mapping[str, Any]] | None = None
+    annotations: Callable[[], Mapping[str, Any]] | None = None
     parts: Parts | None = None
 
 
@@ -101,7 +101,7 @@ def _looked(operand: str, at: tuple[Index, ...]) -> Looked:
 # ------------------------------------------------------------ symbolic integers
 
 
-def _symbolic_held() -> Mapping[str, Any]:
+def _symbolic_annotations() -> Mapping[str, Any]:
     from pycute_xe.symbolic.terms import Assumed
 
     return {"symbols": tuple[Assumed, ...], "terms": Any}
@@ -225,6 +225,6 @@ MAKERS: dict[str, Maker] = {
     "Index": Maker(_index),
     "Quotient": Maker(_quotient),
     "Looked": Maker(_looked),
-    "SymbolicInt": Maker(_symbolic, _symbolic_held, _symbolic_parts),
+    "SymbolicInt": Maker(_symbolic, _symbolic_annotations, _symbolic_parts),
 }
 """By the class's name; classes that are not here are read by the rule for dataclasses."""

@@ -323,12 +323,12 @@ def _pair(
         output = output if len(output) >= 2 else (0, 0)
         modes = [_other(shape, at) for shape, at in zip(shapes, depth, strict=True)]
         counts = [shape[mode] for shape, mode in zip(shapes, modes, strict=True)]
-        rows = partial(_told_apart, modes[0], counts[0], output[-2], kinds[0], 6)
-        return rows, partial(_told_apart, modes[1], counts[1], output[-1], kinds[1], 6)
+        rows = partial(_distinct, modes[0], counts[0], output[-2], kinds[0], 6)
+        return rows, partial(_distinct, modes[1], counts[1], output[-1], kinds[1], 6)
     mine = 0 if operand == "A" else 1
     theirs = 1 - mine
     count, one = shapes[theirs][depth[theirs]], element[depth[mine]]
-    spread = partial(_told_apart, depth[theirs], count, one, kinds[theirs], 126)
+    spread = partial(_distinct, depth[theirs], count, one, kinds[theirs], 126)
     single = partial(_single, element)
     return (single, spread) if mine == 0 else (spread, single)
 
@@ -346,7 +346,7 @@ def _single(element: tuple[int, ...], places: tuple[NDArray[np.int64], ...]) -> 
     return here * 1.0
 
 
-def _told_apart(
+def _distinct(
     mode: int,
     count: int,
     one: int,

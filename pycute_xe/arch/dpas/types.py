@@ -159,11 +159,11 @@ def types_broken(
     """
     combination = _combination(src1, src2, target)
     if combination is None:
-        refused = [r for r in _said("refused", target) if {src1, src2} & set(_names(r, "visa"))]
+        refused = [r for r in _reasons("refused", target) if {src1, src2} & set(_names(r, "visa"))]
         if refused:
             return tuple(_broken(row, src1, src2) for row in refused)
         unknown = _not_multiplied(src1, src2, target)
-        return unknown or tuple(_broken(row, src1, src2) for row in _said("pair", target))
+        return unknown or tuple(_broken(row, src1, src2) for row in _reasons("pair", target))
     return tuple(
         _outside(combination, part, given)
         for part, given in (("dst", dst), ("src0", src0))
@@ -224,7 +224,7 @@ def _rows(table: str, target: str | None) -> tuple[Row, ...]:
     return rows("dpas", table) if target is None else rows_for("dpas", table, target)
 
 
-def _said(table: str, target: str | None) -> tuple[Row, ...]:
+def _reasons(table: str, target: str | None) -> tuple[Row, ...]:
     """The rows of reasons: those of a target, or those that hold on all."""
     reasons = _rows(table, target)
     return reasons if target else tuple(row for row in reasons if "targets" not in row)

@@ -85,8 +85,8 @@ class Run:
             return self.memory[name], numeric
         if ("wide", name) not in self.known:
             self.known["wide", name] = self.memory[name], widened(self.memory[name], numeric)
-        before, found = self.known["wide", name]
-        return (found, F32) if before is self.memory[name] else (self.memory[name], numeric)
+        before, array = self.known["wide", name]
+        return (array, F32) if before is self.memory[name] else (self.memory[name], numeric)
 
     def look_up(self, operand: str, at: tuple[Field, ...]) -> Field:
         """Return elements of an integer operand as a field."""
@@ -95,8 +95,8 @@ class Run:
 
 def look_up_in(array: Array, at: tuple[Field, ...]) -> Field:
     """Return elements of an array as a field; those outside are not asked for."""
-    axes, found = gathered(array, at)
-    whole = found.astype(np.int64)
+    axes, elements = gathered(array, at)
+    whole = elements.astype(np.int64)
     if not axes:
         return Field(int(whole))
     offset, parts = separated(whole)
@@ -145,8 +145,8 @@ class Evaluation:
             return self.outer.factor(term)
         if term.number not in self.factors:
             array, numeric = self.run.wide(term.given[0])
-            axes, found = gathered(array, tuple(map(self.place, term.places)))
-            self.factors[term.number] = Value(axes, found, numeric)
+            axes, elements = gathered(array, tuple(map(self.place, term.places)))
+            self.factors[term.number] = Value(axes, elements, numeric)
         return self.factors[term.number]
 
     def place(self, place: Place) -> Field:
@@ -183,8 +183,8 @@ class Evaluation:
         at = tuple(self.env[name] for name in names)
         if len(at) == 1 and at[0].is_whole and at[0].axes[0].size == table.size:
             return Field(0, ((at[0].axes, table),))
-        axes, found = gathered(table, at)
-        return Field(0, ((axes, found),)) if axes else Field(int(found))
+        axes, entries = gathered(table, at)
+        return Field(0, ((axes, entries),)) if axes else Field(int(entries))
 
     def index(self, index: Index) -> Field:
         """Return an index as a field."""
@@ -286,9 +286,9 @@ def _zeros(ev: Evaluation, term: Lifted, axis: Axis) -> NDArray[np.bool_]:
     for place, extent in zip(term.places, ev.run.memory[term.given[0]].shape, strict=True):
         if not place.names & ev.own:
             continue
-        found = ev.place(place)
-        if found.axes == (axis,):
-            at = found.over((axis,))
+        places = ev.place(place)
+        if places.axes == (axis,):
+            at = places.over((axis,))
             out |= (at < 0) | (at >= extent)
     return out
 
@@ -341,10 +341,10 @@ def _call(ev: Evaluation, term: Lifted) -> Value:
     demand_room(axes)
     arrays = [Value(v.axes, numbers(v, numeric), numeric).over(axes) for v in values]
     with np.errstate(all="ignore"):
-        found = np.asarray(FUNCTIONS[name].meaning(np, *arrays))
+        result = np.asarray(FUNCTIONS[name].meaning(np, *arrays))
     dtype = np.dtype(np.int64) if numeric.kind != "float" else host_dtype(numeric)
     shape = tuple(axis.size for axis in axes)
-    return Value(axes, np.broadcast_to(found.astype(dtype, copy=False), shape), numeric)
+    return Value(axes, np.broadcast_to(result.astype(dtype, copy=False), shape), numeric)
 
 
 def _converted(ev: Evaluation, term: Lifted) -> Value:
@@ -376,8 +376,8 @@ def _summed(ev: Evaluation, term: Lifted) -> Value:
         whole = np.where(mask, whole, nothing)
     whole, at = np.broadcast_to(whole, shape), axes.index(axis)
     with np.errstate(all="ignore"):
-        found = row.ufunc().reduce(whole, axis=at, dtype=array.dtype, initial=nothing)
-    return Value(tuple(a for a in axes if a is not axis), found, numeric)
+        totals = row.ufunc().reduce(whole, axis=at, dtype=array.dtype, initial=nothing)
+    return Value(tuple(a for a in axes if a is not axis), totals, numeric)
 
 
 def _choice(ev: Evaluation, term: Lifted) -> Value:
@@ -419,12 +419,12 @@ def _state(ev: Evaluation, term: Lifted) -> Value:
     _, name, behind, _ = term.given
     if behind:
         array, numeric, leading = ev.run.exits(ev.run, term)
-        axes, found = gathered(array, (*leading(ev), *map(ev.place, term.places[: _own(term)])))
-        return Value(axes, found, numeric)
+        axes, elements = gathered(array, (*leading(ev), *map(ev.place, term.places[: _own(term)])))
+        return Value(axes, elements, numeric)
     own, array, numeric = ev.state(name)
     first = tuple(Field(0, (((axis,), np.arange(axis.size)),)) for axis in own)
-    axes, found = gathered(array, (*first, *map(ev.place, term.places[: _own(term)])))
-    return Value(axes, found, numeric)
+    axes, elements = gathered(array, (*first, *map(ev.place, term.places[: _own(term)])))
+    return Value(axes, elements, numeric)
 
 
 def _own(term: Lifted) -> int:

@@ -50,9 +50,9 @@ def _accumulated(ev: Evaluation, term: Lifted) -> Value:
     numeric, step = term.given
     start, total = term.parts[0], None
     if ev.run.again and product_of(term) in ev.run.again:
-        found = _part_of_product(ev, term)
-        if found is not None:
-            return found
+        product = _part_of_product(ev, term)
+        if product is not None:
+            return product
     if not (start.kind is Number and start.given[0] == 0):
         total = ev.value(start)
     products = [(axis, one) for part in term.parts[1:] for axis, one in _terms(ev, part)]
@@ -166,8 +166,8 @@ def _part_of_product(ev: Evaluation, term: Lifted) -> Value | None:
         return None
     if key not in ev.run.known:
         ev.run.known[key] = _whole_product(ev.run, term.given, ends, shape)
-    axes, found = gathered(ev.run.known[key], across)
-    return Value(axes, found, term.given[0])
+    axes, elements = gathered(ev.run.known[key], across)
+    return Value(axes, elements, term.given[0])
 
 
 def _whole_product(
@@ -179,8 +179,8 @@ def _whole_product(
         line = Field(0, (((Axis(extent),), np.arange(extent)),))
         places = (Field(0, (((over,), at),)), line)
         array, numeric = run.wide(name)
-        axes, found = gathered(array, places if along == 0 else places[::-1])
-        values.append(Value(axes, found, numeric))
+        axes, elements = gathered(array, places if along == 0 else places[::-1])
+        values.append(Value(axes, elements, numeric))
     numeric, step = given
     return contract(values[0], values[1], over, numeric, step or over.size or 1, None).array
 

@@ -315,14 +315,14 @@ def _needed(
     every = {name for name, _ in kernel.grid} | {x.var for x in around if isinstance(x, Loop)}
     if wanted is None:
         return frozenset(every)
-    found = set(wanted)
+    needed = set(wanted)
     for one in around:
         if isinstance(one, If) and SUBGROUP_INDEX not in (one.index - one.below).names:
-            found |= (one.index - one.below).names
+            needed |= (one.index - one.below).names
     for one in reversed(around):
-        if isinstance(one, Loop) and one.var in found:
-            found |= one.start.names | one.stop.names
-    return frozenset(found & every)
+        if isinstance(one, Loop) and one.var in needed:
+            needed |= one.start.names | one.stop.names
+    return frozenset(needed & every)
 
 
 def joint(groups: list[Points]) -> Points:

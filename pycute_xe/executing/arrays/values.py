@@ -25,7 +25,7 @@ __all__ = [
     "multiplied_into",
     "widened",
     "Value",
-    "as_held",
+    "as_type",
     "compact",
     "gathered",
     "has_points",
@@ -130,7 +130,7 @@ def numbers(value: Value, to: Numeric) -> Array:
     return wide.astype(dtype, copy=False)
 
 
-def as_held(value: Value, to: Numeric) -> Value:
+def as_type(value: Value, to: Numeric) -> Value:
     """Return elements as a type holds them that it holds exactly."""
     if value.type == to:
         return value
@@ -162,21 +162,21 @@ def gathered(array: Array, places: tuple[Field, ...]) -> tuple[tuple[Axis, ...],
     inside: Any = np.ones((1,) * len(axes), np.bool_)
     at: list[Ints] = []
     for place, extent in zip(places, array.shape, strict=True):
-        numbers_ = compact(place, axes)
-        if place.parts and numbers_.size:
-            low, high = int(numbers_.min()), int(numbers_.max())
+        index = compact(place, axes)
+        if place.parts and index.size:
+            low, high = int(index.min()), int(index.max())
         else:
             low = high = place.offset
         if low < 0 or high >= extent:
-            inside = inside & (numbers_ >= 0) & (numbers_ < extent)
-            numbers_ = np.clip(numbers_, 0, max(extent - 1, 0))
-        at.append(numbers_)
+            inside = inside & (index >= 0) & (index < extent)
+            index = np.clip(index, 0, max(extent - 1, 0))
+        at.append(index)
     if not array.size or not all(shape):
         return axes, np.zeros(shape, array.dtype)
-    found = np.broadcast_to(array[tuple(at)], shape)
+    elements = np.broadcast_to(array[tuple(at)], shape)
     if not inside.all():
-        found = np.where(inside, found, np.zeros((), array.dtype))
-    return axes, found
+        elements = np.where(inside, elements, np.zeros((), array.dtype))
+    return axes, elements
 
 
 def _by_modes(array: Array, places: tuple[Field, ...]) -> tuple[tuple[Axis, ...], Array]:
@@ -297,15 +297,15 @@ def contract(x: Value, y: Value, over: Axis, to: Numeric, step: int, start: Valu
             left, right = (m[(None,) * len(extra)] for m in (left, right))
             axes = (*batch, *rows, *columns)
             shape = tuple(a.size for a in axes)
-        held = np.broadcast_to(spread(start.array, start.axes, axes), shape)
-        total = held.astype(start.array.dtype).reshape(
+        before = np.broadcast_to(spread(start.array, start.axes, axes), shape)
+        total = before.astype(start.array.dtype).reshape(
             *(a.size for a in batch), left.shape[-2], right.shape[-2]
         )
     if total is None and left.ndim == 2 and right.ndim == 2:
         left = _in_bands(left, right.shape[0])
     with np.errstate(over="ignore", invalid="ignore"):
-        found = multiplied_into(total, left, right, (x.type, y.type, to), step)
-        out = Value(axes, found.reshape(shape), to)
+        products = multiplied_into(total, left, right, (x.type, y.type, to), step)
+        out = Value(axes, products.reshape(shape), to)
         if start is None or narrow:
             return out
         return _added(out, start)
@@ -333,11 +333,11 @@ def _matrices(value: Value, batch: tuple[Axis, ...], own: tuple[Axis, ...], over
     return array.reshape(*(a.size for a in batch), flat, over.size)
 
 
-def _added(found: Value, start: Value) -> Value:
+def _added(accumulated: Value, start: Value) -> Value:
     """Return the sum of what was accumulated, which is overwritten where that can be."""
-    axes = joined((found.axes, start.axes))
-    one = spread(found.array, found.axes, axes)
-    other = spread(numbers(start, found.type), start.axes, axes)
-    if axes == found.axes and one.dtype == other.dtype:
-        return Value(axes, np.add(one, other, out=found.array), found.type)
-    return Value(axes, (one + other).astype(found.array.dtype), found.type)
+    axes = joined((accumulated.axes, start.axes))
+    one = spread(accumulated.array, accumulated.axes, axes)
+    other = spread(numbers(start, accumulated.type), start.axes, axes)
+    if axes == accumulated.axes and one.dtype == other.dtype:
+        return Value(axes, np.add(one, other, out=accumulated.array), accumulated.type)
+    return Value(axes, (one + other).astype(accumulated.array.dtype), accumulated.type)

@@ -198,28 +198,28 @@ def listing(kernel: Program) -> str:
     if kernel.shared:
         head.append(f"  shared     {', '.join(map(str, kernel.shared))}")
     head.append(f"  for each work-group {over}; for each of {kernel.subgroups} subgroups")
-    return "\n".join([*head, *_lines(kernel.body, 2, _said_of_reorders(kernel))])
+    return "\n".join([*head, *_lines(kernel.body, 2, _verbs_of_reorders(kernel))])
 
 
-def _said_of_reorders(kernel: Program) -> dict[str, str]:
-    """Return what the fragments say of the reorders that write them, where they say something."""
-    said = dict.fromkeys(renamings(kernel), "renames registers")
+def _verbs_of_reorders(kernel: Program) -> dict[str, str]:
+    """Return the verbs for reorders by the fragment that they write, where it has one."""
+    verbs = dict.fromkeys(renamings(kernel), "renames registers")
     for reorder in kernel.statements():
         if isinstance(reorder, Reorder):
             source, to = (kernel.fragment(n) for n in (reorder.source, reorder.destination))
             if source.value_type != to.value_type:
-                said[to.name] = "converts"
-    return said
+                verbs[to.name] = "converts"
+    return verbs
 
 
-def _lines(body: tuple[Statement, ...], level: int, said: dict[str, str]) -> Iterator[str]:
+def _lines(body: tuple[Statement, ...], level: int, verbs: dict[str, str]) -> Iterator[str]:
     for statement in body:
         text = line(statement)
-        if isinstance(statement, Reorder) and statement.destination in said:
-            text = text.replace("  by ", f"  {said[statement.destination]} by ")
+        if isinstance(statement, Reorder) and statement.destination in verbs:
+            text = text.replace("  by ", f"  {verbs[statement.destination]} by ")
         yield "  " * level + text
         if isinstance(statement, (Loop, If)):
-            yield from _lines(statement.body, level + 1, said)
+            yield from _lines(statement.body, level + 1, verbs)
 
 
 def line(statement: Statement) -> str:

@@ -230,7 +230,7 @@ def bind_sizes(
         for mode, (index, extent) in enumerate(zip(operand.modes, shape, strict=True)):
             if not _plain(index):
                 continue
-            name, here = str(index), _told(operand, mode, extent)
+            name, here = str(index), _reach(operand, mode, extent)
             if sizes.setdefault(name, extent) != extent:
                 raise _mismatch(shapes, operand, bound[name] or f"{name} is {sizes[name]}", here)
             bound.setdefault(name, here)
@@ -238,7 +238,7 @@ def bind_sizes(
         for mode, (index, extent) in enumerate(zip(operand.modes, shape, strict=True)):
             if index.names <= sizes.keys() and index.at(sizes) != extent:
                 wanted = f"{index} is {index.at(sizes)}"
-                raise _mismatch(shapes, operand, _told(operand, mode, extent), wanted)
+                raise _mismatch(shapes, operand, _reach(operand, mode, extent), wanted)
     for operand in declared:
         missing = sorted(frozenset(operand.extents) - sizes.keys())
         if missing:
@@ -264,7 +264,7 @@ def _plain(index: Index) -> bool:
     return index.is_simple and not index.is_constant and isinstance(index.terms[0][0], str)
 
 
-def _told(operand: Operand, mode: int, extent: int) -> str:
+def _reach(operand: Operand, mode: int, extent: int) -> str:
     """Say how far an operand reaches along a mode, in words."""
     rank = len(operand.modes)
     if rank == 1:
