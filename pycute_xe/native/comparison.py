@@ -23,6 +23,7 @@ from pycute_xe.errors import MachineError
 from pycute_xe.executing.problem import Problem, Report, prepare
 from pycute_xe.executing.runner import outputs_of, run as run_kernel
 from pycute_xe.executing.surfaces import Placed, fetch, place, place_poison
+from pycute_xe.facts import rows_for
 from pycute_xe.kernel import AtomicStore, Kernel, Load, Mma, Prefetch, Store
 from pycute_xe.machine import (
     BarrierArrive,
@@ -50,8 +51,6 @@ __all__ = ["Comparison", "compare", "listed", "execute", "run", "program", "thre
 # Machine code as steps on a hardware thread, and a thread that takes them.
 
 Step = Callable[[State, Around], "Meeting | int | None"]
-# What a kernel sets at its start: denormals are kept in all widths, rounding is to nearest even.
-_CONTROL = 0x4C0
 
 
 @dataclass(frozen=True)
@@ -102,30 +101,39 @@ def _step(instruction: Instruction, assembly: Assembly) -> Step:
     if instruction.predicate not in ("", "+", "-"):
         raise refuse(instruction, f"the predicate .{instruction.predicate} is not modelled")
     if instruction.op == "send":
-        return send(instruction)
+        return send(instruction, assembly.target)
     if instruction.op == "dpas":
         return _dpas(instruction)
     if instruction.op == "jmpi":
         return _jump(instruction, assembly)
     if instruction.op == "goto":
         return _go(instruction, assembly)
-    if instruction.op == "join":  # all lanes are on wherever they are let go on
-        return lambda _state, _around: None
+    if instruction.op in ("join", "nop") or _only_waits(instruction):
+        return lambda _state, _around: None  # all lanes are on wherever they are let go on
     if instruction.op == "sync":
         return _sync(instruction)
-    if instruction.op in ("or", "and", "xor") and _is_control(instruction):
+    if instruction.op in ("or", "and", "xor") and _is_control(instruction, assembly.target):
         return lambda _state, _around: None
     step = arithmetic(instruction)
     return lambda state, _around: step(state)
 
 
-def _is_control(instruction: Instruction) -> bool:
+def _only_waits(instruction: Instruction) -> bool:
+    """Whether an instruction is there for its dependences alone: a move to nowhere."""
+    to = instruction.to
+    nowhere = instruction.op == "mov" and to is not None and to.file == "null"
+    return nowhere and not instruction.condition
+
+
+def _is_control(instruction: Instruction, target: str) -> bool:
     """Whether an instruction sets up the control register as every kernel does."""
     to = instruction.to
     if to is None or to.file != "cr":
         return False
     value = instruction.sources[1]
-    if instruction.op != "or" or not isinstance(value, Immediate) or int(value.text, 0) != _CONTROL:
+    # What a kernel sets at its start: denormals are kept, rounding is to nearest even.
+    usual = sum(cast("int", row["bits"]) for row in rows_for("native", "control", target))
+    if instruction.op != "or" or not isinstance(value, Immediate) or int(value.text, 0) != usual:
         raise refuse(instruction, "rounding modes other than to nearest even are not modelled")
     return True
 
@@ -229,22 +237,27 @@ def run(
     dtype: Numeric | str | None = None,
     report: bool = False,
     progress: Callable[[float], None] | None = None,
+    compiler: str = "",
     **named: Any,
 ) -> Any:
     """Compile a kernel, execute the binary on the library's machine, and return its output.
 
     Operands, ``dtype``, ``report`` and the result are those of ``run``; so are the numbers: every
-    instruction is executed as the documents describe it. Raises `ToolError` without the compiler,
-    `MachineError` for a binary that spills and for instructions that are not executed here.
+    instruction is executed as the documents describe it. ``target``, ``registers`` and ``compiler``
+    are those of `compile`; a report names target and version. Raises `ToolError` without the
+    compiler, `MachineError` for a binary that spills and for instructions that are not executed
+    here.
     """
     asked = None if dtype is None else as_numeric(dtype)
     problem = prepare(kernel, operands, named, asked)
     machine = get_target(target)
-    start, trace = perf_counter(), Trace()
+    start, trace, executor = perf_counter(), Trace(), "compiled"
     if problem.empty:
         outputs = outputs_of(problem, machine, trace, "fast")
     else:
-        outputs = execute(compile(kernel, machine.name, registers), problem, trace, progress)
+        binary = compile(kernel, machine.name, registers, compiler)
+        executor = f"compiled (ocloc {binary.toolchain.version}, {machine.name})"
+        outputs = execute(binary, problem, trace, progress)
     found: list[Any] = [outputs[o.name] for o in kernel.outputs]
     out = found[0]
     if len(found) > 1:
@@ -255,7 +268,7 @@ def run(
         return out
     seconds = perf_counter() - start
     return out, Report(
-        executor="compiled",
+        executor=executor,
         sizes=problem.sizes,
         messages=dict(trace.messages),
         bytes=dict(trace.nbytes),
@@ -288,7 +301,8 @@ def execute(
         for o in kernel.operands
         if o.modes
     }
-    payload = memory.place(_payload(binary, problem, placed))
+    given = _payload(binary, problem, placed)
+    payload = memory.place(given[info.inline :])
     steps = program(binary.assembly)
     counts = [count.at(problem.sizes, _looked_up(problem)) for _, count in kernel.grid]
     mine = own if own is not None else Trace()
@@ -296,7 +310,8 @@ def execute(
     for done, group in enumerate(groups, 1):
         shared = FencedSlm(info.slm) if info.slm else None
         around = Around(memory, shared, trace, mine)
-        _run_group(steps, kernel, payload, _launched(group, counts), around)
+        first = given[: info.inline]
+        _run_group(steps, kernel, (payload, first), _launched(group, counts), around)
         if progress is not None:
             progress(done / len(groups))
     return {o.name: fetch(memory, placed[o.name]) for o in kernel.outputs}
@@ -339,16 +354,19 @@ def _launched(group: tuple[int, ...], counts: list[int]) -> tuple[int, int, int]
 def _run_group(
     steps: Steps,
     kernel: Kernel,
-    payload: int,
+    payload: tuple[int, NDArray[np.uint8]],
     group: tuple[int, ...],
     around: Around,
 ) -> None:
+    """Run the threads of a work-group; ``payload`` is where arguments lie, and those in r1."""
     threads: list[Iterator[Meeting]] = []
     watched = [Progress(i, kernel.subgroups) for i in range(kernel.subgroups)]
     for mine in watched:
         state = State(RegisterFile(REGISTERS * GRF, GRF), progress=mine)
-        header = _header(mine.index, kernel.subgroups, payload, group)
+        header = _header(mine.index, kernel.subgroups, payload[0], group)
         state.registers.write(0, header, "launch")
+        if payload[1].size:
+            state.registers.write(GRF, payload[1], "launch")
         threads.append(thread(steps, state, around, MOST_STEPS))
     # Infinities and NaNs are results like any other; hardware gives no warning.
     with np.errstate(all="ignore"):
@@ -422,6 +440,7 @@ def _value(name: str, problem: Problem, placed: Mapping[str, Placed]) -> NDArray
 class Comparison:
     """What is said of a kernel and what its binary does, by name: (said, found).
 
+    ``compiler`` is the one that made it, with its version and the target;
     ``static`` counts messages and DPAS in the listing and in the code, ``dynamic`` those of a run
     and of the executed binary with their bytes; ``registers`` are those that `check` counts and
     those of the mode; ``scratch`` is what a thread spills; ``equal`` tells whether the results are,
@@ -429,6 +448,7 @@ class Comparison:
     """
 
     kernel: str
+    compiler: str
     static: dict[str, tuple[int, int]]
     dynamic: dict[str, tuple[int, int]]
     registers: tuple[int, int]
@@ -452,6 +472,7 @@ class Comparison:
         lines.append(f"  registers   {said} of {mode}, {self.scratch} bytes of scratch")
         results = {None: "not computed", True: "equal, byte for byte", False: "differ"}
         lines.append(f"  results     {results[self.equal]}")
+        lines.append(f"  compiler    {self.compiler}")
         return "\n".join(lines)
 
 
@@ -475,26 +496,34 @@ def listed(kernel: Kernel) -> dict[str, int]:
 
 @typed
 def compare(
-    kernel: Kernel, sizes: Mapping[str, int] | None = None, registers: int = 256
+    kernel: Kernel,
+    sizes: Mapping[str, int] | None = None,
+    registers: int = 256,
+    target: str | Target = "pvc",
+    compiler: str = "",
 ) -> Comparison:
-    """Return what is said of a kernel beside what its binary for pvc does.
+    """Return what is said of a kernel beside what its binary for a target does.
 
     Both run on the same small integers, at ``sizes`` or a little more than a tile and three of K.
     A binary that spills is compared without being executed. Raises as `compile` and `run` do.
     """
-    binary = compile(kernel, "pvc", registers)
+    name = get_target(target).name
+    binary = compile(kernel, name, registers, compiler)
+    made_by = f"{binary.toolchain.name} for {name}"
     code = {**binary.messages, "dpas": binary.dpas}
     told = listed(kernel)
     static = {n: (told.get(n, 0), code.get(n, 0)) for n in {**told, **code}}
-    needed = (check(kernel, "pvc").registers, binary.registers)
+    needed = (check(kernel, name).registers, binary.registers)
     if binary.scratch:
-        return Comparison(kernel.name, static, {}, needed, binary.scratch, None)
+        return Comparison(kernel.name, made_by, static, {}, needed, binary.scratch, None)
     given = _operands(kernel, sizes or _sizes(kernel))
-    expected, report = run_kernel(kernel, **given, executor="reference", target="pvc", report=True)
-    found, done = run(kernel, **given, registers=registers, report=True)
+    expected, report = run_kernel(kernel, **given, executor="reference", target=name, report=True)
+    asked: dict[str, Any] = {"registers": registers, "target": name, "compiler": compiler}
+    found, done = run(kernel, **given, **asked, report=True)
     said, did = _counted(report), _counted(done)
     dynamic = {name: (said.get(name, 0), did.get(name, 0)) for name in {**said, **did}}
-    return Comparison(kernel.name, static, dynamic, needed, 0, _bytes(expected) == _bytes(found))
+    equal = _bytes(expected) == _bytes(found)
+    return Comparison(kernel.name, made_by, static, dynamic, needed, 0, equal)
 
 
 def _sizes(kernel: Kernel) -> dict[str, int]:

@@ -15,7 +15,7 @@ from pycute_xe.cli import main
 from pycute_xe.cli.app import LANGUAGES
 from pycute_xe.emitting import Language
 from pycute_xe.kernel import Kernel
-from pycute_xe.native import compiler as toolchain
+from pycute_xe.native import toolchain
 
 
 def large() -> Kernel:
@@ -78,12 +78,14 @@ def test_the_command_line_emits_what_the_library_does(tmp_path: Path) -> None:
 
 
 def test_without_the_compiler_one_line_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(toolchain.shutil, "which", lambda _name: None)
+    monkeypatch.setenv("PYCUTE_XE_COMPILERS", str(tmp_path))
     said = toolchain.missing()
     assert "\n" not in said
     assert "ocloc and iga64" in said
     assert "apt-get install intel-opencl-icd libigc-tools" in said
+    assert "make compilers" in said
     with pytest.raises(cx.ToolError, match="intel-opencl-icd"):
-        toolchain.assembled("", "pvc", "")
+        cx.native.compile_text("", "gemm")
