@@ -49,11 +49,11 @@ class Numeric:
     @property
     def row(self) -> Row:
         """What is known of the type; `DTypeError` for one that has no row."""
-        found = _ROWS.get(self.name)
-        if found is None or (found.bits, found.kind) != (self.bits, self.kind):
+        entry = _ROWS.get(self.name)
+        if entry is None or (entry.bits, entry.kind) != (self.bits, self.kind):
             known = ", ".join(numerics())
             raise DTypeError("row", {"type": self}, "unknown element type", f"one of {known}")
-        return found
+        return entry
 
     def column(self, name: str) -> str:
         """Return what a column of the type's row says; `DTypeError` where it says nothing.
@@ -61,11 +61,11 @@ class Numeric:
         >>> as_numeric("bf16").column("visa")
         'bf'
         """
-        found = getattr(self.row, name)
-        if not found:
+        entry = getattr(self.row, name)
+        if not entry:
             known = ", ".join(n for n, row in _ROWS.items() if getattr(row, name))
             raise DTypeError(name, {"type": self}, f"{self} has no {name}", f"use {known}")
-        return found
+        return entry
 
     @property
     def bytes(self) -> int:
@@ -203,10 +203,10 @@ def as_numeric(value: object) -> Numeric:
         is_torch = type(value).__module__ == "torch"
         name = value if is_torch else getattr(value, "__name__", None)
     text = str(name).removeprefix("torch.")
-    found = _TYPES.get(_ALIASES.get(text, text))
-    if found is None:
+    numeric = _TYPES.get(_ALIASES.get(text, text))
+    if numeric is None:
         raise _unknown(value, text)
-    return found
+    return numeric
 
 
 def _unknown(value: object, text: str) -> DTypeError:

@@ -31,7 +31,7 @@ __all__ = [
     "types_in",
     "STUMBLES",
     "blame",
-    "held_fields",
+    "checked_fields",
     "shortly",
     "typed",
     "typed_fields",
@@ -119,8 +119,8 @@ def _to_look_at(parts: tuple[Any, ...], kind: Any) -> Iterable[Any]:
     """The parts of a tuple that decide: one of each type where the type alone decides."""
     plain = get_origin(kind) is None and isinstance(kind, type)
     if plain and not getattr(kind, "_is_protocol", False):
-        found: dict[Any, Any] = {type(part): part for part in parts}
-        return found.values()
+        representatives: dict[Any, Any] = {type(part): part for part in parts}
+        return representatives.values()
     return parts
 
 
@@ -269,14 +269,14 @@ def typed_fields(kind: type[C]) -> type[C]:
     return kind
 
 
-def held_fields(kind: type[C]) -> type[C]:
+def checked_fields(kind: type[C]) -> type[C]:
     """Return a dataclass whose fields, as they are kept, are what their annotations say.
 
     For values that others read: a field of a wrong type is refused where it is given, with
     `InputError`, and not by whoever stumbles over it.
 
     >>> from dataclasses import dataclass
-    >>> @held_fields
+    >>> @checked_fields
     ... @dataclass(frozen=True)
     ... class Extent:
     ...     name: str
@@ -297,10 +297,10 @@ def held_fields(kind: type[C]) -> type[C]:
             value = getattr(self, name)
             if types_in(value) in settled:
                 continue
-            said = _wrong(value, annotation, plain)
-            if said:
+            wrong = _wrong(value, annotation, plain)
+            if wrong:
                 fix = _way_out(name, value, annotation)
-                raise InputError(kind.__name__, {name: shortly(value)}, f"{name} {said}", fix)
+                raise InputError(kind.__name__, {name: shortly(value)}, f"{name} {wrong}", fix)
             known = Any if annotation in NESTED else _resolved(annotation, inspect.unwrap(plain))
             if types_decide(value, known):
                 settled.add(types_in(value))
@@ -330,10 +330,10 @@ def _slip(
     ]
     wrong = ((*one, _wrong(one[1], one[2], function)) for one in given)
     quoted = ((*one, _quoted(one[1], error)) for one in given)
-    for name, value, annotation, said in (*wrong, *quoted):
-        if said:
+    for name, value, annotation, what in (*wrong, *quoted):
+        if what:
             fix = _way_out(name, value, annotation)
-            return InputError(called, {name: shortly(value)}, f"{name} {said}", fix)
+            return InputError(called, {name: shortly(value)}, f"{name} {what}", fix)
     return None
 
 
@@ -407,7 +407,7 @@ def _wrong(value: Any, annotation: Any, function: Callable[..., Any]) -> str:
 
 def _quoted(value: Any, error: BaseException) -> str:
     """Say what an error says of a value, where it quotes the value's type."""
-    names = {found[1] or "ndarray" for found in _QUOTED.finditer(str(error))}
+    names = {match[1] or "ndarray" for match in _QUOTED.finditer(str(error))}
     kinds = (type(leaf).__name__ for leaf in (value, *leaves_of(value)))
     return _said(value, next((kind for kind in kinds if kind in names), ""))
 

@@ -326,10 +326,10 @@ def _leaf(lhs: list[Mode], extent: Any, step: Any, a: Layout, b: Layout) -> Mode
 
 
 def _onward(lhs: list[Mode], left: Any, step: Any, refusal: DivisibilityError) -> list[Mode]:
-    found = straight(lhs, left, step) if step > 0 else None
-    if found is None:
+    modes = straight(lhs, left, step) if step > 0 else None
+    if modes is None:
         raise refusal
-    return found
+    return modes
 
 
 def straight(lhs: list[Mode], extent: Any, step: Any) -> list[Mode] | None:

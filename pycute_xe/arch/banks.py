@@ -77,10 +77,10 @@ class Banks:
                 words.add(first)
             else:
                 words.update(range(first, last + 1))
-        held: list[list[int]] = [[] for _ in range(self.count)]
+        words_of: list[list[int]] = [[] for _ in range(self.count)]
         for word in sorted(words):
-            held[word % self.count].append(word)
-        return BankUse(self, tuple(map(tuple, held)))
+            words_of[word % self.count].append(word)
+        return BankUse(self, tuple(map(tuple, words_of)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -383,16 +383,16 @@ class CopyAtom(BlockAnswers):
     def _owned(self) -> tuple[tuple[Place, ...], ...]:
         offsets = table(self.layout_ref_tv).reshape(-1, SUBGROUP).T
         rows, cols = (offsets // self.width).tolist(), (offsets % self.width).tolist()
-        return tuple(tuple(zip(*held, strict=True)) for held in zip(rows, cols, strict=True))
+        return tuple(tuple(zip(*lane, strict=True)) for lane in zip(rows, cols, strict=True))
 
     @cached_property
     def _picture(self) -> RegisterPicture:
         if self.op.kind == "XE_PREFETCH_2D":
             return RegisterPicture(self.value_type.bits, ())
-        return RegisterPicture(self.value_type.bits, slots_in(self.places_held))
+        return RegisterPicture(self.value_type.bits, slots_in(self.register_places))
 
     @cached_property
-    def places_held(self) -> NDArray[np.int64]:
+    def register_places(self) -> NDArray[np.int64]:
         """The (row, column) of each slot of `registers`, as an array; (-1, -1) for padding.
 
         Raises `LegalityError` where no target has the message.
@@ -512,17 +512,17 @@ def as_copy(given: GivenAtom) -> CopyAnswers:
     >>> as_copy(XE_LOAD_2D(16, 8, 16)) == as_copy("XE_LOAD_2D<16,8,16>")
     True
     """
-    found: object = named(given)
-    if isinstance(found, Block2DOp):
-        return CopyAtom(found, as_numeric(f"u{found.bits}"))
-    if isinstance(found, LinearOp):
-        return make_linear_copy_atom(found)
-    if isinstance(found, CopyAnswers):
-        return found
+    operation: object = named(given)
+    if isinstance(operation, Block2DOp):
+        return CopyAtom(operation, as_numeric(f"u{operation.bits}"))
+    if isinstance(operation, LinearOp):
+        return make_linear_copy_atom(operation)
+    if isinstance(operation, CopyAnswers):
+        return operation
     raise CuteError(
         "make_tiled_copy",
-        {"atom": found},
-        f"{type(found).__name__} is not a copy atom",
+        {"atom": operation},
+        f"{type(operation).__name__} is not a copy atom",
         "use make_copy_atom(XE_LOAD_2D(16, 32, 16), type), get_atom(name) or a relative",
     )
 
@@ -539,10 +539,10 @@ def as_operation(given: GivenBlock, carried: Numeric | None = None) -> Block2DOp
     >>> as_operation("XE_2D_Packed_U8x8x32_LD_N", as_numeric("bf16"))
     XE_LOAD_2D(16, 8, 16)
     """
-    found: object = named(given)
-    if isinstance(found, Block2DOp):
-        return found
-    atom = as_copy(cast("Any", found))
+    operation: object = named(given)
+    if isinstance(operation, Block2DOp):
+        return operation
+    atom = as_copy(cast("Any", operation))
     op = atom.template
     if carried is None or carried.bits <= atom.value_type.bits:
         return op

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pycute_xe.algebra.compose import flat_modes
 from pycute_xe.atom.subgroup_tensor import SubgroupTensor, fragment_layout, in_order
-from pycute_xe.errors import ShapeError, quoted
+from pycute_xe.errors import InputError, ShapeError, quoted, with_article
 from pycute_xe.int_tuple import product_each
 from pycute_xe.layout import Layout, make_identity_layout, make_layout, size
 from pycute_xe.signatures import typed, typed_fields
@@ -61,6 +61,15 @@ class ThrMma:
     thr_vmnk: tuple[int, ...]
 
     _repr_mimebundle_ = shown
+
+    def __post_init__(self) -> None:
+        """Refuse parts of what is not a tiled MMA."""
+        from pycute_xe.atom.tilings import TiledMma
+
+        if not isinstance(self.mma, TiledMma):  # pyright: ignore[reportUnnecessaryIsInstance]
+            kind = with_article(type(self.mma).__name__)
+            fix = "give a TiledMma, or call its get_slice(thr)"
+            raise InputError("ThrMma", {"mma": self.mma}, f"mma is {kind}", fix)
 
     def __repr__(self) -> str:
         """The call that builds it."""
@@ -172,5 +181,5 @@ class ThrMma:
         registers = getattr(self, f"partition_fragment_{operand}")(tensor)
         places = make_identity_layout(product_each(tensor.shape))
         (lanes, _), (values, rest) = self.mma.thrfrg(operand, places)
-        held = make_layout(values, *rest)
-        return SubgroupTensor(registers, make_layout(lanes, in_order(registers, held)))
+        spread = make_layout(values, *rest)
+        return SubgroupTensor(registers, make_layout(lanes, in_order(registers, spread)))

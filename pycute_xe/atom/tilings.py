@@ -217,9 +217,9 @@ Layout<Shape<_16,_8>,Stride<_8,_1>>,Shape<_8,_16>>'
         """
         atom = self.atom.to_cpp()
         if isinstance(self.atom, CopyAtom):
-            held, strides = self.value_type.to_cpp(), self.gmem_stride or (0,) * len(self.tiler_mn)
-            traits = block2d_traits(self.op.to_cpp(), self.x_mode, self.y_mode, held, strides)
-            atom = f"Copy_Atom<{traits},{held}>"
+            kind, strides = self.value_type.to_cpp(), self.gmem_stride or (0,) * len(self.tiler_mn)
+            traits = block2d_traits(self.op.to_cpp(), self.x_mode, self.y_mode, kind, strides)
+            atom = f"Copy_Atom<{traits},{kind}>"
         parts = (atom, self.layout_tv_tiled.to_cpp())
         return f"TiledCopy<{','.join((*parts, tiler_cpp(self.tiler_mn)))}>"
 
@@ -239,10 +239,10 @@ Layout<Shape<_16,_8>,Stride<_8,_1>>,Shape<_8,_16>>'
 def _way_out(atom: CopyAnswers) -> str:
     """The call that makes a copy for kernels which moves as much, or any."""
     try:
-        op, held = atom.template, atom.value_type.name
+        op, kind = atom.template, atom.value_type.name
     except CuteError:
-        op, held = Block2DOp("XE_LOAD_2D", 16, 8, 16, 16), "u16"
-    return f'use make_block_2d_copy({op!r}, ("ld", 1), "{held}")'
+        op, kind = Block2DOp("XE_LOAD_2D", 16, 8, 16, 16), "u16"
+    return f'use make_block_2d_copy({op!r}, ("ld", 1), "{kind}")'
 
 
 # ------------------------------------------------------------ thr copy
@@ -318,10 +318,10 @@ class ThrCopy:
     def _of_subgroup(self, tensor: Tensor, side: str) -> SubgroupTensor:
         places = make_identity_layout(product_each(tensor.shape))
         threads, values, rest = getattr(self.copy, f"tidfrg_{side}")(places)
-        held = make_layout(values, *rest)
+        spread = make_layout(values, *rest)
         lanes = composition(threads, Layout(size(self.copy.atom.thr_id)))
-        registers = make_tensor(None, Layout(held.shape))
-        return SubgroupTensor(registers, make_layout(lanes, held))
+        registers = make_tensor(None, Layout(spread.shape))
+        return SubgroupTensor(registers, make_layout(lanes, spread))
 
 
 # ------------------------------------------------------------ tiled mma

@@ -59,13 +59,13 @@ def _rules(checked: Checked) -> list[str]:
     """How many rules hold, and those that leave no room, each with what it holds for."""
     hold = f"  ✓ {checked.passed} rule{'s'[: checked.passed != 1]} hold{'s'[: checked.passed == 1]}"
     binding: dict[str, dict[str, None]] = {}
-    for held in checked.binding:
-        said = f"{held.condition} ({held.rule})"
-        binding.setdefault(said, {})[held.subject.partition(" by ")[0]] = None
+    for rule in checked.binding:
+        condition = f"{rule.condition} ({rule.rule})"
+        binding.setdefault(condition, {})[rule.subject.partition(" by ")[0]] = None
     if not binding:
         return [hold]
-    told = [f"    = {said}: {_listed(subjects)}" for said, subjects in binding.items()]
-    return [f"{hold}, {len(checked.binding)} without room left:", *_limited(told, _ROOM)]
+    lines = [f"    = {condition}: {_listed(subjects)}" for condition, subjects in binding.items()]
+    return [f"{hold}, {len(checked.binding)} without room left:", *_limited(lines, _ROOM)]
 
 
 def _whole_memory(checked: Checked) -> list[str]:
@@ -83,10 +83,14 @@ def _memory(checked: Checked) -> list[str]:
     alike: dict[str, list[str]] = {}
     for subjects, demands in checked.alike():
         steps = ((demand.quantity, demand.must.multiple_of) for demand in demands)
-        said = ", ".join(f"{name} {step}" for name, step in steps if step > 1)
-        alike.setdefault(said, []).extend(subjects)
-    told = [f"    {_listed(subjects)}: {said}" for said, subjects in alike.items() if said]
-    return ["  memory must be at multiples of:", *_limited(told, _MEMORY)] if told else []
+        multiples = ", ".join(f"{name} {step}" for name, step in steps if step > 1)
+        alike.setdefault(multiples, []).extend(subjects)
+    lines = [
+        f"    {_listed(subjects)}: {multiples}"
+        for multiples, subjects in alike.items()
+        if multiples
+    ]
+    return ["  memory must be at multiples of:", *_limited(lines, _MEMORY)] if lines else []
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -42,6 +42,7 @@ from pycute_xe.cli.kernel_commands import (
     verify_command,
 )
 from pycute_xe.cli.layout_command import layout_command
+from pycute_xe.cli.make_command import attention_command, make_command
 from pycute_xe.errors import CuteError, InputError
 
 if TYPE_CHECKING:
@@ -509,7 +510,7 @@ def main() -> None:
 
 for _command in (atom_command, atoms_command, check_command, diff_command, emit_command):
     main.add_command(_command)
-for _command in (gemm_command, layout_command, lsc_command):
+for _command in (attention_command, gemm_command, layout_command, lsc_command, make_command):
     main.add_command(_command)
 for _command in (draw_command, explain_command, run_command, verify_command):
     main.add_command(_command)

@@ -31,7 +31,7 @@ class Change:
     the same one under another value number, and ``other_byte`` begin in another byte of the
     registers, where two of them are compared. The first owner counts where several work-items
     repeat an element; ``other_repeats`` are those whose first owner stays and further ones do not.
-    ``examples``: (row, column), first owner before, first owner after. ``who`` are the words for
+    ``examples``: (row, column), first owner before, first owner after. ``nouns`` are the words for
     the two parts of an owner.
     """
 
@@ -41,7 +41,7 @@ class Change:
     other_byte: int
     examples: tuple[tuple[tuple[int, ...], tuple[int, int], tuple[int, int]], ...]
     other_repeats: int = 0
-    who: tuple[str, str] = ("work-item", "value number")
+    nouns: tuple[str, str] = ("work-item", "value number")
 
     @property
     def moved(self) -> int:
@@ -55,7 +55,7 @@ class Change:
         return f"{text}, first {self._examples(1)}" if self.examples else text
 
     def _examples(self, most: int) -> str:
-        whose, which = self.who
+        whose, which = self.nouns
         one, two = ("T", "V") if whose == "work-item" else (f"{whose} ", f"{which} ")
         return "; ".join(
             f"({', '.join(map(str, place))}): {one}{t}·{two}{v} → {one}{to}·{two}{at}"
@@ -69,8 +69,8 @@ class Change:
         if not (self.moved or self.other_byte):
             return f"all {self.elements} elements alike"
         text = (
-            f"of {self.elements} elements {self.other_work_item} change {self.who[0]}, "
-            f"{self.other_value} only {self.who[1]}"
+            f"of {self.elements} elements {self.other_work_item} change {self.nouns[0]}, "
+            f"{self.other_value} only {self.nouns[1]}"
         )
         if self.other_byte:
             text += f", {self.other_byte} byte"
@@ -147,10 +147,10 @@ class Difference:
     @property
     def sections(self) -> tuple[str, ...]:
         """The headings under which anything differs, names and ways of writing left out."""
-        found = dict.fromkeys(row.section for row in self.changed if row.section != NAMES)
+        differing = dict.fromkeys(row.section for row in self.changed if row.section != NAMES)
         if any(line[0] != " " for line in self.listing):
-            found["statements"] = None
-        return tuple(found)
+            differing["statements"] = None
+        return tuple(differing)
 
     @property
     def equal(self) -> bool:
@@ -172,8 +172,8 @@ class Difference:
             return f"other {', '.join(self.sections)}"
         if "messages" in self.sections:
             return "same owners, other messages"
-        said = ", ".join(others) if others else "bytes of registers"
-        return f"same owners, other {said}"
+        differences = ", ".join(others) if others else "bytes of registers"
+        return f"same owners, other {differences}"
 
     def __repr__(self) -> str:
         """The two sides."""
@@ -182,21 +182,21 @@ class Difference:
     def __str__(self) -> str:
         """The verdict, then what differs: at most 25 lines of 100 columns."""
         listing = self._near()
-        most, lines = _PARAGRAPH, [self.verdict, *self._told(_PARAGRAPH)]
+        most, lines = _PARAGRAPH, [self.verdict, *self._paragraphs(_PARAGRAPH)]
         while most > 1 and len(lines) + min(len(listing), _LEAST) > _LINES:
             most -= 1
-            lines = [self.verdict, *self._told(most)]
+            lines = [self.verdict, *self._paragraphs(most)]
         return "\n".join(map(fitting, _cut([*lines, *listing])))
 
-    def _told(self, most: int) -> Iterator[str]:
+    def _paragraphs(self, most: int) -> Iterator[str]:
         """Yield what is said above the listing, up to so many lines of a section."""
         yield from _paragraph(f"{self.kind}: {self.before} → {self.after}", "  ", most)
         for what, change in self.owners:
             if change.moved:
                 yield from _paragraph(f"owners of {what}: {change.brief}", "  ", most)
         for section in dict.fromkeys(row.section for row in self.changed):
-            told = "; ".join(str(row) for row in self.changed if row.section == section)
-            yield from _paragraph(f"{section:16} {told}", " " * 17, most)
+            differences = "; ".join(str(row) for row in self.changed if row.section == section)
+            yield from _paragraph(f"{section:16} {differences}", " " * 17, most)
         for words in self.notes:
             yield from _paragraph(f"* {words}", "  ", most)
         alike = dict.fromkeys(row.section for row in self.rows if not row.differs)

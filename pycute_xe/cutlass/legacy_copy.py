@@ -106,11 +106,11 @@ def _sent(name: LegacyCopyName) -> Iterator[Note]:
         return
     why = why_not(name, sent)
     if why:
-        told = f"CUTLASS sends {name.says('sends')}, which {why}; the messages here do not"
+        text = f"CUTLASS sends {name.says('sends')}, which {why}; the messages here do not"
     else:
         packed = ", packed as for VNNI" if sent.vnni and name.mode != "V" else ""
-        told = f"CUTLASS moves it as {name.says('sends')}{packed}"
-    yield "message", told
+        text = f"CUTLASS moves it as {name.says('sends')}{packed}"
+    yield "message", text
     if name.says("shuffles"):
         moved = "CUTLASS then moves values between work-items: registers() shows them before that"
         yield "shuffles", moved
@@ -123,12 +123,12 @@ def note_of_registers(
 
     ``exact`` are the widths in which registers show what is said, values in order.
     """
-    said = "the registers of a work-item hold other elements than ownership() says"
+    condition = "the registers of a work-item hold other elements than ownership() says"
     if exact:
-        return f"{said}, unless read {' or '.join(map(str, exact))} bits at a time"
+        return f"{condition}, unless read {' or '.join(map(str, exact))} bits at a time"
     unit = unit_of_own_elements(picture, owned)
     if unit is None:
-        return said
+        return condition
     return (
         f"the registers of a work-item, read {unit} bits at a time, hold the elements "
         "that ownership() says in another order or with gaps"
@@ -164,8 +164,8 @@ def legacy_places(name: LegacyCopyName, value_bits: int) -> NDArray[np.int64]:
     parts: list[NDArray[np.int64]] = []
     for part in lower(name, ANY_TARGET):
         first, rest = divmod(part.x * part.message.bits, value_bits)
-        held = _held(part.message, rest, value_bits)
-        parts.append(np.where(held < 0, held, held + np.array((part.y, first))))
+        slots = _held(part.message, rest, value_bits)
+        parts.append(np.where(slots < 0, slots, slots + np.array((part.y, first))))
     places = np.concatenate(parts)
     return places[:, ::-1] if name.mode == "T" else places
 
@@ -190,19 +190,19 @@ def _held(message: Block2D, start: int, value_bits: int) -> NDArray[np.int64]:
     return out
 
 
-def all_shown(held: NDArray[np.int64], owned: NDArray[np.int64], whole: int) -> bool:
+def all_shown(registers: NDArray[np.int64], owned: NDArray[np.int64], whole: int) -> bool:
     """Return whether registers, in units of so many values, hold what work-items own, in order.
 
     What `CopyAnswers` asks of each work-item, asked of all at once: a search asks it of many atoms.
     """
     import numpy as np
 
-    if not len(held):
+    if not len(registers):
         return False
     values = np.arange(len(owned[0]))
     unit, inside = values // whole, values % whole
     slots = (unit * SUBGROUP + np.arange(SUBGROUP)[:, None]) * whole + inside
-    return bool(slots.max() < len(held) and (held[slots] == owned).all())
+    return bool(slots.max() < len(registers) and (registers[slots] == owned).all())
 
 
 # ------------------------------------------------------------ legacy values
@@ -387,7 +387,7 @@ class LegacyCopyAtom(BlockAnswers):
         return tuple(tuple((y + v, x + w) for v, w in inside) for y, x in lanes)
 
     def _shown_in(self, unit_bits: int) -> bool:
-        return all_shown(self.places_held, self._owned_table, unit_bits // self.value_type.bits)
+        return all_shown(self.register_places, self._owned_table, unit_bits // self.value_type.bits)
 
     @cached_property
     def _owned_table(self) -> NDArray[np.int64]:
@@ -397,10 +397,10 @@ class LegacyCopyAtom(BlockAnswers):
 
     @cached_property
     def _picture(self) -> RegisterPicture:
-        return register_picture(self.name, self.places_held, self.value_type.bits)
+        return register_picture(self.name, self.register_places, self.value_type.bits)
 
     @cached_property
-    def places_held(self) -> NDArray[np.int64]:
+    def register_places(self) -> NDArray[np.int64]:
         """The (row, column) of each slot of `registers`, as an array; (-1, -1) for padding.
 
         Raises `LegalityError` where no messages can move the block.

@@ -104,8 +104,8 @@ class LegacyCopyName:
     @property
     def traits(self) -> Literal["usable", "unusable", "none"]:
         """Whether CUTLASS has traits for it, without which no copy can be built there."""
-        found = self.fact.get("traits", "usable") if self.fact else "none"
-        return cast("Literal['usable', 'unusable', 'none']", found)
+        traits = self.fact.get("traits", "usable") if self.fact else "none"
+        return cast("Literal['usable', 'unusable', 'none']", traits)
 
     @cached_property
     def counts(self) -> Literal["memory", "logical"]:
@@ -178,13 +178,13 @@ def _too_large(data_type: str, rows_: int | str, cols: int | str) -> ShapeError:
 
 def _refuse_type(text: str) -> None:
     """Say what to write for a name with a type where it has a width."""
-    found = _WITH_TYPE.fullmatch(text.strip())
+    match = _WITH_TYPE.fullmatch(text.strip())
     try:
-        numeric = as_numeric(found[2].lower()) if found else None
+        numeric = as_numeric(match[2].lower()) if match else None
     except DTypeError:
         return
-    if found and numeric:
-        name = f"{found[1]}U{numeric.bits}{found[3]}"
+    if match and numeric:
+        name = f"{match[1]}U{numeric.bits}{match[3]}"
         if _GRAMMAR.fullmatch(name):
             way_out = f'get_atom("{name}", "{numeric}")'
             condition = f"a name holds a width, as U{numeric.bits}; {numeric} is the value_type"
@@ -205,13 +205,13 @@ def parse_block2d_name(text: str) -> LegacyCopyName:
 
 @lru_cache(maxsize=1 << 12)
 def _parsed(text: str) -> LegacyCopyName:
-    found = _GRAMMAR.fullmatch(text)
-    if found is None:
+    match = _GRAMMAR.fullmatch(text)
+    if match is None:
         _refuse_type(text)
         near = nearest_spelling(text, shipped_names())
         tip = f"did you mean {', '.join(near)}?" if near else f"write {_SPELLING}"
         raise CuteError("get_atom", {"name": text}, f"the name does not read {_SPELLING}", tip)
-    packed, data_type, rows_, cols, way, mode, twin = found.groups()
+    packed, data_type, rows_, cols, way, mode, twin = match.groups()
     if max(len(rows_), len(cols)) > 9:
         raise _too_large(data_type, rows_, cols)
     return LegacyCopyName(

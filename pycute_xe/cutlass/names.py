@@ -102,10 +102,10 @@ def as_subject(given: Any) -> Any:
     >>> print(as_subject("XE_LOAD_2D<16,8,16>"), type(as_subject("XE_LOAD_2D<16,8,16>")).__name__)
     XE_LOAD_2D<16,8,16> CopyAtom
     """
-    found = read_name(given) if isinstance(given, str) else given
-    if isinstance(found, Dpas):
-        return MmaAtom(found)
-    return as_copy(found) if isinstance(found, (Block2DOp, LinearOp)) else found
+    value = read_name(given) if isinstance(given, str) else given
+    if isinstance(value, Dpas):
+        return MmaAtom(value)
+    return as_copy(value) if isinstance(value, (Block2DOp, LinearOp)) else value
 
 
 def _refuse_stride(name: str, gmem_stride: tuple[Any, ...] | None) -> None:

@@ -262,7 +262,7 @@ _TOLD = {
     ("pycute_xe.comparing.differences", "AtomDiff"): diff,
     ("pycute_xe.comparing.changes", "Difference"): difference,
     ("pycute_xe.comparing.feeding", "Feed"): feed,
-    ("pycute_xe.comparing.atom_record", "FoundAtoms"): atoms,
+    ("pycute_xe.comparing.atom_record", "AtomRecords"): atoms,
     ("pycute_xe.explaining.explanation", "Explanation"): explanation,
 }
 

@@ -16,6 +16,7 @@ from pycute_xe.errors import DTypeError, InputError
 from pycute_xe.kernel import Kernel, Mma, Operand
 from pycute_xe.kernel.ir.operands import bind_sizes, shape_of
 from pycute_xe.numeric import Numeric
+from pycute_xe.signatures import checked_fields
 from pycute_xe.typing import glance, shown
 
 __all__ = ["Asked", "as_array", "as_matrix", "rounded", "Problem", "poison", "prepare", "Report"]
@@ -180,6 +181,7 @@ def _aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
 # What a run did, for people and programs.
 
 
+@checked_fields
 @dataclass(frozen=True)
 class Report:
     """The work of a run: messages and bytes by kind, DPAS instructions, barriers, copies.

@@ -89,7 +89,7 @@ class Placed:
             at[self.operand.contiguous] *= 8 // self.operand.value_type.bits
         return np.stack(at, axis=1)
 
-    def told(self, byte: int) -> str:
+    def element_at(self, byte: int) -> str:
         """Return the element that a byte is part of, in words."""
         return f"{self.operand.name}{self.elements(np.array([byte]))[0].tolist()}"
 

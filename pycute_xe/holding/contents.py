@@ -73,17 +73,17 @@ def taken(node: Node, positions: Ints) -> Node:
     return mapped(node, leaf)
 
 
-def of_some(node: Node, who: Ints) -> Node:
+def of_some(node: Node, subgroups: Ints) -> Node:
     """Return what some subgroups hold, in the order given.
 
     Raises `UndecidableError` for what is carried, where they are not the first ones: it is put in
     later, by the subgroups' own numbers.
     """
-    first = np.array_equal(who, np.arange(who.size))
+    first = np.array_equal(subgroups, np.arange(subgroups.size))
 
     def leaf(x: Node) -> Node:
         if isinstance(x, State):
-            return _state_of(x, who)
+            return _state_of(x, subgroups)
         if isinstance(x, Carried) and not first:
             raise undecided(
                 f"{x.fragment} is stored inside a loop that changes it, by some subgroups",
@@ -92,18 +92,18 @@ def of_some(node: Node, who: Ints) -> Node:
             )
         if not isinstance(x, Leaf):
             return x
-        charge(MOVED * who.size * (x.table.size // len(x.table)))
-        return replace(x, table=x.table[who])
+        charge(MOVED * subgroups.size * (x.table.size // len(x.table)))
+        return replace(x, table=x.table[subgroups])
 
     return mapped(node, leaf)
 
 
-def _state_of(x: State, who: Ints) -> State:
+def _state_of(x: State, subgroups: Ints) -> State:
     """Return the state of some subgroups, each by its own number."""
     if x.subgroup is not None:
-        return replace(x, which=x.which[who], subgroup=x.subgroup[who])
-    which = np.broadcast_to(x.which, (who.size, *x.which.shape)).copy()
-    own = who.reshape(-1, *(1,) * x.which.ndim)
+        return replace(x, which=x.which[subgroups], subgroup=x.subgroup[subgroups])
+    which = np.broadcast_to(x.which, (subgroups.size, *x.which.shape)).copy()
+    own = subgroups.reshape(-1, *(1,) * x.which.ndim)
     return replace(x, which=which, subgroup=np.broadcast_to(own, which.shape).copy())
 
 
@@ -411,7 +411,7 @@ class Write:
     places: Ints
     elements: Ints
     node: Node
-    who: Ints
+    subgroups: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -432,7 +432,7 @@ class Promise:
     around: tuple[Around, ...]
     fragment: str
     when: str
-    found: Content
+    actual: Content
     claimed: Content
 
 
@@ -457,7 +457,7 @@ class Follower:
 
     kernel: Kernel
     state: dict[str, Content]
-    found: Followed
+    followed: Followed
     names: Iterator[int]
     around: tuple[Around, ...] = ()
     active: tuple[bool, ...] = ()
@@ -474,7 +474,7 @@ class Follower:
     def read(self, statement: Statement, name: str) -> Content:
         """Return what a fragment holds, and remember that it was read."""
         content = self.state[name]
-        self.found.reads.append(Read(statement, self.around, name, content))
+        self.followed.reads.append(Read(statement, self.around, name, content))
         return content
 
     def run(self, body: tuple[Statement, ...]) -> None:

@@ -257,16 +257,16 @@ def arrays_at(
     loop: Loop, others: tuple[str, ...], before: State, out: State, arrays: Mapping[str, Ints]
 ) -> State:
     """Return what arrays hold when trip ``var`` starts, of those that only loads fill."""
-    found: State = {}
+    contents: State = {}
     for name in others:
         inside = carried_in(out[name], loop.var) if name in arrays else {""}
         if inside and adds(out[name], name, loop.var):
             continue  # as a fragment that is added to
         if inside == {name}:
-            found[name] = unrolled(loop, name, before[name], out[name])
+            contents[name] = unrolled(loop, name, before[name], out[name])
         elif not inside:
-            found[name] = renewed(loop, before[name], out[name])
-    return found
+            contents[name] = renewed(loop, before[name], out[name])
+    return contents
 
 
 def last_writers(loop: Loop, known: dict[str, Content]) -> dict[int, tuple[str, Content]]:

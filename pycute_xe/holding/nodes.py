@@ -257,8 +257,8 @@ def _chosen(
     node: Choice, inner: Callable[[Node], Node], index: Callable[[Index], Index] | None
 ) -> Node:
     left, right = _index(node.index, index), _index(node.below, index)
-    if index is not None and (found := left - right).is_constant:
-        return inner(node.then if found.offset < 0 else node.otherwise)
+    if index is not None and (apart := left - right).is_constant:
+        return inner(node.then if apart.offset < 0 else node.otherwise)
     return Choice(left, right, inner(node.then), inner(node.otherwise))
 
 
@@ -277,11 +277,11 @@ def _bound(bound: Bound, index: Callable[[Index], Index] | None) -> Bound:
 
 def contains(node: Node, *kinds: type) -> bool:
     """Whether a node of some kind occurs."""
-    found: list[Node] = []
+    nodes: list[Node] = []
 
     def leaf(x: Node) -> Node:
-        found.append(x)
+        nodes.append(x)
         return x
 
     mapped(node, leaf)
-    return any(isinstance(x, kinds) for x in found)
+    return any(isinstance(x, kinds) for x in nodes)

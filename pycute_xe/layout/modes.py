@@ -150,8 +150,8 @@ def has_symbols(*values: Any) -> bool:
     False
     """
     trees = ((v.shape, v.stride) if isinstance(v, Layout) else v for v in values)
-    found = (leaf for tree in trees for leaf in leaves(tree))
-    return any(isinstance(getattr(leaf, "value", leaf), Symbolic) for leaf in found)
+    every = (leaf for tree in trees for leaf in leaves(tree))
+    return any(isinstance(getattr(leaf, "value", leaf), Symbolic) for leaf in every)
 
 
 # ------------------------------------------------------------ makers

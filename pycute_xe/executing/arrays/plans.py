@@ -84,7 +84,7 @@ def stored(lifter: Lifter, write: Write, number: int) -> Stored | None:
     names = [f"write__{number}_{i}" for i in range(len(groups))]
     if index.ndim > len(groups):
         names.append(f"write__{number}_again")
-    space = Space(shape, tuple(names), inside[index], f"write__{number}_subgroup", write.who)
+    space = Space(shape, tuple(names), inside[index], f"write__{number}_subgroup", write.subgroups)
     places: list[Place] = []
     for mode, base in enumerate(write.base):
         offset, parts = space.of(np.ascontiguousarray(write.places[..., mode]))
@@ -349,7 +349,7 @@ class Plan:
     """A kernel's stores as terms."""
 
     kernel: Kernel
-    found: Followed
+    followed: Followed
     lifter: Lifter
     stores: tuple[Stored, ...]
     again: frozenset[tuple[str, str]]
@@ -406,7 +406,7 @@ def run_on_arrays(problem: Problem) -> Mapping[str, Array]:
     types = {o.name: o.value_type for o in (*kernel.operands, *kernel.fragments, *kernel.shared)}
     again = frozenset[tuple[str, str]]() if turns else made.again
     run = Run(kernel, problem.sizes, memory, made.lifter, exits, types=types, again=again)
-    demand_sound(run, made.found)
+    demand_sound(run, made.followed)
     counts = [one.write.statement.operand for one in made.stores]
     several = {name for name in out if counts.count(name) > 1 and not (turns and name in loaded)}
     touched = {name: np.zeros(out[name].shape, np.bool_) for name in several}

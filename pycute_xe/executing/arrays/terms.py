@@ -433,7 +433,7 @@ class Space:
     names: tuple[str, ...]
     index: Ints
     subgroup: str
-    who: Ints
+    subgroups: Ints
     again: Ints | None = None
 
     def of(self, column: Ints) -> tuple[int, list[tuple[tuple[str, ...], Ints]]]:
@@ -453,7 +453,7 @@ class Space:
             name: Field(0, (((axis,), np.arange(axis.size)),))
             for name, axis in zip(self.names, axes, strict=True)
         }
-        subgroups = np.broadcast_to(self.who[:, None], self.shape)
+        subgroups = np.broadcast_to(self.subgroups[:, None], self.shape)
         offset, parts = separated(subgroups.reshape(-1)[self.index])
         named = tuple((tuple(axes[a] for a in which), x) for which, x in parts)
         return {**out, self.subgroup: Field(offset, named)}

@@ -173,8 +173,10 @@ VERBS = {Prefetch: "prefetch", Load: "load", Store: "store", AtomicStore: "store
 def check_program(kernel: Program) -> None:
     """Raise `KernelError` for the first part that does not fit."""
     if type(kernel.subgroups) is not int or not 1 <= kernel.subgroups <= MOST_SUBGROUPS:
-        told = f"subgroups must be 1 to {MOST_SUBGROUPS}"
-        raise unfit(kernel, {"subgroups": kernel.subgroups}, told, "use fewer, and more groups")
+        condition = f"subgroups must be 1 to {MOST_SUBGROUPS}"
+        raise unfit(
+            kernel, {"subgroups": kernel.subgroups}, condition, "use fewer, and more groups"
+        )
     check_names(kernel)
     for statement in walk(kernel.body):
         check_statement(kernel, statement)

@@ -92,9 +92,9 @@ def renamings(kernel: Program) -> dict[str, Renaming]:
     for reorder in kernel.statements():
         if not isinstance(reorder, Reorder) or taken & {reorder.source, reorder.destination}:
             continue
-        found = _renaming(kernel, reorder)
-        if found is not None and _safe(kernel, reorder):
-            out[reorder.destination] = found
+        renaming = _renaming(kernel, reorder)
+        if renaming is not None and _safe(kernel, reorder):
+            out[reorder.destination] = renaming
             taken |= {reorder.source, reorder.destination}
     return out
 
@@ -126,8 +126,8 @@ def _renaming(kernel: Program, reorder: Reorder) -> Renaming | None:
     starts = rows[:, 0] * bits
     if (starts % (8 * gcd(piece, grf_bytes()))).any():
         return None
-    found = tuple(int(bit) // 8 for bit in starts)
-    return Renaming(destination.name, source.name, piece, found)
+    firsts = tuple(int(bit) // 8 for bit in starts)
+    return Renaming(destination.name, source.name, piece, firsts)
 
 
 def _pieces(reader: Statement, name: str) -> Iterator[int]:
@@ -173,12 +173,12 @@ def _read(statement: Statement) -> tuple[str, ...]:
     return statement.touched.reads + statement.touched.updates
 
 
-def _around(body: tuple[Statement, ...], held: Reorder) -> tuple[Statement, ...] | None:
+def _around(body: tuple[Statement, ...], statement: Reorder) -> tuple[Statement, ...] | None:
     """Return the innermost body that a statement stands in."""
-    if held in body:
+    if statement in body:
         return body
-    inner = (_around(s.body, held) for s in body if isinstance(s, (Loop, If)))
-    return next((found for found in inner if found is not None), None)
+    inner = (_around(s.body, statement) for s in body if isinstance(s, (Loop, If)))
+    return next((inside for inside in inner if inside is not None), None)
 
 
 # ------------------------------------------------------------ listing

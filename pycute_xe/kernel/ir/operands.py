@@ -10,7 +10,7 @@ from typing import Literal
 from pycute_xe.errors import InputError, KernelError
 from pycute_xe.kernel.index import Index, as_index
 from pycute_xe.numeric import Numeric, as_numeric
-from pycute_xe.signatures import held_fields, typed
+from pycute_xe.signatures import checked_fields, typed
 
 __all__ = ["Fragment", "Operand", "Order", "Role", "Shared", "matrix", "bind_sizes", "shape_of"]
 
@@ -22,7 +22,7 @@ Role = Literal["in", "out", "inout", "scratch"]
 RESERVED = frozenset({"kernel", "executor", "target", "strict", "dtype", "report", "progress"})
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Operand:
     """A tensor in memory: name, type, the extents of its modes, and which mode is contiguous.
@@ -131,7 +131,7 @@ def matrix(
     return Operand(name, value_type, modes, -1 if order == "row" else -2, role)
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Fragment:
     """Registers of a subgroup: a name, a type, and the slots that each of 16 work-items holds.
@@ -170,7 +170,7 @@ class Fragment:
         return f"{self.name} {self.value_type}[{self.slots}]"
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Shared:
     """An array in the shared local memory of a work-group: name, type and number of elements."""

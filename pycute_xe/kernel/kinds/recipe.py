@@ -56,7 +56,7 @@ from pycute_xe.kernel.spec.expression import Expression, Slot
 from pycute_xe.kernel.tiles.slots import by_registers, copy_slots, mma_slots
 from pycute_xe.layout import size
 from pycute_xe.numeric import Numeric, as_numeric
-from pycute_xe.signatures import held_fields, typed, typed_fields
+from pycute_xe.signatures import checked_fields, typed, typed_fields
 from pycute_xe.swizzle import Swizzle
 
 __all__ = ["Epilogue", "Input", "Mainloop", "Schedule", "Step", "kernel", "side_of"]
@@ -115,11 +115,11 @@ class Fixup:
             source, turn = "tWsW", (Reorder("tCrC", "tWsW", self.out),)
         store = Store(self.stores, "W", self.at, source, self.modes)
         add = AtomicStore(self.stores, "W", self.at, source, self.modes)
-        found, back = "tWrW", ()
+        fragment, back = "tWrW", ()
         if self.back is not None:
-            found, back = "tWaW", (Reorder("tWrW", "tWaW", self.back),)
+            fragment, back = "tWaW", (Reorder("tWrW", "tWaW", self.back),)
         load = Load(self.loads, "W", self.at, "tWrW", self.modes)
-        total = Map("tCrC", Slot("tCrC") + Slot(found))
+        total = Map("tCrC", Slot("tCrC") + Slot(fragment))
         shared = (
             *turn,
             If(none, first, (store,)),
@@ -230,7 +230,7 @@ class Mainloop:
         return write(by_registers(self.mma) if not part.whole else self.mma, sides, products, part)
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True)
 class Epilogue:
     """What becomes of a product: an expression of ``acc``, how D lies, and what else is stored.
@@ -277,7 +277,7 @@ class Epilogue:
         return TiledTail.read_in_tiles(frame, self.value, self.also or {}, numeric, self.tile)
 
 
-@held_fields
+@checked_fields
 @dataclass(frozen=True)
 class Schedule:
     """Which work-group computes what: a tile of one product, of many, a part of K, a plan's pieces.
@@ -462,8 +462,8 @@ def _check(
         wrong, fix = f"{type(mma).__name__} is not a tiled MMA", "use workgroup_mma(op, tile=…)"
     else:
         inputs = (_unfit_input(mma, x, given) for x, given in factors.items())
-        found = (unfit(mma), *inputs, _clash(mainloop, epilogue, schedule, step))
-        wrong, fix = next((one for one in found if one[0]), ("", ""))
+        slips = (unfit(mma), *inputs, _clash(mainloop, epilogue, schedule, step))
+        wrong, fix = next((one for one in slips if one[0]), ("", ""))
     if wrong:
         given = {"mma": mma, "stages": next(iter(stages), factors["A"].ahead)}
         raise KernelError(name if stages else "gemm", given, wrong, fix)

@@ -15,13 +15,13 @@ __all__ = ["demand_scalars"]
 def demand_scalars(
     operation: str,
     value: Expression,
-    held: Collection[str],
+    fragments: Collection[str],
     operands: Iterable[str] = (),
     declared: Collection[str] = (),
 ) -> Expression:
     """Return an expression, whose names without indices are numbers that a run is given.
 
-    ``held`` names what stands in registers. A name that is ``declared`` is a number. Raises
+    ``fragments`` names what stands in registers. A name that is ``declared`` is a number. Raises
     `KernelError` for others that resemble what is held or an operand, or name a function, and
     where an expression reads nothing that is held.
 
@@ -36,11 +36,11 @@ def demand_scalars(
     pycute_xe.errors.KernelError: epilogue(name=ac): ac stands for one number, and resembles acc. \
 Way out: write acc, or declare the number: types={"ac": "f32"}
     """
-    found = list(leaves(value))
-    bare = dict.fromkeys(x.operand for x in found if isinstance(x, Element) and not x.at)
+    reads = list(leaves(value))
+    bare = dict.fromkeys(x.operand for x in reads if isinstance(x, Element) and not x.at)
     bare = [name for name in bare if name not in declared and name != "C"]
-    known = {"A", "B", "C", "D", *operands, *held}
-    known |= {x.operand for x in found if isinstance(x, Element) and x.at}
+    known = {"A", "B", "C", "D", *operands, *fragments}
+    known |= {x.operand for x in reads if isinstance(x, Element) and x.at}
     for name in bare:
         number = f'declare the number: types={{"{name}": "f32"}}'
         near = _nearest(name, known)
@@ -48,10 +48,10 @@ Way out: write acc, or declare the number: types={"ac": "f32"}
             wrong = f"{name} stands for one number, and resembles {near}"
             raise KernelError(operation, {"name": name}, wrong, f"write {near}, or {number}")
         if name in FUNCTIONS:
-            wrong, call = f"{name} is a function, and has no argument", f"{name}({min(held)})"
+            wrong, call = f"{name} is a function, and has no argument", f"{name}({min(fragments)})"
             raise KernelError(operation, {"name": name}, wrong, f"write {call}, or {number}")
-    if bare and not any(isinstance(x, Slot) for x in found):
-        first = " or ".join(sorted(held))
+    if bare and not any(isinstance(x, Slot) for x in reads):
+        first = " or ".join(sorted(fragments))
         wrong = f"it does not read {first}, and {bare[0]} stands for one number"
         fix = f'use {first}, or declare the number: types={{"{bare[0]}": "f32"}}'
         raise KernelError(operation, {"value": value}, wrong, fix)

@@ -82,10 +82,10 @@ def accumulator_places(mma: TiledMma, letter: str, role: str = "C") -> Ints:
 
 def _along(layout: Layout, axis: int) -> Ints:
     """Return one coordinate of each value; a layout that never moves has none to tell."""
-    found = table(layout)
-    column = np.zeros(found.shape[0], dtype=np.int64)
-    if found.ndim == 2 and axis < found.shape[1]:
-        column += found[:, axis]
+    coordinates = table(layout)
+    column = np.zeros(coordinates.shape[0], dtype=np.int64)
+    if coordinates.ndim == 2 and axis < coordinates.shape[1]:
+        column += coordinates[:, axis]
     return column
 
 
@@ -115,9 +115,9 @@ def vector_gather(mma: TiledMma, letter: str, role: str = "C") -> Layout:
     (16,32,4):(1,0,16) (16,32,4):(0,1,0)
     """
     part = accumulator_places(mma, letter, role)[0]
-    found = layout_of(tuple(int(x) for x in part - part.min()))
-    if found is None or size(found) != part.size:
+    gather = layout_of(tuple(int(x) for x in part - part.min()))
+    if gather is None or size(gather) != part.size:
         raise KernelError(
             "epilogue", {"mma": mma}, "no layout broadcasts the vector", "use workgroup_mma"
         )
-    return found
+    return gather

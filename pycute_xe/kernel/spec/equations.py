@@ -81,8 +81,8 @@ def tree_of(text: str, operation: str, read: Callable[[ast.expr], T]) -> T:
             raise
         # Python's own parser has limits too, and says "too many nested parentheses".
         deep = isinstance(error, (RecursionError, MemoryError)) or "too many nested" in str(error)
-        said = TOO_DEEP if deep else ("it is not an expression", 'write "relu(acc + bias[n])"')
-        raise KernelError(operation, {"text": text[:80]}, *said) from error
+        condition = TOO_DEEP if deep else ("it is not an expression", 'write "relu(acc + bias[n])"')
+        raise KernelError(operation, {"text": text[:80]}, *condition) from error
 
 
 class Reader:
@@ -101,9 +101,9 @@ class Reader:
 
     def whole(self) -> Expression:
         """Return what the text says, no deeper than expressions may nest."""
-        found = tree_of(self.text, self.operation, self.read)
-        check_depth(self.operation, {"text": self.text[:80]}, found)
-        return found
+        expression = tree_of(self.text, self.operation, self.read)
+        check_depth(self.operation, {"text": self.text[:80]}, expression)
+        return expression
 
     def read(self, node: ast.expr) -> Expression:
         """Return what a node says."""
@@ -288,8 +288,8 @@ class Notation(Reader):
             case ast.Name("inf"):
                 return Const(inf)
             case ast.UnaryOp(ast.USub(), inner):
-                found = self.read(inner)
-                return Const(-found.value) if isinstance(found, Const) else -found
+                value = self.read(inner)
+                return Const(-value.value) if isinstance(value, Const) else -value
             case ast.Name(name) if name not in {*self.operands, *self.fragments}:
                 known = ", ".join((*self.operands, *sorted(self.fragments)))
                 raise self.unknown(name, known)
@@ -399,10 +399,10 @@ class Notation(Reader):
 
     def number(self, node: ast.expr) -> int:
         """Return an integer by which an index is multiplied or divided."""
-        found = self.index(node)
-        if not found.is_constant:
+        index = self.index(node)
+        if not index.is_constant:
             raise self.refused(node, "an index is multiplied and divided by integers only")
-        return found.offset
+        return index.offset
 
     def unknown(self, name: str, known: str) -> KernelError:
         """Return the refusal of a name that stands for nothing."""

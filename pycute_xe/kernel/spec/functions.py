@@ -297,18 +297,18 @@ def function(name: str, arguments: int | None = None) -> Function:
     >>> function("relu", 1).name
     'relu'
     """
-    found = FUNCTIONS.get(name)
-    if found is None:
+    function_ = FUNCTIONS.get(name)
+    if function_ is None:
         known = ", ".join(sorted(FUNCTIONS))
         raise KernelError("function", {"name": name}, "it is not a known function", f"use {known}")
-    if arguments is not None and arguments != found.arity:
+    if arguments is not None and arguments != function_.arity:
         raise KernelError(
             "function",
             {"name": name, "arguments": arguments},
-            f"{name} takes {found.arity} argument{'s' * (found.arity > 1)}",
+            f"{name} takes {function_.arity} argument{'s' * (function_.arity > 1)}",
             "",
         )
-    return found
+    return function_
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,8 +369,8 @@ def reduction(name: str) -> Reduction:
     >>> reduction("min").nothing
     inf
     """
-    found = REDUCTIONS.get(name)
-    if found is None:
+    reduction_ = REDUCTIONS.get(name)
+    if reduction_ is None:
         known = ", ".join(REDUCTIONS)
         raise KernelError("reduction", {"how": name}, "it is not a known reduction", f"use {known}")
-    return found
+    return reduction_
