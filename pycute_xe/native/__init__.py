@@ -4,13 +4,14 @@
 `check` and `run` say; ``toolchains`` are the compilers found. Emitted text goes to ``ocloc``
 (`toolchain`, `compiler`) and comes back as instructions with typed `operands` (`assembly`);
 `arithmetic` computes on registers, `messages` hands messages to `pycute_xe.machine`, and
-`comparison` drives the threads and holds the results side by side.
+`comparison` drives the threads, and `judging` holds the results side by side.
 """
 
 from __future__ import annotations
 
-from pycute_xe.native.comparison import Comparison, compare, run
+from pycute_xe.native.comparison import run
 from pycute_xe.native.compiler import Binary, compile, compile_text
+from pycute_xe.native.judging import Comparison, compare
 from pycute_xe.native.toolchain import Toolchain, missing, toolchains
 
 __all__ = [

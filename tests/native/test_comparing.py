@@ -16,6 +16,7 @@ from pycute_xe.cli.app import LANGUAGES
 from pycute_xe.emitting import Language
 from pycute_xe.kernel import Kernel
 from pycute_xe.native import toolchain
+from pycute_xe.native.judging import DATA
 
 
 def large() -> Kernel:
@@ -31,8 +32,10 @@ def test_a_comparison_tells_counts_registers_and_whether_results_are_equal() -> 
     # Two blocks of A turned, two of B, two prefetches at two places, four stores; 2 x 2 x 2 DPAS.
     said = {"load": 4, "prefetch": 4, "store": 4, "dpas": 8}
     assert {name: pair[0] for name, pair in found.static.items()} == said
-    assert found.dynamic["store bytes"] == (20 * 60 * 4, 20 * 60 * 4)
-    assert found.dynamic["dpas"] == (4 * 3 * 8, 4 * 3 * 8)
+    # On random numbers and on edges of the type.
+    assert found.dynamic["store bytes"] == (2 * 20 * 60 * 4, 2 * 20 * 60 * 4)
+    assert found.dynamic["dpas"] == (2 * 4 * 3 * 8, 2 * 4 * 3 * 8)
+    assert found.runs == tuple(f"M=20, N=60, K=70: {data}" for data in DATA)
     assert (found.scratch, found.equal) == (0, True)
 
 
