@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
-from pycute_xe.errors import DTypeError
+from pycute_xe.errors import DTypeError, quoted
 from pycute_xe.typing import shown
 
 __all__ = ["Numeric", "Row", "as_numeric", "numerics", "is_exact", "whole_to"]
@@ -61,6 +61,10 @@ class Numeric:
         >>> as_numeric("bf16").column("visa")
         'bf'
         """
+        columns = ("dtype", "host", "cpp", "visa", "code", "mlir")
+        if name not in columns:
+            fix = f"ask for one of {', '.join(columns)}"
+            raise DTypeError("column", {"type": self}, f"{quoted(name)} is not a column", fix)
         entry = getattr(self.row, name)
         if not entry:
             known = ", ".join(n for n, row in _ROWS.items() if getattr(row, name))

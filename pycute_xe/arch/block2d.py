@@ -146,7 +146,7 @@ class Block2D:
             raise ShapeError(
                 "Block2D",
                 {"op": self.op, "bits": self.bits},
-                "unknown operation or element size",
+                f"{self.op} with elements of {self.bits} bits, an unknown size, is not a message",
                 "use load, store or prefetch, and 8, 16, 32 or 64 bits",
             )
         if min(self.height, self.width, self.count) < 1:

@@ -9,7 +9,7 @@ from typing import cast
 from pycute_xe.arch.rules import Broken, Level
 from pycute_xe.errors import CuteError, TargetError
 from pycute_xe.facts import rows, rows_for
-from pycute_xe.signatures import typed, typed_fields
+from pycute_xe.signatures import checked_fields, typed, typed_fields
 from pycute_xe.typing import glance, shown
 
 __all__ = [
@@ -36,7 +36,7 @@ class SlmLimit:
     source: str
 
 
-@typed_fields
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Target:
     """A machine: register size and modes, hardware threads, execution size, shared local memory.

@@ -483,7 +483,7 @@ def make_copy_atom(
     if isinstance(op, LinearOp):
         return make_linear_copy_atom(op, value_type)
     if isinstance(op, str):
-        return as_copy(named(op, value_type))
+        return as_copy(named(op, value_type), "make_copy_atom")
     if isinstance(op, CopyAnswers):
         kind: Any = None if value_type is None else as_numeric(value_type)
         return op if kind is None else replace(cast("Any", op), value_type=kind)
@@ -504,7 +504,7 @@ GivenBlock: TypeAlias = Block2DOp | CopyAnswers | str
 GivenAtom: TypeAlias = GivenBlock | LinearOp
 
 
-def as_copy(given: GivenAtom) -> CopyAnswers:
+def as_copy(given: GivenAtom, operation: str = "make_tiled_copy") -> CopyAnswers:
     """Return the copy atom of an atom, an operation or a name, as `get_atom` takes the name.
 
     Raises `CuteError` for anything else.
@@ -512,17 +512,17 @@ def as_copy(given: GivenAtom) -> CopyAnswers:
     >>> as_copy(XE_LOAD_2D(16, 8, 16)) == as_copy("XE_LOAD_2D<16,8,16>")
     True
     """
-    operation: object = named(given)
-    if isinstance(operation, Block2DOp):
-        return CopyAtom(operation, as_numeric(f"u{operation.bits}"))
-    if isinstance(operation, LinearOp):
-        return make_linear_copy_atom(operation)
-    if isinstance(operation, CopyAnswers):
-        return operation
+    made: object = named(given)
+    if isinstance(made, Block2DOp):
+        return CopyAtom(made, as_numeric(f"u{made.bits}"))
+    if isinstance(made, LinearOp):
+        return make_linear_copy_atom(made)
+    if isinstance(made, CopyAnswers):
+        return made
     raise CuteError(
-        "make_tiled_copy",
-        {"atom": operation},
-        f"{type(operation).__name__} is not a copy atom",
+        operation,
+        {"atom": made},
+        f"{type(made).__name__} is not a copy atom",
         "use make_copy_atom(XE_LOAD_2D(16, 32, 16), type), get_atom(name) or a relative",
     )
 

@@ -12,7 +12,7 @@ from pycute_xe.int_tuple import product_each
 from pycute_xe.layout import Layout, make_identity_layout, make_layout, size
 from pycute_xe.signatures import typed, typed_fields
 from pycute_xe.tensor import Tensor, make_tensor
-from pycute_xe.typing import shown
+from pycute_xe.typing import is_integer, is_tuple, shown
 
 if TYPE_CHECKING:
     from pycute_xe.atom.tilings import TiledMma
@@ -70,6 +70,10 @@ class ThrMma:
             kind = with_article(type(self.mma).__name__)
             fix = "give a TiledMma, or call its get_slice(thr)"
             raise InputError("ThrMma", {"mma": self.mma}, f"mma is {kind}", fix)
+        coordinate = self.thr_vmnk
+        if not is_tuple(coordinate) or len(coordinate) != 4 or not all(map(is_integer, coordinate)):
+            condition = f"{quoted(coordinate)} is not a coordinate (V, M, N, K)"
+            raise InputError("ThrMma", {"thr_vmnk": coordinate}, condition, "write (0, 0, 0, 0)")
 
     def __repr__(self) -> str:
         """The call that builds it."""

@@ -28,7 +28,7 @@ from pycute_xe.atom.subgroup_tensor import (
 from pycute_xe.atom.thr_mma import OPERAND_MODES, ThrMma, demand_extents
 from pycute_xe.errors import CuteError, DivisibilityError, RankError, ShapeError, quoted
 from pycute_xe.int_tuple import flatten_tuple, idx2crd, product_each
-from pycute_xe.layout import Layout, make_identity_layout, make_layout, size
+from pycute_xe.layout import Layout, make_identity_layout, make_layout, rank, size
 from pycute_xe.numeric import Numeric
 from pycute_xe.signatures import typed, typed_fields
 from pycute_xe.tensor import Tensor, make_tensor
@@ -68,6 +68,10 @@ class TiledCopy:
     def __post_init__(self) -> None:
         """Check that whole atoms tile the layout, and that the modes exist."""
         object.__setattr__(self, "atom", as_copy(self.atom))
+        if rank(self.layout_tv_tiled) != 2:
+            given = {"layout_tv": self.layout_tv_tiled}
+            fix = "give a layout (work-item, value)"
+            raise RankError("make_tiled_copy", given, "the layout does not have two modes", fix)
         threads, values = (size(mode) for mode in self.layout_tv_tiled)
         lanes = size(self.atom.thr_id)
         if threads % lanes or values % self.atom.values:
@@ -357,7 +361,7 @@ class TiledMma:
             raise RankError(
                 "make_tiled_mma",
                 {"atom_layout": self.atom_layout_mnk, "permutation": self.permutation_mnk},
-                "both need the three modes M, N, K",
+                "the layout of atoms and the permutation must have the three modes M, N, K",
                 "write an unused mode as 1",
             )
         demand_extents(self.permutation_mnk)

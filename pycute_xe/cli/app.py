@@ -455,7 +455,9 @@ class Program(click.Group):
         except ExpressionError as error:
             raise Refusal(f"{error}\n{error.pointer}") from error
         except CuteError as error:
-            raise Refusal(str(error)) from error
+            command = self.commands.get(ctx.invoked_subcommand or "")
+            options = _options_of(command) if command else []
+            raise Refusal(_by_options(str(error), options)) from error
         except SystemExit as error:
             if isinstance(error.__context__, BrokenPipeError):  # rich has met one, and calls it 1
                 raise click.exceptions.Exit(0) from error
@@ -474,12 +476,28 @@ class Program(click.Group):
     def _nearest(self, error: click.NoSuchOption) -> str:
         """Say which option was meant: one of this command, or else one that others have."""
         here = error.ctx.command if error.ctx else self
-        if near := get_close_matches(error.option_name, _options_of(here), 1, 0.8):
-            return f"Did you mean {near[0]!r}?"
         others = {name: _options_of(command) for name, command in self.commands.items()}
+        having = ", ".join(name for name, own in others.items() if error.option_name in own)
+        if near := get_close_matches(error.option_name, _options_of(here), 1, 0.8):
+            elsewhere = f" {error.option_name!r} is an option of {having}." if having else ""
+            return f"Did you mean {near[0]!r}?{elsewhere}"
         near = get_close_matches(error.option_name, {o for own in others.values() for o in own}, 1)
         having = ", ".join(name for name, options in others.items() if near and near[0] in options)
         return f"{near[0]!r} is an option of {having}." if having else ""
+
+
+_ARGUMENT = re.compile(r"""\b(\w+)=(["'][^"']*["'])""")
+
+
+def _by_options(message: str, options: list[str]) -> str:
+    """Return a message whose way out names options of the command, where it names arguments."""
+    start, way_out, fix = message.rpartition(". Way out: ")
+
+    def option(given: re.Match[str]) -> str:
+        name = f"--{given[1].replace('_', '-')}"
+        return f"{name} {given[2]}" if name in options else given[0]
+
+    return f"{start}{way_out}{_ARGUMENT.sub(option, fix)}"
 
 
 def _show_all_characters() -> None:

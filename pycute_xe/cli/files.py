@@ -74,8 +74,9 @@ class Extents(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
             return cast("tuple[int, ...]", value)
         parts = str(value).lower().split("x")
         if len(parts) != len(self.names) or not all(re.fullmatch("[0-9]{1,9}", p) for p in parts):
+            usual = "256x256x32" if len(self.names) == 3 else "8x4"
             self.fail(
-                f"{quoted(value)} is not of the form {self.name}, such as 256x256x32", param, ctx
+                f"{quoted(value)} is not of the form {self.name}, such as {usual}", param, ctx
             )
         if "0" in {part.lstrip("0") or "0" for part in parts}:
             self.fail(f"{quoted(value)}: extents must be positive", param, ctx)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -121,6 +122,9 @@ def _value(kernel: Kernel, text: str) -> tuple[str, Any]:
         raise InputError("run", {"kernel": kernel.name}, condition, "write A=A.npy")
     arrays = {operand.name for operand in kernel.inputs if operand.modes}
     if name in arrays:
+        if re.fullmatch(r"[-+.\d]+", value) and not Path(value).exists():
+            condition = f"{name} is an array, and {value} is a number"
+            raise InputError("run", {"kernel": kernel.name}, condition, f"write {name}={name}.npy")
         return name, read_array(name, value)
     for kind in (int, float):
         try:

@@ -111,8 +111,8 @@ class AtomRecords(tuple[AtomRecord, ...]):
         return f"<{count}: {names}{more}>" if self else f"<{count}>"
 
     def __str__(self) -> str:
-        """The names, a line each."""
-        return "\n".join(map(str, self))
+        """The names, a line each, or a line that says that the tuple is empty."""
+        return "\n".join(map(str, self)) or "0 atoms"
 
 
 KIND_WORDS: dict[str, Callable[[AtomHead], bool]] = {

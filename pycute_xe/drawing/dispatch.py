@@ -494,6 +494,8 @@ def draw(
     0 0 1 2 3
     1 4 5 6 7
     """
+    if not isinstance(what, (str, type(None))):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError("what is a name")  # which `typed` names
     subject = as_subject(x)
     if isinstance(subject, Layout | ComposedLayout | Mapping) or colour is not None:
         scene = _coloured(cast("object", subject), what, colour, view)

@@ -13,10 +13,9 @@ from pycute_xe.arch.dpas import Dpas
 from pycute_xe.atom import TiledCopy, TiledMma
 from pycute_xe.atom.copy_atom import SUBGROUP
 from pycute_xe.errors import KernelError, UndecidableError
-from pycute_xe.holding.contents import Content
 from pycute_xe.holding.following import follow
 from pycute_xe.holding.memory import FAR
-from pycute_xe.holding.nodes import Call, Choice, Converted, Leaf, Node, Picked
+from pycute_xe.holding.nodes import Call, Choice, Content, Converted, Leaf, Node, Picked
 from pycute_xe.kernel import Kernel
 from pycute_xe.kernel.ir import statements as ir
 from pycute_xe.layout import Layout, size

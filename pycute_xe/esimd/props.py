@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -54,6 +54,12 @@ class Pointer:
             return (self.address - other.address) // self.dtype.itemsize
         (elements,) = whole("Pointer", elements=other)
         return self + -elements
+
+    def __getitem__(self, index: object) -> NoReturn:
+        """Refuse: a work-item reads memory by messages."""
+        wrong = "a pointer has no elements: memory is read by messages"
+        fix = f"write block_load(T, N, p + {quoted(index)}), or gather"
+        raise InputError("Pointer", {"index": index}, wrong, fix)
 
 
 def reinterpret_cast(T: Type, ptr: Pointer) -> Pointer:

@@ -460,7 +460,11 @@ def _found(operation: Any) -> tuple[str, tuple[Teller, str]]:
         condition = f"{with_article(kind)} has no steps of its own"
         raise InputError("explain", {"operation": kind}, condition, fix)
     near = get_close_matches(name, EXPLAINED, n=1)
-    fix = f"try {near[0]}" if near else f"explain a layout, or one of {', '.join(EXPLAINED)}"
+    fix = (
+        f"write explain({near[0]}, …), without quotes"
+        if near
+        else f"explain a layout, or one of {', '.join(EXPLAINED)}"
+    )
     condition = f"{quoted(name)} cannot be explained"
     raise InputError("explain", {"operation": name}, condition, fix)
 

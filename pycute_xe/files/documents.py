@@ -43,6 +43,10 @@ def to_json(value: Any, indent: int | None = None) -> str:
         raise InputError("to_json", {"indent": shortly(indent)}, wrong, "use 2")
     name = _TUPLE if is_tuple(value) else type(value).__name__
     try:
+        if isinstance(value, (list, dict)):
+            parts = cast("dict[str, Any] | list[Any]", value)
+            given = f"tuple({'values' if isinstance(value, list) else 'values.values()'})"
+            raise Unfit(f"a {name} of {len(parts)} is not a value", f"write to_json({given})")
         kind = _kind(name)
         tree = dict(zip(_KEYS, (FORMAT, VERSION, name, None), strict=True))
         try:

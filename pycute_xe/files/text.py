@@ -97,11 +97,16 @@ def parsed(text: str | bytes) -> Any:
             parse_constant=_constant,
         )
     except UnicodeDecodeError as error:
-        reason = f"byte {error.start} is not UTF-8"
-        raise Unfit(reason, "save the document as UTF-8", error) from error
+        reason, fix = f"byte {error.start} is not UTF-8", "save the document as UTF-8"
+        if text[1:6] in (b"NUMPY",) or text[:2] == b"PK":
+            reason, fix = "the file is an array of NumPy, not a document", REWRITE
+        raise Unfit(reason, fix, error) from error
     except json.JSONDecodeError as error:
         place = f"line {error.lineno} column {error.colno}"
-        raise Unfit(f"it is not JSON: {error.msg} at {place}", REWRITE, error) from error
+        fix = REWRITE
+        if isinstance(text, str) and text.strip().endswith(".json"):
+            fix = f"read the file: from_json(pathlib.Path({quoted(text)}).read_text())"
+        raise Unfit(f"it is not JSON: {error.msg} at {place}", fix, error) from error
     except RecursionError as error:
         raise _too_deep() from error
     return examined(tree)

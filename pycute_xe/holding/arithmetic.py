@@ -12,22 +12,14 @@ import numpy as np
 
 from pycute_xe.converting import bounds
 from pycute_xe.errors import KernelError
-from pycute_xe.holding.contents import (
-    Content,
-    Follower,
-    combined,
-    expanded,
-    nothing,
-    taken,
-    undecided,
-    whole,
-)
+from pycute_xe.holding.contents import Follower, combined, nothing
 from pycute_xe.holding.likeness import alike
 from pycute_xe.holding.nodes import (
     Accumulated,
     Call,
     Carried,
     Choice,
+    Content,
     Converted,
     Leaf,
     Node,
@@ -36,7 +28,11 @@ from pycute_xe.holding.nodes import (
     Scalar,
     Summed,
     Undefined,
+    expanded,
     mapped,
+    taken,
+    undecided,
+    whole,
 )
 from pycute_xe.holding.tables import moved, multiplied
 from pycute_xe.kernel import (

@@ -15,8 +15,8 @@ from typing import TypeAlias
 import numpy as np
 
 from pycute_xe.errors import CuteError, UndecidableError
-from pycute_xe.holding.contents import undecided
 from pycute_xe.holding.events import Access, Arrival, Clock, Cut, Disorder, Event, Key, Mover
+from pycute_xe.holding.nodes import undecided
 from pycute_xe.holding.ordering import shared_element
 from pycute_xe.holding.patience import charge
 from pycute_xe.holding.periods import Shape, is_event, refused, shape_of

@@ -13,7 +13,6 @@ from pycute_xe.holding.arithmetic import changed, follow_map, follow_mma, follow
 from pycute_xe.holding.contents import (
     HOLDS,
     Around,
-    Content,
     Followed,
     Follower,
     Form,
@@ -24,12 +23,7 @@ from pycute_xe.holding.contents import (
     combined,
     nothing,
     number,
-    of_some,
     situated,
-    substituted,
-    taken,
-    undecided,
-    whole,
 )
 from pycute_xe.holding.loops import (
     Trial,
@@ -52,6 +46,7 @@ from pycute_xe.holding.memory import (
 from pycute_xe.holding.nodes import (
     Carried,
     Choice,
+    Content,
     Leaf,
     Lost,
     Node,
@@ -59,6 +54,11 @@ from pycute_xe.holding.nodes import (
     Recurrence,
     State,
     mapped,
+    of_some,
+    substituted,
+    taken,
+    undecided,
+    whole,
 )
 from pycute_xe.holding.recurrences import Entering, adds, carried_in
 from pycute_xe.holding.shared import ever_stored, load_shared, store_shared

@@ -9,12 +9,12 @@ from math import inf, lcm
 import numpy as np
 from numpy.typing import NDArray
 
-from pycute_xe.holding.contents import Content, substituted
 from pycute_xe.holding.nodes import (
     Accumulated,
     Call,
     Carried,
     Choice,
+    Content,
     Converted,
     Leaf,
     Node,
@@ -24,6 +24,7 @@ from pycute_xe.holding.nodes import (
     State,
     Summed,
     Undefined,
+    substituted,
 )
 from pycute_xe.holding.patience import charge
 from pycute_xe.holding.periods import period

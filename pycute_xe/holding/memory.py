@@ -17,30 +17,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycute_xe.errors import UndecidableError
-from pycute_xe.holding.contents import (
-    Around,
-    Content,
-    Follower,
-    Part,
-    nothing,
-    number,
-    relocated,
-    situated,
-    undecided,
-    whole,
-)
+from pycute_xe.holding.contents import Around, Follower, nothing, number, situated
 from pycute_xe.holding.nodes import (
     BESIDE,
     Call,
     Carried,
+    Content,
     Converted,
     Leaf,
     Node,
     Number,
+    Part,
     Picked,
     Undefined,
     contains,
     mapped,
+    relocated,
+    undecided,
+    whole,
 )
 from pycute_xe.holding.tables import by_subgroup, copied
 from pycute_xe.kernel import (

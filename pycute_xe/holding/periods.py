@@ -26,7 +26,7 @@ from itertools import product
 from math import floor, gcd, lcm, prod
 
 from pycute_xe.errors import UndecidableError
-from pycute_xe.holding.contents import undecided
+from pycute_xe.holding.nodes import undecided
 from pycute_xe.kernel import (
     If,
     Index,

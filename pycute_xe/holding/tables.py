@@ -19,7 +19,7 @@ from pycute_xe.atom import TiledCopy, TiledMma
 from pycute_xe.bulk import table
 from pycute_xe.composed import ComposedLayout
 from pycute_xe.errors import MachineError
-from pycute_xe.holding.contents import undecided
+from pycute_xe.holding.nodes import undecided
 from pycute_xe.holding.patience import charge
 from pycute_xe.kernel import AtomicStore, Index, Load, Prefetch, Store
 from pycute_xe.kernel.arrays import Ints

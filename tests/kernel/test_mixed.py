@@ -68,7 +68,7 @@ def test_scales_are_loaded_once_for_each_group() -> None:
         ({"transform_b": "B * s[k/1,n]"}, "a group of 1 along k is not a multiple of the 32 k"),
         ({"transform_b": "B * s[k/64]"}, "is not indexed by n"),
         ({"transform_b": "B * s[n] + s"}, "s is indexed in two ways"),
-        ({"transform_a": "A *"}, "it is not an expression"),
+        ({"transform_a": "A *"}, 'is not an expression. Way out: write "A"'),
         (
             {"transform_b": "B - z[k/64,n]", "orders": {"z": "col"}},
             "z[k/64,n] is stored by columns, where the values of one group",

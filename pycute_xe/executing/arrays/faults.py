@@ -24,9 +24,9 @@ from pycute_xe.executing.arrays.terms import (
     joint,
     points_of,
 )
-from pycute_xe.holding.contents import Around, Followed, situated, undecided
+from pycute_xe.holding.contents import Around, Followed, situated
 from pycute_xe.holding.exploration import disorder, has_roles
-from pycute_xe.holding.nodes import Choice, Lost, Node, State, Undefined
+from pycute_xe.holding.nodes import Choice, Lost, Node, State, Undefined, undecided
 from pycute_xe.holding.ordering import clashes
 from pycute_xe.holding.shared import outside
 from pycute_xe.holding.tables import Copied, beside, copied, demand_whole_registers, moved

@@ -26,7 +26,6 @@ from pycute_xe.executing.arrays.terms import (
     names_of,
     separated,
 )
-from pycute_xe.holding.contents import undecided
 from pycute_xe.holding.nodes import (
     Accumulated,
     Bound,
@@ -45,6 +44,7 @@ from pycute_xe.holding.nodes import (
     Summed,
     Undefined,
     mapped,
+    undecided,
 )
 from pycute_xe.kernel import Index
 from pycute_xe.kernel.arrays import Ints

@@ -18,6 +18,7 @@ from pycute_xe.executing.arrays.lifting import (
     boxed,
     lift,
 )
+from pycute_xe.executing.arrays.products import product_of
 from pycute_xe.executing.arrays.scanning import exits
 from pycute_xe.executing.arrays.terms import (
     Axis,
@@ -36,14 +37,13 @@ from pycute_xe.executing.arrays.values import (
     as_held,
     compact,
     gathered,
-    product_of,
     scattered,
 )
 from pycute_xe.executing.problem import Problem
-from pycute_xe.holding.contents import Followed, Write, undecided
+from pycute_xe.holding.contents import Followed, Write
 from pycute_xe.holding.following import follow
 from pycute_xe.holding.memory import FAR
-from pycute_xe.holding.nodes import Leaf, Summed
+from pycute_xe.holding.nodes import Leaf, Summed, undecided
 from pycute_xe.kernel import AtomicStore, If, Kernel, Load, Loop
 from pycute_xe.kernel.arrays import Array, Ints
 from pycute_xe.kernel.index import SUBGROUP_INDEX

@@ -33,8 +33,7 @@ from pycute_xe.executing.arrays.values import (
     as_held,
     compact,
 )
-from pycute_xe.holding.contents import undecided
-from pycute_xe.holding.nodes import Recurrence
+from pycute_xe.holding.nodes import Recurrence, undecided
 from pycute_xe.kernel.arrays import Array
 from pycute_xe.kernel.ir.kernel import trips
 from pycute_xe.numeric import Numeric

@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pycute_xe.holding.contents import undecided
 from pycute_xe.holding.nodes import (
     Accumulated,
     Bound,
@@ -32,6 +31,7 @@ from pycute_xe.holding.nodes import (
     State,
     Summed,
     Undefined,
+    undecided,
 )
 from pycute_xe.kernel import If, Kernel, Loop
 from pycute_xe.kernel.arrays import Array, Ints

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
 from typing import Literal, TypeAlias
 
 from pycute_xe.atom.block2d_copy import make_block_2d_prefetch
 from pycute_xe.atom.reordering import is_identity
 from pycute_xe.atom.tilings import TiledCopy, TiledMma
 from pycute_xe.composed import ComposedLayout
-from pycute_xe.kernel.building.draft import Draft, SharedArray, Tile, Tiling, line
+from pycute_xe.kernel.building.draft import Block, Draft, SharedArray, Tile, Tiling, line
 from pycute_xe.kernel.index import (
     SUBGROUP_INDEX,
     Condition,
@@ -387,20 +385,16 @@ class KernelBuilder(Draft):
 
     # ------------------------------------------------------------------ loops, conditions, the rest
 
-    @contextmanager
-    def loop(self, var: str, start: Index | int, stop: Index | int) -> Generator[Index]:
+    def loop(self, var: str, start: Index | int, stop: Index | int) -> Block[Index]:
         """Repeat what the ``with`` block writes for ``start <= var < stop``; give the variable."""
-        with self._inside(Loop(var, as_index(start), as_index(stop), ())):
-            yield Index(var)
+        return Block(self, Loop(var, as_index(start), as_index(stop), ()), Index(var))
 
-    @contextmanager
-    def when(self, condition: Condition) -> Generator[None]:
+    def when(self, condition: Condition) -> Block[None]:
         """Do what the ``with`` block writes where a condition holds: ``when(i + 2 < count)``."""
         if not isinstance(condition, Condition):  # pyright: ignore[reportUnnecessaryIsInstance]
             wrong = f"{type(condition).__name__} is not a condition on indices"
             raise self._refused({"when": condition}, wrong, "write when(k.subgroup < 4)")
-        with self._inside(If(condition.index, condition.below, ())):
-            yield
+        return Block(self, If(condition.index, condition.below, ()), None)
 
     @line
     def fragment(
@@ -415,6 +409,8 @@ class KernelBuilder(Draft):
     def add(self, *statements: Statement) -> None:
         """Append statements that the builder has no method for, over fragments that there are."""
         for statement in statements:
+            if not isinstance(statement, Statement):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise TypeError("only statements are added")
             self._append(statement)
 
     # ------------------------------------------------------------------ the claim, the kernel
@@ -435,6 +431,8 @@ class KernelBuilder(Draft):
         if computes is not None:
             for line in computes.strip().splitlines():
                 self.computes(line)
+        if self.unopened:
+            raise self.unopened[0].never_opened()
         body = tuple(self._blocks[0].body)
         program = self._so_far()
         check_barriers(program, body)

@@ -53,10 +53,10 @@ class Operand:
         role: Role = "in",
     ) -> None:
         """Check the parts."""
-        extents = tuple(map(as_index, modes))
-        rank = len(extents)
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "value_type", as_numeric(value_type))
+        extents = tuple(map(as_index, modes))
+        rank = len(extents)
         object.__setattr__(self, "modes", extents)
         object.__setattr__(self, "contiguous", contiguous % rank if rank else -1)
         object.__setattr__(self, "role", role)

@@ -220,6 +220,14 @@ class Tail:
         names = tuple(str(index) for index in place)
         known_modes = dict(zip("mn", frame.extents, strict=True))
         modes = tuple(known_modes.get(index, index.upper()) for index in names)
+        if names[-2:] == ("n", "m"):
+            raise KernelError(
+                "epilogue",
+                {"operand": f"{name}[{','.join(names)}]"},
+                f"{name} is indexed by {', '.join(names)}, and D by {', '.join(frame.indices)}",
+                f'write {name}[{",".join(frame.indices)}]; orders={{"{name}": "col"}} stores it by '
+                "columns",
+            )
         if names[-2:] == ("m", "n"):
             operand = matrix(name, numeric, modes, frame.order_of(name))
         else:

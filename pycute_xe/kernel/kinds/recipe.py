@@ -49,6 +49,7 @@ from pycute_xe.kernel.kinds.parts import (
     store_reorder,
     unfit,
 )
+from pycute_xe.kernel.kinds.scalars import nearest_name
 from pycute_xe.kernel.kinds.side import Side, cooperative_copy, transformed_operands
 from pycute_xe.kernel.kinds.transforms import Transform
 from pycute_xe.kernel.schedules.plan import FIELDS
@@ -382,20 +383,22 @@ def kernel(
     products = (product_of(op.D, (sides[0].factor, side.factor), at) for side in sides[1:])
     claim = tail.specification(between.claim(*products))
     fix = Fixup(frame, op.D) if plan.plan and plan.fixup else None
+    operands = (
+        *(_operand_of(*one) for one in given),
+        *transformed_operands(sides),
+        *between.operands,
+        *tail.operands[:-1],
+        *(TABLES if plan.plan else ()),
+        *(fix.operands() if fix else ()),
+        tail.operands[-1],
+    )
+    _demand_declared(name, ending, operands)
     behind = (*between.statements, *tail.statements)
     slots = size(mma.fragment("C")[1])
     return Kernel(
         name,
         mma.num_subgroups * (1 + mainloop.producers),
-        (
-            *(_operand_of(*one) for one in given),
-            *transformed_operands(sides),
-            *between.operands,
-            *tail.operands[:-1],
-            *(TABLES if plan.plan else ()),
-            *(fix.operands() if fix else ()),
-            tail.operands[-1],
-        ),
+        operands,
         (
             *(Fragment(x, op.D, slots) for x in mainloop.accumulators),
             *(fragment for side in sides for fragment in side.fragments()),
@@ -450,6 +453,20 @@ def side_of(frame: Frame, name: str, given: Input) -> Side:
 
 
 # ------------------------------------------------------------------ what is refused
+
+
+def _demand_declared(name: str, epilogue: Epilogue, operands: tuple[Operand, ...]) -> None:
+    """Refuse types and orders of names that the kernel does not have, and nearly has.
+
+    Others are left: one mapping may serve several expressions.
+    """
+    known = {operand.name for operand in operands}
+    for option, given in (("types", epilogue.types), ("orders", epilogue.orders)):
+        for one in given or {}:
+            near = nearest_name(one, known)
+            if one not in known and near:
+                wrong = f"{one} of {option} is not an operand of the kernel, and resembles {near}"
+                raise KernelError(name, {option: given}, wrong, f"write {near}")
 
 
 def _check(

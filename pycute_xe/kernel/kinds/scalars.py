@@ -9,7 +9,7 @@ from pycute_xe.errors import KernelError
 from pycute_xe.kernel.spec.expression import Element, Expression, Slot, leaves
 from pycute_xe.kernel.spec.functions import FUNCTIONS
 
-__all__ = ["demand_scalars"]
+__all__ = ["demand_scalars", "nearest_name"]
 
 
 def demand_scalars(
@@ -43,7 +43,7 @@ Way out: write acc, or declare the number: types={"ac": "f32"}
     known |= {x.operand for x in reads if isinstance(x, Element) and x.at}
     for name in bare:
         number = f'declare the number: types={{"{name}": "f32"}}'
-        near = _nearest(name, known)
+        near = nearest_name(name, known)
         if near not in ("", name):  # two operands of one name are refused elsewhere
             wrong = f"{name} stands for one number, and resembles {near}"
             raise KernelError(operation, {"name": name}, wrong, f"write {near}, or {number}")
@@ -58,8 +58,12 @@ Way out: write acc, or declare the number: types={"ac": "f32"}
     return value
 
 
-def _nearest(name: str, known: Collection[str]) -> str:
-    """The name that a bare one resembles: in another case, or nearly; empty where none does."""
+def nearest_name(name: str, known: Collection[str]) -> str:
+    """Return the name that a bare one resembles: in another case, or nearly; empty for none.
+
+    >>> nearest_name("ac", ["acc", "bias"]), nearest_name("alpha", ["acc", "bias"])
+    ('acc', '')
+    """
     plain = {other.casefold(): other for other in known}
     if name.casefold() in plain:
         return plain[name.casefold()]
