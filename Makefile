@@ -15,6 +15,9 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 # Worker processes of the test run: `make test WORKERS=1` runs in one process.
 WORKERS ?= auto
 
+# Of the kernels that `make compiled` compiles by what `make compilers` unpacked, one in so many.
+NEWEST  ?= 1
+
 # Seed of the examples that `make fuzz` generates.
 ifndef SEED
 SEED    := $(shell date +%s)
@@ -24,10 +27,10 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test checks docs pages lint format wheel bench compiled emit-cpu mutants fuzz clean
+.PHONY: help demo test checks docs pages lint format wheel bench compilers compiled emit-cpu mutants fuzz clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.run-stamp ## similarities of 1797 handwritten digits, end to end
 	@$(PY) examples/digits/demo.py --out out
@@ -77,11 +80,16 @@ bench: $(VENV)/.run-stamp ## time the algebra, atoms, GEMMs, schedules, the mach
 	@$(PY) benchmarks/atoms.py
 	@$(PY) benchmarks/enumeration.py --peers $(PEERS)
 
-compiled: $(VENV)/.dev-stamp ## read 120 kernels' vISA back; compile these, one of each kind and 30 reorders, execute the binaries, compare
+compilers: ## unpack Intel's newest compiler beside the system (86 MB to fetch, 269 MB on disk)
+	@$(PYTHON) tests/unpack_compilers.py
+
+compiled: $(VENV)/.dev-stamp ## read 120 kernels' vISA back; compile these, one of each kind and 30 reorders, execute the binaries, compare; the same by what `make compilers` unpacked
 	@$(PY) benchmarks/visa_kernels.py
 	@$(PY) benchmarks/compiled_kernels.py
 	@$(PY) benchmarks/every_kind.py
 	@$(PY) benchmarks/reorder_moves.py
+	@$(PY) benchmarks/compiled_kernels.py --newest --every $(NEWEST)
+	@$(PY) benchmarks/every_kind.py --newest --every $(NEWEST)
 
 emit-cpu: ## run emitted OpenCL C on Intel's CPU device (277 MB to fetch, 900 MB on disk)
 	@test -x $(CPU)/bin/python || $(PYTHON) -m venv $(CPU)
@@ -112,7 +120,7 @@ fuzz: $(VENV)/.dev-stamp ## 200,000 calls with junk, 20,000 damaged files and ke
 		tests/native tests/symbolic tests/trials tests/verifying
 
 clean: ## remove everything that was installed or built
-	rm -rf $(VENV) $(PEERS) $(CPU) site dist build out .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(PEERS) $(CPU) .compilers .compilers.new site dist build out .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:

@@ -3,7 +3,8 @@
 Drawn evenly over types, and in each over the configurations in their order; at least every second
 has a column-major A. For each: the compiler accepts the text, messages and DPAS in the code are
 those of the listing, and the binary, executed, leaves the bytes, messages and barriers of a run, at
-sizes with edges and more than three tiles of K. Needs ocloc and iga64 (see `native.missing`).
+sizes with edges and more than three tiles of K. Needs ocloc 22.43 and iga64 (see `native.missing`);
+with --newest, what `make compilers` unpacked, for pvc and bmg.
 """
 
 from __future__ import annotations
@@ -23,7 +24,12 @@ from pycute_xe.kernel import gmem_stride
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from compiled_cases import filled, held_against_run  # pyright: ignore[reportMissingImports]
+from compiled_cases import (  # pyright: ignore[reportMissingImports]
+    RECORDED,
+    asked_compilers,
+    filled,
+    held_against_run,
+)
 from family_gemms import ORDER, Row, rows, twins  # pyright: ignore[reportMissingImports]
 
 # Epilogues beside those of the configurations, for kernels that have none; the last uses math.
@@ -138,18 +144,22 @@ def _case(row: Row, number: int) -> Case | None:
     return None
 
 
-def judged(case: Case) -> tuple[Case, list[str], float, str]:
-    """Compile and run a case; what is wrong, how long it took, and what the compiler made."""
+Task = tuple[Case, tuple[str, str]]
+
+
+def judged(task: Task) -> tuple[Task, list[str], float, str]:
+    """Compile and run a case for a target by a compiler; what is wrong, and what was made."""
     start = time.perf_counter()
+    case, made = task
     try:
-        kernel = case.kernel()
-        wrong = held_against_run(kernel, filled(kernel, case.sizes), ulps=ULPS * case.mathematical)
-        made = cx.native.compile(kernel)
-        fits = cx.check(kernel, "pvc").registers
-        said = f"{made.registers} registers, {made.scratch} scratch, check {fits}"
+        kernel, ulps = case.kernel(), ULPS * case.mathematical
+        wrong = held_against_run(kernel, filled(kernel, case.sizes), ulps=ulps, made=made)
+        binary = cx.native.compile(kernel, made[0], compiler=made[1])
+        fits = cx.check(kernel, made[0]).registers
+        said = f"{binary.registers} registers, {binary.scratch} scratch, check {fits}"
     except CuteError as error:
         wrong, said = [f"{type(error).__name__}: {error}"], ""
-    return case, wrong, time.perf_counter() - start, said
+    return task, wrong, time.perf_counter() - start, said
 
 
 def spilled(case: Case) -> tuple[Case, list[str], list[str]]:
@@ -160,7 +170,7 @@ def spilled(case: Case) -> tuple[Case, list[str], list[str]]:
     wrong: list[str] = []
     careful: list[str] = []
     for registers in (128, 256):
-        scratch = cx.native.compile(kernel, registers=registers).scratch
+        scratch = cx.native.compile(kernel, registers=registers, compiler=RECORDED).scratch
         said = f"{checked.registers} registers in the mode of {registers}: {scratch} bytes"
         if scratch and mode <= registers:
             wrong.append(f"{said}, check says that they fit")
@@ -185,26 +195,23 @@ def main() -> None:
     """Judge the kernels; exit with 1 where any is wrong."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--count", type=int, default=120)
-    parser.add_argument("--every", type=int, default=1, help="judge one in so many")
-    parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--registers", action="store_true", help="compile in both register modes")
-    asked = parser.parse_args()
-    if cx.native.missing():
-        print(cx.native.missing())
-        raise SystemExit(2)
+    asked, compilers = asked_compilers(parser)
     cases = drawn(asked.count)[:: asked.every]
     if asked.registers:
         raise SystemExit(judge_registers(cases, asked.workers))
+    tasks = [(case, made) for made in compilers for case in cases]
     start, bad = time.perf_counter(), 0
     with Pool(asked.workers) as pool:
-        for case, wrong, seconds, said in pool.imap(judged, cases):
+        for (case, (target, _)), wrong, seconds, said in pool.imap(judged, tasks):
             bad += bool(wrong)
-            print(f"{'wrong' if wrong else 'equal'} {seconds:5.1f} s  {case}  [{said}]", flush=True)
+            word = "wrong" if wrong else "equal"
+            print(f"{word} {seconds:5.1f} s  {target} {case}  [{said}]", flush=True)
             for line in wrong:
                 print(f"      {line}", flush=True)
-    columns = sum(case.row.orders[0] == "c" for case in cases)
-    equal, seconds = len(cases) - bad, time.perf_counter() - start
-    print(f"{equal} of {len(cases)} equal ({columns} with column-major A), {seconds:.0f} s")
+    columns = sum(case.row.orders[0] == "c" for case, _ in tasks)
+    equal, seconds = len(tasks) - bad, time.perf_counter() - start
+    print(f"{equal} of {len(tasks)} equal ({columns} with column-major A), {seconds:.0f} s")
     raise SystemExit(bad > 0)
 
 

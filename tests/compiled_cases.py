@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentParser, Namespace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,10 @@ import pycute_xe as cx
 from pycute_xe.converting import bounds, convert as cx_convert, host_dtype
 from pycute_xe.kernel import Kernel
 
-needs_compiler = pytest.mark.skipif(bool(cx.native.missing()), reason=cx.native.missing())
+# What tests and pages record of the compiler was recorded with this version, for pvc.
+RECORDED = "22.43"
+_MISSING = cx.native.missing("pvc", RECORDED)
+needs_compiler = pytest.mark.skipif(bool(_MISSING), reason=_MISSING)
 
 KINDS = ("load", "prefetch", "store")
 
@@ -33,20 +37,27 @@ def listed(kernel: Kernel) -> dict[str, int]:
 
 
 def held_against_run(
-    kernel: Kernel, given: dict[str, Any], ulps: int = 0, share: float = 0, unrolls: bool = False
+    kernel: Kernel,
+    given: dict[str, Any],
+    ulps: int = 0,
+    share: float = 0,
+    unrolls: bool = False,
+    made: tuple[str, str] = ("pvc", RECORDED),
 ) -> list[str]:
     """Run a kernel and its binary; say what differs, by more than so many ulps where allowed.
 
     ``share`` allows so much of the largest element instead; ``unrolls`` that the compiler writes a
-    short loop out, so that the code holds more messages than the listing.
+    short loop out, so that the code holds more messages than the listing; ``made`` is the target
+    and the version of the compiler.
     """
-    binary = cx.native.compile(kernel)
+    target, version = made
+    binary = cx.native.compile(kernel, target, compiler=version)
     wrong: list[str] = []
     static = {k: n for k, n in {**binary.messages, "dpas": binary.dpas}.items() if n}
     if static != listed(kernel) and not unrolls:
         wrong.append(f"the code has {static}, the listing {listed(kernel)}")
-    out, done = cx.native.run(kernel, **given, report=True)
-    expected, report = cx.run(kernel, **given, report=True, executor="reference", target="pvc")
+    out, done = cx.native.run(kernel, **given, report=True, target=target, compiler=version)
+    expected, report = cx.run(kernel, **given, report=True, executor="reference", target=target)
     pairs = zip(outputs(out), outputs(expected), strict=True)
     wrong += [words for found, said in pairs if (words := apart(found, said, ulps, share))]
     for name in ("messages", "bytes", "dpas", "barriers"):
@@ -54,6 +65,27 @@ def held_against_run(
         if found != said:
             wrong.append(f"{name}: {found} executed, {said} run")
     return wrong
+
+
+def asked_compilers(parser: ArgumentParser) -> tuple[Namespace, list[tuple[str, str]]]:
+    """Read a command line, and which compilers it asks for: targets with versions.
+
+    Leaves where there is none, with one line that says so.
+    """
+    parser.add_argument("--newest", action="store_true", help="what `make compilers` unpacked")
+    parser.add_argument("--every", type=int, default=1, help="judge one in so many")
+    parser.add_argument("--workers", type=int, default=2)
+    asked = parser.parse_args()
+    if not asked.newest:
+        if cx.native.missing("pvc", RECORDED):
+            raise SystemExit(cx.native.missing("pvc", RECORDED))
+        return asked, [("pvc", RECORDED)]
+    unpacked = [t for t in cx.native.toolchains() if t.folder]
+    if not unpacked:
+        print("no compiler is unpacked beside the system: run `make compilers`")
+        raise SystemExit(0)
+    print(unpacked[0])
+    return asked, [(target, unpacked[0].version) for target in ("pvc", "bmg")]
 
 
 def outputs(out: Any) -> tuple[np.ndarray, ...]:

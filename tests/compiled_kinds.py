@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from attention_problems import problem, tilings
-from compiled_cases import held_against_run
+from compiled_cases import RECORDED, held_against_run
 from mixed_forms import FORMS, inputs, made
 
 import pycute_xe as cx
@@ -30,10 +30,10 @@ class Case:
     share: float = 0
     unrolls: bool = False
 
-    def wrong(self) -> list[str]:
+    def wrong(self, made: tuple[str, str] = ("pvc", RECORDED)) -> list[str]:
         """What the binary does otherwise than a run."""
         kernel, given = self.make()
-        return held_against_run(kernel, given, share=self.share, unrolls=self.unrolls)
+        return held_against_run(kernel, given, share=self.share, unrolls=self.unrolls, made=made)
 
 
 def _mma(

@@ -1,14 +1,27 @@
 """Intel's graphics compiler: what it makes of a kernel, executed on the machine.
 
 ``compile`` gives the machine code as data, ``run`` executes it, ``compare`` holds both against what
-`check` and `run` say. Emitted text goes to ``ocloc`` (`compiler`) and comes back as instructions
-with typed `operands` (`assembly`); `arithmetic` computes on registers, `messages` hands messages to
-`pycute_xe.machine`, and `comparison` drives the threads and holds the results side by side.
+`check` and `run` say; ``toolchains`` are the compilers found. Emitted text goes to ``ocloc``
+(`toolchain`, `compiler`) and comes back as instructions with typed `operands` (`assembly`);
+`arithmetic` computes on registers, `messages` hands messages to `pycute_xe.machine`, and
+`comparison` drives the threads, and `judging` holds the results side by side.
 """
 
 from __future__ import annotations
 
-from pycute_xe.native.comparison import Comparison, compare, run
-from pycute_xe.native.compiler import Binary, compile, compile_text, missing
+from pycute_xe.native.comparison import run
+from pycute_xe.native.compiler import Binary, compile, compile_text
+from pycute_xe.native.judging import Comparison, compare
+from pycute_xe.native.toolchain import Toolchain, missing, toolchains
 
-__all__ = ["Binary", "Comparison", "compare", "compile", "compile_text", "missing", "run"]
+__all__ = [
+    "Binary",
+    "Comparison",
+    "Toolchain",
+    "compare",
+    "compile",
+    "compile_text",
+    "missing",
+    "run",
+    "toolchains",
+]

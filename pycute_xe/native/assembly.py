@@ -6,6 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from pycute_xe.errors import ToolError
+
 __all__ = ["Assembly", "Immediate", "Instruction", "Reg", "Walk", "read_json"]
 
 
@@ -73,26 +75,48 @@ class Instruction:
 
 @dataclass(frozen=True)
 class Assembly:
-    """The instructions of a kernel, and which one each label stands before."""
+    """The instructions of a kernel, which one each label stands before, and whose code it is."""
 
     instructions: tuple[Instruction, ...]
     labels: dict[str, int]
+    target: str = "pvc"
 
 
-def read_json(text: str) -> Assembly:
-    """Return the instructions that ``iga64 -d -Xprint-json`` printed; padding is left out."""
+# The JSON has two versions, which name things otherwise; the second leaves defaults out.
+Entry = dict[str, Any]
+
+
+def read_json(text: str, target: str = "pvc") -> Assembly:
+    """Return the instructions that ``iga64 -d -Xprint-json`` printed; padding is left out.
+
+    Raises `ToolError` for what is not a listing of instructions.
+    Document: intel/intel-graphics-compiler, visa/iga/IGAJSONv1.md and IGAJSONv2.md.
+    """
     out: list[Instruction] = []
     labels: dict[str, int] = {}
-    for entry in json.loads(text)["insts"]:
-        if entry["kind"] == "L":
-            labels[entry["value"]] = len(out)
-        elif entry["op"] != "illegal":
-            out.append(_instruction(entry))
-    return Assembly(tuple(out), labels)
+    try:
+        document = json.loads(text)
+        for entry in _either(document, "insts", "elems"):
+            if entry["kind"] == "L":
+                labels[_either(entry, "value", "symbol")] = len(out)
+            elif entry["op"] != "illegal":
+                out.append(_instruction(entry))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ToolError(
+            "compile",
+            {"instructions": len(out)},
+            f"what iga64 printed is not understood: {type(error).__name__} {error}",
+            "use a version of atoms/native.toml",
+        ) from error
+    return Assembly(tuple(out), labels, target)
 
 
-def _instruction(entry: dict[str, Any]) -> Instruction:
-    predicate, flag = entry["pred"], entry["freg"]
+def _either(entry: Entry, first: str, second: str) -> Any:
+    return entry[first] if first in entry else entry[second]
+
+
+def _instruction(entry: Entry) -> Instruction:
+    predicate, flag = entry.get("pred"), entry.get("freg")
     sources: list[Source] = []
     target = ""
     for source in entry["srcs"]:
@@ -100,48 +124,66 @@ def _instruction(entry: dict[str, Any]) -> Instruction:
             target = source["target"]
         else:
             sources.append(_source(source))
-    to = entry["dst"]
+    to = entry.get("dst")
+    condition = entry.get("fm")
     return Instruction(
         number=entry["id"],
         op=entry["op"],
-        sub=entry["subop"] or "",
+        sub=entry.get("subop") or "",
         size=entry["es"],
-        first=entry["eo"],
-        unmasked=entry["wren"],
-        condition=entry["fm"]["cond"] if entry["fm"] else "",
-        predicate="" if predicate is None else predicate["func"] or "+-"[predicate["inv"]],
-        flag=-1 if flag is None else 2 * flag["r"] + flag["sr"],
+        first=entry.get("eo", 0),
+        unmasked=entry.get("wren", False),
+        condition=condition["cond"] if condition else "",
+        predicate=_predicate(predicate) if predicate else "",
+        flag=2 * flag.get("r", 0) + flag.get("sr", 0) if flag else -1,
         saturate=bool(to and to.get("sat")),
         to=None if to is None else _register(to),
         sources=tuple(sources),
         target=target,
-        options=tuple(entry["opts"]),
+        options=tuple(entry.get("opts", ())),
     )
 
 
-def _source(source: dict[str, Any]) -> Source:
+def _predicate(entry: Entry) -> str:
+    return entry["func"].lstrip(".") or ("-" if entry.get("inv") else "+")
+
+
+def _source(source: Entry) -> Source:
     if source["kind"] == "IM":
-        return Immediate(source["value"], source["type"] or "")
-    if source["kind"] == "AD":
-        surface, moved = source["surf"], source["offset"] or source["scale"] != 1
-        reg = _register({"kind": "DA", **source["addr"]})
-        kind = f"{surface['type']}[{surface['offset']}]{' moved' if moved else ''}"
-        return Reg(reg.file, reg.number, reg.element, None, kind, "", reg.length)
-    return _register(source)
+        return Immediate(source["value"], source.get("type") or "")
+    return _address(source) if source["kind"] == "AD" else _register(source)
 
 
-def _register(operand: dict[str, Any]) -> Reg:
+def _address(source: Entry) -> Reg:
+    """The address of a send, and as its kind the surface; offsets are in the descriptor, too."""
+    if "addr" in source:
+        surface, scale, address = source["surf"], source["scale"], source["addr"]
+        kind, number = surface["type"], surface["offset"]
+    else:
+        scale, address = source.get("ascale", 1), {"reg": source["areg"], "len": source["alen"]}
+        kind, number = source.get("stype", "unknown"), source.get("soff", 0)
+    register = _register({"kind": "DA", **address})
+    surface = f"{kind}[{number}]{' scaled' if scale != 1 else ''}"
+    return Reg(register.file, register.number, register.element, None, surface, "", register.length)
+
+
+def _register(operand: Entry) -> Reg:
     if operand["kind"] not in ("RD", "DA"):
         # Whoever executes the instruction refuses a file of this name.
         return Reg(f"operand of form {operand['kind']} ", 0, 0, None, "")
     register, walk = operand["reg"], operand.get("rgn")
     region = None
     if walk is not None:
-        region = Walk(walk.get("Vt", -1), walk.get("Wi", 1), walk["Hz"])
+        vertical, width = (walk.get(one, walk.get(two)) for one, two in (("Vt", "v"), ("Wi", "w")))
+        region = Walk(
+            -1 if vertical is None else vertical,
+            1 if width is None else width,
+            _either(walk, "Hz", "h"),
+        )
     return Reg(
         register["rn"],
-        register["r"],
-        register["sr"],
+        register.get("r", 0),
+        register.get("sr", 0),
         region,
         operand.get("type") or "",
         operand.get("mods") or "",

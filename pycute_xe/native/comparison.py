@@ -1,4 +1,4 @@
-"""A kernel beside what the compiler made of it: counts, bytes, registers, results."""
+"""Compiled kernels executed: threads, launches, and `run` of a binary."""
 
 from __future__ import annotations
 
@@ -16,14 +16,13 @@ from pycute_xe.arch import Target, get_target
 from pycute_xe.arch.dpas import Dpas
 from pycute_xe.arch.dpas.message import element_bytes
 from pycute_xe.arch.dpas.types import precisions, register_types
-from pycute_xe.checking import check
-from pycute_xe.converting import convert
 from pycute_xe.emitting.opencl import parameters
 from pycute_xe.errors import MachineError
 from pycute_xe.executing.problem import Problem, Report, prepare
-from pycute_xe.executing.runner import outputs_of, run as run_kernel
+from pycute_xe.executing.runner import outputs_of
 from pycute_xe.executing.surfaces import Placed, fetch, place, place_poison
-from pycute_xe.kernel import AtomicStore, Kernel, Load, Mma, Prefetch, Store
+from pycute_xe.facts import rows_for
+from pycute_xe.kernel import Kernel
 from pycute_xe.machine import (
     BarrierArrive,
     BarrierWait,
@@ -42,16 +41,14 @@ from pycute_xe.native.compiler import Binary, compile
 from pycute_xe.native.messages import END, Around, send
 from pycute_xe.native.operands import GRF, REGISTERS, State, refuse
 from pycute_xe.numeric import Numeric, as_numeric
-from pycute_xe.signatures import typed, typed_fields
+from pycute_xe.signatures import typed
 
-__all__ = ["Comparison", "compare", "listed", "execute", "run", "program", "thread"]
+__all__ = ["execute", "run", "program", "thread"]
 
 # ------------------------------------------------------------ thread
 # Machine code as steps on a hardware thread, and a thread that takes them.
 
 Step = Callable[[State, Around], "Meeting | int | None"]
-# What a kernel sets at its start: denormals are kept in all widths, rounding is to nearest even.
-_CONTROL = 0x4C0
 
 
 @dataclass(frozen=True)
@@ -82,18 +79,18 @@ def thread(steps: Steps, state: State, around: Around, limit: int) -> Iterator[M
             raise MachineError(
                 "native.run", {"steps": taken}, "the thread does not end", "raise the limit"
             )
-        step = code[at](state, around)
+        outcome = code[at](state, around)
         at += 1
-        if step is None:
+        if outcome is None:
             continue
-        if isinstance(step, int):
-            if step == END:
+        if isinstance(outcome, int):
+            if outcome == END:
                 around.own.instruction(str(taken))
                 return
-            at = step
+            at = outcome
         else:
-            yield step
-            if around.slm is not None and isinstance(step, BarrierArrive):
+            yield outcome
+            if around.slm is not None and isinstance(outcome, BarrierArrive):
                 around.slm.arrived(state.progress)
     raise MachineError("native.run", {"at": at}, "the thread runs past its last instruction", "")
 
@@ -102,30 +99,39 @@ def _step(instruction: Instruction, assembly: Assembly) -> Step:
     if instruction.predicate not in ("", "+", "-"):
         raise refuse(instruction, f"the predicate .{instruction.predicate} is not modelled")
     if instruction.op == "send":
-        return send(instruction)
+        return send(instruction, assembly.target)
     if instruction.op == "dpas":
         return _dpas(instruction)
     if instruction.op == "jmpi":
         return _jump(instruction, assembly)
     if instruction.op == "goto":
         return _go(instruction, assembly)
-    if instruction.op == "join":  # all lanes are on wherever they are let go on
-        return lambda _state, _around: None
+    if instruction.op in ("join", "nop") or _only_waits(instruction):
+        return lambda _state, _around: None  # all lanes are on wherever they are let go on
     if instruction.op == "sync":
         return _sync(instruction)
-    if instruction.op in ("or", "and", "xor") and _is_control(instruction):
+    if instruction.op in ("or", "and", "xor") and _is_control(instruction, assembly.target):
         return lambda _state, _around: None
     step = arithmetic(instruction)
     return lambda state, _around: step(state)
 
 
-def _is_control(instruction: Instruction) -> bool:
+def _only_waits(instruction: Instruction) -> bool:
+    """Whether an instruction is there for its dependences alone: a move to nowhere."""
+    to = instruction.to
+    nowhere = instruction.op == "mov" and to is not None and to.file == "null"
+    return nowhere and not instruction.condition
+
+
+def _is_control(instruction: Instruction, target: str) -> bool:
     """Whether an instruction sets up the control register as every kernel does."""
     to = instruction.to
     if to is None or to.file != "cr":
         return False
     value = instruction.sources[1]
-    if instruction.op != "or" or not isinstance(value, Immediate) or int(value.text, 0) != _CONTROL:
+    # What a kernel sets at its start: denormals are kept, rounding is to nearest even.
+    usual = sum(cast("int", row["bits"]) for row in rows_for("native", "control", target))
+    if instruction.op != "or" or not isinstance(value, Immediate) or int(value.text, 0) != usual:
         raise refuse(instruction, "rounding modes other than to nearest even are not modelled")
     return True
 
@@ -229,22 +235,27 @@ def run(
     dtype: Numeric | str | None = None,
     report: bool = False,
     progress: Callable[[float], None] | None = None,
+    compiler: str = "",
     **named: Any,
 ) -> Any:
     """Compile a kernel, execute the binary on the library's machine, and return its output.
 
     Operands, ``dtype``, ``report`` and the result are those of ``run``; so are the numbers: every
-    instruction is executed as the documents describe it. Raises `ToolError` without the compiler,
-    `MachineError` for a binary that spills and for instructions that are not executed here.
+    instruction is executed as the documents describe it. ``target``, ``registers`` and ``compiler``
+    are those of `compile`; a report names target and version. Raises `ToolError` without the
+    compiler, `MachineError` for a binary that spills and for instructions that are not executed
+    here.
     """
     asked = None if dtype is None else as_numeric(dtype)
     problem = prepare(kernel, operands, named, asked)
     machine = get_target(target)
-    start, trace = perf_counter(), Trace()
+    start, trace, executor = perf_counter(), Trace(), "compiled"
     if problem.empty:
         outputs = outputs_of(problem, machine, trace, "fast")
     else:
-        outputs = execute(compile(kernel, machine.name, registers), problem, trace, progress)
+        binary = compile(kernel, machine.name, registers, compiler)
+        executor = f"compiled (ocloc {binary.toolchain.version}, {machine.name})"
+        outputs = execute(binary, problem, trace, progress)
     arrays: list[Any] = [outputs[o.name] for o in kernel.outputs]
     out = arrays[0]
     if len(arrays) > 1:
@@ -255,7 +266,7 @@ def run(
         return out
     seconds = perf_counter() - start
     return out, Report(
-        executor="compiled",
+        executor=executor,
         sizes=problem.sizes,
         messages=dict(trace.messages),
         bytes=dict(trace.nbytes),
@@ -288,7 +299,8 @@ def execute(
         for o in kernel.operands
         if o.modes
     }
-    payload = memory.place(_payload(binary, problem, placed))
+    given = _payload(binary, problem, placed)
+    payload = memory.place(given[info.inline :])
     steps = program(binary.assembly)
     counts = [count.at(problem.sizes, _looked_up(problem)) for _, count in kernel.grid]
     mine = own if own is not None else Trace()
@@ -296,7 +308,8 @@ def execute(
     for done, group in enumerate(groups, 1):
         shared = FencedSlm(info.slm) if info.slm else None
         around = Around(memory, shared, trace, mine)
-        _run_group(steps, kernel, payload, _launched(group, counts), around)
+        first = given[: info.inline]
+        _run_group(steps, kernel, (payload, first), _launched(group, counts), around)
         if progress is not None:
             progress(done / len(groups))
     return {o.name: fetch(memory, placed[o.name]) for o in kernel.outputs}
@@ -339,16 +352,19 @@ def _launched(group: tuple[int, ...], counts: list[int]) -> tuple[int, int, int]
 def _run_group(
     steps: Steps,
     kernel: Kernel,
-    payload: int,
+    payload: tuple[int, NDArray[np.uint8]],
     group: tuple[int, ...],
     around: Around,
 ) -> None:
+    """Run the threads of a work-group; ``payload`` is where arguments lie, and those in r1."""
     threads: list[Iterator[Meeting]] = []
     watched = [Progress(i, kernel.subgroups) for i in range(kernel.subgroups)]
     for mine in watched:
         state = State(RegisterFile(REGISTERS * GRF, GRF), progress=mine)
-        header = _header(mine.index, kernel.subgroups, payload, group)
+        header = _header(mine.index, kernel.subgroups, payload[0], group)
         state.registers.write(0, header, "launch")
+        if payload[1].size:
+            state.registers.write(GRF, payload[1], "launch")
         threads.append(thread(steps, state, around, MOST_STEPS))
     # Infinities and NaNs are results like any other; hardware gives no warning.
     with np.errstate(all="ignore"):
@@ -405,125 +421,10 @@ def _value(name: str, problem: Problem, placed: Mapping[str, Placed]) -> NDArray
     if name in problem.sizes:
         return np.array([problem.sizes[name]], np.int32).view(np.uint8)
     operand, _, what = name.rpartition("_")
-    array = placed[operand]
+    surface = placed[operand]
     if what == "width":
-        number = array.width
+        number = surface.width
     else:
-        rest = [m for m in range(len(array.shape)) if m != array.operand.contiguous]
-        number = array.pitches[int(what[5:]) if what != "pitch" else rest[0]]
+        rest = [m for m in range(len(surface.shape)) if m != surface.operand.contiguous]
+        number = surface.pitches[int(what[5:]) if what != "pitch" else rest[0]]
     return np.array([number], np.int64).view(np.uint8)
-
-
-# ------------------------------------------------------------ comparing
-
-
-@typed_fields
-@dataclass(frozen=True)
-class Comparison:
-    """What is said of a kernel and what its binary does, by name: (said, found).
-
-    ``static`` counts messages and DPAS in the listing and in the code, ``dynamic`` those of a run
-    and of the executed binary with their bytes; ``registers`` are those that `check` counts and
-    those of the mode; ``scratch`` is what a thread spills; ``equal`` tells whether the results are,
-    None where a binary spills and is not executed. Truthy when counts and results agree.
-    """
-
-    kernel: str
-    static: dict[str, tuple[int, int]]
-    dynamic: dict[str, tuple[int, int]]
-    registers: tuple[int, int]
-    scratch: int
-    equal: bool | None
-
-    def __bool__(self) -> bool:
-        """Whether everything agrees."""
-        counts = (*self.static.values(), *self.dynamic.values())
-        return bool(self.equal) and all(a == b for a, b in counts)
-
-    def __str__(self) -> str:
-        """One line for each count."""
-        outcome = "does what is said" if self else "spills" if self.scratch else "differs"
-        lines = [f"{self.kernel}: the binary {outcome}"]
-        for title, counts in (("in the code", self.static), ("executed", self.dynamic)):
-            for name, (claimed, actual) in counts.items():
-                mark = "=" if claimed == actual else "≠"
-                lines.append(f"  {title:11} {name:17} {claimed:>13,} {mark} {actual:>13,}")
-        claimed, mode = self.registers
-        lines.append(f"  registers   {claimed} of {mode}, {self.scratch} bytes of scratch")
-        results = {None: "not computed", True: "equal, byte for byte", False: "differ"}
-        lines.append(f"  results     {results[self.equal]}")
-        return "\n".join(lines)
-
-
-def listed(kernel: Kernel) -> dict[str, int]:
-    """Return messages and DPAS of a kernel as they stand in its listing."""
-    kinds = {Load: "load", Prefetch: "prefetch", Store: "store"}
-    out = dict.fromkeys((*kinds.values(), "dpas"), 0)
-    for statement in kernel.statements():
-        if isinstance(statement, (Load, Prefetch, Store)):
-            out[kinds[type(statement)]] += statement.copy.messages
-        elif isinstance(statement, AtomicStore):
-            # A message adds one register of 16 elements at most.
-            atom = statement.copy.block
-            rows = -(-atom.width * atom.height // 16)
-            out["atomic"] = out.get("atomic", 0) + statement.copy.messages * rows
-        elif isinstance(statement, Mma):
-            reps_m, reps_k = statement.mma.repetitions("A")
-            out["dpas"] += reps_m * reps_k * statement.mma.repetitions("B")[0]
-    return out
-
-
-@typed
-def compare(
-    kernel: Kernel, sizes: Mapping[str, int] | None = None, registers: int = 256
-) -> Comparison:
-    """Return what is said of a kernel beside what its binary for pvc does.
-
-    Both run on the same small integers, at ``sizes`` or a little more than a tile and three of K.
-    A binary that spills is compared without being executed. Raises as `compile` and `run` do.
-    """
-    binary = compile(kernel, "pvc", registers)
-    code = {**binary.messages, "dpas": binary.dpas}
-    in_listing = listed(kernel)
-    static = {n: (in_listing.get(n, 0), code.get(n, 0)) for n in {**in_listing, **code}}
-    needed = (check(kernel, "pvc").registers, binary.registers)
-    if binary.scratch:
-        return Comparison(kernel.name, static, {}, needed, binary.scratch, None)
-    given = _operands(kernel, sizes or _sizes(kernel))
-    expected, report = run_kernel(kernel, **given, executor="reference", target="pvc", report=True)
-    result, done = run(kernel, **given, registers=registers, report=True)
-    counted, did = _counted(report), _counted(done)
-    dynamic = {name: (counted.get(name, 0), did.get(name, 0)) for name in {**counted, **did}}
-    return Comparison(kernel.name, static, dynamic, needed, 0, _bytes(expected) == _bytes(result))
-
-
-def _sizes(kernel: Kernel) -> dict[str, int]:
-    m, n, k = kernel.mma.tile_mnk
-    return {"M": m + 1, "N": n - 3, "K": 3 * k + 5}
-
-
-def _operands(kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, Any]:
-    rng = np.random.default_rng(0)
-    out: dict[str, Any] = {name: size for name, size in sizes.items() if name in kernel.sizes}
-    for operand in kernel.inputs:
-        low = 0 if operand.value_type.kind == "unsigned" else -2
-        shape = tuple(mode.at(sizes) for mode in operand.modes)
-        out[operand.name] = convert(rng.integers(low, 3, shape), operand.value_type)
-    return out
-
-
-def _counted(report: Report) -> dict[str, int]:
-    """What is counted of a run; of shared memory bytes alone: its messages are cut otherwise."""
-    kinds = ("load", "prefetch", "store")
-    counts = {
-        **{f"{kind} messages": report.messages.get(kind, 0) for kind in kinds},
-        **{f"{kind} bytes": report.bytes.get(kind, 0) for kind in kinds},
-    }
-    more = ("atomic", "shared load", "shared store")
-    counts |= {f"{kind} bytes": report.bytes[kind] for kind in more if kind in report.bytes}
-    return counts | {"dpas": report.dpas, "barriers": report.barriers}
-
-
-def _bytes(outputs: Any) -> bytes:
-    parts = cast("tuple[Any, ...]", outputs if isinstance(outputs, tuple) else (outputs,))
-    return b"".join(part.tobytes() for part in parts)

@@ -3,116 +3,23 @@
 from __future__ import annotations
 
 import re
-import shutil
 import struct
-import subprocess
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 from pycute_xe.arch import Target, get_target
 from pycute_xe.emitting import emit
 from pycute_xe.errors import InputError, MachineError, TargetError, ToolError
+from pycute_xe.facts import rows
 from pycute_xe.kernel import Kernel
 from pycute_xe.native.assembly import Assembly, Reg, read_json
 from pycute_xe.native.messages import OPERATIONS, descriptor
+from pycute_xe.native.toolchain import Toolchain, toolchain_for
 from pycute_xe.signatures import typed, typed_fields
 
-__all__ = ["Binary", "compile", "compile_text", "sections", "assembled", "missing"]
-
-# ------------------------------------------------------------ toolchain
-# Intel's offline compiler and disassembler, found on PATH and run in a folder apart.
-
-PACKAGES = "intel-opencl-icd libigc-tools"
-"""The packages of Debian and Ubuntu that hold both programs."""
-
-_SECONDS = 300
-
-
-@typed
-def missing() -> str:
-    """Return one line that says what is not installed and how to install it; empty if nothing."""
-    absent = [name for name in ("ocloc", "iga64") if shutil.which(name) is None]
-    if not absent:
-        return ""
-    return f"{' and '.join(absent)} not found on PATH: apt-get install {PACKAGES}"
-
-
-def assembled(text: str, device: str, options: str) -> bytes:
-    """Return the binary that ``ocloc`` makes of OpenCL C.
-
-    Raises `ToolError` where it is not installed, and with its words where it refuses.
-    """
-    with TemporaryDirectory() as folder:
-        source = Path(folder, "kernel.cl")
-        source.write_text(text, encoding="utf-8")
-        output = _run(
-            [
-                *("ocloc", "compile", "-file", str(source), "-device", device),
-                *("--format", "zebin", "-options", options, "-out_dir", folder),
-            ],
-            folder,
-        )
-        binaries = sorted(Path(folder).glob("*.bin"))
-        if not binaries:
-            raise ToolError(
-                "compile",
-                {"device": device},
-                f"ocloc refuses the text: {_detail(folder) or _first(output)}",
-                "emit(kernel) is the text it was given",
-            )
-        return binaries[0].read_bytes()
-
-
-def disassembled(code: bytes, platform: str, *options: str) -> str:
-    """Return machine code as text, or as the options say, by ``iga64``."""
-    with TemporaryDirectory() as folder:
-        file = Path(folder, "kernel.isa")
-        file.write_bytes(code)
-        return _run(["iga64", "-p", platform, "-d", str(file), *options], folder)
-
-
-def _run(command: list[str], folder: str) -> str:
-    if shutil.which(command[0]) is None:
-        raise ToolError("compile", {"program": command[0]}, missing(), f"install {PACKAGES}")
-    try:
-        done = subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, timeout=_SECONDS, check=False
-        )
-    except subprocess.TimeoutExpired as error:
-        raise ToolError(
-            "compile",
-            {"program": command[0]},
-            f"{command[0]} does not end within {_SECONDS} seconds",
-            "use a smaller tile",
-        ) from error
-    if command[0] == "iga64":
-        if done.returncode:
-            condition = f"iga64 cannot read the code: {_first(done.stderr)}"
-            raise ToolError("compile", {"program": "iga64"}, condition, "use a newer libigc-tools")
-        return done.stdout
-    return done.stdout + done.stderr
-
-
-def _detail(folder: str) -> str:
-    """What the assembler of vISA says of the first wrong instruction; empty for nothing."""
-    errors = Path(folder, "kernel.errors.txt")
-    if not errors.is_file():
-        return ""
-    lines = [line.strip() for line in errors.read_text(encoding="utf-8").splitlines()]
-    detail = [line for line in lines if line.startswith(("in instruction", "*"))]
-    return " ".join(" ".join(detail[:2]).split())
-
-
-def _first(output: str) -> str:
-    """The first line that tells what is wrong, else the last one."""
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
-    wrong = [line for line in lines if "error" in line.lower()]
-    return (wrong or lines or ["no reason was given"])[0 if wrong else -1]
-
+__all__ = ["Binary", "compile", "compile_text", "sections"]
 
 # ------------------------------------------------------------ ze info
 # What the compiler says of a kernel in its ``.ze_info`` section.
@@ -137,7 +44,8 @@ class Argument:
 class KernelInfo:
     """Register mode, scratch bytes of a thread, lanes, barriers and the payload of a kernel.
 
-    ``private`` are the bytes of memory of its own that a thread has besides.
+    ``private`` are the bytes of memory of its own that a thread has besides; ``inline`` those of
+    the payload that the launch puts into a register.
     """
 
     registers: int
@@ -148,6 +56,7 @@ class KernelInfo:
     slm: int
     arguments: tuple[Argument, ...]
     per_thread: tuple[str, ...]
+    inline: int = 0
 
 
 def kernel_info(text: str) -> KernelInfo:
@@ -188,6 +97,7 @@ def kernel_info(text: str) -> KernelInfo:
         per_thread=tuple(
             e.get("arg_type", "") for e in lists.get("per_thread_payload_arguments", [])
         ),
+        inline=int(env.get("inline_data_payload_size", 0)),
     )
 
 
@@ -232,8 +142,6 @@ def _content(data: bytes, header: tuple[int, ...]) -> bytes:
 
 # ------------------------------------------------------------ compiling
 
-# What the compiler and the disassembler of Debian 12 call the targets they know.
-_DEVICES = {"pvc": ("pvc", "xehpc")}
 _MODES = {128: "", 256: " -cl-intel-256-GRF-per-thread"}
 
 
@@ -244,7 +152,7 @@ class Binary:
 
     ``scratch`` are the bytes that a thread spills to memory, 0 where everything fits. ``messages``
     counts block-2D messages by kind as they stand in the code, ``dpas`` the multiplications;
-    ``disassembly`` is the code as text.
+    ``toolchain`` made it, and ``disassembly`` is the code as text.
     """
 
     kernel: Kernel | None
@@ -255,13 +163,14 @@ class Binary:
     messages: dict[str, int]
     dpas: int
     barriers: int
+    toolchain: Toolchain
     code: bytes = field(repr=False)
     assembly: Assembly = field(repr=False)
 
     @cached_property
     def disassembly(self) -> str:
         """The code as text."""
-        return disassembled(self.code, _DEVICES[self.target][1])
+        return self.toolchain.disassembled(self.code, self.target)
 
     @property
     def registers(self) -> int:
@@ -284,57 +193,80 @@ class Binary:
         return (
             f"{self.size:,} bytes for {self.target}, {len(self.assembly.instructions)} "
             f"instructions, {self.registers} registers, {self.scratch:,} bytes of scratch\n"
-            f"  {counted}, {self.dpas} × dpas, {self.barriers} × barrier"
+            f"  {counted}, {self.dpas} × dpas, {self.barriers} × barrier\n"
+            f"  by {self.toolchain.name}"
         )
 
 
 @typed
-def compile(kernel: Kernel, target: str | Target = "pvc", registers: int = 256) -> Binary:
+def compile(
+    kernel: Kernel, target: str | Target = "pvc", registers: int = 256, compiler: str = ""
+) -> Binary:
     """Return what Intel's graphics compiler makes of a kernel: machine code, read back.
 
-    ``registers`` is the register mode, 128 or 256. Needs ``ocloc`` and ``iga64`` on PATH (Debian:
-    intel-opencl-icd, libigc-tools). Raises `ToolError` where they are missing or refuse,
-    `TargetError` for a target or mode that they do not have, and what `emit` raises.
+    ``registers`` is the register mode, 128 or 256; ``compiler`` how the version begins, of those
+    that `toolchains` finds: the first that knows the target, if left out. Raises `ToolError` where
+    no compiler is found or it refuses, `TargetError` for a target or mode without machine code
+    here, and what `emit` raises.
     """
-    return _compiled(kernel, get_target(target).name, registers)
+    return _compiled(kernel, get_target(target).name, registers, compiler)
 
 
 @lru_cache(maxsize=32)
-def _compiled(kernel: Kernel, target: str, registers: int) -> Binary:
-    return compile_text(emit(kernel, "opencl"), kernel.name, target, registers, kernel)
+def _compiled(kernel: Kernel, target: str, registers: int, compiler: str) -> Binary:
+    return compile_text(emit(kernel, "opencl"), kernel.name, target, registers, kernel, compiler)
 
 
 @typed
 def compile_text(
-    text: str, name: str, target: str = "pvc", registers: int = 256, kernel: Kernel | None = None
+    text: str,
+    name: str,
+    target: str = "pvc",
+    registers: int = 256,
+    kernel: Kernel | None = None,
+    compiler: str = "",
 ) -> Binary:
     """Return what the compiler makes of a text of OpenCL C; ``name`` is the kernel in it."""
-    if target not in _DEVICES:
-        raise TargetError(
-            "compile",
-            {"target": target},
-            f"the compiler has no device for {target}",
-            f"use {', '.join(_DEVICES)}",
-        )
+    known = tuple(cast("str", row["target"]) for row in rows("native", "platform"))
+    if target not in known:
+        condition = f"machine code for {target} is not read here"
+        raise TargetError("compile", {"target": target}, condition, f"use {', '.join(known)}")
     if registers not in _MODES:
         raise TargetError(
             "compile", {"registers": registers}, "the register mode is unknown", "use 128 or 256"
         )
-    device, platform = _DEVICES[target]
-    parts = sections(assembled(text, device, f"-cl-std=CL2.0{_MODES[registers]}"))
+    made_by = toolchain_for(target, compiler)
+    binary = made_by.assembled(text, target, f"-cl-std=CL2.0{_MODES[registers]}")
+    parts = sections(binary)
     code = parts.get(f".text.{name}")
     if code is None:
-        known = ", ".join(n.removeprefix(".text.") for n in parts if n.startswith(".text."))
+        kernels = ", ".join(n.removeprefix(".text.") for n in parts if n.startswith(".text."))
         raise ToolError(
-            "compile", {"name": name}, "the text has no kernel of this name", f"use {known}"
+            "compile", {"name": name}, "the text has no kernel of this name", f"use {kernels}"
         )
-    assembly = read_json(disassembled(code, platform, "-Xprint-json", "-Xprint-hex-floats"))
+    made_by.confirm(binary, name, code, target)
+    listing = made_by.disassembled(code, target, "-Xprint-json", "-Xprint-hex-floats")
+    return binary_of(kernel, text, made_by, target, code, parts[".ze_info"].decode(), listing)
+
+
+def binary_of(
+    kernel: Kernel | None,
+    text: str,
+    made_by: Toolchain,
+    target: str,
+    code: bytes,
+    info: str,
+    listing: str,
+) -> Binary:
+    """Return a binary by what the compiler says of it, and its listing by the disassembler."""
+    assembly = read_json(listing, target)
     return Binary(
         kernel=kernel,
         target=target,
         text=text,
         size=len(code),
-        info=kernel_info(parts[".ze_info"].decode()),
+        info=kernel_info(info),
+        toolchain=made_by,
         code=code,
         assembly=assembly,
         **_counts(assembly),

@@ -67,9 +67,10 @@ def descriptor(instruction: Instruction) -> tuple[int, int]:
     return words[0], words[1]
 
 
-def send(instruction: Instruction) -> Sent:
-    """Return what a send does. Raises `MachineError` for functions and fields that are unknown.
+def send(instruction: Instruction, target: str = "pvc") -> Sent:
+    """Return what a send of a target's code does.
 
+    Raises `MachineError` for functions and fields that are unknown.
     Document: Bspec "LSC message descriptors"; vISA finalizer, ``LscDesc``.
     """
     if instruction.sub == "gtwy":
@@ -80,8 +81,8 @@ def send(instruction: Instruction) -> Sent:
     if desc & 0x3F == _FENCE:
         return _fence(instruction)
     if desc & 0x3F in _BLOCKS:
-        return _block(instruction, desc)
-    return _linear(instruction, desc)
+        return _block(instruction, target)
+    return _linear(instruction, target)
 
 
 def _gateway(instruction: Instruction) -> Sent:
@@ -131,11 +132,11 @@ def _fence(instruction: Instruction) -> Sent:
     return fence
 
 
-def _block(instruction: Instruction, desc: int) -> Sent:
+def _block(instruction: Instruction, target: str) -> Sent:
     """A block-2D message: its sizes are in the payload, so each is judged when it is sent."""
     if instruction.sub != "ugm":
         raise refuse(instruction, "block-2D messages go to global memory")
-    described = _descriptor(instruction, desc)
+    described = _descriptor(instruction, target)
     stores = described.op == "store_block2d"
     bits, transpose, vnni = described.data.memory_bits, described.data.transpose, described.vnni
     if instruction.predicate:
@@ -155,7 +156,7 @@ def _block(instruction: Instruction, desc: int) -> Sent:
         if message is None:
             across, down, count = sizes & 0xFF, sizes >> 8 & 0xFF, sizes >> 16 & 0xF
             message = Block2D(op, bits, down + 1, across + 1, count + 1, transpose, vnni)
-            message.check("pvc")
+            message.check(target)
             made[sizes] = message
         surface = Surface(base, width + 1, height + 1, pitch + 1)
         if op == "prefetch":
@@ -168,9 +169,9 @@ def _block(instruction: Instruction, desc: int) -> Sent:
     return block
 
 
-def _linear(instruction: Instruction, desc: int) -> Sent:
+def _linear(instruction: Instruction, target: str) -> Sent:
     """A load, store or atomic of channels, or of one vector where it is transposed."""
-    message = _message(instruction, desc)
+    message = _message(instruction, target)
     atomic = message.operation.kind == "atomic"
     address = cast("Reg", instruction.sources[0])
     given, to = (cast("Reg", o) for o in (instruction.sources[1], instruction.to))
@@ -201,8 +202,9 @@ def _linear(instruction: Instruction, desc: int) -> Sent:
     return linear
 
 
-def _message(instruction: Instruction, desc: int) -> Message:
+def _message(instruction: Instruction, target: str) -> Message:
     """Return the message that a descriptor says, its operands named V1, V2, V3 and V4."""
+    desc = descriptor(instruction)[1]
     op = OPERATIONS.get(desc & 0x3F)
     if op is None:
         raise refuse(instruction, f"the LSC operation {desc & 0x3F} is not modelled")
@@ -210,7 +212,7 @@ def _message(instruction: Instruction, desc: int) -> Message:
     # bti[255] is the whole of memory with addresses of 32 bits, where a kernel finds its arguments.
     if address.kind not in ("flat[0]", "bti[255]"):
         raise refuse(instruction, f"surfaces of kind {address.kind} are not modelled")
-    described = _descriptor(instruction, desc)
+    described = _descriptor(instruction, target)
     extra = get_operation(op).extra if op not in ("load", "store") else int(op == "store")
     returns = op != "store" and cast("Reg", instruction.to).file != "null"
     return Message(
@@ -218,16 +220,17 @@ def _message(instruction: Instruction, desc: int) -> Message:
         instruction.sub,
         instruction.size,
         described.data,
-        Address("flat", described.address_bits, "V1"),
+        Address("flat", described.address_bits, "V1", offset=described.offset),
         "V4" if returns else None,
         "V2" if extra else None,
         "V3" if extra > 1 else None,
     )
 
 
-def _descriptor(instruction: Instruction, desc: int) -> Descriptor:
-    """What the descriptor of a send says; that of the surface is in the instruction, too."""
+def _descriptor(instruction: Instruction, target: str) -> Descriptor:
+    """What the descriptors of a send say."""
+    ext, desc = descriptor(instruction)
     try:
-        return decode_descriptor(desc, 0, "pvc", instruction.sub)
+        return decode_descriptor(desc, ext, target, instruction.sub)
     except InputError as error:
         raise refuse(instruction, f"its descriptor is not understood: {error.condition}") from error

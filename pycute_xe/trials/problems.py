@@ -51,6 +51,8 @@ __all__ = [
     "conditions",
     "problems",
     "unmet",
+    "edge_sizes",
+    "looked_up",
     "telling_sizes",
     "trips_wanted",
     "DATA",
@@ -284,9 +286,7 @@ def terms_of(value: Expression, sizes: Sizes) -> int:
 
 def fields(kernel: Kernel, sizes: Sizes, data: Data | None, seed: int) -> dict[str, Field]:
     """Return the inputs of a kernel by name; edge values where there are no ``data``."""
-    summed = _summed(kernel)
-    indices = [index for s in kernel.statements() for index in s.touched.indices]
-    looked = {x.operand for index in indices for x in index.looked_up}
+    summed, looked = _summed(kernel), looked_up(kernel)
     out: dict[str, Field] = {}
     for number, operand in enumerate(kernel.inputs):
         shape, kind = shape_of(operand, sizes), operand.value_type
@@ -342,6 +342,31 @@ def telling_sizes(kernel: Kernel, fixed: Mapping[str, int]) -> dict[str, int]:
     counted = [n for _, count in kernel.grid for n in sorted(count.names & {*units})]
     more = {n: i for i, n in enumerate(n for n in dict.fromkeys(counted) if units[n] > 1)}
     sizes = {n: unit + unit // 2 + 3 + unit * more.get(n, 0) for n, unit in units.items()}
+    return _with_trips(kernel, sizes, fixed, units)
+
+
+def edge_sizes(kernel: Kernel) -> list[dict[str, int]]:
+    """Return sizes one above, at and one below the tile of every mode, with trips enough.
+
+    >>> import pycute_xe as cx
+    >>> gemm = cx.kernel.gemm(cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16")), stages=2)
+    >>> edge_sizes(gemm)[0]
+    {'M': 257, 'N': 257, 'K': 97}
+    """
+    units = {name: _unit(kernel, name) for name in extents_of(kernel)}
+    near = ({n: max(1, unit + step) for n, unit in units.items()} for step in (1, 0, -1))
+    return [_with_trips(kernel, sizes, {}, units) for sizes in near]
+
+
+def looked_up(kernel: Kernel) -> frozenset[str]:
+    """Return the operands whose elements tell where messages go or how far loops run."""
+    indices = (index for s in kernel.statements() for index in s.touched.indices)
+    return frozenset(x.operand for index in indices for x in index.looked_up)
+
+
+def _with_trips(
+    kernel: Kernel, sizes: dict[str, int], fixed: Mapping[str, int], units: Mapping[str, int]
+) -> dict[str, int]:
     sizes |= dict(fixed)
     for loop, outer in _loops(kernel.body, {}):
         names = (loop.stop.names & set(kernel.sizes)) - fixed.keys()

@@ -15,7 +15,8 @@ from pycute_xe.cli import main
 from pycute_xe.cli.app import LANGUAGES
 from pycute_xe.emitting import Language
 from pycute_xe.kernel import Kernel
-from pycute_xe.native import compiler as toolchain
+from pycute_xe.native import toolchain
+from pycute_xe.native.judging import DATA
 
 
 def large() -> Kernel:
@@ -31,8 +32,10 @@ def test_a_comparison_tells_counts_registers_and_whether_results_are_equal() -> 
     # Two blocks of A turned, two of B, two prefetches at two places, four stores; 2 x 2 x 2 DPAS.
     said = {"load": 4, "prefetch": 4, "store": 4, "dpas": 8}
     assert {name: pair[0] for name, pair in found.static.items()} == said
-    assert found.dynamic["store bytes"] == (20 * 60 * 4, 20 * 60 * 4)
-    assert found.dynamic["dpas"] == (4 * 3 * 8, 4 * 3 * 8)
+    # On random numbers and on edges of the type.
+    assert found.dynamic["store bytes"] == (2 * 20 * 60 * 4, 2 * 20 * 60 * 4)
+    assert found.dynamic["dpas"] == (2 * 4 * 3 * 8, 2 * 4 * 3 * 8)
+    assert found.runs == tuple(f"M=20, N=60, K=70: {data}" for data in DATA)
     assert (found.scratch, found.equal) == (0, True)
 
 
@@ -78,12 +81,14 @@ def test_the_command_line_emits_what_the_library_does(tmp_path: Path) -> None:
 
 
 def test_without_the_compiler_one_line_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(toolchain.shutil, "which", lambda _name: None)
+    monkeypatch.setenv("PYCUTE_XE_COMPILERS", str(tmp_path))
     said = toolchain.missing()
     assert "\n" not in said
     assert "ocloc and iga64" in said
     assert "apt-get install intel-opencl-icd libigc-tools" in said
+    assert "make compilers" in said
     with pytest.raises(cx.ToolError, match="intel-opencl-icd"):
-        toolchain.assembled("", "pvc", "")
+        cx.native.compile_text("", "gemm")

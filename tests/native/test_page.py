@@ -27,6 +27,17 @@ def test_the_page_records_what_the_compiler_made() -> None:
     assert re.search(r"[0-9,]+ bytes for pvc, [0-9]+ instructions, 256 registers, 0 bytes", page)
 
 
+@pytest.mark.skipif(bool(cx.native.missing("bmg")), reason=cx.native.missing("bmg"))
+def test_the_page_records_what_the_newest_compiler_made() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    mma = cx.workgroup_mma(cx.XE_DPAS_TT(8, "f32", "bf16"), (32, 64, 32), ((2, 2, 1), (2, 1, 0)))
+    gemm = cx.kernel.gemm(mma, a="col", epilogue="relu(acc + bias[n])", d_type="bf16")
+    binary = cx.native.compile(gemm, "bmg")
+    assert str(binary).splitlines()[1] in page.partition("bytes for bmg")[2]
+    assert not binary.toolchain.tried or str(binary) in page
+    assert cx.native.compare(gemm, target="bmg")
+
+
 @needs_compiler
 @pytest.mark.parametrize("path", made_page.PAGES, ids=lambda path: path.name)
 def test_code_and_registers_on_the_pages_are_what_the_compiler_made(path: Path) -> None:
