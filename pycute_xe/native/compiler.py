@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from pycute_xe.arch import Target, get_target
 from pycute_xe.emitting import emit
+from pycute_xe.emitting.names import called
 from pycute_xe.errors import InputError, MachineError, TargetError, ToolError
 from pycute_xe.kernel import Kernel
 from pycute_xe.native.assembly import Assembly, Reg, read_json
@@ -301,7 +302,7 @@ def compile(kernel: Kernel, target: str | Target = "pvc", registers: int = 256) 
 
 @lru_cache(maxsize=32)
 def _compiled(kernel: Kernel, target: str, registers: int) -> Binary:
-    return compile_text(emit(kernel, "opencl"), kernel.name, target, registers, kernel)
+    return compile_text(emit(kernel, "opencl"), called(kernel), target, registers, kernel)
 
 
 @typed
