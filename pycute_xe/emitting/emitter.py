@@ -230,8 +230,8 @@ def emit(kernel: Kernel, to: Language = "opencl", device: Device = "gpu") -> str
         raise InputError(
             "emit",
             {"to": to, "device": device},
-            f'"{to}" is for GPUs alone',
-            'use to="opencl", to="host" or to="program"',
+            "a program has the texts of both" if to == "program" else f'"{to}" is for GPUs alone',
+            'leave device= out, or use to="opencl" or to="host"',
         )
     if not kernel.name.isidentifier():
         raise KernelError(

@@ -181,7 +181,9 @@ class _Writing:
         if name in _INFIX:
             return f"({f' {_INFIX[name]} '.join(texts)})"
         if name not in OF_INTEGERS:
-            texts = [f"wide({text})" for text in texts]
+            texts = [f"wide({_bare(text)})" for text in texts]
+        elif len(texts) == 1:
+            texts = [_bare(texts[0])]
         if row.ufunc:
             return f"np.{row.ufunc}({', '.join(texts)})"
         return f"{row.meaning.__name__}(np, {', '.join(texts)})"
@@ -221,6 +223,16 @@ class _Writing:
             self.lines.append(f"{self.made[text]} = {text}")
         axes = frozenset[str]().union(*(axes for _, axes in written))
         return self.made[text], (axes | self.axes(tuple(e for _, e in value.over), names)) - {*over}
+
+
+def _bare(text: str) -> str:
+    """Return an argument of a call without parentheses around all of it."""
+    depth = 0
+    for number, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if not depth:
+            return text[1:-1] if text[0] == "(" and number == len(text) - 1 else text
+    return text
 
 
 def _number(value: float) -> str:

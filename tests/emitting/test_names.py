@@ -62,6 +62,13 @@ WORDS = (
 OURS = ("queue", "np", "lambda", "get_group_id", "half", "NULL", "A_pitch", "tCrC_f")
 
 
+def worded(name: str) -> Kernel:
+    """A GEMM with a scalar of a name."""
+    kernel = gemm(epilogue="acc + bias[n]")
+    operands = (*kernel.operands, cx.kernel.Operand(name, "f32", ()))
+    return dataclasses.replace(kernel, operands=operands)
+
+
 def small_named(name: str) -> Kernel:
     """A kernel with one fragment of a name, which is filled and changed."""
     statements = (Fill(name, 2.0), Fill(name, 3.0))
@@ -98,7 +105,7 @@ def test_a_kernel_of_any_name_compiles(name: str) -> None:
 @needs_cc
 @every("name", [*WORDS, *OURS])
 def test_c_takes_every_name(name: str, tmp_path: Path) -> None:
-    for kernel in (looped(name), small_named(name), gemm(epilogue=f"{name}*acc")):
+    for kernel in (looped(name), small_named(name), worded(name)):
         text = cx.emit(kernel, "opencl", device="cpu")
         source = tmp_path / "kernel.c"
         source.write_text(SHIM + text, encoding="utf-8")
@@ -107,7 +114,7 @@ def test_c_takes_every_name(name: str, tmp_path: Path) -> None:
 
 @every("name", ["queue", "np", "lambda", "kernel_", "groups"])
 def test_a_launcher_takes_every_name(name: str) -> None:
-    text = cx.emit(gemm(epilogue=f"{name}*acc"), "host")
+    text = cx.emit(worded(name), "host")
     compile(text, "launcher", "exec")
     arguments = re.findall(r"def launch\((.*)\)", text)[0].split(", ")
     assert len({*arguments}) == len(arguments)
