@@ -255,14 +255,15 @@ def _numbers(kernel: Kernel, operand: Operand) -> str:
 
 
 def _rules() -> tuple[tuple[str, str, int], ...]:
-    """Return what every document demands of surfaces, each as a quantity, how and a number."""
-    found = {
-        (rule.quantity, rule.kind, bound)
-        for target in ("pvc", "bmg")
-        for rule in rules("block2d", "surface", target)
-        if isinstance(bound := rule.bounds[0], int)
-    }
-    return tuple(sorted(found))
+    """Return the strictest that documents demand of surfaces: a quantity, how and a number."""
+    found: dict[tuple[str, str], int] = {}
+    for target in ("pvc", "bmg"):
+        for rule in rules("block2d", "surface", target):
+            bound, key = rule.bounds[0], (rule.quantity, rule.kind)
+            if isinstance(bound, int):
+                stricter = min if rule.kind == "at_most" else max
+                found[key] = stricter(found.get(key, bound), bound)
+    return tuple(sorted((quantity, how, bound) for (quantity, how), bound in found.items()))
 
 
 _LARGE = {"gpu": (4096, (128, 1024, 4)), "cpu": (257, (40, 70, 2))}
